@@ -1,0 +1,5 @@
+//! The load driver; everything is in the `loadstone-driver` crate.
+
+fn main() -> std::process::ExitCode {
+    loadstone_driver::main()
+}

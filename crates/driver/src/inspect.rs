@@ -1,0 +1,133 @@
+//! Looking at a body while it streams by: markers, length, and a bounded head for titles and texts.
+//!
+//! A marker is `<!--NNNNNNNN-->` at every multiple of the spacing, NNNNNNNN being the number of the block;
+//! a body that is cut, shifted or patched together shows.
+
+/// How much of a body's beginning is kept to look for texts in.
+pub const HEAD_BYTES: usize = 16 * 1024;
+/// Length of a marker.
+pub const MARKER_BYTES: usize = 15;
+
+/// The marker of block `block`.
+pub fn marker(block: u64) -> [u8; MARKER_BYTES] {
+    let mut text = *b"<!--00000000-->";
+    let mut rest = block % 100_000_000;
+    for at in (4..12).rev() {
+        text[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+    }
+    text
+}
+
+/// Follows one body.
+#[derive(Debug)]
+pub struct Inspector {
+    every: u64,
+    keep: usize,
+    offset: u64,
+    misplaced: Option<u64>,
+    pub head: Vec<u8>,
+}
+
+impl Inspector {
+    pub fn new() -> Self {
+        Inspector { every: 0, keep: 0, offset: 0, misplaced: None, head: Vec::new() }
+    }
+
+    /// Starts over for the next body, keeping memory.
+    pub fn reset(&mut self, markers_every: u32, keep: usize) {
+        self.every = u64::from(markers_every);
+        self.keep = keep;
+        self.offset = 0;
+        self.misplaced = None;
+        self.head.clear();
+    }
+
+    /// The next piece of the body.
+    pub fn take(&mut self, piece: &[u8]) {
+        let room = self.keep.saturating_sub(self.head.len());
+        self.head.extend_from_slice(&piece[..piece.len().min(room)]);
+        if self.every > 0 && self.misplaced.is_none() {
+            self.check_markers(piece);
+        }
+        self.offset += piece.len() as u64;
+    }
+
+    /// Bytes seen so far.
+    pub fn bytes(&self) -> u64 {
+        self.offset
+    }
+
+    /// Offset of the first marker that is wrong.
+    pub fn misplaced(&self) -> Option<u64> {
+        self.misplaced
+    }
+
+    fn check_markers(&mut self, piece: &[u8]) {
+        let end = self.offset + piece.len() as u64;
+        // A marker may have begun in the piece before.
+        let mut block = (self.offset.saturating_sub(MARKER_BYTES as u64) / self.every).max(1);
+        while block * self.every < end {
+            let at = block * self.every;
+            let from = at.max(self.offset);
+            let to = (at + MARKER_BYTES as u64).min(end);
+            if from < to {
+                let expected = &marker(block)[(from - at) as usize..(to - at) as usize];
+                if piece[(from - self.offset) as usize..(to - self.offset) as usize] != *expected {
+                    self.misplaced = Some(at);
+                    return;
+                }
+            }
+            block += 1;
+        }
+    }
+}
+
+impl Default for Inspector {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn body(length: usize) -> Vec<u8> {
+        let mut body = vec![b'x'; length];
+        for block in 1..=(length / 100) as u64 {
+            let at = block as usize * 100;
+            let end = (at + MARKER_BYTES).min(length);
+            body[at..end].copy_from_slice(&marker(block)[..end - at]);
+        }
+        body
+    }
+
+    fn misplaced(body: &[u8], piece: usize) -> Option<u64> {
+        let mut inspector = Inspector::new();
+        inspector.reset(100, 0);
+        body.chunks(piece).for_each(|piece| inspector.take(piece));
+        inspector.misplaced()
+    }
+
+    #[test]
+    fn a_right_body_passes_however_it_is_cut() {
+        for length in [99, 100, 101, 107, 350, 1000] {
+            for piece in [1, 7, 15, 16, 100, 333, 2000] {
+                assert_eq!(misplaced(&body(length), piece), None, "{length} bytes in pieces of {piece}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_changed_missing_or_shifted_marker_is_found_however_it_is_cut() {
+        for piece in [1, 7, 15, 100, 2000] {
+            let mut changed = body(1000);
+            changed[509] ^= 1;
+            assert_eq!(misplaced(&changed, piece), Some(500));
+            let mut shifted = body(1000);
+            shifted.remove(250);
+            assert_eq!(misplaced(&shifted, piece), Some(300));
+        }
+    }
+}

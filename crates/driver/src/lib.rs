@@ -1,0 +1,102 @@
+//! The load driver: reads a plan, plays its sessions with honest timing, writes events.
+
+pub mod clock;
+pub mod cookies;
+pub mod engine;
+pub mod inspect;
+pub mod lane;
+pub mod operation;
+pub mod page;
+pub mod shared;
+pub mod simulate;
+pub mod timer;
+pub mod transport;
+pub mod user;
+
+use std::io::{Read, Write};
+use std::process::ExitCode;
+
+use anyhow::{ensure, Context, Result};
+use clap::{Parser, Subcommand};
+use loadstone_record::event::{EndReason, Event};
+use loadstone_schedule::plan::{Plan, PLAN_SCHEMA};
+
+/// Exit code after an interruption, as shells use it for SIGINT.
+const INTERRUPTED: u8 = 130;
+
+/// Plays a load plan against a server. Reads one JSON plan from standard input, writes one JSON event a line.
+#[derive(Debug, Parser)]
+#[command(name = "loadstone-driver", version)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run the plan on standard input and write events to standard output
+    Run,
+    /// Play the simulation on standard input in virtual time and write its result
+    Simulate,
+    /// Print a JSON schema: plan, events, simulation
+    Schema { document: Document },
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Document {
+    Plan,
+    Events,
+    Simulation,
+}
+
+/// The program.
+pub fn main() -> ExitCode {
+    match dispatch(Arguments::parse().command) {
+        Ok(EndReason::Completed) => ExitCode::SUCCESS,
+        Ok(EndReason::Interrupted) => ExitCode::from(INTERRUPTED),
+        Err(error) => {
+            eprintln!("loadstone-driver: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn dispatch(command: Command) -> Result<EndReason> {
+    let mut out = std::io::stdout().lock();
+    match command {
+        Command::Run => {
+            raise_file_limit();
+            let plan: Plan = serde_json::from_str(&input()?).context("the plan is not valid")?;
+            ensure!(plan.schema == PLAN_SCHEMA, "plan schema {}, this driver reads {PLAN_SCHEMA}", plan.schema);
+            return engine::run(plan, &mut out);
+        }
+        Command::Simulate => {
+            let simulation = serde_json::from_str(&input()?).context("the simulation is not valid")?;
+            serde_json::to_writer(&mut out, &simulate::simulate(&simulation)?)?;
+        }
+        Command::Schema { document } => {
+            let schema = match document {
+                Document::Plan => schemars::schema_for!(Plan),
+                Document::Events => schemars::schema_for!(Event),
+                Document::Simulation => schemars::schema_for!(simulate::Simulation),
+            };
+            serde_json::to_writer_pretty(&mut out, &schema)?;
+        }
+    }
+    writeln!(out)?;
+    Ok(EndReason::Completed)
+}
+
+fn input() -> Result<String> {
+    let mut text = String::new();
+    std::io::stdin().read_to_string(&mut text).context("cannot read standard input")?;
+    Ok(text)
+}
+
+/// Takes all the files this process may open; what it may not is reported as an error of the driver.
+fn raise_file_limit() {
+    use rustix::process::{getrlimit, setrlimit, Resource};
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    let _ = setrlimit(Resource::Nofile, limit); // best effort: doctor reports the limit
+}

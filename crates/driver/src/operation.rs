@@ -1,0 +1,269 @@
+//! Operations compiled for the hot path: templates for the request, what the answer must be, what is embedded.
+
+use loadstone_record::recorder::Grade;
+use loadstone_record::Fault;
+use loadstone_schedule::plan::{Embedded, Extract, Field, Limit, Method, Operation, Scheme};
+use loadstone_schedule::session::Script;
+use loadstone_schedule::template::{form_encode, Encoding, Slot, Slots, Template};
+use loadstone_schedule::values::Values;
+use loadstone_schedule::PlanError;
+use memchr::memmem;
+
+use crate::cookies::Jar;
+use crate::inspect::Inspector;
+use crate::transport::http1::Answer;
+use crate::transport::Failure;
+
+/// A name and its compiled value.
+type Pair = (String, Template);
+
+/// An operation ready to be performed.
+#[derive(Clone, Debug)]
+pub struct Compiled {
+    pub name: String,
+    pub scheme: Scheme,
+    pub method: Method,
+    pub redirects: u8,
+    pub markers_every: u32,
+    pub embedded: Vec<EmbeddedFile>,
+    pub timeout_ns: u64,
+    limit: Limit,
+    path: Template,
+    query: Vec<Pair>,
+    form: Vec<Pair>,
+    headers: Vec<Pair>,
+    status: Vec<u16>,
+    title: Option<Template>,
+    contains: Vec<Template>,
+    absent: Vec<Template>,
+    bytes: Option<Template>,
+    extract: Vec<(Slot, Extract)>,
+}
+
+/// A file that belongs to a page.
+#[derive(Clone, Debug)]
+pub struct EmbeddedFile {
+    pub path: Template,
+    pub bytes: Option<u64>,
+    pub conditional: f64,
+    pub markers_every: u32,
+    /// Where the thread remembers this file's date; none for paths with values in them.
+    pub memory: Option<usize>,
+}
+
+impl Compiled {
+    /// Compiles all operations of a workload; returns them and how many file dates a thread remembers.
+    pub fn all(operations: &[Operation], script: &Script) -> Result<(Vec<Compiled>, usize), PlanError> {
+        let mut remembered = 0;
+        let compiled = operations.iter().map(|operation| Self::new(operation, &script.slots, &mut remembered));
+        Ok((compiled.collect::<Result<_, _>>()?, remembered))
+    }
+
+    fn new(operation: &Operation, slots: &Slots, remembered: &mut usize) -> Result<Self, PlanError> {
+        let place = format!("operation {}", operation.name);
+        let compile = |text: &String| Template::compile(text, slots, &place);
+        let pairs = |fields: &[Field]| -> Result<Vec<Pair>, PlanError> {
+            fields.iter().map(|field| Ok((field.name.clone(), compile(&field.value)?))).collect()
+        };
+        let mut embed = |file: &Embedded| -> Result<EmbeddedFile, PlanError> {
+            let path = compile(&file.path)?;
+            let memory = path.fixed().map(|_| {
+                *remembered += 1;
+                *remembered - 1
+            });
+            let Embedded { bytes, conditional, markers_every, .. } = *file;
+            Ok(EmbeddedFile { path, bytes, conditional, markers_every, memory })
+        };
+        let expect = &operation.expect;
+        let extract = operation.extract.iter().filter_map(|extract| {
+            slots.get(&extract.value).map(|slot| (slot, extract.clone()))
+        });
+        Ok(Compiled {
+            name: operation.name.clone(),
+            scheme: operation.scheme,
+            method: operation.method,
+            redirects: operation.redirects,
+            markers_every: expect.markers_every,
+            embedded: operation.embedded.iter().map(&mut embed).collect::<Result<_, _>>()?,
+            timeout_ns: operation.timeout_ns,
+            limit: operation.limit,
+            path: compile(&operation.path)?,
+            query: pairs(&operation.query)?,
+            form: pairs(&operation.form)?,
+            headers: pairs(&operation.headers)?,
+            status: expect.status.clone(),
+            title: expect.title.as_ref().map(compile).transpose()?,
+            contains: expect.contains.iter().map(compile).collect::<Result<_, _>>()?,
+            absent: expect.absent.iter().map(compile).collect::<Result<_, _>>()?,
+            bytes: expect.bytes.as_ref().map(compile).transpose()?,
+            extract: extract.collect(),
+        })
+    }
+
+    /// How much of the body's beginning the checks need.
+    pub fn keeps(&self) -> usize {
+        let looks = self.title.is_some()
+            || !self.contains.is_empty()
+            || !self.absent.is_empty()
+            || !self.extract.is_empty();
+        if looks { crate::inspect::HEAD_BYTES } else { 0 }
+    }
+
+    /// Writes the request for the page itself.
+    pub fn write_request(&self, values: &Values, host: &str, jar: &Jar, out: &mut Vec<u8>) {
+        out.clear();
+        out.extend_from_slice(self.method.as_str().as_bytes());
+        out.push(b' ');
+        self.path.render(values, Encoding::Raw, out);
+        write_pairs(&self.query, values, b'?', out);
+        write_common(host, jar, out);
+        for (name, value) in &self.headers {
+            out.extend_from_slice(name.as_bytes());
+            out.extend_from_slice(b": ");
+            value.render(values, Encoding::Raw, out);
+            out.extend_from_slice(b"\r\n");
+        }
+        let mut body = Vec::new();
+        write_pairs(&self.form, values, 0, &mut body);
+        if !self.form.is_empty() || matches!(self.method, Method::Post | Method::Put) {
+            let fields = "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: ";
+            out.extend_from_slice(fields.as_bytes());
+            out.extend_from_slice(body.len().to_string().as_bytes());
+            out.extend_from_slice(b"\r\n");
+        }
+        out.extend_from_slice(b"\r\n");
+        out.extend_from_slice(&body);
+    }
+
+    /// Whether the answer is what it should be.
+    pub fn check(&self, answer: &Answer, inspector: &Inspector, values: &Values) -> Result<(), Failure> {
+        if !self.status.contains(&answer.status) {
+            let detail = format!("status {} instead of {:?}", answer.status, self.status);
+            return Err(Failure::new(Fault::Status, detail));
+        }
+        check_markers(inspector)?;
+        let text = |template: &Template| {
+            let mut out = Vec::new();
+            template.render(values, Encoding::Raw, &mut out);
+            out
+        };
+        if let Some(expected) = self.bytes.as_ref().map(text) {
+            let expected = String::from_utf8_lossy(&expected).into_owned();
+            check_length(inspector, expected.parse().ok(), &expected)?;
+        }
+        if let Some(title) = self.title.as_ref().map(text) {
+            check_title(&inspector.head, &title)?;
+        }
+        for (template, wanted) in self.contains.iter().map(|t| (t, true)).chain(self.absent.iter().map(|t| (t, false)))
+        {
+            let needle = text(template);
+            if memmem::find(&inspector.head, &needle).is_some() != wanted {
+                let found = if wanted { "is missing" } else { "must not be there" };
+                let detail = format!("`{}` {found}", String::from_utf8_lossy(&needle));
+                return Err(Failure::new(Fault::Content, detail));
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes values for later requests out of the answer.
+    pub fn extract(&self, inspector: &Inspector, values: &mut Values) -> Result<(), Failure> {
+        for (slot, extract) in &self.extract {
+            let found = between(&inspector.head, extract.after.as_bytes(), extract.before.as_bytes());
+            let Some(found) = found else {
+                let detail = format!("no `{}` between `{}` and `{}`", extract.value, extract.after, extract.before);
+                return Err(Failure::new(Fault::Extract, detail));
+            };
+            values.set(*slot, &String::from_utf8_lossy(found));
+        }
+        Ok(())
+    }
+
+    /// Sorts a performed operation by its limit.
+    pub fn grade(&self, response_ns: u64, bytes: u64) -> Grade {
+        let (good, tolerable) = match self.limit {
+            Limit::Time { good_ns, tolerable_ns } => (response_ns <= good_ns, response_ns <= tolerable_ns),
+            Limit::Rate { good_bytes_per_s, tolerable_bytes_per_s } => {
+                let rate = bytes as f64 * 1e9 / response_ns.max(1) as f64;
+                (rate >= good_bytes_per_s, rate >= tolerable_bytes_per_s)
+            }
+            Limit::None => (true, true),
+        };
+        match (good, tolerable) {
+            (true, _) => Grade::Good,
+            (false, true) => Grade::Tolerable,
+            (false, false) => Grade::Fail,
+        }
+    }
+}
+
+/// Checks an embedded file's answer; true when the server said "not modified".
+pub fn check_embedded(
+    file: &EmbeddedFile,
+    asked_conditionally: bool,
+    answer: &Answer,
+    inspector: &Inspector,
+) -> Result<bool, Failure> {
+    match answer.status {
+        304 if asked_conditionally => Ok(true),
+        200 => {
+            check_markers(inspector)?;
+            let expected = file.bytes.map(|bytes| bytes.to_string()).unwrap_or_default();
+            if file.bytes.is_some() {
+                check_length(inspector, file.bytes, &expected)?;
+            }
+            Ok(false)
+        }
+        other => Err(Failure::new(Fault::Status, format!("status {other} for an embedded file"))),
+    }
+}
+
+/// The request line's end and the fields every request has.
+pub fn write_common(host: &str, jar: &Jar, out: &mut Vec<u8>) {
+    out.extend_from_slice(b" HTTP/1.1\r\nHost: ");
+    out.extend_from_slice(host.as_bytes());
+    out.extend_from_slice(b"\r\nUser-Agent: loadstone\r\nAccept: */*\r\n");
+    jar.write(out);
+}
+
+fn write_pairs(pairs: &[Pair], values: &Values, opening: u8, out: &mut Vec<u8>) {
+    for (index, (name, value)) in pairs.iter().enumerate() {
+        match index {
+            0 if opening == 0 => {}
+            0 => out.push(opening),
+            _ => out.push(b'&'),
+        }
+        form_encode(name, out);
+        out.push(b'=');
+        value.render(values, Encoding::Form, out);
+    }
+}
+
+fn check_markers(inspector: &Inspector) -> Result<(), Failure> {
+    match inspector.misplaced() {
+        None => Ok(()),
+        Some(at) => Err(Failure::new(Fault::Marker, format!("the marker at byte {at} is wrong"))),
+    }
+}
+
+fn check_length(inspector: &Inspector, expected: Option<u64>, text: &str) -> Result<(), Failure> {
+    match expected {
+        Some(expected) if expected == inspector.bytes() => Ok(()),
+        _ => Err(Failure::new(Fault::Length, format!("{} bytes instead of {text}", inspector.bytes()))),
+    }
+}
+
+fn check_title(head: &[u8], expected: &[u8]) -> Result<(), Failure> {
+    let title = between(head, b"<title>", b"</title>").map(<[u8]>::trim_ascii);
+    if title == Some(expected) {
+        return Ok(());
+    }
+    let shown = title.map_or("no title".into(), |title| format!("title `{}`", String::from_utf8_lossy(title)));
+    Err(Failure::new(Fault::Title, format!("{shown} instead of `{}`", String::from_utf8_lossy(expected))))
+}
+
+fn between<'a>(text: &'a [u8], after: &[u8], before: &[u8]) -> Option<&'a [u8]> {
+    let from = memmem::find(text, after)? + after.len();
+    let length = memmem::find(&text[from..], before)?;
+    Some(&text[from..from + length])
+}

@@ -1,0 +1,179 @@
+//! What all sessions of one driver thread share: the plan compiled, the timer, the books, the addresses.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use loadstone_record::event::Event;
+use loadstone_record::{Fault, Recorder};
+use loadstone_schedule::plan::{Endpoint, Plan, Scheme};
+use loadstone_schedule::session::Script;
+use rustls::pki_types::ServerName;
+use rustls::ClientConfig;
+
+use crate::clock::Clock;
+use crate::operation::Compiled;
+use crate::timer::Timer;
+use crate::transport::tls;
+
+/// Samples of trouble reported for each operation and kind by one thread.
+const MOST_SAMPLES: u32 = 3;
+
+/// Where one scheme's requests go.
+#[derive(Clone, Debug)]
+pub struct Destination {
+    pub address: SocketAddr,
+    /// Value of the `Host` field.
+    pub host: String,
+    pub port: u16,
+    pub name: Option<ServerName<'static>>,
+}
+
+/// The parts of a plan that never change during a run; one for all threads.
+pub struct Job {
+    pub plan: Plan,
+    pub script: Script,
+    pub operations: Vec<Compiled>,
+    pub http: Option<Destination>,
+    pub https: Option<Destination>,
+    pub tls: Option<ClientConfig>,
+    remembered: usize,
+}
+
+impl Job {
+    /// Compiles a plan and resolves its target's addresses.
+    pub fn prepare(plan: Plan) -> Result<Self> {
+        let script = Script::compile(&plan.workload)?;
+        let (operations, remembered) = Compiled::all(&plan.workload.operations, &script)?;
+        let target = plan.target.as_ref().context("the plan has no target")?;
+        let http = target.http.as_ref().map(|endpoint| resolve(endpoint, Scheme::Http)).transpose()?;
+        let https = target.https.as_ref().map(|endpoint| resolve(endpoint, Scheme::Https)).transpose()?;
+        let tls = https.as_ref().map(|_| tls::shared_config(&target.trust)).transpose()?;
+        for operation in &operations {
+            let reachable = match operation.scheme {
+                Scheme::Http => http.is_some(),
+                Scheme::Https => https.is_some(),
+            };
+            let scheme = operation.scheme;
+            anyhow::ensure!(reachable, "operation {} needs {scheme:?}, but the target has none", operation.name);
+        }
+        Ok(Job { plan, script, operations, http, https, tls, remembered })
+    }
+
+    pub fn destination(&self, scheme: Scheme) -> Option<&Destination> {
+        match scheme {
+            Scheme::Http => self.http.as_ref(),
+            Scheme::Https => self.https.as_ref(),
+        }
+    }
+}
+
+fn resolve(endpoint: &Endpoint, scheme: Scheme) -> Result<Destination> {
+    use std::net::ToSocketAddrs;
+    let Endpoint { host, port } = endpoint;
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    let mut addresses = (bare, *port).to_socket_addrs().with_context(|| format!("cannot look up `{host}`"))?;
+    let address = addresses.next().with_context(|| format!("`{host}` has no address"))?;
+    let usual = if scheme == Scheme::Https { 443 } else { 80 };
+    let name = match scheme {
+        Scheme::Https => {
+            Some(ServerName::try_from(bare.to_owned()).with_context(|| format!("`{host}` is no server name"))?)
+        }
+        Scheme::Http => None,
+    };
+    let field = if *port == usual { host.clone() } else { format!("{host}:{port}") };
+    Ok(Destination { address, host: field, port: *port, name })
+}
+
+/// One thread's common things. Not shared between threads.
+pub struct Shared {
+    pub job: Arc<Job>,
+    pub clock: Clock,
+    pub timer: Timer,
+    pub recorder: RefCell<Recorder>,
+    pub active: Cell<u64>,
+    pub open: Cell<u64>,
+    /// Per local session: the operation under way and its intended start.
+    pub under_way: RefCell<Vec<Option<(usize, u64)>>>,
+    buffers: RefCell<Vec<Vec<u8>>>,
+    dates: RefCell<Vec<Option<Rc<str>>>>,
+    samples: RefCell<HashMap<(usize, Fault), u32>>,
+    troubles: RefCell<Vec<Event>>,
+}
+
+impl Shared {
+    pub fn new(job: Arc<Job>, clock: Clock, timer: Timer, sessions: usize) -> Self {
+        let steady = job.plan.phases.steady_start()..job.plan.phases.steady_end();
+        Shared {
+            recorder: RefCell::new(Recorder::new(job.operations.len(), steady)),
+            active: Cell::new(0),
+            open: Cell::new(0),
+            under_way: RefCell::new(vec![None; sessions]),
+            buffers: RefCell::default(),
+            dates: RefCell::new(vec![None; job.remembered]),
+            samples: RefCell::default(),
+            troubles: RefCell::default(),
+            job,
+            clock,
+            timer,
+        }
+    }
+
+    /// Borrows a read buffer; give it back with `keep_buffer`.
+    pub fn buffer(&self) -> Vec<u8> {
+        self.buffers.borrow_mut().pop().unwrap_or_default()
+    }
+
+    pub fn keep_buffer(&self, buffer: Vec<u8>) {
+        self.buffers.borrow_mut().push(buffer);
+    }
+
+    /// The date a file had when it was last fetched, as the server wrote it.
+    pub fn date(&self, memory: Option<usize>) -> Option<Rc<str>> {
+        memory.and_then(|at| self.dates.borrow()[at].clone())
+    }
+
+    pub fn remember_date(&self, memory: Option<usize>, date: Option<String>) {
+        if let (Some(at), Some(date)) = (memory, date) {
+            let mut dates = self.dates.borrow_mut();
+            if dates[at].as_deref() != Some(date.as_str()) {
+                dates[at] = Some(date.into());
+            }
+        }
+    }
+
+    /// Notes what went wrong, a few times for each operation and kind.
+    pub fn trouble(&self, operation: usize, kind: Fault, detail: &str) {
+        let mut samples = self.samples.borrow_mut();
+        let seen = samples.entry((operation, kind)).or_default();
+        *seen += 1;
+        if *seen <= MOST_SAMPLES {
+            let operation = self.job.operations[operation].name.clone();
+            let event = Event::Trouble { at_ns: self.clock.now(), operation, kind, detail: detail.to_owned() };
+            self.troubles.borrow_mut().push(event);
+        }
+    }
+
+    pub fn take_troubles(&self) -> Vec<Event> {
+        std::mem::take(&mut self.troubles.borrow_mut())
+    }
+}
+
+/// Counts something open for as long as it lives.
+pub struct Counted<'a>(&'a Cell<u64>);
+
+impl<'a> Counted<'a> {
+    pub fn new(counter: &'a Cell<u64>) -> Self {
+        counter.set(counter.get() + 1);
+        Counted(counter)
+    }
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.0.set(self.0.get() - 1);
+    }
+}

@@ -1,0 +1,94 @@
+//! A byte stream to the server, plain or over TLS, and how it is opened.
+
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use loadstone_record::Fault;
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, HandshakeKind};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio_rustls::client::TlsStream;
+use tokio_rustls::TlsConnector;
+
+use super::Failure;
+
+/// A connection's bytes.
+pub enum Stream {
+    Plain(TcpStream),
+    Tls(Box<TlsStream<TcpStream>>),
+}
+
+/// What opening a stream took.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Handshake {
+    None,
+    Full,
+    Resumed,
+}
+
+/// Opens a plain stream.
+pub async fn connect(address: SocketAddr) -> Result<Stream, Failure> {
+    Ok(Stream::Plain(connect_tcp(address).await?))
+}
+
+/// Opens a stream over TLS; says whether the session was resumed.
+pub async fn connect_tls(
+    address: SocketAddr,
+    name: ServerName<'static>,
+    config: Arc<ClientConfig>,
+) -> Result<(Stream, Handshake), Failure> {
+    let tcp = connect_tcp(address).await?;
+    let stream = TlsConnector::from(config).connect(name, tcp).await.map_err(|error| {
+        let failure = Failure::from_io(&error);
+        match failure.fault {
+            Fault::ClosedEarly => Failure::new(Fault::Tls, format!("closed during the handshake: {error}")),
+            _ => failure,
+        }
+    })?;
+    let handshake = match stream.get_ref().1.handshake_kind() {
+        Some(HandshakeKind::Resumed) => Handshake::Resumed,
+        _ => Handshake::Full,
+    };
+    Ok((Stream::Tls(Box::new(stream)), handshake))
+}
+
+async fn connect_tcp(address: SocketAddr) -> Result<TcpStream, Failure> {
+    let stream = TcpStream::connect(address).await.map_err(|error| Failure::from_io(&error))?;
+    stream.set_nodelay(true).map_err(|error| Failure::from_io(&error))?;
+    Ok(stream)
+}
+
+impl AsyncRead for Stream {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<std::io::Result<()>> {
+        match self.get_mut() {
+            Stream::Plain(stream) => Pin::new(stream).poll_read(cx, buf),
+            Stream::Tls(stream) => Pin::new(stream.as_mut()).poll_read(cx, buf),
+        }
+    }
+}
+
+impl AsyncWrite for Stream {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, data: &[u8]) -> Poll<std::io::Result<usize>> {
+        match self.get_mut() {
+            Stream::Plain(stream) => Pin::new(stream).poll_write(cx, data),
+            Stream::Tls(stream) => Pin::new(stream.as_mut()).poll_write(cx, data),
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+        match self.get_mut() {
+            Stream::Plain(stream) => Pin::new(stream).poll_flush(cx),
+            Stream::Tls(stream) => Pin::new(stream.as_mut()).poll_flush(cx),
+        }
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+        match self.get_mut() {
+            Stream::Plain(stream) => Pin::new(stream).poll_shutdown(cx),
+            Stream::Tls(stream) => Pin::new(stream.as_mut()).poll_shutdown(cx),
+        }
+    }
+}

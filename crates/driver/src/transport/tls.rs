@@ -1,0 +1,90 @@
+//! TLS: what the driver trusts, and a fresh session memory for every simulated user.
+
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use loadstone_schedule::plan::Trust;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::Resumption;
+use rustls::crypto::CryptoProvider;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+
+/// Sessions a user's client remembers: enough for every connection of its session to resume.
+const REMEMBERED: usize = 4;
+
+/// The configuration all users share, without a session memory.
+pub fn shared_config(trust: &Trust) -> Result<ClientConfig> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider.clone()).with_safe_default_protocol_versions()?;
+    let mut config = match trust {
+        Trust::Anything => {
+            builder.dangerous().with_custom_certificate_verifier(Arc::new(Believer(provider))).with_no_client_auth()
+        }
+        _ => builder.with_root_certificates(roots(trust)?).with_no_client_auth(),
+    };
+    config.resumption = Resumption::disabled();
+    Ok(config)
+}
+
+/// A new user's configuration: the first connection makes a full handshake, later ones resume.
+pub fn user_config(shared: &ClientConfig) -> Arc<ClientConfig> {
+    let mut config = shared.clone();
+    config.resumption = Resumption::in_memory_sessions(REMEMBERED);
+    Arc::new(config)
+}
+
+fn roots(trust: &Trust) -> Result<RootCertStore> {
+    let mut roots = RootCertStore::empty();
+    if let Trust::Authority { pem } = trust {
+        for certificate in CertificateDer::pem_slice_iter(pem.as_bytes()) {
+            roots.add(certificate.context("the private authority's certificate is not readable")?)?;
+        }
+        anyhow::ensure!(!roots.is_empty(), "the private authority's file holds no certificate");
+        return Ok(roots);
+    }
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    Ok(roots)
+}
+
+/// Believes any certificate; only where the plan asks for it, and the report says so.
+#[derive(Debug)]
+struct Believer(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for Believer {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        rustls::crypto::verify_tls12_signature(message, certificate, signature, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        rustls::crypto::verify_tls13_signature(message, certificate, signature, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}

@@ -1,0 +1,214 @@
+//! What a driver says while it runs: one JSON object a line on its standard output.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::recorder::{Counts, Interval, OperationTotals, PauseCounts, SessionCounts, Totals, WireCounts};
+use crate::{Fault, TimeHistogram};
+
+/// Version of the event schema.
+pub const EVENT_SCHEMA: u32 = 1;
+
+/// A line. Times are nanoseconds; `at_ns` counts from the start of the run.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Event {
+    Start {
+        schema: u32,
+        version: String,
+        threads: u32,
+        sessions: u32,
+        operations: Vec<String>,
+        /// Wall-clock time of the start, nanoseconds since 1970-01-01.
+        start_unix_ns: u64,
+        /// What reading the clock once costs here.
+        clock_cost_ns: f64,
+        /// How late the timer wakes up on an idle loop: median of the calibration.
+        timer_slack_ns: u64,
+    },
+    Phase {
+        phase: String,
+        at_ns: u64,
+    },
+    Interval {
+        at_ns: u64,
+        length_ns: u64,
+        phase: String,
+        sessions_active: u64,
+        connections_open: u64,
+        /// In the order of `operations` in the start event.
+        operations: Vec<OperationCounts>,
+        response: Encoded,
+        service: Encoded,
+        /// How late the driver acted against its own schedule.
+        lag: Encoded,
+        wires: WireCounts,
+        cpu: CpuShare,
+    },
+    /// A sample of what went wrong; a few of each kind.
+    Trouble {
+        at_ns: u64,
+        operation: String,
+        kind: Fault,
+        detail: String,
+    },
+    Totals {
+        steady_ns: u64,
+        operations: Vec<OperationRecord>,
+        lag: Encoded,
+        sessions: SessionCounts,
+        pauses: PauseCounts,
+        wires: WireCounts,
+        cpu: CpuShare,
+    },
+    End {
+        at_ns: u64,
+        reason: EndReason,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum EndReason {
+    Completed,
+    Interrupted,
+}
+
+/// The driver's own use of CPU over an interval, as shares of one core.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct CpuShare {
+    /// One entry a thread.
+    pub threads: Vec<f64>,
+}
+
+/// A histogram in HdrHistogram's V2 compressed base64 form (values in microseconds), with the figures most asked for.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Encoded {
+    pub count: u64,
+    pub mean_ns: f64,
+    pub p50_ns: u64,
+    pub p99_ns: u64,
+    pub max_ns: u64,
+    /// Recorded times above ten minutes, kept as ten minutes.
+    pub clamped: u64,
+    /// Empty when there is no sample.
+    pub hdr: String,
+}
+
+impl From<&TimeHistogram> for Encoded {
+    fn from(histogram: &TimeHistogram) -> Self {
+        let count = histogram.count();
+        Encoded {
+            count,
+            mean_ns: if count == 0 { 0.0 } else { histogram.sum_ns as f64 / count as f64 },
+            p50_ns: histogram.quantile_ns(0.5),
+            p99_ns: histogram.quantile_ns(0.99),
+            max_ns: histogram.quantile_ns(1.0),
+            clamped: histogram.clamped,
+            hdr: if count == 0 { String::new() } else { histogram.encode() },
+        }
+    }
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct OperationCounts {
+    pub requests: u64,
+    pub good: u64,
+    /// Tolerable but not good.
+    pub tolerable: u64,
+    pub fail: u64,
+    pub bytes: u64,
+    pub errors: BTreeMap<Fault, u64>,
+}
+
+impl From<&Counts> for OperationCounts {
+    fn from(counts: &Counts) -> Self {
+        OperationCounts {
+            requests: counts.requests,
+            good: counts.good,
+            tolerable: counts.tolerable,
+            fail: counts.fail,
+            bytes: counts.bytes,
+            errors: counts.errors.clone(),
+        }
+    }
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct OperationRecord {
+    pub name: String,
+    pub counts: OperationCounts,
+    /// Started before the steady state and ended in it; not in `counts`.
+    pub cut_at_start: u64,
+    /// Started in the steady state and ended after it or never; not in `counts`.
+    pub cut_at_end: u64,
+    pub embedded: u64,
+    pub conditional: u64,
+    pub not_modified: u64,
+    pub redirects: u64,
+    /// Mean time the user's line alone needs for the bytes of a page.
+    pub line_mean_ns: f64,
+    pub response: Encoded,
+    pub service: Encoded,
+    pub first_byte: Encoded,
+}
+
+impl OperationRecord {
+    pub fn new(name: &str, totals: &OperationTotals) -> Self {
+        let timed = totals.response.count();
+        OperationRecord {
+            name: name.to_owned(),
+            counts: (&totals.counts).into(),
+            cut_at_start: totals.cut_at_start,
+            cut_at_end: totals.cut_at_end,
+            embedded: totals.embedded,
+            conditional: totals.conditional,
+            not_modified: totals.not_modified,
+            redirects: totals.redirects,
+            line_mean_ns: if timed == 0 { 0.0 } else { totals.line_ns as f64 / timed as f64 },
+            response: (&totals.response).into(),
+            service: (&totals.service).into(),
+            first_byte: (&totals.first_byte).into(),
+        }
+    }
+}
+
+impl Event {
+    pub fn interval(
+        at_ns: u64,
+        length_ns: u64,
+        phase: String,
+        open: (u64, u64),
+        interval: &Interval,
+        cpu: CpuShare,
+    ) -> Self {
+        Event::Interval {
+            at_ns,
+            length_ns,
+            phase,
+            sessions_active: open.0,
+            connections_open: open.1,
+            operations: interval.operations.iter().map(OperationCounts::from).collect(),
+            response: (&interval.response).into(),
+            service: (&interval.service).into(),
+            lag: (&interval.lag).into(),
+            wires: interval.wires,
+            cpu,
+        }
+    }
+
+    pub fn totals(steady_ns: u64, names: &[String], totals: &Totals, cpu: CpuShare) -> Self {
+        let records = names.iter().zip(&totals.operations);
+        Event::Totals {
+            steady_ns,
+            operations: records.map(|(name, totals)| OperationRecord::new(name, totals)).collect(),
+            lag: (&totals.lag).into(),
+            sessions: totals.sessions,
+            pauses: totals.pauses,
+            wires: totals.wires,
+            cpu,
+        }
+    }
+}

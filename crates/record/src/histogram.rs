@@ -1,0 +1,97 @@
+//! Histograms of times: HdrHistogram from 1 us to 10 minutes with three significant digits.
+
+use base64::Engine;
+use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
+use hdrhistogram::Histogram;
+
+/// Smallest and largest time that can be told apart, in microseconds.
+pub const LOWEST_US: u64 = 1;
+pub const HIGHEST_US: u64 = 600_000_000;
+/// Significant digits kept.
+pub const DIGITS: u8 = 3;
+
+/// Times in nanoseconds in, counts by microsecond kept.
+#[derive(Clone, Debug)]
+pub struct TimeHistogram {
+    inner: Histogram<u64>,
+    /// Exact sum of everything recorded, in nanoseconds.
+    pub sum_ns: u128,
+    /// Times above the range, recorded as the largest one.
+    pub clamped: u64,
+}
+
+impl Default for TimeHistogram {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl TimeHistogram {
+    pub fn new() -> Self {
+        #[allow(clippy::expect_used)] // constants, checked by every test that makes one
+        let inner = Histogram::new_with_bounds(LOWEST_US, HIGHEST_US, DIGITS).expect("constant bounds are valid");
+        TimeHistogram { inner, sum_ns: 0, clamped: 0 }
+    }
+
+    pub fn record(&mut self, time_ns: u64) {
+        let time_us = (time_ns / 1000).max(LOWEST_US);
+        self.clamped += u64::from(time_us > HIGHEST_US);
+        self.sum_ns += u128::from(time_ns);
+        self.inner.saturating_record(time_us);
+    }
+
+    /// Adds another histogram's counts. Nothing is lost: both have the same bounds.
+    pub fn merge(&mut self, other: &TimeHistogram) {
+        let merged = self.inner.add(&other.inner);
+        debug_assert!(merged.is_ok());
+        self.sum_ns += other.sum_ns;
+        self.clamped += other.clamped;
+    }
+
+    pub fn clear(&mut self) {
+        self.inner.reset();
+        self.sum_ns = 0;
+        self.clamped = 0;
+    }
+
+    pub fn count(&self) -> u64 {
+        self.inner.len()
+    }
+
+    /// Time in nanoseconds below which `share` (0 to 1) of the recorded times lie.
+    pub fn quantile_ns(&self, share: f64) -> u64 {
+        self.inner.value_at_quantile(share) * 1000
+    }
+
+    /// The standard exchange form: V2, compressed, base64 (as HdrHistogram logs carry it).
+    pub fn encode(&self) -> String {
+        let mut bytes = Vec::new();
+        match V2DeflateSerializer::new().serialize(&self.inner, &mut bytes) {
+            Ok(_) => base64::engine::general_purpose::STANDARD.encode(bytes),
+            Err(_) => String::new(), // a Vec takes all; an empty text is refused by every reader
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn merging_loses_nothing() {
+        let (mut left, mut right) = (TimeHistogram::new(), TimeHistogram::new());
+        (1..=1000u64).for_each(|i| left.record(i * 1_000_000));
+        (1001..=2000u64).for_each(|i| right.record(i * 1_000_000));
+        left.merge(&right);
+        assert_eq!(left.count(), 2000);
+        let median = left.quantile_ns(0.5) as f64;
+        assert!((median / 1e9 - 1.0).abs() < 0.002, "{median}");
+    }
+
+    #[test]
+    fn times_beyond_ten_minutes_are_counted_and_marked() {
+        let mut histogram = TimeHistogram::new();
+        histogram.record(700_000_000_000);
+        assert_eq!((histogram.count(), histogram.clamped), (1, 1));
+    }
+}

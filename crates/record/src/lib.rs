@@ -1,0 +1,12 @@
+//! What was measured: histograms, counters, the events a driver writes, and how those of several threads merge.
+//!
+//! Pure: no clock is read here, times come in as nanoseconds.
+
+pub mod event;
+pub mod fault;
+pub mod histogram;
+pub mod recorder;
+
+pub use fault::{Blame, Fault};
+pub use histogram::TimeHistogram;
+pub use recorder::{Interval, Outcome, Recorder, Totals, Window};

@@ -1,0 +1,334 @@
+//! One thread's books: what happened in the current second and in the whole steady state.
+
+use std::collections::BTreeMap;
+
+use crate::{Fault, TimeHistogram};
+
+/// Where an operation lies relative to the steady state.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Window {
+    /// Started and ended in it: this is what counts.
+    Inside,
+    /// Started before, ended in it.
+    CutAtStart,
+    /// Started in it, ended after it or never.
+    CutAtEnd,
+    Outside,
+}
+
+impl Window {
+    /// Classifies an operation by its intended start and its end (`None`: it never ended).
+    pub fn of(start_ns: u64, end_ns: Option<u64>, steady: std::ops::Range<u64>) -> Self {
+        let started_inside = steady.contains(&start_ns);
+        let ended_inside = end_ns.is_some_and(|end| end > steady.start && end <= steady.end);
+        match (started_inside, ended_inside) {
+            (true, true) => Window::Inside,
+            (false, true) => Window::CutAtStart,
+            (true, false) => Window::CutAtEnd,
+            (false, false) => Window::Outside,
+        }
+    }
+}
+
+/// How good an operation was by its limit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Grade {
+    Good,
+    Tolerable,
+    Fail,
+}
+
+/// Everything known about one performed operation. Times in nanoseconds on the run's clock.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    pub operation: usize,
+    /// When its user meant to start it.
+    pub intended_ns: u64,
+    /// When the driver sent it.
+    pub sent_ns: u64,
+    pub end_ns: u64,
+    /// From the send to the first byte of the page's answer.
+    pub first_byte_ns: Option<u64>,
+    /// What the user's line alone needs for these bytes.
+    pub line_ns: u64,
+    pub bytes: u64,
+    pub embedded: u32,
+    /// Embedded files asked for conditionally, and how many of those came back as 304.
+    pub conditional: u32,
+    pub not_modified: u32,
+    pub redirects: u32,
+    pub grade: Grade,
+    pub fault: Option<Fault>,
+}
+
+/// Counts of one operation.
+#[derive(Clone, Debug, Default)]
+pub struct Counts {
+    pub requests: u64,
+    pub good: u64,
+    /// Tolerable but not good.
+    pub tolerable: u64,
+    pub fail: u64,
+    pub bytes: u64,
+    pub errors: BTreeMap<Fault, u64>,
+}
+
+impl Counts {
+    fn add(&mut self, outcome: &Outcome) {
+        self.requests += 1;
+        self.bytes += outcome.bytes;
+        match outcome.grade {
+            Grade::Good => self.good += 1,
+            Grade::Tolerable => self.tolerable += 1,
+            Grade::Fail => self.fail += 1,
+        }
+        if let Some(fault) = outcome.fault {
+            *self.errors.entry(fault).or_default() += 1;
+        }
+    }
+
+    fn merge(&mut self, other: &Counts) {
+        self.requests += other.requests;
+        self.good += other.good;
+        self.tolerable += other.tolerable;
+        self.fail += other.fail;
+        self.bytes += other.bytes;
+        for (&fault, count) in &other.errors {
+            *self.errors.entry(fault).or_default() += count;
+        }
+    }
+}
+
+/// One operation over the whole steady state.
+#[derive(Clone, Debug, Default)]
+pub struct OperationTotals {
+    pub counts: Counts,
+    pub cut_at_start: u64,
+    pub cut_at_end: u64,
+    pub embedded: u64,
+    pub conditional: u64,
+    pub not_modified: u64,
+    pub redirects: u64,
+    pub line_ns: u128,
+    pub response: TimeHistogram,
+    pub service: TimeHistogram,
+    pub first_byte: TimeHistogram,
+}
+
+impl OperationTotals {
+    fn add(&mut self, outcome: &Outcome) {
+        self.counts.add(outcome);
+        self.embedded += u64::from(outcome.embedded);
+        self.conditional += u64::from(outcome.conditional);
+        self.not_modified += u64::from(outcome.not_modified);
+        self.redirects += u64::from(outcome.redirects);
+        if outcome.fault.is_some() {
+            return; // an answer that is wrong or missing has no response time
+        }
+        self.line_ns += u128::from(outcome.line_ns);
+        self.response.record(outcome.end_ns.saturating_sub(outcome.intended_ns));
+        self.service.record(outcome.end_ns.saturating_sub(outcome.sent_ns));
+        if let Some(first_byte) = outcome.first_byte_ns {
+            self.first_byte.record(first_byte);
+        }
+    }
+
+    fn merge(&mut self, other: &OperationTotals) {
+        self.counts.merge(&other.counts);
+        self.cut_at_start += other.cut_at_start;
+        self.cut_at_end += other.cut_at_end;
+        self.embedded += other.embedded;
+        self.conditional += other.conditional;
+        self.not_modified += other.not_modified;
+        self.redirects += other.redirects;
+        self.line_ns += other.line_ns;
+        self.response.merge(&other.response);
+        self.service.merge(&other.service);
+        self.first_byte.merge(&other.first_byte);
+    }
+}
+
+macro_rules! additive {
+    ($(#[$doc:meta])* $name:ident { $($(#[$field_doc:meta])* $field:ident: $kind:ty),* $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+        pub struct $name { $($(#[$field_doc])* pub $field: $kind),* }
+
+        impl $name {
+            pub fn merge(&mut self, other: &$name) {
+                $(self.$field += other.$field;)*
+            }
+        }
+    };
+}
+
+additive! {
+    /// What became of user sessions.
+    SessionCounts {
+        begun: u64,
+        /// Ended as their users meant to, or left without a word.
+        finished: u64,
+        /// Of those, left without a word.
+        abandoned: u64,
+        /// Ended by an error.
+        broken: u64,
+        /// Operations performed in the finished ones.
+        operations_in_finished: u64,
+    }
+}
+
+additive! {
+    /// Pauses: how many, what was drawn, what was kept. Nanoseconds.
+    PauseCounts { count: u64, drawn_ns: u64, actual_ns: u64 }
+}
+
+additive! {
+    /// Connections and TLS handshakes.
+    WireCounts {
+        connections: u64,
+        /// Made again because the server had closed an idle one.
+        reconnects: u64,
+        handshakes_full: u64,
+        handshakes_resumed: u64,
+        /// HTTP requests, embedded files and redirects included.
+        http_requests: u64,
+    }
+}
+
+/// One thread's last second.
+#[derive(Clone, Debug, Default)]
+pub struct Interval {
+    pub operations: Vec<Counts>,
+    pub response: TimeHistogram,
+    pub service: TimeHistogram,
+    pub lag: TimeHistogram,
+    pub wires: WireCounts,
+}
+
+impl Interval {
+    pub fn new(operations: usize) -> Self {
+        Interval { operations: vec![Counts::default(); operations], ..Interval::default() }
+    }
+
+    pub fn merge(&mut self, other: &Interval) {
+        self.operations.iter_mut().zip(&other.operations).for_each(|(mine, theirs)| mine.merge(theirs));
+        self.response.merge(&other.response);
+        self.service.merge(&other.service);
+        self.lag.merge(&other.lag);
+        self.wires.merge(&other.wires);
+    }
+}
+
+/// The steady state as a whole.
+#[derive(Clone, Debug, Default)]
+pub struct Totals {
+    pub operations: Vec<OperationTotals>,
+    pub lag: TimeHistogram,
+    pub sessions: SessionCounts,
+    pub pauses: PauseCounts,
+    pub wires: WireCounts,
+}
+
+impl Totals {
+    pub fn new(operations: usize) -> Self {
+        Totals { operations: vec![OperationTotals::default(); operations], ..Totals::default() }
+    }
+
+    pub fn merge(&mut self, other: &Totals) {
+        self.operations.iter_mut().zip(&other.operations).for_each(|(mine, theirs)| mine.merge(theirs));
+        self.lag.merge(&other.lag);
+        self.sessions.merge(&other.sessions);
+        self.pauses.merge(&other.pauses);
+        self.wires.merge(&other.wires);
+    }
+}
+
+/// Books of one thread: the running second and the steady state so far.
+#[derive(Clone, Debug)]
+pub struct Recorder {
+    steady: std::ops::Range<u64>,
+    pub interval: Interval,
+    pub totals: Totals,
+}
+
+impl Recorder {
+    /// `steady` is the steady state on the run's clock, in nanoseconds.
+    pub fn new(operations: usize, steady: std::ops::Range<u64>) -> Self {
+        Recorder { steady, interval: Interval::new(operations), totals: Totals::new(operations) }
+    }
+
+    pub fn operation(&mut self, outcome: &Outcome) {
+        self.interval.operations[outcome.operation].add(outcome);
+        if outcome.fault.is_none() {
+            self.interval.response.record(outcome.end_ns.saturating_sub(outcome.intended_ns));
+            self.interval.service.record(outcome.end_ns.saturating_sub(outcome.sent_ns));
+        }
+        let totals = &mut self.totals.operations[outcome.operation];
+        match Window::of(outcome.intended_ns, Some(outcome.end_ns), self.steady.clone()) {
+            Window::Inside => totals.add(outcome),
+            Window::CutAtStart => totals.cut_at_start += 1,
+            Window::CutAtEnd => totals.cut_at_end += 1,
+            Window::Outside => {}
+        }
+    }
+
+    /// An operation that was still under way when the run ended.
+    pub fn unfinished(&mut self, operation: usize, intended_ns: u64) {
+        if Window::of(intended_ns, None, self.steady.clone()) == Window::CutAtEnd {
+            self.totals.operations[operation].cut_at_end += 1;
+        }
+    }
+
+    /// The driver acted `late_ns` after its own schedule.
+    pub fn lag(&mut self, now_ns: u64, late_ns: u64) {
+        self.interval.lag.record(late_ns);
+        if self.steady.contains(&now_ns) {
+            self.totals.lag.record(late_ns);
+        }
+    }
+
+    pub fn is_steady(&self, now_ns: u64) -> bool {
+        self.steady.contains(&now_ns)
+    }
+
+    pub fn pause(&mut self, now_ns: u64, drawn_ns: u64, actual_ns: u64) {
+        if self.is_steady(now_ns) {
+            self.totals.pauses.merge(&PauseCounts { count: 1, drawn_ns, actual_ns });
+        }
+    }
+
+    pub fn sessions(&mut self, now_ns: u64, change: SessionCounts) {
+        if self.is_steady(now_ns) {
+            self.totals.sessions.merge(&change);
+        }
+    }
+
+    pub fn wires(&mut self, now_ns: u64, change: WireCounts) {
+        self.interval.wires.merge(&change);
+        if self.is_steady(now_ns) {
+            self.totals.wires.merge(&change);
+        }
+    }
+
+    /// Hands over the running second and starts the next.
+    pub fn take_interval(&mut self) -> Interval {
+        let fresh = Interval::new(self.interval.operations.len());
+        std::mem::replace(&mut self.interval, fresh)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_operations_that_start_and_end_in_steady_state_count() {
+        let steady = 100..200;
+        assert_eq!(Window::of(100, Some(200), steady.clone()), Window::Inside);
+        assert_eq!(Window::of(99, Some(150), steady.clone()), Window::CutAtStart);
+        assert_eq!(Window::of(150, Some(201), steady.clone()), Window::CutAtEnd);
+        assert_eq!(Window::of(150, None, steady.clone()), Window::CutAtEnd);
+        assert_eq!(Window::of(99, Some(201), steady.clone()), Window::Outside);
+        assert_eq!(Window::of(20, Some(30), steady), Window::Outside);
+    }
+}

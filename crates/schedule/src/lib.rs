@@ -1,0 +1,35 @@
+//! What happens when, and with which data: plans, mixes, pauses, values, sessions and the line model.
+//!
+//! Everything here is pure. No clock, no socket, no file: time and randomness come in as arguments, so the
+//! same plan gives the same requests in the driver, in virtual time and in a test.
+
+pub mod draw;
+pub mod line;
+pub mod mix;
+pub mod pacing;
+pub mod plan;
+pub mod rng;
+pub mod session;
+pub mod template;
+pub mod values;
+
+/// Nanoseconds on a monotonic clock (or since the start of a simulation).
+pub type Nanos = u64;
+
+/// One second in nanoseconds.
+pub const SECOND: Nanos = 1_000_000_000;
+
+/// What is wrong with a plan. The Python side checks workloads with file and line; this is the last line of defence.
+#[derive(Debug, thiserror::Error, PartialEq)]
+pub enum PlanError {
+    #[error("{place}: unknown value `{{{name}}}`; declare it under values or extract it in an earlier operation")]
+    UnknownValue { place: String, name: String },
+    #[error("{place}: {message}")]
+    Invalid { place: String, message: String },
+}
+
+impl PlanError {
+    pub fn invalid(place: impl Into<String>, message: impl Into<String>) -> Self {
+        PlanError::Invalid { place: place.into(), message: message.into() }
+    }
+}

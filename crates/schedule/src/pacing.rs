@@ -1,0 +1,59 @@
+//! Pauses: think time (from an answer to the next request) and cycle time (from start to start).
+
+use crate::plan::{Distribution, Pacing, PacingKind};
+use crate::rng::Stream;
+use crate::Nanos;
+
+impl Pacing {
+    /// Draws one pause in nanoseconds, cut off at the cap.
+    pub fn draw(&self, stream: &mut Stream) -> Nanos {
+        let mean = self.mean_ns as f64;
+        let drawn = match self.distribution {
+            Distribution::Exponential => -mean * (1.0 - stream.unit()).ln(),
+            Distribution::Uniform => 2.0 * mean * stream.unit(),
+            Distribution::Fixed => mean,
+        };
+        (drawn as Nanos).min(self.cap_ns.unwrap_or(Nanos::MAX))
+    }
+
+    /// When the next operation should start, given the start and the end of the one before.
+    pub fn next_start(&self, pause: Nanos, started: Nanos, ended: Nanos) -> Nanos {
+        match self.kind {
+            PacingKind::Think => ended + pause,
+            PacingKind::Cycle => (started + pause).max(ended),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Purpose;
+
+    fn pacing(kind: PacingKind) -> Pacing {
+        Pacing {
+            kind,
+            distribution: Distribution::Exponential,
+            mean_ns: 10_000_000_000,
+            cap_ns: Some(150_000_000_000),
+        }
+    }
+
+    #[test]
+    fn exponential_pauses_have_the_declared_mean_and_never_pass_the_cap() {
+        let pacing = pacing(PacingKind::Think);
+        let mut stream = Stream::new(7, 0, Purpose::Pause);
+        let draws: Vec<f64> = (0..200_000).map(|_| pacing.draw(&mut stream) as f64 / 1e9).collect();
+        let mean = draws.iter().sum::<f64>() / draws.len() as f64;
+        // Standard error 10 / sqrt(200 000) = 0.022 s; four of them.
+        assert!((mean - 10.0).abs() < 0.09, "mean {mean}");
+        assert!(draws.iter().all(|&pause| pause <= 150.0));
+    }
+
+    #[test]
+    fn think_time_counts_from_the_end_and_cycle_time_from_the_start() {
+        assert_eq!(pacing(PacingKind::Think).next_start(5, 100, 120), 125);
+        assert_eq!(pacing(PacingKind::Cycle).next_start(50, 100, 120), 150);
+        assert_eq!(pacing(PacingKind::Cycle).next_start(5, 100, 120), 120);
+    }
+}

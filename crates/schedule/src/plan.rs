@@ -1,0 +1,327 @@
+//! The plan: everything one driver run needs to know, resolved to numbers. One JSON document, this schema.
+//!
+//! Written by the Python side from a workload, a profile and a target; read by the driver and the simulator.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Nanos;
+
+/// Version of this schema. A driver refuses any other.
+pub const PLAN_SCHEMA: u32 = 1;
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    pub schema: u32,
+    pub name: String,
+    pub seed: u64,
+    /// Closed population: this many sessions at once.
+    pub sessions: u32,
+    pub phases: Phases,
+    /// Driver threads, each with its own event loop and its share of the sessions.
+    pub threads: u32,
+    /// Absent when the plan is only simulated.
+    pub target: Option<Target>,
+    pub workload: Workload,
+}
+
+/// Lengths of the phases, in order.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Phases {
+    /// Sessions start evenly over this time.
+    pub ramp_up_ns: Nanos,
+    /// All sessions run, nothing counts yet.
+    pub warm_up_ns: Nanos,
+    /// What is measured.
+    pub steady_ns: Nanos,
+    /// Sessions stop evenly over this time.
+    pub ramp_down_ns: Nanos,
+}
+
+impl Phases {
+    pub fn steady_start(&self) -> Nanos {
+        self.ramp_up_ns + self.warm_up_ns
+    }
+
+    pub fn steady_end(&self) -> Nanos {
+        self.steady_start() + self.steady_ns
+    }
+
+    pub fn end(&self) -> Nanos {
+        self.steady_end() + self.ramp_down_ns
+    }
+
+    /// The phase at `at` nanoseconds after the start of the run.
+    pub fn at(&self, at: Nanos) -> Phase {
+        match at {
+            _ if at < self.ramp_up_ns => Phase::RampUp,
+            _ if at < self.steady_start() => Phase::WarmUp,
+            _ if at < self.steady_end() => Phase::Steady,
+            _ if at < self.end() => Phase::RampDown,
+            _ => Phase::Done,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    RampUp,
+    WarmUp,
+    Steady,
+    RampDown,
+    Done,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Target {
+    pub http: Option<Endpoint>,
+    pub https: Option<Endpoint>,
+    pub trust: Trust,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Endpoint {
+    pub host: String,
+    pub port: u16,
+}
+
+/// Which certificates the driver believes.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Trust {
+    /// The machine's own list.
+    System,
+    /// A private authority, in PEM form.
+    Authority { pem: String },
+    /// Any certificate; disclosed in the report.
+    Anything,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Workload {
+    pub name: String,
+    /// In the order they are drawn; a text may refer to those before it.
+    pub values: Vec<Generator>,
+    pub operations: Vec<Operation>,
+    pub states: Vec<State>,
+    pub mix: Mix,
+    pub pacing: Pacing,
+    pub connections: Connections,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Generator {
+    pub name: String,
+    pub scope: Scope,
+    #[serde(flatten)]
+    pub kind: GeneratorKind,
+}
+
+/// How long a drawn value holds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    /// Drawn anew for every operation.
+    Operation,
+    /// Drawn once when a user session begins.
+    Session,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum GeneratorKind {
+    /// A whole number from min to max, zero-padded to `digits`.
+    Uniform { min: i64, max: i64, digits: u8 },
+    /// A rank by Zipf's law, counted from `first`.
+    Zipf { n: u64, alpha: f64, first: u64, digits: u8 },
+    Choice { values: Vec<String>, weights: Option<Vec<f64>> },
+    /// One row; fills `{name.column}` for every column.
+    Table { columns: Vec<String>, rows: Vec<Vec<String>>, weights: Option<Vec<f64>> },
+    Words { words: Vec<String>, count: u32, separator: String },
+    /// A date, in days since 1970-01-01, written YYYY-MM-DD.
+    Date { from_days: i64, to_days: i64 },
+    /// User ids: each session owns `per_session` of them and takes the next at each new user session.
+    User { per_session: u64, first: u64, digits: u8 },
+    Text { text: String },
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Operation {
+    pub name: String,
+    pub scheme: Scheme,
+    pub method: Method,
+    pub path: String,
+    pub query: Vec<Field>,
+    pub form: Vec<Field>,
+    pub headers: Vec<Field>,
+    /// How many redirects may be followed as part of the operation.
+    pub redirects: u8,
+    pub expect: Expect,
+    pub extract: Vec<Extract>,
+    pub embedded: Vec<Embedded>,
+    pub limit: Limit,
+    pub timeout_ns: Nanos,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Field {
+    pub name: String,
+    pub value: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Scheme {
+    Http,
+    Https,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum Method {
+    Get,
+    Post,
+    Put,
+    Delete,
+    Head,
+}
+
+impl Method {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Method::Get => "GET",
+            Method::Post => "POST",
+            Method::Put => "PUT",
+            Method::Delete => "DELETE",
+            Method::Head => "HEAD",
+        }
+    }
+}
+
+/// What a right answer looks like. Anything else is a validation error.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Expect {
+    pub status: Vec<u16>,
+    pub title: Option<String>,
+    pub contains: Vec<String>,
+    pub absent: Vec<String>,
+    /// Spacing of the markers in the body, in bytes; 0 for none.
+    pub markers_every: u32,
+    /// Length of the body in bytes, as a text that may hold a value.
+    pub bytes: Option<String>,
+}
+
+/// Takes what stands between two texts of the body into a session value.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Extract {
+    pub value: String,
+    pub after: String,
+    pub before: String,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Embedded {
+    pub path: String,
+    /// Length of the body in bytes where it is known.
+    pub bytes: Option<u64>,
+    /// Probability that the client has it and asks with If-Modified-Since.
+    pub conditional: f64,
+    pub markers_every: u32,
+}
+
+/// Bounds that sort one operation into good, tolerable or fail.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Limit {
+    Time { good_ns: Nanos, tolerable_ns: Nanos },
+    Rate { good_bytes_per_s: f64, tolerable_bytes_per_s: f64 },
+    None,
+}
+
+/// A node of the mix: an operation, and what is set before it.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct State {
+    pub name: String,
+    pub operation: u32,
+    pub pause: Pause,
+    pub set: Vec<Field>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Pause {
+    /// The user pauses before it.
+    Drawn,
+    /// It follows at once.
+    None,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Mix {
+    Matrix { start: u32, rows: Vec<Row> },
+    Flat { shares: Vec<f64>, operations_per_session: Option<u32> },
+    Sequence { states: Vec<u32> },
+}
+
+/// A row of the matrix. What is missing to 1 is the user who leaves without a word.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Row {
+    pub to: Vec<Edge>,
+    pub finish: f64,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Edge {
+    pub state: u32,
+    pub probability: f64,
+}
+
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Pacing {
+    pub kind: PacingKind,
+    pub distribution: Distribution,
+    pub mean_ns: Nanos,
+    pub cap_ns: Option<Nanos>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PacingKind {
+    Think,
+    Cycle,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Distribution {
+    Exponential,
+    Uniform,
+    Fixed,
+}
+
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Connections {
+    /// Connections a session opens at most per scheme; the page uses the first, embedded files all.
+    pub parallel: u8,
+    /// Speed of the page's connection, bytes per second.
+    pub page_bytes_per_s: Option<f64>,
+    /// Speed of each connection while embedded files come.
+    pub embedded_bytes_per_s: Option<f64>,
+}

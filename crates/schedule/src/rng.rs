@@ -1,0 +1,45 @@
+//! Random streams: one generator per (run seed, session, purpose), so that what one session draws never
+//! depends on how the server or another session behaved.
+
+use rand_core::Rng;
+use rand_core::SeedableRng;
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+/// What a stream of random numbers is used for. Keeping them apart keeps the order of pages the same
+/// when a workload draws more or fewer data values.
+#[derive(Clone, Copy, Debug)]
+pub enum Purpose {
+    Mix = 1,
+    Pause = 2,
+    Values = 3,
+    Embedded = 4,
+}
+
+/// A small, fast, reproducible generator (xoshiro256++).
+#[derive(Clone, Debug)]
+pub struct Stream(Xoshiro256PlusPlus);
+
+impl Stream {
+    pub fn new(seed: u64, session: u64, purpose: Purpose) -> Self {
+        let mixed = scramble(scramble(scramble(seed) ^ session) ^ purpose as u64);
+        Stream(Xoshiro256PlusPlus::seed_from_u64(mixed))
+    }
+
+    /// A uniform number in [0, 1) with 53 random bits.
+    pub fn unit(&mut self) -> f64 {
+        (self.0.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
+    }
+
+    /// A uniform integer in `0..n`; `n` must be positive. The bias of the multiply-shift is below n / 2^64.
+    pub fn below(&mut self, n: u64) -> u64 {
+        ((self.0.next_u64() as u128 * n as u128) >> 64) as u64
+    }
+}
+
+/// SplitMix64's output function (Steele, Lea, Flood 2014): spreads nearby seeds over all 64 bits.
+pub fn scramble(value: u64) -> u64 {
+    let mut z = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}

@@ -1,0 +1,172 @@
+//! One simulated user from arrival to departure, as a pure machine: `next` says what to do, the caller does it.
+
+use crate::mix::{Chooser, Next};
+use crate::plan::{Pacing, Pause, Scope, Workload};
+use crate::rng::{Purpose, Stream};
+use crate::template::{Encoding, Slot, Slots, Template};
+use crate::values::{Drawer, Source, Values};
+use crate::{Nanos, PlanError};
+
+/// What the session does next.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Step {
+    /// Perform this state's operation after the drawn pause (`None`: at once).
+    Perform { state: usize, pause: Option<Nanos> },
+    /// The user session is over; call `begin` for the next one.
+    End(Departure),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Departure {
+    Finished,
+    Abandoned,
+}
+
+/// A state compiled for the machine.
+#[derive(Clone, Debug)]
+pub struct Place {
+    pub operation: usize,
+    pub pause: Pause,
+    pub set: Vec<(Slot, Template)>,
+}
+
+/// The parts of a workload that sessions share: compiled once, read by all.
+#[derive(Clone, Debug)]
+pub struct Script {
+    pub slots: Slots,
+    pub places: Vec<Place>,
+    sources: Vec<Source>,
+    chooser: Chooser,
+    pacing: Pacing,
+}
+
+impl Script {
+    /// Compiles the mix, the values and the states of a workload.
+    pub fn compile(workload: &Workload) -> Result<Self, PlanError> {
+        let mut slots = Slots::default();
+        for generator in &workload.values {
+            Source::reserve(generator, &mut slots);
+        }
+        for extract in workload.operations.iter().flat_map(|operation| &operation.extract) {
+            slots.intern(&extract.value);
+        }
+        for field in workload.states.iter().flat_map(|state| &state.set) {
+            slots.intern(&field.name);
+        }
+        let sources = workload.values.iter().map(|generator| Source::compile(generator, &slots));
+        let sources = sources.collect::<Result<_, _>>()?;
+        let places = workload.states.iter().map(|state| compile_place(state, workload, &slots));
+        let places = places.collect::<Result<_, _>>()?;
+        let chooser = Chooser::compile(&workload.mix, workload.states.len())?;
+        Ok(Script { slots, places, sources, chooser, pacing: workload.pacing })
+    }
+}
+
+fn compile_place(state: &crate::plan::State, workload: &Workload, slots: &Slots) -> Result<Place, PlanError> {
+    let place = format!("state {}", state.name);
+    let operation = state.operation as usize;
+    if operation >= workload.operations.len() {
+        return Err(PlanError::invalid(place, "its operation does not exist"));
+    }
+    let compile = |field: &crate::plan::Field| {
+        let slot = slots.get(&field.name).unwrap_or(usize::MAX);
+        Template::compile(&field.value, slots, &place).map(|template| (slot, template))
+    };
+    let set = state.set.iter().map(compile).collect::<Result<_, _>>()?;
+    Ok(Place { operation, pause: state.pause, set })
+}
+
+/// A session's own state: where it is, its values and its random streams.
+#[derive(Clone, Debug)]
+pub struct Session {
+    id: u64,
+    visit: u64,
+    done: u32,
+    state: usize,
+    mix: Stream,
+    pauses: Stream,
+    drawing: Stream,
+    pub values: Values,
+}
+
+impl Session {
+    /// A session that has not begun; call `begin` first.
+    pub fn new(script: &Script, seed: u64, id: u64) -> Self {
+        Session {
+            id,
+            visit: 0,
+            done: 0,
+            state: 0,
+            mix: Stream::new(seed, id, Purpose::Mix),
+            pauses: Stream::new(seed, id, Purpose::Pause),
+            drawing: Stream::new(seed, id, Purpose::Values),
+            values: Values::new(script.slots.len()),
+        }
+    }
+
+    /// Starts the next user session: a new user, new session values.
+    pub fn begin(&mut self, script: &Script) {
+        self.done = 0;
+        self.draw(script, Scope::Session);
+    }
+
+    /// Decides what comes next. A new user's first operation has no pause.
+    pub fn next(&mut self, script: &Script) -> Step {
+        let state = match script.chooser.next(self.state, self.done, &mut self.mix) {
+            Next::State(state) => state,
+            Next::Finish => return self.depart(Departure::Finished),
+            Next::Abandon => return self.depart(Departure::Abandoned),
+        };
+        let pause = match script.places[state].pause {
+            Pause::Drawn if self.done > 0 || self.visit == 0 && self.is_endless(script) => {
+                Some(script.pacing.draw(&mut self.pauses))
+            }
+            _ => None,
+        };
+        self.state = state;
+        self.done += 1;
+        Step::Perform { state, pause }
+    }
+
+    /// Draws the operation's values and applies what its state sets. Call before rendering its request.
+    pub fn prepare(&mut self, script: &Script) {
+        self.draw(script, Scope::Operation);
+        for (slot, template) in &script.places[self.state].set {
+            let mut text = Vec::new();
+            template.render(&self.values, Encoding::Raw, &mut text);
+            self.values.set(*slot, &String::from_utf8_lossy(&text));
+        }
+    }
+
+    /// How many operations this user session has been told to perform.
+    pub fn operations(&self) -> u32 {
+        self.done
+    }
+
+    /// Ends the user session because it can't go on (an error); the next `begin` is another user.
+    pub fn break_off(&mut self) {
+        self.visit += 1;
+    }
+
+    /// A pause outside the mix, used before a broken session is replaced.
+    pub fn draw_pause(&mut self, script: &Script) -> Nanos {
+        script.pacing.draw(&mut self.pauses)
+    }
+
+    fn depart(&mut self, departure: Departure) -> Step {
+        self.visit += 1;
+        Step::End(departure)
+    }
+
+    /// A flat mix without an end has no user sessions to begin, so its first operation is paced as well.
+    fn is_endless(&self, script: &Script) -> bool {
+        matches!(script.chooser, Chooser::Flat { operations_per_session: None, .. })
+    }
+
+    fn draw(&mut self, script: &Script, scope: Scope) {
+        let who = Drawer { session: self.id, visit: self.visit };
+        for source in script.sources.iter().filter(|source| source.scope == scope) {
+            source.draw(who, &mut self.drawing, &mut self.values);
+        }
+    }
+}

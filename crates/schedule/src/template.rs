@@ -1,0 +1,142 @@
+//! Texts with holes: `/check?no={check_no}`. Compiled once, rendered into a reused buffer.
+
+use std::collections::HashMap;
+
+use crate::values::Values;
+use crate::PlanError;
+
+/// Number of a value in a session's table.
+pub type Slot = usize;
+
+/// Names of all values and their slots.
+#[derive(Clone, Debug, Default)]
+pub struct Slots(HashMap<String, Slot>);
+
+impl Slots {
+    /// The slot of `name`, made when it is new.
+    pub fn intern(&mut self, name: &str) -> Slot {
+        let next = self.0.len();
+        *self.0.entry(name.to_owned()).or_insert(next)
+    }
+
+    pub fn get(&self, name: &str) -> Option<Slot> {
+        self.0.get(name).copied()
+    }
+
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Part {
+    Text(String),
+    Value(Slot),
+}
+
+/// A compiled text. `{{` and `}}` stand for literal braces.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct Template(Vec<Part>);
+
+/// Whether values are put in as they are or percent-encoded as in a form.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Encoding {
+    Raw,
+    Form,
+}
+
+impl Template {
+    /// Compiles `text`; `place` names it in errors.
+    pub fn compile(text: &str, slots: &Slots, place: &str) -> Result<Self, PlanError> {
+        let mut parts = Vec::new();
+        let mut literal = String::new();
+        let mut rest = text.chars().peekable();
+        while let Some(next) = rest.next() {
+            match next {
+                '{' | '}' if rest.peek() == Some(&next) => {
+                    rest.next();
+                    literal.push(next);
+                }
+                '{' => {
+                    let name: String = rest.by_ref().take_while(|&c| c != '}').collect();
+                    let unknown = || PlanError::UnknownValue { place: place.into(), name: name.clone() };
+                    let slot = slots.get(&name).ok_or_else(unknown)?;
+                    if !literal.is_empty() {
+                        parts.push(Part::Text(std::mem::take(&mut literal)));
+                    }
+                    parts.push(Part::Value(slot));
+                }
+                other => literal.push(other),
+            }
+        }
+        if !literal.is_empty() {
+            parts.push(Part::Text(literal));
+        }
+        Ok(Template(parts))
+    }
+
+    /// Appends the text with `values` filled in.
+    pub fn render(&self, values: &Values, encoding: Encoding, out: &mut Vec<u8>) {
+        for part in &self.0 {
+            match part {
+                Part::Text(text) => out.extend_from_slice(text.as_bytes()),
+                Part::Value(slot) => match encoding {
+                    Encoding::Raw => out.extend_from_slice(values.get(*slot).as_bytes()),
+                    Encoding::Form => form_encode(values.get(*slot), out),
+                },
+            }
+        }
+    }
+
+    /// The text alone when it has no holes.
+    pub fn fixed(&self) -> Option<&str> {
+        match self.0.as_slice() {
+            [] => Some(""),
+            [Part::Text(text)] => Some(text),
+            _ => None,
+        }
+    }
+}
+
+/// Percent-encoding of `application/x-www-form-urlencoded` (WHATWG URL, section 5.2).
+pub fn form_encode(text: &str, out: &mut Vec<u8>) {
+    const HEX: &[u8; 16] = b"0123456789ABCDEF";
+    for &byte in text.as_bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'*' | b'-' | b'.' | b'_' => out.push(byte),
+            b' ' => out.push(b'+'),
+            _ => out.extend_from_slice(&[b'%', HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rendered(text: &str, encoding: Encoding) -> String {
+        let mut slots = Slots::default();
+        let slot = slots.intern("who");
+        let mut values = Values::new(slots.len());
+        values.set(slot, "a b&c");
+        let mut out = Vec::new();
+        Template::compile(text, &slots, "test").expect("valid").render(&values, encoding, &mut out);
+        String::from_utf8(out).expect("UTF-8")
+    }
+
+    #[test]
+    fn holes_are_filled_and_doubled_braces_are_literal() {
+        assert_eq!(rendered("x={who}&y={{z}}", Encoding::Raw), "x=a b&c&y={z}");
+        assert_eq!(rendered("x={who}", Encoding::Form), "x=a+b%26c");
+    }
+
+    #[test]
+    fn an_unknown_value_is_named_with_its_place() {
+        let error = Template::compile("{nobody}", &Slots::default(), "operation login").expect_err("unknown");
+        assert!(error.to_string().contains("operation login: unknown value `{nobody}`"));
+    }
+}

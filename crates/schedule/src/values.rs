@@ -1,0 +1,219 @@
+//! Values a session fills into its requests: drawn from named generators or extracted from answers.
+
+use std::fmt::Write;
+
+use crate::draw::{zipf, Weighted};
+use crate::plan::{Generator, GeneratorKind, Scope};
+use crate::rng::Stream;
+use crate::template::{Encoding, Slot, Slots, Template};
+use crate::PlanError;
+
+/// A session's table of values, by slot.
+#[derive(Clone, Debug)]
+pub struct Values(Vec<String>);
+
+impl Values {
+    pub fn new(slots: usize) -> Self {
+        Values(vec![String::new(); slots])
+    }
+
+    pub fn get(&self, slot: Slot) -> &str {
+        self.0.get(slot).map_or("", String::as_str)
+    }
+
+    /// Replaces a value, keeping its memory.
+    pub fn set(&mut self, slot: Slot, text: &str) {
+        if let Some(value) = self.0.get_mut(slot) {
+            value.clear();
+            value.push_str(text);
+        }
+    }
+
+    fn format(&mut self, slot: Slot, arguments: std::fmt::Arguments<'_>) {
+        if let Some(value) = self.0.get_mut(slot) {
+            value.clear();
+            let _ = value.write_fmt(arguments); // writing to a String cannot fail
+        }
+    }
+}
+
+/// Who draws: needed by generators that give every session its own share of the data.
+#[derive(Clone, Copy, Debug)]
+pub struct Drawer {
+    /// Index of the session, from 0.
+    pub session: u64,
+    /// How many user sessions this one has started before.
+    pub visit: u64,
+}
+
+#[derive(Clone, Debug)]
+enum Draw {
+    Uniform { min: i64, span: u64, digits: usize },
+    Ranked { weights: Weighted, first: u64, digits: usize },
+    Choice { values: Vec<String>, weights: Weighted },
+    Table { slots: Vec<Slot>, rows: Vec<Vec<String>>, weights: Weighted },
+    Words { words: Vec<String>, count: u32, separator: String },
+    Date { from: i64, span: u64 },
+    User { per_session: u64, first: u64, digits: usize },
+    Text(Template),
+}
+
+/// A generator compiled for fast drawing into its slot (a table fills several).
+#[derive(Clone, Debug)]
+pub struct Source {
+    slot: Slot,
+    pub scope: Scope,
+    draw: Draw,
+}
+
+impl Source {
+    /// Reserves the slots a generator fills: `name`, or `name.column` for tables.
+    pub fn reserve(generator: &Generator, slots: &mut Slots) {
+        match &generator.kind {
+            GeneratorKind::Table { columns, .. } => columns.iter().for_each(|column| {
+                slots.intern(&format!("{}.{column}", generator.name));
+            }),
+            _ => {
+                slots.intern(&generator.name);
+            }
+        }
+    }
+
+    /// Compiles a generator whose slots are reserved.
+    pub fn compile(generator: &Generator, slots: &Slots) -> Result<Self, PlanError> {
+        let place = format!("value {}", generator.name);
+        let bad = |message: &str| PlanError::invalid(place.clone(), message);
+        let draw = match &generator.kind {
+            GeneratorKind::Uniform { min, max, digits } if min <= max => {
+                Draw::Uniform { min: *min, span: (max - min) as u64 + 1, digits: usize::from(*digits) }
+            }
+            GeneratorKind::Uniform { .. } => return Err(bad("min is above max")),
+            GeneratorKind::Zipf { n, alpha, first, digits } => Draw::Ranked {
+                weights: zipf(*n, *alpha).ok_or_else(|| bad("needs n of at least 1 and a finite alpha"))?,
+                first: *first,
+                digits: usize::from(*digits),
+            },
+            GeneratorKind::Choice { values, weights } => Draw::Choice {
+                weights: weights_for(values.len(), weights).ok_or_else(|| bad("needs one weight a value"))?,
+                values: values.clone(),
+            },
+            GeneratorKind::Table { columns, rows, weights } => {
+                if rows.iter().any(|row| row.len() != columns.len()) {
+                    return Err(bad("every row needs one entry a column"));
+                }
+                let names = columns.iter().map(|column| format!("{}.{column}", generator.name));
+                Draw::Table {
+                    slots: names.filter_map(|name| slots.get(&name)).collect(),
+                    rows: rows.clone(),
+                    weights: weights_for(rows.len(), weights).ok_or_else(|| bad("needs one weight a row"))?,
+                }
+            }
+            GeneratorKind::Words { words, .. } if words.is_empty() => return Err(bad("needs at least one word")),
+            GeneratorKind::Words { words, count, separator } => {
+                Draw::Words { words: words.clone(), count: *count, separator: separator.clone() }
+            }
+            GeneratorKind::Date { from_days, to_days } if from_days <= to_days => {
+                Draw::Date { from: *from_days, span: (to_days - from_days) as u64 + 1 }
+            }
+            GeneratorKind::Date { .. } => return Err(bad("from_days is above to_days")),
+            GeneratorKind::User { per_session, first, digits } => {
+                Draw::User { per_session: (*per_session).max(1), first: *first, digits: usize::from(*digits) }
+            }
+            GeneratorKind::Text { text } => Draw::Text(Template::compile(text, slots, &place)?),
+        };
+        Ok(Source { slot: slots.get(&generator.name).unwrap_or(usize::MAX), scope: generator.scope, draw })
+    }
+
+    /// Draws once and stores the result.
+    pub fn draw(&self, who: Drawer, stream: &mut Stream, values: &mut Values) {
+        match &self.draw {
+            Draw::Uniform { min, span, digits } => {
+                let drawn = min + stream.below(*span) as i64;
+                values.format(self.slot, format_args!("{drawn:0digits$}"));
+            }
+            Draw::Ranked { weights, first, digits } => {
+                let drawn = first + weights.pick(stream) as u64;
+                values.format(self.slot, format_args!("{drawn:0digits$}"));
+            }
+            Draw::Choice { values: choices, weights } => values.set(self.slot, &choices[weights.pick(stream)]),
+            Draw::Table { slots, rows, weights } => {
+                let row = &rows[weights.pick(stream)];
+                slots.iter().zip(row).for_each(|(&slot, text)| values.set(slot, text));
+            }
+            Draw::Words { words, count, separator } => {
+                let mut text = String::new();
+                for index in 0..*count {
+                    text.push_str(if index > 0 { separator } else { "" });
+                    text.push_str(&words[stream.below(words.len() as u64) as usize]);
+                }
+                values.set(self.slot, &text);
+            }
+            Draw::Date { from, span } => {
+                let (year, month, day) = civil_date(from + stream.below(*span) as i64);
+                values.format(self.slot, format_args!("{year:04}-{month:02}-{day:02}"));
+            }
+            Draw::User { per_session, first, digits } => {
+                let user = first + who.session * per_session + who.visit % per_session;
+                values.format(self.slot, format_args!("{user:0digits$}"));
+            }
+            Draw::Text(template) => {
+                let mut out = Vec::new();
+                template.render(values, Encoding::Raw, &mut out);
+                values.set(self.slot, &String::from_utf8_lossy(&out));
+            }
+        }
+    }
+}
+
+fn weights_for(n: usize, weights: &Option<Vec<f64>>) -> Option<Weighted> {
+    match weights {
+        Some(weights) if weights.len() != n => None,
+        Some(weights) => Weighted::new(weights.iter().copied()),
+        None => Weighted::new(std::iter::repeat_n(1.0, n)),
+    }
+}
+
+/// Year, month and day of a day number counted from 1970-01-01 (Howard Hinnant's `civil_from_days`).
+fn civil_date(days: i64) -> (i64, i64, i64) {
+    let shifted = days + 719_468;
+    let era = shifted.div_euclid(146_097);
+    let day_of_era = shifted.rem_euclid(146_097);
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_index = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_index + 2) / 5 + 1;
+    let month = if month_index < 10 { month_index + 3 } else { month_index - 9 };
+    (year_of_era + era * 400 + i64::from(month <= 2), month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Purpose;
+
+    fn drawn(kind: GeneratorKind, session: u64, visit: u64) -> String {
+        let generator = Generator { name: "v".into(), scope: Scope::Operation, kind };
+        let mut slots = Slots::default();
+        Source::reserve(&generator, &mut slots);
+        let source = Source::compile(&generator, &slots).expect("valid");
+        let mut values = Values::new(slots.len());
+        source.draw(Drawer { session, visit }, &mut Stream::new(1, session, Purpose::Values), &mut values);
+        values.get(0).to_owned()
+    }
+
+    #[test]
+    fn every_session_owns_its_user_ids_and_walks_through_them() {
+        let user = |session, visit| drawn(GeneratorKind::User { per_session: 50, first: 1, digits: 10 }, session, visit);
+        assert_eq!(user(0, 0), "0000000001");
+        assert_eq!(user(0, 49), "0000000050");
+        assert_eq!(user(0, 50), "0000000001");
+        assert_eq!(user(1, 0), "0000000051");
+    }
+
+    #[test]
+    fn dates_are_real_ones() {
+        assert_eq!(civil_date(0), (1970, 1, 1));
+        assert_eq!(civil_date(19_782), (2024, 2, 29));
+        assert_eq!(drawn(GeneratorKind::Date { from_days: 20_454, to_days: 20_454 }, 0, 0), "2026-01-01");
+    }
+}
