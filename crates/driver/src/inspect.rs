@@ -1,24 +1,9 @@
 //! Looking at a body while it streams by: markers, length, and a bounded head for titles and texts.
-//!
-//! A marker is `<!--NNNNNNNN-->` at every multiple of the spacing, NNNNNNNN being the number of the block;
-//! a body that is cut, shifted or patched together shows.
+
+use loadstone_schedule::marker::{marker, MARKER_BYTES};
 
 /// How much of a body's beginning is kept to look for texts in.
 pub const HEAD_BYTES: usize = 16 * 1024;
-/// Length of a marker.
-pub const MARKER_BYTES: usize = 15;
-
-/// The marker of block `block`.
-pub fn marker(block: u64) -> [u8; MARKER_BYTES] {
-    let mut text = *b"<!--00000000-->";
-    let mut rest = block % 100_000_000;
-    for at in (4..12).rev() {
-        text[at] = b'0' + (rest % 10) as u8;
-        rest /= 10;
-    }
-    text
-}
-
 /// Follows one body.
 #[derive(Debug)]
 pub struct Inspector {

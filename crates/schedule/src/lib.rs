@@ -5,6 +5,7 @@
 
 pub mod draw;
 pub mod line;
+pub mod marker;
 pub mod mix;
 pub mod pacing;
 pub mod plan;

@@ -119,6 +119,9 @@ pub struct Workload {
 pub struct Generator {
     pub name: String,
     pub scope: Scope,
+    /// States before which a value of scope `states` is drawn.
+    #[serde(default)]
+    pub states: Vec<u32>,
     #[serde(flatten)]
     pub kind: GeneratorKind,
 }
@@ -131,6 +134,8 @@ pub enum Scope {
     Operation,
     /// Drawn once when a user session begins.
     Session,
+    /// Drawn before certain states only, and held until then.
+    States,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]

@@ -1,7 +1,7 @@
 //! One simulated user from arrival to departure, as a pure machine: `next` says what to do, the caller does it.
 
 use crate::mix::{Chooser, Next};
-use crate::plan::{Pacing, Pause, Scope, Workload};
+use crate::plan::{Pacing, Pause, Workload};
 use crate::rng::{Purpose, Stream};
 use crate::template::{Encoding, Slot, Slots, Template};
 use crate::values::{Drawer, Source, Values};
@@ -107,7 +107,7 @@ impl Session {
     /// Starts the next user session: a new user, new session values.
     pub fn begin(&mut self, script: &Script) {
         self.done = 0;
-        self.draw(script, Scope::Session);
+        self.draw(script, None);
     }
 
     /// Decides what comes next. A new user's first operation has no pause.
@@ -130,7 +130,7 @@ impl Session {
 
     /// Draws the operation's values and applies what its state sets. Call before rendering its request.
     pub fn prepare(&mut self, script: &Script) {
-        self.draw(script, Scope::Operation);
+        self.draw(script, Some(self.state));
         for (slot, template) in &script.places[self.state].set {
             let mut text = Vec::new();
             template.render(&self.values, Encoding::Raw, &mut text);
@@ -163,9 +163,9 @@ impl Session {
         matches!(script.chooser, Chooser::Flat { operations_per_session: None, .. })
     }
 
-    fn draw(&mut self, script: &Script, scope: Scope) {
+    fn draw(&mut self, script: &Script, state: Option<usize>) {
         let who = Drawer { session: self.id, visit: self.visit };
-        for source in script.sources.iter().filter(|source| source.scope == scope) {
+        for source in script.sources.iter().filter(|source| source.is_due(state)) {
             source.draw(who, &mut self.drawing, &mut self.values);
         }
     }

@@ -62,7 +62,8 @@ enum Draw {
 #[derive(Clone, Debug)]
 pub struct Source {
     slot: Slot,
-    pub scope: Scope,
+    scope: Scope,
+    states: Vec<u32>,
     draw: Draw,
 }
 
@@ -121,7 +122,17 @@ impl Source {
             }
             GeneratorKind::Text { text } => Draw::Text(Template::compile(text, slots, &place)?),
         };
-        Ok(Source { slot: slots.get(&generator.name).unwrap_or(usize::MAX), scope: generator.scope, draw })
+        let slot = slots.get(&generator.name).unwrap_or(usize::MAX);
+        Ok(Source { slot, scope: generator.scope, states: generator.states.clone(), draw })
+    }
+
+    /// Whether a value is due: when a user session begins (`None`) or before a state.
+    pub fn is_due(&self, state: Option<usize>) -> bool {
+        match (self.scope, state) {
+            (Scope::Session, None) | (Scope::Operation, Some(_)) => true,
+            (Scope::States, Some(state)) => self.states.contains(&(state as u32)),
+            _ => false,
+        }
     }
 
     /// Draws once and stores the result.
@@ -192,7 +203,7 @@ mod tests {
     use crate::rng::Purpose;
 
     fn drawn(kind: GeneratorKind, session: u64, visit: u64) -> String {
-        let generator = Generator { name: "v".into(), scope: Scope::Operation, kind };
+        let generator = Generator { name: "v".into(), scope: Scope::Operation, states: vec![], kind };
         let mut slots = Slots::default();
         Source::reserve(&generator, &mut slots);
         let source = Source::compile(&generator, &slots).expect("valid");

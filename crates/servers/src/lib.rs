@@ -1,1 +1,195 @@
+//! Reference servers: one program, one role a command; they make every web workload runnable with nothing installed.
 
+pub mod backend;
+pub mod content;
+pub mod fileset;
+pub mod front;
+pub mod site;
+pub mod web;
+
+use std::future::Future;
+use std::io::{IsTerminal, Read, Write};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::Result;
+use clap::{Args, Parser, Subcommand};
+use tokio::signal::unix::{signal, SignalKind};
+
+/// Reference servers for Loadstone's workloads.
+#[derive(Debug, Parser)]
+#[command(name = "loadstone-server", version)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Serve the bank, shop and support web sites
+    Web {
+        #[command(flatten)]
+        common: Common,
+        /// Address for HTTPS; needs --certificates
+        #[arg(long, requires = "certificates")]
+        listen_tls: Option<SocketAddr>,
+        /// Folder with the server's certificate and key (see `certificate`)
+        #[arg(long)]
+        certificates: Option<PathBuf>,
+        /// host:port of the back-end simulator
+        #[arg(long)]
+        backend: String,
+    },
+    /// Serve the back-end simulator that the web sites ask
+    Backend {
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Write a workload's files to disk, for servers that serve files
+    Fileset {
+        /// Which workload's files
+        set: fileset::Set,
+        /// Number of sessions the files are for
+        #[arg(long)]
+        sessions: u64,
+        /// Where to write them
+        folder: PathBuf,
+        /// Only say how many files and bytes it would be
+        #[arg(long)]
+        dry_run: bool,
+    },
+    /// Write a private authority, and a server certificate and key, into a folder
+    Certificate {
+        folder: PathBuf,
+        /// Names and addresses the server is known by
+        #[arg(long = "name", default_values_t = ["localhost".to_owned(), "127.0.0.1".to_owned(), "::1".to_owned()])]
+        names: Vec<String>,
+    },
+}
+
+#[derive(Debug, Args)]
+struct Common {
+    /// Address for HTTP; port 0 takes a free one, told in the ready line
+    #[arg(long, default_value = "127.0.0.1:0")]
+    listen: SocketAddr,
+    /// Worker threads
+    #[arg(long, default_value_t = 2)]
+    threads: usize,
+    /// End when standard input ends, so that no server outlives what started it
+    #[arg(long)]
+    until_stdin_ends: bool,
+}
+
+/// The program.
+pub fn main() -> ExitCode {
+    match dispatch(Arguments::parse().command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("loadstone-server: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn dispatch(command: Command) -> Result<()> {
+    match command {
+        Command::Backend { common } => {
+            let role = Arc::new(backend::Backend::default());
+            run(&common, async {
+                let listener = front::listen(common.listen)?;
+                ready(Some(listener.local_addr()?), None)?;
+                front::serve(listener, role, None).await;
+                Ok(())
+            })
+        }
+        Command::Web { common, listen_tls, certificates, backend } => {
+            let role = Arc::new(web::Web::new(&backend)?);
+            run(&common, async {
+                let plain = front::listen(common.listen)?;
+                let secure = listen_tls.zip(certificates.as_deref()).map(|(address, folder)| {
+                    Ok::<_, anyhow::Error>((front::listen(address)?, front::certificate::acceptor(folder)?))
+                });
+                let secure = secure.transpose()?;
+                let secure_address = secure.as_ref().map(|(listener, _)| listener.local_addr()).transpose()?;
+                ready(Some(plain.local_addr()?), secure_address)?;
+                if let Some((listener, acceptor)) = secure {
+                    tokio::spawn(front::serve(listener, role.clone(), Some(acceptor)));
+                }
+                front::serve(plain, role, None).await;
+                Ok(())
+            })
+        }
+        Command::Fileset { set, sessions, folder, dry_run } => write_files(set, sessions, &folder, dry_run),
+        Command::Certificate { folder, names } => front::certificate::write(&folder, &names),
+    }
+}
+
+/// Says on standard output, as one line of JSON, that requests will be answered from now on, and where.
+fn ready(http: Option<SocketAddr>, https: Option<SocketAddr>) -> Result<()> {
+    let text = |address: Option<SocketAddr>| address.map(|address| address.to_string());
+    let line = serde_json::json!({ "event": "ready", "http": text(http), "https": text(https) });
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{line}")?;
+    Ok(out.flush()?)
+}
+
+fn run(common: &Common, role: impl Future<Output = Result<()>>) -> Result<()> {
+    raise_file_limit();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(common.threads.max(1)).enable_all().build()?;
+    let until_stdin_ends = common.until_stdin_ends;
+    let result = runtime.block_on(async {
+        let mut terminate = signal(SignalKind::terminate())?;
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        tokio::select! {
+            result = role => result,
+            _ = terminate.recv() => Ok(()),
+            _ = interrupt.recv() => Ok(()),
+            () = stdin_end(until_stdin_ends) => Ok(()),
+        }
+    });
+    runtime.shutdown_background();
+    result
+}
+
+async fn stdin_end(watched: bool) {
+    if !watched {
+        return std::future::pending().await;
+    }
+    let wait = || {
+        let mut scrap = [0u8; 64];
+        while matches!(std::io::stdin().read(&mut scrap), Ok(count) if count > 0) {}
+    };
+    let _ = tokio::task::spawn_blocking(wait).await;
+}
+
+fn write_files(set: fileset::Set, sessions: u64, folder: &std::path::Path, dry_run: bool) -> Result<()> {
+    if dry_run {
+        let (count, bytes) = fileset::files(set, sessions)?.fold((0u64, 0u64), |(n, sum), (_, length)| (n + 1, sum + length));
+        println!("{count} files, {bytes} bytes");
+        return Ok(());
+    }
+    let live = std::io::stderr().is_terminal();
+    let mut shown = 101;
+    let (count, bytes) = fileset::write(set, sessions, folder, |done, total| {
+        let percent = done * 100 / total.max(1);
+        if live && percent != shown {
+            shown = percent;
+            eprint!("\r{percent:3} % of {} MB", total / 1_000_000);
+        }
+    })?;
+    if live {
+        eprintln!();
+    }
+    println!("{count} files, {bytes} bytes in {}", folder.display());
+    Ok(())
+}
+
+/// Takes all the files this process may open.
+fn raise_file_limit() {
+    use rustix::process::{getrlimit, setrlimit, Resource};
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    let _ = setrlimit(Resource::Nofile, limit); // best effort
+}

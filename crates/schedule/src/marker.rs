@@ -1,0 +1,18 @@
+//! The marker that stands in every body at each multiple of a spacing: `<!--NNNNNNNN-->`, the number of the block.
+//!
+//! Written by the reference servers and the file set, checked by the driver: a body that is cut, shifted or
+//! patched together shows.
+
+/// Length of a marker in bytes.
+pub const MARKER_BYTES: usize = 15;
+
+/// The marker of block `block` (counted from 1; block 0 has none).
+pub fn marker(block: u64) -> [u8; MARKER_BYTES] {
+    let mut text = *b"<!--00000000-->";
+    let mut rest = block % 100_000_000;
+    for at in (4..12).rev() {
+        text[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+    }
+    text
+}

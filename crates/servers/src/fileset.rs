@@ -1,0 +1,91 @@
+//! Writing a workload's files to disk, for servers that serve files: the same bytes the reference server computes.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+
+use crate::backend::bank::{check_image_bytes, CHECKS};
+use crate::content::FileBody;
+use crate::site::Site;
+use crate::web::{downloads, shop_image_bytes, support_download_bytes};
+
+/// Which workload's files.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub enum Set {
+    Banking,
+    Shopping,
+    Support,
+}
+
+/// Users a session owns (fact sheet web-trio, section 7).
+const USERS_PER_SESSION: u64 = 50;
+
+/// Names (paths without their leading slash) and lengths of all files for a number of sessions.
+pub fn files(set: Set, sessions: u64) -> Result<Box<dyn Iterator<Item = (String, u64)>>> {
+    let site = match set {
+        Set::Banking => Site::banking()?,
+        Set::Shopping => Site::shopping()?,
+        Set::Support => Site::support()?,
+    };
+    let fixed = site.files.into_iter();
+    Ok(match set {
+        Set::Banking => Box::new(fixed.chain(check_images(sessions))),
+        Set::Shopping => Box::new(fixed.chain(product_images(sessions))),
+        Set::Support => Box::new(fixed.chain(download_files(sessions))),
+    })
+}
+
+fn check_images(sessions: u64) -> impl Iterator<Item = (String, u64)> {
+    (1..=USERS_PER_SESSION * sessions).flat_map(|user| {
+        (1..=CHECKS).flat_map(move |check| {
+            ["front", "back"].map(|side| {
+                (format!("check/{user:010}/{check:06}/{side}.gif"), check_image_bytes(check, side == "front"))
+            })
+        })
+    })
+}
+
+fn product_images(sessions: u64) -> impl Iterator<Item = (String, u64)> {
+    let names = (1..=5 * sessions).flat_map(|directory| {
+        ["small", "large", "extra"]
+            .into_iter()
+            .flat_map(move |kind| (0..10).map(move |number| format!("{kind}/{directory:07}-{number}.gif")))
+    });
+    names.filter_map(|name| shop_image_bytes(&name).map(|length| (format!("/shop/images/{name}"), length)))
+}
+
+fn download_files(sessions: u64) -> impl Iterator<Item = (String, u64)> {
+    let directories = (sessions as f64 * 0.25).round().max(1.0) as u64;
+    let names = (1..=directories).flat_map(|directory| downloads().map(move |name| format!("dir{directory:010}/{name}")));
+    names.filter_map(|name| support_download_bytes(&name).map(|length| (format!("/support/downloads/{name}"), length)))
+}
+
+/// Writes the files below `folder`; reports bytes done of bytes in all, now and then. Files of the right length are kept.
+pub fn write(set: Set, sessions: u64, folder: &Path, mut progress: impl FnMut(u64, u64)) -> Result<(u64, u64)> {
+    let total: u64 = files(set, sessions)?.map(|(_, length)| length).sum();
+    let (mut count, mut done) = (0, 0);
+    for (name, length) in files(set, sessions)? {
+        let path = folder.join(name.trim_start_matches('/'));
+        write_file(&path, &name, length).with_context(|| format!("cannot write {}", path.display()))?;
+        count += 1;
+        done += length;
+        progress(done, total);
+    }
+    Ok((count, done))
+}
+
+fn write_file(path: &Path, name: &str, length: u64) -> Result<()> {
+    if fs::metadata(path).is_ok_and(|held| held.len() == length) {
+        return Ok(());
+    }
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let unfinished = path.with_extension("part");
+    let mut out = std::io::BufWriter::new(fs::File::create(&unfinished)?);
+    FileBody::new(name, length).pieces().try_for_each(|piece| out.write_all(&piece))?;
+    out.flush()?;
+    Ok(fs::rename(unfinished, path)?)
+}

@@ -1,0 +1,71 @@
+//! The few kinds of answer the roles give.
+
+use bytes::Bytes;
+use http::{header, HeaderMap, HeaderValue, Response, StatusCode};
+use http_body_util::{Either, Full};
+
+use crate::content::FileBody;
+
+/// A response: bytes at hand or a file made while it is sent.
+pub type Answer = Response<Either<Full<Bytes>, FileBody>>;
+
+/// All files have this date: they are computed, and never change.
+pub const FILE_DATE: &str = "Thu, 01 Jan 2026 00:00:00 GMT";
+
+/// A page or another text.
+pub fn text(status: StatusCode, kind: &'static str, body: Bytes) -> Answer {
+    let mut answer = Response::new(Either::Left(Full::new(body)));
+    *answer.status_mut() = status;
+    answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    answer
+}
+
+pub fn html(body: Bytes) -> Answer {
+    text(StatusCode::OK, "text/html; charset=utf-8", body)
+}
+
+/// A clean no.
+pub fn refusal(status: StatusCode) -> Answer {
+    let reason = status.canonical_reason().unwrap_or("refused");
+    text(status, "text/plain", Bytes::from(format!("{} {reason}\n", status.as_u16())))
+}
+
+/// Sends the client elsewhere, with the same method (307, as the fact sheet has it).
+pub fn redirect(to: &str) -> Answer {
+    let mut answer = refusal(StatusCode::TEMPORARY_REDIRECT);
+    if let Ok(value) = HeaderValue::from_str(to) {
+        answer.headers_mut().insert(header::LOCATION, value);
+    }
+    answer
+}
+
+/// A file, or 304 when the client has it already.
+pub fn file(request_headers: &HeaderMap, name: &str, length: u64) -> Answer {
+    let date = HeaderValue::from_static(FILE_DATE);
+    if has_it(request_headers) {
+        let mut answer = Response::new(Either::Left(Full::default()));
+        *answer.status_mut() = StatusCode::NOT_MODIFIED;
+        answer.headers_mut().insert(header::LAST_MODIFIED, date);
+        return answer;
+    }
+    let mut answer = Response::new(Either::Right(FileBody::new(name, length)));
+    let kind = if name.ends_with(".gif") { "image/gif" } else { "application/octet-stream" };
+    answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    answer.headers_mut().insert(header::LAST_MODIFIED, date);
+    answer
+}
+
+fn has_it(headers: &HeaderMap) -> bool {
+    let since = headers.get(header::IF_MODIFIED_SINCE).and_then(|value| value.to_str().ok());
+    let since = since.and_then(|text| httpdate::parse_http_date(text).ok());
+    let changed = httpdate::parse_http_date(FILE_DATE).ok();
+    matches!((since, changed), (Some(since), Some(changed)) if since >= changed)
+}
+
+/// Adds a session cookie.
+pub fn with_cookie(mut answer: Answer, cookie: &str) -> Answer {
+    if let Ok(value) = HeaderValue::from_str(cookie) {
+        answer.headers_mut().append(header::SET_COOKIE, value);
+    }
+    answer
+}

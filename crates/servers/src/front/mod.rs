@@ -1,0 +1,140 @@
+//! The front of every HTTP role: listening, TLS, connections, and refusing what is not a decent request.
+
+pub mod answer;
+pub mod certificate;
+pub mod patience;
+
+use std::future::Future;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use http::{Method, StatusCode};
+use http_body_util::{BodyExt, Limited};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_rustls::TlsAcceptor;
+
+use answer::{refusal, Answer};
+use patience::{Patient, Watch};
+
+/// Longest head of a request.
+const MOST_HEAD_BYTES: usize = 16 * 1024;
+/// Longest body of a request.
+const MOST_BODY_BYTES: usize = 64 * 1024;
+/// Time a client has for a head or a body it has begun, and for a TLS handshake.
+pub const PATIENCE: Duration = Duration::from_secs(10);
+/// Time an idle connection is kept: longer than the longest think time of the web sites (150 s).
+const IDLE: Duration = Duration::from_secs(180);
+const BACKLOG: u32 = 4096;
+
+/// A request as roles see it: no streams, nothing unchecked.
+#[derive(Debug)]
+pub struct Request {
+    pub method: Method,
+    pub path: String,
+    pub query: String,
+    pub headers: http::HeaderMap,
+    pub body: Vec<u8>,
+    pub secure: bool,
+}
+
+/// Something that answers requests.
+pub trait Role: Send + Sync + 'static {
+    fn answer(&self, request: Request) -> impl Future<Output = Answer> + Send;
+}
+
+/// Opens a listening socket.
+pub fn listen(address: SocketAddr) -> Result<TcpListener> {
+    let socket = match address {
+        SocketAddr::V4(_) => tokio::net::TcpSocket::new_v4()?,
+        SocketAddr::V6(_) => tokio::net::TcpSocket::new_v6()?,
+    };
+    socket.set_reuseaddr(true)?;
+    socket.bind(address).with_context(|| format!("cannot listen on {address}"))?;
+    Ok(socket.listen(BACKLOG)?)
+}
+
+/// Accepts connections for ever.
+pub async fn serve<R: Role>(listener: TcpListener, role: Arc<R>, tls: Option<TlsAcceptor>) {
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                tokio::spawn(welcome(stream, role.clone(), tls.clone()));
+            }
+            // Out of descriptors: let some connections end first.
+            Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
+        }
+    }
+}
+
+async fn welcome<R: Role>(stream: TcpStream, role: Arc<R>, tls: Option<TlsAcceptor>) {
+    let _ = stream.set_nodelay(true);
+    let Some(acceptor) = tls else {
+        return converse(stream, role, false).await;
+    };
+    if let Ok(Ok(stream)) = tokio::time::timeout(PATIENCE, acceptor.accept(stream)).await {
+        converse(stream, role, true).await;
+    }
+}
+
+async fn converse<S, R>(stream: S, role: Arc<R>, secure: bool)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    R: Role,
+{
+    let watch = Arc::new(Watch::default());
+    let service = service_fn({
+        let watch = watch.clone();
+        move |request| {
+            watch.head_is_complete();
+            let (role, watch) = (role.clone(), watch.clone());
+            async move { Ok::<_, std::convert::Infallible>(respond(&*role, request, secure, &watch).await) }
+        }
+    });
+    let mut builder = hyper::server::conn::http1::Builder::new();
+    builder.timer(TokioTimer::new()).header_read_timeout(IDLE).max_buf_size(MOST_HEAD_BYTES).half_close(true);
+    let connection = pin!(builder.serve_connection(TokioIo::new(Patient::new(stream, watch)), service));
+    let _ = connection.await; // a client that went away is its own business
+}
+
+async fn respond<R: Role>(role: &R, request: hyper::Request<Incoming>, secure: bool, watch: &Watch) -> Answer {
+    let (head, body) = request.into_parts();
+    let body = match tokio::time::timeout(PATIENCE, Limited::new(body, MOST_BODY_BYTES).collect()).await {
+        Ok(Ok(body)) => body.to_bytes().to_vec(),
+        Ok(Err(_)) => return refusal(StatusCode::PAYLOAD_TOO_LARGE),
+        Err(_) => return refusal(StatusCode::REQUEST_TIMEOUT),
+    };
+    watch.request_is_complete();
+    let path = head.uri.path().to_owned();
+    if !is_decent(&path) {
+        return refusal(StatusCode::BAD_REQUEST);
+    }
+    let query = head.uri.query().unwrap_or("").to_owned();
+    role.answer(Request { method: head.method, path, query, headers: head.headers, body, secure }).await
+}
+
+/// Refuses paths that try to climb or to hide: `..`, backslashes, NUL, and those in percent form.
+fn is_decent(path: &str) -> bool {
+    let plain = percent_encoding::percent_decode_str(path).collect::<Vec<u8>>();
+    let climbs = plain.split(|&byte| byte == b'/').any(|part| part == b"..");
+    path.starts_with('/') && !climbs && !plain.contains(&b'\\') && !plain.contains(&0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_that_climb_or_hide_are_refused() {
+        assert!(is_decent("/bank/static/43.gif"));
+        for path in ["/../etc/passwd", "/a/%2e%2e/b", "/a/%2E./b", "/a\\b", "/a/%00", "*", "/a/%5c..%5cb"] {
+            assert!(!is_decent(path), "{path}");
+        }
+    }
+}

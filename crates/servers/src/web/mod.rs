@@ -1,0 +1,111 @@
+//! The web role: bank, shop and support site of the web workloads, with their file sets.
+
+mod bank;
+mod form;
+mod sessions;
+mod shop;
+mod support;
+
+use std::sync::Arc;
+
+use anyhow::Result;
+use http::{Method, StatusCode};
+
+use crate::backend::client::BackendClient;
+use crate::content::Page;
+use crate::front::answer::{file, html, refusal, Answer};
+use crate::front::{Request, Role};
+use crate::site::{PageFacts, Site};
+use form::Form;
+use sessions::Sessions;
+
+pub use shop::image_bytes as shop_image_bytes;
+pub use support::{download_bytes as support_download_bytes, downloads};
+
+/// Everything the three sites need.
+pub struct Web {
+    bank: bank::Bank,
+    shop: shop::Shop,
+    support: support::Support,
+    sessions: Arc<Sessions>,
+    backend: BackendClient,
+}
+
+impl Web {
+    /// `backend` is the `host:port` of the back-end simulator.
+    pub fn new(backend: &str) -> Result<Self> {
+        let sessions = Arc::new(Sessions::default());
+        let backend = BackendClient::new(backend);
+        Ok(Web {
+            bank: bank::Bank::new(Site::banking()?, sessions.clone(), backend.clone()),
+            shop: shop::Shop::new(Site::shopping()?, sessions.clone(), backend.clone()),
+            support: support::Support::new(Site::support()?, backend.clone()),
+            sessions,
+            backend,
+        })
+    }
+
+    /// Forgets all sessions and resets the back end with the given load.
+    async fn reset(&self, form: &Form) -> Answer {
+        self.sessions.clear();
+        let load = form.get("sessions").unwrap_or("0").to_owned();
+        for workload in 1..=3 {
+            if self.backend.ask(workload, 0, &["0", &load]).await.is_err() {
+                return refusal(StatusCode::BAD_GATEWAY);
+            }
+        }
+        html(Page::new("Reset", 0).finish(0))
+    }
+}
+
+impl Role for Web {
+    async fn answer(&self, request: Request) -> Answer {
+        if !matches!(request.method, Method::GET | Method::HEAD | Method::POST) {
+            return refusal(StatusCode::METHOD_NOT_ALLOWED);
+        }
+        let form = Form::of(&request);
+        let path = request.path.trim_start_matches('/');
+        let (site, rest) = path.split_once('/').unwrap_or((path, ""));
+        let answer = match site {
+            "bank" => self.bank.answer(rest, &request, &form).await,
+            "shop" => self.shop.answer(rest, &request, &form).await,
+            "support" => self.support.answer(rest, &request, &form).await,
+            "reset" if request.method == Method::POST => return self.reset(&form).await,
+            _ => return refusal(StatusCode::NOT_FOUND),
+        };
+        answer.unwrap_or_else(|error| {
+            eprintln!("loadstone-server web: {}: {error:#}", request.path);
+            refusal(StatusCode::BAD_GATEWAY)
+        })
+    }
+}
+
+/// A site's fixed file, if it has one under this path.
+fn fixed_file(site: &Site, request: &Request) -> Option<Answer> {
+    site.files.get(&request.path).map(|&length| file(&request.headers, &request.path, length))
+}
+
+/// Begins a page with links to its embedded files.
+fn begin(title: &str, facts: &PageFacts) -> Page {
+    let mut page = Page::new(title, facts.bytes);
+    page.put(&format!("<h1>{}</h1>\n", crate::content::escape(title)));
+    page
+}
+
+/// Adds the links to embedded files and fills the page up to its declared length.
+fn end(mut page: Page, facts: &PageFacts) -> Answer {
+    for link in &facts.links {
+        page.put(&format!("<img src=\"{link}\" alt=\"\">\n"));
+    }
+    html(page.finish(facts.bytes))
+}
+
+/// Rows as an HTML table.
+fn table(page: &mut Page, rows: &[Vec<String>]) {
+    page.put("<table>\n");
+    for row in rows {
+        let cells: String = row.iter().map(|cell| format!("<td>{}</td>", crate::content::escape(cell))).collect();
+        page.put(&format!("<tr>{cells}</tr>\n"));
+    }
+    page.put("</table>\n");
+}
