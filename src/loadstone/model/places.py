@@ -1,0 +1,34 @@
+"""Finding the line of a key in a TOML file, so that an error can name its place."""
+
+import re
+
+_TABLE = re.compile(r"^\s*\[\[?\s*([^\]]+?)\s*\]\]?\s*(#.*)?$")
+_KEY = re.compile(r"""^\s*((?:"[^"]*"|'[^']*'|[A-Za-z0-9_.-]+)(?:\s*\.\s*(?:"[^"]*"|[A-Za-z0-9_-]+))*)\s*=""")
+
+Path = tuple[str, ...]
+
+
+def places(text: str) -> dict[Path, int]:
+    """Line numbers (from 1) of every table and of every key that begins a line, by its full path."""
+    found: dict[Path, int] = {}
+    table: Path = ()
+    for number, line in enumerate(text.splitlines(), start=1):
+        if match := _TABLE.match(line):
+            table = _split(match.group(1))
+            found.setdefault(table, number)
+        elif match := _KEY.match(line):
+            found.setdefault((*table, *_split(match.group(1))), number)
+    return found
+
+
+def line_of(found: dict[Path, int], path: Path) -> int:
+    """The line of a path, or of the nearest thing around it; 1 when nothing is known."""
+    for length in range(len(path), 0, -1):
+        if path[:length] in found:
+            return found[path[:length]]
+    return 1
+
+
+def _split(dotted: str) -> Path:
+    parts = re.findall(r""""[^"]*"|'[^']*'|[^.\s]+""", dotted)
+    return tuple(part.strip("\"'") for part in parts)

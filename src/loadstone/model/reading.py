@@ -1,0 +1,116 @@
+"""Reading a TOML file section by section, collecting every problem with its line and remedy instead of stopping."""
+
+import difflib
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
+
+from loadstone.model import places
+from loadstone.model.errors import Problem, StudyError
+
+T = TypeVar("T")
+
+
+class Section(BaseModel):
+    """A part of a file users write: no unknown keys, never changed after reading."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+@dataclass
+class Document:
+    """A TOML file being checked: its content, its line numbers and the problems found so far."""
+
+    file: Path
+    content: dict[str, Any]
+    lines: dict[places.Path, int]
+    problems: list[Problem] = field(default_factory=list)
+
+    @classmethod
+    def read(cls, file: Path) -> "Document":
+        """Reads a file; raises StudyError when it is missing or no TOML at all."""
+        try:
+            text = file.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise StudyError([Problem(file, 1, "", f"cannot be read: {error}", "Check the path and the file.")]) from None
+        try:
+            content = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            line = getattr(error, "lineno", None) or _line_in(str(error))
+            raise StudyError([Problem(file, line, "", f"is no valid TOML: {error}", "Mend the syntax there.")]) from None
+        return cls(file, content, places.places(text))
+
+    def problem(self, path: places.Path, message: str, remedy: str) -> None:
+        """Notes a problem at a key's path."""
+        line = places.line_of(self.lines, path)
+        self.problems.append(Problem(self.file, line, ".".join(path), message, remedy))
+
+    def take(self, path: places.Path, kind: type[T] | Any, value: object) -> T | None:
+        """Checks one section's value against its type; notes every problem and returns None when there is one."""
+        try:
+            checked: T = TypeAdapter(kind).validate_python(value)
+        except ValidationError as error:
+            for details in error.errors():
+                self._note(path, kind, details)
+            return None
+        return checked
+
+    def only(self, known: set[str]) -> None:
+        """Notes every top-level key that is not one of the known ones."""
+        for key in self.content:
+            if key not in known:
+                self.problem((key,), "unknown section", suggest(key, known))
+
+    def finish(self) -> None:
+        """Raises StudyError when problems were found."""
+        if self.problems:
+            raise StudyError(self.problems)
+
+    def _note(self, path: places.Path, kind: object, details: ErrorDetails) -> None:
+        loc = tuple(str(part) for part in details["loc"])
+        where = (*path, *loc)
+        match details["type"]:
+            case "extra_forbidden":
+                self.problem(where, "unknown key", suggest(loc[-1], set(_fields_at(kind, loc))))
+            case "missing":
+                self.problem(where, "is missing", f"Add `{loc[-1]} = ...`.")
+            case _:
+                given = repr(details.get("input"))
+                message = f"{_lower(details['msg'])}, not {given if len(given) < 60 else given[:57] + '...'}"
+                self.problem(where, message, _remedy(kind, loc))
+
+
+def suggest(word: str, known: set[str]) -> str:
+    """The remedy for an unknown word: the nearest known one, or all of them."""
+    near = difflib.get_close_matches(word, sorted(known), n=1)
+    if near:
+        return f"Did you mean `{near[0]}`?"
+    return f"Known are: {', '.join(sorted(known))}."
+
+
+def _fields_at(kind: object, loc: places.Path) -> list[str]:
+    """Names of the fields of the model that the last part of `loc` stands in."""
+    model = kind
+    for part in loc[:-1]:
+        fields = getattr(model, "model_fields", None)
+        model = fields[part].annotation if fields and part in fields else model
+    return list(getattr(model, "model_fields", {}))
+
+
+def _remedy(kind: object, loc: places.Path) -> str:
+    fields = getattr(kind, "model_fields", {})
+    described = next((fields[part].description for part in loc if part in fields and fields[part].description), None)
+    return f"Expected: {described}." if described else "Correct the value."
+
+
+def _lower(text: str) -> str:
+    return text[:1].lower() + text[1:]
+
+
+def _line_in(message: str) -> int:
+    digits = message.rpartition("line ")[2].split(",")[0]
+    return int(digits) if digits.isdigit() else 1

@@ -1,0 +1,292 @@
+"""What a `workload.toml` says: the typed sections, as a user writes them. Checked further in `loadstone.workloads.check`."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints
+
+from loadstone.model.reading import Section
+
+Positive = Annotated[float, Field(gt=0)]
+NotNegative = Annotated[float, Field(ge=0)]
+Percent = Annotated[float, Field(gt=0, le=100)]
+Probability = Annotated[float, Field(ge=0, le=1)]
+Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_-]*$")]
+
+END = "end"
+"""The pseudo-state in which a user session ends as its user meant it to."""
+
+
+class MixKind(StrEnum):
+    """How the next state is chosen."""
+
+    MATRIX = "matrix"
+    FLAT = "flat"
+    SEQUENCE = "sequence"
+
+
+class Header(Section):
+    """What the workload is."""
+
+    name: Name = Field(description="a short name of letters, digits, `_` and `-`")
+    title: str = Field(description="a title in a few words")
+    about: str = Field(default="", description="one sentence about its users")
+    sources: tuple[str, ...] = Field(default=(), description="where its figures come from, a list of texts")
+
+
+class TargetRules(Section):
+    """How the site is reached."""
+
+    tls: bool | None = Field(default=None, description="true or false; left out, the target's address decides")
+
+
+class Pacing(Section):
+    """Pauses between a user's operations."""
+
+    kind: Literal["think", "cycle"] = Field(description="`think` (from the answer on) or `cycle` (from start to start)")
+    distribution: Literal["exponential", "uniform", "fixed"] = Field(
+        default="exponential", description="`exponential`, `uniform` (0 to twice the mean) or `fixed`"
+    )
+    mean_s: NotNegative = Field(description="the mean pause in seconds, 0 or more")
+    cap_s: Positive | None = Field(default=None, description="the longest pause in seconds")
+    no_pause_before: tuple[str, ...] = Field(default=(), description="states that follow at once, a list of names")
+
+
+class Connections(Section):
+    """What a user's line and browser allow."""
+
+    parallel: Annotated[int, Field(ge=1, le=16)] = Field(default=2, description="a whole number from 1 to 16")
+    page_bytes_per_s: Positive | None = Field(default=None, description="bytes per second, above 0; none for no limit")
+    embedded_bytes_per_s: Positive | None = Field(
+        default=None, description="bytes per second of each connection, above 0; none for no limit"
+    )
+
+
+class Limits(Section):
+    """The aggregate limits over all operations."""
+
+    good_s: Positive = Field(description="seconds below which an operation is good")
+    tolerable_s: Positive = Field(description="seconds below which an operation is tolerable, at least `good_s`")
+    good_share_pct: Percent = Field(default=95, description="least share of good operations, above 0 to 100")
+    tolerable_share_pct: Percent = Field(default=99, description="least share of tolerable ones, above 0 to 100")
+
+
+class Checks(Section):
+    """What every answer must be, unless an operation says otherwise."""
+
+    status: tuple[int, ...] = Field(default=(200,), description="the accepted status codes, a list of whole numbers")
+    markers_every: Annotated[int, Field(ge=0)] = Field(default=0, description="spacing in bytes, 0 for no markers")
+    contains: tuple[str, ...] = Field(default=(), description="texts that must be there, a list")
+    absent: tuple[str, ...] = Field(default=(), description="texts that must not be there, a list")
+
+
+class EmbeddedPattern(Section):
+    """How the short form `"size@probability"` becomes a path."""
+
+    path: str = Field(description='a path that contains `{name}`, as "/static/{name}.gif"')
+
+
+class TimeLimit(Section):
+    """An operation's own bounds on its response time."""
+
+    good_s: Positive
+    tolerable_s: Positive
+
+
+class RateLimit(Section):
+    """Bounds on an operation's byte rate, for downloads."""
+
+    good_bytes_per_s: Positive
+    tolerable_bytes_per_s: Positive
+
+
+class EmbeddedFile(Section):
+    """A file that belongs to a page."""
+
+    path: str
+    bytes: Annotated[int, Field(ge=0)] | None = None
+    conditional: Probability = 0
+    markers_every: Annotated[int, Field(ge=0)] | None = None
+
+
+class Extract(Section):
+    """A value taken from between two texts of the answer."""
+
+    value: Name
+    after: Annotated[str, StringConstraints(min_length=1)]
+    before: Annotated[str, StringConstraints(min_length=1)]
+
+
+class Operation(Section):
+    """A timed unit: a page with its embedded files, or one request."""
+
+    method: Literal["GET", "POST", "PUT", "DELETE", "HEAD"] = Field(
+        default="GET", description="`GET`, `POST`, `PUT`, `DELETE` or `HEAD`"
+    )
+    path: str = Field(description='the path, as "/search", values as {name}')
+    query: dict[str, str] = Field(default_factory=dict, description='a table of texts, as { q = "{words}" }')
+    form: dict[str, str] = Field(default_factory=dict, description='a table of texts, as { user = "{user_id}" }')
+    headers: dict[str, str] = Field(default_factory=dict, description="a table of texts")
+    tls: bool | None = Field(default=None, description="true or false")
+    redirects: Annotated[int, Field(ge=0, le=20)] = Field(default=0, description="how many may be followed, 0 to 20")
+    status: tuple[int, ...] | None = Field(default=None, description="the accepted status codes, a list")
+    title: str | None = Field(default=None, description="the exact page title, a text")
+    contains: tuple[str, ...] | None = Field(default=None, description="texts that must be there, a list")
+    absent: tuple[str, ...] | None = Field(default=None, description="texts that must not be there, a list")
+    markers_every: Annotated[int, Field(ge=0)] | None = Field(default=None, description="spacing in bytes, 0 for none")
+    bytes: str | Annotated[int, Field(ge=0)] | None = Field(default=None, description="the body's length in bytes")
+    extract: tuple[Extract, ...] = Field(default=(), description="a list of { value, after, before }")
+    embedded: tuple[str | EmbeddedFile, ...] = Field(
+        default=(), description='a list of "size@probability" or { path, bytes, conditional }'
+    )
+    limit: TimeLimit | RateLimit | None = Field(
+        default=None, description="{ good_s, tolerable_s } or { good_bytes_per_s, tolerable_bytes_per_s }"
+    )
+    timeout_s: Positive = Field(default=60, description="seconds, above 0")
+    document_bytes: Annotated[int, Field(ge=0)] | None = Field(
+        default=None, description="length of the page itself on the reference server"
+    )
+
+
+class State(Section):
+    """A node of the mix that is not simply an operation of its own name."""
+
+    operation: str = Field(description="the name of an operation")
+    set: dict[str, str] = Field(default_factory=dict, description="values to set before it, a table of texts")
+
+
+class Mix(Section):
+    """How the next operation is chosen."""
+
+    kind: MixKind = Field(description="`matrix`, `flat` or `sequence`")
+    start: str | None = Field(default=None, description="the state every session begins with")
+    from_: dict[str, dict[str, Probability]] = Field(
+        default_factory=dict, alias="from", description="for each state, { other = probability, ... }"
+    )
+    states: dict[str, State] = Field(default_factory=dict, description="states that need an operation or values named")
+    shares: dict[str, Positive] = Field(default_factory=dict, description="{ state = share, ... }, shares above 0")
+    operations_per_session: Annotated[int, Field(ge=1)] | None = Field(default=None, description="1 or more")
+    sequence: tuple[str, ...] = Field(default=(), description="the states in order, a list")
+
+
+class Published(Section):
+    """Published figures by operation, for the simulator and for comparison."""
+
+    response_s: dict[str, Positive] = Field(default_factory=dict, description="seconds by operation")
+    bytes: dict[str, Positive] = Field(default_factory=dict, description="bytes by operation")
+
+
+class _Drawn(Section):
+    redraw: Literal["operation", "session"] | tuple[str, ...] = Field(
+        default="operation", description='`"operation"`, `"session"` or a list of states'
+    )
+
+
+class Uniform(_Drawn):
+    """A whole number, zero-padded."""
+
+    kind: Literal["uniform"]
+    min: int = 1
+    max: int | None = None
+    max_per_session: Positive | None = None
+    digits: Annotated[int, Field(ge=0, le=20)] = 0
+
+
+class Zipf(_Drawn):
+    """A rank by Zipf's law, zero-padded."""
+
+    kind: Literal["zipf"]
+    alpha: NotNegative
+    n: Annotated[int, Field(ge=1)] | None = None
+    n_per_session: Positive | None = None
+    first: Annotated[int, Field(ge=0)] = 1
+    digits: Annotated[int, Field(ge=0, le=20)] = 0
+
+
+class Choice(_Drawn):
+    """One of several texts."""
+
+    kind: Literal["choice"]
+    values: Annotated[tuple[str, ...], Field(min_length=1)]
+    weights: tuple[NotNegative, ...] | None = None
+
+
+class Table(_Drawn):
+    """One row of a table: fills `{name.column}` for every column."""
+
+    kind: Literal["table"]
+    columns: Annotated[tuple[Name, ...], Field(min_length=1)]
+    rows: Annotated[tuple[tuple[str, ...], ...], Field(min_length=1)]
+    weights: tuple[NotNegative, ...] | None = None
+
+
+class Words(_Drawn):
+    """Some words in a row."""
+
+    kind: Literal["words"]
+    words: Annotated[tuple[str, ...], Field(min_length=1)]
+    count: Annotated[int, Field(ge=1, le=100)] = 3
+    separator: str = " "
+
+
+class Date(_Drawn):
+    """A date between two, written YYYY-MM-DD."""
+
+    kind: Literal["date"]
+    from_: Annotated[str, StringConstraints(pattern=r"^\d{4}-\d{2}-\d{2}$")] = Field(alias="from")
+    to: Annotated[str, StringConstraints(pattern=r"^\d{4}-\d{2}-\d{2}$")]
+
+
+class User(Section):
+    """User ids: each session owns some and takes the next one at each new user session."""
+
+    kind: Literal["user"]
+    per_session: Annotated[int, Field(ge=1)] = 1
+    first: Annotated[int, Field(ge=0)] = 1
+    digits: Annotated[int, Field(ge=0, le=20)] = 0
+
+
+class Text(_Drawn):
+    """A text made of other values."""
+
+    kind: Literal["text"]
+    text: str
+
+
+Value = Annotated[Uniform | Zipf | Choice | Table | Words | Date | User | Text, Field(discriminator="kind")]
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A workload as declared and checked: what load one kind of user makes."""
+
+    folder: Path
+    header: Header
+    target: TargetRules
+    pacing: Pacing
+    connections: Connections
+    limits: Limits
+    checks: Checks
+    embedded: EmbeddedPattern | None
+    scale: dict[str, float]
+    values: dict[str, Value]
+    mix: Mix
+    operations: dict[str, Operation]
+    published: Published
+
+    @property
+    def name(self) -> str:
+        """Its short name."""
+        return self.header.name
+
+    def states(self) -> dict[str, State]:
+        """All states of the mix by name, in a fixed order: those named in it, operations standing for themselves."""
+        named = {
+            MixKind.MATRIX: [*self.mix.from_, *(to for row in self.mix.from_.values() for to in row)],
+            MixKind.FLAT: list(self.mix.shares),
+            MixKind.SEQUENCE: list(self.mix.sequence),
+        }[self.mix.kind]
+        names = [name for name in dict.fromkeys(named) if name != END]
+        return {name: self.mix.states.get(name, State(operation=name)) for name in names}

@@ -1,0 +1,106 @@
+"""Finding workloads by name or folder and reading their declarations, with every problem reported at once."""
+
+import difflib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from loadstone.model.errors import UsageError
+from loadstone.model.reading import Document
+from loadstone.model.workload import (
+    Checks,
+    Connections,
+    EmbeddedPattern,
+    Header,
+    Limits,
+    Mix,
+    Operation,
+    Pacing,
+    Published,
+    TargetRules,
+    Value,
+    Workload,
+)
+from loadstone.workloads.check import check
+
+HERE = Path(__file__).parent
+FILE = "workload.toml"
+
+Catalogue = Mapping[str, Path]
+
+_SECTIONS: dict[str, tuple[Any, object]] = {
+    "workload": (Header, None),
+    "target": (TargetRules, {}),
+    "pacing": (Pacing, None),
+    "connections": (Connections, {}),
+    "limits": (Limits, None),
+    "checks": (Checks, {}),
+    "scale": (dict[str, float], {}),
+    "mix": (Mix, None),
+    "published": (Published, {}),
+}
+
+
+def shipped() -> Catalogue:
+    """The workloads that come with the program: name to folder."""
+    return {path.parent.name: path.parent for path in sorted(HERE.glob(f"*/{FILE}"))}
+
+
+def find(name: str) -> Path:
+    """The folder of a workload given by its name, its folder or its file; raises UsageError when there is none."""
+    if name in (known := shipped()):
+        return known[name]
+    path = Path(name)
+    if path.name == FILE and path.is_file():
+        return path.parent
+    if (path / FILE).is_file():
+        return path
+    if path.is_dir():
+        raise UsageError(f"{path} holds no {FILE}. Write one (CONTRIBUTING.md shows how) or name another folder.")
+    near = difflib.get_close_matches(name, list(known), n=1)
+    hint = f"Did you mean `{near[0]}`?" if near else f"Known are {', '.join(known)}, or give the folder of your own."
+    raise UsageError(f"There is no workload `{name}`. {hint}")
+
+
+def load(name: str) -> Workload:
+    """Reads and checks a workload; raises StudyError with every problem in it."""
+    folder = find(name)
+    document = Document.read(folder / FILE)
+    document.only({*_SECTIONS, "values", "operations", "embedded"})
+    parts = {key: _section(document, key, kind, default) for key, (kind, default) in _SECTIONS.items()}
+    pattern = document.content.get("embedded")
+    workload = Workload(
+        folder=folder,
+        header=parts["workload"],
+        target=parts["target"],
+        pacing=parts["pacing"],
+        connections=parts["connections"],
+        limits=parts["limits"],
+        checks=parts["checks"],
+        scale=parts["scale"],
+        mix=parts["mix"],
+        published=parts["published"],
+        embedded=None if pattern is None else document.take(("embedded",), EmbeddedPattern, pattern),
+        values=_each(document, "values", Value),
+        operations=_each(document, "operations", Operation),
+    )
+    check(workload, document)
+    document.finish()
+    return workload
+
+
+def _section(document: Document, key: str, kind: Any, default: object) -> Any:
+    if key not in document.content and default is None:
+        document.problem((key,), "the section is missing", f"Add [{key}]; CONTRIBUTING.md shows a complete file.")
+        return None
+    return document.take((key,), kind, document.content.get(key, default))
+
+
+def _each(document: Document, key: str, kind: Any) -> dict[str, Any]:
+    """Checks every entry of a table of tables on its own, so that one bad entry hides no other."""
+    table = document.content.get(key, {})
+    if not isinstance(table, dict):
+        document.problem((key,), "must be a table", f"Write [{key}] and entries below it.")
+        return {}
+    taken = {name: document.take((key, name), kind, value) for name, value in table.items()}
+    return {name: value for name, value in taken.items() if value is not None}

@@ -1,0 +1,248 @@
+"""What must hold between the parts of a workload: names that exist, chains that add up, texts that can be filled in."""
+
+import re
+from collections.abc import Iterable
+
+from loadstone.model.reading import Document, suggest
+from loadstone.model.workload import (
+    END,
+    Choice,
+    EmbeddedFile,
+    MixKind,
+    Operation,
+    RateLimit,
+    State,
+    Table,
+    Text,
+    TimeLimit,
+    Uniform,
+    User,
+    Value,
+    Workload,
+    Zipf,
+)
+
+ROW_SLACK = 1e-9
+"""A row of the matrix may pass 1 by this much, for probabilities that binary fractions cannot hold."""
+
+SHORT_FORM = re.compile(r"^(\d+)@(0(?:\.\d+)?|1(?:\.0+)?|\.\d+)$")
+"""`size@probability` of an embedded file."""
+
+_HOLE = re.compile(r"\{\{|\}\}|\{([^{}]*)\}")
+
+
+def check(workload: Workload, document: Document) -> None:
+    """Notes every problem between sections; sections that could not be read are passed over."""
+    _check_operations(workload, document)
+    _check_values(workload, document)
+    if workload.mix is not None:
+        _check_mix(workload, document)
+    if workload.limits is not None and workload.limits.good_s > workload.limits.tolerable_s:
+        document.problem(("limits", "good_s"), "is above tolerable_s", "Tolerable includes good; swap them.")
+    _check_pacing(workload, document)
+    _check_published(workload, document)
+
+
+def holes(text: str) -> list[str]:
+    """Names of the values a text refers to."""
+    return [match.group(1) for match in _HOLE.finditer(text) if match.group(1) is not None]
+
+
+def value_names(values: dict[str, Value]) -> Iterable[str]:
+    """Names that generators fill: their own, or `name.column` for tables."""
+    for name, value in values.items():
+        if isinstance(value, Table):
+            yield from (f"{name}.{column}" for column in value.columns)
+        else:
+            yield name
+
+
+def _known_names(workload: Workload) -> set[str]:
+    extracted = {extract.value for operation in workload.operations.values() for extract in operation.extract}
+    states = workload.mix.states.values() if workload.mix is not None else ()
+    return {*value_names(workload.values), *extracted, *(name for state in states for name in state.set)}
+
+
+def _check_texts(document: Document, path: tuple[str, ...], texts: Iterable[str], known: set[str]) -> None:
+    for text in texts:
+        for name in holes(text):
+            if name not in known:
+                remedy = suggest(name, known) + " Values are declared under [values] or extracted; {{ is a brace."
+                document.problem(path, f"unknown value `{{{name}}}` in `{text}`", remedy)
+
+
+def _check_operations(workload: Workload, document: Document) -> None:
+    known = _known_names(workload)
+    if not document.content.get("operations"):
+        document.problem(("operations",), "there is no operation", "Add at least one [operations.NAME] with a path.")
+    for name, operation in workload.operations.items():
+        path = ("operations", name)
+        _check_texts(document, path, _texts(operation), known)
+        if not operation.path.startswith(("/", "{")):
+            document.problem((*path, "path"), f"`{operation.path}` does not begin with /", "Give the path without host.")
+        if operation.form and operation.method in ("GET", "HEAD"):
+            document.problem((*path, "form"), f"{operation.method} has no form", 'Use `query`, or method = "POST".')
+        _check_limit(document, path, operation)
+        _check_embedded(workload, document, path, operation)
+        _check_status(document, (*path, "status"), operation.status)
+    if workload.checks is not None:
+        _check_status(document, ("checks", "status"), workload.checks.status)
+        _check_texts(document, ("checks",), (*workload.checks.contains, *workload.checks.absent), known)
+
+
+def _texts(operation: Operation) -> Iterable[str]:
+    yield operation.path
+    for table in (operation.query, operation.form, operation.headers):
+        yield from table.values()
+    yield from (operation.contains or ())
+    yield from (operation.absent or ())
+    yield from (text for text in (operation.title, operation.bytes) if isinstance(text, str))
+    yield from (file.path for file in operation.embedded if isinstance(file, EmbeddedFile))
+
+
+def _check_status(document: Document, path: tuple[str, ...], status: tuple[int, ...] | None) -> None:
+    for code in status or ():
+        if not 100 <= code <= 599:
+            document.problem(path, f"{code} is no status code", "Use numbers from 100 to 599, as [200, 404].")
+
+
+def _check_limit(document: Document, path: tuple[str, ...], operation: Operation) -> None:
+    limit = operation.limit
+    if isinstance(limit, TimeLimit):
+        if limit.good_s > limit.tolerable_s:
+            document.problem((*path, "limit"), "good_s is above tolerable_s", "Tolerable includes good; swap them.")
+        if operation.timeout_s <= limit.tolerable_s:
+            document.problem((*path, "timeout_s"), "is not above the tolerable time", "Give a longer time-out.")
+    if isinstance(limit, RateLimit) and limit.good_bytes_per_s < limit.tolerable_bytes_per_s:
+        remedy = "A good rate is at least the tolerable one; swap them."
+        document.problem((*path, "limit"), "good_bytes_per_s is below tolerable_bytes_per_s", remedy)
+
+
+def _check_embedded(workload: Workload, document: Document, path: tuple[str, ...], operation: Operation) -> None:
+    short = [text for text in operation.embedded if isinstance(text, str)]
+    for text in short:
+        if not SHORT_FORM.match(text):
+            remedy = 'Write "SIZE@PROBABILITY", as "806@0.5", or { path = ..., bytes = ..., conditional = ... }.'
+            document.problem((*path, "embedded"), f"`{text}` is no embedded file", remedy)
+    if short and "embedded" not in document.content:
+        remedy = 'Add [embedded] with path = "/static/{name}.gif".'
+        document.problem((*path, "embedded"), "the short form needs a pattern for the path", remedy)
+    if workload.embedded is not None and "{name}" not in workload.embedded.path:
+        problem = (("embedded", "path"), "the pattern has no {name}", 'Write it as "/static/{name}.gif".')
+        if all(held.place != "embedded.path" for held in document.problems):
+            document.problem(*problem)
+
+
+def _check_values(workload: Workload, document: Document) -> None:
+    known = _known_names(workload)
+    states = set(workload.states()) if workload.mix is not None else None
+    for name, value in workload.values.items():
+        path = ("values", name)
+        if isinstance(value, Text):
+            _check_texts(document, path, [value.text], known - {name})
+        if isinstance(value, Choice | Table):
+            _check_rows(document, path, value)
+        if isinstance(value, Uniform | Zipf):
+            _check_range(document, path, value)
+        redraw = () if isinstance(value, User) or isinstance(value.redraw, str) else value.redraw
+        for state in redraw:
+            if states is not None and state not in states:
+                document.problem(path, f"redraw names the unknown state `{state}`", suggest(state, states))
+
+
+def _check_rows(document: Document, path: tuple[str, ...], value: Choice | Table) -> None:
+    rows = value.values if isinstance(value, Choice) else value.rows
+    if value.weights is not None and (len(value.weights) != len(rows) or not sum(value.weights) > 0):
+        message = f"{len(value.weights)} weights for {len(rows)} rows, or all zero"
+        document.problem(path, message, "Give one weight for each, at least one above 0.")
+    if isinstance(value, Table):
+        for number, row in enumerate(value.rows, start=1):
+            if len(row) != len(value.columns):
+                message = f"row {number} has {len(row)} entries for {len(value.columns)} columns"
+                document.problem(path, message, "Give every row one entry a column.")
+
+
+def _check_range(document: Document, path: tuple[str, ...], value: Uniform | Zipf) -> None:
+    fixed, scaled, names = (
+        (value.max, value.max_per_session, "max or max_per_session")
+        if isinstance(value, Uniform)
+        else (value.n, value.n_per_session, "n or n_per_session")
+    )
+    if (fixed is None) == (scaled is None):
+        document.problem(path, f"needs either {names}", "Give exactly one of the two.")
+    if isinstance(value, Uniform) and value.max is not None and value.min > value.max:
+        document.problem(path, f"min {value.min} is above max {value.max}", "Swap them.")
+
+
+def _check_mix(workload: Workload, document: Document) -> None:
+    mix, states = workload.mix, workload.states()
+    known = {*workload.operations, *mix.states}
+    all_operations = set(document.content.get("operations", {}))
+    for name, state in states.items():
+        place = {MixKind.MATRIX: ("mix", "from", name), MixKind.FLAT: ("mix", "shares")}.get(mix.kind, ("mix", "sequence"))
+        if name not in mix.states and name not in all_operations:
+            document.problem(place, f"unknown state `{name}`", suggest(name, known | {END}))
+        _check_state(workload, document, name, state, all_operations)
+    performed = {state.operation for state in states.values()}
+    for name in workload.operations:
+        if name not in performed:
+            document.problem(("operations", name), "is never performed", "Name it in the mix, or remove it.")
+    {MixKind.MATRIX: _check_matrix, MixKind.FLAT: _check_flat, MixKind.SEQUENCE: _check_sequence}[mix.kind](
+        workload, document
+    )
+
+
+def _check_state(workload: Workload, document: Document, name: str, state: State, operations: set[str]) -> None:
+    if name in workload.mix.states and state.operation not in operations:
+        message = f"state `{name}` has the unknown operation `{state.operation}`"
+        document.problem(("mix", "states", name), message, suggest(state.operation, operations))
+    _check_texts(document, ("mix", "states", name), state.set.values(), _known_names(workload))
+
+
+def _check_matrix(workload: Workload, document: Document) -> None:
+    mix, states = workload.mix, workload.states()
+    if mix.start is None or mix.start not in states:
+        given = "start is missing" if mix.start is None else f"start names the unknown state `{mix.start}`"
+        document.problem(("mix", "start"), given, f"Name one of {', '.join(sorted(states))}.")
+    for name in states:
+        row = mix.from_.get(name)
+        if row is None:
+            message = f"state `{name}` can be reached but has no row"
+            document.problem(("mix", "from"), message, f"Add `{name} = {{ ... }}`; {{ end = 1.0 }} ends the session.")
+        elif sum(row.values()) > 1 + ROW_SLACK:
+            message = f"the row sums to {sum(row.values()):.6g}"
+            document.problem(("mix", "from", name), message, "Rows may sum to 1 at most; the rest leaves.")
+
+
+def _check_flat(workload: Workload, document: Document) -> None:
+    if not workload.mix.shares:
+        document.problem(("mix", "shares"), "a flat mix needs shares", "Add shares = { state = 1, ... }.")
+
+
+def _check_sequence(workload: Workload, document: Document) -> None:
+    if not workload.mix.sequence:
+        document.problem(("mix", "sequence"), "a sequence needs its states", 'Add sequence = ["first", "second"].')
+
+
+def _check_pacing(workload: Workload, document: Document) -> None:
+    pacing = workload.pacing
+    if pacing is None:
+        return
+    if pacing.cap_s is not None and pacing.cap_s < pacing.mean_s:
+        document.problem(("pacing", "cap_s"), "is below the mean", "The cap cuts off long pauses; give a larger one.")
+    states = set(workload.states()) if workload.mix is not None else set(pacing.no_pause_before)
+    for name in pacing.no_pause_before:
+        if name not in states:
+            document.problem(("pacing", "no_pause_before"), f"unknown state `{name}`", suggest(name, states))
+
+
+def _check_published(workload: Workload, document: Document) -> None:
+    if workload.published is None:
+        return
+    for key in ("response_s", "bytes"):
+        for name in getattr(workload.published, key):
+            if name not in workload.operations and name not in document.content.get("operations", {}):
+                remedy = suggest(name, set(workload.operations))
+                document.problem(("published", key, name), f"unknown operation `{name}`", remedy)
+
+

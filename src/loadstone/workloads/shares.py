@@ -1,0 +1,64 @@
+"""What a mix amounts to: the share of each operation in the long run, operations per session, pauses per operation."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from loadstone.model.workload import END, MixKind, Workload
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Long-run figures of a mix."""
+
+    operations: dict[str, float]
+    """Share of each operation, summing to 1."""
+    operations_per_session: float | None
+    """Mean number of operations of a user session; None for a mix without sessions."""
+    paused: float
+    """Share of operations before which the user pauses."""
+    finished: float | None
+    """Share of sessions that end as their user meant to; the rest leave without a word."""
+
+
+def shares(workload: Workload) -> Shares:
+    """Computes the stationary shares by flow conservation: visits = starts + visits x matrix."""
+    visits, per_session, finished = {
+        MixKind.MATRIX: _matrix,
+        MixKind.FLAT: _flat,
+        MixKind.SEQUENCE: _sequence,
+    }[workload.mix.kind](workload)
+    total = sum(visits.values())
+    operations = dict.fromkeys(workload.operations, 0.0)
+    for name, state in workload.states().items():
+        operations[state.operation] += visits[name] / total
+    unpaused = sum(visits[name] for name in workload.pacing.no_pause_before) / total
+    starts = 1 / per_session if per_session else 0.0
+    return Shares(operations, per_session, 1 - unpaused - starts, finished)
+
+
+def _matrix(workload: Workload) -> tuple[dict[str, float], float, float]:
+    states = list(workload.states())
+    index = {name: at for at, name in enumerate(states)}
+    matrix = np.zeros((len(states), len(states)))
+    ends = np.zeros(len(states))
+    for name, row in workload.mix.from_.items():
+        for to, probability in row.items():
+            if to == END:
+                ends[index[name]] = probability
+            else:
+                matrix[index[name], index[to]] = probability
+    starts = np.zeros(len(states))
+    starts[index[str(workload.mix.start)]] = 1
+    visits = np.linalg.lstsq(np.eye(len(states)) - matrix.T, starts, rcond=None)[0]
+    return dict(zip(states, visits.tolist(), strict=True)), float(visits.sum()), float(visits @ ends)
+
+
+def _flat(workload: Workload) -> tuple[dict[str, float], float | None, float | None]:
+    limit = workload.mix.operations_per_session
+    return dict(workload.mix.shares), float(limit) if limit else None, 1.0 if limit else None
+
+
+def _sequence(workload: Workload) -> tuple[dict[str, float], float, float]:
+    sequence = workload.mix.sequence
+    return {name: float(sequence.count(name)) for name in workload.states()}, float(len(sequence)), 1.0
