@@ -47,7 +47,8 @@ pub struct EmbeddedFile {
     pub bytes: Option<u64>,
     pub conditional: f64,
     pub markers_every: u32,
-    /// Where the thread remembers this file's date; none for paths with values in them.
+    /// Where the thread remembers this file's date and deals its conditional requests; none for paths with
+    /// values in them.
     pub memory: Option<usize>,
 }
 
@@ -109,13 +110,18 @@ impl Compiled {
         if looks { crate::inspect::HEAD_BYTES } else { 0 }
     }
 
-    /// Writes the request for the page itself.
-    pub fn write_request(&self, values: &Values, host: &str, jar: &Jar, out: &mut Vec<u8>) {
+    /// Writes the request for the page itself; `elsewhere` is the path a redirect leads to.
+    pub fn write_request(&self, values: &Values, host: &str, jar: &Jar, elsewhere: Option<&[u8]>, out: &mut Vec<u8>) {
         out.clear();
         out.extend_from_slice(self.method.as_str().as_bytes());
         out.push(b' ');
-        self.path.render(values, Encoding::Raw, out);
-        write_pairs(&self.query, values, b'?', out);
+        match elsewhere {
+            Some(path) => out.extend_from_slice(path),
+            None => {
+                self.path.render(values, Encoding::Raw, out);
+                write_pairs(&self.query, values, b'?', out);
+            }
+        }
         write_common(host, jar, out);
         for (name, value) in &self.headers {
             out.extend_from_slice(name.as_bytes());

@@ -8,7 +8,6 @@ use loadstone_record::recorder::{Grade, Outcome};
 use loadstone_record::Fault;
 use loadstone_schedule::line::{page_line_time, Rates};
 use loadstone_schedule::plan::{Method, Scheme};
-use loadstone_schedule::rng::Stream as RandomStream;
 use loadstone_schedule::template::Encoding;
 use loadstone_schedule::values::Values;
 use rustls::ClientConfig;
@@ -26,7 +25,6 @@ pub struct Browser {
     pub https: Vec<Lane>,
     pub jar: Jar,
     pub tls: Option<Arc<ClientConfig>>,
-    pub chance: RandomStream,
     request: Vec<u8>,
 }
 
@@ -45,7 +43,7 @@ struct Progress {
 }
 
 impl Browser {
-    pub fn new(shared: &Shared, chance: RandomStream) -> Self {
+    pub fn new(shared: &Shared) -> Self {
         let parallel = usize::from(shared.job.plan.workload.connections.parallel.max(1));
         let lanes = |scheme| (0..parallel).map(|_| Lane::new(scheme)).collect();
         Browser {
@@ -53,7 +51,6 @@ impl Browser {
             https: lanes(Scheme::Https),
             jar: Jar::default(),
             tls: None,
-            chance,
             request: Vec::new(),
         }
     }
@@ -146,7 +143,7 @@ impl Browser {
     ) -> Result<Scheme, Failure> {
         let mut scheme = operation.scheme;
         let mut request = std::mem::take(&mut self.request);
-        operation.write_request(values, host(shared, scheme)?, &self.jar, &mut request);
+        operation.write_request(values, host(shared, scheme)?, &self.jar, None, &mut request);
         let mut bodiless = operation.method == Method::Head;
         loop {
             let lanes = if scheme == Scheme::Http { &mut self.http } else { &mut self.https };
@@ -172,13 +169,13 @@ impl Browser {
             progress.redirects.set(taken);
             let (next, path) = follow(shared, scheme, &location)?;
             scheme = next;
-            let same_method = matches!(answer.status, 307 | 308);
-            match same_method {
-                true => replace_path(&mut request, &path),
-                false => {
-                    bodiless = false;
-                    write_get(&path, host(shared, scheme)?, &self.jar, None, &mut request);
-                }
+            let host = host(shared, scheme)?;
+            // 307 and 308 keep the method and the body (RFC 9110, section 15.4).
+            if matches!(answer.status, 307 | 308) {
+                operation.write_request(values, host, &self.jar, Some(&path), &mut request);
+            } else {
+                bodiless = false;
+                write_get(&path, host, &self.jar, None, &mut request);
             }
         }
     }
@@ -192,7 +189,7 @@ impl Browser {
         progress: &Progress,
     ) -> Result<(), Failure> {
         let files = &operation.embedded;
-        let asks: Vec<bool> = files.iter().map(|file| self.chance.unit() < file.conditional).collect();
+        let asks: Vec<bool> = files.iter().map(|file| shared.deal(file.memory, file.conditional)).collect();
         *progress.embedded_bytes.borrow_mut() = vec![0; files.len()];
         let next = Cell::new(0usize);
         let host = host(shared, scheme)?;
@@ -266,14 +263,6 @@ fn follow(shared: &Shared, current: Scheme, location: &str) -> Result<(Scheme, V
     }
     let path = if cut == rest.len() { "/" } else { &rest[cut..] };
     Ok((scheme, path.as_bytes().to_vec()))
-}
-
-/// Puts another path into a request that is otherwise sent again as it was (307 and 308 keep method and body).
-fn replace_path(request: &mut Vec<u8>, path: &[u8]) {
-    let mut spaces = request.iter().enumerate().filter(|(_, &byte)| byte == b' ').map(|(at, _)| at);
-    if let (Some(from), Some(to)) = (spaces.next(), spaces.next()) {
-        request.splice(from + 1..to, path.iter().copied());
-    }
 }
 
 fn write_get(path: &[u8], host: &str, jar: &Jar, modified_since: Option<&str>, out: &mut Vec<u8>) {

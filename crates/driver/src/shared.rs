@@ -10,6 +10,7 @@ use anyhow::{Context, Result};
 use loadstone_record::event::Event;
 use loadstone_record::{Fault, Recorder};
 use loadstone_schedule::plan::{Endpoint, Plan, Scheme};
+use loadstone_schedule::rng::{Purpose, Stream};
 use loadstone_schedule::session::Script;
 use rustls::pki_types::ServerName;
 use rustls::ClientConfig;
@@ -100,6 +101,7 @@ pub struct Shared {
     pub under_way: RefCell<Vec<Option<(usize, u64)>>>,
     buffers: RefCell<Vec<Vec<u8>>>,
     dates: RefCell<Vec<Option<Rc<str>>>>,
+    dealt: RefCell<Vec<f64>>,
     samples: RefCell<HashMap<(usize, Fault), u32>>,
     troubles: RefCell<Vec<Event>>,
 }
@@ -107,6 +109,7 @@ pub struct Shared {
 impl Shared {
     pub fn new(job: Arc<Job>, clock: Clock, timer: Timer, sessions: usize) -> Self {
         let steady = job.plan.phases.steady_start()..job.plan.phases.steady_end();
+        let mut chance = Stream::new(job.plan.seed, 0, Purpose::Embedded);
         Shared {
             recorder: RefCell::new(Recorder::new(job.operations.len(), steady)),
             active: Cell::new(0),
@@ -114,6 +117,7 @@ impl Shared {
             under_way: RefCell::new(vec![None; sessions]),
             buffers: RefCell::default(),
             dates: RefCell::new(vec![None; job.remembered]),
+            dealt: RefCell::new((0..job.remembered).map(|_| chance.unit()).collect()),
             samples: RefCell::default(),
             troubles: RefCell::default(),
             job,
@@ -134,6 +138,17 @@ impl Shared {
     /// The date a file had when it was last fetched, as the server wrote it.
     pub fn date(&self, memory: Option<usize>) -> Option<Rc<str>> {
         memory.and_then(|at| self.dates.borrow()[at].clone())
+    }
+
+    /// Whether this request for a file is conditional. They are dealt evenly, not drawn: of any n requests for a
+    /// file, n x `share` are conditional, give or take one, so that a short run has the declared bytes too.
+    pub fn deal(&self, memory: Option<usize>, share: f64) -> bool {
+        let Some(at) = memory else { return false };
+        let mut dealt = self.dealt.borrow_mut();
+        dealt[at] += share;
+        let asks = dealt[at] >= 1.0;
+        dealt[at] -= if asks { 1.0 } else { 0.0 };
+        asks
     }
 
     pub fn remember_date(&self, memory: Option<usize>, date: Option<String>) {

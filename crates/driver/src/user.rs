@@ -3,7 +3,6 @@
 use std::rc::Rc;
 
 use loadstone_record::recorder::SessionCounts;
-use loadstone_schedule::rng::{Purpose, Stream};
 use loadstone_schedule::session::{Departure, Session, Step};
 
 use crate::page::Browser;
@@ -23,9 +22,8 @@ pub struct Stay {
 /// Plays users until `stay.stop_ns`.
 pub async fn live(shared: Rc<Shared>, stay: Stay) {
     let job = shared.job.clone();
-    let seed = job.plan.seed;
-    let mut session = Session::new(&job.script, seed, stay.id);
-    let mut browser = Browser::new(&shared, Stream::new(seed, stay.id, Purpose::Embedded));
+    let mut session = Session::new(&job.script, job.plan.seed, stay.id);
+    let mut browser = Browser::new(&shared);
     shared.timer.sleep_until(stay.start_ns).await;
     let _active = Counted::new(&shared.active);
     let mut free_ns = stay.start_ns;
@@ -54,10 +52,10 @@ async fn visit(shared: &Shared, session: &mut Session, browser: &mut Browser, st
             }
         };
         let intended_ns = pause.map_or(ended_ns, |pause| pacing.next_start(pause, started_ns, ended_ns));
+        shared.timer.sleep_until(intended_ns.min(stay.stop_ns)).await;
         if intended_ns >= stay.stop_ns {
             return intended_ns;
         }
-        shared.timer.sleep_until(intended_ns).await;
         keep_books(shared, intended_ns, pause, ended_ns);
         session.prepare(&job.script);
         let operation = job.script.places[state].operation;

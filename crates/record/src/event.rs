@@ -142,6 +142,8 @@ pub struct OperationRecord {
     pub counts: OperationCounts,
     /// Started before the steady state and ended in it; not in `counts`.
     pub cut_at_start: u64,
+    /// Sum of the response times of those.
+    pub cut_at_start_ns: f64,
     /// Started in the steady state and ended after it or never; not in `counts`.
     pub cut_at_end: u64,
     pub embedded: u64,
@@ -162,6 +164,7 @@ impl OperationRecord {
             name: name.to_owned(),
             counts: (&totals.counts).into(),
             cut_at_start: totals.cut_at_start,
+            cut_at_start_ns: totals.cut_at_start_ns as f64,
             cut_at_end: totals.cut_at_end,
             embedded: totals.embedded,
             conditional: totals.conditional,

@@ -104,6 +104,9 @@ impl Counts {
 pub struct OperationTotals {
     pub counts: Counts,
     pub cut_at_start: u64,
+    /// Sum of the response times of those cut at the start: with those inside they are all operations that
+    /// ended in the steady state, whose mean is without bias however long operations last.
+    pub cut_at_start_ns: u128,
     pub cut_at_end: u64,
     pub embedded: u64,
     pub conditional: u64,
@@ -136,6 +139,7 @@ impl OperationTotals {
     fn merge(&mut self, other: &OperationTotals) {
         self.counts.merge(&other.counts);
         self.cut_at_start += other.cut_at_start;
+        self.cut_at_start_ns += other.cut_at_start_ns;
         self.cut_at_end += other.cut_at_end;
         self.embedded += other.embedded;
         self.conditional += other.conditional;
@@ -266,7 +270,10 @@ impl Recorder {
         let totals = &mut self.totals.operations[outcome.operation];
         match Window::of(outcome.intended_ns, Some(outcome.end_ns), self.steady.clone()) {
             Window::Inside => totals.add(outcome),
-            Window::CutAtStart => totals.cut_at_start += 1,
+            Window::CutAtStart => {
+                totals.cut_at_start += 1;
+                totals.cut_at_start_ns += u128::from(outcome.end_ns.saturating_sub(outcome.intended_ns));
+            }
             Window::CutAtEnd => totals.cut_at_end += 1,
             Window::Outside => {}
         }

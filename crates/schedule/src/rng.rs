@@ -12,6 +12,7 @@ pub enum Purpose {
     Mix = 1,
     Pause = 2,
     Values = 3,
+    /// The order in which conditional requests are dealt; service times of a modelled server.
     Embedded = 4,
 }
 

@@ -36,12 +36,16 @@ class Document:
         try:
             text = file.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            raise StudyError([Problem(file, 1, "", f"cannot be read: {error}", "Check the path and the file.")]) from None
+            raise StudyError(
+                [Problem(file, 1, "", f"cannot be read: {error}", "Check the path and the file.")]
+            ) from None
         try:
             content = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
             line = getattr(error, "lineno", None) or _line_in(str(error))
-            raise StudyError([Problem(file, line, "", f"is no valid TOML: {error}", "Mend the syntax there.")]) from None
+            raise StudyError(
+                [Problem(file, line, "", f"is no valid TOML: {error}", "Mend the syntax there.")]
+            ) from None
         return cls(file, content, places.places(text))
 
     def problem(self, path: places.Path, message: str, remedy: str) -> None:

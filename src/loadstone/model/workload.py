@@ -1,4 +1,4 @@
-"""What a `workload.toml` says: the typed sections, as a user writes them. Checked further in `loadstone.workloads.check`."""
+"""What a `workload.toml` says: the typed sections, as a user writes them; checked further in the workloads' room."""
 
 from dataclasses import dataclass
 from enum import StrEnum

@@ -79,7 +79,9 @@ def _check_operations(workload: Workload, document: Document) -> None:
         path = ("operations", name)
         _check_texts(document, path, _texts(operation), known)
         if not operation.path.startswith(("/", "{")):
-            document.problem((*path, "path"), f"`{operation.path}` does not begin with /", "Give the path without host.")
+            document.problem(
+                (*path, "path"), f"`{operation.path}` does not begin with /", "Give the path without host."
+            )
         if operation.form and operation.method in ("GET", "HEAD"):
             document.problem((*path, "form"), f"{operation.method} has no form", 'Use `query`, or method = "POST".')
         _check_limit(document, path, operation)
@@ -127,6 +129,10 @@ def _check_embedded(workload: Workload, document: Document, path: tuple[str, ...
     if short and "embedded" not in document.content:
         remedy = 'Add [embedded] with path = "/static/{name}.gif".'
         document.problem((*path, "embedded"), "the short form needs a pattern for the path", remedy)
+    for file in operation.embedded:
+        if isinstance(file, EmbeddedFile) and file.conditional and holes(file.path):
+            remedy = "Leave `conditional` out there: a client remembers dates by fixed path."
+            document.problem((*path, "embedded"), f"`{file.path}` is conditional but not fixed", remedy)
     if workload.embedded is not None and "{name}" not in workload.embedded.path:
         problem = (("embedded", "path"), "the pattern has no {name}", 'Write it as "/static/{name}.gif".')
         if all(held.place != "embedded.path" for held in document.problems):
@@ -179,7 +185,9 @@ def _check_mix(workload: Workload, document: Document) -> None:
     known = {*workload.operations, *mix.states}
     all_operations = set(document.content.get("operations", {}))
     for name, state in states.items():
-        place = {MixKind.MATRIX: ("mix", "from", name), MixKind.FLAT: ("mix", "shares")}.get(mix.kind, ("mix", "sequence"))
+        place = {MixKind.MATRIX: ("mix", "from", name), MixKind.FLAT: ("mix", "shares")}.get(
+            mix.kind, ("mix", "sequence")
+        )
         if name not in mix.states and name not in all_operations:
             document.problem(place, f"unknown state `{name}`", suggest(name, known | {END}))
         _check_state(workload, document, name, state, all_operations)
@@ -244,5 +252,3 @@ def _check_published(workload: Workload, document: Document) -> None:
             if name not in workload.operations and name not in document.content.get("operations", {}):
                 remedy = suggest(name, set(workload.operations))
                 document.problem(("published", key, name), f"unknown operation `{name}`", remedy)
-
-

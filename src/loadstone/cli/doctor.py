@@ -1,0 +1,35 @@
+"""`loadstone doctor`."""
+
+import json
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from loadstone.cli.exits import Exit
+from loadstone.cli.run import RESULTS, Results
+from loadstone.cli.screen import out
+from loadstone.measure.doctor import Finding, examine
+
+STYLE = {Finding.GOOD: "green", Finding.WARNING: "yellow", Finding.BAD: "red"}
+
+
+def doctor(
+    results: Results = RESULTS,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Say what on this machine would spoil a measurement and how to mend it.
+
+    Exit code 2 when something must be mended before anything can run.
+    """
+    found = examine(results)
+    if as_json:
+        typer.echo(json.dumps([asdict(one) for one in found], indent=1))
+    else:
+        table = Table("", "matter", "figure", "remedy", show_lines=False)
+        for one in found:
+            table.add_row(f"[{STYLE[one.finding]}]{one.finding}[/]", one.matter, one.figure, one.remedy)
+        out.print(table)
+    if any(one.finding is Finding.BAD for one in found):
+        raise typer.Exit(Exit.WRONG_INPUT)

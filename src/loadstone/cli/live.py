@@ -1,0 +1,84 @@
+"""The live view of a run: phase, time left, throughput, p99, errors. Silent where there is no terminal."""
+
+import time
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from loadstone.cli.screen import errors
+from loadstone.study.run import Beginning
+
+Json = dict[str, Any]
+
+
+@dataclass
+class View:
+    """Follows the events of one run after the other."""
+
+    beginning: Beginning | None = None
+    phase: str = "starting"
+    started: float = 0.0
+    last: Json = field(default_factory=dict)
+    failures: int = 0
+    troubles: list[str] = field(default_factory=list)
+    _live: Live | None = None
+
+    def __enter__(self) -> "View":
+        if errors.is_terminal:
+            self._live = Live(console=errors, get_renderable=self._render, refresh_per_second=4, transient=True)
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def begin(self, beginning: Beginning) -> None:
+        """A new iteration is about to start."""
+        self.beginning, self.phase, self.started = beginning, "starting", time.monotonic()
+        self.last, self.failures, self.troubles = {}, 0, []
+
+    def hear(self, event: Json) -> None:
+        """Takes one of the driver's events."""
+        match event["event"]:
+            case "start":
+                self.started = time.monotonic()
+            case "phase":
+                self.phase = str(event["phase"]).replace("_", " ")
+            case "interval":
+                self.last = event
+                self.failures += sum(sum(counts["errors"].values()) for counts in event["operations"])
+            case "trouble" if len(self.troubles) < 3:
+                self.troubles.append(f"{event['operation']}: {event['kind']}: {event['detail']}")
+
+    def _render(self) -> RenderableType:
+        if self.beginning is None:
+            return Text("starting the system under test ...", style="dim")
+        begun, last = self.beginning, self.last
+        elapsed = min(time.monotonic() - self.started, begun.seconds)
+        turn = f"iteration {begun.iteration} of {begun.iterations}"
+        title = f"[bold]{begun.workload}[/]  {turn}, {begun.sessions} sessions"
+        head = Table.grid(padding=(0, 2))
+        head.add_row(title, f"[cyan]{self.phase}[/]", f"{begun.seconds - elapsed:4.0f} s left")
+        figures = Table.grid(padding=(0, 2))
+        requests = sum(counts["requests"] for counts in last.get("operations", []))
+        seconds = last.get("length_ns", 1e9) / 1e9
+        p99_ms = last.get("response", {}).get("p99_ns", 0) / 1e6
+        figures.add_row(
+            f"{requests / max(seconds, 1e-3):7.1f} operations/s",
+            f"p99 {p99_ms:7.0f} ms",
+            f"active {last.get('sessions_active', 0):5d}",
+            f"driver {100 * max(last.get('cpu', {}).get('threads', [0])):3.0f} % of a core",
+            f"[{'red' if self.failures else 'green'}]{self.failures} errors[/]",
+        )
+        bar = ProgressBar(total=begun.seconds, completed=elapsed, width=72)
+        troubles = [Text(text, style="red") for text in self.troubles]
+        return Group(head, bar, figures, *troubles)

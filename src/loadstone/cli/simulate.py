@@ -1,0 +1,48 @@
+"""`loadstone simulate`."""
+
+import asyncio
+import json
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from loadstone.cli.screen import out
+from loadstone.study.simulate import simulate as play
+from loadstone.workloads import load
+from loadstone.workloads.shares import shares
+
+
+def simulate(
+    workload: Annotated[str, typer.Argument(help="A workload by name or folder.")],
+    sessions: Annotated[int, typer.Option(min=1, help="Simultaneous sessions.")],
+    seconds: Annotated[float, typer.Option(min=1, help="Length of the steady state, in seconds.")] = 1800,
+    server: Annotated[
+        str | None,
+        typer.Option(
+            help="The modelled server: published (mean response time of each operation as published), "
+            "fixed:SECONDS or exponential:SECONDS of response time. Default: published where known."
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of everything that is drawn.")] = 1,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Play a workload's schedule in virtual time against a modelled server: no sockets, no waiting."""
+    declared = load(workload)
+    result = asyncio.run(play(declared, sessions, seconds, seed, server))
+    if as_json:
+        typer.echo(json.dumps(result, indent=1))
+        return
+    expected = shares(declared).operations
+    table = Table(title=f"{workload}: {sessions} sessions for {seconds:g} s in virtual time, seed {seed}")
+    for column in ("operation", "count", "share %", "expected %"):
+        table.add_column(column, justify="left" if column == "operation" else "right")
+    for one in result["operations"]:
+        share, wanted = one["share_pct"], 100 * expected[one["name"]]
+        table.add_row(one["name"], str(one["count"]), f"{share:.3f}", f"{wanted:.3f}")
+    out.print(table)
+    out.print(
+        f"{result['operations_per_s']:.2f} operations/s ({result['operations_per_s_per_session']:.5f} a session), "
+        f"{result['sessions_finished']} sessions finished, {result['operations_per_session']:.2f} operations each, "
+        f"mean response {result['mean_response_s']:.3f} s, mean pause {result['mean_pause_s']:.2f} s"
+    )

@@ -1,0 +1,107 @@
+"""`loadstone workloads`."""
+
+import json
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from loadstone.cli.screen import out
+from loadstone.model.workload import MixKind, Operation, RateLimit, Workload
+from loadstone.run.plan import embedded_files
+from loadstone.workloads import load, shipped
+from loadstone.workloads.shares import shares
+
+app = typer.Typer(help="The workloads there are, and what each of them does.", no_args_is_help=True)
+
+
+@app.command("list")
+def list_() -> None:
+    """List the workloads that come with the program."""
+    table = Table("name", "title", "operations", "about")
+    for name in shipped():
+        workload = load(name)
+        table.add_row(name, workload.header.title, str(len(workload.operations)), workload.header.about)
+    out.print(table)
+    out.print("`loadstone workloads show NAME` explains one; your own is a folder with a workload.toml.", style="dim")
+
+
+@app.command()
+def show(
+    name: Annotated[str, typer.Argument(help="A workload by name, or the folder of your own.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Explain a workload: operations, mix with its stationary shares, pacing, limits, sources."""
+    workload = load(name)
+    if as_json:
+        typer.echo(json.dumps({"name": workload.name, **asdict(shares(workload))}, indent=1))
+        return
+    out.print(f"[bold]{workload.header.title}[/] ({workload.name})\n{workload.header.about}\n")
+    out.print(_operations(workload))
+    _print_rules(workload)
+
+
+@app.command()
+def check(name: Annotated[str, typer.Argument(help="The folder of a workload.")]) -> None:
+    """Check a workload's declaration; every problem is named with file, line and remedy."""
+    workload = load(name)
+    out.print(f"{workload.folder / 'workload.toml'}: no problem, {len(workload.operations)} operations")
+
+
+def _operations(workload: Workload) -> Table:
+    mix = shares(workload)
+    table = Table(title="Operations and their stationary shares")
+    for column in ("operation", "share %", "request", "files", "bytes", "304 share %", "limit"):
+        table.add_column(column, justify="right" if column in ("share %", "files", "bytes", "304 share %") else "left")
+    for name, operation in workload.operations.items():
+        files = embedded_files(workload, operation)
+        known = sum(file["bytes"] or 0 for file in files)
+        asked = 100 * sum(file["conditional"] for file in files) / len(files) if files else 0
+        secure = " (TLS)" if operation.tls or (operation.tls is None and workload.target.tls) else ""
+        table.add_row(
+            name,
+            f"{100 * mix.operations[name]:.2f}",
+            f"{operation.method} {operation.path}{secure}",
+            str(len(files)),
+            str(known + (operation.document_bytes or 0) or ""),
+            f"{asked:.0f}" if files else "",
+            _limit(operation),
+        )
+    return table
+
+
+def _limit(operation: Operation) -> str:
+    limit = operation.limit
+    if isinstance(limit, RateLimit):
+        return f"{limit.good_bytes_per_s:g} / {limit.tolerable_bytes_per_s:g} B/s"
+    return "" if limit is None else f"{limit.good_s:g} / {limit.tolerable_s:g} s"
+
+
+def _print_rules(workload: Workload) -> None:
+    mix, pacing, limits, line = shares(workload), workload.pacing, workload.limits, workload.connections
+    if mix.operations_per_session is not None:
+        ends = f"{100 * (mix.finished or 0):.1f} % end as their users meant to, the others leave without a word"
+        out.print(f"Sessions    {mix.operations_per_session:.3f} operations each; {ends}")
+    if workload.mix.kind is MixKind.MATRIX:
+        out.print("[bold]Mix[/]         from each state to the next, in %")
+        for state, row in workload.mix.from_.items():
+            gone = 1 - sum(row.values())
+            parts = [f"{to} {100 * share:g}" for to, share in row.items()] + (
+                [f"leaves {100 * gone:.3g}"] * (gone > 1e-9)
+            )
+            out.print(f"            {state}: {', '.join(parts)}")
+    cap = f", at most {pacing.cap_s:g} s" if pacing.cap_s else ""
+    kind = "think time" if pacing.kind == "think" else "cycle time"
+    paused = f"before {100 * mix.paused:.2f} % of the operations"
+    out.print(f"Pacing      {kind}, {pacing.distribution}, mean {pacing.mean_s:g} s{cap}; {paused}")
+    speed = [f"{rate:g} B/s" if rate else "unlimited" for rate in (line.page_bytes_per_s, line.embedded_bytes_per_s)]
+    out.print(f"Line        page {speed[0]}, embedded files {speed[1]} on each of {line.parallel} connections")
+    out.print(
+        f"Limits      {limits.good_share_pct:g} % good (below {limits.good_s:g} s), "
+        f"{limits.tolerable_share_pct:g} % tolerable (below {limits.tolerable_s:g} s), over all operations together"
+    )
+    for key, value in workload.scale.items():
+        out.print(f"Scale       {key.replace('_', ' ')}: {value:g}")
+    for source in workload.header.sources:
+        out.print(f"Source      {source}")

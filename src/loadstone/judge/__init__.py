@@ -1,0 +1,1 @@
+"""Judging: limits, validity, verdicts, scores. Pure: reads no clock, file or socket."""

@@ -1,0 +1,160 @@
+"""The rules of a web run, each a function from terms and figures to a check. The order is the report's."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+
+from loadstone.judge.check import Check, Outcome, Weight, at_least, at_most
+from loadstone.judge.deviation import Deviation, deviation
+from loadstone.model.figures import Blame, IterationFigures, Terms
+from loadstone.model.profile import Rigor
+
+SHEET = "fact sheet web-trio, section 6 (published configuration values and disclosures)"
+OURS = "Loadstone's own rule"
+
+PAGE_DEVIATION_PCT = 1.0
+"""Largest deviation of one operation (sheet: largest unflagged 0.9995, smallest flagged 1.009)."""
+NET_DEVIATION_PCT = 1.5
+"""Largest net deviation (sheet: largest unflagged 1.21, smallest flagged 1.56)."""
+ERROR_SHARE_PCT = 0.5
+"""Largest share of operations without a complete answer (sheet: a published wrapper accepts requests / 200)."""
+PAUSE_DEVIATION_PCT = 1.0
+"""How much longer than drawn the pauses may be on the mean; stands in for the sheet's limit on over-think."""
+DRIVER_CPU_PCT = 90.0
+"""Largest share of a core the busiest driver thread may use."""
+LAG_SHARE = 0.05
+"""Driver lag p99 as a share of the shortest limit."""
+LEAST_SAMPLES = 10
+"""An operation is expected to be sampled when at least this many are due."""
+SURE = 3.0
+"""Standard errors within which chance is to be expected."""
+
+
+def checks(terms: Terms, figures: IterationFigures) -> tuple[Check, ...]:
+    """All rules applied to one iteration."""
+    return tuple(_all(terms, figures))
+
+
+def _all(terms: Terms, figures: IterationFigures) -> Iterator[Check]:
+    yield _whole(terms, figures)
+    if not figures.operations:
+        return
+    yield from _quality(terms, figures)
+    yield from _errors(figures)
+    yield from _mix(terms, figures)
+    yield _sampled(terms, figures)
+    yield _warmed_up(terms)
+    yield _pauses(figures)
+    yield from _driver(terms, figures)
+    yield from _conditional(figures)
+
+
+def _whole(terms: Terms, figures: IterationFigures) -> Check:
+    detail = figures.trouble or ("" if figures.completed else "ended early")
+    # The last interval may be cut by the clock's resolution.
+    share = 100 * figures.steady_s / terms.steady_s if terms.steady_s else 0.0
+    check = at_least("steady state measured", share, 99.9, "%", Weight.INVALID, OURS, detail)
+    return replace(check, outcome=Outcome.BROKEN) if not figures.completed else check
+
+
+def _quality(terms: Terms, figures: IterationFigures) -> Iterator[Check]:
+    requests = max(1, figures.requests)
+    good = sum(operation.good for operation in figures.operations)
+    tolerable = good + sum(operation.tolerable for operation in figures.operations)
+    source = f"{SHEET}; over all pages together, downloads by their byte rate"
+    yield at_least("good operations", 100 * good / requests, terms.good_share_pct, "%", Weight.FAIL, source)
+    yield at_least(
+        "tolerable operations", 100 * tolerable / requests, terms.tolerable_share_pct, "%", Weight.FAIL, source
+    )
+
+
+def _errors(figures: IterationFigures) -> Iterator[Check]:
+    counts = {blame: sum(op.errors_of(blame) for op in figures.operations) for blame in Blame}
+    kinds = ", ".join(sorted({kind for op in figures.operations for kind in op.errors}))
+    yield at_most("validation errors", counts[Blame.VALIDATION], 0, "errors", Weight.FAIL, SHEET, kinds)
+    share = 100 * counts[Blame.TRANSPORT] / max(1, figures.requests)
+    yield at_most("operations without an answer", share, ERROR_SHARE_PCT, "%", Weight.FAIL, SHEET, kinds)
+    detail = "the driver ran out of ports or files" if counts[Blame.DRIVER] else ""
+    yield at_most("driver errors", counts[Blame.DRIVER], 0, "errors", Weight.INVALID, OURS, detail)
+
+
+def expected(terms: Terms, figures: IterationFigures) -> Deviation | None:
+    """The deviation from Little's law; cycle times have their start fixed, so only think times are judged."""
+    if terms.pacing != "think":
+        return None
+    actual = {operation.name: operation.ended for operation in figures.operations}
+    pause_s = terms.mean_pause_s * terms.paused_share
+    return deviation(terms.sessions, figures.steady_s, figures.mean_response_s, pause_s, terms.expected_shares, actual)
+
+
+def _mix(terms: Terms, figures: IterationFigures) -> Iterator[Check]:
+    found = expected(terms, figures)
+    if found is None:
+        return
+    name, worst = found.worst
+    total = max(1, figures.ended)
+    share = terms.expected_shares.get(name, 0.0)
+    # A share's standard error, and the total's, as if operations were drawn one by one.
+    share_error = 100 * math.sqrt(share * (1 - share) / total)
+    detail = f"{name}, {worst:+.2f} %"
+    check = at_most("mix deviation of a page", abs(worst), PAGE_DEVIATION_PCT, "%", Weight.INVALID, SHEET, detail)
+    yield _supported(terms, check, SURE * share_error)
+    detail = f"{figures.ended} operations, {found.expected:.0f} by Little's law"
+    check = at_most("net deviation", abs(found.net_pct), NET_DEVIATION_PCT, "%", Weight.INVALID, SHEET, detail)
+    yield _supported(terms, check, SURE * 100 / math.sqrt(total))
+
+
+def _supported(terms: Terms, check: Check, chance: float) -> Check:
+    """Withdraws a judgement that a short run's chance deviations would drown; the full profile is always judged."""
+    if terms.rigor == Rigor.FULL or chance <= check.limit:
+        return check
+    reason = f"so few operations deviate by up to {chance:.1f} {check.unit} by chance"
+    detail = f"{check.detail}; {reason}" if check.detail else reason
+    return replace(check, outcome=Outcome.NOT_JUDGED, detail=detail)
+
+
+def _sampled(terms: Terms, figures: IterationFigures) -> Check:
+    counts = {operation.name: operation.requests for operation in figures.operations}
+    missing = [name for name in terms.expected_shares if not counts.get(name)]
+    check = at_most("operations without a sample", len(missing), 0, "kinds", Weight.INVALID, OURS, ", ".join(missing))
+    due = [name for name in missing if figures.ended * terms.expected_shares[name] >= LEAST_SAMPLES]
+    if terms.rigor == Rigor.FULL or due or not missing:
+        return check
+    return replace(check, outcome=Outcome.NOT_JUDGED, detail=f"{check.detail}: too short to expect one")
+
+
+def _warmed_up(terms: Terms) -> Check:
+    lead_s = terms.ramp_up_s + terms.warm_up_s
+    detail = "ramp-up and warm-up against the longest operation"
+    rule = "lead before steady state"
+    check = at_least(rule, lead_s, terms.longest_operation_s, "s", Weight.INVALID, SHEET, detail)
+    if terms.rigor == Rigor.FULL or check.outcome is Outcome.KEPT:
+        return check
+    return replace(check, outcome=Outcome.NOT_JUDGED, detail=f"{detail}: the profile is too short for it")
+
+
+def _pauses(figures: IterationFigures) -> Check:
+    over = figures.pause_actual_s - figures.pause_drawn_s
+    share = 100 * over / figures.pause_drawn_s if figures.pause_drawn_s else 0.0
+    detail = f"{figures.pauses} pauses, {over:.3f} s longer than drawn"
+    return at_most("pause deviation", abs(share), PAUSE_DEVIATION_PCT, "%", Weight.INVALID, OURS, detail)
+
+
+def _driver(terms: Terms, figures: IterationFigures) -> Iterator[Check]:
+    lag_s = figures.lag.at(99.0) or 0.0
+    limit_s = LAG_SHARE * terms.shortest_limit_s
+    yield at_most(
+        "driver lag p99", 1000 * lag_s, 1000 * limit_s, "ms", Weight.INVALID, OURS, "5 % of the shortest limit"
+    )
+    busiest = 100 * max(figures.driver_cpu, default=0.0)
+    detail = f"{len(figures.driver_cpu)} threads"
+    yield at_most("busiest driver thread", busiest, DRIVER_CPU_PCT, "% of a core", Weight.INVALID, OURS, detail)
+
+
+def _conditional(figures: IterationFigures) -> Iterator[Check]:
+    asked = sum(operation.conditional for operation in figures.operations)
+    if asked:
+        honoured = 100 * sum(operation.not_modified for operation in figures.operations) / asked
+        detail = "a server may ignore the condition, but then its bytes are other ones"
+        source = "fact sheet web-trio, section 5.1"
+        yield at_least("conditional requests honoured", honoured, 99, "%", Weight.NOTE, source, detail)

@@ -1,0 +1,28 @@
+"""The web index: one number for the three web sites together. It has its own name and is not a SPEC result."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+REFERENCE = {"banking": 120, "shopping": 114, "support": 162}
+"""Reference sessions (fact sheet web-trio, section 10)."""
+
+NAME = "Loadstone web index"
+DISCLAIMER = "This is not a SPEC result and must not be compared with published SPEC scores."
+
+
+@dataclass(frozen=True)
+class Index:
+    """A web index and what it may be called."""
+
+    value: float
+    compliant: bool
+
+
+def web_index(sessions: Mapping[str, int]) -> float | None:
+    """100 x the cube root of (B/120 x S/114 x P/162); None unless all three loads are given."""
+    if not all(sessions.get(name) for name in REFERENCE):
+        return None
+    product = 1.0
+    for name, reference in REFERENCE.items():
+        product *= sessions[name] / reference
+    return float(100 * product ** (1 / 3))

@@ -1,0 +1,135 @@
+"""What on this machine would spoil a measurement, and how to mend it."""
+
+import os
+import resource
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+import psutil
+
+LEAST_FILES = 65_536
+"""Open files that thousands of sessions with several connections need."""
+LEAST_PORTS = 28_000
+"""Source ports; a closed connection holds its own for a minute."""
+LEAST_BACKLOG = 4096
+LEAST_MEMORY = 2 * 1024**3
+LEAST_DISK = 1024**3
+
+
+class Finding(StrEnum):
+    """How a matter stands."""
+
+    GOOD = "good"
+    WARNING = "warning"
+    BAD = "bad"
+
+
+@dataclass(frozen=True)
+class Advice:
+    """One matter: how it stands and how to mend it."""
+
+    matter: str
+    finding: Finding
+    figure: str
+    remedy: str = ""
+
+
+def examine(results: Path) -> tuple[Advice, ...]:
+    """Looks at everything that is known to spoil measurements."""
+    return (
+        _files(),
+        _cores(),
+        _governor(),
+        _memory(),
+        _swap(),
+        _ports(),
+        _backlog(),
+        _load(),
+        _clock(),
+        _disk(results),
+        *_programs(),
+    )
+
+
+def _advice(matter: str, good: bool, figure: str, remedy: str, finding: Finding = Finding.WARNING) -> Advice:
+    return Advice(matter, Finding.GOOD, figure) if good else Advice(matter, finding, figure, remedy)
+
+
+def _files() -> Advice:
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    unlimited = hard == resource.RLIM_INFINITY
+    figure = "unlimited" if unlimited else f"{hard} (about {hard // 3} sessions with two connections)"
+    remedy = f"Raise the hard limit: `ulimit -Hn {LEAST_FILES}` as root, or nofile in /etc/security/limits.conf."
+    return _advice("open files", unlimited or hard >= LEAST_FILES, figure, remedy)
+
+
+def _cores() -> Advice:
+    cores = len(os.sched_getaffinity(0))
+    remedy = "Driver and server share the cores here: keep the load low, or drive from another machine."
+    return _advice("cores", cores >= 4, f"{cores} usable", remedy)
+
+
+def _governor() -> Advice:
+    path = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
+    governor = path.read_text().strip() if path.is_file() else None
+    figure = governor or "not adjustable here"
+    remedy = "Hold the frequency: `cpupower frequency-set -g performance`."
+    return _advice("frequency governor", governor in (None, "performance"), figure, remedy)
+
+
+def _memory() -> Advice:
+    available = psutil.virtual_memory().available
+    remedy = "Close other programs, or lower the number of sessions."
+    return _advice("free memory", available >= LEAST_MEMORY, f"{available / 1024**3:.1f} GiB", remedy)
+
+
+def _swap() -> Advice:
+    used = psutil.swap_memory().used
+    figure = f"{used / 1024**2:.0f} MiB in use"
+    return _advice("swap", used == 0, figure, "Pages on disk cost milliseconds: `swapoff -a`, or free memory first.")
+
+
+def _ports() -> Advice:
+    low, high = (int(word) for word in Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split())
+    figure = f"{low} to {high}, {high - low + 1} ports"
+    remedy = "Widen the range: `sysctl net.ipv4.ip_local_port_range='1024 65535'`."
+    return _advice("source ports", high - low + 1 >= LEAST_PORTS, figure, remedy)
+
+
+def _backlog() -> Advice:
+    backlog = int(Path("/proc/sys/net/core/somaxconn").read_text())
+    remedy = f"Raise the accept queue: `sysctl net.core.somaxconn={LEAST_BACKLOG}`."
+    return _advice("accept queue", backlog >= LEAST_BACKLOG, str(backlog), remedy)
+
+
+def _load() -> Advice:
+    load, cores = os.getloadavg()[0], len(os.sched_getaffinity(0))
+    remedy = "Something else is running; stop it or wait, or the figures are partly its own."
+    return _advice("other load", load < 0.3 * cores, f"load average {load:.2f} on {cores} cores", remedy)
+
+
+def _clock() -> Advice:
+    path = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
+    source = path.read_text().strip() if path.is_file() else "unknown"
+    remedy = "Reading this clock is slow; boot with clocksource=tsc if the machine has a stable one."
+    return _advice("clock source", source in ("tsc", "kvm-clock", "arch_sys_counter"), source, remedy)
+
+
+def _disk(results: Path) -> Advice:
+    folder = next(path for path in (results, *results.absolute().parents) if path.exists())
+    free = psutil.disk_usage(str(folder)).free
+    remedy = "Results are written there; make room or name another folder with --results."
+    return _advice("room for results", free >= LEAST_DISK, f"{free / 1024**3:.1f} GiB in {folder}", remedy, Finding.BAD)
+
+
+def _programs() -> Iterator[Advice]:
+    from loadstone.model.errors import PlatformError
+    from loadstone.services import programs
+
+    for name, find in (("driver", programs.driver), ("reference server", programs.server)):
+        try:
+            yield Advice(name, Finding.GOOD, find())
+        except PlatformError as error:
+            yield Advice(name, Finding.BAD, "not found", str(error))

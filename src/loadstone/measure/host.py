@@ -1,0 +1,107 @@
+"""Facts of the machine a run was made on, for the disclosure."""
+
+import os
+import platform
+import subprocess
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from loadstone import __version__
+
+Json = dict[str, Any]
+
+
+def facts() -> Json:
+    """What a reader needs to know of this machine; values that cannot be read are None."""
+    memory = psutil.virtual_memory()
+    return {
+        "cpu_model": _cpu_model(),
+        "cores": psutil.cpu_count(logical=True),
+        "cores_usable": len(os.sched_getaffinity(0)),
+        "memory_bytes": memory.total,
+        "kernel": platform.release(),
+        "distribution": _distribution(),
+        "architecture": platform.machine(),
+        "governor": _text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        "clock_source": _text("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
+        "mitigations": _mitigations(),
+        "cgroup_limits": _cgroup_limits(),
+        "virtualization": _virtualization(),
+        "load_average": list(os.getloadavg()),
+    }
+
+
+def versions() -> Json:
+    """Versions of the program and of what it is made of."""
+    libraries = ("altair", "hdrhistogram", "numpy", "psutil", "pydantic", "vl-convert-python")
+    return {
+        "loadstone": __version__,
+        "python": platform.python_version(),
+        "commit": _commit(),
+        **{name: metadata.version(name) for name in libraries},
+    }
+
+
+def _text(path: str) -> str | None:
+    try:
+        return Path(path).read_text(encoding="utf-8", errors="replace").strip() or None
+    except OSError:
+        return None
+
+
+def _cpu_model() -> str | None:
+    for line in (_text("/proc/cpuinfo") or "").splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return None
+
+
+def _distribution() -> str | None:
+    try:
+        return platform.freedesktop_os_release().get("PRETTY_NAME")
+    except OSError:
+        return None
+
+
+def _mitigations() -> dict[str, str]:
+    folder = Path("/sys/devices/system/cpu/vulnerabilities")
+    files = sorted(folder.glob("*")) if folder.is_dir() else []
+    return {file.name: _text(str(file)) or "" for file in files}
+
+
+def _cgroup_limits() -> dict[str, str]:
+    """Limits of this process's own control group, version 2 or 1."""
+    found: dict[str, str] = {}
+    for line in (_text("/proc/self/cgroup") or "").splitlines():
+        _, controllers, path = line.split(":", 2)
+        for controller in controllers.split(",") if controllers else ["unified"]:
+            for name in ("cpu.max", "memory.max", "cpu.cfs_quota_us", "memory.limit_in_bytes", "cpuset.cpus"):
+                for base in (f"/sys/fs/cgroup/{controller}{path}", f"/sys/fs/cgroup{path}"):
+                    if value := _text(f"{base}/{name}"):
+                        found.setdefault(f"{controller}/{name}", value)
+    return found
+
+
+def _virtualization() -> str | None:
+    if "hypervisor" in (_text("/proc/cpuinfo") or ""):
+        return _text("/sys/class/dmi/id/product_name") or "a hypervisor"
+    return None
+
+
+def _commit() -> str | None:
+    """The commit of the source the program runs from, marked when it was changed since."""
+    folder = Path(__file__).parent
+
+    def git(*words: str) -> str | None:
+        command = ["git", "-C", str(folder), *words]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)
+        except (OSError, subprocess.TimeoutExpired):
+            return None
+        return done.stdout.strip() if done.returncode == 0 else None
+
+    commit = git("rev-parse", "HEAD")
+    return f"{commit} (changed)" if commit and git("status", "--porcelain") else commit

@@ -1,0 +1,113 @@
+"""Second-by-second samples of the host and of process trees while a run goes on."""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import psutil
+
+Json = dict[str, Any]
+
+PERIOD_S = 1.0
+"""Time between two samples."""
+
+
+@dataclass
+class Monitor:
+    """Samples the host and the process trees of `roles` (process ids by role, looked up anew each time)."""
+
+    roles: Callable[[], Mapping[str, int]]
+    write: Callable[[Json], object]
+    _last: Json = field(default_factory=dict)
+
+    async def run(self) -> None:
+        """Samples until it is cancelled."""
+        started = time.monotonic()
+        self._last = _counters(self.roles())
+        turn = 1
+        while True:
+            await asyncio.sleep(max(0.0, started + turn * PERIOD_S - time.monotonic()))
+            now = _counters(self.roles())
+            self.write(_difference(self._last, now))
+            self._last = now
+            turn += 1
+
+
+def _counters(roles: Mapping[str, int]) -> Json:
+    """Everything that only grows, and what simply is, at this moment."""
+    disk = psutil.disk_io_counters()
+    network = psutil.net_io_counters()
+    return {
+        "unix_s": time.time(),
+        "at": time.monotonic(),
+        "cpu": psutil.cpu_times()._asdict(),
+        "memory": psutil.virtual_memory()._asdict(),
+        "swap": psutil.swap_memory()._asdict(),
+        "disk": disk._asdict() if disk else {},
+        "network": network._asdict() if network else {},
+        "trees": {role: _tree(pid) for role, pid in roles.items()},
+    }
+
+
+def _tree(pid: int) -> Json | None:
+    """CPU seconds, memory and threads of a process and all below it; None when it is gone."""
+    total = {"user": 0.0, "system": 0.0, "rss": 0, "threads": 0, "processes": 0}
+    try:
+        root = psutil.Process(pid)
+        members = [root, *root.children(recursive=True)]
+    except psutil.Error:
+        return None
+    for process in members:
+        with contextlib.suppress(psutil.Error), process.oneshot():
+            times = process.cpu_times()
+            total["user"] += times.user
+            total["system"] += times.system
+            total["rss"] += process.memory_info().rss
+            total["threads"] += process.num_threads()
+            total["processes"] += 1
+    return total
+
+
+def _difference(before: Json, after: Json) -> Json:
+    seconds = max(1e-9, after["at"] - before["at"])
+    return {
+        "unix_s": after["unix_s"],
+        "seconds": seconds,
+        "cpu_cores": _cpu(before["cpu"], after["cpu"], seconds),
+        "memory_bytes": {key: after["memory"].get(key) for key in ("used", "available", "inactive", "cached")},
+        "swap": _rates(before["swap"], after["swap"], ("sin", "sout"), seconds),
+        "disk": _disk(before["disk"], after["disk"], seconds),
+        "network": _rates(
+            before["network"], after["network"], ("bytes_sent", "bytes_recv", "dropin", "dropout"), seconds
+        ),
+        "trees": {role: _tree_rates(before["trees"].get(role), tree, seconds) for role, tree in after["trees"].items()},
+    }
+
+
+def _cpu(before: Json, after: Json, seconds: float) -> Json:
+    """Cores spent in each mode; `guest` is part of `user` and left out."""
+    modes = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
+    return {mode: (after[mode] - before[mode]) / seconds for mode in modes if mode in after}
+
+
+def _rates(before: Json, after: Json, keys: tuple[str, ...], seconds: float) -> Json:
+    return {f"{key}_per_s": (after[key] - before[key]) / seconds for key in keys if key in before and key in after}
+
+
+def _disk(before: Json, after: Json, seconds: float) -> Json:
+    rates = _rates(before, after, ("read_bytes", "write_bytes", "read_count", "write_count"), seconds)
+    if not before or not after:
+        return rates
+    operations = sum(after[key] - before[key] for key in ("read_count", "write_count"))
+    busy_ms = sum(after[key] - before[key] for key in ("read_time", "write_time"))
+    return {**rates, "latency_ms": busy_ms / operations if operations else None}
+
+
+def _tree_rates(before: Json | None, after: Json | None, seconds: float) -> Json | None:
+    if before is None or after is None:
+        return None
+    cores = {f"{key}_cores": max(0.0, after[key] - before[key]) / seconds for key in ("user", "system")}
+    return {**cores, "rss_bytes": after["rss"], "threads": after["threads"], "processes": after["processes"]}

@@ -1,0 +1,149 @@
+"""What one iteration measured, as plain records: the judge's and the report's only view of a run. Times in seconds."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class Blame(StrEnum):
+    """Whose matter an error is."""
+
+    VALIDATION = "validation"
+    TRANSPORT = "transport"
+    DRIVER = "driver"
+
+
+BLAME = {
+    **dict.fromkeys(("status", "redirect", "title", "content", "marker", "length", "extract"), Blame.VALIDATION),
+    **dict.fromkeys(("no_ports", "no_files", "driver"), Blame.DRIVER),
+}
+"""Kinds of error as the driver names them; all others are of the transport."""
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """Times of many operations; None where there is no sample."""
+
+    count: int
+    mean_s: float | None
+    percentiles_s: Mapping[float, float]
+    """Time by percentile: 50, 90, 95, 99, 99.9, 100."""
+    curve: tuple[tuple[float, float], ...] = ()
+    """(seconds, share of operations at or below), for drawing."""
+
+    def at(self, percentile: float) -> float | None:
+        """The time at one of the kept percentiles."""
+        return self.percentiles_s.get(percentile)
+
+
+NOTHING = Distribution(0, None, {})
+
+
+@dataclass(frozen=True)
+class OperationFigures:
+    """One operation in the steady state."""
+
+    name: str
+    requests: int
+    good: int
+    tolerable: int
+    """Tolerable but not good."""
+    fail: int
+    bytes: int
+    errors: Mapping[str, int]
+    cut_at_start: int
+    cut_at_start_s: float
+    """Sum of the response times of those cut at the start."""
+    cut_at_end: int
+    embedded: int
+    conditional: int
+    not_modified: int
+    redirects: int
+    line_mean_s: float
+    response: Distribution
+    service: Distribution
+    first_byte: Distribution
+
+    @property
+    def ended(self) -> int:
+        """Operations that ended in the steady state, whenever they started."""
+        return self.requests + self.cut_at_start
+
+    def errors_of(self, blame: Blame) -> int:
+        """Errors of one kind of blame."""
+        return sum(count for kind, count in self.errors.items() if BLAME.get(kind, Blame.TRANSPORT) is blame)
+
+
+@dataclass(frozen=True)
+class IterationFigures:
+    """One iteration's steady state as a whole."""
+
+    steady_s: float
+    """Its measured length."""
+    operations: tuple[OperationFigures, ...]
+    response: Distribution
+    service: Distribution
+    lag: Distribution
+    """How late the driver acted against its own schedule."""
+    driver_cpu: tuple[float, ...]
+    """Share of a core each driver thread used."""
+    pauses: int
+    pause_drawn_s: float
+    pause_actual_s: float
+    """Sums over all pauses."""
+    sessions: Mapping[str, int]
+    wires: Mapping[str, int]
+    completed: bool
+    """False when the run was ended early."""
+    trouble: str = ""
+    """What went wrong with the run itself, if anything did."""
+    samples: tuple[str, ...] = field(default=())
+    """A few of the errors in words."""
+
+    @property
+    def requests(self) -> int:
+        """All counted operations."""
+        return sum(operation.requests for operation in self.operations)
+
+    @property
+    def ended(self) -> int:
+        """All operations that ended in the steady state."""
+        return sum(operation.ended for operation in self.operations)
+
+    @property
+    def mean_response_s(self) -> float:
+        """Mean response time of all operations that ended in the steady state (the mean without bias)."""
+        total = sum(
+            operation.cut_at_start_s + (operation.response.mean_s or 0) * operation.response.count
+            for operation in self.operations
+        )
+        count = sum(operation.cut_at_start + operation.response.count for operation in self.operations)
+        return total / count if count else 0.0
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What a run is held to: load, limits, expectations. Kept with the result, so that it can be judged again."""
+
+    workload: str
+    title: str
+    sessions: int
+    ramp_up_s: float
+    warm_up_s: float
+    steady_s: float
+    iterations: int
+    rigor: str
+    profile: str
+    shipped: bool
+    """Whether the workload is one of ours, unchanged."""
+    expected_shares: Mapping[str, float]
+    operations_per_session: float | None
+    paused_share: float
+    mean_pause_s: float
+    pacing: str
+    good_share_pct: float
+    tolerable_share_pct: float
+    shortest_limit_s: float
+    longest_operation_s: float
+    """What the line alone needs for the longest declared body."""
+    published_bytes: Mapping[str, float] = field(default_factory=dict)

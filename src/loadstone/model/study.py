@@ -1,0 +1,107 @@
+"""What a study file says: which workloads, how much load, for how long, against what."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
+
+from loadstone.model.errors import UsageError
+from loadstone.model.profile import PROFILES
+from loadstone.model.reading import Document, Section, suggest
+from loadstone.model.target import Target
+from loadstone.model.workload import NotNegative, Positive
+
+Whole = Annotated[int, Field(ge=1)]
+
+
+class StudyHeader(Section):
+    """What the study is called."""
+
+    name: str = Field(default="", description="a short name, used for the result folder")
+
+
+class LoadEntry(Section):
+    """One workload and how many sessions play it."""
+
+    workload: str = Field(description="the name of a workload, or the folder of your own")
+    sessions: Whole = Field(description="a whole number, 1 or more")
+
+
+class ProfileSection(Section):
+    """How long the phases are."""
+
+    name: str = Field(default="quick", description=f"one of {', '.join(PROFILES)}")
+    ramp_up_s: NotNegative | None = Field(default=None, description="seconds, 0 or more")
+    warm_up_s: NotNegative | None = Field(default=None, description="seconds, 0 or more")
+    steady_s: Positive | None = Field(default=None, description="seconds, above 0")
+    ramp_down_s: NotNegative | None = Field(default=None, description="seconds, 0 or more")
+    iterations: Whole | None = Field(default=None, description="a whole number, 1 or more")
+
+
+class TargetSection(Section):
+    """What is measured; left out, the reference server is started."""
+
+    urls: tuple[str, ...] = Field(default=(), description='a list as ["http://HOST:PORT", "https://HOST:PORT"]')
+    authority: Path | None = Field(default=None, description="the path of a private authority's certificate")
+    verify: bool = Field(default=True, description="true or false")
+
+
+class DriverSection(Section):
+    """How the driver runs."""
+
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = Field(default=1, description="a whole number, 0 or more")
+    threads: Whole | None = Field(default=None, description="a whole number, 1 or more")
+
+
+@dataclass(frozen=True)
+class StudyFile:
+    """A study file, read."""
+
+    name: str
+    loads: tuple[LoadEntry, ...]
+    profile: ProfileSection
+    target: TargetSection
+    driver: DriverSection
+
+
+_SECTIONS = {"study", "load", "profile", "target", "driver"}
+
+
+def read_study(file: Path) -> StudyFile:
+    """Reads a study file; raises StudyError with every problem in it."""
+    document = Document.read(file)
+    document.only(_SECTIONS)
+    content = document.content
+    header = document.take(("study",), StudyHeader, content.get("study", {}))
+    entries = content.get("load", [])
+    if not isinstance(entries, list) or not entries:
+        document.problem(("load",), "there is no load", "Add [[load]] with a workload and its sessions.")
+        entries = []
+    taken: list[LoadEntry | None] = [document.take(("load",), LoadEntry, entry) for entry in entries]
+    loads = tuple(load for load in taken if load is not None)
+    profile = document.take(("profile",), ProfileSection, content.get("profile", {}))
+    target = document.take(("target",), TargetSection, content.get("target", {}))
+    driver = document.take(("driver",), DriverSection, content.get("driver", {}))
+    _check_names(document, loads, profile, target)
+    document.finish()
+    assert header and profile and target and driver
+    return StudyFile(header.name or file.stem, loads, profile, target, driver)
+
+
+def _check_names(
+    document: Document, loads: tuple[LoadEntry, ...], profile: ProfileSection | None, target: TargetSection | None
+) -> None:
+    if profile is not None and profile.name not in PROFILES:
+        remedy = suggest(profile.name, set(PROFILES))
+        document.problem(("profile", "name"), f"unknown profile `{profile.name}`", remedy)
+    names = [load.workload for load in loads]
+    for name in sorted({name for name in names if names.count(name) > 1}):
+        document.problem(("load",), f"`{name}` is loaded twice", "Give every workload one [[load]].")
+    if target is not None:
+        try:
+            Target.parse(list(target.urls))
+        except UsageError as error:
+            document.problem(("target", "urls"), "are no addresses", str(error))
+        if target.authority is not None and not target.authority.is_file():
+            document.problem(("target", "authority"), f"{target.authority} is no file", "Give the path of a PEM file.")

@@ -1,0 +1,61 @@
+"""Where load goes: the two sides of a target and what certificates are believed."""
+
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from loadstone.model.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """A host and a port."""
+
+    host: str
+    port: int
+
+    @classmethod
+    def parse(cls, text: str) -> "Endpoint":
+        """Reads `host:port`."""
+        host, _, port = text.rpartition(":")
+        if not host or not port.isdigit():
+            raise UsageError(f"`{text}` is no host:port.")
+        return cls(host, int(port))
+
+    def __str__(self) -> str:
+        return f"{self.host}:{self.port}"
+
+
+@dataclass(frozen=True)
+class Target:
+    """A system under test as the driver sees it."""
+
+    http: Endpoint | None
+    https: Endpoint | None
+    authority_pem: str | None = None
+    """Certificate of a private authority; None believes the machine's own list."""
+    verify: bool = True
+
+    @classmethod
+    def parse(cls, urls: list[str], authority_pem: str | None = None, verify: bool = True) -> "Target":
+        """Reads one or two URLs; their schemes say which side is which. Raises UsageError."""
+        sides: dict[str, Endpoint] = {}
+        for url in urls:
+            scheme, endpoint = _side(url)
+            if scheme in sides:
+                raise UsageError(f"Two targets for {scheme}: give at most one http:// and one https:// address.")
+            sides[scheme] = endpoint
+        return cls(sides.get("http"), sides.get("https"), authority_pem, verify)
+
+
+def _side(url: str) -> tuple[str, Endpoint]:
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise UsageError(f"`{url}` is no target. Give it as http://HOST:PORT or https://HOST:PORT.")
+    if parts.path not in ("", "/") or parts.query:
+        raise UsageError(f"`{url}` has a path. The workload says the paths; give the target without one.")
+    try:
+        port = parts.port
+    except ValueError:
+        raise UsageError(f"`{url}` has no valid port. Ports go from 1 to 65535.") from None
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    return parts.scheme, Endpoint(host, port or (443 if parts.scheme == "https" else 80))

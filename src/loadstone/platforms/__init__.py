@@ -1,0 +1,1 @@
+"""What makes and destroys the places where services run. Knows no service."""

@@ -1,0 +1,94 @@
+"""The border to the load driver: a plan goes in, events come out, line by line."""
+
+import asyncio
+import contextlib
+import json
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from loadstone.model.errors import DriverError
+from loadstone.platforms.process import stop
+from loadstone.services.programs import driver
+
+Json = dict[str, Any]
+
+LONGEST_LINE = 64 * 1024 * 1024
+"""Bytes of the longest event (the totals with all histograms)."""
+
+
+@dataclass(frozen=True)
+class Driving:
+    """A driver at work."""
+
+    process: asyncio.subprocess.Process
+    log: Path
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self.process.pid
+
+    async def events(self) -> AsyncIterator[tuple[str, Json]]:
+        """Its events, each as the line it wrote and what it says; raises DriverError when it fails."""
+        assert self.process.stdout is not None
+        async for line in self.process.stdout:
+            text = line.decode(errors="replace")
+            try:
+                yield text, json.loads(text)
+            except ValueError:
+                raise DriverError(f"The driver wrote `{text[:80].strip()}`, which is no event.") from None
+        code = await self.process.wait()
+        if code not in (0, 130):
+            said = self.log.read_text(errors="replace").strip()[-500:]
+            died = f"was killed by signal {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
+            raise DriverError(f"The driver {died}: {said or 'it said nothing'}")
+
+    def end_early(self) -> None:
+        """Asks it to end now and write what it has."""
+        with contextlib.suppress(ProcessLookupError):
+            self.process.send_signal(signal.SIGINT)
+
+
+@asynccontextmanager
+async def driving(plan: Json, log: Path) -> AsyncIterator[Driving]:
+    """Starts the driver on a plan; it is gone when the block ends, however it ends."""
+    with log.open("ab") as errors:
+        process = await asyncio.create_subprocess_exec(
+            driver(),
+            "run",
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=errors,
+            start_new_session=True,
+            limit=LONGEST_LINE,
+        )
+    try:
+        assert process.stdin is not None
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            process.stdin.write(json.dumps(plan).encode())
+            await process.stdin.drain()
+            process.stdin.close()
+        yield Driving(process, log)
+    finally:
+        if process.returncode is None:
+            await stop(process)
+
+
+async def simulate(simulation: Json) -> Json:
+    """Plays a simulation in virtual time; raises DriverError when it fails."""
+    process = await asyncio.create_subprocess_exec(
+        driver(),
+        "simulate",
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    out, errors = await process.communicate(json.dumps(simulation).encode())
+    if process.returncode != 0:
+        raise DriverError(f"The simulation failed: {errors.decode(errors='replace').strip()}")
+    result: Json = json.loads(out)
+    return result

@@ -1,0 +1,69 @@
+"""What a run will be held to, derived from its workload, profile and load. Pure."""
+
+import math
+
+from loadstone.model.figures import Terms
+from loadstone.model.profile import Profile
+from loadstone.model.workload import Operation, Pacing, RateLimit, Table, TimeLimit, Workload
+from loadstone.workloads.check import holes
+from loadstone.workloads.shares import shares
+
+
+def make_terms(workload: Workload, profile: Profile, sessions: int, shipped: bool) -> Terms:
+    """The terms of one workload's run."""
+    mix = shares(workload)
+    return Terms(
+        workload=workload.name,
+        title=workload.header.title,
+        sessions=sessions,
+        ramp_up_s=profile.phases.ramp_up_s,
+        warm_up_s=profile.phases.warm_up_s,
+        steady_s=profile.phases.steady_s,
+        iterations=profile.iterations,
+        rigor=profile.rigor,
+        profile=profile.name,
+        shipped=shipped,
+        expected_shares=mix.operations,
+        operations_per_session=mix.operations_per_session,
+        paused_share=mix.paused,
+        mean_pause_s=mean_pause_s(workload.pacing),
+        pacing=workload.pacing.kind,
+        good_share_pct=workload.limits.good_share_pct,
+        tolerable_share_pct=workload.limits.tolerable_share_pct,
+        shortest_limit_s=_shortest_limit_s(workload),
+        longest_operation_s=max(_line_s(workload, operation) for operation in workload.operations.values()),
+        published_bytes=dict(workload.published.bytes),
+    )
+
+
+def mean_pause_s(pacing: Pacing) -> float:
+    """Mean of the pauses as they are drawn: cut off at the cap."""
+    if pacing.distribution != "exponential" or pacing.cap_s is None or pacing.mean_s == 0:
+        return pacing.mean_s
+    # E[min(X, cap)] of an exponential X.
+    return pacing.mean_s * (1 - math.exp(-pacing.cap_s / pacing.mean_s))
+
+
+def _shortest_limit_s(workload: Workload) -> float:
+    own = [op.limit.good_s for op in workload.operations.values() if isinstance(op.limit, TimeLimit)]
+    by_time = [op for op in workload.operations.values() if not isinstance(op.limit, RateLimit)]
+    return min([*own, workload.limits.good_s] if by_time else own or [workload.limits.good_s])
+
+
+def _line_s(workload: Workload, operation: Operation) -> float:
+    """Seconds the line needs for an operation's longest declared body."""
+    rate = workload.connections.page_bytes_per_s
+    return _longest_bytes(workload, operation) / rate if rate else 0.0
+
+
+def _longest_bytes(workload: Workload, operation: Operation) -> float:
+    if isinstance(operation.bytes, int):
+        return operation.bytes
+    longest = float(operation.document_bytes or 0)
+    for hole in holes(operation.bytes or ""):
+        name, _, column = hole.partition(".")
+        table = workload.values.get(name)
+        if isinstance(table, Table) and column in table.columns:
+            texts = [row[table.columns.index(column)] for row in table.rows]
+            longest = max([longest, *(float(text) for text in texts if text.isdigit())])
+    return longest

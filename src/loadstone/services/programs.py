@@ -1,0 +1,30 @@
+"""Where Loadstone's own programs are."""
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+from loadstone.model.errors import PlatformError
+
+FOLDER_VARIABLE = "LOADSTONE_BIN_DIR"
+"""Names a folder to look in first, for work on the programs themselves."""
+
+
+def driver() -> str:
+    """Path of the load driver."""
+    return _find("loadstone-driver")
+
+
+def server() -> str:
+    """Path of the reference servers."""
+    return _find("loadstone-server")
+
+
+def _find(name: str) -> str:
+    folders = [os.environ.get(FOLDER_VARIABLE, ""), str(Path(sys.executable).parent)]
+    search = os.pathsep.join([*filter(None, folders), os.environ.get("PATH", "")])
+    found = shutil.which(name, path=search)
+    if found is None:
+        raise PlatformError(f"The program {name} is not installed. Run `make setup` in the project's folder.")
+    return found

@@ -1,0 +1,187 @@
+"""Reading a result folder, whole or broken off, into records."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from loadstone.model.errors import StoreError
+from loadstone.model.figures import NOTHING, IterationFigures, OperationFigures, Terms
+from loadstone.store import SCHEMA
+from loadstone.store.folder import MANIFEST, RUNS, VERDICT, Status
+from loadstone.store.histograms import distribution, merged
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """One iteration as kept: its figures and its second-by-second records."""
+
+    number: int
+    plan: Json
+    figures: IterationFigures
+    start: Json
+    intervals: tuple[Json, ...]
+    monitor: tuple[Json, ...]
+
+
+@dataclass(frozen=True)
+class WorkloadResult:
+    """All iterations of one workload."""
+
+    terms: Terms
+    iterations: tuple[Iteration, ...]
+
+
+@dataclass(frozen=True)
+class Result:
+    """A result folder, read."""
+
+    path: Path
+    manifest: Json
+    workloads: tuple[WorkloadResult, ...]
+    verdict: Json | None
+
+    @property
+    def status(self) -> Status:
+        """How far it got."""
+        return Status(self.manifest["status"])
+
+
+def read_manifest(path: Path) -> Json:
+    """The manifest of a result folder; raises StoreError when it is none."""
+    try:
+        manifest: Json = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise StoreError(f"{path} is no result folder: {error}. `loadstone results` lists those there are.") from None
+    if manifest.get("schema") != SCHEMA:
+        raise StoreError(f"{path} has schema {manifest.get('schema')}; this version reads {SCHEMA}.")
+    return manifest
+
+
+def read_verdict(path: Path) -> Json | None:
+    """The kept verdict, if there is one."""
+    try:
+        verdict: Json = json.loads((path / VERDICT).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return verdict
+
+
+def read_result(path: Path) -> Result:
+    """Reads a result folder."""
+    manifest = read_manifest(path)
+    workloads = tuple(_workload(path, terms) for terms in manifest["terms"])
+    return Result(path, manifest, workloads, read_verdict(path))
+
+
+def catalogue(results: Path) -> Iterator[tuple[Path, Json]]:
+    """All result folders below `results`, newest first, with their manifests."""
+    if not results.is_dir():
+        return
+    for path in sorted(results.iterdir(), reverse=True):
+        if (path / MANIFEST).is_file():
+            yield path, read_manifest(path)
+
+
+def _workload(path: Path, terms: Json) -> WorkloadResult:
+    known = {field.name for field in fields(Terms)}
+    record = Terms(**{key: value for key, value in terms.items() if key in known})
+    folders = sorted((path / RUNS).glob(f"{record.workload}-*"), key=lambda folder: int(folder.name.rpartition("-")[2]))
+    return WorkloadResult(record, tuple(_iteration(folder) for folder in folders))
+
+
+def _iteration(folder: Path) -> Iteration:
+    events = list(_lines(folder / "events.jsonl"))
+    plan: Json = json.loads((folder / "plan.json").read_text(encoding="utf-8"))
+    start = next((event for event in events if event["event"] == "start"), {})
+    intervals = tuple(event for event in events if event["event"] == "interval")
+    figures = _figures(events, intervals)
+    monitor = tuple(_lines(folder / "monitor.jsonl"))
+    return Iteration(int(folder.name.rpartition("-")[2]), plan, figures, start, intervals, monitor)
+
+
+def _lines(path: Path) -> Iterator[Json]:
+    """The JSON lines of a file; a last line that was cut off is left out."""
+    if not path.is_file():
+        return
+    with path.open(encoding="utf-8") as file:
+        for line in file:
+            try:
+                yield json.loads(line)
+            except ValueError:
+                return
+
+
+def _figures(events: list[Json], intervals: tuple[Json, ...]) -> IterationFigures:
+    totals = next((event for event in events if event["event"] == "totals"), None)
+    end = next((event for event in events if event["event"] == "end"), None)
+    samples = tuple(
+        f"{event['operation']}: {event['kind']}: {event['detail']}" for event in events if event["event"] == "trouble"
+    )
+    if totals is None:
+        return _broken_off(intervals, samples)
+    operations = tuple(_operation(record) for record in totals["operations"])
+    return IterationFigures(
+        steady_s=totals["steady_ns"] / 1e9,
+        operations=operations,
+        response=merged([record["response"] for record in totals["operations"]]),
+        service=merged([record["service"] for record in totals["operations"]]),
+        lag=distribution(totals["lag"]),
+        driver_cpu=tuple(totals["cpu"]["threads"]),
+        pauses=totals["pauses"]["count"],
+        pause_drawn_s=totals["pauses"]["drawn_ns"] / 1e9,
+        pause_actual_s=totals["pauses"]["actual_ns"] / 1e9,
+        sessions=totals["sessions"],
+        wires=totals["wires"],
+        completed=end is not None and end["reason"] == "completed",
+        trouble="" if end is not None else "the driver's record has no end",
+        samples=samples,
+    )
+
+
+def _broken_off(intervals: tuple[Json, ...], samples: tuple[str, ...]) -> IterationFigures:
+    """What can be said of a run whose driver died: its seconds are kept, its totals are not."""
+    steady = [interval for interval in intervals if interval["phase"] == "steady"]
+    return IterationFigures(
+        steady_s=sum(interval["length_ns"] for interval in steady) / 1e9,
+        operations=(),
+        response=merged([interval["response"] for interval in steady]),
+        service=merged([interval["service"] for interval in steady]),
+        lag=merged([interval["lag"] for interval in steady]),
+        driver_cpu=(),
+        pauses=0,
+        pause_drawn_s=0,
+        pause_actual_s=0,
+        sessions={},
+        wires={},
+        completed=False,
+        trouble="the driver died; only its second-by-second records are left",
+        samples=samples,
+    )
+
+
+def _operation(record: Json) -> OperationFigures:
+    counts = record["counts"]
+    return OperationFigures(
+        name=record["name"],
+        requests=counts["requests"],
+        good=counts["good"],
+        tolerable=counts["tolerable"],
+        fail=counts["fail"],
+        bytes=counts["bytes"],
+        errors=counts["errors"],
+        cut_at_start=record["cut_at_start"],
+        cut_at_start_s=record["cut_at_start_ns"] / 1e9,
+        cut_at_end=record["cut_at_end"],
+        embedded=record["embedded"],
+        conditional=record["conditional"],
+        not_modified=record["not_modified"],
+        redirects=record["redirects"],
+        line_mean_s=record["line_mean_ns"] / 1e9,
+        response=distribution(record["response"]) if record["response"]["count"] else NOTHING,
+        service=distribution(record["service"]) if record["service"]["count"] else NOTHING,
+        first_byte=distribution(record["first_byte"]) if record["first_byte"]["count"] else NOTHING,
+    )

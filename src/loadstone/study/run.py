@@ -1,0 +1,185 @@
+"""A run: one or several workloads, one after the other, each as often as the profile says; judged and kept."""
+
+import asyncio
+import signal
+import sys
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from loadstone.judge.score import REFERENCE, web_index
+from loadstone.judge.verdict import WorkloadVerdict, judge_workload
+from loadstone.measure import host
+from loadstone.model.errors import DriverError, LoadstoneError
+from loadstone.model.profile import Profile
+from loadstone.model.target import Target
+from loadstone.model.workload import Workload
+from loadstone.run.executor import Executor, Listener
+from loadstone.run.plan import Load, make_plan
+from loadstone.run.terms import make_terms
+from loadstone.store.folder import LOGS, VERDICT, ResultFolder, Status, write_json
+from loadstone.store.read import Result, read_result
+from loadstone.testbed import Testbed, external_testbed, reference_testbed
+from loadstone.workloads import shipped
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Part:
+    """One workload and how many sessions play it."""
+
+    workload: Workload
+    sessions: int
+
+
+@dataclass(frozen=True)
+class RunOrder:
+    """What to run."""
+
+    name: str
+    parts: tuple[Part, ...]
+    profile: Profile
+    seed: int
+    threads: int
+    target: Target | None
+    """None starts the reference server."""
+    server_threads: int
+    results: Path
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """Told to the listener before each iteration."""
+
+    workload: str
+    iteration: int
+    iterations: int
+    sessions: int
+    seconds: float
+
+
+async def run(order: RunOrder, listener: Listener, begin: Callable[[Beginning], object]) -> Path:
+    """Executes an order; returns the result folder, which is marked with how far it got. Raises LoadstoneError."""
+    for part in order.parts:  # what cannot be run is said before anything is started
+        make_plan(part.workload, _load(order, part, 1), order.target or _anything())
+    folder = ResultFolder.create(order.results, order.name, datetime.now(UTC), _manifest(order))
+    try:
+        status, reason = await _execute(order, folder, listener, begin)
+    except DriverError as error:
+        status, reason = Status.FAILED, str(error)
+    except LoadstoneError as error:
+        _close(folder, Status.FAILED, str(error))
+        raise
+    except BaseException as error:
+        _close(folder, Status.FAILED, f"{type(error).__name__}: {error}")
+        raise
+    _close(folder, status, reason)
+    judge(folder.path)
+    return folder.path
+
+
+def judge(path: Path) -> Json:
+    """Judges a result and writes the verdict beside what was measured."""
+    verdict = verdict_of(read_result(path))
+    write_json(path / VERDICT, verdict)
+    return verdict
+
+
+def verdict_of(result: Result) -> Json:
+    """The verdict on a result, as it is kept."""
+    verdicts = judged(result)
+    sessions = {workload.terms.workload: workload.terms.sessions for workload in result.workloads}
+    passed = {verdict.workload for verdict in verdicts if verdict.verdict == "pass"}
+    value = web_index(sessions) if set(REFERENCE) <= passed else None
+    return {
+        "schema": 1,
+        "judged_by": host.versions()["loadstone"],
+        "workloads": [asdict(verdict) for verdict in verdicts],
+        "index": None if value is None else {"value": value, "compliant": all(v.compliant for v in verdicts)},
+    }
+
+
+def judged(result: Result) -> list[WorkloadVerdict]:
+    """The verdict on each workload of a result."""
+    return [
+        judge_workload(workload.terms, [iteration.figures for iteration in workload.iterations])
+        for workload in result.workloads
+    ]
+
+
+def is_shipped(workload: Workload) -> bool:
+    """Whether a workload is one that comes with the program."""
+    return shipped().get(workload.name) == workload.folder
+
+
+def _close(folder: ResultFolder, status: Status, reason: str) -> None:
+    folder.mark(status, reason, datetime.now(UTC))
+    folder.seal()
+
+
+async def _execute(
+    order: RunOrder, folder: ResultFolder, listener: Listener, begin: Callable[[Beginning], object]
+) -> tuple[Status, str]:
+    async with _testbed(order, folder.path / LOGS) as testbed:
+        folder.manifest["target"] = testbed.about
+        folder.mark(Status.RUNNING)
+        executor = Executor(testbed, listener)
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, executor.interrupt)
+        try:
+            for part in order.parts:
+                for iteration in range(1, order.profile.iterations + 1):
+                    if executor.interrupted:
+                        return Status.INTERRUPTED, "ended by a signal; later iterations were not begun"
+                    begin(_beginning(order, part, iteration))
+                    plan = make_plan(part.workload, _load(order, part, iteration), testbed.target)
+                    await executor.execute(plan, folder.run(part.workload.name, iteration))
+        finally:
+            for number in (signal.SIGINT, signal.SIGTERM):
+                loop.remove_signal_handler(number)
+        if executor.interrupted:
+            return Status.INTERRUPTED, "ended by a signal; what was measured by then is kept"
+    return Status.COMPLETE, ""
+
+
+def _testbed(order: RunOrder, logs: Path) -> AbstractAsyncContextManager[Testbed]:
+    if order.target is not None:
+        return external_testbed(order.target)
+    return reference_testbed(logs, order.server_threads)
+
+
+def _load(order: RunOrder, part: Part, iteration: int) -> Load:
+    return Load(part.sessions, order.profile.phases, order.seed + iteration - 1, order.threads)
+
+
+def _beginning(order: RunOrder, part: Part, iteration: int) -> Beginning:
+    iterations, seconds = order.profile.iterations, order.profile.phases.total_s
+    return Beginning(part.workload.name, iteration, iterations, part.sessions, seconds)
+
+
+def _anything() -> Target:
+    """Stands for the reference server, which has both sides, while plans are checked."""
+    return Target.parse(["http://localhost:1", "https://localhost:1"])
+
+
+def _manifest(order: RunOrder) -> Json:
+    parts = order.parts
+    terms = [make_terms(part.workload, order.profile, part.sessions, is_shipped(part.workload)) for part in parts]
+    return {
+        "command": sys.argv,
+        "profile": {"name": order.profile.name, "about": order.profile.about, **asdict(order.profile.phases)},
+        "seed": order.seed,
+        "driver_threads": order.threads,
+        "server_threads": None if order.target else order.server_threads,
+        "target": "not up yet",
+        "verify_certificates": order.target is None or order.target.verify,
+        "versions": host.versions(),
+        "host": host.facts(),
+        "terms": [asdict(one) for one in terms],
+        "declarations": {part.workload.name: (part.workload.folder / "workload.toml").read_text() for part in parts},
+    }
