@@ -213,7 +213,13 @@ fn ticks(phases: &Phases) -> impl Iterator<Item = (u64, u64)> {
     pairs.into_iter()
 }
 
-fn work(job: Arc<Job>, clock: Clock, index: u32, stopped: watch::Receiver<bool>, sender: mpsc::UnboundedSender<Report>) {
+fn work(
+    job: Arc<Job>,
+    clock: Clock,
+    index: u32,
+    stopped: watch::Receiver<bool>,
+    sender: mpsc::UnboundedSender<Report>,
+) {
     let built = tokio::runtime::Builder::new_current_thread().enable_io().event_interval(EVENTS_A_TURN).build();
     let result = built.map_err(anyhow::Error::from).and_then(|runtime| {
         runtime.block_on(LocalSet::new().run_until(play(job, clock, index, stopped, sender.clone())))
@@ -250,8 +256,7 @@ async fn play(
     tokio::task::spawn_local(timer.clone().run());
     let stays = stays(&job.plan, index);
     let shared = Rc::new(Shared::new(job, clock, timer.clone(), stays.len()));
-    let sessions: Vec<_> =
-        stays.into_iter().map(|stay| tokio::task::spawn_local(live(shared.clone(), stay))).collect();
+    let sessions: Vec<_> = stays.into_iter().map(|stay| tokio::task::spawn_local(live(shared.clone(), stay))).collect();
     let (mut steady_from, mut steady_cpu, mut steady_until) = (None, 0, 0);
     let mut last = (clock.now(), thread_cpu_ns());
     for (number, (from_ns, at_ns)) in ticks(&phases).enumerate() {

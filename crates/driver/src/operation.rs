@@ -76,9 +76,10 @@ impl Compiled {
             Ok(EmbeddedFile { path, bytes, conditional, markers_every, memory })
         };
         let expect = &operation.expect;
-        let extract = operation.extract.iter().filter_map(|extract| {
-            slots.get(&extract.value).map(|slot| (slot, extract.clone()))
-        });
+        let extract = operation
+            .extract
+            .iter()
+            .filter_map(|extract| slots.get(&extract.value).map(|slot| (slot, extract.clone())));
         Ok(Compiled {
             name: operation.name.clone(),
             scheme: operation.scheme,
@@ -103,11 +104,13 @@ impl Compiled {
 
     /// How much of the body's beginning the checks need.
     pub fn keeps(&self) -> usize {
-        let looks = self.title.is_some()
-            || !self.contains.is_empty()
-            || !self.absent.is_empty()
-            || !self.extract.is_empty();
-        if looks { crate::inspect::HEAD_BYTES } else { 0 }
+        let looks =
+            self.title.is_some() || !self.contains.is_empty() || !self.absent.is_empty() || !self.extract.is_empty();
+        if looks {
+            crate::inspect::HEAD_BYTES
+        } else {
+            0
+        }
     }
 
     /// Writes the request for the page itself; `elsewhere` is the path a redirect leads to.

@@ -31,12 +31,7 @@ mod tests {
     use crate::rng::Purpose;
 
     fn pacing(kind: PacingKind) -> Pacing {
-        Pacing {
-            kind,
-            distribution: Distribution::Exponential,
-            mean_ns: 10_000_000_000,
-            cap_ns: Some(150_000_000_000),
-        }
+        Pacing { kind, distribution: Distribution::Exponential, mean_ns: 10_000_000_000, cap_ns: Some(150_000_000_000) }
     }
 
     #[test]

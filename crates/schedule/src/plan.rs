@@ -142,18 +142,47 @@ pub enum Scope {
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum GeneratorKind {
     /// A whole number from min to max, zero-padded to `digits`.
-    Uniform { min: i64, max: i64, digits: u8 },
+    Uniform {
+        min: i64,
+        max: i64,
+        digits: u8,
+    },
     /// A rank by Zipf's law, counted from `first`.
-    Zipf { n: u64, alpha: f64, first: u64, digits: u8 },
-    Choice { values: Vec<String>, weights: Option<Vec<f64>> },
+    Zipf {
+        n: u64,
+        alpha: f64,
+        first: u64,
+        digits: u8,
+    },
+    Choice {
+        values: Vec<String>,
+        weights: Option<Vec<f64>>,
+    },
     /// One row; fills `{name.column}` for every column.
-    Table { columns: Vec<String>, rows: Vec<Vec<String>>, weights: Option<Vec<f64>> },
-    Words { words: Vec<String>, count: u32, separator: String },
+    Table {
+        columns: Vec<String>,
+        rows: Vec<Vec<String>>,
+        weights: Option<Vec<f64>>,
+    },
+    Words {
+        words: Vec<String>,
+        count: u32,
+        separator: String,
+    },
     /// A date, in days since 1970-01-01, written YYYY-MM-DD.
-    Date { from_days: i64, to_days: i64 },
+    Date {
+        from_days: i64,
+        to_days: i64,
+    },
     /// User ids: each session owns `per_session` of them and takes the next at each new user session.
-    User { per_session: u64, first: u64, digits: u8 },
-    Text { text: String },
+    User {
+        per_session: u64,
+        first: u64,
+        digits: u8,
+    },
+    Text {
+        text: String,
+    },
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]

@@ -214,7 +214,8 @@ mod tests {
 
     #[test]
     fn every_session_owns_its_user_ids_and_walks_through_them() {
-        let user = |session, visit| drawn(GeneratorKind::User { per_session: 50, first: 1, digits: 10 }, session, visit);
+        let user =
+            |session, visit| drawn(GeneratorKind::User { per_session: 50, first: 1, digits: 10 }, session, visit);
         assert_eq!(user(0, 0), "0000000001");
         assert_eq!(user(0, 49), "0000000050");
         assert_eq!(user(0, 50), "0000000001");

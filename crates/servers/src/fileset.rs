@@ -58,7 +58,8 @@ fn product_images(sessions: u64) -> impl Iterator<Item = (String, u64)> {
 
 fn download_files(sessions: u64) -> impl Iterator<Item = (String, u64)> {
     let directories = (sessions as f64 * 0.25).round().max(1.0) as u64;
-    let names = (1..=directories).flat_map(|directory| downloads().map(move |name| format!("dir{directory:010}/{name}")));
+    let names =
+        (1..=directories).flat_map(|directory| downloads().map(move |name| format!("dir{directory:010}/{name}")));
     names.filter_map(|name| support_download_bytes(&name).map(|length| (format!("/support/downloads/{name}"), length)))
 }
 

@@ -137,7 +137,8 @@ fn ready(http: Option<SocketAddr>, https: Option<SocketAddr>) -> Result<()> {
 
 fn run(common: &Common, role: impl Future<Output = Result<()>>) -> Result<()> {
     raise_file_limit();
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(common.threads.max(1)).enable_all().build()?;
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(common.threads.max(1)).enable_all().build()?;
     let until_stdin_ends = common.until_stdin_ends;
     let result = runtime.block_on(async {
         let mut terminate = signal(SignalKind::terminate())?;
@@ -166,7 +167,8 @@ async fn stdin_end(watched: bool) {
 
 fn write_files(set: fileset::Set, sessions: u64, folder: &std::path::Path, dry_run: bool) -> Result<()> {
     if dry_run {
-        let (count, bytes) = fileset::files(set, sessions)?.fold((0u64, 0u64), |(n, sum), (_, length)| (n + 1, sum + length));
+        let (count, bytes) =
+            fileset::files(set, sessions)?.fold((0u64, 0u64), |(n, sum), (_, length)| (n + 1, sum + length));
         println!("{count} files, {bytes} bytes");
         return Ok(());
     }

@@ -36,7 +36,9 @@ struct Operation {
 enum Embedded {
     Sized(String),
     #[allow(dead_code)] // its path comes from the page itself
-    Placed { path: String },
+    Placed {
+        path: String,
+    },
 }
 
 /// What a server must know of one page.

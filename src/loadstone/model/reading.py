@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from loadstone.model import places
@@ -96,17 +97,22 @@ def suggest(word: str, known: set[str]) -> str:
     return f"Known are: {', '.join(sorted(known))}."
 
 
+def _fields(model: object) -> dict[str, FieldInfo]:
+    """A model's fields by the names users write; empty for what is no model."""
+    held: dict[str, FieldInfo] = getattr(model, "model_fields", {})
+    return {field.alias or name: field for name, field in held.items()}
+
+
 def _fields_at(kind: object, loc: places.Path) -> list[str]:
     """Names of the fields of the model that the last part of `loc` stands in."""
     model = kind
     for part in loc[:-1]:
-        fields = getattr(model, "model_fields", None)
-        model = fields[part].annotation if fields and part in fields else model
-    return list(getattr(model, "model_fields", {}))
+        model = _fields(model)[part].annotation if part in _fields(model) else model
+    return list(_fields(model))
 
 
 def _remedy(kind: object, loc: places.Path) -> str:
-    fields = getattr(kind, "model_fields", {})
+    fields = _fields(kind)
     described = next((fields[part].description for part in loc if part in fields and fields[part].description), None)
     return f"Expected: {described}." if described else "Correct the value."
 

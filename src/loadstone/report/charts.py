@@ -21,7 +21,7 @@ PHASES = {"ramp_up": "ramp-up", "warm_up": "warm-up", "steady": "steady state", 
 
 def svg(chart: alt.TopLevelMixin) -> str:
     """Draws a chart; the picture scales with the page and takes its text color from it."""
-    picture: str = vl_convert.vegalite_to_svg(chart.to_dict())
+    picture: str = vl_convert.vegalite_to_svg(chart.to_dict(validate=False))
     picture = picture.replace(INK, "currentColor")
     return picture.replace("<svg ", '<svg role="img" ', 1)
 
@@ -55,7 +55,7 @@ def areas(rows: Iterable[Json], y_title: str, width: int = WIDTH) -> str:
         .encode(
             x=alt.X("second:Q", title="seconds since the start"),
             y=alt.Y("value:Q", title=y_title, stack="zero"),
-            color=_color(series),
+            color=_color(series, "square"),
         )
     )
     return svg(_styled(chart, width))
@@ -98,7 +98,7 @@ def bars(rows: Iterable[Json], x_title: str, width: int = WIDTH) -> str:
         .encode(
             y=alt.Y("name:N", sort=names, title=None),
             x=alt.X("value:Q", title=x_title, stack="zero"),
-            color=_color(series),
+            color=_color(series, "square"),
             order=alt.Order("rank:Q"),
         )
     )
@@ -125,9 +125,9 @@ def _bands(bands: Sequence[Json]) -> alt.Chart:
     return banded
 
 
-def _color(series: Sequence[str]) -> alt.Color:
+def _color(series: Sequence[str], symbol: str = "stroke") -> alt.Color:
     colors = [PALETTE[at % len(PALETTE)] for at in range(len(series))]
-    legend = alt.Legend(title=None, orient="top") if len(series) > 1 else None
+    legend = alt.Legend(title=None, orient="top", symbolType=symbol) if len(series) > 1 else None
     return alt.Color("series:N", sort=list(series), scale=alt.Scale(domain=list(series), range=colors), legend=legend)
 
 
@@ -146,6 +146,6 @@ def _styled(chart: Any, width: int, height: int = HEIGHT) -> alt.TopLevelMixin:
             labelFont="sans-serif",
             titleFont="sans-serif",
         )
-        .configure_legend(labelColor=INK, labelFont="sans-serif", symbolType="stroke")
+        .configure_legend(labelColor=INK, labelFont="sans-serif")
     )
     return styled

@@ -10,13 +10,15 @@ LOWEST_US, HIGHEST_US, DIGITS = 1, 600_000_000, 3
 """Range and precision of all histograms: 1 us to 10 minutes, three significant digits."""
 
 PERCENTILES = (50.0, 90.0, 95.0, 99.0, 99.9, 100.0)
+CURVE = (*map(float, range(0, 90, 2)), *(90 + half / 2 for half in range(19)), 99.5, 99.9, 99.95, 99.99, 99.999, 100.0)
+"""Percentiles of the drawn distribution, dense in the tail."""
 
 
 def distribution(encoded: dict[str, Any]) -> Distribution:
     """Reads one histogram; its mean is the driver's exact one."""
     if not encoded["count"]:
         return NOTHING
-    return _figures(HdrHistogram.decode(encoded["hdr"]), float(encoded["mean_ns"]) / 1e9)
+    return _figures(HdrHistogram.decode(encoded["hdr"]), float(encoded["mean_ns"]) / 1e9, ())
 
 
 def merged(encoded: list[dict[str, Any]]) -> Distribution:
@@ -28,16 +30,13 @@ def merged(encoded: list[dict[str, Any]]) -> Distribution:
             total.decode_and_add(one["hdr"])
             weighted_ns += one["mean_ns"] * one["count"]
     count = total.get_total_count()
-    return _figures(total, weighted_ns / count / 1e9) if count else NOTHING
+    return _figures(total, weighted_ns / count / 1e9, CURVE) if count else NOTHING
 
 
-def _figures(histogram: HdrHistogram, mean_s: float) -> Distribution:
-    percentiles = {at: histogram.get_value_at_percentile(at) / 1e6 for at in PERCENTILES}
-    return Distribution(histogram.get_total_count(), mean_s, percentiles, _curve(histogram))
-
-
-def _curve(histogram: HdrHistogram) -> tuple[tuple[float, float], ...]:
-    """Points of the cumulative distribution, dense in the tail."""
-    shares = [*range(0, 90, 2), *(90 + tenth / 2 for tenth in range(18)), 99, 99.5, 99.9, 99.95, 99.99, 99.999, 100]
-    points = [(histogram.get_value_at_percentile(share) / 1e6, share / 100) for share in shares]
-    return tuple(dict.fromkeys(points))
+def _figures(histogram: HdrHistogram, mean_s: float, curve: tuple[float, ...]) -> Distribution:
+    """All percentiles in one pass over the counts."""
+    wanted = sorted({*PERCENTILES, *curve})
+    values = histogram.get_percentile_to_value_dict(wanted)
+    percentiles = {at: values[at] / 1e6 for at in PERCENTILES}
+    points = tuple(dict.fromkeys((values[at] / 1e6, at / 100) for at in sorted(curve)))
+    return Distribution(histogram.get_total_count(), mean_s, percentiles, points)

@@ -8,6 +8,7 @@ from loadstone.model.workload import (
     END,
     Choice,
     EmbeddedFile,
+    Mix,
     MixKind,
     Operation,
     RateLimit,
@@ -185,11 +186,8 @@ def _check_mix(workload: Workload, document: Document) -> None:
     known = {*workload.operations, *mix.states}
     all_operations = set(document.content.get("operations", {}))
     for name, state in states.items():
-        place = {MixKind.MATRIX: ("mix", "from", name), MixKind.FLAT: ("mix", "shares")}.get(
-            mix.kind, ("mix", "sequence")
-        )
         if name not in mix.states and name not in all_operations:
-            document.problem(place, f"unknown state `{name}`", suggest(name, known | {END}))
+            document.problem(_place_of(mix, name), f"unknown state `{name}`", suggest(name, known | {END}))
         _check_state(workload, document, name, state, all_operations)
     performed = {state.operation for state in states.values()}
     for name in workload.operations:
@@ -198,6 +196,14 @@ def _check_mix(workload: Workload, document: Document) -> None:
     {MixKind.MATRIX: _check_matrix, MixKind.FLAT: _check_flat, MixKind.SEQUENCE: _check_sequence}[mix.kind](
         workload, document
     )
+
+
+def _place_of(mix: Mix, state: str) -> tuple[str, ...]:
+    """Where a state is named: in a matrix its own row, or the first row that leads to it."""
+    if mix.kind is MixKind.MATRIX:
+        rows = [state] if state in mix.from_ else [name for name, row in mix.from_.items() if state in row]
+        return ("mix", "from", *rows[:1])
+    return ("mix", "shares" if mix.kind is MixKind.FLAT else "sequence")
 
 
 def _check_state(workload: Workload, document: Document, name: str, state: State, operations: set[str]) -> None:
@@ -209,11 +215,14 @@ def _check_state(workload: Workload, document: Document, name: str, state: State
 
 def _check_matrix(workload: Workload, document: Document) -> None:
     mix, states = workload.mix, workload.states()
+    declared = {*mix.states, *document.content.get("operations", {})}
     if mix.start is None or mix.start not in states:
         given = "start is missing" if mix.start is None else f"start names the unknown state `{mix.start}`"
         document.problem(("mix", "start"), given, f"Name one of {', '.join(sorted(states))}.")
     for name in states:
         row = mix.from_.get(name)
+        if row is None and name not in declared:
+            continue  # already named as unknown
         if row is None:
             message = f"state `{name}` can be reached but has no row"
             document.problem(("mix", "from"), message, f"Add `{name} = {{ ... }}`; {{ end = 1.0 }} ends the session.")

@@ -317,7 +317,8 @@ mod tests {
 
     #[test]
     fn heads_say_how_the_body_ends() {
-        let parse = |text: &str| parse_head(text.as_bytes(), &mut Jar::default(), false).expect("valid").expect("whole");
+        let parse =
+            |text: &str| parse_head(text.as_bytes(), &mut Jar::default(), false).expect("valid").expect("whole");
         assert_eq!(parse("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n").framing, Framing::Length(5));
         assert_eq!(parse("HTTP/1.1 304 Not Modified\r\n\r\n").framing, Framing::Length(0));
         assert_eq!(parse("HTTP/1.1 200 OK\r\n\r\n").framing, Framing::UntilClose);

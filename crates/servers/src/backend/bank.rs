@@ -7,9 +7,8 @@ use super::{row, Rows};
 
 /// Checks a user has; two images each.
 pub const CHECKS: u64 = 10;
-const KINDS: [&str; 10] = [
-    "Power", "Water", "Rent", "Phone", "Insurance", "Credit card", "Car loan", "Gas", "Cable", "School",
-];
+const KINDS: [&str; 10] =
+    ["Power", "Water", "Rent", "Phone", "Insurance", "Credit card", "Car loan", "Gas", "Cable", "School"];
 
 /// Answers a command; the first parameter is always the user.
 pub fn perform(command: &str, parameters: &[&str]) -> Rows {
@@ -43,7 +42,11 @@ pub fn password_hash(password: &str) -> String {
 
 /// Length in bytes of a check's image: front 10,757 + 511 k, back 5,458 + 334 k, k = 1..10 (sheet, section 7).
 pub fn check_image_bytes(check: u64, front: bool) -> u64 {
-    if front { 10_757 + 511 * check } else { 5_458 + 334 * check }
+    if front {
+        10_757 + 511 * check
+    } else {
+        5_458 + 334 * check
+    }
 }
 
 /// The check's number if it is one of the user's.

@@ -37,7 +37,8 @@ pub struct Sessions {
 
 impl Default for Sessions {
     fn default() -> Self {
-        let salt = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_nanos() as u64);
+        let salt =
+            std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_nanos() as u64);
         Sessions { shards: (0..SHARDS).map(|_| Mutex::default()).collect(), next: AtomicU64::new(0), salt }
     }
 }

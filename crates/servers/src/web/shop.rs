@@ -38,9 +38,8 @@ impl Shop {
             return Ok(answer);
         }
         if let Some(path) = script.strip_prefix("images/") {
-            return Ok(image_bytes(path).map_or(refusal(StatusCode::NOT_FOUND), |length| {
-                file(&request.headers, &request.path, length)
-            }));
+            return Ok(image_bytes(path)
+                .map_or(refusal(StatusCode::NOT_FOUND), |length| file(&request.headers, &request.path, length)));
         }
         let key = cookie(request, COOKIE);
         if script == "index" {

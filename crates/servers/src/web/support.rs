@@ -40,9 +40,8 @@ impl Support {
             return Ok(answer);
         }
         if let Some(path) = script.strip_prefix("downloads/") {
-            return Ok(download_bytes(path).map_or(refusal(StatusCode::NOT_FOUND), |length| {
-                file(&request.headers, &request.path, length)
-            }));
+            return Ok(download_bytes(path)
+                .map_or(refusal(StatusCode::NOT_FOUND), |length| file(&request.headers, &request.path, length)));
         }
         let id = form.text("id");
         let (name, title, command, parameters) = match script {

@@ -1,0 +1,58 @@
+# The one door. `make demo` shows what Loadstone does; `make test` proves it. Both do all set-up themselves.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+# What the installed programs are built from.
+SOURCES := pyproject.toml Cargo.toml Cargo.lock $(wildcard src/loadstone/workloads/*/workload.toml) \
+           $(shell find crates -name '*.rs' -o -name Cargo.toml)
+
+.PHONY: help setup demo test test-rust test-python lint format schemas clean
+
+help:            ## say what there is
+	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*##/\t/' | expand -t 16
+
+setup: $(VENV)/installed   ## build the programs and install them into .venv
+
+demo: setup      ## play all three web sites for a quarter of a minute each, judge them, write a report
+	@$(BIN)/loadstone demo
+
+test: test-rust test-python   ## every test, with the system packages they need
+
+test-rust:       ## tests of the driver and the servers
+	cargo test --workspace --quiet
+
+test-python: $(VENV)/developing   ## tests of everything else, real runs on loopback included
+	@scripts/system-packages nginx chromium
+	$(BIN)/pytest
+
+lint: $(VENV)/developing   ## style, types, direction of imports; warnings are errors
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --quiet -- -D warnings
+
+format: $(VENV)/developing   ## put all sources into the house style
+	$(BIN)/ruff format
+	cargo fmt --all
+
+schemas: setup   ## write the documents' schemas from the driver's types
+	for document in plan events simulation; do \
+	  $(BIN)/loadstone-driver schema $$document > schemas/$$document.json; done
+
+clean:           ## remove everything that was built
+	rm -rf target $(VENV)
+
+$(VENV)/bin/python:
+	@scripts/make-venv $(PYTHON) $(VENV)
+
+$(VENV)/installed: $(SOURCES) | $(VENV)/bin/python
+	@echo "building the programs and installing them into $(VENV) (a minute or two the first time) ..."
+	@$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	@touch $@
+
+$(VENV)/developing: $(VENV)/installed
+	@$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@

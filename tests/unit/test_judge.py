@@ -1,0 +1,111 @@
+"""Each rule breaks at its limit and not before; invalid goes before fail; short runs do not claim what they cannot."""
+
+from dataclasses import replace
+
+import pytest
+
+from loadstone.judge.check import Check, Outcome
+from loadstone.judge.rules import checks
+from loadstone.judge.verdict import Verdict, judge_iteration, worst
+from loadstone.model.figures import IterationFigures
+from loadstone.model.profile import Rigor
+from tests.records import iteration, operation, small_terms, times
+
+# 100 sessions for 100 s, cycle 1 s + 1 s: 5000 operations by Little's law.
+TERMS = small_terms()
+
+
+def run(a: int = 2500, b: int = 2500, **errors: int) -> IterationFigures:
+    return iteration((operation("a", a, 1.0, errors=errors), operation("b", b, 1.0)), 100.0)
+
+
+def check(rule: str, figures: IterationFigures, **changes: object) -> Check:
+    return next(one for one in checks(small_terms(**changes), figures) if one.rule == rule)
+
+
+def test_a_run_that_keeps_every_rule_passes() -> None:
+    assert judge_iteration(TERMS, run()).verdict is Verdict.PASS
+
+
+@pytest.mark.parametrize(
+    ("rule", "kept", "broken", "verdict"),
+    [
+        ("validation errors", {}, {"title": 1}, Verdict.FAIL),
+        ("operations without an answer", {"reset": 25}, {"reset": 26}, Verdict.FAIL),
+        ("driver errors", {}, {"no_ports": 1}, Verdict.INVALID),
+    ],
+)
+def test_errors_are_judged_by_whose_they_are(
+    rule: str, kept: dict[str, int], broken: dict[str, int], verdict: Verdict
+) -> None:
+    assert check(rule, run(**kept)).outcome is Outcome.KEPT
+    assert check(rule, run(**broken)).outcome is Outcome.BROKEN
+    assert judge_iteration(TERMS, run(**broken)).verdict is verdict
+
+
+def test_quality_is_judged_over_all_operations_together() -> None:
+    def graded(good: int, tolerable: int, fail: int) -> IterationFigures:
+        first = operation("a", 2500, 1.0, grades=(good, tolerable, fail))
+        return iteration((first, operation("b", 2500, 1.0)), 100.0)
+
+    assert judge_iteration(TERMS, graded(2250, 200, 50)).verdict is Verdict.PASS  # a: 90 % good, both: 95 %
+    assert judge_iteration(TERMS, graded(2249, 201, 50)).verdict is Verdict.FAIL
+    assert judge_iteration(TERMS, graded(2250, 199, 51)).verdict is Verdict.FAIL
+
+
+def test_a_page_may_deviate_by_one_percent_of_all() -> None:
+    assert check("mix deviation of a page", run(2549, 2451)).outcome is Outcome.KEPT
+    assert check("mix deviation of a page", run(2551, 2449)).outcome is Outcome.BROKEN
+
+
+def test_the_total_may_deviate_by_one_and_a_half_percent() -> None:
+    assert check("net deviation", run(2463, 2463)).outcome is Outcome.KEPT
+    assert check("net deviation", run(2462, 2462)).outcome is Outcome.BROKEN
+
+
+def test_a_short_run_does_not_judge_what_chance_decides() -> None:
+    figures = run(2600, 2400)
+    assert check("mix deviation of a page", figures, rigor=Rigor.REDUCED).outcome is Outcome.NOT_JUDGED
+    assert check("mix deviation of a page", figures, rigor=Rigor.FULL).outcome is Outcome.BROKEN
+
+
+def test_operations_cut_at_the_start_count_for_littles_law() -> None:
+    first = replace(operation("a", 2400, 1.0), cut_at_start=100, cut_at_start_s=100.0)
+    figures = iteration((first, operation("b", 2500, 1.0)), 100.0)
+    assert check("net deviation", figures).figure == pytest.approx(0, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("rule", "change"),
+    [
+        ("driver lag p99", {"lag": times(100, 0.101)}),  # 5 % of 2 s is 100 ms
+        ("busiest driver thread", {"driver_cpu": (0.5, 0.901)}),
+        ("pause deviation", {"pause_actual_s": 1010.1}),
+        ("steady state measured", {"completed": False}),
+    ],
+)
+def test_a_driver_at_its_limit_makes_the_run_invalid_not_failed(rule: str, change: dict[str, object]) -> None:
+    figures = replace(run(), **change)  # type: ignore[arg-type]
+    assert check(rule, figures).outcome is Outcome.BROKEN
+    assert judge_iteration(TERMS, figures).verdict is Verdict.INVALID
+
+
+def test_invalid_goes_before_fail() -> None:
+    figures = replace(run(title=9), driver_cpu=(0.95,))
+    assert judge_iteration(TERMS, figures).verdict is Verdict.INVALID
+
+
+def test_an_operation_without_a_sample_makes_the_run_invalid() -> None:
+    assert judge_iteration(TERMS, run(5000, 0)).verdict is Verdict.INVALID
+    rare = {"a": 0.999, "b": 0.001}
+    outcome = check("operations without a sample", run(5000, 0), rigor=Rigor.REDUCED, expected_shares=rare).outcome
+    assert outcome is Outcome.NOT_JUDGED
+
+
+def test_every_check_names_its_source() -> None:
+    assert all(one.source for one in checks(TERMS, run()))
+
+
+def test_nothing_measured_is_invalid() -> None:
+    assert worst([]) is Verdict.INVALID
+    assert judge_iteration(TERMS, replace(run(), operations=(), completed=False)).verdict is Verdict.INVALID

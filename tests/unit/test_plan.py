@@ -1,0 +1,55 @@
+"""Plans are pure, and are what the driver's schema says."""
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from loadstone.model.errors import UsageError
+from loadstone.model.profile import PROFILES
+from loadstone.model.target import Endpoint, Target
+from loadstone.run.plan import Load, make_plan
+from loadstone.workloads import load, shipped
+
+LOAD = Load(200, PROFILES["quick"].phases, 7, 1)
+BOTH = Target(Endpoint("127.0.0.1", 80), Endpoint("127.0.0.1", 443), "PEM")
+SCHEMA = json.loads((Path(__file__).parents[2] / "schemas" / "plan.json").read_text())
+
+
+@pytest.mark.parametrize("name", shipped())
+def test_plans_fit_the_drivers_schema(name: str) -> None:
+    plan = make_plan(load(name), LOAD, BOTH)
+    jsonschema.validate(plan, SCHEMA)
+    assert plan == make_plan(load(name), LOAD, BOTH)
+
+
+def test_scaled_values_follow_the_number_of_sessions() -> None:
+    values = {value["name"]: value for value in make_plan(load("support"), LOAD, None)["workload"]["values"]}
+    assert values["directory"]["n"] == 50  # a quarter of a directory a session
+
+
+def test_tls_is_where_the_workload_wants_it() -> None:
+    def secure(name: str) -> set[str]:
+        operations = make_plan(load(name), LOAD, BOTH)["workload"]["operations"]
+        return {operation["name"] for operation in operations if operation["scheme"] == "https"}
+
+    assert len(secure("banking")) == 16
+    assert secure("shopping") == {"login", "shipping", "billing", "confirm"}
+    assert not secure("support")
+
+
+def test_a_target_without_the_needed_side_is_refused() -> None:
+    with pytest.raises(UsageError, match="needs https"):
+        make_plan(load("banking"), LOAD, Target(Endpoint("127.0.0.1", 80), None))
+
+
+@pytest.mark.parametrize("text", ["localhost", "ftp://x", "http://", "http://x/path", "http://x:99999"])
+def test_what_is_no_target_is_refused(text: str) -> None:
+    with pytest.raises(UsageError):
+        Target.parse([text])
+
+
+def test_two_targets_of_one_scheme_are_refused() -> None:
+    with pytest.raises(UsageError, match="Two targets"):
+        Target.parse(["http://a", "http://b"])

@@ -1,0 +1,46 @@
+"""Reports of whole and of broken-off results, in all forms."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from loadstone.report.build import Format, number, rounded, write_report
+from loadstone.store.folder import Status
+from loadstone.study.run import judge
+from tests.records import result_folder
+from tests.unit.test_store import interval
+
+
+@pytest.fixture
+def broken_off(tmp_path: Path) -> Path:
+    path = result_folder(tmp_path, [interval(1), interval(2)], Status.FAILED)
+    judge(path)
+    return path
+
+
+@pytest.mark.parametrize("form", Format)
+def test_a_broken_off_result_has_a_report_that_says_so(broken_off: Path, form: Format) -> None:
+    text = write_report(broken_off, form).read_text()
+    assert "failed" in text
+    assert "invalid" in text
+
+
+def test_html_loads_nothing_from_elsewhere(broken_off: Path) -> None:
+    text = write_report(broken_off).read_text()
+    assert not re.findall(r"""(?:src|href)\s*=\s*["'](?!#|data:)""", text.replace("xlink:href", ""))
+    assert "<script" not in text
+    assert not re.findall(r"url\((?!#|&quot;#|'#)", text)
+
+
+def test_json_is_complete(broken_off: Path) -> None:
+    content = json.loads(write_report(broken_off, Format.JSON).read_text())
+    assert content["workloads"][0]["verdict"]["verdict"] == "invalid"
+    assert content["manifest"]["status"] == "failed"
+
+
+def test_numbers_are_written_for_people() -> None:
+    assert number(1234567.891, 1) == "1\u202f234\u202f567.9"
+    assert number(None) == ""
+    assert (rounded(0.5), rounded(123456.0)) == ("0.5", "123456")

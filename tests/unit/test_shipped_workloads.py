@@ -1,0 +1,89 @@
+"""The shipped workloads say what the published figures say."""
+
+import pytest
+
+from loadstone.model.workload import EmbeddedFile
+from loadstone.run.plan import embedded_files
+from loadstone.run.terms import make_terms, mean_pause_s
+from loadstone.model.profile import PROFILES
+from loadstone.workloads import load, shipped
+from loadstone.workloads.shares import shares
+from tests import published
+
+WORKLOADS = ("banking", "shopping", "support")
+
+
+def test_the_three_web_sites_are_shipped() -> None:
+    assert set(WORKLOADS) <= set(shipped())
+
+
+@pytest.mark.parametrize("workload", WORKLOADS)
+def test_stationary_shares_are_the_configured_ones(workload: str) -> None:
+    mix = shares(load(workload)).operations
+    # The bank's chain misses its configured mix by up to 0.07 points, the shop's by 0.017, the support site's by 0.003.
+    slack = {"banking": 0.1, "shopping": 0.02, "support": 0.005}[workload]
+    for page in published.pages(workload):
+        expected = published.figure(workload, "share", page, "config expected")
+        assert 100 * mix[page] == pytest.approx(expected, abs=slack), page
+
+
+@pytest.mark.parametrize(("workload", "pages"), [("banking", 4.645), ("shopping", 12.38), ("support", 14.80)])
+def test_pages_per_session_are_the_published_ones(workload: str, pages: float) -> None:
+    assert shares(load(workload)).operations_per_session == pytest.approx(pages, rel=0.001)
+
+
+def test_sessions_end_as_published() -> None:
+    assert shares(load("banking")).finished == pytest.approx(0.286, abs=0.001)
+    assert shares(load("support")).finished == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(("workload", "share"), [("banking", 0.6158), ("shopping", 0.9194), ("support", 0.9324)])
+def test_think_time_precedes_the_published_share_of_pages(workload: str, share: float) -> None:
+    assert shares(load(workload)).paused == pytest.approx(share, abs=0.001)
+
+
+@pytest.mark.parametrize(
+    ("workload", "files", "not_modified"), [("banking", 10.49, 3.57), ("shopping", 15.14, 2.95), ("support", 18.83, 12.75)]
+)
+def test_embedded_files_per_average_page(workload: str, files: float, not_modified: float) -> None:
+    declared = load(workload)
+    mix = shares(declared).operations
+    sized = {
+        name: [file for file in embedded_files(declared, operation) if file["bytes"] is not None]
+        for name, operation in declared.operations.items()
+    }
+    assert sum(mix[name] * len(held) for name, held in sized.items()) == pytest.approx(files, abs=0.03)
+    conditional = sum(mix[name] * sum(file["conditional"] for file in held) for name, held in sized.items())
+    assert conditional == pytest.approx(not_modified, abs=0.02)
+
+
+def test_a_login_page_embeds_the_published_bytes() -> None:
+    files = embedded_files(load("banking"), load("banking").operations["login"])
+    assert sum(file["bytes"] for file in files) == 42168
+    assert sum(file["bytes"] * (1 - file["conditional"]) for file in files) == pytest.approx(27107, abs=1)
+
+
+def test_product_images_are_embedded_where_the_bytes_show_them() -> None:
+    with_image = {
+        name
+        for name, operation in load("shopping").operations.items()
+        if any(isinstance(file, EmbeddedFile) for file in operation.embedded)
+    }
+    assert with_image == {"search", "browse_productline", "productdetail", "customize3"}
+
+
+def test_downloads_have_the_published_mean() -> None:
+    table = load("support").values["download"]
+    sizes = [int(row[2]) for row in table.rows]  # type: ignore[union-attr]
+    weights = table.weights  # type: ignore[union-attr]
+    mean = sum(size * weight for size, weight in zip(sizes, weights, strict=True)) / sum(weights)
+    assert mean == pytest.approx(6_918_596, rel=0.0005)
+
+
+def test_the_longest_download_takes_377_seconds_on_the_line() -> None:
+    made = make_terms(load("support"), PROFILES["full"], 100, shipped=True)
+    assert made.longest_operation_s == pytest.approx(377.5, abs=0.1)
+
+
+def test_the_cap_hardly_changes_the_mean_pause() -> None:
+    assert mean_pause_s(load("banking").pacing) == pytest.approx(10, rel=1e-5)

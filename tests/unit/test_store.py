@@ -1,0 +1,100 @@
+"""A result folder is readable whatever happened to its run, and says when it was changed."""
+
+import base64
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from hdrh.histogram import HdrHistogram
+from hypothesis import given
+from hypothesis import strategies as st
+
+from loadstone.model.errors import StoreError
+from loadstone.store.folder import ResultFolder, Status, broken_seal
+from loadstone.store.histograms import DIGITS, HIGHEST_US, LOWEST_US, distribution, merged
+from loadstone.store.read import catalogue, read_result
+from tests.records import result_folder
+
+NONE = {"count": 0, "mean_ns": 0.0, "p50_ns": 0, "p99_ns": 0, "max_ns": 0, "clamped": 0, "hdr": ""}
+
+
+def encoded(values_us: list[int]) -> dict[str, object]:
+    histogram = HdrHistogram(LOWEST_US, HIGHEST_US, DIGITS)
+    for value in values_us:
+        histogram.record_value(value)
+    mean_ns = 1000 * sum(values_us) / len(values_us)
+    return NONE | {"count": len(values_us), "mean_ns": mean_ns, "hdr": histogram.encode().decode()}
+
+
+def interval(second: int) -> dict[str, object]:
+    return {
+        "event": "interval",
+        "at_ns": second * 10**9,
+        "length_ns": 10**9,
+        "phase": "steady",
+        "operations": [],
+        "response": encoded([1000 * second]),
+        "service": NONE,
+        "lag": NONE,
+    }
+
+
+def test_a_run_whose_driver_died_keeps_its_seconds(tmp_path: Path) -> None:
+    path = result_folder(tmp_path, [interval(1), interval(2)], Status.FAILED)
+    figures = read_result(path).workloads[0].iterations[0].figures
+    assert (figures.completed, figures.steady_s, figures.response.count) == (False, 2.0, 2)
+    assert "died" in figures.trouble
+
+
+def test_a_line_that_was_cut_off_is_left_out(tmp_path: Path) -> None:
+    path = result_folder(tmp_path, [interval(1)], Status.FAILED)
+    events = path / "runs" / "banking-1" / "events.jsonl"
+    events.write_text(events.read_text() + '{"event": "interv')
+    assert len(read_result(path).workloads[0].iterations[0].intervals) == 1
+
+
+def test_a_changed_measurement_breaks_the_seal_and_a_new_judgement_does_not(tmp_path: Path) -> None:
+    path = result_folder(tmp_path, [interval(1)])
+    (path / "verdict.json").write_text("{}")
+    assert broken_seal(path) == []
+    (path / "runs" / "banking-1" / "events.jsonl").write_text("")
+    assert broken_seal(path) == ["runs/banking-1/events.jsonl"]
+
+
+def test_two_results_of_one_second_do_not_meet(tmp_path: Path) -> None:
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    first, second = (ResultFolder.create(tmp_path, "x", now, {"terms": []}) for _ in range(2))
+    assert first.path != second.path
+    assert [manifest["status"] for _, manifest in catalogue(tmp_path)] == ["running", "running"]
+
+
+def test_what_is_no_result_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="no result folder"):
+        read_result(tmp_path)
+    (tmp_path / "manifest.json").write_text(json.dumps({"schema": 99}))
+    with pytest.raises(StoreError, match="schema 99"):
+        read_result(tmp_path)
+
+
+@given(st.lists(st.integers(1, 600_000_000), min_size=1, max_size=200))
+def test_percentiles_are_those_of_the_histogram(values: list[int]) -> None:
+    read = distribution(encoded(values))
+    histogram = HdrHistogram.decode(str(encoded(values)["hdr"]))
+    assert read.count == len(values)
+    for percentile in (50.0, 99.0, 100.0):
+        assert read.at(percentile) == pytest.approx(histogram.get_value_at_percentile(percentile) / 1e6)
+
+
+@given(st.lists(st.lists(st.integers(1, 10**8), min_size=1, max_size=30), min_size=1, max_size=5))
+def test_merging_is_the_same_as_recording_together(parts: list[list[int]]) -> None:
+    together = distribution(encoded([value for part in parts for value in part]))
+    apart = merged([encoded(part) for part in parts])
+    assert apart.count == together.count
+    assert apart.percentiles_s == together.percentiles_s
+    assert apart.mean_s == pytest.approx(together.mean_s)
+
+
+def test_the_exchange_form_is_the_standard_one() -> None:
+    header = base64.b64decode(str(encoded([5])["hdr"]))[:4]
+    assert header == b"\x1c\x84\x93\x14"  # HdrHistogram V2, compressed
