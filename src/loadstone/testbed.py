@@ -17,6 +17,8 @@ from loadstone.services import reference
 class Testbed:
     """A system under test that is up."""
 
+    __test__ = False  # its name begins like a test's
+
     target: Target
     about: str
     pids: dict[str, int]

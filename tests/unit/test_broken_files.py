@@ -55,7 +55,12 @@ WORKLOADS = {
     "unknown state": (("search = 0.5, end", "serch = 0.5, end"), 20, "unknown state `serch`", "search"),
     "row missing": (("search = { end = 1.0 }\n", ""), 19, "has no row", "search"),
     "start unknown": (('start = "home"', 'start = "hme"'), 18, "start", "home"),
-    "operation unused": (("[operations.search]", "[operations.lost]\npath = '/x'\n[operations.search]"), 26, "never", "mix"),
+    "operation unused": (
+        ("[operations.search]", "[operations.lost]\npath = '/x'\n[operations.search]"),
+        26,
+        "never",
+        "mix",
+    ),
     "unknown value": (('"{word}"', '"{wrd}"'), 26, "{wrd}", "word"),
     "path without slash": (('path = "/search"', 'path = "search"'), 27, "does not begin", "path"),
     "form of a GET": (('path = "/"', 'path = "/"\nform = { a = "1" }'), 25, "no form", "query"),
@@ -93,7 +98,12 @@ STUDIES = {
     "unknown profile": ('[[load]]\nworkload = "banking"\nsessions = 1\n[profile]\nname = "quik"\n', 5, "quik", "quick"),
     "no sessions": ('[[load]]\nworkload = "banking"\n', 1, "is missing", "sessions"),
     "zero sessions": ('[[load]]\nworkload = "banking"\nsessions = 0\n', 3, "0", "1 or more"),
-    "loaded twice": ('[[load]]\nworkload = "a"\nsessions = 1\n[[load]]\nworkload = "a"\nsessions = 1\n', 1, "twice", "one"),
+    "loaded twice": (
+        '[[load]]\nworkload = "a"\nsessions = 1\n[[load]]\nworkload = "a"\nsessions = 1\n',
+        1,
+        "twice",
+        "one",
+    ),
     "no address": (
         '[[load]]\nworkload = "banking"\nsessions = 1\n[target]\nurls = ["localhost"]\n',
         5,
@@ -150,7 +160,9 @@ def test_a_broken_study_is_refused_with_place_and_remedy(case: str, tmp_path: Pa
 
 
 def test_all_problems_are_reported_at_once(tmp_path: Path) -> None:
-    text = GOOD.replace("mean_s = 1", "mean_s = -1").replace('start = "home"', 'start = "hme"').replace("{word}", "{wrd}")
+    text = (
+        GOOD.replace("mean_s = 1", "mean_s = -1").replace('start = "home"', 'start = "hme"').replace("{word}", "{wrd}")
+    )
     with pytest.raises(StudyError) as error:
         load(str(write_workload(tmp_path, text)))
     assert len(error.value.problems) == 3

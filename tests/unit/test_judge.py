@@ -109,3 +109,12 @@ def test_every_check_names_its_source() -> None:
 def test_nothing_measured_is_invalid() -> None:
     assert worst([]) is Verdict.INVALID
     assert judge_iteration(TERMS, replace(run(), operations=(), completed=False)).verdict is Verdict.INVALID
+
+
+def test_a_run_shorter_than_a_session_does_not_judge_the_mix() -> None:
+    # A mean session of 100 operations takes 200 s; ramp-up and warm-up take 20 s.
+    short = {"rigor": Rigor.REDUCED, "operations_per_session": 100.0, "ramp_up_s": 10.0, "warm_up_s": 10.0}
+    figures = run(250_000, 0)
+    for rule in ("mix deviation of a page", "net deviation", "operations without a sample"):
+        assert check(rule, figures, **short).outcome is Outcome.NOT_JUDGED
+        assert check(rule, figures, **short | {"warm_up_s": 190.0}).outcome is Outcome.BROKEN

@@ -9,7 +9,7 @@ from loadstone.model.figures import IterationFigures
 from loadstone.report.tables import operation_rows
 from tests import published, records
 
-# Fact sheet web-trio, section 11: requests that Little's law expects, and the net deviation in %.
+# docs/web-workloads.md, Published runs: requests that Little's law expects, and the net deviation in %.
 LITTLE = {
     ("banking", "V1"): (612597, 0.46),
     ("banking", "V2"): (611509, 0.06),
@@ -42,11 +42,11 @@ def test_every_published_iteration_passes(workload: str, iteration: str) -> None
 
 
 @pytest.mark.parametrize(("workload", "iteration"), LITTLE)
-def test_the_deviation_from_littles_law_is_the_sheets(workload: str, iteration: str) -> None:
+def test_the_deviation_from_littles_law_is_the_published_one(workload: str, iteration: str) -> None:
     found = expected(records.terms(workload, published.SESSIONS[workload]), measured(workload, iteration))
     requests, net = LITTLE[workload, iteration]
     assert found is not None
-    # The sheet uses the configured share of thinking pages, we that of the chain: 61.58 against 61.51 %.
+    # The published figure uses the configured share of thinking pages, we that of the chain: 61.58 against 61.51 %.
     assert found.expected == pytest.approx(requests, rel=0.002)
     assert found.net_pct == pytest.approx(net, abs=0.15)
     assert abs(found.worst[1]) < 0.4

@@ -2,10 +2,10 @@
 
 import pytest
 
+from loadstone.model.profile import PROFILES
 from loadstone.model.workload import EmbeddedFile
 from loadstone.run.plan import embedded_files
 from loadstone.run.terms import make_terms, mean_pause_s
-from loadstone.model.profile import PROFILES
 from loadstone.workloads import load, shipped
 from loadstone.workloads.shares import shares
 from tests import published
@@ -43,7 +43,8 @@ def test_think_time_precedes_the_published_share_of_pages(workload: str, share: 
 
 
 @pytest.mark.parametrize(
-    ("workload", "files", "not_modified"), [("banking", 10.49, 3.57), ("shopping", 15.14, 2.95), ("support", 18.83, 12.75)]
+    ("workload", "files", "not_modified"),
+    [("banking", 10.49, 3.57), ("shopping", 15.14, 2.95), ("support", 18.83, 12.75)],
 )
 def test_embedded_files_per_average_page(workload: str, files: float, not_modified: float) -> None:
     declared = load(workload)

@@ -36,7 +36,7 @@ impl Weighted {
 
 /// Zipf's law over ranks `0..n`: rank r has weight 1 / (r + 1)^alpha.
 ///
-/// The support site's download directories use alpha 1.2 (fact sheet web-trio, section 7).
+/// The support site's download directories use alpha 1.2 (docs/web-workloads.md, File sets).
 pub fn zipf(n: u64, alpha: f64) -> Option<Weighted> {
     Weighted::new((1..=n).map(|rank| (rank as f64).powf(-alpha)))
 }
@@ -47,8 +47,8 @@ mod tests {
     use crate::rng::Purpose;
 
     #[test]
-    fn zipf_over_650_directories_gives_the_sheets_shares() {
-        // Sheet, section 7: top directory 23.7 %, 50 % of accesses on 6, 90 % on 170.
+    fn zipf_over_650_directories_gives_the_published_shares() {
+        // docs/web-workloads.md, File sets: top directory 23.7 %, 50 % of accesses on 6, 90 % on 170.
         let zipf = zipf(650, 1.2).expect("valid");
         assert!((zipf.cumulative[0] - 0.237).abs() < 0.001);
         assert!(zipf.cumulative[5] >= 0.5 && zipf.cumulative[4] < 0.5);

@@ -1,6 +1,6 @@
 //! Bodies computed from a seed: files of any size that need no disk, and pages padded to their length.
 //!
-//! Every body carries a marker at each multiple of 4,096 bytes (fact sheet web-trio, section 6).
+//! Every body carries a marker at each multiple of 4,096 bytes (docs/web-workloads.md, Limits and validity).
 
 use std::pin::Pin;
 use std::sync::LazyLock;

@@ -19,7 +19,7 @@ pub enum Set {
     Support,
 }
 
-/// Users a session owns (fact sheet web-trio, section 7).
+/// Users a session owns (docs/web-workloads.md, File sets).
 const USERS_PER_SESSION: u64 = 50;
 
 /// Names (paths without their leading slash) and lengths of all files for a number of sessions.

@@ -1,6 +1,7 @@
 """`loadstone doctor`."""
 
 import json
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Annotated
 
@@ -10,7 +11,9 @@ from rich.table import Table
 from loadstone.cli.exits import Exit
 from loadstone.cli.run import RESULTS, Results
 from loadstone.cli.screen import out
-from loadstone.measure.doctor import Finding, examine
+from loadstone.measure.doctor import Advice, Finding, examine
+from loadstone.model.errors import PlatformError
+from loadstone.services import driver, server
 
 STYLE = {Finding.GOOD: "green", Finding.WARNING: "yellow", Finding.BAD: "red"}
 
@@ -23,7 +26,7 @@ def doctor(
 
     Exit code 2 when something must be mended before anything can run.
     """
-    found = examine(results)
+    found = [*examine(results), *_programs()]
     if as_json:
         typer.echo(json.dumps([asdict(one) for one in found], indent=1))
     else:
@@ -33,3 +36,12 @@ def doctor(
         out.print(table)
     if any(one.finding is Finding.BAD for one in found):
         raise typer.Exit(Exit.WRONG_INPUT)
+
+
+def _programs() -> Iterator[Advice]:
+    """Whether Loadstone's own programs are installed."""
+    for name, find in (("driver", driver), ("reference server", server)):
+        try:
+            yield Advice(name, Finding.GOOD, find())
+        except PlatformError as error:
+            yield Advice(name, Finding.BAD, "not found", str(error))

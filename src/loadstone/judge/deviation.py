@@ -1,6 +1,6 @@
 """How far the performed mix and the total of requests lie from what Little's law expects.
 
-Fact sheet web-trio, section 6: with E = sessions x seconds / (mean response + mean pause x share of paused
+docs/web-workloads.md, Limits and validity: with E = sessions x seconds / (mean response + mean pause x share of paused
 operations), an operation deviates by 100 x (E x expected share - actual) / E, and the net deviation is
 100 x (E - actual total) / E. Exact to rounding on 60 public and 18 disclosed runs.
 """

@@ -9,23 +9,24 @@ from loadstone.judge.deviation import Deviation, deviation
 from loadstone.model.figures import Blame, IterationFigures, Terms
 from loadstone.model.profile import Rigor
 
-SHEET = "fact sheet web-trio, section 6 (published configuration values and disclosures)"
+PUBLISHED = "docs/web-workloads.md, Limits and validity (published configuration values and disclosures)"
 OURS = "Loadstone's own rule"
 
 PAGE_DEVIATION_PCT = 1.0
-"""Largest deviation of one operation (sheet: largest unflagged 0.9995, smallest flagged 1.009)."""
+"""Largest deviation of one operation (published runs: largest unflagged 0.9995, smallest flagged 1.009)."""
 NET_DEVIATION_PCT = 1.5
-"""Largest net deviation (sheet: largest unflagged 1.21, smallest flagged 1.56)."""
+"""Largest net deviation (published runs: largest unflagged 1.21, smallest flagged 1.56)."""
 ERROR_SHARE_PCT = 0.5
-"""Largest share of operations without a complete answer (sheet: a published wrapper accepts requests / 200)."""
+"""Largest share of operations without a complete answer (a published wrapper accepts requests / 200)."""
 PAUSE_DEVIATION_PCT = 1.0
-"""How much longer than drawn the pauses may be on the mean; stands in for the sheet's limit on over-think."""
+"""How much longer than drawn the pauses may be on the mean; stands in for the published limit on over-think."""
 DRIVER_CPU_PCT = 90.0
 """Largest share of a core the busiest driver thread may use."""
 LAG_SHARE = 0.05
 """Driver lag p99 as a share of the shortest limit."""
 LEAST_SAMPLES = 10
 """An operation is expected to be sampled when at least this many are due."""
+UNSETTLED = "ramp-up and warm-up are shorter than a mean session"
 SURE = 3.0
 """Standard errors within which chance is to be expected."""
 
@@ -61,7 +62,7 @@ def _quality(terms: Terms, figures: IterationFigures) -> Iterator[Check]:
     requests = max(1, figures.requests)
     good = sum(operation.good for operation in figures.operations)
     tolerable = good + sum(operation.tolerable for operation in figures.operations)
-    source = f"{SHEET}; over all pages together, downloads by their byte rate"
+    source = f"{PUBLISHED}; over all pages together, downloads by their byte rate"
     yield at_least("good operations", 100 * good / requests, terms.good_share_pct, "%", Weight.FAIL, source)
     yield at_least(
         "tolerable operations", 100 * tolerable / requests, terms.tolerable_share_pct, "%", Weight.FAIL, source
@@ -71,9 +72,9 @@ def _quality(terms: Terms, figures: IterationFigures) -> Iterator[Check]:
 def _errors(figures: IterationFigures) -> Iterator[Check]:
     counts = {blame: sum(op.errors_of(blame) for op in figures.operations) for blame in Blame}
     kinds = ", ".join(sorted({kind for op in figures.operations for kind in op.errors}))
-    yield at_most("validation errors", counts[Blame.VALIDATION], 0, "errors", Weight.FAIL, SHEET, kinds)
+    yield at_most("validation errors", counts[Blame.VALIDATION], 0, "errors", Weight.FAIL, PUBLISHED, kinds)
     share = 100 * counts[Blame.TRANSPORT] / max(1, figures.requests)
-    yield at_most("operations without an answer", share, ERROR_SHARE_PCT, "%", Weight.FAIL, SHEET, kinds)
+    yield at_most("operations without an answer", share, ERROR_SHARE_PCT, "%", Weight.FAIL, PUBLISHED, kinds)
     detail = "the driver ran out of ports or files" if counts[Blame.DRIVER] else ""
     yield at_most("driver errors", counts[Blame.DRIVER], 0, "errors", Weight.INVALID, OURS, detail)
 
@@ -97,40 +98,53 @@ def _mix(terms: Terms, figures: IterationFigures) -> Iterator[Check]:
     # A share's standard error, and the total's, as if operations were drawn one by one.
     share_error = 100 * math.sqrt(share * (1 - share) / total)
     detail = f"{name}, {worst:+.2f} %"
-    check = at_most("mix deviation of a page", abs(worst), PAGE_DEVIATION_PCT, "%", Weight.INVALID, SHEET, detail)
-    yield _supported(terms, check, SURE * share_error)
+    check = at_most("mix deviation of a page", abs(worst), PAGE_DEVIATION_PCT, "%", Weight.INVALID, PUBLISHED, detail)
+    yield _supported(terms, figures, check, SURE * share_error)
     detail = f"{figures.ended} operations, {found.expected:.0f} by Little's law"
-    check = at_most("net deviation", abs(found.net_pct), NET_DEVIATION_PCT, "%", Weight.INVALID, SHEET, detail)
-    yield _supported(terms, check, SURE * 100 / math.sqrt(total))
+    check = at_most("net deviation", abs(found.net_pct), NET_DEVIATION_PCT, "%", Weight.INVALID, PUBLISHED, detail)
+    yield _supported(terms, figures, check, SURE * 100 / math.sqrt(total))
 
 
-def _supported(terms: Terms, check: Check, chance: float) -> Check:
-    """Withdraws a judgement that a short run's chance deviations would drown; the full profile is always judged."""
-    if terms.rigor == Rigor.FULL or chance <= check.limit:
+def _supported(terms: Terms, figures: IterationFigures, check: Check, chance: float) -> Check:
+    """Withdraws a judgement that a short run cannot support; the full profile is always judged."""
+    if terms.rigor == Rigor.FULL:
         return check
-    reason = f"so few operations deviate by up to {chance:.1f} {check.unit} by chance"
+    if chance > check.limit:
+        return _withdrawn(check, f"so few operations deviate by up to {chance:.1f} {check.unit} by chance")
+    return check if _settled(terms, figures) else _withdrawn(check, UNSETTLED)
+
+
+def _withdrawn(check: Check, reason: str) -> Check:
     detail = f"{check.detail}; {reason}" if check.detail else reason
     return replace(check, outcome=Outcome.NOT_JUDGED, detail=detail)
+
+
+def _settled(terms: Terms, figures: IterationFigures) -> bool:
+    """Whether sessions had the time to come to their last pages before the steady state began."""
+    cycle_s = figures.mean_response_s + terms.mean_pause_s * terms.paused_share
+    return terms.ramp_up_s + terms.warm_up_s >= (terms.operations_per_session or 1) * cycle_s
 
 
 def _sampled(terms: Terms, figures: IterationFigures) -> Check:
     counts = {operation.name: operation.requests for operation in figures.operations}
     missing = [name for name in terms.expected_shares if not counts.get(name)]
     check = at_most("operations without a sample", len(missing), 0, "kinds", Weight.INVALID, OURS, ", ".join(missing))
-    due = [name for name in missing if figures.ended * terms.expected_shares[name] >= LEAST_SAMPLES]
-    if terms.rigor == Rigor.FULL or due or not missing:
+    if terms.rigor == Rigor.FULL or not missing:
         return check
-    return replace(check, outcome=Outcome.NOT_JUDGED, detail=f"{check.detail}: too short to expect one")
+    if not _settled(terms, figures):
+        return _withdrawn(check, UNSETTLED)
+    due = [name for name in missing if figures.ended * terms.expected_shares[name] >= LEAST_SAMPLES]
+    return check if due else _withdrawn(check, "too short to expect one")
 
 
 def _warmed_up(terms: Terms) -> Check:
     lead_s = terms.ramp_up_s + terms.warm_up_s
     detail = "ramp-up and warm-up against the longest operation"
     rule = "lead before steady state"
-    check = at_least(rule, lead_s, terms.longest_operation_s, "s", Weight.INVALID, SHEET, detail)
+    check = at_least(rule, lead_s, terms.longest_operation_s, "s", Weight.INVALID, PUBLISHED, detail)
     if terms.rigor == Rigor.FULL or check.outcome is Outcome.KEPT:
         return check
-    return replace(check, outcome=Outcome.NOT_JUDGED, detail=f"{detail}: the profile is too short for it")
+    return _withdrawn(check, "the profile is too short for it")
 
 
 def _pauses(figures: IterationFigures) -> Check:
@@ -156,5 +170,5 @@ def _conditional(figures: IterationFigures) -> Iterator[Check]:
     if asked:
         honoured = 100 * sum(operation.not_modified for operation in figures.operations) / asked
         detail = "a server may ignore the condition, but then its bytes are other ones"
-        source = "fact sheet web-trio, section 5.1"
+        source = "docs/web-workloads.md, Files and line"
         yield at_least("conditional requests honoured", honoured, 99, "%", Weight.NOTE, source, detail)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 REFERENCE = {"banking": 120, "shopping": 114, "support": 162}
-"""Reference sessions (fact sheet web-trio, section 10)."""
+"""Reference sessions (docs/web-workloads.md, Index)."""
 
 NAME = "Loadstone web index"
 DISCLAIMER = "This is not a SPEC result and must not be compared with published SPEC scores."

@@ -2,7 +2,6 @@
 
 import os
 import resource
-from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -49,7 +48,6 @@ def examine(results: Path) -> tuple[Advice, ...]:
         _load(),
         _clock(),
         _disk(results),
-        *_programs(),
     )
 
 
@@ -122,14 +120,3 @@ def _disk(results: Path) -> Advice:
     free = psutil.disk_usage(str(folder)).free
     remedy = "Results are written there; make room or name another folder with --results."
     return _advice("room for results", free >= LEAST_DISK, f"{free / 1024**3:.1f} GiB in {folder}", remedy, Finding.BAD)
-
-
-def _programs() -> Iterator[Advice]:
-    from loadstone.model.errors import PlatformError
-    from loadstone.services import programs
-
-    for name, find in (("driver", programs.driver), ("reference server", programs.server)):
-        try:
-            yield Advice(name, Finding.GOOD, find())
-        except PlatformError as error:
-            yield Advice(name, Finding.BAD, "not found", str(error))

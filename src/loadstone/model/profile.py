@@ -62,7 +62,7 @@ PROFILES = {
     for profile in (
         Profile(
             "full",
-            "three iterations of 30 minutes, the phases of the published rules (fact sheet web-trio, section 6)",
+            "three iterations of 30 minutes: the published phases (docs/web-workloads.md, Limits and validity)",
             # Thread ramp-up 180 s, warm-up 300 s, run 1800 s, ramp-down 300 s, 3 iterations.
             Phases(180, 300, 1800, 300),
             3,

@@ -90,10 +90,11 @@ def _workload(path: Path, terms: Json) -> WorkloadResult:
     known = {field.name for field in fields(Terms)}
     record = Terms(**{key: value for key, value in terms.items() if key in known})
     folders = sorted((path / RUNS).glob(f"{record.workload}-*"), key=lambda folder: int(folder.name.rpartition("-")[2]))
-    return WorkloadResult(record, tuple(_iteration(folder) for folder in folders))
+    return WorkloadResult(record, tuple(read_iteration(folder) for folder in folders))
 
 
-def _iteration(folder: Path) -> Iteration:
+def read_iteration(folder: Path) -> Iteration:
+    """Reads the folder of one iteration, `<workload>-<number>`."""
     events = list(_lines(folder / "events.jsonl"))
     plan: Json = json.loads((folder / "plan.json").read_text(encoding="utf-8"))
     start = next((event for event in events if event["event"] == "start"), {})

@@ -1,4 +1,4 @@
-//! The bank's back end: commands 1 to 12 (fact sheet web-trio, section 8). Accounts and checks are functions of the user.
+//! The bank's back end: commands 1 to 12 (docs/web-workloads.md, Back end). Accounts and checks are functions of the user.
 
 use loadstone_schedule::rng::scramble;
 use md5::{Digest, Md5};
@@ -40,7 +40,7 @@ pub fn password_hash(password: &str) -> String {
     Md5::digest(password.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Length in bytes of a check's image: front 10,757 + 511 k, back 5,458 + 334 k, k = 1..10 (sheet, section 7).
+/// Length in bytes of a check's image: front 10,757 + 511 k, back 5,458 + 334 k, k = 1..10 (docs/web-workloads.md, File sets).
 pub fn check_image_bytes(check: u64, front: bool) -> u64 {
     if front {
         10_757 + 511 * check
@@ -100,9 +100,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn check_images_have_the_sheets_mean_length() {
+    fn check_images_have_the_published_mean_length() {
         let total: u64 = (1..=CHECKS).map(|k| check_image_bytes(k, true) + check_image_bytes(k, false)).sum();
-        assert_eq!(total as f64 / 20.0, 10_431.25); // 10,431 B of file data (sheet, section 5.2)
+        assert_eq!(total as f64 / 20.0, 10_431.25); // 10,431 B of file data (docs/web-workloads.md, Files and line)
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The back-end simulator: stands in for application servers and databases, spoken to over HTTP.
 //!
-//! A request is `GET /?workload&command&parameter&...`, values by position (fact sheet web-trio, section 8). The
+//! A request is `GET /?workload&command&parameter&...`, values by position (docs/web-workloads.md, Back end). The
 //! answer is a small page: an echo of the request, then `<pre>`, a status line (0 done, 1 error), and one row a line
 //! with fields separated by `&`. All data are computed from the ids; nothing is stored, so a reset only notes the load.
 

@@ -1,4 +1,4 @@
-//! The shop's back end. The published sheet has no command list for it, so these are ours:
+//! The shop's back end. No command list of it is published, so these are ours:
 //! 1 search(segment, keyword, region), 2 lines(type, region), 3 products(line, near), 4 product(id, region),
 //! 5 options(product, step), 6 price(product, region), 7 customer(id), 8 shipping(kind), 9 card(kind), 10 order(customer).
 

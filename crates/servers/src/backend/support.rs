@@ -1,4 +1,4 @@
-//! The support site's back end. The published sheet has no command list for it, so these are ours:
+//! The support site's back end. No command list of it is published, so these are ours:
 //! 1 categories, 2 search(words), 3 models(category), 4 model(id), 5 files(model, category, system, language), 6 file(id).
 
 use loadstone_schedule::rng::scramble;

@@ -30,7 +30,7 @@ pub fn refusal(status: StatusCode) -> Answer {
     text(status, "text/plain", Bytes::from(format!("{} {reason}\n", status.as_u16())))
 }
 
-/// Sends the client elsewhere, with the same method (307, as the fact sheet has it).
+/// Sends the client elsewhere, with the same method (307, as published).
 pub fn redirect(to: &str) -> Answer {
     let mut answer = refusal(StatusCode::TEMPORARY_REDIRECT);
     if let Ok(value) = HeaderValue::from_str(to) {

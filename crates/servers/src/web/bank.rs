@@ -1,4 +1,4 @@
-//! The bank: everything behind a login; an unknown or expired session sees the login page (fact sheet, section 2.1).
+//! The bank: everything behind a login; an unknown or expired session sees the login page (docs/web-workloads.md, Pages).
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub struct Bank {
     backend: BackendClient,
 }
 
-/// Commands of the back end, by number (fact sheet, section 8).
+/// Commands of the back end, by number (docs/web-workloads.md, Back end).
 mod command {
     pub const PASSWORD: u8 = 1;
     pub const BALANCES: u8 = 2;

@@ -18,7 +18,7 @@ const COOKIE: &str = "shop";
 /// Back-end workload number.
 const SHOP: u8 = 2;
 
-/// First length and step, in bytes, of the ten sizes of each kind of product image (fact sheet, section 7).
+/// First length and step, in bytes, of the ten sizes of each kind of product image (docs/web-workloads.md, File sets).
 const IMAGES: [(&str, u64, u64); 3] = [("small", 3521, 1586), ("large", 6710, 3590), ("extra", 5327, 3911)];
 
 pub struct Shop {

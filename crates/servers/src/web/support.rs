@@ -14,7 +14,7 @@ use crate::site::Site;
 /// Back-end workload number.
 const SUPPORT: u8 = 3;
 
-/// Files, first size and step in bytes of each download class (fact sheet, section 7).
+/// Files, first size and step in bytes of each download class (docs/web-workloads.md, File sets).
 const CLASSES: [(u64, u64, u64); 6] = [
     (5, 104_858, 104_858),
     (3, 629_146, 125_829),
@@ -88,9 +88,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_directory_of_downloads_has_the_sheets_size() {
+    fn a_directory_of_downloads_has_the_published_size() {
         let total: u64 = downloads().filter_map(|name| download_bytes(&format!("dir0000000001/{name}"))).sum();
-        assert_eq!((downloads().count(), total), (16, 68_472_021)); // sheet, section 7
+        assert_eq!((downloads().count(), total), (16, 68_472_021)); // docs/web-workloads.md, File sets
     }
 
     #[test]

@@ -1,0 +1,88 @@
+"""Real programs on loopback for the integration tests; what a test started is gone when it ends."""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from loadstone.testbed import Testbed, reference_testbed
+
+Json = dict[str, Any]
+LoadstoneRunner = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left() -> Iterator[None]:
+    """Every test leaves the processes as they were."""
+    before = {process.pid for process in psutil.Process().children(recursive=True)}
+    yield
+    gone, alive = psutil.wait_procs(
+        [process for process in psutil.Process().children(recursive=True) if process.pid not in before], timeout=3
+    )
+    assert not alive, f"left running: {alive}"
+    del gone
+
+
+@pytest.fixture
+def loadstone(tmp_path: Path) -> LoadstoneRunner:
+    """Runs the program in an empty folder, with results in `results`."""
+
+    def run(*words: str, timeout: float = 240) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            command(*words), cwd=tmp_path, capture_output=True, text=True, timeout=timeout, check=False
+        )
+
+    return run
+
+
+@pytest.fixture
+def testbed(tmp_path: Path) -> Iterator[Testbed]:
+    """The reference web server with its back end, up."""
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    with asyncio.Runner() as runner:
+        stack = AsyncExitStack()
+        up = runner.run(stack.enter_async_context(reference_testbed(logs, 1)))
+        yield up
+        runner.run(stack.aclose())
+
+
+def command(*words: str) -> list[str]:
+    """The program's command line."""
+    return [str(Path(sys.executable).parent / "loadstone"), *words]
+
+
+def newest(folder: Path) -> Path:
+    """The newest result folder below a test's folder."""
+    return max((folder / "results").iterdir())
+
+
+def report(folder: Path) -> Json:
+    """The JSON report of the newest result."""
+    words = command("report", str(newest(folder)), "--format", "json")
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    content: Json = json.loads((newest(folder) / "report.json").read_text())
+    return content
+
+
+def rows(content: Json) -> dict[str, Json]:
+    """The operations of a one-workload, one-iteration report, by name."""
+    return {row["name"]: row for row in content["workloads"][0]["iterations"][0]["operations"]}
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process is there."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True

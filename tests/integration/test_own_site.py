@@ -1,0 +1,73 @@
+"""A workload for a site that is not ours, against a stock nginx, from its TOML alone."""
+
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.integration.conftest import LoadstoneRunner, report, rows
+
+pytestmark = pytest.mark.integration
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "nginx-site"
+NGINX = shutil.which("nginx", path="/usr/sbin:/usr/bin:/usr/local/sbin")
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.fixture
+def nginx(tmp_path: Path) -> Iterator[str]:
+    """The example's nginx on a free port; `make test` installs the program."""
+    assert NGINX, "nginx is not installed; scripts/system-packages nginx does it"
+    folder, port = tmp_path / "nginx-site", free_port()
+    shutil.copytree(EXAMPLE, folder)
+    folder.chmod(0o755)
+    configuration = folder / "nginx.conf"
+    text = configuration.read_text().replace(":8080", f":{port}")
+    # As root, nginx would change to a user that cannot read pytest's folders.
+    configuration.write_text(f"user root;\n{text}" if tmp_path.stat().st_uid == 0 else text)
+    words = [NGINX, "-p", str(folder), "-c", "nginx.conf", "-e", "error.log"]
+    process = subprocess.Popen(words, stderr=subprocess.PIPE)
+    end = time.monotonic() + 10
+    while time.monotonic() < end:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=0.2).close()
+            break
+        except OSError:
+            time.sleep(0.05)
+    yield f"http://127.0.0.1:{port}"
+    process.terminate()
+    process.wait(timeout=10)
+
+
+def test_a_site_that_is_not_ours_runs_from_its_toml_alone(
+    nginx: str, loadstone: LoadstoneRunner, tmp_path: Path
+) -> None:
+    words = ["run", str(EXAMPLE), "--target", nginx, "--sessions", "40", "--profile", "demo", "--results", "results"]
+    done = loadstone(*words)
+    assert done.returncode == 0, done.stdout + done.stderr
+    operations = rows(report(tmp_path))
+    assert set(operations) == {"front", "article", "prices", "Total"}
+    assert operations["Total"]["errors"] == 0
+    assert operations["front"]["requests"] > 30
+    page = len((EXAMPLE / "site" / "index.html").read_bytes())
+    assert operations["front"]["mean_bytes"] > page
+
+
+def test_a_wrong_page_is_a_validation_error(nginx: str, loadstone: LoadstoneRunner, tmp_path: Path) -> None:
+    changed = tmp_path / "nginx-site" / "site" / "granite.html"
+    changed.write_text(changed.read_text().replace("About granite", "Error"))
+    words = ["run", str(EXAMPLE), "--target", nginx, "--sessions", "20", "--profile", "demo", "--results", "results"]
+    done = loadstone(*words)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "validation errors" in done.stdout
+    errors = report(tmp_path)["workloads"][0]["iterations"][0]["errors"]
+    assert any("title `Error` instead of `About granite`" in error for error in errors)

@@ -1,0 +1,220 @@
+"""Real runs against the reference server: bytes, times, checks, exit codes, and what a frozen server looks like."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from loadstone.model.figures import IterationFigures
+from loadstone.model.profile import Phases
+from loadstone.run.executor import Executor
+from loadstone.run.plan import Load, make_plan
+from loadstone.store.folder import RunFolder
+from loadstone.store.read import read_iteration
+from loadstone.testbed import Testbed
+from loadstone.workloads import load
+from tests.integration.conftest import LoadstoneRunner, command, is_alive, newest, report, rows
+
+pytestmark = pytest.mark.integration
+
+
+def test_the_bank_has_the_published_bytes_and_the_lines_page_times(loadstone: LoadstoneRunner, tmp_path: Path) -> None:
+    done = loadstone("run", "banking", "--sessions", "200", "--profile", "quick", "--results", "results")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "PASS" in done.stdout
+    content = report(tmp_path)
+    operations = rows(content)
+    total = operations.pop("Total")
+    assert total["errors"] == 0
+    assert total["requests"] > 800
+    for name, row in operations.items():
+        if not row["requests"]:
+            continue
+        # Check images have ten lengths on two sides and rare pages few samples; others are within 2 %.
+        slack = 0.02 if row["requests"] >= 50 else 0.05
+        assert row["mean_bytes"] == pytest.approx(row["published_bytes"], rel=slack), name
+        assert row["mean_s"] >= row["line_s"] - 1e-6, name
+        assert row["mean_s"] <= row["line_s"] + 0.020, name
+    wires = content["workloads"][0]["iterations"][0]["wires"]
+    full, resumed = wires["handshakes_full"], wires["handshakes_resumed"]
+    assert full == pytest.approx(resumed, rel=0.1)  # one of each in a login session
+    rules = content["workloads"][0]["iterations"][0]["verdict"]["checks"]
+    honoured = next(rule for rule in rules if rule["rule"] == "conditional requests honoured")
+    assert honoured["figure"] == 100
+
+
+def hurried(workload: str, folder: Path) -> str:
+    """A copy of a shipped workload whose users hardly pause and have fast lines, so that they come to every page."""
+    text = (load(workload).folder / "workload.toml").read_text()
+    lines = [line for line in text.splitlines() if "bytes_per_s = " not in line or "limit" in line]
+    hurry = "\n".join(lines).replace("mean_s = 10\n", "mean_s = 0.05\n").replace("mean_s = 5\n", "mean_s = 0.05\n")
+    assert hurry.count("mean_s = 0.05") == 1
+    folder.mkdir()
+    (folder / "workload.toml").write_text(hurry)
+    return str(folder)
+
+
+@pytest.mark.parametrize("workload", ["banking", "shopping", "support"])
+def test_every_page_of_every_site_is_answered_rightly(
+    workload: str, loadstone: LoadstoneRunner, tmp_path: Path
+) -> None:
+    folder = hurried(workload, tmp_path / workload)
+    words = ["run", folder, "--sessions", "20", "--profile", "demo", "--results", "results"]
+    done = loadstone(*words)
+    assert "validation errors" not in done.stdout, done.stdout
+    operations = rows(report(tmp_path))
+    assert operations.pop("Total")["errors"] == 0
+    for name, row in operations.items():
+        assert row["requests"], name
+        if row["requests"] >= 50 and name != "download":
+            slack = 0.03 if name in ("check_image", "productdetail", "login") else 0.02
+            assert row["mean_bytes"] == pytest.approx(row["published_bytes"], rel=slack), name
+
+
+SHORT = """
+[workload]
+name = "short"
+title = "One short page, again and again"
+[pacing]
+kind = "think"
+mean_s = 0.2
+[limits]
+good_s = 1
+tolerable_s = 2
+[mix]
+kind = "flat"
+shares = { home = 1 }
+[operations.home]
+path = "/support/index"
+title = "Support: home"
+"""
+
+
+def execute(testbed: Testbed, folder: Path, freeze_s: float = 0.0) -> IterationFigures:
+    """Plays a short page to 100 sessions for 10 s; freezes the web server once in the middle."""
+    folder.mkdir()
+    (folder / "workload.toml").write_text(SHORT)
+    phases = Phases(1, 1, 10, 0)
+    plan = make_plan(load(str(folder)), Load(100, phases, 1, 1), testbed.target)
+
+    async def run() -> None:
+        executor = Executor(testbed, lambda event: None)
+        work = asyncio.create_task(executor.execute(plan, RunFolder(folder)))
+        if freeze_s:
+            await asyncio.sleep(phases.ramp_up_s + phases.warm_up_s + phases.steady_s / 2)
+            os.kill(testbed.pids["web"], signal.SIGSTOP)
+            await asyncio.sleep(freeze_s)
+            os.kill(testbed.pids["web"], signal.SIGCONT)
+        await work
+
+    asyncio.run(run())
+    return read_iteration(folder).figures
+
+
+def test_a_server_that_freezes_for_a_second_shows_in_the_tail(testbed: Testbed, tmp_path: Path) -> None:
+    calm, frozen = execute(testbed, tmp_path / "calm-1"), execute(testbed, tmp_path / "frozen-1", 1.0)
+    for figures in (calm, frozen):
+        assert figures.requests > 3000
+        assert sum(sum(operation.errors.values()) for operation in figures.operations) == 0
+    tail = {name: (one.response.at(99.9) or 0, one.service.at(99.9) or 0) for name, one in (("c", calm), ("f", frozen))}
+    # About 100 of 4,500 answers had to wait, up to a second.
+    assert tail["c"][0] < 0.3
+    assert tail["f"][0] > 0.8
+    assert tail["f"][1] > 0.8  # service time alone does not hide it either
+    assert tail["f"][0] >= tail["f"][1]
+
+
+def start(folder: Path, *words: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(command(*words), cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def wait_for(folder: Path, text: str, limit_s: float = 30.0) -> Path:
+    """Waits until the driver has written an event of some kind; returns the result folder."""
+    end = time.monotonic() + limit_s
+    while time.monotonic() < end:
+        files = list(folder.glob("results/*/runs/*/events.jsonl"))
+        if files and text in files[-1].read_text():
+            return newest(folder)
+        time.sleep(0.1)
+    raise AssertionError(f"no {text} within {limit_s} s")
+
+
+def children(pid: int) -> list[int]:
+    import psutil
+
+    return [process.pid for process in psutil.Process(pid).children(recursive=True)]
+
+
+def test_an_interruption_keeps_what_was_measured_and_leaves_no_process(tmp_path: Path) -> None:
+    process = start(tmp_path, "run", "banking", "--sessions", "50", "--results", "results", "--profile", "standard")
+    result = wait_for(tmp_path, '"interval"')
+    time.sleep(2)
+    family = children(process.pid)
+    assert len(family) >= 3
+    process.send_signal(signal.SIGINT)
+    out, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, out + errors
+    assert json.loads((result / "manifest.json").read_text())["status"] == "interrupted"
+    assert "interrupted" in (result / "report.html").read_text()
+    assert '"totals"' in (result / "runs" / "banking-1" / "events.jsonl").read_text()
+    assert not [pid for pid in family if is_alive(pid)]
+
+
+@pytest.mark.parametrize("victim", ["loadstone-driver", "loadstone-server"])
+def test_a_program_that_dies_leaves_a_readable_result(victim: str, tmp_path: Path) -> None:
+    import psutil
+
+    words = ["run", "support", "--sessions", "20", "--results", "results", "--profile", "quick", "--steady", "4"]
+    process = start(tmp_path, *words)
+    result = wait_for(tmp_path, '"interval"')
+    family = [psutil.Process(pid) for pid in children(process.pid)]
+    next(member for member in family if member.name().startswith(victim)).kill()
+    out, errors = process.communicate(timeout=90)
+    assert process.returncode == 3, out + errors
+    manifest = json.loads((result / "manifest.json").read_text())
+    assert manifest["status"] == "failed"
+    assert "SIGKILL" in manifest["reason"]
+    assert "SIGKILL" in (result / "report.html").read_text()
+    assert not [member for member in family if member.is_running()]
+
+
+def test_nothing_outlives_a_killed_program(tmp_path: Path) -> None:
+    process = start(tmp_path, "run", "support", "--sessions", "5", "--results", "results", "--profile", "quick")
+    wait_for(tmp_path, '"interval"')
+    family = children(process.pid)
+    process.kill()
+    process.communicate()
+    end = time.monotonic() + 10
+    while [pid for pid in family if is_alive(pid)] and time.monotonic() < end:
+        time.sleep(0.1)
+    assert not [pid for pid in family if is_alive(pid)]
+
+
+def test_a_target_that_is_not_there_fails_by_name(loadstone: LoadstoneRunner, tmp_path: Path) -> None:
+    words = ["run", "support", "--sessions", "5", "--target", "http://127.0.0.1:9", "--steady", "2"]
+    done = loadstone(*words, "--results", "results")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "operations without an answer: 100 %" in done.stdout
+    kinds = report(tmp_path)["workloads"][0]["iterations"][0]["errors"]
+    assert any("refused" in kind for kind in kinds)
+
+
+def test_results_are_listed_and_reported_in_every_form(loadstone: LoadstoneRunner, tmp_path: Path) -> None:
+    study = tmp_path / "small.toml"
+    study.write_text(
+        '[study]\nname = "small"\n[[load]]\nworkload = "support"\nsessions = 5\n'
+        "[profile]\nramp_up_s = 1\nwarm_up_s = 0\nsteady_s = 3\nramp_down_s = 0\n"
+    )
+    done = loadstone("run", "small.toml", "--results", "results")
+    assert done.returncode == 0, done.stdout + done.stderr
+    listed = json.loads(loadstone("results", "--json").stdout)
+    assert [one["workloads"]["support"]["verdict"] for one in listed] == ["pass"]
+    assert "small" in loadstone("results").stdout
+    for form in ("html", "md", "json"):
+        assert loadstone("report", "latest", "--format", form, "-o", f"out.{form}").returncode == 0
+        assert (tmp_path / f"out.{form}").stat().st_size > 1000

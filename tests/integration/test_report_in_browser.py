@@ -1,0 +1,48 @@
+"""The report as people see it: in Chromium, light and dark, wide and narrow; nothing is fetched from elsewhere."""
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, sync_playwright
+
+from tests.integration.conftest import LoadstoneRunner, newest
+
+pytestmark = pytest.mark.integration
+
+CHROMIUM = "/usr/bin/chromium"
+OPTIONS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking", "--disable-sync"]
+
+
+@pytest.fixture(scope="module")
+def browser() -> "Browser":
+    assert Path(CHROMIUM).exists(), "Chromium is not installed; scripts/system-packages chromium does it"
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=OPTIONS)
+        yield opened
+        opened.close()
+
+
+def test_the_report_is_legible_everywhere(browser: Browser, loadstone: LoadstoneRunner, tmp_path: Path) -> None:
+    words = ["run", "support", "--sessions", "20", "--profile", "demo", "--results", "results"]
+    assert loadstone(*words).returncode == 0
+    address = (newest(tmp_path) / "report.html").as_uri()
+    paper = {}
+    for scheme in ("light", "dark"):
+        for width in (1280, 400):
+            page = browser.new_page(color_scheme=scheme, viewport={"width": width, "height": 900})
+            asked: list[str] = []
+            page.on("request", lambda request, asked=asked: asked.append(request.url))
+            page.goto(address)
+            assert asked == [address]
+            assert page.locator(".verdict strong").inner_text().lower() == "pass"
+            assert page.locator("figure svg").count() >= 8
+            overflow = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+            assert overflow <= 0, f"the page is {overflow} px too wide at {width}"
+            colors = page.evaluate(
+                "[getComputedStyle(document.body).backgroundColor, getComputedStyle(document.body).color,"
+                " getComputedStyle(document.querySelector('figure svg text')).fill]"
+            )
+            paper[scheme] = colors[0]
+            assert colors[1] == colors[2], "charts take the page's text color"
+            page.close()
+    assert paper["light"] != paper["dark"]

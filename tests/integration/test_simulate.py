@@ -1,0 +1,39 @@
+"""The published tables, from the schedule in virtual time."""
+
+import json
+
+import pytest
+
+from tests import published
+from tests.integration.conftest import LoadstoneRunner
+
+CASES = [
+    ("banking", 2300, 4.65, (0.147, 0.149)),
+    ("shopping", 3200, 12.38, (0.0935, 0.0941)),
+    ("support", 2200, 14.80, (0.0975, 0.0986)),
+]
+
+
+@pytest.mark.parametrize(("workload", "sessions", "pages", "rates"), CASES)
+def test_the_published_shares_and_rates_come_out(
+    workload: str, sessions: int, pages: float, rates: tuple[float, float], loadstone: LoadstoneRunner
+) -> None:
+    words = ["simulate", workload, "--sessions", str(sessions), "--seconds", "1800", "--seed", "1", "--json"]
+    done = loadstone(*words)
+    result = json.loads(done.stdout)
+    for operation in result["operations"]:
+        expected = published.mean(workload, "share", operation["name"])
+        assert operation["share_pct"] == pytest.approx(expected, abs=0.2), operation["name"]
+    assert result["operations_per_session"] == pytest.approx(pages, rel=0.01)
+    assert rates[0] <= result["operations_per_s"] / sessions <= rates[1]
+    assert result["mean_pause_s"] == pytest.approx(5 if workload == "support" else 10, rel=0.01)
+    assert done.stdout == loadstone(*words).stdout  # the same seed, the same run
+
+
+def test_the_modelled_server_sets_the_rate(loadstone: LoadstoneRunner) -> None:
+    done = loadstone("simulate", "support", "--sessions", "500", "--seconds", "900", "--server", "fixed:0.05", "--json")
+    result = json.loads(done.stdout)
+    assert result["mean_response_s"] == pytest.approx(0.05)
+    cycle_s = 0.05 + 5 * 0.9324
+    assert result["operations_per_s"] == pytest.approx(500 / cycle_s, rel=0.01)
+    assert sum(operation["count"] for operation in result["operations"]) == result["operations_total"]
