@@ -159,7 +159,8 @@ def _conclude(path: Path, report: Path) -> Exit:
         if one["not_judged"]:
             out.print(f"         too short to judge: {', '.join(one['not_judged'])}", style="dim")
     if verdict["index"]:
-        out.print(f"{NAME}: {verdict['index']['value']:.1f}. {DISCLAIMER}")
+        claim = "" if verdict["index"]["compliant"] else " (from a run that is not compliant)"
+        out.print(f"{NAME}: {verdict['index']['value']:.1f}{claim}. {DISCLAIMER}")
     if manifest["status"] != Status.COMPLETE:
         out.print(f"[yellow]{manifest['status']}[/]: {manifest['reason']}")
     out.print(f"report: {report}", soft_wrap=True)

@@ -53,8 +53,8 @@ def _operations(workload: Workload) -> Table:
     mix = shares(workload)
     table = Table(title="Operations and their stationary shares")
     for column in ("operation", "share %", "request", "files", "bytes", "304 share %", "limit"):
-        justify = "right" if column in ("share %", "files", "bytes", "304 share %") else "left"
-        table.add_column(column, justify=justify, overflow="fold")
+        is_number = column in ("share %", "files", "bytes", "304 share %")
+        table.add_column(column, justify="right" if is_number else "left", overflow="fold")
     for name, operation in workload.operations.items():
         files = embedded_files(workload, operation)
         known = sum(file["bytes"] or 0 for file in files)

@@ -161,7 +161,7 @@ def _driver(terms: Terms, figures: IterationFigures) -> Iterator[Check]:
         "driver lag p99", 1000 * lag_s, 1000 * limit_s, "ms", Weight.INVALID, OURS, "5 % of the shortest limit"
     )
     busiest = 100 * max(figures.driver_cpu, default=0.0)
-    detail = f"{len(figures.driver_cpu)} threads"
+    detail = f"of {len(figures.driver_cpu)}"
     yield at_most("busiest driver thread", busiest, DRIVER_CPU_PCT, "% of a core", Weight.INVALID, OURS, detail)
 
 

@@ -29,17 +29,15 @@ def svg(chart: alt.TopLevelMixin) -> str:
 def lines(rows: Iterable[Json], y_title: str, bands: Sequence[Json] = (), log: bool = False, width: int = WIDTH) -> str:
     """Lines over time: rows of {second, value, series}; bands of {from, to, phase} behind them."""
     data = list(rows)
-    scale = alt.Scale(type="log") if log else alt.Scale(zero=True)
-    if log:
-        data = [row for row in data if row["value"] and row["value"] > 0]
     series = list(dict.fromkeys(row["series"] for row in data))
     chart = (
         alt.Chart(alt.Data(values=data))
         .mark_line(strokeWidth=1.4, interpolate="linear")
         .encode(
             x=alt.X("second:Q", title="seconds since the start"),
-            y=alt.Y("value:Q", title=y_title, scale=scale),
+            y=alt.Y("value:Q", title=y_title, scale=alt.Scale(zero=True)),
             color=_color(series),
+            strokeDash=_dash(series),
         )
     )
     return svg(_styled(alt.layer(_bands(bands), chart) if bands else chart, width))
@@ -82,6 +80,7 @@ def curves(distributions: Sequence[tuple[str, Distribution]], width: int = WIDTH
             ),
             y=alt.Y("value:Q", title="seconds"),
             color=_color([name for name, _ in distributions]),
+            strokeDash=_dash([name for name, _ in distributions]),
         )
     )
     return svg(_styled(chart, width))
@@ -129,6 +128,15 @@ def _color(series: Sequence[str], symbol: str = "stroke") -> alt.Color:
     colors = [PALETTE[at % len(PALETTE)] for at in range(len(series))]
     legend = alt.Legend(title=None, orient="top", symbolType=symbol) if len(series) > 1 else None
     return alt.Color("series:N", sort=list(series), scale=alt.Scale(domain=list(series), range=colors), legend=legend)
+
+
+def _dash(series: Sequence[str]) -> alt.StrokeDash:
+    """Dashes for all but the first, so that lines that lie upon each other both show."""
+    dashes = [[1, 0], [5, 3], [2, 2], [8, 3, 2, 3]]
+    ranges = [dashes[at % len(dashes)] for at in range(len(series))]
+    return alt.StrokeDash(
+        "series:N", sort=list(series), scale=alt.Scale(domain=list(series), range=ranges), legend=None
+    )
 
 
 def _styled(chart: Any, width: int, height: int = HEIGHT) -> alt.TopLevelMixin:
