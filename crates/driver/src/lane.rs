@@ -23,6 +23,15 @@ pub struct Lane {
     pub inspector: Inspector,
 }
 
+/// One request and what its user brings along.
+pub struct Call<'a> {
+    pub tls: Option<&'a Arc<ClientConfig>>,
+    pub jar: &'a mut Jar,
+    pub request: &'a [u8],
+    /// The answer has no body whatever its head says (HEAD).
+    pub bodiless: bool,
+}
+
 impl Lane {
     pub fn new(scheme: Scheme) -> Self {
         Lane { scheme, stream: None, line: Line::new(None), inspector: Inspector::new() }
@@ -36,16 +45,16 @@ impl Lane {
     }
 
     /// Sends a request and reads its answer; the inspector must be reset for it.
-    pub async fn exchange(
-        &mut self,
-        shared: &Shared,
-        tls: Option<&Arc<ClientConfig>>,
-        jar: &mut Jar,
-        request: &[u8],
-        bodiless: bool,
-    ) -> Result<Answer, Failure> {
+    pub async fn exchange(&mut self, shared: &Shared, mut call: Call<'_>) -> Result<Answer, Failure> {
         let mut buffer = shared.buffer();
-        let result = self.exchange_with(shared, tls, jar, request, bodiless, &mut buffer).await;
+        let reused = self.stream.is_some();
+        let mut result = self.attempt(shared, &mut call, &mut buffer).await;
+        if matches!(&result, Err(failure) if reused && is_stale(failure)) {
+            self.close(shared);
+            let change = WireCounts { reconnects: 1, ..WireCounts::default() };
+            shared.recorder.borrow_mut().wires(shared.clock.now(), change);
+            result = self.attempt(shared, &mut call, &mut buffer).await;
+        }
         shared.keep_buffer(buffer);
         if !matches!(&result, Ok(answer) if answer.keep_alive) {
             self.close(shared);
@@ -53,39 +62,9 @@ impl Lane {
         result
     }
 
-    async fn exchange_with(
-        &mut self,
-        shared: &Shared,
-        tls: Option<&Arc<ClientConfig>>,
-        jar: &mut Jar,
-        request: &[u8],
-        bodiless: bool,
-        buffer: &mut Vec<u8>,
-    ) -> Result<Answer, Failure> {
-        let reused = self.stream.is_some();
-        let first = self.attempt(shared, tls, jar, request, bodiless, buffer).await;
-        match first {
-            Err(failure) if reused && is_stale(&failure) => {
-                self.close(shared);
-                let change = WireCounts { reconnects: 1, ..WireCounts::default() };
-                shared.recorder.borrow_mut().wires(shared.clock.now(), change);
-                self.attempt(shared, tls, jar, request, bodiless, buffer).await
-            }
-            result => result,
-        }
-    }
-
-    async fn attempt(
-        &mut self,
-        shared: &Shared,
-        tls: Option<&Arc<ClientConfig>>,
-        jar: &mut Jar,
-        request: &[u8],
-        bodiless: bool,
-        buffer: &mut Vec<u8>,
-    ) -> Result<Answer, Failure> {
+    async fn attempt(&mut self, shared: &Shared, call: &mut Call<'_>, buffer: &mut Vec<u8>) -> Result<Answer, Failure> {
         if self.stream.is_none() {
-            self.stream = Some(open(shared, self.scheme, tls).await?);
+            self.stream = Some(open(shared, self.scheme, call.tls).await?);
             shared.open.set(shared.open.get() + 1);
         }
         let Some(stream) = self.stream.as_mut() else {
@@ -99,9 +78,9 @@ impl Lane {
             line: &mut self.line,
             buffer,
             inspector: &mut self.inspector,
-            jar,
+            jar: call.jar,
         };
-        let answer = exchange(stream, &mut ways, request, bodiless).await?;
+        let answer = exchange(stream, &mut ways, call.request, call.bodiless).await?;
         if self.line.is_limited() {
             let now = shared.clock.now();
             shared.recorder.borrow_mut().lag(now, now.saturating_sub(answer.end_ns));

@@ -4,8 +4,8 @@ use loadstone_record::recorder::Grade;
 use loadstone_record::Fault;
 use loadstone_schedule::plan::{Embedded, Extract, Field, Limit, Method, Operation, Scheme};
 use loadstone_schedule::session::Script;
-use loadstone_schedule::template::{form_encode, Encoding, Slot, Slots, Template};
-use loadstone_schedule::values::Values;
+use loadstone_schedule::slots::{Slot, Slots, Values};
+use loadstone_schedule::template::{form_encode, Encoding, Template};
 use loadstone_schedule::PlanError;
 use memchr::memmem;
 

@@ -8,12 +8,12 @@ use loadstone_record::recorder::{Grade, Outcome};
 use loadstone_record::Fault;
 use loadstone_schedule::line::{page_line_time, Rates};
 use loadstone_schedule::plan::{Method, Scheme};
+use loadstone_schedule::slots::Values;
 use loadstone_schedule::template::Encoding;
-use loadstone_schedule::values::Values;
 use rustls::ClientConfig;
 
 use crate::cookies::Jar;
-use crate::lane::Lane;
+use crate::lane::{Call, Lane};
 use crate::operation::{check_embedded, write_common, Compiled};
 use crate::shared::Shared;
 use crate::transport::http1::Answer;
@@ -150,7 +150,9 @@ impl Browser {
             let lane = &mut lanes[0];
             lane.line.set_rate(shared.job.plan.workload.connections.page_bytes_per_s);
             lane.inspector.reset(operation.markers_every, operation.keeps());
-            let answer = lane.exchange(shared, self.tls.as_ref(), &mut self.jar, &request, bodiless).await?;
+            let answer = lane
+                .exchange(shared, Call { tls: self.tls.as_ref(), jar: &mut self.jar, request: &request, bodiless })
+                .await?;
             progress.take(&answer);
             progress.page_bytes.set(progress.page_bytes.get() + answer.bytes);
             if progress.first_byte_ns.get().is_none() {
@@ -209,7 +211,8 @@ impl Browser {
                     file.path.render(values, Encoding::Raw, &mut path);
                     write_get(&path, host, &jar, date.as_deref(), &mut request);
                     lane.inspector.reset(file.markers_every, 0);
-                    let answer = lane.exchange(shared, tls, &mut jar, &request, false).await?;
+                    let answer =
+                        lane.exchange(shared, Call { tls, jar: &mut jar, request: &request, bodiless: false }).await?;
                     progress.take(&answer);
                     progress.embedded_bytes.borrow_mut()[at] = answer.bytes;
                     let not_modified = check_embedded(file, date.is_some(), &answer, &lane.inspector)?;

@@ -11,6 +11,7 @@ pub mod pacing;
 pub mod plan;
 pub mod rng;
 pub mod session;
+pub mod slots;
 pub mod template;
 pub mod values;
 

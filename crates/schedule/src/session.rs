@@ -3,8 +3,9 @@
 use crate::mix::{Chooser, Next};
 use crate::plan::{Pacing, Pause, Workload};
 use crate::rng::{Purpose, Stream};
-use crate::template::{Encoding, Slot, Slots, Template};
-use crate::values::{Drawer, Source, Values};
+use crate::slots::{Slot, Slots, Values};
+use crate::template::{Encoding, Template};
+use crate::values::{Drawer, Source};
 use crate::{Nanos, PlanError};
 
 /// What the session does next.

@@ -1,36 +1,7 @@
 //! Texts with holes: `/check?no={check_no}`. Compiled once, rendered into a reused buffer.
 
-use std::collections::HashMap;
-
-use crate::values::Values;
+use crate::slots::{Slot, Slots, Values};
 use crate::PlanError;
-
-/// Number of a value in a session's table.
-pub type Slot = usize;
-
-/// Names of all values and their slots.
-#[derive(Clone, Debug, Default)]
-pub struct Slots(HashMap<String, Slot>);
-
-impl Slots {
-    /// The slot of `name`, made when it is new.
-    pub fn intern(&mut self, name: &str) -> Slot {
-        let next = self.0.len();
-        *self.0.entry(name.to_owned()).or_insert(next)
-    }
-
-    pub fn get(&self, name: &str) -> Option<Slot> {
-        self.0.get(name).copied()
-    }
-
-    pub fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-}
 
 #[derive(Clone, Debug, PartialEq)]
 enum Part {

@@ -1,41 +1,11 @@
-//! Values a session fills into its requests: drawn from named generators or extracted from answers.
-
-use std::fmt::Write;
+//! Drawing the values a session fills into its requests, from named generators.
 
 use crate::draw::{zipf, Weighted};
 use crate::plan::{Generator, GeneratorKind, Scope};
 use crate::rng::Stream;
-use crate::template::{Encoding, Slot, Slots, Template};
+use crate::slots::{Slot, Slots, Values};
+use crate::template::{Encoding, Template};
 use crate::PlanError;
-
-/// A session's table of values, by slot.
-#[derive(Clone, Debug)]
-pub struct Values(Vec<String>);
-
-impl Values {
-    pub fn new(slots: usize) -> Self {
-        Values(vec![String::new(); slots])
-    }
-
-    pub fn get(&self, slot: Slot) -> &str {
-        self.0.get(slot).map_or("", String::as_str)
-    }
-
-    /// Replaces a value, keeping its memory.
-    pub fn set(&mut self, slot: Slot, text: &str) {
-        if let Some(value) = self.0.get_mut(slot) {
-            value.clear();
-            value.push_str(text);
-        }
-    }
-
-    fn format(&mut self, slot: Slot, arguments: std::fmt::Arguments<'_>) {
-        if let Some(value) = self.0.get_mut(slot) {
-            value.clear();
-            let _ = value.write_fmt(arguments); // writing to a String cannot fail
-        }
-    }
-}
 
 /// Who draws: needed by generators that give every session its own share of the data.
 #[derive(Clone, Copy, Debug)]

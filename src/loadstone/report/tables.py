@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from loadstone.judge.rules import expected
-from loadstone.model.figures import IterationFigures, OperationFigures, Terms
+from loadstone.model.figures import NOTHING, IterationFigures, OperationFigures, Terms
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def operation_rows(terms: Terms, figures: IterationFigures) -> list[OperationRow
     """A row for each operation and one for the total."""
     total_s = sum((op.response.mean_s or 0) * op.response.count for op in figures.operations)
     rows = [_row(op, total_s, terms.published_bytes.get(op.name)) for op in figures.operations]
-    return [*rows, _total(figures, total_s)]
+    return [*rows, _row(_total(figures), total_s, None)]
 
 
 def mix_rows(terms: Terms, figures: IterationFigures) -> Iterator[MixRow]:
@@ -94,33 +94,28 @@ def _row(operation: OperationFigures, total_s: float, published: float | None) -
     )
 
 
-def _total(figures: IterationFigures, total_s: float) -> OperationRow:
-    operations, response = figures.operations, figures.response
-    size, requests = sum(op.bytes for op in operations), figures.requests
-    timed = sum(op.response.count for op in operations)
-    line_s = sum(op.line_mean_s * op.response.count for op in operations) / timed if timed else None
-    mean_s = total_s / timed if timed else None
-    return OperationRow(
+def _total(figures: IterationFigures) -> OperationFigures:
+    """All operations as if they were one."""
+    operations = figures.operations
+    timed = figures.response.count
+    line_s = sum(op.line_mean_s * op.response.count for op in operations) / timed if timed else 0.0
+    return OperationFigures(
         name="Total",
-        requests=requests,
+        requests=figures.requests,
         good=sum(op.good for op in operations),
         tolerable=sum(op.tolerable for op in operations),
         fail=sum(op.fail for op in operations),
-        errors=sum(sum(op.errors.values()) for op in operations),
-        weighted_rate=size / total_s if total_s else 0.0,
-        mean_s=mean_s,
-        p50_s=response.at(50.0),
-        p90_s=response.at(90.0),
-        p99_s=response.at(99.0),
-        p999_s=response.at(99.9),
-        max_s=response.at(100.0),
-        service_p999_s=figures.service.at(99.9),
-        first_byte_p50_s=None,
-        line_s=line_s,
-        server_delay_s=None if mean_s is None or line_s is None else mean_s - line_s,
-        mean_bytes=size / requests if requests else None,
-        published_bytes=None,
-        bytes=size,
+        bytes=sum(op.bytes for op in operations),
+        errors={"all": sum(sum(op.errors.values()) for op in operations)},
         cut_at_start=sum(op.cut_at_start for op in operations),
+        cut_at_start_s=sum(op.cut_at_start_s for op in operations),
         cut_at_end=sum(op.cut_at_end for op in operations),
+        embedded=sum(op.embedded for op in operations),
+        conditional=sum(op.conditional for op in operations),
+        not_modified=sum(op.not_modified for op in operations),
+        redirects=sum(op.redirects for op in operations),
+        line_mean_s=line_s,
+        response=figures.response,
+        service=figures.service,
+        first_byte=NOTHING,
     )

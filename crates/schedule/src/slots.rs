@@ -1,0 +1,61 @@
+//! A session's values: numbered by name once, then held by number. Drawn, extracted from answers or set by a state.
+
+use std::collections::HashMap;
+use std::fmt::Write;
+
+/// Number of a value in a session's table.
+pub type Slot = usize;
+
+/// Names of all values and their slots.
+#[derive(Clone, Debug, Default)]
+pub struct Slots(HashMap<String, Slot>);
+
+impl Slots {
+    /// The slot of `name`, made when it is new.
+    pub fn intern(&mut self, name: &str) -> Slot {
+        let next = self.0.len();
+        *self.0.entry(name.to_owned()).or_insert(next)
+    }
+
+    pub fn get(&self, name: &str) -> Option<Slot> {
+        self.0.get(name).copied()
+    }
+
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// A session's table of values, by slot.
+#[derive(Clone, Debug)]
+pub struct Values(Vec<String>);
+
+impl Values {
+    pub fn new(slots: usize) -> Self {
+        Values(vec![String::new(); slots])
+    }
+
+    pub fn get(&self, slot: Slot) -> &str {
+        self.0.get(slot).map_or("", String::as_str)
+    }
+
+    /// Replaces a value, keeping its memory.
+    pub fn set(&mut self, slot: Slot, text: &str) {
+        if let Some(value) = self.0.get_mut(slot) {
+            value.clear();
+            value.push_str(text);
+        }
+    }
+
+    /// Replaces a value with a formatted one.
+    pub fn format(&mut self, slot: Slot, arguments: std::fmt::Arguments<'_>) {
+        if let Some(value) = self.0.get_mut(slot) {
+            value.clear();
+            let _ = value.write_fmt(arguments); // writing to a String cannot fail
+        }
+    }
+}

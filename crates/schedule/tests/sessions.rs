@@ -1,0 +1,140 @@
+//! The session machine: mixes, pauses, values and users, over many seeds.
+
+use loadstone_schedule::plan::*;
+use loadstone_schedule::session::{Departure, Script, Session, Step};
+
+fn operation(name: &str) -> Operation {
+    Operation {
+        name: name.into(),
+        scheme: Scheme::Http,
+        method: Method::Get,
+        path: "/{user}".into(),
+        query: vec![],
+        form: vec![],
+        headers: vec![],
+        redirects: 0,
+        expect: Expect {
+            status: vec![200],
+            title: None,
+            contains: vec![],
+            absent: vec![],
+            markers_every: 0,
+            bytes: None,
+        },
+        extract: vec![],
+        embedded: vec![],
+        limit: Limit::None,
+        timeout_ns: 1,
+    }
+}
+
+fn workload(mix: Mix) -> Workload {
+    let state = |(operation, name): (u32, &&str)| State {
+        name: (*name).into(),
+        operation,
+        pause: if *name == "b" { Pause::None } else { Pause::Drawn },
+        set: vec![Field { name: "last".into(), value: format!("{name}-{{user}}") }],
+    };
+    let names = ["a", "b", "c"];
+    let user = GeneratorKind::User { per_session: 3, first: 1, digits: 2 };
+    Workload {
+        name: "test".into(),
+        values: vec![Generator { name: "user".into(), scope: Scope::Session, states: vec![], kind: user }],
+        operations: names.iter().map(|name| operation(name)).collect(),
+        states: (0..).zip(&names).map(state).collect(),
+        mix,
+        pacing: Pacing { kind: PacingKind::Think, distribution: Distribution::Fixed, mean_ns: 7, cap_ns: None },
+        connections: Connections { parallel: 1, page_bytes_per_s: None, embedded_bytes_per_s: None },
+    }
+}
+
+fn row(to: &[(u32, f64)], finish: f64) -> Row {
+    Row { to: to.iter().map(|&(state, probability)| Edge { state, probability }).collect(), finish }
+}
+
+fn matrix() -> Mix {
+    // a: b 0.5, leaves 0.5; b: c; c: ends.
+    Mix::Matrix { start: 0, rows: vec![row(&[(1, 0.5)], 0.0), row(&[(2, 1.0)], 0.0), row(&[], 1.0)] }
+}
+
+/// States and pauses of one user session, and how it ended.
+fn visit(session: &mut Session, script: &Script) -> (Vec<(usize, Option<u64>)>, Departure) {
+    session.begin(script);
+    let mut steps = Vec::new();
+    loop {
+        match session.next(script) {
+            Step::Perform { state, pause } => {
+                session.prepare(script);
+                steps.push((state, pause));
+            }
+            Step::End(departure) => return (steps, departure),
+        }
+    }
+}
+
+#[test]
+fn a_matrix_walks_its_rows_and_what_is_missing_leaves() {
+    let script = Script::compile(&workload(matrix())).expect("valid");
+    let mut left = 0;
+    for seed in 0..2000 {
+        let (steps, departure) = visit(&mut Session::new(&script, seed, 0), &script);
+        match departure {
+            Departure::Abandoned => {
+                left += 1;
+                assert_eq!(steps, [(0, None)]);
+            }
+            // No pause before the first, none before `b`, the drawn one before `c`.
+            Departure::Finished => assert_eq!(steps, [(0, None), (1, None), (2, Some(7))]),
+        }
+    }
+    assert!((850..1150).contains(&left), "{left} of 2000 left at a chance of one half");
+}
+
+#[test]
+fn a_sequence_is_played_in_order_and_ends() {
+    let script = Script::compile(&workload(Mix::Sequence { states: vec![2, 0, 2] })).expect("valid");
+    let (steps, departure) = visit(&mut Session::new(&script, 1, 1), &script);
+    assert_eq!(steps, [(2, None), (0, Some(7)), (2, Some(7))]);
+    assert_eq!(departure, Departure::Finished);
+}
+
+#[test]
+fn a_flat_mix_has_its_shares_and_ends_after_its_operations() {
+    let mix = Mix::Flat { shares: vec![1.0, 2.0, 1.0], operations_per_session: Some(4000) };
+    let script = Script::compile(&workload(mix)).expect("valid");
+    let (steps, _) = visit(&mut Session::new(&script, 1, 1), &script);
+    let of_b = steps.iter().filter(|(state, _)| *state == 1).count();
+    assert_eq!(steps.len(), 4000);
+    assert!((1850..2150).contains(&of_b), "{of_b} of 4000 at a share of one half");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_session_and_another_session_is_another() {
+    let mix = Mix::Flat { shares: vec![1.0, 1.0, 1.0], operations_per_session: Some(100) };
+    let script = Script::compile(&workload(mix)).expect("valid");
+    let played = |seed, id| visit(&mut Session::new(&script, seed, id), &script).0;
+    assert_eq!(played(1, 1), played(1, 1));
+    assert_ne!(played(1, 1), played(1, 2));
+    assert_ne!(played(1, 1), played(2, 1));
+}
+
+#[test]
+fn every_visit_is_the_next_user_and_states_set_values() {
+    let script = Script::compile(&workload(Mix::Sequence { states: vec![0] })).expect("valid");
+    let mut session = Session::new(&script, 1, 2);
+    let slot = script.slots.get("last").expect("known");
+    for user in ["a-07", "a-08", "a-09", "a-07"] {
+        visit(&mut session, &script);
+        assert_eq!(session.values.get(slot), user);
+    }
+}
+
+#[test]
+fn broken_plans_are_refused() {
+    let refused = |mix| Script::compile(&workload(mix)).is_err();
+    assert!(refused(Mix::Sequence { states: vec![9] }));
+    assert!(refused(Mix::Sequence { states: vec![] }));
+    assert!(refused(Mix::Flat { shares: vec![1.0], operations_per_session: None }));
+    assert!(refused(Mix::Matrix { start: 0, rows: vec![row(&[(1, 0.7)], 0.7), row(&[], 1.0), row(&[], 1.0)] }));
+    assert!(refused(Mix::Matrix { start: 5, rows: vec![row(&[], 1.0), row(&[], 1.0), row(&[], 1.0)] }));
+}
