@@ -52,7 +52,9 @@ def operation(
     )
 
 
-def iteration(operations: tuple[OperationFigures, ...], seconds: float = 1800.0) -> IterationFigures:
+def iteration(
+    operations: tuple[OperationFigures, ...], seconds: float = 1800.0, mean_pause_s: float = 1.0
+) -> IterationFigures:
     """An iteration in which the driver had no trouble."""
     count = sum(one.response.count for one in operations)
     mean_s = sum((one.response.mean_s or 0) * one.response.count for one in operations) / max(1, count)
@@ -64,8 +66,8 @@ def iteration(operations: tuple[OperationFigures, ...], seconds: float = 1800.0)
         lag=times(count, 0.0002),
         driver_cpu=(0.3,),
         pauses=100,
-        pause_drawn_s=1000.0,
-        pause_actual_s=1000.1,
+        pause_drawn_s=100 * mean_pause_s,
+        pause_actual_s=100.01 * mean_pause_s,
         sessions={},
         wires={},
         completed=True,

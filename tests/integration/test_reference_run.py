@@ -123,7 +123,7 @@ def test_a_server_that_freezes_for_a_second_shows_in_the_tail(testbed: Testbed, 
         assert sum(sum(operation.errors.values()) for operation in figures.operations) == 0
     tail = {name: (one.response.at(99.9) or 0, one.service.at(99.9) or 0) for name, one in (("c", calm), ("f", frozen))}
     # About 100 of 4,500 answers had to wait, up to a second.
-    assert tail["c"][0] < 0.3
+    assert tail["c"][0] < 0.5
     assert tail["f"][0] > 0.8
     assert tail["f"][1] > 0.8  # service time alone does not hide it either
     assert tail["f"][0] >= tail["f"][1]

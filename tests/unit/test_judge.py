@@ -80,7 +80,8 @@ def test_operations_cut_at_the_start_count_for_littles_law() -> None:
     [
         ("driver lag p99", {"lag": times(100, 0.101)}),  # 5 % of 2 s is 100 ms
         ("busiest driver thread", {"driver_cpu": (0.5, 0.901)}),
-        ("pause deviation", {"pause_actual_s": 1010.1}),
+        ("pause deviation", {"pause_actual_s": 101.1}),
+        ("mean think time", {"pause_actual_s": 102.1, "pause_drawn_s": 102.1}),
         ("steady state measured", {"completed": False}),
     ],
 )

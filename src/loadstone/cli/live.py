@@ -79,6 +79,7 @@ class View:
             f"driver {100 * max(last.get('cpu', {}).get('threads', [0])):3.0f} % of a core",
             f"[{'red' if self.failures else 'green'}]{self.failures} errors[/]",
         )
-        bar = ProgressBar(total=begun.seconds, completed=elapsed, width=72)
+        bar = Table.grid()
+        bar.add_row(ProgressBar(total=begun.seconds, completed=elapsed, width=72))
         troubles = [Text(text, style="red") for text in self.troubles]
         return Group(head, bar, figures, *troubles)

@@ -13,7 +13,14 @@ from loadstone.run.plan import embedded_files
 from loadstone.workloads import load, shipped
 from loadstone.workloads.shares import shares
 
-app = typer.Typer(help="The workloads there are, and what each of them does.", no_args_is_help=True)
+app = typer.Typer(help="The workloads there are, and what each of them does.")
+
+
+@app.callback(invoke_without_command=True)
+def default(context: typer.Context) -> None:
+    """List the workloads, or explain or check one."""
+    if context.invoked_subcommand is None:
+        list_()
 
 
 @app.command("list")

@@ -20,6 +20,8 @@ ERROR_SHARE_PCT = 0.5
 """Largest share of operations without a complete answer (a published wrapper accepts requests / 200)."""
 PAUSE_DEVIATION_PCT = 1.0
 """How much longer than drawn the pauses may be on the mean; stands in for the published limit on over-think."""
+MEAN_PAUSE_PCT = 2.0
+"""How far the mean think time may be from the declared one."""
 DRIVER_CPU_PCT = 90.0
 """Largest share of a core the busiest driver thread may use."""
 LAG_SHARE = 0.05
@@ -45,7 +47,7 @@ def _all(terms: Terms, figures: IterationFigures) -> Iterator[Check]:
     yield from _mix(terms, figures)
     yield _sampled(terms, figures)
     yield _warmed_up(terms)
-    yield _pauses(figures)
+    yield from _pauses(terms, figures)
     yield from _driver(terms, figures)
     yield from _conditional(figures)
 
@@ -147,11 +149,17 @@ def _warmed_up(terms: Terms) -> Check:
     return _withdrawn(check, "the profile is too short for it")
 
 
-def _pauses(figures: IterationFigures) -> Check:
+def _pauses(terms: Terms, figures: IterationFigures) -> Iterator[Check]:
     over = figures.pause_actual_s - figures.pause_drawn_s
     share = 100 * over / figures.pause_drawn_s if figures.pause_drawn_s else 0.0
     detail = f"{figures.pauses} pauses, {over:.3f} s longer than drawn"
-    return at_most("pause deviation", abs(share), PAUSE_DEVIATION_PCT, "%", Weight.INVALID, OURS, detail)
+    yield at_most("pause deviation", abs(share), PAUSE_DEVIATION_PCT, "%", Weight.INVALID, OURS, detail)
+    if terms.pacing == "think" and terms.mean_pause_s and figures.pauses:
+        mean_s = figures.pause_actual_s / figures.pauses
+        off = 100 * (mean_s / terms.mean_pause_s - 1)
+        detail = f"{mean_s:.3f} s, {terms.mean_pause_s:.3f} s declared"
+        check = at_most("mean think time", abs(off), MEAN_PAUSE_PCT, "% off", Weight.INVALID, OURS, detail)
+        yield _supported(terms, figures, check, SURE * 100 / math.sqrt(figures.pauses))
 
 
 def _driver(terms: Terms, figures: IterationFigures) -> Iterator[Check]:
