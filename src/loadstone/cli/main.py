@@ -42,7 +42,7 @@ def options(
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs the program and exits with its code."""
     try:
-        code = app(args=arguments, standalone_mode=False) or 0
+        code = app(args=arguments, prog_name="loadstone", standalone_mode=False) or 0
     except typer.Exit as end:
         code = end.exit_code
     except (typer.Abort, KeyboardInterrupt):
