@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 SOURCES := pyproject.toml Cargo.toml Cargo.lock $(wildcard src/loadstone/workloads/*/workload.toml) \
            $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: help setup demo test test-rust test-python lint format schemas clean
+.PHONY: help setup demo test test-rust test-python lint format schemas checksums clean
 
 help:            ## say what there is
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*##/\t/' | expand -t 16
@@ -41,6 +41,10 @@ format: $(VENV)/developing   ## put all sources into the house style
 schemas: setup   ## write the documents' schemas from the driver's types
 	for document in plan events simulation; do \
 	  $(BIN)/loadstone-driver schema $$document > schemas/$$document.json; done
+
+checksums:       ## note the shipped workloads' declarations as released
+	cd src/loadstone/workloads && for name in */workload.toml; do \
+	  echo "$$(sha256sum < $$name | cut -d" " -f1) $$(dirname $$name)"; done > sha256sums
 
 clean:           ## remove everything that was built
 	rm -rf target $(VENV)

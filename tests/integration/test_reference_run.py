@@ -1,10 +1,13 @@
 """Real runs against the reference server: bytes, times, checks, exit codes, and what a frozen server looks like."""
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
+import socket
 import subprocess
+import threading
 import time
 from pathlib import Path
 
@@ -127,6 +130,31 @@ def test_a_server_that_freezes_for_a_second_shows_in_the_tail(testbed: Testbed, 
     assert tail["f"][0] > 0.8
     assert tail["f"][1] > 0.8  # service time alone does not hide it either
     assert tail["f"][0] >= tail["f"][1]
+
+
+class Mute(threading.Thread):
+    """A server that takes requests and never answers; ends with its socket."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self.socket = socket.create_server(("127.0.0.1", 0))
+        self.held: list[socket.socket] = []
+
+    def run(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                self.held.append(self.socket.accept()[0])
+
+
+def test_a_server_that_never_answers_does_not_pass(loadstone: LoadstoneRunner, tmp_path: Path) -> None:
+    server = Mute()
+    server.start()
+    words = ["run", "support", "--sessions", "10", "--profile", "demo", "--results", "results"]
+    done = loadstone(*words, "--target", f"http://127.0.0.1:{server.socket.getsockname()[1]}")
+    server.socket.close()
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "10 overdue at the end" in done.stdout
+    assert rows(report(tmp_path))["home"]["overdue"] == 10
 
 
 def start(folder: Path, *words: str) -> subprocess.Popen[str]:

@@ -85,6 +85,12 @@ WORKLOADS = {
         "below tolerable",
         "swap",
     ),
+    "no end": (("search = { end = 1.0 }", "search = { search = 1.0 }"), 19, "no session ends from search", "end"),
+    "half a brace": (('path = "/search"', 'path = "/{search"'), 26, "brace", "{name}"),
+    "control character": (('path = "/search"', 'path = "/a\\nb"'), 26, "control character", "out"),
+    "header name": (('path = "/"', 'path = "/"\nheaders = { "Bad Name" = "1" }'), 25, "no header name", "Letters"),
+    "inherited limit": (('path = "/"', 'path = "/"\ntimeout_s = 1'), 25, "not above the tolerable", "longer"),
+    "no form of a limit": (('path = "/"', 'path = "/"\nlimit = { good_s = 1 }'), 25, "none of its forms", "good_s"),
     "no operation": (
         ('[operations.home]\npath = "/"\n\n[operations.search]\npath = "/search"\nquery = { q = "{word}" }\n', ""),
         1,
@@ -97,6 +103,12 @@ STUDIES = {
     "no load": ('[profile]\nname = "quick"\n', 1, "no load", "[[load]]"),
     "unknown profile": ('[[load]]\nworkload = "banking"\nsessions = 1\n[profile]\nname = "quik"\n', 5, "quik", "quick"),
     "no sessions": ('[[load]]\nworkload = "banking"\n', 1, "is missing", "sessions"),
+    "second load": (
+        '[[load]]\nworkload = "banking"\nsessions = 1\n[[load]]\nworkload = "support"\nsessions = -2\n',
+        6,
+        "-2",
+        "1 or more",
+    ),
     "zero sessions": ('[[load]]\nworkload = "banking"\nsessions = 0\n', 3, "0", "1 or more"),
     "loaded twice": (
         '[[load]]\nworkload = "a"\nsessions = 1\n[[load]]\nworkload = "a"\nsessions = 1\n',
@@ -181,6 +193,8 @@ def test_all_problems_are_reported_at_once(tmp_path: Path) -> None:
         (["simulate", "banking", "--sessions", "1", "--server", "slow"], "fixed:SECONDS"),
         (["report", "nothing"], "loadstone results"),
         (["frobnicate"], "No such command"),
+        (["simulate", "banking", "--sessions", "5000000000"], "less than or equal to"),
+        (["run", "study.toml", "--seed", "7"], "--seed does not go with a study file"),
     ],
 )
 def test_wrong_words_are_answered_with_advice(

@@ -27,7 +27,7 @@ def test_a_workload_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
         "28.6 % end",
         "mean 10 s, at most 150 s",
         "100000 B/s",
-        "95 % good (below 2 s)",
+        "95 % good (within 2 s)",
         "21.53",
     ):
         assert fact in text, fact

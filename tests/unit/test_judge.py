@@ -70,7 +70,7 @@ def test_a_short_run_does_not_judge_what_chance_decides() -> None:
 
 
 def test_operations_cut_at_the_start_count_for_littles_law() -> None:
-    first = replace(operation("a", 2400, 1.0), cut_at_start=100, cut_at_start_s=100.0)
+    first = replace(operation("a", 2400, 1.0), cut_at_start=100, ended_s=2500.0)
     figures = iteration((first, operation("b", 2500, 1.0)), 100.0)
     assert check("net deviation", figures).figure == pytest.approx(0, abs=1e-9)
 
@@ -119,3 +119,29 @@ def test_a_run_shorter_than_a_session_does_not_judge_the_mix() -> None:
     for rule in ("mix deviation of a page", "net deviation", "operations without a sample"):
         assert check(rule, figures, **short).outcome is Outcome.NOT_JUDGED
         assert check(rule, figures, **short | {"warm_up_s": 190.0}).outcome is Outcome.BROKEN
+
+
+def test_what_is_overdue_at_the_end_counts_as_failed() -> None:
+    hung = replace(operation("a", 100, 1.0), overdue=50)
+    figures = iteration((hung, operation("b", 100, 1.0)), 100.0)
+    assert check("good operations", figures).figure == pytest.approx(80)
+    assert judge_iteration(TERMS, figures).verdict is Verdict.FAIL
+
+
+def test_a_mix_that_errors_disturbed_is_a_fail_not_an_invalid_run() -> None:
+    figures = run(3000, 2000, status=100)
+    assert check("mix deviation of a page", figures).outcome is Outcome.NOT_JUDGED
+    verdict = judge_iteration(TERMS, figures)
+    assert verdict.verdict is Verdict.FAIL
+    assert any("validation errors" in reason for reason in verdict.reasons)
+
+
+def test_a_deviation_beyond_chance_is_judged_however_short_the_run() -> None:
+    lost = check("net deviation", run(200, 200), rigor=Rigor.REDUCED, ramp_up_s=1000.0)
+    assert lost.outcome is Outcome.BROKEN
+
+
+def test_an_invalid_run_still_says_what_failed() -> None:
+    reasons = judge_iteration(TERMS, replace(run(title=9), driver_cpu=(0.95,))).reasons
+    assert "busiest driver thread" in reasons[0]
+    assert "validation errors" in reasons[-1]

@@ -1,12 +1,14 @@
 """The shipped workloads say what the published figures say."""
 
+from pathlib import Path
+
 import pytest
 
 from loadstone.model.profile import PROFILES
-from loadstone.model.workload import EmbeddedFile
+from loadstone.model.workload import EmbeddedFile, Pacing
 from loadstone.run.plan import embedded_files
 from loadstone.run.terms import make_terms, mean_pause_s
-from loadstone.workloads import load, shipped
+from loadstone.workloads import is_unchanged, load, shipped
 from loadstone.workloads.shares import shares
 from tests import published
 
@@ -88,3 +90,26 @@ def test_the_longest_download_takes_377_seconds_on_the_line() -> None:
 
 def test_the_cap_hardly_changes_the_mean_pause() -> None:
     assert mean_pause_s(load("banking").pacing) == pytest.approx(10, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("distribution", "mean"), [("exponential", 10 * (1 - 2.718281828**-1.2)), ("uniform", 8.4), ("fixed", 10.0)]
+)
+def test_a_cap_lowers_the_mean_pause_of_every_distribution(distribution: str, mean: float) -> None:
+    pacing = Pacing(kind="think", distribution=distribution, mean_s=10, cap_s=12)  # type: ignore[arg-type]
+    assert mean_pause_s(pacing) == pytest.approx(mean)
+
+
+@pytest.mark.parametrize("workload", WORKLOADS)
+def test_the_declarations_are_those_that_were_released(workload: str) -> None:
+    assert is_unchanged(workload), "if the change is meant: make checksums"
+
+
+def test_a_start_without_a_pause_is_not_counted_twice(tmp_path: Path) -> None:
+    text = (
+        '[workload]\nname = "x"\ntitle = "x"\n[pacing]\nkind = "think"\nmean_s = 1\nno_pause_before = ["a"]\n'
+        '[limits]\ngood_s = 1\ntolerable_s = 2\n[mix]\nkind = "sequence"\nsequence = ["a", "b"]\n'
+        '[operations.a]\npath = "/"\n[operations.b]\npath = "/"\n'
+    )
+    (tmp_path / "workload.toml").write_text(text)
+    assert shares(load(str(tmp_path))).paused == pytest.approx(0.5)

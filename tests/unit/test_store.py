@@ -69,6 +69,19 @@ def test_two_results_of_one_second_do_not_meet(tmp_path: Path) -> None:
     assert [manifest["status"] for _, manifest in catalogue(tmp_path)] == ["running", "running"]
 
 
+def test_workloads_whose_names_begin_alike_keep_their_iterations_apart(tmp_path: Path) -> None:
+    path = result_folder(tmp_path, [interval(1)])
+    (path / "runs" / "banking-own-1").mkdir()
+    assert len(read_result(path).workloads[0].iterations) == 1
+
+
+def test_a_folder_that_is_not_ours_hides_no_result(tmp_path: Path) -> None:
+    path = result_folder(tmp_path, [interval(1)])
+    (tmp_path / "zzz").mkdir()
+    (tmp_path / "zzz" / "manifest.json").write_text('{"schema": 99}')
+    assert [found for found, _ in catalogue(tmp_path)] == [path]
+
+
 def test_what_is_no_result_is_refused(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="no result folder"):
         read_result(tmp_path)

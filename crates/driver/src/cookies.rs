@@ -32,6 +32,17 @@ impl Jar {
         }
     }
 
+    /// Takes over what another jar of the same user has.
+    pub fn merge(&mut self, other: &Jar) {
+        for (name, value) in &other.0 {
+            match self.0.iter_mut().find(|(held, _)| held == name) {
+                Some((_, held)) if held == value => {}
+                Some((_, held)) => held.clone_from(value),
+                None => self.0.push((name.clone(), value.clone())),
+            }
+        }
+    }
+
     pub fn clear(&mut self) {
         self.0.clear();
     }

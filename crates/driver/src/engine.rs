@@ -11,6 +11,7 @@ use loadstone_record::event::{CpuShare, EndReason, Event, EVENT_SCHEMA};
 use loadstone_record::{Interval, Totals};
 use loadstone_schedule::plan::{Phase, Phases, Plan};
 use loadstone_schedule::SECOND;
+use tokio::signal::unix::{signal, Signal, SignalKind};
 use tokio::sync::{mpsc, watch};
 use tokio::task::LocalSet;
 
@@ -33,9 +34,10 @@ enum Report {
 }
 
 /// Runs the plan and writes its events to `out`. `Interrupted` when a signal ended it early.
-pub fn run(plan: Plan, out: &mut dyn Write) -> Result<EndReason> {
-    let job = Arc::new(Job::prepare(plan)?);
+pub fn run(plan: impl FnOnce() -> Result<Plan>, out: &mut dyn Write) -> Result<EndReason> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let signals = runtime.block_on(async { Signals::new() })?;
+    let job = Arc::new(Job::prepare(plan()?)?);
     let (threads, phases) = (job.plan.threads.max(1), job.plan.phases);
     let clock = Clock::starting_in(LEAD_NS);
     let (stop, stopped) = watch::channel(false);
@@ -51,7 +53,7 @@ pub fn run(plan: Plan, out: &mut dyn Write) -> Result<EndReason> {
     drop(sender);
     let mut scribe = Scribe { job: &job, out, pending: Vec::new(), phase: None };
     scribe.start(&runtime, clock)?;
-    let outcome = runtime.block_on(collect(&mut scribe, reports, stop, threads as usize, phases));
+    let outcome = runtime.block_on(collect(&mut scribe, signals, reports, stop, threads as usize, phases));
     for worker in workers {
         worker.join().map_err(|_| anyhow::anyhow!("a driver thread panicked"))?;
     }
@@ -62,24 +64,40 @@ pub fn run(plan: Plan, out: &mut dyn Write) -> Result<EndReason> {
     Ok(reason)
 }
 
+/// Requests to end early, listened for from the very beginning.
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Signals {
+    fn new() -> std::io::Result<Self> {
+        Ok(Signals { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
+    }
+
+    async fn any(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+}
+
 async fn collect(
     scribe: &mut Scribe<'_>,
+    mut signals: Signals,
     mut reports: mpsc::UnboundedReceiver<Report>,
     stop: watch::Sender<bool>,
     threads: usize,
     phases: Phases,
 ) -> Result<(EndReason, Totals, u64, Vec<f64>)> {
-    use tokio::signal::unix::{signal, SignalKind};
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut terminate = signal(SignalKind::terminate())?;
     let mut reason = EndReason::Completed;
     let mut totals = Totals::new(scribe.job.operations.len());
     let (mut steady_ns, mut cpu) = (0, Vec::new());
     loop {
         let report = tokio::select! {
             report = reports.recv() => report,
-            _ = interrupt.recv() => { reason = EndReason::Interrupted; let _ = stop.send(true); continue }
-            _ = terminate.recv() => { reason = EndReason::Interrupted; let _ = stop.send(true); continue }
+            () = signals.any() => { reason = EndReason::Interrupted; let _ = stop.send(true); continue }
         };
         match report {
             None => return Ok((reason, totals, steady_ns, cpu)),
@@ -273,6 +291,9 @@ async fn play(
         if let Some(from) = steady_from.filter(|_| from_ns < phases.steady_end()) {
             steady_cpu = now.1 - from;
             steady_until = now.0;
+            if ended || at_ns == phases.steady_end() {
+                shared.note_overdue(now.0);
+            }
         }
         let interval = Box::new(shared.recorder.borrow_mut().take_interval());
         let (active, open) = (shared.active.get(), shared.open.get());

@@ -47,14 +47,12 @@ impl Lane {
     /// Sends a request and reads its answer; the inspector must be reset for it.
     pub async fn exchange(&mut self, shared: &Shared, mut call: Call<'_>) -> Result<Answer, Failure> {
         let mut buffer = shared.buffer();
-        let reused = self.stream.is_some();
-        let mut result = self.attempt(shared, &mut call, &mut buffer).await;
-        if matches!(&result, Err(failure) if reused && is_stale(failure)) {
+        if self.stream.as_mut().is_some_and(Stream::is_stale) {
             self.close(shared);
             let change = WireCounts { reconnects: 1, ..WireCounts::default() };
             shared.recorder.borrow_mut().wires(shared.clock.now(), change);
-            result = self.attempt(shared, &mut call, &mut buffer).await;
         }
+        let result = self.attempt(shared, &mut call, &mut buffer).await;
         shared.keep_buffer(buffer);
         if !matches!(&result, Ok(answer) if answer.keep_alive) {
             self.close(shared);
@@ -87,11 +85,6 @@ impl Lane {
         }
         Ok(answer)
     }
-}
-
-/// A kept connection that broke before a single byte of the answer had been closed while idle.
-fn is_stale(failure: &Failure) -> bool {
-    failure.received == 0 && matches!(failure.fault, Fault::ClosedEarly | Fault::Reset)
 }
 
 async fn open(shared: &Shared, scheme: Scheme, tls: Option<&Arc<ClientConfig>>) -> Result<Stream, Failure> {

@@ -66,9 +66,7 @@ fn dispatch(command: Command) -> Result<EndReason> {
     match command {
         Command::Run => {
             raise_file_limit();
-            let plan: Plan = serde_json::from_str(&input()?).context("the plan is not valid")?;
-            ensure!(plan.schema == PLAN_SCHEMA, "plan schema {}, this driver reads {PLAN_SCHEMA}", plan.schema);
-            return engine::run(plan, &mut out);
+            return engine::run(read_plan, &mut out);
         }
         Command::Simulate => {
             let simulation = serde_json::from_str(&input()?).context("the simulation is not valid")?;
@@ -85,6 +83,12 @@ fn dispatch(command: Command) -> Result<EndReason> {
     }
     writeln!(out)?;
     Ok(EndReason::Completed)
+}
+
+fn read_plan() -> Result<Plan> {
+    let plan: Plan = serde_json::from_str(&input()?).context("the plan is not valid")?;
+    ensure!(plan.schema == PLAN_SCHEMA, "plan schema {}, this driver reads {PLAN_SCHEMA}", plan.schema);
+    Ok(plan)
 }
 
 fn input() -> Result<String> {

@@ -17,6 +17,13 @@ use crate::transport::Failure;
 /// A name and its compiled value.
 type Pair = (String, Template);
 
+/// What every request of a user is written with.
+pub struct Sending<'a> {
+    pub values: &'a Values,
+    pub host: &'a str,
+    pub jar: &'a Jar,
+}
+
 /// An operation ready to be performed.
 #[derive(Clone, Debug)]
 pub struct Compiled {
@@ -102,6 +109,31 @@ impl Compiled {
         })
     }
 
+    /// The operation's own header fields.
+    fn write_headers(&self, values: &Values, out: &mut Vec<u8>) {
+        for (name, value) in &self.headers {
+            out.extend_from_slice(name.as_bytes());
+            out.extend_from_slice(b": ");
+            value.render(values, Encoding::Raw, out);
+            out.extend_from_slice(b"\r\n");
+        }
+    }
+
+    /// Writes a GET for something the page leads to: a redirect's goal or an embedded file.
+    pub fn write_get(&self, path: &[u8], with: &Sending<'_>, modified_since: Option<&str>, out: &mut Vec<u8>) {
+        out.clear();
+        out.extend_from_slice(b"GET ");
+        out.extend_from_slice(path);
+        write_common(with, out);
+        self.write_headers(with.values, out);
+        if let Some(date) = modified_since {
+            out.extend_from_slice(b"If-Modified-Since: ");
+            out.extend_from_slice(date.as_bytes());
+            out.extend_from_slice(b"\r\n");
+        }
+        out.extend_from_slice(b"\r\n");
+    }
+
     /// How much of the body's beginning the checks need.
     pub fn keeps(&self) -> usize {
         let looks =
@@ -114,7 +146,8 @@ impl Compiled {
     }
 
     /// Writes the request for the page itself; `elsewhere` is the path a redirect leads to.
-    pub fn write_request(&self, values: &Values, host: &str, jar: &Jar, elsewhere: Option<&[u8]>, out: &mut Vec<u8>) {
+    pub fn write_request(&self, with: &Sending<'_>, elsewhere: Option<&[u8]>, out: &mut Vec<u8>) {
+        let values = with.values;
         out.clear();
         out.extend_from_slice(self.method.as_str().as_bytes());
         out.push(b' ');
@@ -125,13 +158,8 @@ impl Compiled {
                 write_pairs(&self.query, values, b'?', out);
             }
         }
-        write_common(host, jar, out);
-        for (name, value) in &self.headers {
-            out.extend_from_slice(name.as_bytes());
-            out.extend_from_slice(b": ");
-            value.render(values, Encoding::Raw, out);
-            out.extend_from_slice(b"\r\n");
-        }
+        write_common(with, out);
+        self.write_headers(values, out);
         let mut body = Vec::new();
         write_pairs(&self.form, values, 0, &mut body);
         if !self.form.is_empty() || matches!(self.method, Method::Post | Method::Put) {
@@ -188,6 +216,11 @@ impl Compiled {
         Ok(())
     }
 
+    /// Whether an operation that has taken `so_far_ns` can no longer be tolerable.
+    pub fn is_overdue(&self, so_far_ns: u64) -> bool {
+        matches!(self.limit, Limit::Time { tolerable_ns, .. } if so_far_ns > tolerable_ns)
+    }
+
     /// Sorts a performed operation by its limit.
     pub fn grade(&self, response_ns: u64, bytes: u64) -> Grade {
         let (good, tolerable) = match self.limit {
@@ -228,11 +261,11 @@ pub fn check_embedded(
 }
 
 /// The request line's end and the fields every request has.
-pub fn write_common(host: &str, jar: &Jar, out: &mut Vec<u8>) {
+fn write_common(with: &Sending<'_>, out: &mut Vec<u8>) {
     out.extend_from_slice(b" HTTP/1.1\r\nHost: ");
-    out.extend_from_slice(host.as_bytes());
+    out.extend_from_slice(with.host.as_bytes());
     out.extend_from_slice(b"\r\nUser-Agent: loadstone\r\nAccept: */*\r\n");
-    jar.write(out);
+    with.jar.write(out);
 }
 
 fn write_pairs(pairs: &[Pair], values: &Values, opening: u8, out: &mut Vec<u8>) {

@@ -14,7 +14,7 @@ use rustls::ClientConfig;
 
 use crate::cookies::Jar;
 use crate::lane::{Call, Lane};
-use crate::operation::{check_embedded, write_common, Compiled};
+use crate::operation::{check_embedded, Compiled, Sending};
 use crate::shared::Shared;
 use crate::transport::http1::Answer;
 use crate::transport::Failure;
@@ -143,7 +143,8 @@ impl Browser {
     ) -> Result<Scheme, Failure> {
         let mut scheme = operation.scheme;
         let mut request = std::mem::take(&mut self.request);
-        operation.write_request(values, host(shared, scheme)?, &self.jar, None, &mut request);
+        let with = Sending { values, host: host(shared, scheme)?, jar: &self.jar };
+        operation.write_request(&with, None, &mut request);
         let mut bodiless = operation.method == Method::Head;
         loop {
             let lanes = if scheme == Scheme::Http { &mut self.http } else { &mut self.https };
@@ -169,15 +170,16 @@ impl Browser {
                 return Err(Failure::new(Fault::Redirect, format!("redirect number {taken}, to `{location}`")));
             }
             progress.redirects.set(taken);
-            let (next, path) = follow(shared, scheme, &location)?;
+            let from = path_of(&request);
+            let (next, path) = follow(shared, scheme, from, &location)?;
             scheme = next;
-            let host = host(shared, scheme)?;
+            let with = Sending { values, host: host(shared, scheme)?, jar: &self.jar };
             // 307 and 308 keep the method and the body (RFC 9110, section 15.4).
             if matches!(answer.status, 307 | 308) {
-                operation.write_request(values, host, &self.jar, Some(&path), &mut request);
+                operation.write_request(&with, Some(&path), &mut request);
             } else {
                 bodiless = false;
-                write_get(&path, host, &self.jar, None, &mut request);
+                operation.write_get(&path, &with, None, &mut request);
             }
         }
     }
@@ -195,7 +197,6 @@ impl Browser {
         *progress.embedded_bytes.borrow_mut() = vec![0; files.len()];
         let next = Cell::new(0usize);
         let host = host(shared, scheme)?;
-        let page_end = progress.end_ns.get();
         let lanes = if scheme == Scheme::Http { &mut self.http } else { &mut self.https };
         let (tls, jar) = (self.tls.as_ref(), &self.jar);
         let workers = lanes.iter_mut().map(|lane| {
@@ -209,7 +210,8 @@ impl Browser {
                     let date = if asks[at] { shared.date(file.memory) } else { None };
                     let mut path = Vec::new();
                     file.path.render(values, Encoding::Raw, &mut path);
-                    write_get(&path, host, &jar, date.as_deref(), &mut request);
+                    let with = Sending { values, host, jar: &jar };
+                    operation.write_get(&path, &with, date.as_deref(), &mut request);
                     lane.inspector.reset(file.markers_every, 0);
                     let answer =
                         lane.exchange(shared, Call { tls, jar: &mut jar, request: &request, bodiless: false }).await?;
@@ -219,12 +221,12 @@ impl Browser {
                     progress.embedded(date.is_some(), not_modified);
                     shared.remember_date(file.memory, answer.last_modified);
                 }
-                Ok::<(), Failure>(())
+                Ok::<Jar, Failure>(jar)
             }
         });
-        let results = join_all(workers).await;
-        debug_assert!(progress.end_ns.get() >= page_end);
-        results.into_iter().collect()
+        let jars: Vec<Jar> = join_all(workers).await.into_iter().collect::<Result<_, _>>()?;
+        jars.iter().for_each(|jar| self.jar.merge(jar));
+        Ok(())
     }
 }
 
@@ -251,32 +253,30 @@ fn redirection(answer: &Answer, allowed: u8) -> Option<String> {
     is_redirect.then(|| answer.location.clone()).flatten()
 }
 
-/// Scheme and path a `Location` leads to; only the target's own two sides are followed.
-fn follow(shared: &Shared, current: Scheme, location: &str) -> Result<(Scheme, Vec<u8>), Failure> {
-    let (scheme, rest) = match location {
-        _ if location.starts_with("https://") => (Scheme::Https, &location[8..]),
-        _ if location.starts_with("http://") => (Scheme::Http, &location[7..]),
+/// Scheme and path a `Location` leads to, from a request for `from`; only the target's own two sides are followed.
+fn follow(shared: &Shared, current: Scheme, from: &str, location: &str) -> Result<(Scheme, Vec<u8>), Failure> {
+    let location = location.split('#').next().unwrap_or("").trim();
+    let (scheme, rest) = match location.split_once("//") {
+        Some(("https:", rest)) => (Scheme::Https, rest),
+        Some(("http:", rest)) => (Scheme::Http, rest),
+        Some(("", rest)) => (current, rest),
         _ if location.starts_with('/') => return Ok((current, location.as_bytes().to_vec())),
-        _ => return Err(Failure::new(Fault::Redirect, format!("to `{location}`, which is no absolute path"))),
+        _ => {
+            let folder = &from[..from.split('?').next().unwrap_or("").rfind('/').map_or(0, |at| at + 1)];
+            return Ok((current, format!("{folder}{location}").into_bytes()));
+        }
     };
-    let cut = rest.find('/').unwrap_or(rest.len());
-    let known = shared.job.destination(scheme).is_some_and(|to| to.host == rest[..cut]);
+    let cut = rest.find(['/', '?']).unwrap_or(rest.len());
+    let known = shared.job.destination(scheme).is_some_and(|to| to.is_called(&rest[..cut]));
     if !known {
         return Err(Failure::new(Fault::Redirect, format!("to another host: `{location}`")));
     }
-    let path = if cut == rest.len() { "/" } else { &rest[cut..] };
-    Ok((scheme, path.as_bytes().to_vec()))
+    let path = &rest[cut..];
+    Ok((scheme, if path.starts_with('/') { path.into() } else { format!("/{path}").into_bytes() }))
 }
 
-fn write_get(path: &[u8], host: &str, jar: &Jar, modified_since: Option<&str>, out: &mut Vec<u8>) {
-    out.clear();
-    out.extend_from_slice(b"GET ");
-    out.extend_from_slice(path);
-    write_common(host, jar, out);
-    if let Some(date) = modified_since {
-        out.extend_from_slice(b"If-Modified-Since: ");
-        out.extend_from_slice(date.as_bytes());
-        out.extend_from_slice(b"\r\n");
-    }
-    out.extend_from_slice(b"\r\n");
+/// The path in a request line.
+fn path_of(request: &[u8]) -> &str {
+    let mut words = request.split(|&byte| byte == b' ');
+    words.nth(1).and_then(|path| std::str::from_utf8(path).ok()).unwrap_or("/")
 }

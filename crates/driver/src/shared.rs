@@ -20,6 +20,8 @@ use crate::operation::Compiled;
 use crate::timer::Timer;
 use crate::transport::tls;
 
+/// Time given to each of a name's addresses to accept a connection.
+const LOOK: std::time::Duration = std::time::Duration::from_secs(1);
 /// Samples of trouble reported for each operation and kind by one thread.
 const MOST_SAMPLES: u32 = 3;
 
@@ -31,6 +33,15 @@ pub struct Destination {
     pub host: String,
     pub port: u16,
     pub name: Option<ServerName<'static>>,
+}
+
+impl Destination {
+    /// Whether `authority` (host, or host and port) is this side of the target.
+    pub fn is_called(&self, authority: &str) -> bool {
+        let bare = self.host.rsplit_once(':').filter(|(_, port)| port.bytes().all(|byte| byte.is_ascii_digit()));
+        let host = bare.map_or(self.host.as_str(), |(host, _)| host);
+        authority.eq_ignore_ascii_case(&self.host) || authority.eq_ignore_ascii_case(&format!("{host}:{}", self.port))
+    }
 }
 
 /// The parts of a plan that never change during a run; one for all threads.
@@ -76,8 +87,12 @@ fn resolve(endpoint: &Endpoint, scheme: Scheme) -> Result<Destination> {
     use std::net::ToSocketAddrs;
     let Endpoint { host, port } = endpoint;
     let bare = host.trim_start_matches('[').trim_end_matches(']');
-    let mut addresses = (bare, *port).to_socket_addrs().with_context(|| format!("cannot look up `{host}`"))?;
-    let address = addresses.next().with_context(|| format!("`{host}` has no address"))?;
+    let addresses = (bare, *port).to_socket_addrs().with_context(|| format!("cannot look up `{host}`"))?;
+    let addresses: Vec<SocketAddr> = addresses.collect();
+    // A name may have addresses of which only some are served; when none is, the first tells how.
+    let answers = |address: &&SocketAddr| std::net::TcpStream::connect_timeout(address, LOOK).is_ok();
+    let served = if addresses.len() > 1 { addresses.iter().find(answers) } else { None };
+    let address = *served.or(addresses.first()).with_context(|| format!("`{host}` has no address"))?;
     let usual = if scheme == Scheme::Https { 443 } else { 80 };
     let name = match scheme {
         Scheme::Https => {
@@ -169,6 +184,16 @@ impl Shared {
             let operation = self.job.operations[operation].name.clone();
             let event = Event::Trouble { at_ns: self.clock.now(), operation, kind, detail: detail.to_owned() };
             self.troubles.borrow_mut().push(event);
+        }
+    }
+
+    /// Counts the operations under way that have already passed their tolerable time: a server that never answers
+    /// must not pass for want of answers.
+    pub fn note_overdue(&self, now_ns: u64) {
+        for (operation, intended_ns) in self.under_way.borrow().iter().flatten() {
+            if self.job.operations[*operation].is_overdue(now_ns.saturating_sub(*intended_ns)) {
+                self.recorder.borrow_mut().overdue(*operation);
+            }
         }
     }
 

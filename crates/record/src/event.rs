@@ -142,10 +142,12 @@ pub struct OperationRecord {
     pub counts: OperationCounts,
     /// Started before the steady state and ended in it; not in `counts`.
     pub cut_at_start: u64,
-    /// Sum of the response times of those.
-    pub cut_at_start_ns: f64,
     /// Started in the steady state and ended after it or never; not in `counts`.
     pub cut_at_end: u64,
+    /// Sum of the times of all operations that ended in the steady state, errors included.
+    pub ended_ns: f64,
+    /// Under way at the end of the steady state and beyond their tolerable time; not in `counts`.
+    pub overdue: u64,
     pub embedded: u64,
     pub conditional: u64,
     pub not_modified: u64,
@@ -164,8 +166,9 @@ impl OperationRecord {
             name: name.to_owned(),
             counts: (&totals.counts).into(),
             cut_at_start: totals.cut_at_start,
-            cut_at_start_ns: totals.cut_at_start_ns as f64,
             cut_at_end: totals.cut_at_end,
+            ended_ns: totals.ended_ns as f64,
+            overdue: totals.overdue,
             embedded: totals.embedded,
             conditional: totals.conditional,
             not_modified: totals.not_modified,

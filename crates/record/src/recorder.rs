@@ -104,10 +104,12 @@ impl Counts {
 pub struct OperationTotals {
     pub counts: Counts,
     pub cut_at_start: u64,
-    /// Sum of the response times of those cut at the start: with those inside they are all operations that
-    /// ended in the steady state, whose mean is without bias however long operations last.
-    pub cut_at_start_ns: u128,
     pub cut_at_end: u64,
+    /// Sum of the times of all operations that ended in the steady state, whenever they started and however they
+    /// ended: their mean is without bias however long operations last.
+    pub ended_ns: u128,
+    /// Still under way at the end of the steady state, and by then beyond their tolerable time.
+    pub overdue: u64,
     pub embedded: u64,
     pub conditional: u64,
     pub not_modified: u64,
@@ -139,7 +141,8 @@ impl OperationTotals {
     fn merge(&mut self, other: &OperationTotals) {
         self.counts.merge(&other.counts);
         self.cut_at_start += other.cut_at_start;
-        self.cut_at_start_ns += other.cut_at_start_ns;
+        self.ended_ns += other.ended_ns;
+        self.overdue += other.overdue;
         self.cut_at_end += other.cut_at_end;
         self.embedded += other.embedded;
         self.conditional += other.conditional;
@@ -268,15 +271,21 @@ impl Recorder {
             self.interval.service.record(outcome.end_ns.saturating_sub(outcome.sent_ns));
         }
         let totals = &mut self.totals.operations[outcome.operation];
-        match Window::of(outcome.intended_ns, Some(outcome.end_ns), self.steady.clone()) {
+        let window = Window::of(outcome.intended_ns, Some(outcome.end_ns), self.steady.clone());
+        if matches!(window, Window::Inside | Window::CutAtStart) {
+            totals.ended_ns += u128::from(outcome.end_ns.saturating_sub(outcome.intended_ns));
+        }
+        match window {
             Window::Inside => totals.add(outcome),
-            Window::CutAtStart => {
-                totals.cut_at_start += 1;
-                totals.cut_at_start_ns += u128::from(outcome.end_ns.saturating_sub(outcome.intended_ns));
-            }
+            Window::CutAtStart => totals.cut_at_start += 1,
             Window::CutAtEnd => totals.cut_at_end += 1,
             Window::Outside => {}
         }
+    }
+
+    /// An operation that is under way when the steady state ends, or is ended, and has passed its tolerable time.
+    pub fn overdue(&mut self, operation: usize) {
+        self.totals.operations[operation].overdue += 1;
     }
 
     /// An operation that was still under way when the run ended.

@@ -27,15 +27,22 @@ RESULTS = Path("results")
 DEMO_SESSIONS = {"banking": 60, "shopping": 40, "support": 40}
 """Few enough for two shared cores, enough to see every page."""
 
+MOST_SESSIONS = 10_000_000
+"""More than any machine plays, and well inside the plan's range."""
+
+Seed = Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Seed of everything that is drawn.")]
 Results = Annotated[Path, typer.Option(help="Where result folders are made.", envvar="LOADSTONE_RESULTS")]
 
 
 def run(
+    context: typer.Context,
     names: Annotated[
         list[str],
         typer.Argument(metavar="WORKLOAD...", help="Workloads by name or folder, or one study file (.toml)."),
     ],
-    sessions: Annotated[int | None, typer.Option(min=1, help="Simultaneous sessions of each workload.")] = None,
+    sessions: Annotated[
+        int | None, typer.Option(min=1, max=MOST_SESSIONS, help="Simultaneous sessions of each workload.")
+    ] = None,
     profile: Annotated[str, typer.Option(help=f"Length and rigor: {', '.join(PROFILES)}.")] = "quick",
     target: Annotated[
         list[str] | None,
@@ -45,7 +52,7 @@ def run(
         Path | None, typer.Option(exists=True, dir_okay=False, help="Certificate of a private authority to believe.")
     ] = None,
     insecure: Annotated[bool, typer.Option("--insecure", help="Believe any certificate (the report says so).")] = False,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of everything that is drawn.")] = 1,
+    seed: Seed = 1,
     threads: Annotated[int | None, typer.Option(min=1, help="Driver threads. Default: half the cores.")] = None,
     server_threads: Annotated[int | None, typer.Option(min=1, help="Threads of the reference server.")] = None,
     steady: Annotated[float | None, typer.Option(min=1, help="Another length of the steady state, in seconds.")] = None,
@@ -61,6 +68,7 @@ def run(
     if study and len(names) > 1:
         raise UsageError("Give either one study file or workloads, not both.")
     if study:
+        _refuse_beside_a_file(context)
         order = _from_file(study[0], name, threads, server_threads, results)
     else:
         order = RunOrder(
@@ -82,6 +90,14 @@ def demo(results: Results = RESULTS) -> None:
     threads = half_the_cores()
     order = RunOrder("demo", parts, PROFILES["demo"], 1, threads, None, threads, results)
     raise typer.Exit(_carry_out(order))
+
+
+def _refuse_beside_a_file(context: typer.Context) -> None:
+    """What a study file says is not said again on the command line."""
+    for option in ("sessions", "profile", "target", "authority", "insecure", "seed", "steady"):
+        source = context.get_parameter_source(option)
+        if source is not None and source.name == "COMMANDLINE":
+            raise UsageError(f"--{option} does not go with a study file. Write it in the file.")
 
 
 def half_the_cores() -> int:
@@ -152,7 +168,7 @@ def _conclude(path: Path, report: Path) -> Exit:
     for one in verdict["workloads"]:
         style = VERDICT_STYLE[one["verdict"]]
         sessions = next(terms["sessions"] for terms in manifest["terms"] if terms["workload"] == one["workload"])
-        claim = "compliant" if one["compliant"] else f"not compliant: profile {manifest['profile']['name']}"
+        claim = "compliant" if one["compliant"] else f"not compliant, profile {manifest['profile']['name']}"
         out.print(f"[{style}]{one['verdict'].upper():8}[/] {one['workload']} with {sessions} sessions ({claim})")
         for reason in one["reasons"]:
             out.print(f"         {reason}", markup=False)

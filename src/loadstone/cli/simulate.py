@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from loadstone.cli.run import MOST_SESSIONS, Seed
 from loadstone.cli.screen import out
 from loadstone.study.simulate import simulate as play
 from loadstone.workloads import load
@@ -15,8 +16,8 @@ from loadstone.workloads.shares import shares
 
 def simulate(
     workload: Annotated[str, typer.Argument(help="A workload by name or folder.")],
-    sessions: Annotated[int, typer.Option(min=1, help="Simultaneous sessions.")],
-    seconds: Annotated[float, typer.Option(min=1, help="Length of the steady state, in seconds.")] = 1800,
+    sessions: Annotated[int, typer.Option(min=1, max=MOST_SESSIONS, help="Simultaneous sessions.")],
+    seconds: Annotated[float, typer.Option(min=1, max=1e6, help="Length of the steady state, in seconds.")] = 1800,
     server: Annotated[
         str | None,
         typer.Option(
@@ -24,7 +25,7 @@ def simulate(
             "fixed:SECONDS or exponential:SECONDS of response time. Default: published where known."
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of everything that is drawn.")] = 1,
+    seed: Seed = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Play a workload's schedule in virtual time against a modelled server: no sockets, no waiting."""

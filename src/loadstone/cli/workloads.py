@@ -106,8 +106,8 @@ def _print_rules(workload: Workload) -> None:
     speed = [f"{rate:g} B/s" if rate else "unlimited" for rate in (line.page_bytes_per_s, line.embedded_bytes_per_s)]
     out.print(f"Line        page {speed[0]}, embedded files {speed[1]} on each of {line.parallel} connections")
     out.print(
-        f"Limits      {limits.good_share_pct:g} % good (below {limits.good_s:g} s), "
-        f"{limits.tolerable_share_pct:g} % tolerable (below {limits.tolerable_s:g} s), over all operations together"
+        f"Limits      {limits.good_share_pct:g} % good (within {limits.good_s:g} s), "
+        f"{limits.tolerable_share_pct:g} % tolerable (within {limits.tolerable_s:g} s), over all operations together"
     )
     for key, value in workload.scale.items():
         out.print(f"Scale       {key.replace('_', ' ')}: {value:g}")

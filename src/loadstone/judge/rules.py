@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from loadstone.judge.check import Check, Outcome, Weight, at_least, at_most
 from loadstone.judge.deviation import Deviation, deviation
-from loadstone.model.figures import Blame, IterationFigures, Terms
+from loadstone.model.figures import Blame, IterationFigures, Terms, blame_of
 from loadstone.model.profile import Rigor
 
 PUBLISHED = "docs/web-workloads.md, Limits and validity (published configuration values and disclosures)"
@@ -28,6 +28,7 @@ LAG_SHARE = 0.05
 """Driver lag p99 as a share of the shortest limit."""
 LEAST_SAMPLES = 10
 """An operation is expected to be sampled when at least this many are due."""
+DISTURBED = "follows from the server's errors"
 UNSETTLED = "ramp-up and warm-up are shorter than a mean session"
 SURE = 3.0
 """Standard errors within which chance is to be expected."""
@@ -61,24 +62,35 @@ def _whole(terms: Terms, figures: IterationFigures) -> Check:
 
 
 def _quality(terms: Terms, figures: IterationFigures) -> Iterator[Check]:
-    requests = max(1, figures.requests)
+    """Operations that were overdue when the steady state ended count as failed: no answer is no good answer."""
+    overdue = sum(operation.overdue for operation in figures.operations)
+    requests = max(1, figures.requests + overdue)
     good = sum(operation.good for operation in figures.operations)
     tolerable = good + sum(operation.tolerable for operation in figures.operations)
     source = f"{PUBLISHED}; over all pages together, downloads by their byte rate"
-    yield at_least("good operations", 100 * good / requests, terms.good_share_pct, "%", Weight.FAIL, source)
-    yield at_least(
-        "tolerable operations", 100 * tolerable / requests, terms.tolerable_share_pct, "%", Weight.FAIL, source
-    )
+    detail = f"{overdue} overdue at the end count as failed" if overdue else ""
+    for rule, count, limit in (
+        ("good operations", good, terms.good_share_pct),
+        ("tolerable operations", tolerable, terms.tolerable_share_pct),
+    ):
+        yield at_least(rule, 100 * count / requests, limit, "%", Weight.FAIL, source, detail)
 
 
 def _errors(figures: IterationFigures) -> Iterator[Check]:
     counts = {blame: sum(op.errors_of(blame) for op in figures.operations) for blame in Blame}
-    kinds = ", ".join(sorted({kind for op in figures.operations for kind in op.errors}))
-    yield at_most("validation errors", counts[Blame.VALIDATION], 0, "errors", Weight.FAIL, PUBLISHED, kinds)
-    share = 100 * counts[Blame.TRANSPORT] / max(1, figures.requests)
-    yield at_most("operations without an answer", share, ERROR_SHARE_PCT, "%", Weight.FAIL, PUBLISHED, kinds)
-    detail = "the driver ran out of ports or files" if counts[Blame.DRIVER] else ""
-    yield at_most("driver errors", counts[Blame.DRIVER], 0, "errors", Weight.INVALID, OURS, detail)
+    kinds = {kind for op in figures.operations for kind in op.errors}
+    named = {blame: ", ".join(sorted(kind for kind in kinds if blame_of(kind) is blame)) for blame in Blame}
+    wrong, share = counts[Blame.VALIDATION], 100 * counts[Blame.TRANSPORT] / max(1, figures.requests)
+    yield at_most("validation errors", wrong, 0, "errors", Weight.FAIL, PUBLISHED, named[Blame.VALIDATION])
+    rule = "operations without an answer"
+    yield at_most(rule, share, ERROR_SHARE_PCT, "%", Weight.FAIL, PUBLISHED, named[Blame.TRANSPORT])
+    yield at_most("driver errors", counts[Blame.DRIVER], 0, "errors", Weight.INVALID, OURS, named[Blame.DRIVER])
+
+
+def _is_disturbed(figures: IterationFigures) -> bool:
+    """Whether the server's own errors ended so many sessions that mix and total follow from them."""
+    lost = sum(op.errors_of(Blame.VALIDATION) + op.errors_of(Blame.TRANSPORT) + op.overdue for op in figures.operations)
+    return 100 * lost > ERROR_SHARE_PCT * max(1, figures.requests)
 
 
 def expected(terms: Terms, figures: IterationFigures) -> Deviation | None:
@@ -95,25 +107,31 @@ def _mix(terms: Terms, figures: IterationFigures) -> Iterator[Check]:
     if found is None:
         return
     name, worst = found.worst
-    total = max(1, figures.ended)
     share = terms.expected_shares.get(name, 0.0)
     # A share's standard error, and the total's, as if operations were drawn one by one.
-    share_error = 100 * math.sqrt(share * (1 - share) / total)
+    share_error = 100 * math.sqrt(share * (1 - share) / max(1.0, found.expected))
     detail = f"{name}, {worst:+.2f} %"
     check = at_most("mix deviation of a page", abs(worst), PAGE_DEVIATION_PCT, "%", Weight.INVALID, PUBLISHED, detail)
     yield _supported(terms, figures, check, SURE * share_error)
     detail = f"{figures.ended} operations, {found.expected:.0f} by Little's law"
     check = at_most("net deviation", abs(found.net_pct), NET_DEVIATION_PCT, "%", Weight.INVALID, PUBLISHED, detail)
-    yield _supported(terms, figures, check, SURE * 100 / math.sqrt(total))
+    yield _supported(terms, figures, check, SURE * 100 / math.sqrt(max(1.0, found.expected)))
 
 
 def _supported(terms: Terms, figures: IterationFigures, check: Check, chance: float) -> Check:
-    """Withdraws a judgement that a short run cannot support; the full profile is always judged."""
+    """Withdraws a judgement that the run cannot support: errors brought it about, or the run is too short.
+
+    The full profile is not too short for anything. A deviation beyond chance is judged however short the run.
+    """
+    if _is_disturbed(figures):
+        return _withdrawn(check, DISTURBED)
     if terms.rigor == Rigor.FULL:
         return check
-    if chance > check.limit:
+    if not _settled(terms, figures):
+        return _withdrawn(check, UNSETTLED)
+    if check.limit < chance and check.figure <= chance:
         return _withdrawn(check, f"so few operations deviate by up to {chance:.1f} {check.unit} by chance")
-    return check if _settled(terms, figures) else _withdrawn(check, UNSETTLED)
+    return check
 
 
 def _withdrawn(check: Check, reason: str) -> Check:
@@ -131,7 +149,11 @@ def _sampled(terms: Terms, figures: IterationFigures) -> Check:
     counts = {operation.name: operation.requests for operation in figures.operations}
     missing = [name for name in terms.expected_shares if not counts.get(name)]
     check = at_most("operations without a sample", len(missing), 0, "kinds", Weight.INVALID, OURS, ", ".join(missing))
-    if terms.rigor == Rigor.FULL or not missing:
+    if not missing:
+        return check
+    if _is_disturbed(figures):
+        return _withdrawn(check, DISTURBED)
+    if terms.rigor == Rigor.FULL:
         return check
     if not _settled(terms, figures):
         return _withdrawn(check, UNSETTLED)

@@ -27,9 +27,10 @@ class IterationVerdict:
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """The broken rules that decide, in words."""
-        weight = Weight.INVALID if self.verdict is Verdict.INVALID else Weight.FAIL
-        return tuple(str(check) for check in self.checks if check.outcome is Outcome.BROKEN and check.weight is weight)
+        """The broken rules in words, those that make it invalid first."""
+        broken = [check for check in self.checks if check.outcome is Outcome.BROKEN]
+        order = (Weight.INVALID, Weight.FAIL)
+        return tuple(str(check) for weight in order for check in broken if check.weight is weight)
 
     @property
     def not_judged(self) -> tuple[str, ...]:

@@ -20,6 +20,11 @@ BLAME = {
 """Kinds of error as the driver names them; all others are of the transport."""
 
 
+def blame_of(kind: str) -> Blame:
+    """Whose matter a kind of error is."""
+    return BLAME.get(kind, Blame.TRANSPORT)
+
+
 @dataclass(frozen=True)
 class Distribution:
     """Times of many operations; None where there is no sample."""
@@ -52,9 +57,11 @@ class OperationFigures:
     bytes: int
     errors: Mapping[str, int]
     cut_at_start: int
-    cut_at_start_s: float
-    """Sum of the response times of those cut at the start."""
     cut_at_end: int
+    ended_s: float
+    """Sum of the times of all operations that ended in the steady state, errors included."""
+    overdue: int
+    """Still under way at the end of the steady state and beyond their tolerable time."""
     embedded: int
     conditional: int
     not_modified: int
@@ -71,7 +78,7 @@ class OperationFigures:
 
     def errors_of(self, blame: Blame) -> int:
         """Errors of one kind of blame."""
-        return sum(count for kind, count in self.errors.items() if BLAME.get(kind, Blame.TRANSPORT) is blame)
+        return sum(count for kind, count in self.errors.items() if blame_of(kind) is blame)
 
 
 @dataclass(frozen=True)
@@ -112,13 +119,8 @@ class IterationFigures:
 
     @property
     def mean_response_s(self) -> float:
-        """Mean response time of all operations that ended in the steady state (the mean without bias)."""
-        total = sum(
-            operation.cut_at_start_s + (operation.response.mean_s or 0) * operation.response.count
-            for operation in self.operations
-        )
-        count = sum(operation.cut_at_start + operation.response.count for operation in self.operations)
-        return total / count if count else 0.0
+        """Mean time of all operations that ended in the steady state (the mean without bias), errors included."""
+        return sum(operation.ended_s for operation in self.operations) / self.ended if self.ended else 0.0
 
 
 @dataclass(frozen=True)

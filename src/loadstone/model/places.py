@@ -9,13 +9,22 @@ Path = tuple[str, ...]
 
 
 def places(text: str) -> dict[Path, int]:
-    """Line numbers (from 1) of every table and of every key that begins a line, by its full path."""
+    """Line numbers (from 1) of every table and of every key that begins a line, by its full path.
+
+    The n-th entry of an array of tables is `(name, str(n))`, counted from 0.
+    """
     found: dict[Path, int] = {}
     table: Path = ()
+    entries: dict[Path, int] = {}
     for number, line in enumerate(text.splitlines(), start=1):
         if match := _TABLE.match(line):
             table = _split(match.group(1))
             found.setdefault(table, number)
+            if line.lstrip().startswith("[["):
+                entry = entries.get(table, 0)
+                entries[table] = entry + 1
+                table = (*table, str(entry))
+                found[table] = number
         elif match := _KEY.match(line):
             found.setdefault((*table, *_split(match.group(1))), number)
     return found

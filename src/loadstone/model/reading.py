@@ -4,7 +4,8 @@ import difflib
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from types import UnionType
+from typing import Any, TypeVar, cast, get_args
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
@@ -59,7 +60,7 @@ class Document:
         try:
             checked: T = TypeAdapter(kind).validate_python(value)
         except ValidationError as error:
-            for details in error.errors():
+            for details in _one_a_place(error.errors(), kind):
                 self._note(path, kind, details)
             return None
         return checked
@@ -97,6 +98,21 @@ def suggest(word: str, known: set[str]) -> str:
     return f"Known are: {', '.join(sorted(known))}."
 
 
+def _one_a_place(errors: list[ErrorDetails], kind: object) -> list[ErrorDetails]:
+    """Errors below a field that takes one of several forms are one: it fits none of them."""
+    kept: dict[places.Path, ErrorDetails] = {}
+    for details in errors:
+        loc = tuple(str(part) for part in details["loc"])
+        field = _fields(kind).get(loc[0]) if loc else None
+        is_union = field is not None and isinstance(field.annotation, UnionType) and len(get_args(field.annotation)) > 2
+        if is_union and len(loc) > 1:
+            whole = {**details, "type": "value_error", "loc": details["loc"][:1], "msg": "fits none of its forms"}
+            kept[loc[:1]] = cast(ErrorDetails, whole)
+        else:
+            kept[(*loc, details["type"])] = details
+    return list(kept.values())
+
+
 def _fields(model: object) -> dict[str, FieldInfo]:
     """A model's fields by the names users write; empty for what is no model."""
     held: dict[str, FieldInfo] = getattr(model, "model_fields", {})
@@ -118,7 +134,7 @@ def _remedy(kind: object, loc: places.Path) -> str:
 
 
 def _lower(text: str) -> str:
-    return text[:1].lower() + text[1:]
+    return (text[:1].lower() + text[1:]).replace("valid tuple", "list").replace("valid dictionary", "table")
 
 
 def _line_in(message: str) -> int:

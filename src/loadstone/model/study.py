@@ -78,15 +78,32 @@ def read_study(file: Path) -> StudyFile:
     if not isinstance(entries, list) or not entries:
         document.problem(("load",), "there is no load", "Add [[load]] with a workload and its sessions.")
         entries = []
-    taken: list[LoadEntry | None] = [document.take(("load",), LoadEntry, entry) for entry in entries]
+    taken: list[LoadEntry | None] = [
+        document.take(("load", str(number)), LoadEntry, entry) for number, entry in enumerate(entries)
+    ]
     loads = tuple(load for load in taken if load is not None)
     profile = document.take(("profile",), ProfileSection, content.get("profile", {}))
     target = document.take(("target",), TargetSection, content.get("target", {}))
     driver = document.take(("driver",), DriverSection, content.get("driver", {}))
+    target = _beside(file, target)
+    loads = tuple(_from(file, load) for load in loads)
     _check_names(document, loads, profile, target)
     document.finish()
     assert header and profile and target and driver
     return StudyFile(header.name or file.stem, loads, profile, target, driver)
+
+
+def _from(file: Path, load: LoadEntry) -> LoadEntry:
+    """A workload's folder is looked for beside the study file first."""
+    beside = file.parent / load.workload
+    return load.model_copy(update={"workload": str(beside)}) if beside.is_dir() else load
+
+
+def _beside(file: Path, target: TargetSection | None) -> TargetSection | None:
+    """A certificate's path counts from the study file."""
+    if target is None or target.authority is None:
+        return target
+    return target.model_copy(update={"authority": file.parent / target.authority})
 
 
 def _check_names(

@@ -1,5 +1,6 @@
 """Building a report: read the result, gather what it shows, render it in one of its forms."""
 
+import json
 import shlex
 from dataclasses import asdict, dataclass
 from enum import StrEnum
@@ -9,10 +10,10 @@ from typing import Any
 import jinja2
 
 from loadstone.judge.score import DISCLAIMER, NAME
+from loadstone.model.errors import StoreError
 from loadstone.model.figures import IterationFigures, Terms
 from loadstone.report.pictures import Picture, load_pictures, resource_pictures
 from loadstone.report.tables import MixRow, OperationRow, mix_rows, operation_rows
-from loadstone.store.folder import write_json
 from loadstone.store.read import Iteration, Result, WorkloadResult, read_result
 
 Json = dict[str, Any]
@@ -52,11 +53,19 @@ class WorkloadSection:
 
 def write_report(path: Path, form: Format = Format.HTML, output: Path | None = None) -> Path:
     """Writes the report of a judged result folder; returns where it is."""
-    result = read_result(path)
     output = output or path / f"report.{form.value}"
+    text = render(read_result(path), form)
+    try:
+        output.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise StoreError(f"The report cannot be written: {error}. Name another file with --output.") from None
+    return output
+
+
+def render(result: Result, form: Format) -> str:
+    """The report's text."""
     if form is Format.JSON:
-        write_json(output, as_json(result))
-        return output
+        return json.dumps(as_json(result), indent=1, ensure_ascii=False) + "\n"
     sections = gather(result, pictures=form is Format.HTML)
     templates = jinja2.Environment(
         loader=jinja2.PackageLoader("loadstone.report"),
@@ -66,7 +75,7 @@ def write_report(path: Path, form: Format = Format.HTML, output: Path | None = N
         undefined=jinja2.StrictUndefined,
     )
     templates.filters |= {"number": number, "seconds": seconds, "rounded": rounded}
-    text = templates.get_template(f"report.{form.value}.j2").render(
+    return templates.get_template(f"report.{form.value}.j2").render(
         result=result,
         manifest=result.manifest,
         index=(result.verdict or {}).get("index"),
@@ -75,8 +84,6 @@ def write_report(path: Path, form: Format = Format.HTML, output: Path | None = N
         command=command(result.manifest),
         sections=sections,
     )
-    output.write_text(text, encoding="utf-8")
-    return output
 
 
 def gather(result: Result, pictures: bool) -> list[WorkloadSection]:

@@ -36,6 +36,8 @@ class OperationRow:
     bytes: int
     cut_at_start: int
     cut_at_end: int
+    overdue: int
+    """Under way at the end of the steady state and beyond their tolerable time."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,7 @@ def _row(operation: OperationFigures, total_s: float, published: float | None) -
         bytes=operation.bytes,
         cut_at_start=operation.cut_at_start,
         cut_at_end=operation.cut_at_end,
+        overdue=operation.overdue,
     )
 
 
@@ -108,8 +111,9 @@ def _total(figures: IterationFigures) -> OperationFigures:
         bytes=sum(op.bytes for op in operations),
         errors={"all": sum(sum(op.errors.values()) for op in operations)},
         cut_at_start=sum(op.cut_at_start for op in operations),
-        cut_at_start_s=sum(op.cut_at_start_s for op in operations),
         cut_at_end=sum(op.cut_at_end for op in operations),
+        ended_s=sum(op.ended_s for op in operations),
+        overdue=sum(op.overdue for op in operations),
         embedded=sum(op.embedded for op in operations),
         conditional=sum(op.conditional for op in operations),
         not_modified=sum(op.not_modified for op in operations),

@@ -31,6 +31,8 @@ class Executor:
         folder.write("plan.json", plan)
         with folder.lines("events.jsonl") as events, folder.lines("monitor.jsonl") as samples:
             async with driving(plan, folder.path / "driver.log") as self._driving:
+                if self.interrupted:  # while it was started
+                    self._driving.end_early()
                 monitor = Monitor(self._roles, lambda sample: samples.write(json.dumps(sample) + "\n"))
                 watching = asyncio.create_task(monitor.run())
                 try:

@@ -38,10 +38,17 @@ def make_terms(workload: Workload, profile: Profile, sessions: int, shipped: boo
 
 def mean_pause_s(pacing: Pacing) -> float:
     """Mean of the pauses as they are drawn: cut off at the cap."""
-    if pacing.distribution != "exponential" or pacing.cap_s is None or pacing.mean_s == 0:
-        return pacing.mean_s
-    # E[min(X, cap)] of an exponential X.
-    return pacing.mean_s * (1 - math.exp(-pacing.cap_s / pacing.mean_s))
+    mean, cap = pacing.mean_s, pacing.cap_s
+    if cap is None or mean == 0:
+        return mean
+    # E[min(X, cap)] for each distribution.
+    match pacing.distribution:
+        case "exponential":
+            return mean * (1 - math.exp(-cap / mean))
+        case "uniform":
+            return mean if cap >= 2 * mean else cap - cap**2 / (4 * mean)
+        case "fixed":
+            return min(mean, cap)
 
 
 def _shortest_limit_s(workload: Workload) -> float:

@@ -82,7 +82,8 @@ class ResultFolder:
 
     def seal(self) -> None:
         """Writes the check sums of everything measured. Later judgements and reports are files beside it."""
-        measured = [self.path / MANIFEST, *sorted((self.path / RUNS).rglob("*"))]
+        below = [file for folder in (RUNS, LOGS) for file in sorted((self.path / folder).rglob("*"))]
+        measured = [self.path / MANIFEST, *below]
         sums = {str(file.relative_to(self.path)): _sha256(file) for file in measured if file.is_file()}
         write_json(self.path / SEAL, {"schema": SCHEMA, "sha256": sums})
 

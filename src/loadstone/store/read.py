@@ -1,6 +1,8 @@
 """Reading a result folder, whole or broken off, into records."""
 
+import contextlib
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -78,18 +80,20 @@ def read_result(path: Path) -> Result:
 
 
 def catalogue(results: Path) -> Iterator[tuple[Path, Json]]:
-    """All result folders below `results`, newest first, with their manifests."""
+    """All readable result folders below `results`, newest first, with their manifests."""
     if not results.is_dir():
         return
     for path in sorted(results.iterdir(), reverse=True):
-        if (path / MANIFEST).is_file():
+        with contextlib.suppress(StoreError):  # a folder that is not ours, or of another schema
             yield path, read_manifest(path)
 
 
 def _workload(path: Path, terms: Json) -> WorkloadResult:
     known = {field.name for field in fields(Terms)}
     record = Terms(**{key: value for key, value in terms.items() if key in known})
-    folders = sorted((path / RUNS).glob(f"{record.workload}-*"), key=lambda folder: int(folder.name.rpartition("-")[2]))
+    name = re.compile(re.escape(record.workload) + r"-(\d+)")
+    numbered = [(match, folder) for folder in (path / RUNS).iterdir() if (match := name.fullmatch(folder.name))]
+    folders = [folder for _, folder in sorted(numbered, key=lambda pair: int(pair[0].group(1)))]
     return WorkloadResult(record, tuple(read_iteration(folder) for folder in folders))
 
 
@@ -175,8 +179,9 @@ def _operation(record: Json) -> OperationFigures:
         bytes=counts["bytes"],
         errors=counts["errors"],
         cut_at_start=record["cut_at_start"],
-        cut_at_start_s=record["cut_at_start_ns"] / 1e9,
         cut_at_end=record["cut_at_end"],
+        ended_s=record["ended_ns"] / 1e9,
+        overdue=record["overdue"],
         embedded=record["embedded"],
         conditional=record["conditional"],
         not_modified=record["not_modified"],

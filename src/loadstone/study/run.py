@@ -23,7 +23,7 @@ from loadstone.run.terms import make_terms
 from loadstone.store.folder import LOGS, VERDICT, ResultFolder, Status, write_json
 from loadstone.store.read import Result, read_result
 from loadstone.testbed import Testbed, external_testbed, reference_testbed
-from loadstone.workloads import shipped
+from loadstone.workloads import is_unchanged, shipped
 
 Json = dict[str, Any]
 
@@ -112,8 +112,8 @@ def judged(result: Result) -> list[WorkloadVerdict]:
 
 
 def is_shipped(workload: Workload) -> bool:
-    """Whether a workload is one that comes with the program."""
-    return shipped().get(workload.name) == workload.folder
+    """Whether a workload is one that comes with the program, unchanged."""
+    return shipped().get(workload.name) == workload.folder and is_unchanged(workload.name)
 
 
 def _close(folder: ResultFolder, status: Status, reason: str) -> None:

@@ -1,6 +1,7 @@
 """Finding workloads by name or folder and reading their declarations, with every problem reported at once."""
 
 import difflib
+import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,8 @@ from loadstone.workloads.check import check
 
 HERE = Path(__file__).parent
 FILE = "workload.toml"
+CHECK_SUMS = "sha256sums"
+"""SHA-256 of each shipped declaration and its name; `make checksums` writes it."""
 
 Catalogue = Mapping[str, Path]
 
@@ -44,6 +47,12 @@ _SECTIONS: dict[str, tuple[Any, object]] = {
 def shipped() -> Catalogue:
     """The workloads that come with the program: name to folder."""
     return {path.parent.name: path.parent for path in sorted(HERE.glob(f"*/{FILE}"))}
+
+
+def is_unchanged(name: str) -> bool:
+    """Whether a shipped workload's declaration is the one that was released."""
+    found = hashlib.sha256((HERE / name / FILE).read_bytes()).hexdigest()
+    return f"{found} {name}" in (HERE / CHECK_SUMS).read_text(encoding="utf-8").splitlines()
 
 
 def find(name: str) -> Path:

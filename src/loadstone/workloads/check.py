@@ -66,6 +66,10 @@ def _known_names(workload: Workload) -> set[str]:
 
 def _check_texts(document: Document, path: tuple[str, ...], texts: Iterable[str], known: set[str]) -> None:
     for text in texts:
+        if re.search(r"[{}]", _HOLE.sub("", text)):
+            document.problem(path, f"`{text}` has a brace without its other half", "Values are {name}; {{ is a brace.")
+        if not text.isprintable():
+            document.problem(path, f"{text!r} has a control character", "Take it out.")
         for name in holes(text):
             if name not in known:
                 remedy = suggest(name, known) + " Values are declared under [values] or extracted; {{ is a brace."
@@ -85,7 +89,11 @@ def _check_operations(workload: Workload, document: Document) -> None:
             )
         if operation.form and operation.method in ("GET", "HEAD"):
             document.problem((*path, "form"), f"{operation.method} has no form", 'Use `query`, or method = "POST".')
-        _check_limit(document, path, operation)
+        for header in operation.headers:
+            if not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", header):
+                remedy = "Letters, digits and hyphens, as in Accept-Language."
+                document.problem((*path, "headers"), f"`{header}` is no header name", remedy)
+        _check_limit(workload, document, path, operation)
         _check_embedded(workload, document, path, operation)
         _check_status(document, (*path, "status"), operation.status)
     if workload.checks is not None:
@@ -109,13 +117,13 @@ def _check_status(document: Document, path: tuple[str, ...], status: tuple[int, 
             document.problem(path, f"{code} is no status code", "Use numbers from 100 to 599, as [200, 404].")
 
 
-def _check_limit(document: Document, path: tuple[str, ...], operation: Operation) -> None:
+def _check_limit(workload: Workload, document: Document, path: tuple[str, ...], operation: Operation) -> None:
     limit = operation.limit
-    if isinstance(limit, TimeLimit):
-        if limit.good_s > limit.tolerable_s:
-            document.problem((*path, "limit"), "good_s is above tolerable_s", "Tolerable includes good; swap them.")
-        if operation.timeout_s <= limit.tolerable_s:
-            document.problem((*path, "timeout_s"), "is not above the tolerable time", "Give a longer time-out.")
+    if isinstance(limit, TimeLimit) and limit.good_s > limit.tolerable_s:
+        document.problem((*path, "limit"), "good_s is above tolerable_s", "Tolerable includes good; swap them.")
+    by_time = limit if isinstance(limit, TimeLimit) else workload.limits if limit is None else None
+    if by_time is not None and operation.timeout_s <= by_time.tolerable_s:
+        document.problem((*path, "timeout_s"), "is not above the tolerable time", "Give a longer time-out.")
     if isinstance(limit, RateLimit) and limit.good_bytes_per_s < limit.tolerable_bytes_per_s:
         remedy = "A good rate is at least the tolerable one; swap them."
         document.problem((*path, "limit"), "good_bytes_per_s is below tolerable_bytes_per_s", remedy)
@@ -229,6 +237,21 @@ def _check_matrix(workload: Workload, document: Document) -> None:
         elif sum(row.values()) > 1 + ROW_SLACK:
             message = f"the row sums to {sum(row.values()):.6g}"
             document.problem(("mix", "from", name), message, "Rows may sum to 1 at most; the rest leaves.")
+
+    endless = sorted(_endless(mix, states))
+    if endless:
+        remedy = "Let a row lead to `end`, or sum to less than 1: the rest leaves."
+        document.problem(("mix", "from"), f"no session ends from {', '.join(endless)}", remedy)
+
+
+def _endless(mix: Mix, states: Iterable[str]) -> set[str]:
+    """States from which a session can never end."""
+    ending = {name for name, row in mix.from_.items() if row.get(END) or sum(row.values()) < 1 - ROW_SLACK}
+    while True:
+        more = {name for name, row in mix.from_.items() if any(row[to] > 0 and to in ending for to in row)} - ending
+        if not more:
+            return {name for name in states if name in mix.from_} - ending
+        ending |= more
 
 
 def _check_flat(workload: Workload, document: Document) -> None:

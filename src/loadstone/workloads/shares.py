@@ -34,7 +34,18 @@ def shares(workload: Workload) -> Shares:
         operations[state.operation] += visits[name] / total
     unpaused = sum(visits[name] for name in workload.pacing.no_pause_before) / total
     starts = 1 / per_session if per_session else 0.0
-    return Shares(operations, per_session, 1 - unpaused - starts, finished)
+    # Of the first operations of sessions, which have no pause either, those not counted yet.
+    uncounted = starts * (1 - _start_unpaused(workload, visits))
+    return Shares(operations, per_session, 1 - unpaused - uncounted, finished)
+
+
+def _start_unpaused(workload: Workload, visits: dict[str, float]) -> float:
+    """Chance that a session's first state is one without a pause anyway."""
+    unpaused, mix = workload.pacing.no_pause_before, workload.mix
+    if mix.kind is MixKind.FLAT:
+        return sum(visits[name] for name in unpaused) / sum(visits.values())
+    start = mix.start if mix.kind is MixKind.MATRIX else mix.sequence[0]
+    return float(start in unpaused)
 
 
 def _matrix(workload: Workload) -> tuple[dict[str, float], float, float]:

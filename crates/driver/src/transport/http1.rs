@@ -82,27 +82,27 @@ pub async fn exchange(
 ) -> Result<Answer, Failure> {
     stream.write_all(request).await.map_err(|error| Failure::from_io(&error))?;
     stream.flush().await.map_err(|error| Failure::from_io(&error))?;
-    let mut received = 0u64;
-    read_answer(stream, ways, bodiless, &mut received).await.map_err(|failure| Failure { received, ..failure })
+    read_answer(stream, ways, bodiless).await
 }
 
-async fn read_answer(
-    stream: &mut Stream,
-    ways: &mut Ways<'_>,
-    bodiless: bool,
-    received: &mut u64,
-) -> Result<Answer, Failure> {
+async fn read_answer(stream: &mut Stream, ways: &mut Ways<'_>, bodiless: bool) -> Result<Answer, Failure> {
+    let mut received = 0u64;
     ways.buffer.clear();
     let mut first_byte_ns = None;
     let head = loop {
         let before = ways.buffer.len();
         let count = read(stream, ways, before, first_byte_ns.is_none()).await?;
         first_byte_ns.get_or_insert_with(|| ways.clock.now());
-        *received += count as u64;
+        received += count as u64;
         if count == 0 {
             return Err(Failure::new(Fault::ClosedEarly, "closed before the head of the answer was complete"));
         }
-        if let Some(head) = parse_head(ways.buffer, ways.jar, bodiless)? {
+        let mut head = parse_head(ways.buffer, ways.jar, bodiless)?;
+        while let Some(interim) = head.take_if(|head| matches!(head.answer.status, 100..=199)) {
+            ways.buffer.drain(..interim.length); // an interim answer (RFC 9110, section 15.2); the final one follows
+            head = parse_head(ways.buffer, ways.jar, bodiless)?;
+        }
+        if let Some(head) = head {
             break head;
         }
         if ways.buffer.len() >= MOST_HEAD_BYTES {
@@ -114,7 +114,7 @@ async fn read_answer(
     while !complete {
         ways.buffer.clear();
         let count = read(stream, ways, 0, false).await?;
-        *received += count as u64;
+        received += count as u64;
         complete = match count {
             0 if framing == Framing::UntilClose => true,
             0 => return Err(Failure::new(Fault::ClosedEarly, "closed before the body was complete")),
@@ -130,7 +130,7 @@ async fn read_answer(
     }
     let keep_alive = head.answer.keep_alive && framing != Framing::UntilClose;
     let first_byte_ns = first_byte_ns.unwrap_or(end_ns);
-    Ok(Answer { bytes: *received, first_byte_ns, end_ns, keep_alive, ..head.answer })
+    Ok(Answer { bytes: received, first_byte_ns, end_ns, keep_alive, ..head.answer })
 }
 
 /// Reads the next piece behind `at` in the buffer, when the line has delivered what came before.

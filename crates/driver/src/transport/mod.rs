@@ -11,13 +11,11 @@ use loadstone_record::Fault;
 pub struct Failure {
     pub fault: Fault,
     pub detail: String,
-    /// Bytes of the answer that had come by then.
-    pub received: u64,
 }
 
 impl Failure {
     pub fn new(fault: Fault, detail: impl Into<String>) -> Self {
-        Failure { fault, detail: detail.into(), received: 0 }
+        Failure { fault, detail: detail.into() }
     }
 
     /// Names a system error, separating what the driver itself ran out of from what the server did.

@@ -61,6 +61,16 @@ async fn connect_tcp(address: SocketAddr) -> Result<TcpStream, Failure> {
     Ok(stream)
 }
 
+impl Stream {
+    /// Whether a kept connection has been closed by the other side, or holds bytes nobody asked for. Nothing is sent
+    /// on such a one; what fails after sending is the server's failure and is not tried again.
+    pub fn is_stale(&mut self) -> bool {
+        let mut byte = [0u8; 1];
+        let mut context = Context::from_waker(std::task::Waker::noop());
+        Pin::new(self).poll_read(&mut context, &mut ReadBuf::new(&mut byte)).is_ready()
+    }
+}
+
 impl AsyncRead for Stream {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<std::io::Result<()>> {
         match self.get_mut() {
