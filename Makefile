@@ -20,7 +20,7 @@ demo: setup      ## play all three web sites for a quarter of a minute each, jud
 test: test-rust test-python   ## every test, with the system packages they need
 
 test-rust:       ## tests of the driver and the servers
-	cargo test --workspace --quiet
+	cargo test --workspace --quiet --release
 
 test-python: $(VENV)/developing   ## tests of everything else, real runs on loopback included
 	@scripts/system-packages nginx chromium
