@@ -9,7 +9,7 @@ use crate::recorder::{Counts, Interval, OperationTotals, PauseCounts, SessionCou
 use crate::{Fault, TimeHistogram};
 
 /// Version of the event schema.
-pub const EVENT_SCHEMA: u32 = 1;
+pub const EVENT_SCHEMA: u32 = 2;
 
 /// A line. Times are nanoseconds; `at_ns` counts from the start of the run.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]

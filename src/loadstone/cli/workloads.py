@@ -1,16 +1,20 @@
 """`loadstone workloads`."""
 
 import json
+import re
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.table import Table
 
 from loadstone.cli.screen import out
+from loadstone.model.errors import UsageError
 from loadstone.model.workload import MixKind, Operation, RateLimit, Workload
 from loadstone.run.plan import embedded_files
 from loadstone.workloads import load, shipped
+from loadstone.workloads.from_har import from_har
 from loadstone.workloads.shares import shares
 
 app = typer.Typer(help="The workloads there are, and what each of them does.")
@@ -54,6 +58,26 @@ def check(name: Annotated[str, typer.Argument(help="The folder of a workload.")]
     """Check a workload's declaration; every problem is named with file, line and remedy."""
     workload = load(name)
     out.print(f"{workload.folder / 'workload.toml'}: no problem, {len(workload.operations)} operations")
+
+
+@app.command("from-har")
+def from_har_(
+    file: Annotated[Path, typer.Argument(help="A HAR file, as browsers save it from their network view.")],
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Folder of the new workload.")] = None,
+) -> None:
+    """Make a workload of a recorded visit: pages, their files, their order and the think time between them."""
+    folder = output or Path(file.stem)
+    made = folder / "workload.toml"
+    if made.exists():
+        raise UsageError(f"{made} is there already. Name another folder with --output.")
+    imported = from_har(file, re.sub(r"[^A-Za-z0-9_-]+", "-", folder.name).strip("-") or "site")
+    folder.mkdir(parents=True, exist_ok=True)
+    made.write_text(imported.text, encoding="utf-8")
+    load(str(folder))
+    out.print(f"{made}: {imported.operations} operations", soft_wrap=True)
+    for what in imported.left_out:
+        out.print(f"left out: {what}", soft_wrap=True)
+    out.print(f"Edit it, then: loadstone run {folder} --target {imported.target} --sessions 10", soft_wrap=True)
 
 
 def _operations(workload: Workload) -> Table:

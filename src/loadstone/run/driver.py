@@ -16,6 +16,9 @@ from loadstone.services.programs import driver
 
 Json = dict[str, Any]
 
+EVENT_SCHEMA = 2
+"""Version of the events' schema; `schemas/events.json` is generated from the driver."""
+
 LONGEST_LINE = 64 * 1024 * 1024
 """Bytes of the longest event (the totals with all histograms)."""
 
@@ -37,10 +40,7 @@ class Driving:
         assert self.process.stdout is not None
         async for line in self.process.stdout:
             text = line.decode(errors="replace")
-            try:
-                yield text, json.loads(text)
-            except ValueError:
-                raise DriverError(f"The driver wrote `{text[:80].strip()}`, which is no event.") from None
+            yield text, _read(text)
         code = await self.process.wait()
         if code not in (0, 130):
             said = self.log.read_text(errors="replace").strip()[-500:]
@@ -51,6 +51,18 @@ class Driving:
         """Asks it to end now and write what it has."""
         with contextlib.suppress(ProcessLookupError):
             self.process.send_signal(signal.SIGINT)
+
+
+def _read(text: str) -> Json:
+    """An event from its line; raises DriverError for what is none, or of a driver of another version."""
+    try:
+        event: Json = json.loads(text)
+    except ValueError:
+        raise DriverError(f"The driver wrote `{text[:80].strip()}`, which is no event.") from None
+    if event["event"] == "start" and event["schema"] != EVENT_SCHEMA:
+        found = event["schema"]
+        raise DriverError(f"The installed driver speaks schema {found}, this is {EVENT_SCHEMA}. Run `make setup`.")
+    return event
 
 
 @asynccontextmanager
