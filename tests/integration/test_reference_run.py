@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import csv
 import json
 import os
 import signal
@@ -12,6 +13,8 @@ import time
 from pathlib import Path
 
 import pytest
+from hdrh.histogram import HdrHistogram
+from hdrh.log import HistogramLogReader
 
 from loadstone.model.figures import IterationFigures
 from loadstone.model.profile import Phases
@@ -246,3 +249,16 @@ def test_results_are_listed_and_reported_in_every_form(loadstone: LoadstoneRunne
     for form in ("html", "md", "json"):
         assert loadstone("report", "latest", "--format", form, "-o", f"out.{form}").returncode == 0
         assert (tmp_path / f"out.{form}").stat().st_size > 1000
+    kept = report(tmp_path)["workloads"][0]["iterations"][0]["operations"][-1]
+    summary = json.loads(loadstone("export", "latest", "--format", "k6").stdout)["metrics"]
+    assert summary["http_reqs"]["count"] == kept["requests"]
+    assert summary["http_req_duration"]["p(99)"] == pytest.approx(1000 * kept["p99_s"])
+    series = list(csv.DictReader(loadstone("export", "latest", "--format", "csv").stdout.splitlines()))
+    assert [row["phase"] for row in series] == ["ramp_up", "steady", "steady", "steady"]
+    assert loadstone("export", "latest", "--format", "hlog", "-o", "out.hlog").returncode == 0
+    intervals = HistogramLogReader(str(tmp_path / "out.hlog"), HdrHistogram(1, 600_000_000, 3))
+    counted = 0
+    while (interval := intervals.get_next_interval_histogram()) is not None:
+        counted += interval.get_total_count() if interval.get_tag() == "response" else 0
+    assert counted == sum(int(row["requests"]) for row in series)
+    assert loadstone("export", "latest", "--format", "csv", "--run", "nobody-1").returncode == 2

@@ -10,9 +10,10 @@ from rich.table import Table
 from loadstone.cli.run import RESULTS, Results
 from loadstone.cli.screen import VERDICT_STYLE, errors, out
 from loadstone.model.errors import StoreError
+from loadstone.report import export as export_module
 from loadstone.report.build import Format, write_report
 from loadstone.store.folder import broken_seal
-from loadstone.store.read import catalogue, read_verdict
+from loadstone.store.read import catalogue, read_result, read_verdict
 from loadstone.study.run import judge
 
 
@@ -31,6 +32,24 @@ def report(
     if rejudge or read_verdict(path) is None:
         judge(path)
     out.print(str(write_report(path, form, output)), soft_wrap=True)
+
+
+def export(
+    result: Annotated[str, typer.Argument(metavar="RUN", help="A result folder, its name, or `latest`.")],
+    form: Annotated[export_module.Form, typer.Option("--format", help="csv, hlog (HdrHistogram) or k6.")],
+    run: Annotated[str | None, typer.Option(help="Which run of the result, as `banking-1`.")] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Where to write it, if not here.")] = None,
+    results: Results = RESULTS,
+) -> None:
+    """Write a run's records for other tools: CSV series, HdrHistogram interval log, k6-like summary."""
+    text = export_module.export(read_result(find_result(result, results)), form, run)
+    if output is None:
+        typer.echo(text, nl=False)
+        return
+    try:
+        output.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise StoreError(f"It cannot be written: {error}. Name another file with --output.") from None
 
 
 def results(

@@ -74,6 +74,9 @@ async def run(order: RunOrder, listener: Listener, begin: Callable[[Beginning], 
     except LoadstoneError as error:
         _close(folder, Status.FAILED, str(error))
         raise
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        _close(folder, Status.INTERRUPTED, "ended by a signal before the system under test was up")
+        raise
     except BaseException as error:
         _close(folder, Status.FAILED, f"{type(error).__name__}: {error}")
         raise

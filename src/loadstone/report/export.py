@@ -1,0 +1,133 @@
+"""A run's records in forms that other tools read: CSV series, HdrHistogram log, k6-like summary."""
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any
+
+from loadstone.model.errors import UsageError
+from loadstone.model.figures import Distribution, IterationFigures
+from loadstone.store.read import Iteration, Result, WorkloadResult
+
+Json = dict[str, Any]
+
+
+class Form(StrEnum):
+    """What a run can be exported as."""
+
+    CSV = "csv"
+    HLOG = "hlog"
+    K6 = "k6"
+
+
+def export(result: Result, form: Form, run: str | None) -> str:
+    """One iteration of one workload as text; raises UsageError when it is not clear which."""
+    workload, iteration = _choose(result, run)
+    match form:
+        case Form.CSV:
+            return as_csv(iteration)
+        case Form.HLOG:
+            return as_hlog(workload.terms.workload, iteration)
+        case Form.K6:
+            return json.dumps(as_k6(workload, iteration.figures), indent=1) + "\n"
+
+
+def _choose(result: Result, run: str | None) -> tuple[WorkloadResult, Iteration]:
+    runs = {
+        f"{workload.terms.workload}-{iteration.number}": (workload, iteration)
+        for workload in result.workloads
+        for iteration in workload.iterations
+    }
+    if run is None and len(runs) == 1:
+        return next(iter(runs.values()))
+    if run not in runs:
+        given = f"There is no run `{run}`" if run else f"The result holds {len(runs)} runs"
+        raise UsageError(f"{given}. Name one with --run: {', '.join(runs) or 'there is none'}.")
+    return runs[run]
+
+
+def as_csv(iteration: Iteration) -> str:
+    """A row an interval, in seconds, milliseconds and bytes."""
+    out = io.StringIO()
+    rows = list(_rows(iteration))
+    writer = csv.DictWriter(out, fieldnames=list(rows[0]) if rows else [], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return out.getvalue()
+
+
+def _rows(iteration: Iteration) -> Iterator[Json]:
+    for one in iteration.intervals:
+        counts = one["operations"]
+        yield {
+            "end_s": round(one["at_ns"] / 1e9, 3),
+            "length_s": round(one["length_ns"] / 1e9, 3),
+            "phase": one["phase"],
+            **{key: sum(part[key] for part in counts) for key in ("requests", "good", "tolerable", "fail", "bytes")},
+            "errors": sum(sum(part["errors"].values()) for part in counts),
+            **{
+                f"{kind}_{figure}_ms": round(one[kind][f"{figure}_ns"] / 1e6, 3)
+                for kind in ("response", "service", "lag")
+                for figure in ("p50", "p99", "max")
+            },
+            "sessions_active": one["sessions_active"],
+            "connections_open": one["connections_open"],
+            "driver_busiest_core_share": round(max(one["cpu"]["threads"], default=0.0), 4),
+        }
+
+
+def as_hlog(workload: str, iteration: Iteration) -> str:
+    """A HdrHistogram interval log (format 1.3) with a tag for response time, service time and driver lag.
+
+    Histograms hold microseconds; the column of largest values is in milliseconds, times in seconds from the start.
+    The package's own writer is not used: it writes no tags, and its start time line fails.
+    """
+    start_s = iteration.start.get("start_unix_ns", 0) / 1e9
+    lines = [
+        f"#[Loadstone {workload}, iteration {iteration.number}; values in microseconds]",
+        "#[Histogram log format version 1.3]",
+        f"#[StartTime: {start_s:.3f} (seconds since epoch), {datetime.fromtimestamp(start_s, UTC).isoformat()}]",
+        '"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"',
+    ]
+    for one in iteration.intervals:
+        length_s = one["length_ns"] / 1e9
+        times = f"{one['at_ns'] / 1e9 - length_s:.3f},{length_s:.3f}"
+        for kind in ("response", "service", "lag"):
+            if one[kind]["count"]:
+                lines.append(f"Tag={kind},{times},{one[kind]['max_ns'] / 1e6:.3f},{one[kind]['hdr']}")
+    return "\n".join(lines) + "\n"
+
+
+def as_k6(workload: WorkloadResult, figures: IterationFigures) -> Json:
+    """The steady state in the shape of a k6 summary export: times in milliseconds, an operation as a tagged metric."""
+    seconds = max(figures.steady_s, 1e-9)
+    failed = sum(sum(operation.errors.values()) for operation in figures.operations)
+    size = sum(operation.bytes for operation in figures.operations)
+    metrics: Json = {
+        "http_req_duration": _trend(figures.response),
+        "service_time": _trend(figures.service),
+        "driver_lag": _trend(figures.lag),
+        "http_reqs": {"count": figures.requests, "rate": figures.requests / seconds},
+        "http_req_failed": {
+            "passes": failed,
+            "fails": figures.requests - failed,
+            "value": failed / max(1, figures.requests),
+        },
+        "data_received": {"count": size, "rate": size / seconds},
+        "iterations": {"count": figures.sessions.get("finished", 0)},
+        "vus": {"value": workload.terms.sessions, "min": workload.terms.sessions, "max": workload.terms.sessions},
+    }
+    for operation in figures.operations:
+        metrics[f"http_req_duration{{operation:{operation.name}}}"] = _trend(operation.response)
+    return {"metrics": metrics}
+
+
+def _trend(one: Distribution) -> Json:
+    """A k6 trend: milliseconds."""
+    if not one.count or one.mean_s is None:
+        return {}
+    named = {"med": 50.0, "max": 100.0, "p(90)": 90.0, "p(95)": 95.0, "p(99)": 99.0, "p(99.9)": 99.9}
+    return {"avg": 1000 * one.mean_s, **{name: 1000 * one.percentiles_s[at] for name, at in named.items()}}
