@@ -52,7 +52,7 @@ def test_a_site_that_is_not_ours_runs_from_its_toml_alone(
     nginx: str, loadstone: LoadstoneRunner, tmp_path: Path
 ) -> None:
     words = ["run", str(EXAMPLE), "--target", nginx, "--sessions", "40", "--profile", "demo", "--results", "results"]
-    done = loadstone(*words)
+    done = loadstone(*words, "--threads", "2")
     assert done.returncode == 0, done.stdout + done.stderr
     operations = rows(report(tmp_path))
     assert set(operations) == {"front", "article", "prices", "Total"}
@@ -60,6 +60,7 @@ def test_a_site_that_is_not_ours_runs_from_its_toml_alone(
     assert operations["front"]["requests"] > 30
     page = len((EXAMPLE / "site" / "index.html").read_bytes())
     assert operations["front"]["mean_bytes"] > page
+    assert len(report(tmp_path)["workloads"][0]["iterations"][0]["driver_cpu"]) == 2
 
 
 def test_a_wrong_page_is_a_validation_error(nginx: str, loadstone: LoadstoneRunner, tmp_path: Path) -> None:

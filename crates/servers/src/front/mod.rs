@@ -29,6 +29,8 @@ const MOST_HEAD_BYTES: usize = 16 * 1024;
 const MOST_BODY_BYTES: usize = 64 * 1024;
 /// Time a client has for a head or a body it has begun, and for a TLS handshake.
 pub const PATIENCE: Duration = Duration::from_secs(10);
+/// Time a client may take nothing of an answer. A line of 100,000 bytes/s takes some every second.
+pub const STALL: Duration = Duration::from_secs(60);
 /// Time an idle connection is kept: longer than the longest think time of the web sites (150 s).
 const IDLE: Duration = Duration::from_secs(180);
 const BACKLOG: u32 = 4096;

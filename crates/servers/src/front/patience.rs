@@ -1,4 +1,5 @@
-//! Patience with slow clients: a connection may be idle for long, but a request that has begun must arrive soon.
+//! Patience with slow clients: a connection may be idle for long, but a request that has begun must arrive soon,
+//! and an answer that has begun must be taken.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -9,7 +10,7 @@ use std::task::{ready, Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Sleep;
 
-use super::PATIENCE;
+use super::{PATIENCE, STALL};
 
 const IDLE: u8 = 0;
 const HEAD: u8 = 1;
@@ -35,12 +36,25 @@ pub struct Patient<S> {
     inner: S,
     watch: Arc<Watch>,
     deadline: Option<Pin<Box<Sleep>>>,
+    /// Runs while the client takes nothing of its answer.
+    stall: Option<Pin<Box<Sleep>>>,
     refused: usize,
 }
 
 impl<S> Patient<S> {
     pub fn new(inner: S, watch: Arc<Watch>) -> Self {
-        Patient { inner, watch, deadline: None, refused: 0 }
+        Patient { inner, watch, deadline: None, stall: None, refused: 0 }
+    }
+
+    /// Passes a write's outcome on; one that makes no progress for too long becomes an error.
+    fn taken<T>(&mut self, outcome: Poll<std::io::Result<T>>, context: &mut Context<'_>) -> Poll<std::io::Result<T>> {
+        if outcome.is_ready() {
+            self.stall = None;
+            return outcome;
+        }
+        let stall = self.stall.get_or_insert_with(|| Box::pin(tokio::time::sleep(STALL)));
+        ready!(stall.as_mut().poll(context));
+        Poll::Ready(Err(std::io::ErrorKind::TimedOut.into()))
     }
 }
 
@@ -74,11 +88,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Patient<S> {
 
 impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, data: &[u8]) -> Poll<std::io::Result<usize>> {
-        Pin::new(&mut self.inner).poll_write(context, data)
+        let outcome = Pin::new(&mut self.inner).poll_write(context, data);
+        self.taken(outcome, context)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<std::io::Result<()>> {
-        Pin::new(&mut self.inner).poll_flush(context)
+        let outcome = Pin::new(&mut self.inner).poll_flush(context);
+        self.taken(outcome, context)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<std::io::Result<()>> {
@@ -94,6 +110,51 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
         context: &mut Context<'_>,
         pieces: &[std::io::IoSlice<'_>],
     ) -> Poll<std::io::Result<usize>> {
-        Pin::new(&mut self.inner).poll_write_vectored(context, pieces)
+        let outcome = Pin::new(&mut self.inner).poll_write_vectored(context, pieces);
+        self.taken(outcome, context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_that_nobody_takes_is_given_up() {
+        let (stream, _client) = tokio::io::duplex(64);
+        let mut patient = Patient::new(stream, Arc::new(Watch::default()));
+        let begun = tokio::time::Instant::now();
+        let error = patient.write_all(&[0; 1000]).await.expect_err("nobody reads");
+        assert_eq!(error.kind(), std::io::ErrorKind::TimedOut);
+        assert_eq!(begun.elapsed().as_secs(), STALL.as_secs());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_reads_slowly_but_reads_is_served() {
+        let (stream, mut client) = tokio::io::duplex(64);
+        let mut patient = Patient::new(stream, Arc::new(Watch::default()));
+        let reader = tokio::spawn(async move {
+            let mut piece = [0; 64];
+            for _ in 0..10 {
+                tokio::time::sleep(STALL / 2).await;
+                client.read_exact(&mut piece).await.expect("still there");
+            }
+        });
+        patient.write_all(&[0; 640]).await.expect("taken at last");
+        reader.await.expect("no panic");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_head_that_stops_half_way_is_told_so() {
+        let (stream, mut client) = tokio::io::duplex(1024);
+        let mut patient = Patient::new(stream, Arc::new(Watch::default()));
+        client.write_all(b"GET /").await.expect("written");
+        let mut head = Vec::new();
+        let error = patient.read_to_end(&mut head).await.expect_err("it never ends");
+        assert_eq!(error.kind(), std::io::ErrorKind::TimedOut);
+        let mut said = [0; 12];
+        client.read_exact(&mut said).await.expect("an answer");
+        assert_eq!(&said, b"HTTP/1.1 408");
     }
 }
