@@ -9,8 +9,8 @@ from loadstone.judge.deviation import Deviation, deviation
 from loadstone.model.figures import Blame, IterationFigures, Terms, blame_of
 from loadstone.model.profile import Rigor
 
-PUBLISHED = "docs/web-workloads.md, Limits and validity (published configuration values and disclosures)"
-OURS = "Loadstone's own rule"
+PUBLISHED = "published figures, docs/web-workloads.md"
+OURS = "our own, docs/web-workloads.md"
 
 PAGE_DEVIATION_PCT = 1.0
 """Largest deviation of one operation (published runs: largest unflagged 0.9995, smallest flagged 1.009)."""
@@ -67,13 +67,13 @@ def _quality(terms: Terms, figures: IterationFigures) -> Iterator[Check]:
     requests = max(1, figures.requests + overdue)
     good = sum(operation.good for operation in figures.operations)
     tolerable = good + sum(operation.tolerable for operation in figures.operations)
-    source = f"{PUBLISHED}; over all pages together, downloads by their byte rate"
-    detail = f"{overdue} overdue at the end count as failed" if overdue else ""
+    detail = "over all pages together, downloads by their byte rate"
+    detail = f"{overdue} overdue at the end count as failed" if overdue else detail
     for rule, count, limit in (
         ("good operations", good, terms.good_share_pct),
         ("tolerable operations", tolerable, terms.tolerable_share_pct),
     ):
-        yield at_least(rule, 100 * count / requests, limit, "%", Weight.FAIL, source, detail)
+        yield at_least(rule, 100 * count / requests, limit, "%", Weight.FAIL, PUBLISHED, detail)
 
 
 def _errors(figures: IterationFigures) -> Iterator[Check]:
@@ -200,5 +200,4 @@ def _conditional(figures: IterationFigures) -> Iterator[Check]:
     if asked:
         honoured = 100 * sum(operation.not_modified for operation in figures.operations) / asked
         detail = "a server may ignore the condition, but then its bytes are other ones"
-        source = "docs/web-workloads.md, Files and line"
-        yield at_least("conditional requests honoured", honoured, 99, "%", Weight.NOTE, source, detail)
+        yield at_least("conditional requests honoured", honoured, 99, "%", Weight.NOTE, PUBLISHED, detail)
