@@ -119,19 +119,21 @@ def _mix(terms: Terms, figures: IterationFigures) -> Iterator[Check]:
 
 
 def _supported(terms: Terms, figures: IterationFigures, check: Check, chance: float) -> Check:
-    """Withdraws a judgement that the run cannot support: errors brought it about, or the run is too short.
+    """Withdraws a judgement that chance alone explains; a deviation beyond chance is judged however short the run."""
+    by_chance = check.limit < chance and check.figure <= chance
+    reason = f"so few operations deviate by up to {chance:.1f} {check.unit} by chance" if by_chance else ""
+    return _excused(terms, figures, check, reason)
 
-    The full profile is not too short for anything. A deviation beyond chance is judged however short the run.
-    """
+
+def _excused(terms: Terms, figures: IterationFigures, check: Check, too_short: str) -> Check:
+    """Withdraws a judgement that errors brought about, or that the run is too short for (the full profile never is)."""
     if _is_disturbed(figures):
         return _withdrawn(check, DISTURBED)
     if terms.rigor == Rigor.FULL:
         return check
     if not _settled(terms, figures):
         return _withdrawn(check, UNSETTLED)
-    if check.limit < chance and check.figure <= chance:
-        return _withdrawn(check, f"so few operations deviate by up to {chance:.1f} {check.unit} by chance")
-    return check
+    return _withdrawn(check, too_short) if too_short else check
 
 
 def _withdrawn(check: Check, reason: str) -> Check:
@@ -151,14 +153,8 @@ def _sampled(terms: Terms, figures: IterationFigures) -> Check:
     check = at_most("operations without a sample", len(missing), 0, "kinds", Weight.INVALID, OURS, ", ".join(missing))
     if not missing:
         return check
-    if _is_disturbed(figures):
-        return _withdrawn(check, DISTURBED)
-    if terms.rigor == Rigor.FULL:
-        return check
-    if not _settled(terms, figures):
-        return _withdrawn(check, UNSETTLED)
     due = [name for name in missing if figures.ended * terms.expected_shares[name] >= LEAST_SAMPLES]
-    return check if due else _withdrawn(check, "too short to expect one")
+    return _excused(terms, figures, check, "" if due else "too short to expect one")
 
 
 def _warmed_up(terms: Terms) -> Check:
