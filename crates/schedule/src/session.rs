@@ -1,7 +1,9 @@
 //! One simulated user from arrival to departure, as a pure machine: `next` says what to do, the caller does it.
 
 use crate::mix::{Chooser, Next};
-use crate::plan::{Pacing, Pause, Workload};
+use std::collections::HashSet;
+
+use crate::plan::{Field, Operation, Pacing, Pause, State, Workload};
 use crate::rng::{Purpose, Stream};
 use crate::slots::{Slot, Slots, Values};
 use crate::template::{Encoding, Template};
@@ -29,6 +31,8 @@ pub struct Place {
     pub operation: usize,
     pub pause: Pause,
     pub set: Vec<(Slot, Template)>,
+    /// The sources drawn before it: those its operation needs, in the order they are declared.
+    due: Vec<usize>,
 }
 
 /// The parts of a workload that sessions share: compiled once, read by all.
@@ -55,26 +59,58 @@ impl Script {
             slots.intern(&field.name);
         }
         let sources = workload.values.iter().map(|generator| Source::compile(generator, &slots));
-        let sources = sources.collect::<Result<_, _>>()?;
-        let places = workload.states.iter().map(|state| compile_place(state, workload, &slots));
+        let sources: Vec<Source> = sources.collect::<Result<_, _>>()?;
+        let states = workload.states.iter().enumerate();
+        let places = states.map(|(index, state)| compile_place(index, state, workload, &slots, &sources));
         let places = places.collect::<Result<_, _>>()?;
         let chooser = Chooser::compile(&workload.mix, workload.states.len())?;
         Ok(Script { slots, places, sources, chooser, pacing: workload.pacing })
     }
 }
 
-fn compile_place(state: &crate::plan::State, workload: &Workload, slots: &Slots) -> Result<Place, PlanError> {
+fn compile_place(
+    index: usize,
+    state: &State,
+    workload: &Workload,
+    slots: &Slots,
+    sources: &[Source],
+) -> Result<Place, PlanError> {
     let place = format!("state {}", state.name);
-    let operation = state.operation as usize;
-    if operation >= workload.operations.len() {
+    let Some(operation) = workload.operations.get(state.operation as usize) else {
         return Err(PlanError::invalid(place, "its operation does not exist"));
-    }
-    let compile = |field: &crate::plan::Field| {
+    };
+    let compile = |field: &Field| {
         let slot = slots.get(&field.name).unwrap_or(usize::MAX);
         Template::compile(&field.value, slots, &place).map(|template| (slot, template))
     };
-    let set = state.set.iter().map(compile).collect::<Result<_, _>>()?;
-    Ok(Place { operation, pause: state.pause, set })
+    let set: Vec<(Slot, Template)> = state.set.iter().map(compile).collect::<Result<_, _>>()?;
+    let mut used: HashSet<Slot> = set.iter().flat_map(|(_, template)| template.slots()).collect();
+    for text in texts(operation) {
+        used.extend(Template::compile(text, slots, &format!("operation {}", operation.name))?.slots());
+    }
+    // A source may refer to those before it, so one pass from the last to the first finds all.
+    let mut due = Vec::new();
+    for (at, source) in sources.iter().enumerate().rev() {
+        if source.is_due(index, &used) {
+            due.push(at);
+            used.extend(source.needs());
+        }
+    }
+    due.reverse();
+    Ok(Place { operation: state.operation as usize, pause: state.pause, set, due })
+}
+
+/// All texts of an operation that may refer to values.
+fn texts(operation: &Operation) -> impl Iterator<Item = &String> {
+    let fields = [&operation.query, &operation.form, &operation.headers].into_iter().flatten();
+    let expect = &operation.expect;
+    std::iter::once(&operation.path)
+        .chain(fields.map(|field| &field.value))
+        .chain(&expect.title)
+        .chain(&expect.contains)
+        .chain(&expect.absent)
+        .chain(&expect.bytes)
+        .chain(operation.embedded.iter().map(|file| &file.path))
 }
 
 /// A session's own state: where it is, its values and its random streams.
@@ -108,7 +144,10 @@ impl Session {
     /// Starts the next user session: a new user, new session values.
     pub fn begin(&mut self, script: &Script) {
         self.done = 0;
-        self.draw(script, None);
+        let who = self.drawer();
+        for source in script.sources.iter().filter(|source| source.is_of_session()) {
+            source.draw(who, &mut self.drawing, &mut self.values);
+        }
     }
 
     /// Decides what comes next. A new user's first operation has no pause.
@@ -131,7 +170,10 @@ impl Session {
 
     /// Draws the operation's values and applies what its state sets. Call before rendering its request.
     pub fn prepare(&mut self, script: &Script) {
-        self.draw(script, Some(self.state));
+        let who = self.drawer();
+        for &at in &script.places[self.state].due {
+            script.sources[at].draw(who, &mut self.drawing, &mut self.values);
+        }
         for (slot, template) in &script.places[self.state].set {
             let mut text = Vec::new();
             template.render(&self.values, Encoding::Raw, &mut text);
@@ -164,10 +206,7 @@ impl Session {
         matches!(script.chooser, Chooser::Flat { operations_per_session: None, .. })
     }
 
-    fn draw(&mut self, script: &Script, state: Option<usize>) {
-        let who = Drawer { session: self.id, visit: self.visit };
-        for source in script.sources.iter().filter(|source| source.is_due(state)) {
-            source.draw(who, &mut self.drawing, &mut self.values);
-        }
+    fn drawer(&self) -> Drawer {
+        Drawer { session: self.id, visit: self.visit }
     }
 }

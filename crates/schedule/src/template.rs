@@ -63,6 +63,14 @@ impl Template {
         }
     }
 
+    /// The values it refers to.
+    pub fn slots(&self) -> impl Iterator<Item = Slot> + '_ {
+        self.0.iter().filter_map(|part| match part {
+            Part::Text(_) => None,
+            Part::Value(slot) => Some(*slot),
+        })
+    }
+
     /// The text alone when it has no holes.
     pub fn fixed(&self) -> Option<&str> {
         match self.0.as_slice() {

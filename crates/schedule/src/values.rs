@@ -1,5 +1,7 @@
 //! Drawing the values a session fills into its requests, from named generators.
 
+use std::collections::HashSet;
+
 use crate::draw::{zipf, Weighted};
 use crate::plan::{Generator, GeneratorKind, Scope};
 use crate::rng::Stream;
@@ -96,12 +98,30 @@ impl Source {
         Ok(Source { slot, scope: generator.scope, states: generator.states.clone(), draw })
     }
 
-    /// Whether a value is due: when a user session begins (`None`) or before a state.
-    pub fn is_due(&self, state: Option<usize>) -> bool {
-        match (self.scope, state) {
-            (Scope::Session, None) | (Scope::Operation, Some(_)) => true,
-            (Scope::States, Some(state)) => self.states.contains(&(state as u32)),
-            _ => false,
+    /// Whether it is drawn once, when a user session begins.
+    pub fn is_of_session(&self) -> bool {
+        self.scope == Scope::Session
+    }
+
+    /// Whether it is drawn before `state`, whose operation and drawn values refer to `used`.
+    pub fn is_due(&self, state: usize, used: &HashSet<Slot>) -> bool {
+        match self.scope {
+            Scope::Session => false,
+            Scope::States => self.states.contains(&(state as u32)),
+            Scope::Operation => self.fills().iter().any(|slot| used.contains(slot)),
+        }
+    }
+
+    /// The values it refers to itself.
+    pub fn needs(&self) -> impl Iterator<Item = Slot> + '_ {
+        let text = if let Draw::Text(template) = &self.draw { Some(template) } else { None };
+        text.into_iter().flat_map(Template::slots)
+    }
+
+    fn fills(&self) -> &[Slot] {
+        match &self.draw {
+            Draw::Table { slots, .. } => slots,
+            _ => std::slice::from_ref(&self.slot),
         }
     }
 

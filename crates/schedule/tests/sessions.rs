@@ -138,3 +138,27 @@ fn broken_plans_are_refused() {
     assert!(refused(Mix::Matrix { start: 0, rows: vec![row(&[(1, 0.7)], 0.7), row(&[], 1.0), row(&[], 1.0)] }));
     assert!(refused(Mix::Matrix { start: 5, rows: vec![row(&[], 1.0), row(&[], 1.0), row(&[], 1.0)] }));
 }
+
+#[test]
+fn values_are_drawn_where_they_are_needed_and_held_where_they_are_told_to() {
+    let value = |name: &str, scope, states, kind| Generator { name: name.into(), scope, states, kind };
+    let number = || GeneratorKind::Uniform { min: 1, max: 1_000_000, digits: 0 };
+    let mut made = workload(Mix::Sequence { states: vec![0, 1, 2] });
+    let product = GeneratorKind::Text { text: "p{number}".into() };
+    made.values.push(value("number", Scope::Operation, vec![], number()));
+    made.values.push(value("product", Scope::States, vec![1], product));
+    made.values.push(value("unused", Scope::Operation, vec![], number()));
+    let script = Script::compile(&made).expect("valid");
+    let get = |session: &Session, name: &str| session.values.get(script.slots.get(name).expect("known")).to_owned();
+    let mut session = Session::new(&script, 1, 1);
+    session.begin(&script);
+    let mut seen = Vec::new();
+    while let Step::Perform { .. } = session.next(&script) {
+        session.prepare(&script);
+        seen.push((get(&session, "number"), get(&session, "product")));
+    }
+    assert_eq!(seen[0], (String::new(), String::new())); // nothing refers to them before the first state
+    assert_eq!(seen[1].1, format!("p{}", seen[1].0)); // drawn for the text that needs it
+    assert_eq!(seen[2], seen[1]); // and held
+    assert_eq!(get(&session, "unused"), "");
+}
