@@ -1,7 +1,5 @@
 """Composing machines and services into a system under test: up, ready, down."""
 
-import asyncio
-import tempfile
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -29,18 +27,15 @@ class Testbed:
 
 @asynccontextmanager
 async def reference_testbed(logs: Path, threads: int) -> AsyncIterator[Testbed]:
-    """The reference web server and its back-end simulator as processes on loopback; certificates are made new."""
+    """The reference web server and its back-end simulator as processes on loopback."""
     async with AsyncExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="loadstone-")))
-        await _certificates(folder)
         backend = await stack.enter_async_context(child(reference.backend_command(1), logs / "backend.log"))
         backend_at = reference.read_ready(backend.first_line).http
         if backend_at is None:
             raise ServiceError("The back-end simulator does not say where it answers.")
-        command = reference.web_command(backend_at, folder, threads)
+        command = reference.web_command(backend_at, threads)
         web = await stack.enter_async_context(child(command, logs / "web.log"))
         ready = reference.read_ready(web.first_line)
-        authority = (folder / reference.AUTHORITY).read_text()
         about = f"reference server, {threads} threads, with its back-end simulator, as processes on this machine"
         pids = {"web": web.pid, "backend": backend.pid}
 
@@ -49,7 +44,7 @@ async def reference_testbed(logs: Path, threads: int) -> AsyncIterator[Testbed]:
             gone = [f"{role} ({child.end()})" for role, child in services.items() if child.end()]
             return ", ".join(gone)
 
-        yield Testbed(Target(ready.http, ready.https, authority), about, pids, dead)
+        yield Testbed(Target(ready.http, ready.https, ready.authority_pem), about, pids, dead)
 
 
 @asynccontextmanager
@@ -57,12 +52,3 @@ async def external_testbed(target: Target) -> AsyncIterator[Testbed]:
     """A system someone else set up."""
     sides = [f"{scheme}://{side}" for scheme, side in (("http", target.http), ("https", target.https)) if side]
     yield Testbed(target, f"{' and '.join(sides)}, set up by others", {})
-
-
-async def _certificates(folder: Path) -> None:
-    process = await asyncio.create_subprocess_exec(
-        *reference.certificate_command(folder), stderr=asyncio.subprocess.PIPE
-    )
-    _, errors = await process.communicate()
-    if process.returncode != 0:
-        raise ServiceError(f"The certificates could not be made: {errors.decode(errors='replace').strip()}")

@@ -32,10 +32,11 @@ enum Command {
     Web {
         #[command(flatten)]
         common: Common,
-        /// Address for HTTPS; needs --certificates
-        #[arg(long, requires = "certificates")]
+        /// Address for HTTPS
+        #[arg(long)]
         listen_tls: Option<SocketAddr>,
-        /// Folder with the server's certificate and key (see `certificate`)
+        /// Folder with the server's certificate and key (see `certificate`); without one they are made new, in
+        /// memory, and the ready line tells the authority's certificate
         #[arg(long)]
         certificates: Option<PathBuf>,
         /// host:port of the back-end simulator
@@ -64,7 +65,7 @@ enum Command {
     Certificate {
         folder: PathBuf,
         /// Names and addresses the server is known by
-        #[arg(long = "name", default_values_t = ["localhost".to_owned(), "127.0.0.1".to_owned(), "::1".to_owned()])]
+        #[arg(long = "name", default_values_t = local_names())]
         names: Vec<String>,
     },
 }
@@ -99,7 +100,7 @@ fn dispatch(command: Command) -> Result<()> {
             let role = Arc::new(backend::Backend::default());
             run(&common, async {
                 let listener = front::listen(common.listen)?;
-                ready(Some(listener.local_addr()?), None)?;
+                ready(Some(listener.local_addr()?), None, None)?;
                 front::serve(listener, role, None).await;
                 Ok(())
             })
@@ -108,13 +109,18 @@ fn dispatch(command: Command) -> Result<()> {
             let role = Arc::new(web::Web::new(&backend)?);
             run(&common, async {
                 let plain = front::listen(common.listen)?;
-                let secure = listen_tls.zip(certificates.as_deref()).map(|(address, folder)| {
-                    Ok::<_, anyhow::Error>((front::listen(address)?, front::certificate::acceptor(folder)?))
+                let secure = listen_tls.map(|address| {
+                    let made = match certificates.as_deref() {
+                        Some(folder) => front::certificate::from_folder(folder),
+                        None => front::certificate::fresh(&local_names()),
+                    };
+                    made.and_then(|(acceptor, authority)| Ok((front::listen(address)?, acceptor, authority)))
                 });
                 let secure = secure.transpose()?;
-                let secure_address = secure.as_ref().map(|(listener, _)| listener.local_addr()).transpose()?;
-                ready(Some(plain.local_addr()?), secure_address)?;
-                if let Some((listener, acceptor)) = secure {
+                let secure_address = secure.as_ref().map(|(listener, _, _)| listener.local_addr()).transpose()?;
+                let authority = secure.as_ref().map(|(_, _, authority)| authority.as_str());
+                ready(Some(plain.local_addr()?), secure_address, authority)?;
+                if let Some((listener, acceptor, _)) = secure {
                     tokio::spawn(front::serve(listener, role.clone(), Some(acceptor)));
                 }
                 front::serve(plain, role, None).await;
@@ -126,10 +132,17 @@ fn dispatch(command: Command) -> Result<()> {
     }
 }
 
-/// Says on standard output, as one line of JSON, that requests will be answered from now on, and where.
-fn ready(http: Option<SocketAddr>, https: Option<SocketAddr>) -> Result<()> {
+/// Names and addresses a server on this machine is reached by.
+fn local_names() -> Vec<String> {
+    ["localhost", "127.0.0.1", "::1"].map(str::to_owned).to_vec()
+}
+
+/// Says on standard output, as one line of JSON, that requests will be answered from now on, where, and which authority
+/// (a certificate in PEM form) signed the server's certificate.
+fn ready(http: Option<SocketAddr>, https: Option<SocketAddr>, authority: Option<&str>) -> Result<()> {
     let text = |address: Option<SocketAddr>| address.map(|address| address.to_string());
-    let line = serde_json::json!({ "event": "ready", "http": text(http), "https": text(https) });
+    let line =
+        serde_json::json!({ "event": "ready", "http": text(http), "https": text(https), "authority": authority });
     let mut out = std::io::stdout().lock();
     writeln!(out, "{line}")?;
     Ok(out.flush()?)

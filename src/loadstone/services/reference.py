@@ -2,14 +2,10 @@
 
 import json
 from dataclasses import dataclass
-from pathlib import Path
 
 from loadstone.model.errors import ServiceError
 from loadstone.model.target import Endpoint
 from loadstone.services.programs import server
-
-AUTHORITY = "authority.pem"
-"""Name of the private authority's certificate in a folder of certificates."""
 
 
 @dataclass(frozen=True)
@@ -18,11 +14,8 @@ class Ready:
 
     http: Endpoint | None
     https: Endpoint | None
-
-
-def certificate_command(folder: Path) -> list[str]:
-    """Writes a new private authority and a server certificate into a folder."""
-    return [server(), "certificate", str(folder)]
+    authority_pem: str | None
+    """Certificate of the authority that signed the server's."""
 
 
 def backend_command(threads: int) -> list[str]:
@@ -30,10 +23,10 @@ def backend_command(threads: int) -> list[str]:
     return [server(), "backend", "--until-stdin-ends", "--threads", str(threads)]
 
 
-def web_command(backend: Endpoint, certificates: Path, threads: int) -> list[str]:
-    """The three web sites on two free ports of the loopback address."""
+def web_command(backend: Endpoint, threads: int) -> list[str]:
+    """The three web sites on two free ports of the loopback address; certificates are made new, in memory."""
     command = [server(), "web", "--until-stdin-ends", "--threads", str(threads), "--backend", str(backend)]
-    return [*command, "--listen-tls", "127.0.0.1:0", "--certificates", str(certificates)]
+    return [*command, "--listen-tls", "127.0.0.1:0"]
 
 
 def read_ready(line: str) -> Ready:
@@ -45,4 +38,4 @@ def read_ready(line: str) -> Ready:
         sides = {key: Endpoint.parse(said[key]) if said[key] else None for key in ("http", "https")}
     except (ValueError, KeyError, TypeError):
         raise ServiceError(f"The reference server said `{line.strip()}` instead of where it answers.") from None
-    return Ready(sides["http"], sides["https"])
+    return Ready(sides["http"], sides["https"], said.get("authority"))

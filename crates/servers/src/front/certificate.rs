@@ -12,14 +12,20 @@ use rustls::ServerConfig;
 use tokio_rustls::TlsAcceptor;
 
 /// File names in a certificate folder.
-pub const AUTHORITY: &str = "authority.pem";
+const AUTHORITY: &str = "authority.pem";
 const SERVER: &str = "server.pem";
 const KEY: &str = "server-key.pem";
 /// Sessions the server remembers for resumption; a published server used 37,917.
 const REMEMBERED: usize = 65_536;
 
-/// Writes an authority's certificate, and a server's certificate and key for `names`, into a folder.
-pub fn write(folder: &Path, names: &[String]) -> Result<()> {
+/// Certificates and a key, all in PEM form.
+struct Made {
+    authority: String,
+    chain: String,
+    key: String,
+}
+
+fn make(names: &[String]) -> Result<Made> {
     let mut authority = CertificateParams::new(Vec::<String>::new())?;
     authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     authority.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
@@ -29,24 +35,42 @@ pub fn write(folder: &Path, names: &[String]) -> Result<()> {
     let mut server = CertificateParams::new(names.to_vec())?;
     server.distinguished_name.push(DnType::CommonName, "Loadstone reference server");
     let server = server.signed_by(&key, &authority)?;
+    Ok(Made { authority: authority.pem(), chain: server.pem() + &authority.pem(), key: key.serialize_pem() })
+}
+
+/// Writes an authority's certificate, and a server's certificate and key for `names`, into a folder.
+pub fn write(folder: &Path, names: &[String]) -> Result<()> {
+    let made = make(names)?;
     std::fs::create_dir_all(folder)?;
     let save = |name: &str, text: String| {
         std::fs::write(folder.join(name), text).with_context(|| format!("cannot write {name} in {}", folder.display()))
     };
-    save(AUTHORITY, authority.pem())?;
-    save(SERVER, server.pem() + &authority.pem())?;
-    save(KEY, key.serialize_pem())?;
+    save(AUTHORITY, made.authority)?;
+    save(SERVER, made.chain)?;
+    save(KEY, made.key)?;
     restrict(&folder.join(KEY))
 }
 
-/// Reads a folder's certificate into a TLS server: versions 1.3 and 1.2, sessions resumed.
-pub fn acceptor(folder: &Path) -> Result<TlsAcceptor> {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
+/// A TLS server with a folder's certificate; also the authority's certificate, in PEM form.
+pub fn from_folder(folder: &Path) -> Result<(TlsAcceptor, String)> {
     let read = |name: &str| {
-        std::fs::read(folder.join(name)).with_context(|| format!("cannot read {name} in {}", folder.display()))
+        std::fs::read_to_string(folder.join(name))
+            .with_context(|| format!("cannot read {name} in {}", folder.display()))
     };
-    let chain = CertificateDer::pem_slice_iter(&read(SERVER)?).collect::<Result<Vec<_>, _>>()?;
-    let key = PrivateKeyDer::from_pem_slice(&read(KEY)?)?;
+    Ok((acceptor(&read(SERVER)?, &read(KEY)?)?, read(AUTHORITY)?))
+}
+
+/// A TLS server with a new certificate that never touches a disk; also the authority's certificate, in PEM form.
+pub fn fresh(names: &[String]) -> Result<(TlsAcceptor, String)> {
+    let made = make(names)?;
+    Ok((acceptor(&made.chain, &made.key)?, made.authority))
+}
+
+/// Versions 1.3 and 1.2, sessions resumed.
+fn acceptor(chain: &str, key: &str) -> Result<TlsAcceptor> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let chain = CertificateDer::pem_slice_iter(chain.as_bytes()).collect::<Result<Vec<_>, _>>()?;
+    let key = PrivateKeyDer::from_pem_slice(key.as_bytes())?;
     let builder = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
     let mut config = builder.with_no_client_auth().with_single_cert(chain, key)?;
     config.session_storage = ServerSessionMemoryCache::new(REMEMBERED);
