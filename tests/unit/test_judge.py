@@ -1,13 +1,14 @@
 """Each rule breaks at its limit and not before; invalid goes before fail; short runs do not claim what they cannot."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from loadstone.judge.check import Check, Outcome
 from loadstone.judge.rules import checks
 from loadstone.judge.verdict import Verdict, judge_iteration, worst
-from loadstone.model.figures import IterationFigures
+from loadstone.model.figures import BLAME, IterationFigures
 from loadstone.model.profile import Rigor
 from tests.records import iteration, operation, small_terms, times
 
@@ -145,3 +146,9 @@ def test_an_invalid_run_still_says_what_failed() -> None:
     reasons = judge_iteration(TERMS, replace(run(title=9), driver_cpu=(0.95,))).reasons
     assert "busiest driver thread" in reasons[0]
     assert "validation errors" in reasons[-1]
+
+
+@pytest.mark.parametrize("kind", BLAME)
+def test_every_kind_of_error_with_a_blame_is_one_the_driver_names(kind: str) -> None:
+    schema = (Path(__file__).parents[2] / "schemas" / "events.json").read_text()
+    assert f'"const": "{kind}"' in schema

@@ -1,4 +1,5 @@
-//! What can go wrong with an operation, by name, and whose matter it is.
+//! What can go wrong with an operation, by name. Whose matter each kind is, the judge's side says (`BLAME` in
+//! `model/figures.py`): a wrong answer, no answer, or the driver itself at its limit.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -43,53 +44,4 @@ pub enum Fault {
     NoFiles,
     /// Some other failure of the driver's own system.
     Driver,
-}
-
-/// Whose matter an error is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Blame {
-    /// A complete answer with wrong content.
-    Validation,
-    /// No complete answer.
-    Transport,
-    /// The driver itself was at its limit; says nothing about the server.
-    Driver,
-}
-
-impl Fault {
-    pub const ALL: [Fault; 18] = [
-        Fault::Refused,
-        Fault::Unreachable,
-        Fault::Reset,
-        Fault::ClosedEarly,
-        Fault::TimeOut,
-        Fault::Tls,
-        Fault::Malformed,
-        Fault::HeadTooLarge,
-        Fault::Status,
-        Fault::Redirect,
-        Fault::Title,
-        Fault::Content,
-        Fault::Marker,
-        Fault::Length,
-        Fault::Extract,
-        Fault::NoPorts,
-        Fault::NoFiles,
-        Fault::Driver,
-    ];
-
-    pub fn blame(self) -> Blame {
-        match self {
-            Fault::Status
-            | Fault::Redirect
-            | Fault::Title
-            | Fault::Content
-            | Fault::Marker
-            | Fault::Length
-            | Fault::Extract => Blame::Validation,
-            Fault::NoPorts | Fault::NoFiles | Fault::Driver => Blame::Driver,
-            _ => Blame::Transport,
-        }
-    }
 }

@@ -7,6 +7,6 @@ pub mod fault;
 pub mod histogram;
 pub mod recorder;
 
-pub use fault::{Blame, Fault};
+pub use fault::Fault;
 pub use histogram::TimeHistogram;
 pub use recorder::{Interval, Outcome, Recorder, Totals, Window};
