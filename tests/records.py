@@ -7,8 +7,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from loadstone.model.figures import Distribution, IterationFigures, OperationFigures, Terms
+from loadstone.model.load import Population
 from loadstone.model.profile import PROFILES, Profile
-from loadstone.run.plan import Load, make_plan
+from loadstone.run.plan import Part, Timing, make_plan
 from loadstone.run.terms import make_terms
 from loadstone.store.folder import ResultFolder, Status
 from loadstone.workloads import load
@@ -77,7 +78,7 @@ def iteration(
 
 def terms(workload: str, sessions: int, profile: Profile | None = None) -> Terms:
     """The terms of a shipped workload."""
-    return make_terms(load(workload), profile or PROFILES["full"], sessions, shipped=True)
+    return make_terms(load(workload), profile or PROFILES["full"], Population(sessions), shipped=True)
 
 
 def small_terms(**changes: object) -> Terms:
@@ -107,12 +108,12 @@ def result_folder(results: Path, events: list[dict[str, object]], status: Status
         "verify_certificates": True,
         "versions": {"loadstone": "0.1.0"},
         "host": {"cores": 2, "mitigations": {}, "cgroup_limits": {}},
-        "terms": [asdict(make_terms(load("banking"), profile, 10, shipped=True))],
+        "terms": [asdict(make_terms(load("banking"), profile, Population(10), shipped=True))],
         "declarations": {"banking": "[workload]\n"},
     }
     folder = ResultFolder.create(results, "banking", datetime(2026, 1, 1, tzinfo=UTC), manifest)
     run = folder.run("banking", 1)
-    run.write("plan.json", make_plan(load("banking"), Load(10, profile.phases, 1, 1), None))
+    run.write("plan.json", make_plan([Part(load("banking"), Population(10))], Timing(profile.phases)))
     with run.lines("events.jsonl") as lines:
         for event in events:
             lines.write(json.dumps(event) + "\n")

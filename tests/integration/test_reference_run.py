@@ -17,9 +17,10 @@ from hdrh.histogram import HdrHistogram
 from hdrh.log import HistogramLogReader
 
 from loadstone.model.figures import IterationFigures
+from loadstone.model.load import Population
 from loadstone.model.profile import Phases
 from loadstone.run.executor import Executor
-from loadstone.run.plan import Load, make_plan
+from loadstone.run.plan import Part, Timing, make_plan
 from loadstone.store.folder import RunFolder
 from loadstone.store.read import read_iteration
 from loadstone.testbed import Testbed
@@ -106,11 +107,11 @@ def execute(testbed: Testbed, folder: Path, freeze_s: float = 0.0) -> IterationF
     folder.mkdir()
     (folder / "workload.toml").write_text(SHORT)
     phases = Phases(1, 1, 10, 0)
-    plan = make_plan(load(str(folder)), Load(100, phases, 1, 1), testbed.target)
+    plan = make_plan([Part(load(str(folder)), Population(100), testbed.target)], Timing(phases))
 
     async def run() -> None:
         executor = Executor(testbed, lambda event: None)
-        work = asyncio.create_task(executor.execute(plan, RunFolder(folder)))
+        work = asyncio.create_task(executor.execute(plan, {"short": RunFolder(folder)}))
         if freeze_s:
             await asyncio.sleep(phases.ramp_up_s + phases.warm_up_s + phases.steady_s / 2)
             os.kill(testbed.pids["web"], signal.SIGSTOP)

@@ -102,7 +102,7 @@ WORKLOADS = {
 STUDIES = {
     "no load": ('[profile]\nname = "quick"\n', 1, "no load", "[[load]]"),
     "unknown profile": ('[[load]]\nworkload = "banking"\nsessions = 1\n[profile]\nname = "quik"\n', 5, "quik", "quick"),
-    "no sessions": ('[[load]]\nworkload = "banking"\n', 1, "is missing", "sessions"),
+    "no sessions": ('[[load]]\nworkload = "banking"\n', 1, "has no load", "sessions"),
     "second load": (
         '[[load]]\nworkload = "banking"\nsessions = 1\n[[load]]\nworkload = "support"\nsessions = -2\n',
         6,
@@ -184,7 +184,10 @@ def test_all_problems_are_reported_at_once(tmp_path: Path) -> None:
     ("words", "message"),
     [
         (["run", "bankng", "--sessions", "1"], "Did you mean `banking`"),
-        (["run", "banking"], "--sessions"),
+        (["run", "banking"], "sessions"),
+        (["run", "banking", "--sessions", "1", "--rate", "5"], "in one way"),
+        (["run", "banking", "--rate", "5-6-7"], "10-100"),
+        (["run", "banking", "--rate", "0"], "brings nobody"),
         (["run", "banking", "--sessions", "0"], "greater than or equal to 1"),
         (["run", "banking", "--sessions", "1", "--profile", "swift"], "standard"),
         (["run", "banking", "--sessions", "1", "--target", "http://x:99999"], "1 to 65535"),

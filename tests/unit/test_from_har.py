@@ -65,7 +65,9 @@ def test_forms_and_redirects(tmp_path: Path) -> None:
     operations = load(str(tmp_path)).operations
     assert operations["new"].redirects == 1
     assert operations["login"].form == {"user": "me"}
-    assert any("api" in what for what in made.left_out)
+    assert operations["api"].body == "{{}}"
+    assert operations["api"].headers == {"Content-Type": "application/json"}
+    assert not any("api" in what for what in made.left_out)
 
 
 @pytest.mark.parametrize(

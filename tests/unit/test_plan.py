@@ -7,31 +7,42 @@ import jsonschema
 import pytest
 
 from loadstone.model.errors import UsageError
+from loadstone.model.load import Load, Population
 from loadstone.model.profile import PROFILES
 from loadstone.model.target import Endpoint, Target
-from loadstone.run.plan import Load, make_plan
-from loadstone.workloads import load, shipped
+from loadstone.run.plan import Json, Part, Timing, make_plan
+from loadstone.workloads import load as load_workload
+from loadstone.workloads import shipped
 
-LOAD = Load(200, PROFILES["quick"].phases, 7, 1)
+TIMING = Timing(PROFILES["quick"].phases, 7, 1)
+SESSIONS = Population(200)
 BOTH = Target(Endpoint("127.0.0.1", 80), Endpoint("127.0.0.1", 443), "PEM")
 SCHEMA = json.loads((Path(__file__).parents[2] / "schemas" / "plan.json").read_text())
 
 
+def planned(name: str, target: Target | None = BOTH, load: Load = SESSIONS) -> Json:
+    return make_plan([Part(load_workload(name), load, target)], TIMING)
+
+
+def workload(name: str, target: Target | None = BOTH) -> Json:
+    return planned(name, target)["parts"][0]["workload"]
+
+
 @pytest.mark.parametrize("name", shipped())
 def test_plans_fit_the_drivers_schema(name: str) -> None:
-    plan = make_plan(load(name), LOAD, BOTH)
+    plan = planned(name)
     jsonschema.validate(plan, SCHEMA)
-    assert plan == make_plan(load(name), LOAD, BOTH)
+    assert plan == planned(name)
 
 
 def test_scaled_values_follow_the_number_of_sessions() -> None:
-    values = {value["name"]: value for value in make_plan(load("support"), LOAD, None)["workload"]["values"]}
+    values = {value["name"]: value for value in workload("support", None)["values"]}
     assert values["directory"]["n"] == 50  # a quarter of a directory a session
 
 
 def test_tls_is_where_the_workload_wants_it() -> None:
     def secure(name: str) -> set[str]:
-        operations = make_plan(load(name), LOAD, BOTH)["workload"]["operations"]
+        operations = workload(name)["operations"]
         return {operation["name"] for operation in operations if operation["scheme"] == "https"}
 
     assert len(secure("banking")) == 16
@@ -41,7 +52,7 @@ def test_tls_is_where_the_workload_wants_it() -> None:
 
 def test_a_target_without_the_needed_side_is_refused() -> None:
     with pytest.raises(UsageError, match="needs https"):
-        make_plan(load("banking"), LOAD, Target(Endpoint("127.0.0.1", 80), None))
+        planned("banking", Target(Endpoint("127.0.0.1", 80), None))
 
 
 @pytest.mark.parametrize("text", ["localhost", "ftp://x", "http://", "http://x/path", "http://x:99999"])

@@ -25,6 +25,11 @@ impl Clock {
         Clock { origin_ns: kernel_ns(ClockId::Monotonic) + lead_ns }
     }
 
+    /// A clock that shows zero at an instant of the kernel's monotonic clock.
+    pub fn starting_at(origin_ns: u64) -> Self {
+        Clock { origin_ns }
+    }
+
     /// Nanoseconds since the start; zero before it.
     pub fn now(&self) -> u64 {
         kernel_ns(ClockId::Monotonic).saturating_sub(self.origin_ns)

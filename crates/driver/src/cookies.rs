@@ -1,5 +1,8 @@
 //! A user's cookies: names and values of one site. Attributes other than a deletion are not looked at.
 
+/// Cookies kept at most; the oldest gives way, as in browsers (RFC 6265, section 6.1 asks for at least 50).
+const MOST_COOKIES: usize = 50;
+
 /// The cookies one user holds.
 #[derive(Clone, Debug, Default)]
 pub struct Jar(Vec<(String, String)>);
@@ -12,10 +15,18 @@ impl Jar {
             return;
         };
         let (name, value) = (name.trim(), value.trim());
-        self.0.retain(|(held, _)| held != name);
         let deleted = parts.any(|part| part.trim().eq_ignore_ascii_case("max-age=0"));
-        if !deleted {
-            self.0.push((name.to_owned(), value.to_owned()));
+        match self.0.iter().position(|(held, _)| held == name) {
+            Some(at) if deleted => drop(self.0.remove(at)),
+            Some(at) if self.0[at].1 == value => {}
+            Some(at) => value.clone_into(&mut self.0[at].1),
+            None if deleted => {}
+            None => {
+                if self.0.len() >= MOST_COOKIES {
+                    self.0.remove(0);
+                }
+                self.0.push((name.to_owned(), value.to_owned()));
+            }
         }
     }
 
@@ -29,17 +40,6 @@ impl Jar {
         }
         if !self.0.is_empty() {
             out.extend_from_slice(b"\r\n");
-        }
-    }
-
-    /// Takes over what another jar of the same user has.
-    pub fn merge(&mut self, other: &Jar) {
-        for (name, value) in &other.0 {
-            match self.0.iter_mut().find(|(held, _)| held == name) {
-                Some((_, held)) if held == value => {}
-                Some((_, held)) => held.clone_from(value),
-                None => self.0.push((name.clone(), value.clone())),
-            }
         }
     }
 
@@ -62,5 +62,13 @@ mod tests {
         let mut out = Vec::new();
         jar.write(&mut out);
         assert_eq!(out, b"Cookie: a=3\r\n");
+    }
+
+    #[test]
+    fn a_server_cannot_make_the_jar_grow_without_end() {
+        let mut jar = Jar::default();
+        (0..1000).for_each(|number| jar.take(&format!("c{number}=x")));
+        assert_eq!(jar.0.len(), MOST_COOKIES);
+        assert_eq!(jar.0[MOST_COOKIES - 1].0, "c999");
     }
 }

@@ -7,61 +7,115 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
-use loadstone_record::event::{CpuShare, EndReason, Event, EVENT_SCHEMA};
+use loadstone_record::event::{CpuShare, EndReason, Event, Moment, PartNames, EVENT_SCHEMA};
 use loadstone_record::{Interval, Totals};
-use loadstone_schedule::plan::{Phase, Phases, Plan};
+use loadstone_schedule::plan::{Load, Phase, Phases, Plan};
 use loadstone_schedule::SECOND;
 use tokio::signal::unix::{signal, Signal, SignalKind};
 use tokio::sync::{mpsc, watch};
 use tokio::task::LocalSet;
 
 use crate::clock::{kernel_ns, reading_cost_ns, thread_cpu_ns, Clock};
-use crate::shared::{Job, Shared};
+use crate::join::{self, Members};
+use crate::shared::{Common, Job, Shared};
 use crate::timer::{slack_ns, Timer};
-use crate::user::{live, Stay};
+use crate::user::{admit, live, Admission, Stay};
 
 /// Time between the plan's arrival and the start of the run, for threads to get ready.
 const LEAD_NS: u64 = 100_000_000;
 /// Most operations of a thread's loop between two looks at the kernel.
 const EVENTS_A_TURN: u32 = 16;
 
-/// What a thread reports.
-enum Report {
-    Interval { number: usize, at_ns: u64, interval: Box<Interval>, active: u64, open: u64, cpu: f64 },
-    Troubles(Vec<Event>),
-    Done { totals: Box<Totals>, steady_cpu: f64, steady_ns: u64 },
+/// What a thread, or another driver, reports.
+pub enum Report {
+    Interval { part: usize, number: usize, at_ns: u64, interval: Box<Interval>, active: u64, open: u64, cpu: Vec<f64> },
+    Totals { part: usize, totals: Box<Totals>, cpu: Vec<f64>, steady_ns: u64 },
+    /// Passed on as it is.
+    Event(Event),
+    /// Another driver was told to end early.
+    Interrupted,
     Failed(String),
 }
 
-/// Runs the plan and writes its events to `out`. `Interrupted` when a signal ended it early.
-pub fn run(plan: impl FnOnce() -> Result<Plan>, out: &mut dyn Write) -> Result<EndReason> {
+/// Where a driver's plan, its companions and its start come from.
+pub trait Setting: Send {
+    /// The plan this driver plays, and the other drivers whose reports it merges.
+    fn prepare(&mut self) -> Result<(Plan, Members)>;
+    /// The instant of the start, once everyone is ready.
+    fn agree(&mut self, members: &mut Members) -> Result<Clock>;
+}
+
+/// A driver of its own.
+pub struct Alone<F>(pub F);
+
+impl<F: Fn() -> Result<Plan> + Send> Setting for Alone<F> {
+    fn prepare(&mut self) -> Result<(Plan, Members)> {
+        Ok(((self.0)()?, Members::default()))
+    }
+
+    fn agree(&mut self, _: &mut Members) -> Result<Clock> {
+        Ok(Clock::starting_in(LEAD_NS))
+    }
+}
+
+/// Runs a plan and writes its events to `out`. `Interrupted` when a signal ended it early.
+pub fn run(setting: Box<dyn Setting>, out: &mut dyn Write) -> Result<EndReason> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let signals = runtime.block_on(async { Signals::new() })?;
-    let job = Arc::new(Job::prepare(plan()?)?);
-    let (threads, phases) = (job.plan.threads.max(1), job.plan.phases);
-    let clock = Clock::starting_in(LEAD_NS);
+    let mut signals = runtime.block_on(async { Signals::new() })?;
+    let Some((mut setting, plan, mut members)) = runtime.block_on(prepare(setting, &mut signals))? else {
+        return Ok(EndReason::Interrupted);
+    };
+    let jobs = Job::all(&plan)?;
+    let slack = runtime.block_on(LocalSet::new().run_until(calibrate()))?;
+    let clock = setting.agree(&mut members)?;
     let (stop, stopped) = watch::channel(false);
     let (sender, reports) = mpsc::unbounded_channel();
-    let workers: Vec<_> = (0..threads)
-        .map(|index| {
-            let (job, sender, stopped) = (job.clone(), sender.clone(), stopped.clone());
-            std::thread::Builder::new()
-                .name(format!("driver-{index}"))
-                .spawn(move || work(job, clock, index, stopped, sender))
-        })
-        .collect::<Result<_, _>>()?;
-    drop(sender);
-    let mut scribe = Scribe { job: &job, out, pending: Vec::new(), phase: None };
-    scribe.start(&runtime, clock)?;
-    let outcome = runtime.block_on(collect(&mut scribe, signals, reports, stop, threads as usize, phases));
+    let threads = plan.threads.max(1);
+    let mut workers = Vec::new();
+    for index in 0..threads {
+        let work = Work { plan: plan.clone(), jobs: jobs.clone(), clock, index, stopped: stopped.clone() };
+        let sender = sender.clone();
+        workers.push(std::thread::Builder::new().name(format!("driver-{index}")).spawn(move || work.run(sender))?);
+    }
+    let drivers = 1 + members.len();
+    let sources = threads as usize + members.len();
+    let mut others = members.stoppers()?;
+    workers.extend(members.follow(&plan, sender)?);
+    let mut scribe = Scribe::new(&plan, out, sources);
+    scribe.start(clock, slack, drivers)?;
+    let end_early = move || {
+        let _ = stop.send(true);
+        others.iter_mut().for_each(join::stop);
+    };
+    let outcome = runtime.block_on(collect(&mut scribe, signals, reports, end_early));
     for worker in workers {
         worker.join().map_err(|_| anyhow::anyhow!("a driver thread panicked"))?;
     }
-    let (reason, totals, steady_ns, cpu) = outcome?;
-    let names: Vec<String> = scribe.job.operations.iter().map(|operation| operation.name.clone()).collect();
-    scribe.write(&Event::totals(steady_ns, &names, &totals, CpuShare { threads: cpu }))?;
-    scribe.write(&Event::End { at_ns: clock.now(), reason })?;
+    let reason = outcome?;
+    scribe.finish(clock.now(), reason)?;
     Ok(reason)
+}
+
+/// Prepares on a thread of its own, since that may mean waiting for others; none when a signal came first.
+async fn prepare(
+    mut setting: Box<dyn Setting>,
+    signals: &mut Signals,
+) -> Result<Option<(Box<dyn Setting>, Plan, Members)>> {
+    let (sender, receiver) = tokio::sync::oneshot::channel();
+    std::thread::Builder::new().name("prepare".into()).spawn(move || {
+        let prepared = setting.prepare();
+        let _ = sender.send(prepared.map(|(plan, members)| (setting, plan, members)));
+    })?;
+    tokio::select! {
+        prepared = receiver => prepared.context("preparing the run panicked")?.map(Some),
+        () = signals.any() => Ok(None),
+    }
+}
+
+async fn calibrate() -> Result<u64> {
+    let timer = Timer::new(Clock::starting_in(0))?;
+    tokio::task::spawn_local(timer.clone().run());
+    Ok(slack_ns(&timer).await)
 }
 
 /// Requests to end early, listened for from the very beginning.
@@ -87,86 +141,89 @@ async fn collect(
     scribe: &mut Scribe<'_>,
     mut signals: Signals,
     mut reports: mpsc::UnboundedReceiver<Report>,
-    stop: watch::Sender<bool>,
-    threads: usize,
-    phases: Phases,
-) -> Result<(EndReason, Totals, u64, Vec<f64>)> {
+    mut end_early: impl FnMut(),
+) -> Result<EndReason> {
     let mut reason = EndReason::Completed;
-    let mut totals = Totals::new(scribe.job.operations.len());
-    let (mut steady_ns, mut cpu) = (0, Vec::new());
     loop {
         let report = tokio::select! {
             report = reports.recv() => report,
-            () = signals.any() => { reason = EndReason::Interrupted; let _ = stop.send(true); continue }
+            () = signals.any() => Some(Report::Interrupted),
         };
         match report {
-            None => return Ok((reason, totals, steady_ns, cpu)),
+            None => return Ok(reason),
+            Some(Report::Interrupted) => {
+                reason = EndReason::Interrupted;
+                end_early();
+            }
             Some(Report::Failed(message)) => {
-                let _ = stop.send(true);
-                anyhow::bail!("a driver thread failed: {message}");
+                end_early();
+                anyhow::bail!("{message}");
             }
-            Some(Report::Troubles(events)) => events.iter().try_for_each(|event| scribe.write(event))?,
-            Some(Report::Done { totals: part, steady_cpu, steady_ns: length }) => {
-                totals.merge(&part);
-                steady_ns = steady_ns.max(length);
-                cpu.push(steady_cpu);
-            }
-            Some(Report::Interval { number, at_ns, interval, active, open, cpu }) => {
-                scribe.interval(number, threads, phases, at_ns, &interval, (active, open), cpu)?;
-            }
+            Some(report) => scribe.take(report)?,
         }
     }
 }
 
-/// An interval that not all threads have reported yet.
+/// An interval that not all sources have reported yet.
 struct Pending {
     at_ns: u64,
     interval: Interval,
     active: u64,
     open: u64,
     cpu: Vec<f64>,
+    reports: usize,
 }
 
-/// Writes events in order.
-struct Scribe<'a> {
-    job: &'a Job,
-    out: &'a mut dyn Write,
+/// One workload's books, merged.
+struct Book {
+    names: PartNames,
     pending: Vec<Option<Pending>>,
+    totals: Totals,
+    steady_ns: u64,
+    cpu: Vec<f64>,
+}
+
+/// Merges what the sources report and writes events in order.
+struct Scribe<'a> {
+    plan: &'a Plan,
+    out: &'a mut dyn Write,
+    /// Threads and other drivers that report.
+    sources: usize,
+    books: Vec<Book>,
     phase: Option<Phase>,
 }
 
-impl Scribe<'_> {
+impl<'a> Scribe<'a> {
+    fn new(plan: &'a Plan, out: &'a mut dyn Write, sources: usize) -> Self {
+        let books = plan.parts.iter().map(|part| {
+            let operations: Vec<String> = part.workload.operations.iter().map(|one| one.name.clone()).collect();
+            let totals = Totals::new(operations.len());
+            let names = PartNames { workload: part.workload.name.clone(), operations };
+            Book { names, pending: Vec::new(), totals, steady_ns: 0, cpu: Vec::new() }
+        });
+        Scribe { plan, out, sources, books: books.collect(), phase: None }
+    }
+
     fn write(&mut self, event: &Event) -> Result<()> {
         serde_json::to_writer(&mut *self.out, event)?;
         self.out.write_all(b"\n")?;
         self.out.flush().context("nobody reads the driver's events any more")
     }
 
-    fn start(&mut self, runtime: &tokio::runtime::Runtime, clock: Clock) -> Result<()> {
+    fn start(&mut self, clock: Clock, timer_slack_ns: u64, drivers: usize) -> Result<()> {
         let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
-        let ahead = clock.to_monotonic(0).saturating_sub(kernel_ns(rustix::time::ClockId::Monotonic));
-        let slack = runtime.block_on(async {
-            let local = LocalSet::new();
-            local
-                .run_until(async {
-                    let timer = Timer::new(Clock::starting_in(0))?;
-                    tokio::task::spawn_local(timer.clone().run());
-                    Ok::<u64, std::io::Error>(slack_ns(&timer).await)
-                })
-                .await
-        })?;
-        let operations = self.job.operations.iter().map(|operation| operation.name.clone()).collect();
+        let ahead = clock.to_monotonic(0) as i64 - kernel_ns(rustix::time::ClockId::Monotonic) as i64;
         self.write(&Event::Start {
             schema: EVENT_SCHEMA,
             version: env!("CARGO_PKG_VERSION").into(),
-            threads: self.job.plan.threads.max(1),
-            sessions: self.job.plan.sessions,
-            operations,
-            start_unix_ns: wall + ahead,
+            threads: self.plan.threads.max(1) * drivers as u32,
+            drivers: drivers as u32,
+            parts: self.books.iter().map(|book| book.names.clone()).collect(),
+            start_unix_ns: wall.saturating_add_signed(ahead),
             clock_cost_ns: reading_cost_ns(),
-            timer_slack_ns: slack,
+            timer_slack_ns,
         })?;
-        self.enter(self.job.plan.phases.at(0), 0)
+        self.enter(self.plan.phases.at(0), 0)
     }
 
     fn enter(&mut self, phase: Phase, at_ns: u64) -> Result<()> {
@@ -177,43 +234,70 @@ impl Scribe<'_> {
         Ok(())
     }
 
-    #[allow(clippy::too_many_arguments)] // one report, taken apart
-    fn interval(
-        &mut self,
-        number: usize,
-        threads: usize,
-        phases: Phases,
-        at_ns: u64,
-        interval: &Interval,
-        open: (u64, u64),
-        cpu: f64,
-    ) -> Result<()> {
-        while self.pending.len() <= number {
-            self.pending.push(None);
+    fn take(&mut self, report: Report) -> Result<()> {
+        match report {
+            Report::Event(event) => self.write(&event),
+            Report::Interrupted | Report::Failed(_) => Ok(()), // the collector's matter
+            Report::Totals { part, totals, cpu, steady_ns } => {
+                let book = &mut self.books[part];
+                book.totals.merge(&totals);
+                book.steady_ns = book.steady_ns.max(steady_ns);
+                book.cpu.extend(cpu);
+                Ok(())
+            }
+            Report::Interval { part, number, at_ns, interval, active, open, cpu } => {
+                let book = &mut self.books[part];
+                if book.pending.len() <= number {
+                    book.pending.resize_with(number + 1, || None);
+                }
+                let operations = book.names.operations.len();
+                let pending = book.pending[number].get_or_insert_with(|| Pending::new(at_ns, operations));
+                pending.interval.merge(&interval);
+                pending.active += active;
+                pending.open += open;
+                pending.cpu.extend(cpu);
+                pending.reports += 1;
+                if pending.reports < self.sources {
+                    return Ok(());
+                }
+                let whole = book.pending[number].take();
+                whole.map_or(Ok(()), |whole| self.interval(part, number, whole))
+            }
         }
-        let operations = self.job.operations.len();
-        let pending = self.pending[number].get_or_insert_with(|| Pending {
-            at_ns,
-            interval: Interval::new(operations),
-            active: 0,
-            open: 0,
-            cpu: Vec::new(),
-        });
-        pending.interval.merge(interval);
-        pending.active += open.0;
-        pending.open += open.1;
-        pending.cpu.push(cpu);
-        if pending.cpu.len() < threads {
-            return Ok(());
-        }
-        let Some(whole) = self.pending[number].take() else { return Ok(()) };
+    }
+
+    fn interval(&mut self, part: usize, number: usize, whole: Pending) -> Result<()> {
+        let phases = self.plan.phases;
         let from_ns = ticks(&phases).nth(number).map_or(0, |(from, _)| from);
         let phase = phases.at(from_ns);
         self.enter(phase, from_ns)?;
+        let moment = Moment {
+            at_ns: whole.at_ns,
+            length_ns: whole.at_ns.saturating_sub(from_ns),
+            phase: name_of(phase),
+            sessions_active: whole.active,
+            connections_open: whole.open,
+        };
         let cpu = CpuShare { threads: whole.cpu };
-        let counts = (whole.active, whole.open);
-        let length = whole.at_ns.saturating_sub(from_ns);
-        self.write(&Event::interval(whole.at_ns, length, name_of(phase), counts, &whole.interval, cpu))
+        let event = Event::interval(&self.books[part].names.workload, moment, &whole.interval, cpu);
+        self.write(&event)
+    }
+
+    /// Writes the totals and the end.
+    fn finish(&mut self, at_ns: u64, reason: EndReason) -> Result<()> {
+        for at in 0..self.books.len() {
+            let book = &mut self.books[at];
+            let cpu = CpuShare { threads: std::mem::take(&mut book.cpu) };
+            let event = Event::totals(&book.names, book.steady_ns, &book.totals, cpu);
+            self.write(&event)?;
+        }
+        self.write(&Event::End { at_ns, reason })
+    }
+}
+
+impl Pending {
+    fn new(at_ns: u64, operations: usize) -> Self {
+        Pending { at_ns, interval: Interval::new(operations), active: 0, open: 0, cpu: Vec::new(), reports: 0 }
     }
 }
 
@@ -222,7 +306,7 @@ fn name_of(phase: Phase) -> String {
 }
 
 /// The intervals of a run: every second, and wherever a phase changes.
-fn ticks(phases: &Phases) -> impl Iterator<Item = (u64, u64)> {
+pub fn ticks(phases: &Phases) -> impl Iterator<Item = (u64, u64)> {
     let mut edges: Vec<u64> = (0..=phases.end() / SECOND).map(|second| second * SECOND).collect();
     edges.extend([phases.ramp_up_ns, phases.steady_start(), phases.steady_end(), phases.end()]);
     edges.sort_unstable();
@@ -231,86 +315,117 @@ fn ticks(phases: &Phases) -> impl Iterator<Item = (u64, u64)> {
     pairs.into_iter()
 }
 
-fn work(
-    job: Arc<Job>,
+/// What one thread has to do.
+struct Work {
+    plan: Plan,
+    jobs: Vec<Arc<Job>>,
     clock: Clock,
     index: u32,
     stopped: watch::Receiver<bool>,
-    sender: mpsc::UnboundedSender<Report>,
-) {
-    let built = tokio::runtime::Builder::new_current_thread().enable_io().event_interval(EVENTS_A_TURN).build();
-    let result = built.map_err(anyhow::Error::from).and_then(|runtime| {
-        runtime.block_on(LocalSet::new().run_until(play(job, clock, index, stopped, sender.clone())))
-    });
-    if let Err(error) = result {
-        let _ = sender.send(Report::Failed(format!("{error:#}")));
-    }
 }
 
-/// This thread's sessions: every n-th of the population, with its place in ramp-up and ramp-down.
-fn stays(plan: &Plan, index: u32) -> Vec<Stay> {
-    let (sessions, threads) = (u64::from(plan.sessions), u64::from(plan.threads.max(1)));
-    let phases = plan.phases;
-    (u64::from(index)..sessions)
-        .step_by(threads as usize)
-        .enumerate()
-        .map(|(local, id)| {
-            let part = |length: u64| (u128::from(length) * u128::from(id) / u128::from(sessions)) as u64;
-            let (start_ns, stop_ns) = (part(phases.ramp_up_ns), phases.steady_end() + part(phases.ramp_down_ns));
-            Stay { id, local, start_ns, stop_ns }
-        })
-        .collect()
-}
-
-async fn play(
-    job: Arc<Job>,
-    clock: Clock,
-    index: u32,
-    mut stopped: watch::Receiver<bool>,
-    sender: mpsc::UnboundedSender<Report>,
-) -> Result<()> {
-    let phases = job.plan.phases;
-    let timer = Timer::new(clock)?;
-    tokio::task::spawn_local(timer.clone().run());
-    let stays = stays(&job.plan, index);
-    let shared = Rc::new(Shared::new(job, clock, timer.clone(), stays.len()));
-    let sessions: Vec<_> = stays.into_iter().map(|stay| tokio::task::spawn_local(live(shared.clone(), stay))).collect();
-    let (mut steady_from, mut steady_cpu, mut steady_until) = (None, 0, 0);
-    let mut last = (clock.now(), thread_cpu_ns());
-    for (number, (from_ns, at_ns)) in ticks(&phases).enumerate() {
-        if from_ns == phases.steady_start() {
-            steady_from = Some(thread_cpu_ns());
+impl Work {
+    fn run(self, sender: mpsc::UnboundedSender<Report>) {
+        let built = tokio::runtime::Builder::new_current_thread().enable_io().event_interval(EVENTS_A_TURN).build();
+        let result = built
+            .map_err(anyhow::Error::from)
+            .and_then(|runtime| runtime.block_on(LocalSet::new().run_until(self.play(&sender))));
+        if let Err(error) = result {
+            let _ = sender.send(Report::Failed(format!("a driver thread failed: {error:#}")));
         }
-        let ended = tokio::select! {
-            () = timer.sleep_until(at_ns) => false,
-            _ = stopped.wait_for(|&stop| stop) => true,
-        };
-        let now = (clock.now(), thread_cpu_ns());
-        let cpu = (now.1 - last.1) as f64 / now.0.saturating_sub(last.0).max(1) as f64;
-        last = now;
-        if let Some(from) = steady_from.filter(|_| from_ns < phases.steady_end()) {
-            steady_cpu = now.1 - from;
-            steady_until = now.0;
-            if ended || at_ns == phases.steady_end() {
-                shared.note_overdue(now.0);
+    }
+
+    async fn play(mut self, sender: &mpsc::UnboundedSender<Report>) -> Result<()> {
+        let phases = self.plan.phases;
+        let timer = Timer::new(self.clock)?;
+        tokio::task::spawn_local(timer.clone().run());
+        let common = Common { clock: self.clock, timer: timer.clone(), scratch: Rc::default() };
+        let all: Vec<_> = self.jobs.iter().map(|job| Rc::new(Shared::new(job.clone(), common.clone()))).collect();
+        all.iter().for_each(|shared| self.populate(shared));
+        let (mut steady_from, mut steady_cpu, mut steady_until) = (None, 0, 0);
+        let mut last = (self.clock.now(), thread_cpu_ns());
+        for (number, (from_ns, at_ns)) in ticks(&phases).enumerate() {
+            if from_ns == phases.steady_start() {
+                steady_from = Some(thread_cpu_ns());
+            }
+            let ended = tokio::select! {
+                () = timer.sleep_until(at_ns) => false,
+                _ = self.stopped.wait_for(|&stop| stop) => true,
+            };
+            let now = (self.clock.now(), thread_cpu_ns());
+            let cpu = (now.1 - last.1) as f64 / now.0.saturating_sub(last.0).max(1) as f64;
+            last = now;
+            if let Some(from) = steady_from.filter(|_| from_ns < phases.steady_end()) {
+                steady_cpu = now.1 - from;
+                steady_until = now.0;
+                if ended || at_ns == phases.steady_end() {
+                    all.iter().for_each(|shared| shared.note_overdue(now.0));
+                }
+            }
+            let sent = all.iter().all(|shared| shared.report(sender, number, at_ns.min(now.0), cpu));
+            if !sent || ended {
+                break;
             }
         }
-        let interval = Box::new(shared.recorder.borrow_mut().take_interval());
-        let (active, open) = (shared.active.get(), shared.open.get());
-        let at_ns = at_ns.min(now.0);
-        let _ = sender.send(Report::Troubles(shared.take_troubles()));
-        let report = Report::Interval { number, at_ns, interval, active, open, cpu };
-        if sender.send(report).is_err() || ended {
-            break;
+        let steady_ns = steady_until.min(phases.steady_end()).saturating_sub(phases.steady_start());
+        let steady_cpu = steady_cpu as f64 / steady_ns.max(1) as f64;
+        all.iter().for_each(|shared| shared.conclude(sender, steady_ns, steady_cpu));
+        Ok(())
+    }
+
+    /// Starts this thread's sessions of one workload: every n-th of the population, or of the arrivals.
+    fn populate(&self, shared: &Rc<Shared>) {
+        let member = self.plan.member;
+        let of = u64::from(self.plan.threads.max(1)) * u64::from(member.of.max(1));
+        let index = u64::from(member.index) * u64::from(self.plan.threads.max(1)) + u64::from(self.index);
+        match &shared.job.part.load {
+            Load::Population { sessions } => {
+                for stay in stays(self.plan.phases, u64::from(*sessions), index, of) {
+                    tokio::task::spawn_local(live(shared.clone(), stay));
+                }
+            }
+            Load::Arrivals { process, path, most_sessions, data_sessions } => {
+                let most = (*most_sessions as usize).div_ceil(of as usize);
+                let admission = Admission { index, of, most, owners: *data_sessions };
+                let (shared, process, path) = (shared.clone(), *process, path.clone());
+                tokio::task::spawn_local(async move { admit(shared, admission, process, &path).await });
+            }
         }
     }
-    sessions.iter().for_each(|session| session.abort());
-    for (operation, intended_ns) in shared.under_way.borrow().iter().flatten() {
-        shared.recorder.borrow_mut().unfinished(*operation, *intended_ns);
+}
+
+/// Every `of`-th session of a population, with its place in ramp-up and ramp-down.
+fn stays(phases: Phases, sessions: u64, index: u64, of: u64) -> impl Iterator<Item = Stay> {
+    (index..sessions).step_by(of as usize).map(move |id| {
+        let part = |length: u64| (u128::from(length) * u128::from(id) / u128::from(sessions)) as u64;
+        let (start_ns, stop_ns) = (part(phases.ramp_up_ns), phases.steady_end() + part(phases.ramp_down_ns));
+        Stay { id, start_ns, stop_ns }
+    })
+}
+
+impl Shared {
+    /// Hands over the running second; false when nobody takes it.
+    fn report(&self, sender: &mpsc::UnboundedSender<Report>, number: usize, at_ns: u64, cpu: f64) -> bool {
+        for event in self.take_troubles() {
+            let _ = sender.send(Report::Event(event));
+        }
+        let interval = Box::new(self.recorder.borrow_mut().take_interval());
+        let (part, active, open, cpu) = (self.job.number, self.active.get(), self.open.get(), vec![cpu]);
+        sender.send(Report::Interval { part, number, at_ns, interval, active, open, cpu }).is_ok()
     }
-    let steady_ns = steady_until.min(phases.steady_end()).saturating_sub(phases.steady_start());
-    let steady_cpu = steady_cpu as f64 / steady_ns.max(1) as f64;
-    let totals = Box::new(std::mem::take(&mut shared.recorder.borrow_mut().totals));
-    let _ = sender.send(Report::Done { totals, steady_cpu, steady_ns });
-    Ok(())
+
+    /// Hands over the steady state; what is still under way never ended.
+    fn conclude(&self, sender: &mpsc::UnboundedSender<Report>, steady_ns: u64, cpu: f64) {
+        for (operation, intended_ns) in self.under_way.borrow().iter().flatten() {
+            self.recorder.borrow_mut().unfinished(*operation, *intended_ns);
+        }
+        let starts = std::mem::take(&mut *self.starts.borrow_mut());
+        if !starts.is_empty() {
+            let (intended_ns, actual_ns) = starts.into_iter().unzip();
+            let part = self.job.name().to_owned();
+            let _ = sender.send(Report::Event(Event::Starts { part, intended_ns, actual_ns }));
+        }
+        let totals = Box::new(std::mem::take(&mut self.recorder.borrow_mut().totals));
+        let _ = sender.send(Report::Totals { part: self.job.number, totals, cpu: vec![cpu], steady_ns });
+    }
 }

@@ -28,6 +28,22 @@ impl Inspector {
         self.head.clear();
     }
 
+    /// Takes memory for the kept head from `heads`, so that only bodies under way hold some.
+    pub fn lend(&mut self, heads: &mut Vec<Vec<u8>>) {
+        if self.keep > 0 && self.head.capacity() == 0 {
+            self.head = heads.pop().unwrap_or_default();
+        }
+    }
+
+    /// Gives that memory back.
+    pub fn give_back(&mut self, heads: &mut Vec<Vec<u8>>) {
+        let mut head = std::mem::take(&mut self.head);
+        head.clear();
+        if head.capacity() > 0 {
+            heads.push(head);
+        }
+    }
+
     /// The next piece of the body.
     pub fn take(&mut self, piece: &[u8]) {
         let room = self.keep.saturating_sub(self.head.len());
@@ -38,7 +54,17 @@ impl Inspector {
         self.offset += piece.len() as u64;
     }
 
-    /// Bytes seen so far.
+    /// Whether what is still to come of the body need only be counted.
+    pub fn is_blind(&self) -> bool {
+        self.head.len() >= self.keep && (self.every == 0 || self.misplaced.is_some())
+    }
+
+    /// Bytes of the body that nobody has seen.
+    pub fn skip(&mut self, bytes: u64) {
+        self.offset += bytes;
+    }
+
+    /// Bytes so far.
     pub fn bytes(&self) -> u64 {
         self.offset
     }

@@ -1,84 +1,119 @@
 //! One of a user's connections: opened when needed, kept, opened again when the server closed an idle one.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use loadstone_record::recorder::WireCounts;
 use loadstone_record::Fault;
 use loadstone_schedule::line::Line;
-use loadstone_schedule::plan::Scheme;
+use loadstone_schedule::plan::{Protocol, Scheme};
 use rustls::ClientConfig;
 
 use crate::cookies::Jar;
 use crate::inspect::Inspector;
 use crate::shared::Shared;
-use crate::transport::http1::{exchange, Answer, Ways};
+use crate::transport::http1::Reader;
+use crate::transport::http2::Http2;
 use crate::transport::stream::{connect, connect_tls, Handshake, Stream};
-use crate::transport::Failure;
+use crate::transport::{Answer, Connection, Failure, Message, Ways};
 
 /// A connection of one user to one side of the target, with its share of the user's line.
 pub struct Lane {
     scheme: Scheme,
-    stream: Option<Stream>,
+    connection: Option<Connection>,
+    /// Messages sent on the connection.
+    used: u32,
     pub line: Line,
     pub inspector: Inspector,
+    pub reader: Reader,
+    /// What is sent; kept for its memory.
+    pub request: Vec<u8>,
 }
 
-/// One request and what its user brings along.
-pub struct Call<'a> {
+/// What a user brings along to each of its lanes.
+#[derive(Clone, Copy)]
+pub struct Belongings<'a> {
     pub tls: Option<&'a Arc<ClientConfig>>,
-    pub jar: &'a mut Jar,
-    pub request: &'a [u8],
-    /// The answer has no body whatever its head says (HEAD).
-    pub bodiless: bool,
+    pub jar: &'a RefCell<Jar>,
 }
 
 impl Lane {
     pub fn new(scheme: Scheme) -> Self {
-        Lane { scheme, stream: None, line: Line::new(None), inspector: Inspector::new() }
+        Lane {
+            scheme,
+            connection: None,
+            used: 0,
+            line: Line::new(None),
+            inspector: Inspector::new(),
+            reader: Reader::default(),
+            request: Vec::new(),
+        }
     }
 
     /// Closes the connection.
     pub fn close(&mut self, shared: &Shared) {
-        if self.stream.take().is_some() {
+        if self.connection.take().is_some() {
             shared.open.set(shared.open.get().saturating_sub(1));
         }
     }
 
-    /// Sends a request and reads its answer; the inspector must be reset for it.
-    pub async fn exchange(&mut self, shared: &Shared, mut call: Call<'_>) -> Result<Answer, Failure> {
-        let mut buffer = shared.buffer();
-        if self.stream.as_mut().is_some_and(Stream::is_stale) {
+    /// Uses the connection of another lane as well, where the protocol allows it.
+    pub fn join(&mut self, other: &Lane, shared: &Shared) {
+        if let (None, Some(Connection::Http2(http2))) = (&self.connection, &other.connection) {
+            self.connection = Some(Connection::Http2(http2.clone()));
+            shared.open.set(shared.open.get() + 1);
+        }
+    }
+
+    /// Sends what stands in `request` and reads the answer; the inspector must be reset for it.
+    pub async fn exchange(
+        &mut self,
+        shared: &Shared,
+        user: Belongings<'_>,
+        bodiless: bool,
+        wants_date: bool,
+    ) -> Result<Answer, Failure> {
+        if self.connection.as_mut().is_some_and(Connection::is_stale) {
             self.close(shared);
             let change = WireCounts { reconnects: 1, ..WireCounts::default() };
             shared.recorder.borrow_mut().wires(shared.clock.now(), change);
         }
-        let result = self.attempt(shared, &mut call, &mut buffer).await;
-        shared.keep_buffer(buffer);
-        if !matches!(&result, Ok(answer) if answer.keep_alive) {
+        let result = self.attempt(shared, user, bodiless, wants_date).await;
+        let most = shared.job.connections().requests_each.unwrap_or(u32::MAX);
+        if !matches!(&result, Ok(answer) if answer.keep_alive && self.used < most) {
             self.close(shared);
         }
         result
     }
 
-    async fn attempt(&mut self, shared: &Shared, call: &mut Call<'_>, buffer: &mut Vec<u8>) -> Result<Answer, Failure> {
-        if self.stream.is_none() {
-            self.stream = Some(open(shared, self.scheme, call.tls).await?);
+    async fn attempt(
+        &mut self,
+        shared: &Shared,
+        user: Belongings<'_>,
+        bodiless: bool,
+        wants_date: bool,
+    ) -> Result<Answer, Failure> {
+        if self.connection.is_none() {
+            self.connection = Some(open(shared, self.scheme, user.tls).await?);
+            self.used = 0;
             shared.open.set(shared.open.get() + 1);
         }
-        let Some(stream) = self.stream.as_mut() else {
-            return Err(Failure::new(Fault::Driver, "no stream"));
+        let Some(connection) = self.connection.as_mut() else {
+            return Err(Failure::new(Fault::Driver, "no connection"));
         };
-        let change = WireCounts { http_requests: 1, ..WireCounts::default() };
-        shared.recorder.borrow_mut().wires(shared.clock.now(), change);
+        shared.recorder.borrow_mut().request(shared.clock.now());
+        self.used += 1;
         let mut ways = Ways {
             clock: shared.clock,
             timer: &shared.timer,
+            scratch: &shared.scratch,
             line: &mut self.line,
-            buffer,
+            reader: &mut self.reader,
             inspector: &mut self.inspector,
-            jar: call.jar,
+            jar: user.jar,
         };
-        let answer = exchange(stream, &mut ways, call.request, call.bodiless).await?;
+        let message = Message { bytes: &self.request, bodiless, wants_date };
+        let answer = connection.exchange(&mut ways, &message).await?;
         if self.line.is_limited() {
             let now = shared.clock.now();
             shared.recorder.borrow_mut().lag(now, now.saturating_sub(answer.end_ns));
@@ -87,12 +122,26 @@ impl Lane {
     }
 }
 
-async fn open(shared: &Shared, scheme: Scheme, tls: Option<&Arc<ClientConfig>>) -> Result<Stream, Failure> {
+async fn open(shared: &Shared, scheme: Scheme, tls: Option<&Arc<ClientConfig>>) -> Result<Connection, Failure> {
+    let protocol = shared.job.connections().protocol;
+    if protocol == Protocol::Null {
+        return Ok(Connection::Null);
+    }
+    let stream = open_stream(shared, scheme, tls).await?;
+    Ok(match protocol {
+        Protocol::Http2 => Connection::Http2(Http2::open(stream).await?),
+        Protocol::Echo => Connection::Echo(stream),
+        Protocol::Http1 | Protocol::Null => Connection::Http1(stream),
+    })
+}
+
+async fn open_stream(shared: &Shared, scheme: Scheme, tls: Option<&Arc<ClientConfig>>) -> Result<Stream, Failure> {
     let missing = || Failure::new(Fault::Driver, format!("the target has no {scheme:?} side"));
     let destination = shared.job.destination(scheme).ok_or_else(missing)?;
     let mut change = WireCounts { connections: 1, ..WireCounts::default() };
     let stream = match (&destination.name, tls) {
-        (Some(name), Some(config)) => {
+        (Some(name), Some(own)) => {
+            let config = if shared.deal_full_handshake() { shared.job.tls.as_ref().unwrap_or(own) } else { own };
             let (stream, handshake) = connect_tls(destination.address, name.clone(), config.clone()).await?;
             match handshake {
                 Handshake::Resumed => change.handshakes_resumed = 1,

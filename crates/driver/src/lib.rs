@@ -4,14 +4,17 @@ pub mod clock;
 pub mod cookies;
 pub mod engine;
 pub mod inspect;
+pub mod join;
 pub mod lane;
 pub mod operation;
 pub mod page;
+pub mod scratch;
 pub mod shared;
 pub mod simulate;
 pub mod timer;
 pub mod transport;
 pub mod user;
+pub mod wheel;
 
 use std::io::{Read, Write};
 use std::process::ExitCode;
@@ -20,6 +23,9 @@ use anyhow::{ensure, Context, Result};
 use clap::{Parser, Subcommand};
 use loadstone_record::event::{EndReason, Event};
 use loadstone_schedule::plan::{Plan, PLAN_SCHEMA};
+
+use engine::Alone;
+use join::{Joiner, Leader};
 
 /// Exit code after an interruption, as shells use it for SIGINT.
 const INTERRUPTED: u8 = 130;
@@ -35,7 +41,16 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Run the plan on standard input and write events to standard output
-    Run,
+    Run {
+        /// Lead other drivers, which join at this address (HOST:PORT), and merge their events into one record
+        #[arg(long, requires = "joining", value_name = "ADDRESS")]
+        listen: Option<String>,
+        /// How many other drivers will join
+        #[arg(long, requires = "listen", value_parser = clap::value_parser!(u32).range(1..=1000))]
+        joining: Option<u32>,
+    },
+    /// Join the driver that leads at this address (HOST:PORT) and play a share of its plan
+    Join { address: String },
     /// Play the simulation on standard input in virtual time and write its result
     Simulate,
     /// Print a JSON schema: plan, events, simulation
@@ -64,9 +79,20 @@ pub fn main() -> ExitCode {
 fn dispatch(command: Command) -> Result<EndReason> {
     let mut out = std::io::stdout().lock();
     match command {
-        Command::Run => {
+        Command::Run { listen, joining } => {
             raise_file_limit();
-            return engine::run(read_plan, &mut out);
+            return match (listen, joining) {
+                (Some(address), Some(joining)) => {
+                    engine::run(Box::new(Leader { read_plan, address, joining }), &mut out)
+                }
+                _ => engine::run(Box::new(Alone(read_plan)), &mut out),
+            };
+        }
+        Command::Join { address } => {
+            raise_file_limit();
+            let joiner = Joiner::connect(&address)?;
+            let mut events = joiner.events()?;
+            return engine::run(Box::new(joiner), &mut events);
         }
         Command::Simulate => {
             let simulation = serde_json::from_str(&input()?).context("the simulation is not valid")?;

@@ -1,5 +1,10 @@
 //! Operations compiled for the hot path: templates for the request, what the answer must be, what is embedded.
 
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::io::Write;
+use std::sync::LazyLock;
+
 use loadstone_record::recorder::Grade;
 use loadstone_record::Fault;
 use loadstone_schedule::plan::{Embedded, Extract, Field, Limit, Method, Operation, Scheme};
@@ -11,8 +16,12 @@ use memchr::memmem;
 
 use crate::cookies::Jar;
 use crate::inspect::Inspector;
-use crate::transport::http1::Answer;
-use crate::transport::Failure;
+use crate::transport::{Answer, Failure};
+
+/// Bytes sent to an echo service where the operation does not say.
+const PING_BYTES: usize = 64;
+/// Most bytes sent to an echo service in one operation.
+const MOST_PAYLOAD: usize = 64 << 20;
 
 /// A name and its compiled value.
 type Pair = (String, Template);
@@ -21,7 +30,36 @@ type Pair = (String, Template);
 pub struct Sending<'a> {
     pub values: &'a Values,
     pub host: &'a str,
-    pub jar: &'a Jar,
+    pub jar: &'a RefCell<Jar>,
+}
+
+/// A text looked for in an answer: with holes, or known beforehand and then searched for with a ready searcher.
+#[derive(Clone, Debug)]
+struct Needle {
+    template: Template,
+    ready: Option<memmem::Finder<'static>>,
+}
+
+impl Needle {
+    fn compile(text: &str, slots: &Slots, place: &str) -> Result<Self, PlanError> {
+        let template = Template::compile(text, slots, place)?;
+        let ready = template.fixed().map(|text| memmem::Finder::new(text.as_bytes()).into_owned());
+        Ok(Needle { template, ready })
+    }
+
+    fn is_in(&self, text: &[u8], values: &Values) -> bool {
+        match &self.ready {
+            Some(finder) => finder.find(text).is_some(),
+            None => memmem::find(text, self.template.text(values).as_bytes()).is_some(),
+        }
+    }
+
+    fn text(&self, values: &Values) -> Cow<'_, str> {
+        match self.template.fixed() {
+            Some(text) => Cow::Borrowed(text),
+            None => Cow::Owned(self.template.text(values)),
+        }
+    }
 }
 
 /// An operation ready to be performed.
@@ -39,11 +77,13 @@ pub struct Compiled {
     query: Vec<Pair>,
     form: Vec<Pair>,
     headers: Vec<Pair>,
+    names_content_type: bool,
+    body: Option<Template>,
     status: Vec<u16>,
-    title: Option<Template>,
-    contains: Vec<Template>,
-    absent: Vec<Template>,
-    bytes: Option<Template>,
+    title: Option<Needle>,
+    contains: Vec<Needle>,
+    absent: Vec<Needle>,
+    bytes: Option<Needle>,
     extract: Vec<(Slot, Extract)>,
 }
 
@@ -70,6 +110,7 @@ impl Compiled {
     fn new(operation: &Operation, slots: &Slots, remembered: &mut usize) -> Result<Self, PlanError> {
         let place = format!("operation {}", operation.name);
         let compile = |text: &String| Template::compile(text, slots, &place);
+        let needle = |text: &String| Needle::compile(text, slots, &place);
         let pairs = |fields: &[Field]| -> Result<Vec<Pair>, PlanError> {
             fields.iter().map(|field| Ok((field.name.clone(), compile(&field.value)?))).collect()
         };
@@ -101,10 +142,12 @@ impl Compiled {
             form: pairs(&operation.form)?,
             headers: pairs(&operation.headers)?,
             status: expect.status.clone(),
-            title: expect.title.as_ref().map(compile).transpose()?,
-            contains: expect.contains.iter().map(compile).collect::<Result<_, _>>()?,
-            absent: expect.absent.iter().map(compile).collect::<Result<_, _>>()?,
-            bytes: expect.bytes.as_ref().map(compile).transpose()?,
+            names_content_type: operation.headers.iter().any(|one| one.name.eq_ignore_ascii_case("content-type")),
+            body: operation.body.as_ref().map(compile).transpose()?,
+            title: expect.title.as_ref().map(needle).transpose()?,
+            contains: expect.contains.iter().map(needle).collect::<Result<_, _>>()?,
+            absent: expect.absent.iter().map(needle).collect::<Result<_, _>>()?,
+            bytes: expect.bytes.as_ref().map(needle).transpose()?,
             extract: extract.collect(),
         })
     }
@@ -120,10 +163,16 @@ impl Compiled {
     }
 
     /// Writes a GET for something the page leads to: a redirect's goal or an embedded file.
-    pub fn write_get(&self, path: &[u8], with: &Sending<'_>, modified_since: Option<&str>, out: &mut Vec<u8>) {
+    pub fn write_get(
+        &self,
+        with: &Sending<'_>,
+        modified_since: Option<&str>,
+        out: &mut Vec<u8>,
+        path: impl FnOnce(&mut Vec<u8>),
+    ) {
         out.clear();
         out.extend_from_slice(b"GET ");
-        out.extend_from_slice(path);
+        path(out);
         write_common(with, out);
         self.write_headers(with.values, out);
         if let Some(date) = modified_since {
@@ -160,16 +209,30 @@ impl Compiled {
         }
         write_common(with, out);
         self.write_headers(values, out);
-        let mut body = Vec::new();
-        write_pairs(&self.form, values, 0, &mut body);
-        if !self.form.is_empty() || matches!(self.method, Method::Post | Method::Put) {
-            let fields = "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: ";
-            out.extend_from_slice(fields.as_bytes());
-            out.extend_from_slice(body.len().to_string().as_bytes());
+        if self.form.is_empty() && self.body.is_none() && !matches!(self.method, Method::Post | Method::Put) {
             out.extend_from_slice(b"\r\n");
+            return;
         }
-        out.extend_from_slice(b"\r\n");
+        let mut body = Vec::new();
+        match &self.body {
+            Some(text) => text.render(values, Encoding::Raw, &mut body),
+            None => write_pairs(&self.form, values, 0, &mut body),
+        }
+        if !self.names_content_type && !(self.body.is_none() && self.form.is_empty()) {
+            out.extend_from_slice(b"Content-Type: application/x-www-form-urlencoded\r\n");
+        }
+        let _ = write!(out, "Content-Length: {}\r\n\r\n", body.len()); // a Vec takes all
         out.extend_from_slice(&body);
+    }
+
+    /// What an echo service is sent: the body, or as many bytes as are expected back.
+    pub fn write_payload(&self, values: &Values, out: &mut Vec<u8>) {
+        out.clear();
+        if let Some(text) = &self.body {
+            return text.render(values, Encoding::Raw, out);
+        }
+        let bytes = self.bytes.as_ref().and_then(|bytes| bytes.text(values).parse().ok()).unwrap_or(PING_BYTES);
+        out.extend((0..bytes.min(MOST_PAYLOAD)).map(|at| (at % 251) as u8));
     }
 
     /// Whether the answer is what it should be.
@@ -179,25 +242,18 @@ impl Compiled {
             return Err(Failure::new(Fault::Status, detail));
         }
         check_markers(inspector)?;
-        let text = |template: &Template| {
-            let mut out = Vec::new();
-            template.render(values, Encoding::Raw, &mut out);
-            out
-        };
-        if let Some(expected) = self.bytes.as_ref().map(text) {
-            let expected = String::from_utf8_lossy(&expected).into_owned();
+        if let Some(bytes) = &self.bytes {
+            let expected = bytes.text(values);
             check_length(inspector, expected.parse().ok(), &expected)?;
         }
-        if let Some(title) = self.title.as_ref().map(text) {
-            check_title(&inspector.head, &title)?;
+        if let Some(title) = &self.title {
+            check_title(&inspector.head, title.text(values).as_bytes())?;
         }
-        for (template, wanted) in self.contains.iter().map(|t| (t, true)).chain(self.absent.iter().map(|t| (t, false)))
-        {
-            let needle = text(template);
-            if memmem::find(&inspector.head, &needle).is_some() != wanted {
+        let wanted = self.contains.iter().map(|needle| (needle, true));
+        for (needle, wanted) in wanted.chain(self.absent.iter().map(|needle| (needle, false))) {
+            if needle.is_in(&inspector.head, values) != wanted {
                 let found = if wanted { "is missing" } else { "must not be there" };
-                let detail = format!("`{}` {found}", String::from_utf8_lossy(&needle));
-                return Err(Failure::new(Fault::Content, detail));
+                return Err(Failure::new(Fault::Content, format!("`{}` {found}", needle.text(values))));
             }
         }
         Ok(())
@@ -250,9 +306,8 @@ pub fn check_embedded(
         304 if asked_conditionally => Ok(true),
         200 => {
             check_markers(inspector)?;
-            let expected = file.bytes.map(|bytes| bytes.to_string()).unwrap_or_default();
-            if file.bytes.is_some() {
-                check_length(inspector, file.bytes, &expected)?;
+            if let Some(bytes) = file.bytes {
+                check_length(inspector, Some(bytes), &bytes)?;
             }
             Ok(false)
         }
@@ -265,7 +320,7 @@ fn write_common(with: &Sending<'_>, out: &mut Vec<u8>) {
     out.extend_from_slice(b" HTTP/1.1\r\nHost: ");
     out.extend_from_slice(with.host.as_bytes());
     out.extend_from_slice(b"\r\nUser-Agent: loadstone\r\nAccept: */*\r\n");
-    with.jar.write(out);
+    with.jar.borrow().write(out);
 }
 
 fn write_pairs(pairs: &[Pair], values: &Values, opening: u8, out: &mut Vec<u8>) {
@@ -288,7 +343,7 @@ fn check_markers(inspector: &Inspector) -> Result<(), Failure> {
     }
 }
 
-fn check_length(inspector: &Inspector, expected: Option<u64>, text: &str) -> Result<(), Failure> {
+fn check_length(inspector: &Inspector, expected: Option<u64>, text: &dyn std::fmt::Display) -> Result<(), Failure> {
     match expected {
         Some(expected) if expected == inspector.bytes() => Ok(()),
         _ => Err(Failure::new(Fault::Length, format!("{} bytes instead of {text}", inspector.bytes()))),
@@ -296,7 +351,10 @@ fn check_length(inspector: &Inspector, expected: Option<u64>, text: &str) -> Res
 }
 
 fn check_title(head: &[u8], expected: &[u8]) -> Result<(), Failure> {
-    let title = between(head, b"<title>", b"</title>").map(<[u8]>::trim_ascii);
+    static OPEN: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new(b"<title>"));
+    static CLOSE: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new(b"</title>"));
+    let behind = OPEN.find(head).map(|at| &head[at + OPEN.needle().len()..]);
+    let title = behind.and_then(|text| CLOSE.find(text).map(|length| text[..length].trim_ascii()));
     if title == Some(expected) {
         return Ok(());
     }

@@ -3,29 +3,37 @@
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-use futures_util::future::join_all;
+use futures_util::future::try_join_all;
 use loadstone_record::recorder::{Grade, Outcome};
 use loadstone_record::Fault;
 use loadstone_schedule::line::{page_line_time, Rates};
-use loadstone_schedule::plan::{Method, Scheme};
+use loadstone_schedule::plan::{Method, Protocol, Scheme};
 use loadstone_schedule::slots::Values;
 use loadstone_schedule::template::Encoding;
 use rustls::ClientConfig;
 
 use crate::cookies::Jar;
-use crate::lane::{Call, Lane};
+use crate::lane::{Belongings, Lane};
 use crate::operation::{check_embedded, Compiled, Sending};
 use crate::shared::Shared;
-use crate::transport::http1::Answer;
-use crate::transport::Failure;
+use crate::transport::http1::Reader;
+use crate::transport::{tls, Answer, Failure};
 
 /// What a user has open in its browser.
 pub struct Browser {
     pub http: Vec<Lane>,
     pub https: Vec<Lane>,
-    pub jar: Jar,
+    pub jar: RefCell<Jar>,
     pub tls: Option<Arc<ClientConfig>>,
-    request: Vec<u8>,
+    files: RefCell<Vec<File>>,
+}
+
+/// An embedded file of the page under way.
+#[derive(Clone, Copy)]
+struct File {
+    /// Whether it is asked for conditionally.
+    asks: bool,
+    bytes: u64,
 }
 
 /// What performing an operation amounted to so far, kept when it fails half-way.
@@ -35,7 +43,6 @@ struct Progress {
     end_ns: Cell<u64>,
     first_byte_ns: Cell<Option<u64>>,
     page_bytes: Cell<u64>,
-    embedded_bytes: RefCell<Vec<u64>>,
     embedded: Cell<u32>,
     conditional: Cell<u32>,
     not_modified: Cell<u32>,
@@ -44,39 +51,48 @@ struct Progress {
 
 impl Browser {
     pub fn new(shared: &Shared) -> Self {
-        let parallel = usize::from(shared.job.plan.workload.connections.parallel.max(1));
-        let lanes = |scheme| (0..parallel).map(|_| Lane::new(scheme)).collect();
+        let parallel = usize::from(shared.job.connections().parallel.max(1));
+        let lanes = |scheme| match shared.job.uses(scheme) {
+            true => (0..parallel).map(|_| Lane::new(scheme)).collect(),
+            false => Vec::new(),
+        };
         Browser {
             http: lanes(Scheme::Http),
             https: lanes(Scheme::Https),
-            jar: Jar::default(),
+            jar: RefCell::default(),
             tls: None,
-            request: Vec::new(),
+            files: RefCell::default(),
         }
     }
 
-    /// A new user sits down: no cookies, no connections, no TLS session.
+    /// A new user sits down: no cookies, no TLS session, no connections unless they are handed on.
     pub fn renew(&mut self, shared: &Shared) {
+        self.jar.borrow_mut().clear();
+        if shared.job.connections().kept_between_users && self.tls.is_some() == shared.job.tls.is_some() {
+            return;
+        }
         self.close(shared);
-        self.jar.clear();
-        self.tls = shared.job.tls.as_ref().map(crate::transport::tls::user_config);
+        self.tls = shared.job.tls.as_ref().map(|common| match shared.job.connections().full_handshakes < 1.0 {
+            true => tls::user_config(common),
+            false => common.clone(),
+        });
     }
 
     pub fn close(&mut self, shared: &Shared) {
         self.http.iter_mut().chain(&mut self.https).for_each(|lane| lane.close(shared));
     }
 
-    /// Performs an operation; the outcome says how it went, errors included.
+    /// Performs an operation that begins at `sent_ns`; the outcome says how it went, errors included.
     pub async fn perform(
         &mut self,
         shared: &Shared,
         operation: usize,
-        intended_ns: u64,
+        (intended_ns, sent_ns): (u64, u64),
         values: &mut Values,
     ) -> Outcome {
         let compiled = &shared.job.operations[operation];
-        let sent_ns = shared.clock.now();
         let progress = Progress::default();
+        self.files.borrow_mut().clear();
         let deadline = sent_ns.saturating_add(compiled.timeout_ns);
         let result = tokio::select! {
             biased;
@@ -91,14 +107,7 @@ impl Browser {
             shared.trouble(operation, failure.fault, &failure.detail);
         }
         let end_ns = if fault.is_some() { shared.clock.now() } else { progress.end_ns.get() };
-        let connections = &shared.job.plan.workload.connections;
-        let rates = Rates {
-            page: connections.page_bytes_per_s,
-            embedded: connections.embedded_bytes_per_s,
-            parallel: usize::from(connections.parallel),
-        };
         let bytes = progress.bytes.get();
-        let line_ns = page_line_time(&rates, progress.page_bytes.get(), &progress.embedded_bytes.take());
         let grade = match fault {
             Some(_) => Grade::Fail,
             None => compiled.grade(end_ns.saturating_sub(intended_ns), bytes),
@@ -109,7 +118,7 @@ impl Browser {
             sent_ns,
             end_ns,
             first_byte_ns: progress.first_byte_ns.get().map(|at| at.saturating_sub(sent_ns)),
-            line_ns,
+            line_ns: self.line_time(shared, progress.page_bytes.get()),
             bytes,
             embedded: progress.embedded.get(),
             conditional: progress.conditional.get(),
@@ -118,6 +127,16 @@ impl Browser {
             grade,
             fault,
         }
+    }
+
+    fn line_time(&self, shared: &Shared, page_bytes: u64) -> u64 {
+        let connections = shared.job.connections();
+        let rates = Rates {
+            page: connections.page_bytes_per_s,
+            embedded: connections.embedded_bytes_per_s,
+            parallel: usize::from(connections.parallel),
+        };
+        page_line_time(&rates, page_bytes, self.files.borrow().iter().map(|file| file.bytes))
     }
 
     async fn load(
@@ -142,27 +161,31 @@ impl Browser {
         progress: &Progress,
     ) -> Result<Scheme, Failure> {
         let mut scheme = operation.scheme;
-        let mut request = std::mem::take(&mut self.request);
+        let mut request = std::mem::take(&mut self.page_lane(scheme).request);
         let with = Sending { values, host: host(shared, scheme)?, jar: &self.jar };
-        operation.write_request(&with, None, &mut request);
+        match shared.job.connections().protocol {
+            Protocol::Echo => operation.write_payload(values, &mut request),
+            _ => operation.write_request(&with, None, &mut request),
+        }
         let mut bodiless = operation.method == Method::Head;
         loop {
+            let user = Belongings { tls: self.tls.as_ref(), jar: &self.jar };
             let lanes = if scheme == Scheme::Http { &mut self.http } else { &mut self.https };
             let lane = &mut lanes[0];
-            lane.line.set_rate(shared.job.plan.workload.connections.page_bytes_per_s);
+            lane.request = request;
+            lane.line.set_rate(shared.job.connections().page_bytes_per_s);
             lane.inspector.reset(operation.markers_every, operation.keeps());
-            let answer = lane
-                .exchange(shared, Call { tls: self.tls.as_ref(), jar: &mut self.jar, request: &request, bodiless })
-                .await?;
+            lane.inspector.lend(&mut shared.heads.borrow_mut());
+            let answer = lane.exchange(shared, user, bodiless, false).await?;
             progress.take(&answer);
             progress.page_bytes.set(progress.page_bytes.get() + answer.bytes);
             if progress.first_byte_ns.get().is_none() {
                 progress.first_byte_ns.set(Some(answer.first_byte_ns));
             }
-            let Some(location) = redirection(&answer, operation.redirects) else {
+            let Some(location) = redirection(&answer, &mut lane.reader, operation.redirects) else {
                 operation.check(&answer, &lane.inspector, values)?;
                 operation.extract(&lane.inspector, values)?;
-                self.request = request;
+                lane.inspector.give_back(&mut shared.heads.borrow_mut());
                 return Ok(scheme);
             };
             let taken = progress.redirects.get() + 1;
@@ -170,8 +193,8 @@ impl Browser {
                 return Err(Failure::new(Fault::Redirect, format!("redirect number {taken}, to `{location}`")));
             }
             progress.redirects.set(taken);
-            let from = path_of(&request);
-            let (next, path) = follow(shared, scheme, from, &location)?;
+            request = std::mem::take(&mut lane.request);
+            let (next, path) = follow(shared, scheme, path_of(&request), &location)?;
             scheme = next;
             let with = Sending { values, host: host(shared, scheme)?, jar: &self.jar };
             // 307 and 308 keep the method and the body (RFC 9110, section 15.4).
@@ -179,8 +202,15 @@ impl Browser {
                 operation.write_request(&with, Some(&path), &mut request);
             } else {
                 bodiless = false;
-                operation.write_get(&path, &with, None, &mut request);
+                operation.write_get(&with, None, &mut request, |out| out.extend_from_slice(&path));
             }
+        }
+    }
+
+    fn page_lane(&mut self, scheme: Scheme) -> &mut Lane {
+        match scheme {
+            Scheme::Http => &mut self.http[0],
+            Scheme::Https => &mut self.https[0],
         }
     }
 
@@ -192,40 +222,55 @@ impl Browser {
         values: &Values,
         progress: &Progress,
     ) -> Result<(), Failure> {
-        let files = &operation.embedded;
-        let asks: Vec<bool> = files.iter().map(|file| shared.deal(file.memory, file.conditional)).collect();
-        *progress.embedded_bytes.borrow_mut() = vec![0; files.len()];
-        let next = Cell::new(0usize);
-        let host = host(shared, scheme)?;
+        let dealt = operation.embedded.iter().map(|file| shared.deal(file.memory, file.conditional));
+        self.files.borrow_mut().extend(dealt.map(|asks| File { asks, bytes: 0 }));
+        let page = Page {
+            operation,
+            values,
+            host: host(shared, scheme)?,
+            user: Belongings { tls: self.tls.as_ref(), jar: &self.jar },
+            files: &self.files,
+            next: Cell::new(0),
+            progress,
+        };
         let lanes = if scheme == Scheme::Http { &mut self.http } else { &mut self.https };
-        let (tls, jar) = (self.tls.as_ref(), &self.jar);
-        let workers = lanes.iter_mut().map(|lane| {
-            let (next, asks) = (&next, &asks);
-            async move {
-                lane.line.set_rate(shared.job.plan.workload.connections.embedded_bytes_per_s);
-                let mut request = Vec::new();
-                let mut jar = jar.clone();
-                while let Some(file) = files.get(next.get()) {
-                    let at = next.replace(next.get() + 1);
-                    let date = if asks[at] { shared.date(file.memory) } else { None };
-                    let mut path = Vec::new();
-                    file.path.render(values, Encoding::Raw, &mut path);
-                    let with = Sending { values, host, jar: &jar };
-                    operation.write_get(&path, &with, date.as_deref(), &mut request);
-                    lane.inspector.reset(file.markers_every, 0);
-                    let answer =
-                        lane.exchange(shared, Call { tls, jar: &mut jar, request: &request, bodiless: false }).await?;
-                    progress.take(&answer);
-                    progress.embedded_bytes.borrow_mut()[at] = answer.bytes;
-                    let not_modified = check_embedded(file, date.is_some(), &answer, &lane.inspector)?;
-                    progress.embedded(date.is_some(), not_modified);
-                    shared.remember_date(file.memory, answer.last_modified);
-                }
-                Ok::<Jar, Failure>(jar)
-            }
-        });
-        let jars: Vec<Jar> = join_all(workers).await.into_iter().collect::<Result<_, _>>()?;
-        jars.iter().for_each(|jar| self.jar.merge(jar));
+        if let Some((first, others)) = lanes.split_first_mut() {
+            others.iter_mut().for_each(|lane| lane.join(first, shared));
+        }
+        try_join_all(lanes.iter_mut().map(|lane| page.fetch(shared, lane))).await.map(drop)
+    }
+}
+
+/// A page whose embedded files are being fetched, over all lanes at once.
+struct Page<'a> {
+    operation: &'a Compiled,
+    values: &'a Values,
+    host: &'a str,
+    user: Belongings<'a>,
+    files: &'a RefCell<Vec<File>>,
+    next: Cell<usize>,
+    progress: &'a Progress,
+}
+
+impl Page<'_> {
+    /// Fetches the next file over `lane` until there is none left.
+    async fn fetch(&self, shared: &Shared, lane: &mut Lane) -> Result<(), Failure> {
+        lane.line.set_rate(shared.job.connections().embedded_bytes_per_s);
+        while let Some(file) = self.operation.embedded.get(self.next.get()) {
+            let at = self.next.replace(self.next.get() + 1);
+            let date = if self.files.borrow()[at].asks { shared.date(file.memory) } else { None };
+            let with = Sending { values: self.values, host: self.host, jar: self.user.jar };
+            let path = |out: &mut Vec<u8>| file.path.render(self.values, Encoding::Raw, out);
+            self.operation.write_get(&with, date.as_deref(), &mut lane.request, path);
+            lane.inspector.reset(file.markers_every, 0);
+            let wants_date = file.memory.is_some() && file.conditional > 0.0;
+            let answer = lane.exchange(shared, self.user, false, wants_date).await?;
+            self.progress.take(&answer);
+            self.files.borrow_mut()[at].bytes = answer.bytes;
+            let not_modified = check_embedded(file, date.is_some(), &answer, &lane.inspector)?;
+            self.progress.embedded(date.is_some(), not_modified);
+            shared.remember_date(file.memory, lane.reader.last_modified.take());
+        }
         Ok(())
     }
 }
@@ -248,9 +293,9 @@ fn host(shared: &Shared, scheme: Scheme) -> Result<&str, Failure> {
     Ok(&shared.job.destination(scheme).ok_or_else(missing)?.host)
 }
 
-fn redirection(answer: &Answer, allowed: u8) -> Option<String> {
+fn redirection(answer: &Answer, reader: &mut Reader, allowed: u8) -> Option<String> {
     let is_redirect = matches!(answer.status, 301 | 302 | 303 | 307 | 308) && allowed > 0;
-    is_redirect.then(|| answer.location.clone()).flatten()
+    is_redirect.then(|| reader.location.take()).flatten()
 }
 
 /// Scheme and path a `Location` leads to, from a request for `from`; only the target's own two sides are followed.

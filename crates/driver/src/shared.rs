@@ -1,4 +1,4 @@
-//! What all sessions of one driver thread share: the plan compiled, the timer, the books, the addresses.
+//! What sessions share: for all threads the plan compiled and the addresses, for one thread the timer and the books.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -9,7 +9,8 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use loadstone_record::event::Event;
 use loadstone_record::{Fault, Recorder};
-use loadstone_schedule::plan::{Endpoint, Plan, Scheme};
+use loadstone_schedule::arrivals;
+use loadstone_schedule::plan::{Connections, Endpoint, Load, Part, Phases, Plan, Protocol, Scheme};
 use loadstone_schedule::rng::{Purpose, Stream};
 use loadstone_schedule::session::Script;
 use rustls::pki_types::ServerName;
@@ -17,6 +18,7 @@ use rustls::ClientConfig;
 
 use crate::clock::Clock;
 use crate::operation::Compiled;
+use crate::scratch::Scratch;
 use crate::timer::Timer;
 use crate::transport::tls;
 
@@ -44,35 +46,67 @@ impl Destination {
     }
 }
 
-/// The parts of a plan that never change during a run; one for all threads.
+/// One workload of a plan, made ready; one for all threads.
 pub struct Job {
-    pub plan: Plan,
+    /// Its number in the plan.
+    pub number: usize,
+    pub part: Part,
+    pub phases: Phases,
+    pub seed: u64,
+    pub log_starts: usize,
     pub script: Script,
     pub operations: Vec<Compiled>,
     pub http: Option<Destination>,
     pub https: Option<Destination>,
-    pub tls: Option<ClientConfig>,
+    /// Without a session memory: connections made with it make a full handshake.
+    pub tls: Option<Arc<ClientConfig>>,
     remembered: usize,
 }
 
 impl Job {
-    /// Compiles a plan and resolves its target's addresses.
-    pub fn prepare(plan: Plan) -> Result<Self> {
-        let script = Script::compile(&plan.workload)?;
-        let (operations, remembered) = Compiled::all(&plan.workload.operations, &script)?;
-        let target = plan.target.as_ref().context("the plan has no target")?;
-        let http = target.http.as_ref().map(|endpoint| resolve(endpoint, Scheme::Http)).transpose()?;
-        let https = target.https.as_ref().map(|endpoint| resolve(endpoint, Scheme::Https)).transpose()?;
-        let tls = https.as_ref().map(|_| tls::shared_config(&target.trust)).transpose()?;
-        for operation in &operations {
-            let reachable = match operation.scheme {
-                Scheme::Http => http.is_some(),
-                Scheme::Https => https.is_some(),
-            };
-            let scheme = operation.scheme;
-            anyhow::ensure!(reachable, "operation {} needs {scheme:?}, but the target has none", operation.name);
+    /// Compiles all workloads of a plan and resolves their targets' addresses.
+    pub fn all(plan: &Plan) -> Result<Vec<Arc<Job>>> {
+        anyhow::ensure!(!plan.parts.is_empty(), "the plan has no part");
+        let parts = plan.parts.iter().enumerate();
+        parts.map(|(number, part)| Self::prepare(plan, number, part).map(Arc::new)).collect()
+    }
+
+    fn prepare(plan: &Plan, number: usize, part: &Part) -> Result<Self> {
+        let script = Script::compile(&part.workload)?;
+        if let Load::Arrivals { path, .. } = &part.load {
+            arrivals::check(path)?;
+            let name = &part.workload.name;
+            anyhow::ensure!(!script.is_endless(), "sessions of {name} never end, so they cannot arrive at a rate");
         }
-        Ok(Job { plan, script, operations, http, https, tls, remembered })
+        let (operations, remembered) = Compiled::all(&part.workload.operations, &script)?;
+        let protocol = part.workload.connections.protocol;
+        let (http, https, tls) = match &part.target {
+            None => (None, None, None),
+            Some(target) => {
+                let http = target.http.as_ref().map(|endpoint| resolve(endpoint, Scheme::Http)).transpose()?;
+                let https = target.https.as_ref().map(|endpoint| resolve(endpoint, Scheme::Https)).transpose()?;
+                let tls = https.as_ref().map(|_| tls::shared_config(&target.trust, protocol)).transpose()?;
+                (http, https, tls.map(Arc::new))
+            }
+        };
+        let job = Job {
+            number,
+            part: part.clone(),
+            phases: plan.phases,
+            seed: plan.seed,
+            log_starts: plan.log_starts as usize,
+            script,
+            operations,
+            http,
+            https,
+            tls,
+            remembered,
+        };
+        for operation in &job.operations {
+            let Compiled { name, scheme, .. } = operation;
+            anyhow::ensure!(job.uses(*scheme), "operation {name} needs {scheme:?}, but the target has none");
+        }
+        Ok(job)
     }
 
     pub fn destination(&self, scheme: Scheme) -> Option<&Destination> {
@@ -80,6 +114,20 @@ impl Job {
             Scheme::Http => self.http.as_ref(),
             Scheme::Https => self.https.as_ref(),
         }
+    }
+
+    /// Whether there may be connections of this scheme.
+    pub fn uses(&self, scheme: Scheme) -> bool {
+        self.destination(scheme).is_some() || self.connections().protocol == Protocol::Null
+    }
+
+    pub fn connections(&self) -> &Connections {
+        &self.part.workload.connections
+    }
+
+    /// The workload's name.
+    pub fn name(&self) -> &str {
+        &self.part.workload.name
     }
 }
 
@@ -104,50 +152,83 @@ fn resolve(endpoint: &Endpoint, scheme: Scheme) -> Result<Destination> {
     Ok(Destination { address, host: field, port: *port, name })
 }
 
-/// One thread's common things. Not shared between threads.
+/// What all sessions of a thread share, whatever they play.
+#[derive(Clone)]
+pub struct Common {
+    pub clock: Clock,
+    pub timer: Timer,
+    pub scratch: Rc<RefCell<Scratch>>,
+}
+
+/// What one thread's sessions of one workload share.
 pub struct Shared {
     pub job: Arc<Job>,
     pub clock: Clock,
     pub timer: Timer,
+    pub scratch: Rc<RefCell<Scratch>>,
     pub recorder: RefCell<Recorder>,
     pub active: Cell<u64>,
     pub open: Cell<u64>,
     /// Per local session: the operation under way and its intended start.
     pub under_way: RefCell<Vec<Option<(usize, u64)>>>,
-    buffers: RefCell<Vec<Vec<u8>>>,
+    /// Memory for kept heads of bodies.
+    pub heads: RefCell<Vec<Vec<u8>>>,
+    /// The first starts of the steady state: intended and actual.
+    pub starts: RefCell<Vec<(u64, u64)>>,
     dates: RefCell<Vec<Option<Rc<str>>>>,
     dealt: RefCell<Vec<f64>>,
+    handshakes: Cell<f64>,
     samples: RefCell<HashMap<(usize, Fault), u32>>,
     troubles: RefCell<Vec<Event>>,
 }
 
 impl Shared {
-    pub fn new(job: Arc<Job>, clock: Clock, timer: Timer, sessions: usize) -> Self {
-        let steady = job.plan.phases.steady_start()..job.plan.phases.steady_end();
-        let mut chance = Stream::new(job.plan.seed, 0, Purpose::Embedded);
+    pub fn new(job: Arc<Job>, common: Common) -> Self {
+        let steady = job.phases.steady_start()..job.phases.steady_end();
+        let mut chance = Stream::new(job.seed, 0, Purpose::Embedded);
         Shared {
             recorder: RefCell::new(Recorder::new(job.operations.len(), steady)),
             active: Cell::new(0),
             open: Cell::new(0),
-            under_way: RefCell::new(vec![None; sessions]),
-            buffers: RefCell::default(),
+            under_way: RefCell::default(),
+            heads: RefCell::default(),
+            starts: RefCell::default(),
             dates: RefCell::new(vec![None; job.remembered]),
             dealt: RefCell::new((0..job.remembered).map(|_| chance.unit()).collect()),
+            handshakes: Cell::new(chance.unit()),
             samples: RefCell::default(),
             troubles: RefCell::default(),
             job,
-            clock,
-            timer,
+            clock: common.clock,
+            timer: common.timer,
+            scratch: common.scratch,
         }
     }
 
-    /// Borrows a read buffer; give it back with `keep_buffer`.
-    pub fn buffer(&self) -> Vec<u8> {
-        self.buffers.borrow_mut().pop().unwrap_or_default()
+    /// Makes room for one more session; returns its number on this thread.
+    pub fn seat(&self) -> usize {
+        let mut under_way = self.under_way.borrow_mut();
+        under_way.push(None);
+        under_way.len() - 1
     }
 
-    pub fn keep_buffer(&self, buffer: Vec<u8>) {
-        self.buffers.borrow_mut().push(buffer);
+    /// Whether the next TLS connection is one of those declared not to resume; dealt evenly.
+    pub fn deal_full_handshake(&self) -> bool {
+        let dealt = self.handshakes.get() + self.job.connections().full_handshakes;
+        self.handshakes.set(if dealt >= 1.0 { dealt - 1.0 } else { dealt });
+        dealt >= 1.0
+    }
+
+    /// An operation starts at `now_ns`, meant for `intended_ns`.
+    pub fn note_start(&self, now_ns: u64, intended_ns: u64) {
+        let mut recorder = self.recorder.borrow_mut();
+        recorder.lag(now_ns, now_ns.saturating_sub(intended_ns));
+        if self.job.log_starts > 0 && recorder.is_steady(intended_ns) {
+            let mut starts = self.starts.borrow_mut();
+            if starts.len() < self.job.log_starts {
+                starts.push((intended_ns, now_ns));
+            }
+        }
     }
 
     /// The date a file had when it was last fetched, as the server wrote it.
@@ -182,7 +263,8 @@ impl Shared {
         *seen += 1;
         if *seen <= MOST_SAMPLES {
             let operation = self.job.operations[operation].name.clone();
-            let event = Event::Trouble { at_ns: self.clock.now(), operation, kind, detail: detail.to_owned() };
+            let (part, detail) = (self.job.name().to_owned(), detail.to_owned());
+            let event = Event::Trouble { part, at_ns: self.clock.now(), operation, kind, detail };
             self.troubles.borrow_mut().push(event);
         }
     }

@@ -1,11 +1,9 @@
-//! Sleeping to the exact instant: one kernel timer and a heap of deadlines for each thread's event loop.
+//! Sleeping to the exact instant: one kernel timer and a wheel of deadlines for each thread's event loop.
 //!
 //! The runtime's own timer counts in milliseconds; page times are made of dozens of short waits, so that
 //! would show. This one is as exact as the kernel's timer descriptor.
 
 use std::cell::{Cell, RefCell};
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::future::Future;
 use std::os::fd::OwnedFd;
 use std::pin::Pin;
@@ -15,21 +13,21 @@ use std::task::{Context, Poll, Waker};
 use rustix::time::{
     timerfd_create, timerfd_settime, Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec,
 };
-use slab::Slab;
 use tokio::io::unix::AsyncFd;
 
 use crate::clock::Clock;
+use crate::wheel::{Key, Wheel};
 
-struct Entry {
-    waker: Option<Waker>,
+/// A sleeper: the serial number of its sleep, since keys are used again, and how it is woken.
+struct Sleeper {
     serial: u64,
+    waker: Waker,
 }
 
 struct Inner {
     clock: Clock,
     descriptor: AsyncFd<OwnedFd>,
-    heap: RefCell<BinaryHeap<Reverse<(u64, usize, u64)>>>,
-    entries: RefCell<Slab<Entry>>,
+    wheel: RefCell<Wheel<Sleeper>>,
     armed_ns: Cell<u64>,
     serial: Cell<u64>,
 }
@@ -48,8 +46,7 @@ impl Timer {
         Ok(Timer(Rc::new(Inner {
             clock,
             descriptor,
-            heap: RefCell::default(),
-            entries: RefCell::default(),
+            wheel: RefCell::default(),
             armed_ns: Cell::new(u64::MAX),
             serial: Cell::new(0),
         })))
@@ -58,10 +55,8 @@ impl Timer {
     /// Wakes sleepers for ever; one task of the thread runs it.
     pub async fn run(self) -> std::io::Result<()> {
         loop {
-            let mut ready = self.0.descriptor.readable().await?;
-            let mut count = [0u8; 8];
-            let _ = rustix::io::read(&self.0.descriptor, &mut count); // EAGAIN: a stale wake-up
-            ready.clear_ready();
+            // Setting it anew clears the descriptor, so it is never read: readiness is told at each expiry.
+            self.0.descriptor.readable().await?.clear_ready();
             self.0.armed_ns.set(u64::MAX);
             self.wake_due();
         }
@@ -73,24 +68,10 @@ impl Timer {
     }
 
     fn wake_due(&self) {
-        let now = self.0.clock.now();
-        let mut heap = self.0.heap.borrow_mut();
-        let mut entries = self.0.entries.borrow_mut();
-        while let Some(&Reverse((at_ns, key, serial))) = heap.peek() {
-            let live = entries.get_mut(key).filter(|entry| entry.serial == serial);
-            match live {
-                Some(_) if at_ns > now => break,
-                Some(entry) => {
-                    if let Some(waker) = entry.waker.take() {
-                        waker.wake();
-                    }
-                }
-                None => {}
-            }
-            heap.pop();
-        }
-        let next = heap.peek().map(|Reverse((at_ns, _, _))| *at_ns);
-        drop((heap, entries));
+        let mut wheel = self.0.wheel.borrow_mut();
+        wheel.advance(self.0.clock.now(), |sleeper| sleeper.waker.wake());
+        let next = wheel.next();
+        drop(wheel);
         if let Some(at_ns) = next {
             self.arm(at_ns);
         }
@@ -108,11 +89,10 @@ impl Timer {
         }
     }
 
-    fn insert(&self, at_ns: u64, waker: Waker) -> (usize, u64) {
+    fn insert(&self, at_ns: u64, waker: Waker) -> (Key, u64) {
         let serial = self.0.serial.get() + 1;
         self.0.serial.set(serial);
-        let key = self.0.entries.borrow_mut().insert(Entry { waker: Some(waker), serial });
-        self.0.heap.borrow_mut().push(Reverse((at_ns, key, serial)));
+        let key = self.0.wheel.borrow_mut().insert(at_ns, Sleeper { serial, waker });
         self.arm(at_ns);
         (key, serial)
     }
@@ -122,32 +102,40 @@ impl Timer {
 pub struct Sleep {
     timer: Timer,
     at_ns: u64,
-    key: Option<(usize, u64)>,
+    key: Option<(Key, u64)>,
 }
 
 impl Future for Sleep {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        if self.timer.0.clock.now() >= self.at_ns {
-            return Poll::Ready(());
-        }
-        match self.key {
-            None => self.key = Some(self.timer.insert(self.at_ns, context.waker().clone())),
-            Some((key, _)) => {
-                if let Some(entry) = self.timer.0.entries.borrow_mut().get_mut(key) {
-                    entry.waker = Some(context.waker().clone());
+        let Some((key, serial)) = self.key else {
+            if self.timer.0.clock.now() >= self.at_ns {
+                return Poll::Ready(());
+            }
+            self.key = Some(self.timer.insert(self.at_ns, context.waker().clone()));
+            return Poll::Pending;
+        };
+        let mut wheel = self.timer.0.wheel.borrow_mut();
+        match wheel.get_mut(key).filter(|sleeper| sleeper.serial == serial) {
+            None => Poll::Ready(()), // it was due and has left the wheel
+            Some(sleeper) => {
+                if !sleeper.waker.will_wake(context.waker()) {
+                    sleeper.waker = context.waker().clone();
                 }
+                Poll::Pending
             }
         }
-        Poll::Pending
     }
 }
 
 impl Drop for Sleep {
     fn drop(&mut self) {
-        if let Some((key, _)) = self.key {
-            self.timer.0.entries.borrow_mut().try_remove(key);
+        if let Some((key, serial)) = self.key {
+            let mut wheel = self.timer.0.wheel.borrow_mut();
+            if wheel.get_mut(key).is_some_and(|sleeper| sleeper.serial == serial) {
+                wheel.remove(key);
+            }
         }
     }
 }

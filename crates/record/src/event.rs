@@ -9,7 +9,7 @@ use crate::recorder::{Counts, Interval, OperationTotals, PauseCounts, SessionCou
 use crate::{Fault, TimeHistogram};
 
 /// Version of the event schema.
-pub const EVENT_SCHEMA: u32 = 2;
+pub const EVENT_SCHEMA: u32 = 3;
 
 /// A line. Times are nanoseconds; `at_ns` counts from the start of the run.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -18,9 +18,10 @@ pub enum Event {
     Start {
         schema: u32,
         version: String,
+        /// Driver threads, of all drivers together.
         threads: u32,
-        sessions: u32,
-        operations: Vec<String>,
+        drivers: u32,
+        parts: Vec<PartNames>,
         /// Wall-clock time of the start, nanoseconds since 1970-01-01.
         start_unix_ns: u64,
         /// What reading the clock once costs here.
@@ -33,12 +34,14 @@ pub enum Event {
         at_ns: u64,
     },
     Interval {
+        /// The workload it is about.
+        part: String,
         at_ns: u64,
         length_ns: u64,
         phase: String,
         sessions_active: u64,
         connections_open: u64,
-        /// In the order of `operations` in the start event.
+        /// In the order of the part's `operations` in the start event.
         operations: Vec<OperationCounts>,
         response: Encoded,
         service: Encoded,
@@ -49,12 +52,20 @@ pub enum Event {
     },
     /// A sample of what went wrong; a few of each kind.
     Trouble {
+        part: String,
         at_ns: u64,
         operation: String,
         kind: Fault,
         detail: String,
     },
+    /// The first starts of the steady state, one by one, where the plan asks for them.
+    Starts {
+        part: String,
+        intended_ns: Vec<u64>,
+        actual_ns: Vec<u64>,
+    },
     Totals {
+        part: String,
         steady_ns: u64,
         operations: Vec<OperationRecord>,
         lag: Encoded,
@@ -67,6 +78,13 @@ pub enum Event {
         at_ns: u64,
         reason: EndReason,
     },
+}
+
+/// A workload of the plan and its operations.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct PartNames {
+    pub workload: String,
+    pub operations: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -181,21 +199,26 @@ impl OperationRecord {
     }
 }
 
+/// When an interval was, and what was open at its end.
+#[derive(Clone, Debug, Default)]
+pub struct Moment {
+    pub at_ns: u64,
+    pub length_ns: u64,
+    pub phase: String,
+    pub sessions_active: u64,
+    pub connections_open: u64,
+}
+
 impl Event {
-    pub fn interval(
-        at_ns: u64,
-        length_ns: u64,
-        phase: String,
-        open: (u64, u64),
-        interval: &Interval,
-        cpu: CpuShare,
-    ) -> Self {
+    pub fn interval(part: &str, moment: Moment, interval: &Interval, cpu: CpuShare) -> Self {
+        let Moment { at_ns, length_ns, phase, sessions_active, connections_open } = moment;
         Event::Interval {
+            part: part.to_owned(),
             at_ns,
             length_ns,
             phase,
-            sessions_active: open.0,
-            connections_open: open.1,
+            sessions_active,
+            connections_open,
             operations: interval.operations.iter().map(OperationCounts::from).collect(),
             response: (&interval.response).into(),
             service: (&interval.service).into(),
@@ -205,9 +228,10 @@ impl Event {
         }
     }
 
-    pub fn totals(steady_ns: u64, names: &[String], totals: &Totals, cpu: CpuShare) -> Self {
-        let records = names.iter().zip(&totals.operations);
+    pub fn totals(part: &PartNames, steady_ns: u64, totals: &Totals, cpu: CpuShare) -> Self {
+        let records = part.operations.iter().zip(&totals.operations);
         Event::Totals {
+            part: part.workload.clone(),
             steady_ns,
             operations: records.map(|(name, totals)| OperationRecord::new(name, totals)).collect(),
             lag: (&totals.lag).into(),

@@ -42,6 +42,8 @@ pub enum Fault {
     NoPorts,
     /// The driver may open no more files.
     NoFiles,
+    /// More sessions at once than the plan lets the driver have.
+    NoSessions,
     /// Some other failure of the driver's own system.
     Driver,
 }

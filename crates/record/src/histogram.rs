@@ -1,8 +1,10 @@
 //! Histograms of times: HdrHistogram from 1 us to 10 minutes with three significant digits.
 
 use base64::Engine;
-use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
+use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
 use hdrhistogram::Histogram;
+
+use crate::decode::Unreadable;
 
 /// Smallest and largest time that can be told apart, in microseconds.
 pub const LOWEST_US: u64 = 1;
@@ -70,6 +72,17 @@ impl TimeHistogram {
             Ok(_) => base64::engine::general_purpose::STANDARD.encode(bytes),
             Err(_) => String::new(), // a Vec takes all; an empty text is refused by every reader
         }
+    }
+
+    /// Reads what `encode` wrote.
+    pub fn decode(text: &str) -> Result<Self, Unreadable> {
+        let unreadable = |error: &dyn std::fmt::Display| Unreadable(error.to_string());
+        let bytes = base64::engine::general_purpose::STANDARD.decode(text).map_err(|error| unreadable(&error))?;
+        let read: Histogram<u64> =
+            Deserializer::new().deserialize(&mut bytes.as_slice()).map_err(|error| unreadable(&error))?;
+        let mut histogram = TimeHistogram::new();
+        histogram.inner.add(&read).map_err(|error| unreadable(&error))?;
+        Ok(histogram)
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Pure: no clock is read here, times come in as nanoseconds.
 
+pub mod decode;
 pub mod event;
 pub mod fault;
 pub mod histogram;

@@ -138,7 +138,7 @@ impl OperationTotals {
         }
     }
 
-    fn merge(&mut self, other: &OperationTotals) {
+    pub fn merge(&mut self, other: &OperationTotals) {
         self.counts.merge(&other.counts);
         self.cut_at_start += other.cut_at_start;
         self.ended_ns += other.ended_ns;
@@ -172,6 +172,8 @@ macro_rules! additive {
 additive! {
     /// What became of user sessions.
     SessionCounts {
+        /// Arrivals that were due, where sessions come by themselves.
+        due: u64,
         begun: u64,
         /// Ended as their users meant to, or left without a word.
         finished: u64,
@@ -316,6 +318,14 @@ impl Recorder {
     pub fn sessions(&mut self, now_ns: u64, change: SessionCounts) {
         if self.is_steady(now_ns) {
             self.totals.sessions.merge(&change);
+        }
+    }
+
+    /// One more HTTP request, embedded file or message was sent.
+    pub fn request(&mut self, now_ns: u64) {
+        self.interval.wires.http_requests += 1;
+        if self.is_steady(now_ns) {
+            self.totals.wires.http_requests += 1;
         }
     }
 

@@ -1,8 +1,9 @@
-//! What happens when, and with which data: plans, mixes, pauses, values, sessions and the line model.
+//! What happens when, and with which data: plans, arrivals, mixes, pauses, values, sessions and the line model.
 //!
 //! Everything here is pure. No clock, no socket, no file: time and randomness come in as arguments, so the
 //! same plan gives the same requests in the driver, in virtual time and in a test.
 
+pub mod arrivals;
 pub mod draw;
 pub mod line;
 pub mod marker;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::Nanos;
 
 /// Version of this schema. A driver refuses any other.
-pub const PLAN_SCHEMA: u32 = 1;
+pub const PLAN_SCHEMA: u32 = 2;
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -16,14 +16,88 @@ pub struct Plan {
     pub schema: u32,
     pub name: String,
     pub seed: u64,
-    /// Closed population: this many sessions at once.
-    pub sessions: u32,
     pub phases: Phases,
     /// Driver threads, each with its own event loop and its share of the sessions.
     pub threads: u32,
+    /// Workloads that are played at the same time.
+    pub parts: Vec<Part>,
+    /// Which share of the load this driver plays.
+    #[serde(default)]
+    pub member: Member,
+    /// How many of the steady state's first starts each thread writes down one by one.
+    #[serde(default)]
+    pub log_starts: u32,
+}
+
+/// One of the drivers that play a plan together.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Member {
+    pub index: u32,
+    pub of: u32,
+}
+
+impl Default for Member {
+    fn default() -> Self {
+        Member { index: 0, of: 1 }
+    }
+}
+
+/// One workload, its load and its target.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Part {
+    pub load: Load,
     /// Absent when the plan is only simulated.
     pub target: Option<Target>,
     pub workload: Workload,
+}
+
+/// How much load: a number of sessions, or sessions that come by themselves.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Load {
+    /// Closed: this many sessions at once, user after user.
+    Population { sessions: u32 },
+    /// Open: user sessions begin at their time, however many are still there.
+    Arrivals {
+        process: Process,
+        path: Path,
+        /// Most sessions at once; those that come beyond are errors of the driver.
+        most_sessions: u32,
+        /// How many owners of data the arriving sessions stand for, in turn.
+        data_sessions: u64,
+    },
+}
+
+/// How arrivals are spread at a given rate.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Process {
+    /// Evenly spaced.
+    Constant,
+    /// Independent of each other: exponential gaps.
+    Poisson,
+}
+
+/// Rate over the time of the run, or the instants themselves.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Path {
+    /// One after the other, from the start of the run.
+    Stages { stages: Vec<Stage> },
+    /// Instants in order, counted from the start of the run; the process has no say.
+    Trace { at_ns: Vec<Nanos> },
+}
+
+/// A time over which the rate changes evenly.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Stage {
+    pub length_ns: Nanos,
+    /// Sessions per second at its beginning and at its end.
+    pub from_per_s: f64,
+    pub to_per_s: f64,
 }
 
 /// Lengths of the phases, in order.
@@ -194,6 +268,8 @@ pub struct Operation {
     pub path: String,
     pub query: Vec<Field>,
     pub form: Vec<Field>,
+    /// A body as it is sent, instead of a form.
+    pub body: Option<String>,
     pub headers: Vec<Field>,
     /// How many redirects may be followed as part of the operation.
     pub redirects: u8,
@@ -352,10 +428,30 @@ pub enum Distribution {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Connections {
+    pub protocol: Protocol,
     /// Connections a session opens at most per scheme; the page uses the first, embedded files all.
     pub parallel: u8,
     /// Speed of the page's connection, bytes per second.
     pub page_bytes_per_s: Option<f64>,
     /// Speed of each connection while embedded files come.
     pub embedded_bytes_per_s: Option<f64>,
+    /// Requests after which a connection is given up; none for as many as the server likes.
+    pub requests_each: Option<u32>,
+    /// Whether a new user takes over the connections of the one before.
+    pub kept_between_users: bool,
+    /// Share of a user's TLS connections, after the first, that do not resume its session.
+    pub full_handshakes: f64,
+}
+
+/// What is spoken on a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Protocol {
+    Http1,
+    /// HTTP/2: over TLS by negotiation, without TLS by prior knowledge. A user's lanes share one connection.
+    Http2,
+    /// Bytes sent come back unchanged (RFC 862).
+    Echo,
+    /// No server at all: every operation is answered at once. Measures the driver itself.
+    Null,
 }

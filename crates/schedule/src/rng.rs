@@ -14,6 +14,8 @@ pub enum Purpose {
     Values = 3,
     /// The order in which conditional requests are dealt; service times of a modelled server.
     Embedded = 4,
+    /// When sessions come.
+    Arrivals = 5,
 }
 
 /// A small, fast, reproducible generator (xoshiro256++).

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use crate::plan::{Field, Operation, Pacing, Pause, State, Workload};
 use crate::rng::{Purpose, Stream};
 use crate::slots::{Slot, Slots, Values};
-use crate::template::{Encoding, Template};
+use crate::template::Template;
 use crate::values::{Drawer, Source};
 use crate::{Nanos, PlanError};
 
@@ -66,6 +66,11 @@ impl Script {
         let chooser = Chooser::compile(&workload.mix, workload.states.len())?;
         Ok(Script { slots, places, sources, chooser, pacing: workload.pacing })
     }
+
+    /// Whether the mix has no end: one user session lasts for ever.
+    pub fn is_endless(&self) -> bool {
+        matches!(self.chooser, Chooser::Flat { operations_per_session: None, .. })
+    }
 }
 
 fn compile_place(
@@ -106,6 +111,7 @@ fn texts(operation: &Operation) -> impl Iterator<Item = &String> {
     let expect = &operation.expect;
     std::iter::once(&operation.path)
         .chain(fields.map(|field| &field.value))
+        .chain(&operation.body)
         .chain(&expect.title)
         .chain(&expect.contains)
         .chain(&expect.absent)
@@ -116,7 +122,8 @@ fn texts(operation: &Operation) -> impl Iterator<Item = &String> {
 /// A session's own state: where it is, its values and its random streams.
 #[derive(Clone, Debug)]
 pub struct Session {
-    id: u64,
+    /// Whose share of the data it takes.
+    owner: u64,
     visit: u64,
     done: u32,
     state: usize,
@@ -127,10 +134,10 @@ pub struct Session {
 }
 
 impl Session {
-    /// A session that has not begun; call `begin` first.
+    /// Session number `id` of a population. It has not begun; call `begin` first.
     pub fn new(script: &Script, seed: u64, id: u64) -> Self {
         Session {
-            id,
+            owner: id,
             visit: 0,
             done: 0,
             state: 0,
@@ -139,6 +146,15 @@ impl Session {
             drawing: Stream::new(seed, id, Purpose::Values),
             values: Values::new(script.slots.len()),
         }
+    }
+
+    /// Becomes the user session that arrives as number `arrival`, for one of `owners` shares of the data. What it
+    /// does depends on that number alone. Call `begin` next.
+    pub fn arrive(&mut self, seed: u64, arrival: u64, owners: u64) {
+        (self.owner, self.visit) = (arrival % owners.max(1), arrival / owners.max(1));
+        self.mix = Stream::new(seed, arrival, Purpose::Mix);
+        self.pauses = Stream::new(seed, arrival, Purpose::Pause);
+        self.drawing = Stream::new(seed, arrival, Purpose::Values);
     }
 
     /// Starts the next user session: a new user, new session values.
@@ -157,8 +173,9 @@ impl Session {
             Next::Finish => return self.depart(Departure::Finished),
             Next::Abandon => return self.depart(Departure::Abandoned),
         };
+        // A mix without an end has no user sessions to begin, so its first operation is paced as well.
         let pause = match script.places[state].pause {
-            Pause::Drawn if self.done > 0 || self.visit == 0 && self.is_endless(script) => {
+            Pause::Drawn if self.done > 0 || self.visit == 0 && script.is_endless() => {
                 Some(script.pacing.draw(&mut self.pauses))
             }
             _ => None,
@@ -175,9 +192,8 @@ impl Session {
             script.sources[at].draw(who, &mut self.drawing, &mut self.values);
         }
         for (slot, template) in &script.places[self.state].set {
-            let mut text = Vec::new();
-            template.render(&self.values, Encoding::Raw, &mut text);
-            self.values.set(*slot, &String::from_utf8_lossy(&text));
+            let text = template.text(&self.values);
+            self.values.set(*slot, &text);
         }
     }
 
@@ -201,12 +217,7 @@ impl Session {
         Step::End(departure)
     }
 
-    /// A flat mix without an end has no user sessions to begin, so its first operation is paced as well.
-    fn is_endless(&self, script: &Script) -> bool {
-        matches!(script.chooser, Chooser::Flat { operations_per_session: None, .. })
-    }
-
     fn drawer(&self) -> Drawer {
-        Drawer { session: self.id, visit: self.visit }
+        Drawer { session: self.owner, visit: self.visit }
     }
 }

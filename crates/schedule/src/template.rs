@@ -63,6 +63,13 @@ impl Template {
         }
     }
 
+    /// The text with `values` filled in, as a text of its own.
+    pub fn text(&self, values: &Values) -> String {
+        let mut out = Vec::new();
+        self.render(values, Encoding::Raw, &mut out);
+        String::from_utf8_lossy(&out).into_owned()
+    }
+
     /// The values it refers to.
     pub fn slots(&self) -> impl Iterator<Item = Slot> + '_ {
         self.0.iter().filter_map(|part| match part {

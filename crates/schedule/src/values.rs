@@ -6,7 +6,7 @@ use crate::draw::{zipf, Weighted};
 use crate::plan::{Generator, GeneratorKind, Scope};
 use crate::rng::Stream;
 use crate::slots::{Slot, Slots, Values};
-use crate::template::{Encoding, Template};
+use crate::template::Template;
 use crate::PlanError;
 
 /// Who draws: needed by generators that give every session its own share of the data.
@@ -158,9 +158,8 @@ impl Source {
                 values.format(self.slot, format_args!("{user:0digits$}"));
             }
             Draw::Text(template) => {
-                let mut out = Vec::new();
-                template.render(values, Encoding::Raw, &mut out);
-                values.set(self.slot, &String::from_utf8_lossy(&out));
+                let text = template.text(values);
+                values.set(self.slot, &text);
             }
         }
     }

@@ -11,6 +11,7 @@ fn operation(name: &str) -> Operation {
         path: "/{user}".into(),
         query: vec![],
         form: vec![],
+        body: None,
         headers: vec![],
         redirects: 0,
         expect: Expect {
@@ -44,7 +45,15 @@ fn workload(mix: Mix) -> Workload {
         states: (0..).zip(&names).map(state).collect(),
         mix,
         pacing: Pacing { kind: PacingKind::Think, distribution: Distribution::Fixed, mean_ns: 7, cap_ns: None },
-        connections: Connections { parallel: 1, page_bytes_per_s: None, embedded_bytes_per_s: None },
+        connections: Connections {
+            protocol: Protocol::Http1,
+            parallel: 1,
+            page_bytes_per_s: None,
+            embedded_bytes_per_s: None,
+            requests_each: None,
+            kept_between_users: false,
+            full_handshakes: 0.0,
+        },
     }
 }
 
@@ -161,4 +170,26 @@ fn values_are_drawn_where_they_are_needed_and_held_where_they_are_told_to() {
     assert_eq!(seen[1].1, format!("p{}", seen[1].0)); // drawn for the text that needs it
     assert_eq!(seen[2], seen[1]); // and held
     assert_eq!(get(&session, "unused"), "");
+}
+
+#[test]
+fn what_an_arriving_session_does_depends_on_its_number_alone() {
+    let script = Script::compile(&workload(matrix())).expect("valid");
+    let mut fresh = Session::new(&script, 1, 0);
+    let mut used = Session::new(&script, 1, 9);
+    for arrival in [7, 3, 11] {
+        let mut played = [Vec::new(), Vec::new()];
+        for (session, steps) in [&mut fresh, &mut used].into_iter().zip(&mut played) {
+            session.arrive(5, arrival, 4);
+            session.begin(&script);
+            while let Step::Perform { state, .. } = session.next(&script) {
+                session.prepare(&script);
+                steps.push((state, session.values.get(0).to_owned()));
+            }
+        }
+        assert_eq!(played[0], played[1]);
+        // Owner 3 of 4 has the ids 10 to 12; the second arrival for it is its second user.
+        let expected = 1 + (arrival % 4) * 3 + arrival / 4;
+        assert_eq!(played[0][0].1, format!("{expected:02}"));
+    }
 }

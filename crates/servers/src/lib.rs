@@ -2,6 +2,7 @@
 
 pub mod backend;
 pub mod content;
+pub mod echo;
 pub mod fileset;
 pub mod front;
 pub mod site;
@@ -45,6 +46,11 @@ enum Command {
     },
     /// Serve the back-end simulator that the web sites ask
     Backend {
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Send every byte back (RFC 862), for the echo protocol
+    Echo {
         #[command(flatten)]
         common: Common,
     },
@@ -127,6 +133,12 @@ fn dispatch(command: Command) -> Result<()> {
                 Ok(())
             })
         }
+        Command::Echo { common } => run(&common, async {
+            let listener = front::listen(common.listen)?;
+            ready(Some(listener.local_addr()?), None, None)?;
+            echo::serve(listener).await;
+            Ok(())
+        }),
         Command::Fileset { set, sessions, folder, dry_run } => write_files(set, sessions, &folder, dry_run),
         Command::Certificate { folder, names } => front::certificate::write(&folder, &names),
     }

@@ -24,7 +24,8 @@ class View:
     beginning: Beginning | None = None
     phase: str = "starting"
     started: float = 0.0
-    last: Json = field(default_factory=dict)
+    last: dict[str, Json] = field(default_factory=dict)
+    """The last interval of each workload."""
     failures: int = 0
     troubles: list[str] = field(default_factory=list)
     _live: Live | None = None
@@ -54,7 +55,7 @@ class View:
             case "phase":
                 self.phase = str(event["phase"]).replace("_", " ")
             case "interval":
-                self.last = event
+                self.last[event["part"]] = event
                 self.failures += sum(sum(counts["errors"].values()) for counts in event["operations"])
             case "trouble" if len(self.troubles) < 3:
                 self.troubles.append(f"{event['operation']}: {event['kind']}: {event['detail']}")
@@ -62,24 +63,32 @@ class View:
     def _render(self) -> RenderableType:
         if self.beginning is None:
             return Text("starting the system under test ...", style="dim")
-        begun, last = self.beginning, self.last
+        begun = self.beginning
+        if begun.waits_for and not self.last and self.phase == "starting":
+            return Text(f"waiting for {begun.waits_for}: loadstone-driver join ADDRESS", style="dim")
         elapsed = min(time.monotonic() - self.started, begun.seconds)
         turn = f"iteration {begun.iteration} of {begun.iterations}"
-        title = f"[bold]{begun.workload}[/]  {turn}, {begun.sessions} sessions"
+        title = f"[bold]{begun.workload}[/]  {turn}, {begun.load}"
         head = Table.grid(padding=(0, 2))
         head.add_row(title, f"[cyan]{self.phase}[/]", f"{begun.seconds - elapsed:4.0f} s left")
         figures = Table.grid(padding=(0, 2))
-        requests = sum(counts["requests"] for counts in last.get("operations", []))
-        seconds = last.get("length_ns", 1e9) / 1e9
-        p99_ms = last.get("response", {}).get("p99_ns", 0) / 1e6
-        figures.add_row(
-            f"{requests / max(seconds, 1e-3):7.1f} operations/s",
-            f"p99 {p99_ms:7.0f} ms",
-            f"active {last.get('sessions_active', 0):5d}",
-            f"driver {100 * max(last.get('cpu', {}).get('threads', [0])):3.0f} % of a core",
-            f"[{'red' if self.failures else 'green'}]{self.failures} errors[/]",
-        )
+        for part, last in self.last.items() or [("", {})]:
+            figures.add_row(*_figures(part if len(self.last) > 1 else "", last))
+        figures.add_row(f"[{'red' if self.failures else 'green'}]{self.failures} errors[/]")
         bar = Table.grid()
         bar.add_row(ProgressBar(total=begun.seconds, completed=elapsed, width=72))
         troubles = [Text(text, style="red") for text in self.troubles]
         return Group(head, bar, figures, *troubles)
+
+
+def _figures(part: str, last: Json) -> tuple[str, ...]:
+    requests = sum(counts["requests"] for counts in last.get("operations", []))
+    seconds = last.get("length_ns", 1e9) / 1e9
+    p99_ms = last.get("response", {}).get("p99_ns", 0) / 1e6
+    return (
+        *([part] if part else []),
+        f"{requests / max(seconds, 1e-3):7.1f} operations/s",
+        f"p99 {p99_ms:7.0f} ms",
+        f"active {last.get('sessions_active', 0):5d}",
+        f"driver {100 * max(last.get('cpu', {}).get('threads', [0])):3.0f} % of a core",
+    )

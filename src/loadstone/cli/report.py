@@ -1,6 +1,7 @@
 """`loadstone report` and `loadstone results`."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +10,7 @@ from rich.table import Table
 
 from loadstone.cli.run import RESULTS, Results
 from loadstone.cli.screen import VERDICT_STYLE, errors, out
-from loadstone.model.errors import StoreError
+from loadstone.model.errors import StoreError, UsageError
 from loadstone.report import export as export_module
 from loadstone.report.build import Format, write_report
 from loadstone.store.folder import broken_seal
@@ -36,18 +37,20 @@ def report(
 
 def export(
     result: Annotated[str, typer.Argument(metavar="RUN", help="A result folder, its name, or `latest`.")],
-    form: Annotated[export_module.Form, typer.Option("--format", help="csv, hlog (HdrHistogram) or k6.")],
+    form: Annotated[export_module.Form, typer.Option("--format", help="csv, parquet, hlog (HdrHistogram) or k6.")],
     run: Annotated[str | None, typer.Option(help="Which run of the result, as `banking-1`.")] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Where to write it, if not here.")] = None,
     results: Results = RESULTS,
 ) -> None:
-    """Write a run's records for other tools: CSV series, HdrHistogram interval log, k6-like summary."""
-    text = export_module.export(read_result(find_result(result, results)), form, run)
+    """Write a run's records for other tools: CSV or Parquet series, HdrHistogram interval log, k6-like summary."""
+    content = export_module.export(read_result(find_result(result, results)), form, run)
+    if output is None and form is export_module.Form.PARQUET and sys.stdout.isatty():
+        raise UsageError("Parquet is nothing to look at. Name a file with --output.")
     if output is None:
-        typer.echo(text, nl=False)
+        typer.echo(content, nl=False)
         return
     try:
-        output.write_text(text, encoding="utf-8")
+        output.write_bytes(content)
     except OSError as error:
         raise StoreError(f"It cannot be written: {error}. Name another file with --output.") from None
 

@@ -2,6 +2,9 @@
 
 import asyncio
 import os
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -13,23 +16,32 @@ from loadstone.cli.screen import VERDICT_STYLE, errors, out
 from loadstone.judge.score import DISCLAIMER, NAME
 from loadstone.judge.verdict import Verdict, worst
 from loadstone.model.errors import UsageError
+from loadstone.model.load import MOST_AT_ONCE, MOST_SESSIONS, Load, Population, Process, make_load
 from loadstone.model.profile import PROFILES, Profile
 from loadstone.model.study import read_study
 from loadstone.model.target import Target
 from loadstone.report.build import write_report
+from loadstone.run.driver import Joining
+from loadstone.run.executor import Json, Listener
+from loadstone.run.terms import Fitness
 from loadstone.store.folder import Status
 from loadstone.store.read import read_manifest, read_verdict
-from loadstone.study.run import Part, RunOrder
+from loadstone.study.run import Played, RunOrder
 from loadstone.study.run import run as execute
+from loadstone.telemetry.otlp import push_otlp
+from loadstone.telemetry.prometheus import serve_prometheus
+from loadstone.telemetry.tally import Tally
 from loadstone.workloads import load
 
 RESULTS = Path("results")
 DEMO_SESSIONS = {"banking": 60, "shopping": 40, "support": 40}
 """Few enough for two shared cores, enough to see every page."""
 
-MOST_SESSIONS = 10_000_000
-"""More than any machine plays, and well inside the plan's range."""
-
+Rate = Annotated[
+    str | None,
+    typer.Option(help="Open load: sessions that arrive each second; steps as 50,100,150, a ramp as 10-100."),
+]
+ArrivalProcess = Annotated[Process, typer.Option(help="How arrivals are spread at that rate.")]
 Seed = Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Seed of everything that is drawn.")]
 Results = Annotated[Path, typer.Option(help="Where result folders are made.", envvar="LOADSTONE_RESULTS")]
 
@@ -43,6 +55,15 @@ def run(
     sessions: Annotated[
         int | None, typer.Option(min=1, max=MOST_SESSIONS, help="Simultaneous sessions of each workload.")
     ] = None,
+    rate: Rate = None,
+    arrivals: ArrivalProcess = Process.POISSON,
+    trace: Annotated[
+        Path | None, typer.Option(help="Open load: a file of arrival instants in seconds, one a line.")
+    ] = None,
+    most_sessions: Annotated[
+        int, typer.Option(min=1, max=MOST_SESSIONS, help="Sessions at once under open load, at most.")
+    ] = MOST_AT_ONCE,
+    together: Annotated[bool, typer.Option("--together", help="All workloads at the same time.")] = False,
     profile: Annotated[str, typer.Option(help=f"Length and rigor: {', '.join(PROFILES)}.")] = "quick",
     target: Annotated[
         list[str] | None,
@@ -56,13 +77,24 @@ def run(
     threads: Annotated[int | None, typer.Option(min=1, help="Driver threads. Default: half the cores.")] = None,
     server_threads: Annotated[int | None, typer.Option(min=1, help="Threads of the reference server.")] = None,
     steady: Annotated[float | None, typer.Option(min=1, help="Another length of the steady state, in seconds.")] = None,
+    drivers: Annotated[int, typer.Option(min=1, max=1000, help="Drivers that play together, this one included.")] = 1,
+    join_at: Annotated[
+        str, typer.Option(help="Where the other drivers join: `loadstone-driver join HOST:PORT` there.")
+    ] = "127.0.0.1:7700",
+    prometheus: Annotated[
+        str | None, typer.Option(metavar="HOST:PORT", help="Serve the live figures to Prometheus here.")
+    ] = None,
+    otlp: Annotated[
+        str | None, typer.Option(metavar="URL", help="Send the live figures to an OpenTelemetry collector (HTTP).")
+    ] = None,
     name: Annotated[str | None, typer.Option(help="Name of the result folder.")] = None,
     results: Results = RESULTS,
 ) -> None:
     """Run one or more workloads, judge them, and write a report.
 
     [bold]loadstone run banking --sessions 200[/] plays the bank against the reference server;
-    [bold]loadstone run ./my-site --target http://127.0.0.1:8080 --sessions 50[/] plays your own workload.
+    [bold]loadstone run ./my-site --target http://127.0.0.1:8080 --sessions 50[/] plays your own workload;
+    [bold]loadstone run static --rate 200[/] lets 200 sessions arrive every second, however fast they are served.
     """
     study = [Path(word) for word in names if word.endswith(".toml") and Path(word).name != "workload.toml"]
     if study and len(names) > 1:
@@ -71,22 +103,33 @@ def run(
         _refuse_beside_a_file(context)
         order = _from_file(study[0], name, threads, server_threads, results)
     else:
+        load = make_load(sessions, rate, trace, arrivals, most_sessions)
         order = RunOrder(
             name=name or "-".join(Path(word).name for word in names),
-            parts=_parts(names, sessions),
+            parts=_parts(names, load),
             profile=_profile(profile).changed(steady_s=steady),
             seed=seed,
             threads=threads or half_the_cores(),
             target=_target(target or [], authority, not insecure),
             server_threads=server_threads or half_the_cores(),
             results=results,
+            together=together,
         )
-    raise typer.Exit(_carry_out(order))
+    if drivers > 1:
+        order = replace(order, joining=Joining(drivers - 1, join_at))
+    tally = Tally()
+    with ExitStack() as stack:
+        if prometheus is not None:
+            stack.enter_context(serve_prometheus(prometheus, tally))
+        if otlp is not None:
+            stack.enter_context(push_otlp(otlp, tally))
+        code = _carry_out(order, [tally.hear] if prometheus or otlp else [])
+    raise typer.Exit(code)
 
 
 def demo(results: Results = RESULTS) -> None:
     """Play all three web sites for a quarter of a minute each and show what a result looks like."""
-    parts = tuple(Part(load(name), sessions) for name, sessions in DEMO_SESSIONS.items())
+    parts = tuple(Played(load(name), Population(sessions)) for name, sessions in DEMO_SESSIONS.items())
     threads = half_the_cores()
     order = RunOrder("demo", parts, PROFILES["demo"], 1, threads, None, threads, results)
     raise typer.Exit(_carry_out(order))
@@ -94,10 +137,13 @@ def demo(results: Results = RESULTS) -> None:
 
 def _refuse_beside_a_file(context: typer.Context) -> None:
     """What a study file says is not said again on the command line."""
-    for option in ("sessions", "profile", "target", "authority", "insecure", "seed", "steady"):
+    for option in (
+        *("sessions", "rate", "arrivals", "trace", "most_sessions", "together"),
+        *("profile", "target", "authority", "insecure", "seed", "steady"),
+    ):
         source = context.get_parameter_source(option)
         if source is not None and source.name == "COMMANDLINE":
-            raise UsageError(f"--{option} does not go with a study file. Write it in the file.")
+            raise UsageError(f"--{option.replace('_', '-')} does not go with a study file. Write it in the file.")
 
 
 def half_the_cores() -> int:
@@ -105,14 +151,12 @@ def half_the_cores() -> int:
     return max(1, len(os.sched_getaffinity(0)) // 2)
 
 
-def _parts(names: list[str], sessions: int | None) -> tuple[Part, ...]:
-    if sessions is None:
-        raise UsageError("Say how many sessions: --sessions N.")
+def _parts(names: list[str], each: Load) -> tuple[Played, ...]:
     loaded = [load(name) for name in names]
     twice = {one.name for one in loaded if [other.name for other in loaded].count(one.name) > 1}
     if twice:
         raise UsageError(f"`{twice.pop()}` is named twice. A run plays each workload once; profiles repeat it.")
-    return tuple(Part(workload, sessions) for workload in loaded)
+    return tuple(Played(workload, each) for workload in loaded)
 
 
 def _profile(name: str) -> Profile:
@@ -144,19 +188,26 @@ def _from_file(
     profile = profile.repeated(wanted.iterations or profile.iterations)
     return RunOrder(
         name=name or study.name,
-        parts=tuple(Part(load(entry.workload), entry.sessions) for entry in study.loads),
+        parts=tuple(Played(load(entry.workload), entry.load()) for entry in study.loads),
         profile=profile,
         seed=study.driver.seed,
         threads=threads or study.driver.threads or half_the_cores(),
         target=_target(list(study.target.urls), study.target.authority, study.target.verify),
         server_threads=server_threads or half_the_cores(),
         results=results,
+        together=study.together,
+        fitness=Fitness(study.driver.lag_share_pct / 100, study.driver.cpu_pct),
     )
 
 
-def _carry_out(order: RunOrder) -> Exit:
+def _carry_out(order: RunOrder, listeners: Sequence[Listener] = ()) -> Exit:
     with View() as view:
-        path = asyncio.run(execute(order, view.hear, view.begin))
+
+        def hear(event: Json) -> None:
+            for listener in (view.hear, *listeners):
+                listener(event)
+
+        path = asyncio.run(execute(order, hear, view.begin))
         if errors.is_terminal:
             view.phase = "writing the report"
         report = write_report(path)
@@ -167,11 +218,11 @@ def _conclude(path: Path, report: Path) -> Exit:
     manifest, verdict = read_manifest(path), read_verdict(path) or {"workloads": [], "index": None}
     for one in verdict["workloads"]:
         style = VERDICT_STYLE[one["verdict"]]
-        sessions = next(terms["sessions"] for terms in manifest["terms"] if terms["workload"] == one["workload"])
+        load = next(terms["load"] for terms in manifest["terms"] if terms["workload"] == one["workload"])
         claim = "compliant" if one["compliant"] else f"not compliant, profile {manifest['profile']['name']}"
-        out.print(f"[{style}]{one['verdict'].upper():8}[/] {one['workload']} with {sessions} sessions ({claim})")
+        out.print(f"[{style}]{one['verdict'].upper():8}[/] {one['workload']} with {load} ({claim})")
         for reason in one["reasons"]:
-            out.print(f"         {reason}", markup=False)
+            out.print(f"         {reason}", markup=False, soft_wrap=True)
         if one["not_judged"]:
             out.print(f"         too short to judge: {', '.join(one['not_judged'])}", style="dim")
     if verdict["index"]:

@@ -2,21 +2,25 @@
 
 import asyncio
 import json
+import os
 from typing import Annotated
 
 import typer
 from rich.table import Table
 
-from loadstone.cli.run import MOST_SESSIONS, Seed
+from loadstone.cli.run import ArrivalProcess, Rate, Seed
 from loadstone.cli.screen import out
+from loadstone.model.load import MOST_SESSIONS, Process, make_load
 from loadstone.study.simulate import simulate as play
-from loadstone.workloads import load
+from loadstone.workloads import load as load_workload
 from loadstone.workloads.shares import shares
 
 
 def simulate(
     workload: Annotated[str, typer.Argument(help="A workload by name or folder.")],
-    sessions: Annotated[int, typer.Option(min=1, max=MOST_SESSIONS, help="Simultaneous sessions.")],
+    sessions: Annotated[int | None, typer.Option(min=1, max=MOST_SESSIONS, help="Simultaneous sessions.")] = None,
+    rate: Rate = None,
+    arrivals: ArrivalProcess = Process.POISSON,
     seconds: Annotated[float, typer.Option(min=1, max=1e6, help="Length of the steady state, in seconds.")] = 1800,
     server: Annotated[
         str | None,
@@ -29,13 +33,14 @@ def simulate(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Play a workload's schedule in virtual time against a modelled server: no sockets, no waiting."""
-    declared = load(workload)
-    result = asyncio.run(play(declared, sessions, seconds, seed, server))
+    declared = load_workload(workload)
+    load = make_load(sessions, rate, None, arrivals)
+    result = asyncio.run(play(declared, load, seconds, seed, server, len(os.sched_getaffinity(0))))
     if as_json:
         typer.echo(json.dumps(result, indent=1))
         return
     expected = shares(declared).operations
-    table = Table(title=f"{workload}: {sessions} sessions for {seconds:g} s in virtual time, seed {seed}")
+    table = Table(title=f"{workload}: {load} for {seconds:g} s in virtual time, seed {seed}")
     for column in ("operation", "count", "share %", "expected %"):
         table.add_column(column, justify="left" if column == "operation" else "right")
     for one in result["operations"]:

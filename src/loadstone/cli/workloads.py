@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -15,7 +16,9 @@ from loadstone.model.workload import MixKind, Operation, RateLimit, Workload
 from loadstone.run.plan import embedded_files
 from loadstone.workloads import load, shipped
 from loadstone.workloads.from_har import from_har
+from loadstone.workloads.from_openapi import from_openapi
 from loadstone.workloads.shares import shares
+from loadstone.workloads.writing import Imported
 
 app = typer.Typer(help="The workloads there are, and what each of them does.")
 
@@ -60,17 +63,33 @@ def check(name: Annotated[str, typer.Argument(help="The folder of a workload.")]
     out.print(f"{workload.folder / 'workload.toml'}: no problem, {len(workload.operations)} operations")
 
 
+Output = Annotated[Path | None, typer.Option("--output", "-o", help="Folder of the new workload.")]
+
+
 @app.command("from-har")
 def from_har_(
     file: Annotated[Path, typer.Argument(help="A HAR file, as browsers save it from their network view.")],
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Folder of the new workload.")] = None,
+    output: Output = None,
 ) -> None:
     """Make a workload of a recorded visit: pages, their files, their order and the think time between them."""
+    _import(from_har, file, output)
+
+
+@app.command("from-openapi")
+def from_openapi_(
+    file: Annotated[Path, typer.Argument(help="An OpenAPI document of version 3, JSON or YAML.")],
+    output: Output = None,
+) -> None:
+    """Make a workload of a described interface: its operations with their parameters and bodies."""
+    _import(from_openapi, file, output)
+
+
+def _import(importer: Callable[[Path, str], Imported], file: Path, output: Path | None) -> None:
     folder = output or Path(file.stem)
     made = folder / "workload.toml"
     if made.exists():
         raise UsageError(f"{made} is there already. Name another folder with --output.")
-    imported = from_har(file, re.sub(r"[^A-Za-z0-9_-]+", "-", folder.name).strip("-") or "site")
+    imported = importer(file, re.sub(r"[^A-Za-z0-9_-]+", "-", folder.name).strip("-") or "site")
     folder.mkdir(parents=True, exist_ok=True)
     made.write_text(imported.text, encoding="utf-8")
     load(str(folder))

@@ -39,6 +39,14 @@ def deviation(
     cycle_s = mean_response_s + pause_per_operation_s
     if cycle_s <= 0 or seconds <= 0:
         return None
-    expected = sessions * seconds / cycle_s
+    return deviation_from(sessions * seconds / cycle_s, expected_shares, actual)
+
+
+def deviation_from(
+    expected: float, expected_shares: Mapping[str, float], actual: Mapping[str, int]
+) -> Deviation | None:
+    """The deviations from a known number of operations; None when that is none."""
+    if expected <= 0:
+        return None
     each = {name: 100 * (expected * share - actual.get(name, 0)) / expected for name, share in expected_shares.items()}
     return Deviation(expected, each, 100 * (expected - sum(actual.values())) / expected)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from loadstone.judge.check import Check, Outcome, Weight, at_least, at_most
-from loadstone.judge.deviation import Deviation, deviation
+from loadstone.judge.deviation import Deviation, deviation, deviation_from
 from loadstone.model.figures import Blame, IterationFigures, Terms, blame_of
 from loadstone.model.profile import Rigor
 
@@ -22,10 +22,8 @@ PAUSE_DEVIATION_PCT = 1.0
 """How much longer than drawn the pauses may be on the mean; stands in for the published limit on over-think."""
 MEAN_PAUSE_PCT = 2.0
 """How far the mean think time may be from the declared one."""
-DRIVER_CPU_PCT = 90.0
-"""Largest share of a core the busiest driver thread may use."""
-LAG_SHARE = 0.05
-"""Driver lag p99 as a share of the shortest limit."""
+ARRIVED_PCT = 99.0
+"""Least share of arrivals that were begun; the rest is what the edges of the steady state cut off."""
 LEAST_SAMPLES = 10
 """An operation is expected to be sampled when at least this many are due."""
 DISTURBED = "follows from the server's errors"
@@ -45,6 +43,7 @@ def _all(terms: Terms, figures: IterationFigures) -> Iterator[Check]:
         return
     yield from _quality(terms, figures)
     yield from _errors(figures)
+    yield from _arrivals(terms, figures)
     yield from _mix(terms, figures)
     yield _sampled(terms, figures)
     yield _warmed_up(terms)
@@ -94,12 +93,29 @@ def _is_disturbed(figures: IterationFigures) -> bool:
 
 
 def expected(terms: Terms, figures: IterationFigures) -> Deviation | None:
-    """The deviation from Little's law; cycle times have their start fixed, so only think times are judged."""
+    """The deviation from what the load brings: arrivals from their rate, a population from Little's law.
+
+    Cycle times have their start fixed, so only think times are judged; where the rate changes, what ends in the steady
+    state is not what began in it.
+    """
+    actual = {operation.name: operation.ended for operation in figures.operations}
+    if terms.due is not None:
+        total = figures.sessions.get("due", 0) * (terms.operations_per_session or 1)
+        return deviation_from(total, terms.expected_shares, actual) if terms.is_even else None
     if terms.pacing != "think":
         return None
-    actual = {operation.name: operation.ended for operation in figures.operations}
     pause_s = terms.mean_pause_s * terms.paused_share
     return deviation(terms.sessions, figures.steady_s, figures.mean_response_s, pause_s, terms.expected_shares, actual)
+
+
+def _arrivals(terms: Terms, figures: IterationFigures) -> Iterator[Check]:
+    """Whether every session that was due was begun: a schedule that is dropped hides a slow server."""
+    due = figures.sessions.get("due", 0)
+    if terms.due is None or not due:
+        return
+    begun = 100 * figures.sessions.get("begun", 0) / due
+    detail = f"{due} were due, {terms.due:.0f} to be expected"
+    yield at_least("sessions begun of those due", begun, ARRIVED_PCT, "%", Weight.INVALID, OURS, detail)
 
 
 def _mix(terms: Terms, figures: IterationFigures) -> Iterator[Check]:
@@ -108,14 +124,19 @@ def _mix(terms: Terms, figures: IterationFigures) -> Iterator[Check]:
         return
     name, worst = found.worst
     share = terms.expected_shares.get(name, 0.0)
-    # A share's standard error, and the total's, as if operations were drawn one by one.
+    # A share's standard error, and the total's: operations are drawn one by one from a population, and come in
+    # sessions of about geometric length from arrivals.
+    drawn = found.expected if terms.due is None else found.expected / (terms.operations_per_session or 1)
+    total_error = 100 / math.sqrt(max(1.0, drawn))
     share_error = 100 * math.sqrt(share * (1 - share) / max(1.0, found.expected))
+    share_error += 0 if terms.due is None else share * total_error
     detail = f"{name}, {worst:+.2f} %"
     check = at_most("mix deviation of a page", abs(worst), PAGE_DEVIATION_PCT, "%", Weight.INVALID, PUBLISHED, detail)
     yield _supported(terms, figures, check, SURE * share_error)
-    detail = f"{figures.ended} operations, {found.expected:.0f} by Little's law"
+    law = "Little's law" if terms.due is None else "the rate of arrivals"
+    detail = f"{figures.ended} operations, {found.expected:.0f} by {law}"
     check = at_most("net deviation", abs(found.net_pct), NET_DEVIATION_PCT, "%", Weight.INVALID, PUBLISHED, detail)
-    yield _supported(terms, figures, check, SURE * 100 / math.sqrt(max(1.0, found.expected)))
+    yield _supported(terms, figures, check, SURE * total_error)
 
 
 def _supported(terms: Terms, figures: IterationFigures, check: Check, chance: float) -> Check:
@@ -182,13 +203,19 @@ def _pauses(terms: Terms, figures: IterationFigures) -> Iterator[Check]:
 
 def _driver(terms: Terms, figures: IterationFigures) -> Iterator[Check]:
     lag_s = figures.lag.at(99.0) or 0.0
-    limit_s = LAG_SHARE * terms.shortest_limit_s
+    limit_s = terms.lag_share * terms.shortest_limit_s
     yield at_most(
-        "driver lag p99", 1000 * lag_s, 1000 * limit_s, "ms", Weight.INVALID, OURS, "5 % of the shortest limit"
+        "driver lag p99",
+        1000 * lag_s,
+        1000 * limit_s,
+        "ms",
+        Weight.INVALID,
+        OURS,
+        f"{100 * terms.lag_share:g} % of the shortest limit",
     )
     busiest = 100 * max(figures.driver_cpu, default=0.0)
     detail = f"of {len(figures.driver_cpu)}"
-    yield at_most("busiest driver thread", busiest, DRIVER_CPU_PCT, "% of a core", Weight.INVALID, OURS, detail)
+    yield at_most("busiest driver thread", busiest, terms.driver_cpu_pct, "% of a core", Weight.INVALID, OURS, detail)
 
 
 def _conditional(figures: IterationFigures) -> Iterator[Check]:

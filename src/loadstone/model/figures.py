@@ -13,9 +13,14 @@ class Blame(StrEnum):
     DRIVER = "driver"
 
 
+LAG_SHARE = 0.05
+"""Driver lag p99 at most, as a share of the shortest limit; a study may declare another."""
+DRIVER_CPU_PCT = 90.0
+"""Share of a core the busiest driver thread may use at most; a study may declare another."""
+
 BLAME = {
     **dict.fromkeys(("status", "redirect", "title", "content", "marker", "length", "extract"), Blame.VALIDATION),
-    **dict.fromkeys(("no_ports", "no_files", "driver"), Blame.DRIVER),
+    **dict.fromkeys(("no_ports", "no_files", "no_sessions", "driver"), Blame.DRIVER),
 }
 """Kinds of error as the driver names them; all others are of the transport."""
 
@@ -130,6 +135,7 @@ class Terms:
     workload: str
     title: str
     sessions: int
+    """Of a population; 0 where sessions arrive by themselves."""
     ramp_up_s: float
     warm_up_s: float
     steady_s: float
@@ -149,3 +155,16 @@ class Terms:
     longest_operation_s: float
     """What the line alone needs for the longest declared body."""
     published_bytes: Mapping[str, float] = field(default_factory=dict)
+    load: str = ""
+    """The load in words."""
+    due: float | None = None
+    """Arrivals to be expected in the steady state; None for a population."""
+    is_even: bool = True
+    """Whether the load is the same all the time."""
+    lag_share: float = LAG_SHARE
+    driver_cpu_pct: float = DRIVER_CPU_PCT
+
+    @property
+    def load_in_words(self) -> str:
+        """The load in words, also of results that do not have it."""
+        return self.load or f"{self.sessions} sessions"

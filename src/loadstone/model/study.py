@@ -7,10 +7,12 @@ from typing import Annotated
 from pydantic import Field
 
 from loadstone.model.errors import UsageError
+from loadstone.model.figures import DRIVER_CPU_PCT, LAG_SHARE
+from loadstone.model.load import MOST_AT_ONCE, Load, Process, make_load
 from loadstone.model.profile import PROFILES
 from loadstone.model.reading import Document, Section, suggest
 from loadstone.model.target import Target
-from loadstone.model.workload import NotNegative, Positive
+from loadstone.model.workload import NotNegative, Percent, Positive
 
 Whole = Annotated[int, Field(ge=1)]
 
@@ -19,13 +21,28 @@ class StudyHeader(Section):
     """What the study is called."""
 
     name: str = Field(default="", description="a short name, used for the result folder")
+    together: bool = Field(default=False, description="true to play all workloads at the same time")
 
 
 class LoadEntry(Section):
-    """One workload and how many sessions play it."""
+    """One workload and its load: sessions, a rate of arrivals, or a trace of them."""
 
     workload: str = Field(description="the name of a workload, or the folder of your own")
-    sessions: Whole = Field(description="a whole number, 1 or more")
+    sessions: Whole | None = Field(default=None, description="a whole number, 1 or more")
+    rate: float | str | None = Field(default=None, description='sessions per second: 100, "50,100,150" or "10-100"')
+    arrivals: Process = Field(default=Process.POISSON, description="`poisson` or `constant`")
+    trace: Path | None = Field(default=None, description="the path of a file of instants in seconds, one a line")
+    most_sessions: Whole = Field(default=MOST_AT_ONCE, description="arrived sessions at once, 1 or more")
+
+    def load(self) -> Load:
+        """The load; raises UsageError when it is none."""
+        return make_load(
+            self.sessions,
+            str(self.rate) if self.rate is not None else None,
+            self.trace,
+            self.arrivals,
+            self.most_sessions,
+        )
 
 
 class ProfileSection(Section):
@@ -52,6 +69,8 @@ class DriverSection(Section):
 
     seed: Annotated[int, Field(ge=0, lt=2**63)] = Field(default=1, description="a whole number, 0 or more")
     threads: Whole | None = Field(default=None, description="a whole number, 1 or more")
+    lag_share_pct: Percent = Field(default=100 * LAG_SHARE, description="largest lag p99, in % of the shortest limit")
+    cpu_pct: Percent = Field(default=DRIVER_CPU_PCT, description="largest share of a core a driver thread may use")
 
 
 @dataclass(frozen=True)
@@ -59,6 +78,7 @@ class StudyFile:
     """A study file, read."""
 
     name: str
+    together: bool
     loads: tuple[LoadEntry, ...]
     profile: ProfileSection
     target: TargetSection
@@ -90,13 +110,16 @@ def read_study(file: Path) -> StudyFile:
     _check_names(document, loads, profile, target)
     document.finish()
     assert header and profile and target and driver
-    return StudyFile(header.name or file.stem, loads, profile, target, driver)
+    return StudyFile(header.name or file.stem, header.together, loads, profile, target, driver)
 
 
 def _from(file: Path, load: LoadEntry) -> LoadEntry:
-    """A workload's folder is looked for beside the study file first."""
+    """A workload's folder is looked for beside the study file first; a trace's path counts from there."""
     beside = file.parent / load.workload
-    return load.model_copy(update={"workload": str(beside)}) if beside.is_dir() else load
+    changes: dict[str, object] = {"workload": str(beside)} if beside.is_dir() else {}
+    if load.trace is not None:
+        changes["trace"] = file.parent / load.trace
+    return load.model_copy(update=changes)
 
 
 def _beside(file: Path, target: TargetSection | None) -> TargetSection | None:
@@ -109,6 +132,11 @@ def _beside(file: Path, target: TargetSection | None) -> TargetSection | None:
 def _check_names(
     document: Document, loads: tuple[LoadEntry, ...], profile: ProfileSection | None, target: TargetSection | None
 ) -> None:
+    for number, entry in enumerate(loads):
+        try:
+            entry.load()
+        except UsageError as error:
+            document.problem(("load", str(number)), "has no load", str(error))
     if profile is not None and profile.name not in PROFILES:
         remedy = suggest(profile.name, set(PROFILES))
         document.problem(("profile", "name"), f"unknown profile `{profile.name}`", remedy)

@@ -57,10 +57,22 @@ class Pacing(Section):
 class Connections(Section):
     """What a user's line and browser allow."""
 
+    protocol: Literal["http1", "http2", "echo", "null"] = Field(
+        default="http1", description="`http1`, `http2`, `echo` (bytes come back) or `null` (no server at all)"
+    )
     parallel: Annotated[int, Field(ge=1, le=16)] = Field(default=2, description="a whole number from 1 to 16")
     page_bytes_per_s: Positive | None = Field(default=None, description="bytes per second, above 0; none for no limit")
     embedded_bytes_per_s: Positive | None = Field(
         default=None, description="bytes per second of each connection, above 0; none for no limit"
+    )
+    requests_each: Annotated[int, Field(ge=1)] | None = Field(
+        default=None, description="requests after which a connection is given up, 1 or more; none for no end"
+    )
+    kept_between_users: bool = Field(
+        default=False, description="true where a new user takes over the connections of the one before"
+    )
+    full_handshakes: Probability = Field(
+        default=0, description="share of a user's TLS connections after the first that do not resume, 0 to 1"
     )
 
 
@@ -128,6 +140,7 @@ class Operation(Section):
     path: str = Field(description='the path, as "/search", values as {name}')
     query: dict[str, str] = Field(default_factory=dict, description='a table of texts, as { q = "{words}" }')
     form: dict[str, str] = Field(default_factory=dict, description='a table of texts, as { user = "{user_id}" }')
+    body: str | None = Field(default=None, description="the request's body as it is sent, instead of a form")
     headers: dict[str, str] = Field(default_factory=dict, description="a table of texts")
     tls: bool | None = Field(default=None, description="true or false")
     redirects: Annotated[int, Field(ge=0, le=20)] = Field(default=0, description="how many may be followed, 0 to 20")

@@ -1,4 +1,4 @@
-"""A run's records in forms that other tools read: CSV series, HdrHistogram log, k6-like summary."""
+"""A run's records in forms that other tools read: CSV and Parquet series, HdrHistogram log, k6-like summary."""
 
 import csv
 import io
@@ -21,18 +21,21 @@ class Form(StrEnum):
     CSV = "csv"
     HLOG = "hlog"
     K6 = "k6"
+    PARQUET = "parquet"
 
 
-def export(result: Result, form: Form, run: str | None) -> str:
-    """One iteration of one workload as text; raises UsageError when it is not clear which."""
+def export(result: Result, form: Form, run: str | None) -> bytes:
+    """One iteration of one workload as a file's content; raises UsageError when it is not clear which."""
     workload, iteration = _choose(result, run)
     match form:
         case Form.CSV:
-            return as_csv(iteration)
+            return as_csv(iteration).encode()
         case Form.HLOG:
-            return as_hlog(workload.terms.workload, iteration)
+            return as_hlog(workload.terms.workload, iteration).encode()
         case Form.K6:
-            return json.dumps(as_k6(workload, iteration.figures), indent=1) + "\n"
+            return (json.dumps(as_k6(workload, iteration.figures), indent=1) + "\n").encode()
+        case Form.PARQUET:
+            return as_parquet(iteration)
 
 
 def _choose(result: Result, run: str | None) -> tuple[WorkloadResult, Iteration]:
@@ -57,6 +60,19 @@ def as_csv(iteration: Iteration) -> str:
     writer.writeheader()
     writer.writerows(rows)
     return out.getvalue()
+
+
+def as_parquet(iteration: Iteration) -> bytes:
+    """The rows of the CSV series with their types; raises UsageError where the package for it is not installed."""
+    try:
+        import pyarrow as arrow
+        import pyarrow.parquet as parquet
+    except ImportError:
+        raise UsageError("Parquet needs the package pyarrow: pip install 'loadstone[parquet]'.") from None
+    out = arrow.BufferOutputStream()
+    parquet.write_table(arrow.Table.from_pylist(list(_rows(iteration))), out)
+    content: bytes = out.getvalue().to_pybytes()
+    return content
 
 
 def _rows(iteration: Iteration) -> Iterator[Json]:

@@ -16,11 +16,24 @@ from loadstone.services.programs import driver
 
 Json = dict[str, Any]
 
-EVENT_SCHEMA = 2
+EVENT_SCHEMA = 3
 """Version of the events' schema; `schemas/events.json` is generated from the driver."""
 
 LONGEST_LINE = 64 * 1024 * 1024
 """Bytes of the longest event (the totals with all histograms)."""
+
+
+@dataclass(frozen=True)
+class Joining:
+    """Other drivers that play a share of the plan: how many, and where they join (HOST:PORT)."""
+
+    drivers: int
+    address: str
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """What the leading driver is told."""
+        return ("--listen", self.address, "--joining", str(self.drivers))
 
 
 @dataclass(frozen=True)
@@ -66,12 +79,13 @@ def _read(text: str) -> Json:
 
 
 @asynccontextmanager
-async def driving(plan: Json, log: Path) -> AsyncIterator[Driving]:
+async def driving(plan: Json, log: Path, joining: Joining | None = None) -> AsyncIterator[Driving]:
     """Starts the driver on a plan; it is gone when the block ends, however it ends."""
     with log.open("ab") as errors:
         process = await asyncio.create_subprocess_exec(
             driver(),
             "run",
+            *(joining.options if joining else ()),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=errors,

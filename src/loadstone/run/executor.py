@@ -3,18 +3,38 @@
 import asyncio
 import contextlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from loadstone.measure.monitor import Monitor
 from loadstone.model.errors import DriverError
-from loadstone.run.driver import Driving, driving
+from loadstone.run.driver import Driving, Joining, driving
 from loadstone.store.folder import RunFolder
 from loadstone.testbed import Testbed
 
 Json = dict[str, Any]
 Listener = Callable[[Json], object]
+
+
+class Scribes:
+    """The record files of all workloads of a plan: what is said of one goes into its folder, the rest into each."""
+
+    def __init__(self, folders: Mapping[str, RunFolder], stack: contextlib.ExitStack) -> None:
+        self.events = {name: stack.enter_context(folder.lines("events.jsonl")) for name, folder in folders.items()}
+        self.samples = [stack.enter_context(folder.lines("monitor.jsonl")) for folder in folders.values()]
+
+    def event(self, line: str, event: Json) -> None:
+        """Keeps an event of the driver."""
+        part = event.get("part")
+        for name, file in self.events.items():
+            if part in (None, name):
+                file.write(line)
+
+    def sample(self, sample: Json) -> None:
+        """Keeps what a monitor saw."""
+        for file in self.samples:
+            file.write(json.dumps(sample) + "\n")
 
 
 @dataclass
@@ -23,21 +43,27 @@ class Executor:
 
     testbed: Testbed
     listener: Listener
+    joining: Joining | None = None
     interrupted: bool = False
     _driving: Driving | None = field(default=None, repr=False)
 
-    async def execute(self, plan: Json, folder: RunFolder) -> None:
-        """Runs a plan; every event is in the folder before anyone hears of it. Raises DriverError."""
-        folder.write("plan.json", plan)
-        with folder.lines("events.jsonl") as events, folder.lines("monitor.jsonl") as samples:
-            async with driving(plan, folder.path / "driver.log") as self._driving:
+    async def execute(self, plan: Json, folders: Mapping[str, RunFolder]) -> None:
+        """Runs a plan into the folders of its workloads; every event is there before anyone hears of it.
+
+        Raises DriverError.
+        """
+        for folder in folders.values():
+            folder.write("plan.json", plan)
+        log = next(iter(folders.values())).path / "driver.log"
+        with contextlib.ExitStack() as stack:
+            scribes = Scribes(folders, stack)
+            async with driving(plan, log, self.joining) as self._driving:
                 if self.interrupted:  # while it was started
                     self._driving.end_early()
-                monitor = Monitor(self._roles, lambda sample: samples.write(json.dumps(sample) + "\n"))
-                watching = asyncio.create_task(monitor.run())
+                watching = asyncio.create_task(Monitor(self._roles, scribes.sample).run())
                 try:
                     async for line, event in self._driving.events():
-                        events.write(line)
+                        scribes.event(line, event)
                         self.listener(event)
                 finally:
                     watching.cancel()

@@ -1,11 +1,13 @@
 """From a workload, a load and a target to the plan the driver reads. Pure: the same input gives the same plan."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import date
 from typing import Any
 
 from loadstone.model.errors import UsageError
+from loadstone.model.load import Arrivals, Load, Population
 from loadstone.model.profile import SECOND, Phases
 from loadstone.model.target import Endpoint, Target
 from loadstone.model.workload import (
@@ -25,39 +27,61 @@ from loadstone.model.workload import (
     Workload,
     Zipf,
 )
+from loadstone.workloads.shares import shares
 
-PLAN_SCHEMA = 1
+PLAN_SCHEMA = 2
 """Version of the plan's schema; `schemas/plan.json` is generated from the driver."""
 
 Json = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Load:
-    """How much load, for how long, from what seed."""
+class Part:
+    """One workload, its load and its target."""
 
-    sessions: int
+    workload: Workload
+    load: Load
+    target: Target | None = None
+    """None where the plan is only simulated."""
+
+
+@dataclass(frozen=True)
+class Timing:
+    """For how long, from what seed, on how many driver threads."""
+
     phases: Phases
-    seed: int
-    threads: int
+    seed: int = 1
+    threads: int = 1
 
 
-def make_plan(workload: Workload, load: Load, target: Target | None) -> Json:
-    """The plan as a JSON document; raises UsageError when the target lacks a side the workload needs."""
+def make_plan(parts: Sequence[Part], timing: Timing, log_starts: int = 0) -> Json:
+    """The plan of workloads played together; raises UsageError when a target lacks a side its workload needs."""
+    return {
+        "schema": PLAN_SCHEMA,
+        "name": "-".join(part.workload.name for part in parts),
+        "seed": timing.seed,
+        "phases": {key.removesuffix("_s") + "_ns": _ns(value) for key, value in asdict(timing.phases).items()},
+        "threads": timing.threads,
+        "parts": [_part(part, timing.phases) for part in parts],
+        "log_starts": log_starts,
+    }
+
+
+def _part(part: Part, phases: Phases) -> Json:
+    workload, target = part.workload, part.target
     states = workload.states()
     index = {name: at for at, name in enumerate(states)}
     operations = {name: at for at, name in enumerate(workload.operations)}
+    owners = data_sessions(workload, part.load, phases)
+    if isinstance(part.load, Arrivals) and shares(workload).operations_per_session is None:
+        remedy = "Give its mix operations_per_session, or a number of sessions as load."
+        raise UsageError(f"User sessions of `{workload.name}` never end, so they cannot arrive at a rate. {remedy}")
     return {
-        "schema": PLAN_SCHEMA,
-        "name": workload.name,
-        "seed": load.seed,
-        "sessions": load.sessions,
-        "phases": {key.removesuffix("_s") + "_ns": _ns(value) for key, value in asdict(load.phases).items()},
-        "threads": load.threads,
+        "load": _load(part.load, phases, owners),
         "target": None if target is None else _target(target),
         "workload": {
             "name": workload.name,
-            "values": [_value(name, value, load.sessions, index) for name, value in workload.values.items()],
+            "values": [_value(name, value, owners, index) for name, value in workload.values.items()],
             "operations": [_operation(workload, name, target) for name in workload.operations],
             "states": [
                 {
@@ -77,6 +101,37 @@ def make_plan(workload: Workload, load: Load, target: Target | None) -> Json:
             },
             "connections": workload.connections.model_dump(),
         },
+    }
+
+
+def data_sessions(workload: Workload, load: Load, phases: Phases) -> int:
+    """Sessions that the data is scaled by. For arrivals those to be expected at once at the highest rate with answers
+    that take no time (Little's law), at least one.
+    """
+    if isinstance(load, Population):
+        return load.sessions
+    mix = shares(workload)
+    visit_s = (mix.operations_per_session or 1) * mix.paused * workload.pacing.mean_s
+    return max(1, math.ceil(load.peak_per_s(phases.steady_s) * visit_s))
+
+
+def _load(load: Load, phases: Phases, owners: int) -> Json:
+    if isinstance(load, Population):
+        return {"kind": "population", "sessions": load.sessions}
+    if load.trace_s:
+        path: Json = {"kind": "trace", "at_ns": [_ns(at) for at in load.instants(phases)]}
+    else:
+        stages = [
+            {"length_ns": _ns(stage.seconds), "from_per_s": stage.from_per_s, "to_per_s": stage.to_per_s}
+            for stage in load.stages(phases)
+        ]
+        path = {"kind": "stages", "stages": stages}
+    return {
+        "kind": "arrivals",
+        "process": load.process,
+        "path": path,
+        "most_sessions": load.most_sessions,
+        "data_sessions": owners,
     }
 
 
@@ -113,7 +168,8 @@ def _target(target: Target) -> Json:
 def _operation(workload: Workload, name: str, target: Target | None) -> Json:
     operation, checks = workload.operations[name], workload.checks
     secure = needs_tls(workload, operation, target)
-    if target is not None and (target.https if secure else target.http) is None:
+    unreachable = target is not None and (target.https if secure else target.http) is None
+    if unreachable and workload.connections.protocol != "null":
         scheme = "https" if secure else "http"
         raise UsageError(f"Operation `{name}` of `{workload.name}` needs {scheme}. Add --target {scheme}://HOST:PORT.")
     markers = checks.markers_every if operation.markers_every is None else operation.markers_every
@@ -124,6 +180,7 @@ def _operation(workload: Workload, name: str, target: Target | None) -> Json:
         "path": operation.path,
         "query": _fields(operation.query),
         "form": _fields(operation.form),
+        "body": operation.body,
         "headers": _fields(operation.headers),
         "redirects": operation.redirects,
         "expect": {

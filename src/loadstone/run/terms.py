@@ -1,21 +1,37 @@
 """What a run will be held to, derived from its workload, profile and load. Pure."""
 
 import math
+from dataclasses import dataclass
 
-from loadstone.model.figures import Terms
+from loadstone.model.figures import DRIVER_CPU_PCT, LAG_SHARE, Terms
+from loadstone.model.load import Arrivals, Load, Population
 from loadstone.model.profile import Profile
 from loadstone.model.workload import Operation, Pacing, RateLimit, Table, TimeLimit, Workload
 from loadstone.workloads.check import holes
 from loadstone.workloads.shares import shares
 
 
-def make_terms(workload: Workload, profile: Profile, sessions: int, shipped: bool) -> Terms:
+@dataclass(frozen=True)
+class Fitness:
+    """What the driver may use for a run to be fit to be judged."""
+
+    lag_share: float = LAG_SHARE
+    driver_cpu_pct: float = DRIVER_CPU_PCT
+
+
+FIT = Fitness()
+
+
+def make_terms(workload: Workload, profile: Profile, load: Load, shipped: bool, fitness: Fitness = FIT) -> Terms:
     """The terms of one workload's run."""
     mix = shares(workload)
     return Terms(
         workload=workload.name,
         title=workload.header.title,
-        sessions=sessions,
+        sessions=load.sessions if isinstance(load, Population) else 0,
+        load=str(load),
+        due=load.due(profile.phases.steady_s) if isinstance(load, Arrivals) else None,
+        is_even=isinstance(load, Population) or load.is_even,
         ramp_up_s=profile.phases.ramp_up_s,
         warm_up_s=profile.phases.warm_up_s,
         steady_s=profile.phases.steady_s,
@@ -33,6 +49,8 @@ def make_terms(workload: Workload, profile: Profile, sessions: int, shipped: boo
         shortest_limit_s=_shortest_limit_s(workload),
         longest_operation_s=max(_line_s(workload, operation) for operation in workload.operations.values()),
         published_bytes=dict(workload.published.bytes),
+        lag_share=fitness.lag_share,
+        driver_cpu_pct=fitness.driver_cpu_pct,
     )
 
 

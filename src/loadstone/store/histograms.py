@@ -33,6 +33,12 @@ def merged(encoded: list[dict[str, Any]]) -> Distribution:
     return _figures(total, weighted_ns / count / 1e9, CURVE) if count else NOTHING
 
 
+def counts_us(hdr: str) -> list[tuple[int, int]]:
+    """The counts of one encoded histogram: microseconds and how many of them."""
+    histogram = HdrHistogram.decode(hdr)
+    return [(step.value_iterated_to, step.count_added_in_this_iter_step) for step in histogram.get_recorded_iterator()]
+
+
 def _figures(histogram: HdrHistogram, mean_s: float, curve: tuple[float, ...]) -> Distribution:
     """All percentiles in one pass over the counts."""
     wanted = sorted({*PERCENTILES, *curve})

@@ -14,12 +14,14 @@ from loadstone.judge.score import REFERENCE, web_index
 from loadstone.judge.verdict import WorkloadVerdict, judge_workload
 from loadstone.measure import host
 from loadstone.model.errors import DriverError, LoadstoneError
+from loadstone.model.load import Load
 from loadstone.model.profile import Profile
 from loadstone.model.target import Target
 from loadstone.model.workload import Workload
+from loadstone.run.driver import Joining
 from loadstone.run.executor import Executor, Listener
-from loadstone.run.plan import Load, make_plan
-from loadstone.run.terms import make_terms
+from loadstone.run.plan import Part, Timing, make_plan
+from loadstone.run.terms import FIT, Fitness, make_terms
 from loadstone.store.folder import LOGS, VERDICT, ResultFolder, Status, write_json
 from loadstone.store.read import Result, read_result
 from loadstone.testbed import Testbed, external_testbed, reference_testbed
@@ -29,11 +31,11 @@ Json = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Part:
-    """One workload and how many sessions play it."""
+class Played:
+    """One workload and how much of it is played."""
 
     workload: Workload
-    sessions: int
+    load: Load
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,7 @@ class RunOrder:
     """What to run."""
 
     name: str
-    parts: tuple[Part, ...]
+    parts: tuple[Played, ...]
     profile: Profile
     seed: int
     threads: int
@@ -49,6 +51,16 @@ class RunOrder:
     """None starts the reference server."""
     server_threads: int
     results: Path
+    together: bool = False
+    """All workloads at the same time instead of one after the other."""
+    fitness: Fitness = FIT
+    joining: Joining | None = None
+    """Other drivers that join."""
+
+    @property
+    def rounds(self) -> tuple[tuple[Played, ...], ...]:
+        """What is played at the same time, in order."""
+        return (self.parts,) if self.together else tuple((part,) for part in self.parts)
 
 
 @dataclass(frozen=True)
@@ -56,16 +68,18 @@ class Beginning:
     """Told to the listener before each iteration."""
 
     workload: str
+    load: str
     iteration: int
     iterations: int
-    sessions: int
     seconds: float
+    waits_for: str = ""
+    """Where other drivers are waited for."""
 
 
 async def run(order: RunOrder, listener: Listener, begin: Callable[[Beginning], object]) -> Path:
     """Executes an order; returns the result folder, which is marked with how far it got. Raises LoadstoneError."""
-    for part in order.parts:  # what cannot be run is said before anything is started
-        make_plan(part.workload, _load(order, part, 1), order.target or _anything())
+    for parts in order.rounds:  # what cannot be run is said before anything is started
+        _plan(order, parts, 1, order.target or _anything())
     folder = ResultFolder.create(order.results, order.name, datetime.now(UTC), _manifest(order))
     try:
         status, reason = await _execute(order, folder, listener, begin)
@@ -130,18 +144,18 @@ async def _execute(
     async with _testbed(order, folder.path / LOGS) as testbed:
         folder.manifest["target"] = testbed.about
         folder.mark(Status.RUNNING)
-        executor = Executor(testbed, listener)
+        executor = Executor(testbed, listener, order.joining)
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, executor.interrupt)
         try:
-            for part in order.parts:
+            for parts in order.rounds:
                 for iteration in range(1, order.profile.iterations + 1):
                     if executor.interrupted:
                         return Status.INTERRUPTED, "ended by a signal; later iterations were not begun"
-                    begin(_beginning(order, part, iteration))
-                    plan = make_plan(part.workload, _load(order, part, iteration), testbed.target)
-                    await executor.execute(plan, folder.run(part.workload.name, iteration))
+                    begin(_beginning(order, parts, iteration))
+                    folders = {part.workload.name: folder.run(part.workload.name, iteration) for part in parts}
+                    await executor.execute(_plan(order, parts, iteration, testbed.target), folders)
         finally:
             for number in (signal.SIGINT, signal.SIGTERM):
                 loop.remove_signal_handler(number)
@@ -156,13 +170,20 @@ def _testbed(order: RunOrder, logs: Path) -> AbstractAsyncContextManager[Testbed
     return reference_testbed(logs, order.server_threads)
 
 
-def _load(order: RunOrder, part: Part, iteration: int) -> Load:
-    return Load(part.sessions, order.profile.phases, order.seed + iteration - 1, order.threads)
+def _plan(order: RunOrder, parts: tuple[Played, ...], iteration: int, target: Target) -> Json:
+    timing = Timing(order.profile.phases, order.seed + iteration - 1, order.threads)
+    return make_plan([Part(part.workload, part.load, target) for part in parts], timing)
 
 
-def _beginning(order: RunOrder, part: Part, iteration: int) -> Beginning:
-    iterations, seconds = order.profile.iterations, order.profile.phases.total_s
-    return Beginning(part.workload.name, iteration, iterations, part.sessions, seconds)
+def _beginning(order: RunOrder, parts: tuple[Played, ...], iteration: int) -> Beginning:
+    return Beginning(
+        workload=" + ".join(part.workload.name for part in parts),
+        load=" + ".join(str(part.load) for part in parts),
+        iteration=iteration,
+        iterations=order.profile.iterations,
+        seconds=order.profile.phases.total_s,
+        waits_for=f"{order.joining.drivers} drivers to join at {order.joining.address}" if order.joining else "",
+    )
 
 
 def _anything() -> Target:
@@ -172,12 +193,16 @@ def _anything() -> Target:
 
 def _manifest(order: RunOrder) -> Json:
     parts = order.parts
-    terms = [make_terms(part.workload, order.profile, part.sessions, is_shipped(part.workload)) for part in parts]
+    terms = [
+        make_terms(part.workload, order.profile, part.load, is_shipped(part.workload), order.fitness) for part in parts
+    ]
     return {
         "command": sys.argv,
         "profile": {"name": order.profile.name, "about": order.profile.about, **asdict(order.profile.phases)},
         "seed": order.seed,
         "driver_threads": order.threads,
+        "joining_drivers": order.joining.drivers if order.joining else 0,
+        "together": order.together,
         "server_threads": None if order.target else order.server_threads,
         "target": "not up yet",
         "verify_certificates": order.target is None or order.target.verify,

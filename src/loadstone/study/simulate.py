@@ -3,10 +3,11 @@
 from typing import Any
 
 from loadstone.model.errors import UsageError
+from loadstone.model.load import Load
 from loadstone.model.profile import PROFILES, Phases
 from loadstone.model.workload import Workload
 from loadstone.run.driver import simulate as play
-from loadstone.run.plan import Load, make_plan
+from loadstone.run.plan import Part, Timing, make_plan
 
 Json = dict[str, Any]
 
@@ -14,11 +15,13 @@ PUBLISHED = "published"
 """The modelled server that takes the published mean response time of each operation."""
 
 
-async def simulate(workload: Workload, sessions: int, seconds: float, seed: int, server: str | None) -> Json:
+async def simulate(
+    workload: Workload, load: Load, seconds: float, seed: int, server: str | None, threads: int = 1
+) -> Json:
     """Plays `seconds` of steady state, led in by the full profile's ramp-up and warm-up. Raises UsageError."""
     lead = PROFILES["full"].phases
     phases = Phases(lead.ramp_up_s, lead.warm_up_s, seconds, 0)
-    plan = make_plan(workload, Load(sessions, phases, seed, 1), None)
+    plan = make_plan([Part(workload, load)], Timing(phases, seed, threads))
     return await play({"plan": plan, "server": server_model(workload, server)})
 
 

@@ -89,6 +89,8 @@ def _check_operations(workload: Workload, document: Document) -> None:
             )
         if operation.form and operation.method in ("GET", "HEAD"):
             document.problem((*path, "form"), f"{operation.method} has no form", 'Use `query`, or method = "POST".')
+        if operation.form and operation.body is not None:
+            document.problem((*path, "body"), "stands beside a form", "Give one of the two.")
         for header in operation.headers:
             if not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", header):
                 remedy = "Letters, digits and hyphens, as in Accept-Language."
@@ -107,7 +109,7 @@ def _texts(operation: Operation) -> Iterable[str]:
         yield from table.values()
     yield from (operation.contains or ())
     yield from (operation.absent or ())
-    yield from (text for text in (operation.title, operation.bytes) if isinstance(text, str))
+    yield from (text for text in (operation.title, operation.bytes, operation.body) if isinstance(text, str))
     yield from (file.path for file in operation.embedded if isinstance(file, EmbeddedFile))
 
 

@@ -5,7 +5,7 @@ gaps between pages the think time. Cookies, credentials and other sites' request
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import pairwise
@@ -16,6 +16,7 @@ import tomlkit
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from loadstone.model.errors import UsageError
+from loadstone.workloads.writing import Imported, literal, table_of
 
 PARALLEL = 6
 """Connections a browser opens to one site over HTTP/1.1."""
@@ -96,16 +97,6 @@ class _Page:
         return max(entry.end_s for entry in (self.entry, *self.embedded))
 
 
-@dataclass(frozen=True)
-class Imported:
-    """A workload's text, where it was recorded, and what was left out."""
-
-    text: str
-    target: str
-    operations: int
-    left_out: tuple[str, ...]
-
-
 def from_har(file: Path, name: str) -> Imported:
     """Reads a HAR file; raises UsageError when it is none or holds no page."""
     entries = sorted(_read(file).log.entries, key=lambda entry: entry.started)
@@ -118,9 +109,6 @@ def from_har(file: Path, name: str) -> Imported:
     left_out = []
     if len(own) < len(entries):
         left_out.append(f"{len(entries) - len(own)} requests to other sites than {site}")
-    odd = [page.name for page in pages if _has_odd_body(page.entry.request)]
-    if odd:
-        left_out.append(f"bodies that are no form, of {', '.join(sorted(set(odd)))}")
     if any(header.name.lower() in ("cookie", "authorization") for entry in own for header in entry.request.headers):
         left_out.append("cookies and credentials (cookies the site sets are kept while it runs)")
     operations: dict[str, _Page] = {}
@@ -178,10 +166,6 @@ def _give_names(pages: list[_Page]) -> None:
         page.name = name
 
 
-def _has_odd_body(request: _Request) -> bool:
-    return request.body is not None and bool(request.body.text) and not _form(request)
-
-
 def _form(request: _Request) -> dict[str, str]:
     body = request.body
     if body is None or "x-www-form-urlencoded" not in body.mime_type:
@@ -195,15 +179,15 @@ def _document(name: str, site: str, pages: Sequence[_Page], operations: dict[str
     document = tomlkit.document()
     document.add(tomlkit.comment(f"Imported from a recorded visit to {site}. Edit it: one person's visit is a guess."))
     header = {"name": name, "title": f"A visit to {site}", "about": f"One recorded visit of {len(pages)} pages."}
-    document["workload"] = _table(header)
-    document["pacing"] = _table(
+    document["workload"] = table_of(header)
+    document["pacing"] = table_of(
         {"kind": "think", "distribution": "exponential", "mean_s": think_s, "cap_s": round(15 * max(think_s, 0.01), 2)}
     )
-    document["connections"] = _table({"parallel": PARALLEL})
-    limits = _table({"good_s": 2.0, "tolerable_s": 4.0})
+    document["connections"] = table_of({"parallel": PARALLEL})
+    limits = table_of({"good_s": 2.0, "tolerable_s": 4.0})
     limits.comment("what is good enough for you?")
     document["limits"] = limits
-    mix = _table({"kind": "sequence", "sequence": [page.name for page in pages]})
+    mix = table_of({"kind": "sequence", "sequence": [page.name for page in pages]})
     mix.comment("or a matrix with chances, or flat shares")
     document["mix"] = mix
     below = tomlkit.table(is_super_table=True)
@@ -215,20 +199,23 @@ def _document(name: str, site: str, pages: Sequence[_Page], operations: dict[str
 
 def _operation(page: _Page) -> tomlkit.items.Table:
     request, parts = page.entry.request, urlsplit(page.entry.request.url)
-    table = _table({"method": request.method} if request.method != "GET" else {})
-    table["path"] = _literal(parts.path or "/")
+    table = table_of({"method": request.method} if request.method != "GET" else {})
+    table["path"] = literal(parts.path or "/")
     for key, values in (("query", dict(parse_qsl(parts.query, keep_blank_values=True))), ("form", _form(request))):
         if values:
             inline = tomlkit.inline_table()
-            inline.update({field: _literal(value) for field, value in values.items()})
+            inline.update({field: literal(value) for field, value in values.items()})
             table[key] = inline
+    if request.body is not None and request.body.text and not _form(request):
+        table["body"] = literal(request.body.text)
+        table["headers"] = {"Content-Type": literal(request.body.mime_type or "application/octet-stream")}
     if page.redirects:
         table["redirects"] = page.redirects
     if page.entry.response.status != 200:
         table["status"] = [page.entry.response.status]
     title = re.search(r"<title[^>]*>\s*(.*?)\s*</title>", page.entry.response.content.text, re.S | re.I)
     if title and "&" not in title.group(1) and title.group(1).isprintable():
-        table["title"] = _literal(title.group(1))
+        table["title"] = literal(title.group(1))
     files = tomlkit.array().multiline(len(page.embedded) > 1)
     for entry in page.embedded:
         files.append(_embedded(entry))
@@ -240,19 +227,8 @@ def _operation(page: _Page) -> tomlkit.items.Table:
 def _embedded(entry: _Entry) -> tomlkit.items.InlineTable:
     parts = urlsplit(entry.request.url)
     inline = tomlkit.inline_table()
-    inline["path"] = _literal(parts.path + (f"?{parts.query}" if parts.query else ""))
+    inline["path"] = literal(parts.path + (f"?{parts.query}" if parts.query else ""))
     asked = any(header.name.lower() == "if-modified-since" for header in entry.request.headers)
     if asked or entry.response.status == 304:
         inline["conditional"] = CACHED
     return inline
-
-
-def _table(content: Mapping[str, object]) -> tomlkit.items.Table:
-    table = tomlkit.table()
-    table.update(content)
-    return table
-
-
-def _literal(text: str) -> str:
-    """Braces of the recorded text are no values."""
-    return text.replace("{", "{{").replace("}", "}}")

@@ -1,10 +1,95 @@
-//! How bytes reach the other side: one file a protocol.
+//! How messages reach the other side and answers come back: one file a protocol.
+//!
+//! A protocol has a connection type with `exchange` (a message out, its answer in, at the speed of the user's line) and
+//! a word on whether a kept connection is still good. A command protocol with greetings and tagged answers fits the
+//! same seam: the greeting is read when the connection is opened, and an answer is complete when its last line is.
 
+pub mod echo;
 pub mod http1;
+pub mod http2;
 pub mod stream;
 pub mod tls;
 
+use std::cell::RefCell;
+
 use loadstone_record::Fault;
+use loadstone_schedule::line::Line;
+
+use crate::clock::Clock;
+use crate::cookies::Jar;
+use crate::inspect::Inspector;
+use crate::scratch::Scratch;
+use crate::timer::Timer;
+use http1::Reader;
+use stream::Stream;
+
+/// What is sent.
+#[derive(Clone, Copy, Debug)]
+pub struct Message<'a> {
+    /// For HTTP the request as HTTP/1.1 writes it, whatever the version spoken.
+    pub bytes: &'a [u8],
+    /// The answer has no body whatever its head says (HEAD).
+    pub bodiless: bool,
+    /// Whether the answer's date of last change is of interest.
+    pub wants_date: bool,
+}
+
+/// What every user reacts to in an answer. Times on the run's clock.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Answer {
+    pub status: u16,
+    /// Bytes received, head included.
+    pub bytes: u64,
+    pub first_byte_ns: u64,
+    pub end_ns: u64,
+    /// Whether the connection is good for another message.
+    pub keep_alive: bool,
+}
+
+/// What an exchange needs beside the connection.
+pub struct Ways<'a> {
+    pub clock: Clock,
+    pub timer: &'a Timer,
+    pub scratch: &'a RefCell<Scratch>,
+    pub line: &'a mut Line,
+    pub reader: &'a mut Reader,
+    pub inspector: &'a mut Inspector,
+    pub jar: &'a RefCell<Jar>,
+}
+
+/// A connection and the protocol spoken on it.
+pub enum Connection {
+    Http1(Stream),
+    Http2(http2::Http2),
+    Echo(Stream),
+    /// To no one.
+    Null,
+}
+
+impl Connection {
+    /// Sends a message and reads its answer to the end.
+    pub async fn exchange(&mut self, ways: &mut Ways<'_>, message: &Message<'_>) -> Result<Answer, Failure> {
+        match self {
+            Connection::Http1(stream) => http1::exchange(stream, ways, message).await,
+            Connection::Http2(http2) => http2.exchange(ways, message).await,
+            Connection::Echo(stream) => echo::exchange(stream, ways, message).await,
+            Connection::Null => {
+                tokio::task::yield_now().await; // others have their turn, as they would during a real answer
+                let now = ways.clock.now();
+                Ok(Answer { status: 200, bytes: 0, first_byte_ns: now, end_ns: now, keep_alive: true })
+            }
+        }
+    }
+
+    /// Whether a kept connection is of no more use.
+    pub fn is_stale(&mut self) -> bool {
+        match self {
+            Connection::Http1(stream) | Connection::Echo(stream) => stream.is_stale(),
+            Connection::Http2(http2) => http2.is_stale(),
+            Connection::Null => false,
+        }
+    }
+}
 
 /// Why an exchange did not work.
 #[derive(Clone, Debug)]

@@ -3,12 +3,13 @@
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{ready, Context, Poll};
 
 use loadstone_record::Fault;
+use rustix::net::RecvFlags;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, HandshakeKind};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 use tokio_rustls::TlsConnector;
@@ -65,9 +66,36 @@ impl Stream {
     /// Whether a kept connection has been closed by the other side, or holds bytes nobody asked for. Nothing is sent
     /// on such a one; what fails after sending is the server's failure and is not tried again.
     pub fn is_stale(&mut self) -> bool {
-        let mut byte = [0u8; 1];
         let mut context = Context::from_waker(std::task::Waker::noop());
-        Pin::new(self).poll_read(&mut context, &mut ReadBuf::new(&mut byte)).is_ready()
+        self.poll_piece(&mut context, &mut [0u8; 1]).is_ready()
+    }
+
+    /// Whether bytes written may wait for a flush.
+    pub fn is_buffered(&self) -> bool {
+        matches!(self, Stream::Tls(_))
+    }
+
+    /// Reads what there is into `room`; how many bytes, none when the other side has closed.
+    pub fn poll_piece(&mut self, context: &mut Context<'_>, room: &mut [u8]) -> Poll<std::io::Result<usize>> {
+        let mut space = ReadBuf::new(room);
+        ready!(Pin::new(self).poll_read(context, &mut space))?;
+        Poll::Ready(Ok(space.filled().len()))
+    }
+
+    /// Has the kernel throw away as much as `room` would hold without copying it there; how many bytes there were.
+    /// Plain streams only.
+    pub fn poll_discard(&mut self, context: &mut Context<'_>, room: &mut [u8]) -> Poll<std::io::Result<usize>> {
+        let Stream::Plain(stream) = self else {
+            return Poll::Ready(Err(std::io::ErrorKind::Unsupported.into()));
+        };
+        loop {
+            ready!(stream.poll_read_ready(context))?;
+            let discard = || Ok(rustix::net::recv(&*stream, &mut *room, RecvFlags::TRUNC)?.1);
+            match stream.try_io(Interest::READABLE, discard) {
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
+                done => return Poll::Ready(done),
+            }
+        }
     }
 }
 

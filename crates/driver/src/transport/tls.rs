@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use loadstone_schedule::plan::Trust;
+use loadstone_schedule::plan::{Protocol, Trust};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::Resumption;
 use rustls::crypto::CryptoProvider;
@@ -15,7 +15,7 @@ use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme
 const REMEMBERED: usize = 4;
 
 /// The configuration all users share, without a session memory.
-pub fn shared_config(trust: &Trust) -> Result<ClientConfig> {
+pub fn shared_config(trust: &Trust, protocol: Protocol) -> Result<ClientConfig> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ClientConfig::builder_with_provider(provider.clone()).with_safe_default_protocol_versions()?;
     let mut config = match trust {
@@ -25,6 +25,9 @@ pub fn shared_config(trust: &Trust) -> Result<ClientConfig> {
         _ => builder.with_root_certificates(roots(trust)?).with_no_client_auth(),
     };
     config.resumption = Resumption::disabled();
+    if protocol == Protocol::Http2 {
+        config.alpn_protocols = vec![b"h2".to_vec()];
+    }
     Ok(config)
 }
 

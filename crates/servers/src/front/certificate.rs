@@ -74,7 +74,7 @@ fn acceptor(chain: &str, key: &str) -> Result<TlsAcceptor> {
     let builder = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
     let mut config = builder.with_no_client_auth().with_single_cert(chain, key)?;
     config.session_storage = ServerSessionMemoryCache::new(REMEMBERED);
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok(TlsAcceptor::from(Arc::new(config)))
 }
 

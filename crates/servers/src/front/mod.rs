@@ -15,7 +15,7 @@ use http::{Method, StatusCode};
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
@@ -34,6 +34,8 @@ pub const STALL: Duration = Duration::from_secs(60);
 /// Time an idle connection is kept: longer than the longest think time of the web sites (150 s).
 const IDLE: Duration = Duration::from_secs(180);
 const BACKLOG: u32 = 4096;
+/// Requests under way at once on an HTTP/2 connection.
+const MOST_STREAMS: u32 = 128;
 
 /// A request as roles see it: no streams, nothing unchecked.
 #[derive(Debug)]
@@ -81,8 +83,27 @@ async fn welcome<R: Role>(stream: TcpStream, role: Arc<R>, tls: Option<TlsAccept
         return converse(stream, role, false).await;
     };
     if let Ok(Ok(stream)) = tokio::time::timeout(PATIENCE, acceptor.accept(stream)).await {
-        converse(stream, role, true).await;
+        match stream.get_ref().1.alpn_protocol() {
+            Some(b"h2") => converse_http2(stream, role).await,
+            _ => converse(stream, role, true).await,
+        }
     }
+}
+
+/// HTTP/2, where the client asked for it in the TLS handshake. A client that no longer answers pings is given up.
+async fn converse_http2<S, R>(stream: S, role: Arc<R>)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    R: Role,
+{
+    let service = service_fn(move |request| {
+        let role = role.clone();
+        async move { Ok::<_, std::convert::Infallible>(respond(&*role, request, true, &Watch::default()).await) }
+    });
+    let mut builder = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
+    builder.timer(TokioTimer::new()).keep_alive_interval(IDLE).keep_alive_timeout(PATIENCE);
+    builder.max_header_list_size(MOST_HEAD_BYTES as u32).max_concurrent_streams(MOST_STREAMS);
+    let _ = builder.serve_connection(TokioIo::new(stream), service).await; // as below
 }
 
 async fn converse<S, R>(stream: S, role: Arc<R>, secure: bool)

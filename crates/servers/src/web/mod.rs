@@ -22,6 +22,8 @@ use sessions::Sessions;
 pub use shop::image_bytes as shop_image_bytes;
 pub use support::{download_bytes as support_download_bytes, downloads};
 
+const FRONT_PAGE_BYTES: usize = 1024;
+
 /// Everything the three sites need.
 pub struct Web {
     bank: bank::Bank,
@@ -70,6 +72,7 @@ impl Role for Web {
             "bank" => self.bank.answer(rest, &request, &form).await,
             "shop" => self.shop.answer(rest, &request, &form).await,
             "support" => self.support.answer(rest, &request, &form).await,
+            "" => return html(front_page()),
             "reset" if request.method == Method::POST => return self.reset(&form).await,
             _ => return refusal(StatusCode::NOT_FOUND),
         };
@@ -78,6 +81,13 @@ impl Role for Web {
             refusal(StatusCode::BAD_GATEWAY)
         })
     }
+}
+
+/// The page at `/`, for the one-page workload: 1 KiB.
+fn front_page() -> bytes::Bytes {
+    let mut page = Page::new("Reference server", FRONT_PAGE_BYTES);
+    page.put("<h1>Reference server</h1>\n<p>The bank, the shop and the support site are below this page.</p>\n");
+    page.finish(FRONT_PAGE_BYTES)
 }
 
 /// A site's fixed file, if it has one under this path.

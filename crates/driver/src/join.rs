@@ -1,0 +1,316 @@
+//! Several drivers play one plan: one leads, the others join it over TCP, start at the same instant and send it their
+//! events, which it merges with its own.
+//!
+//! One JSON document a line. The leader sends the plan with the joiner's share of it, asks for its clock a few times
+//! (the answer of the shortest round trip tells the difference), and says at what instant of that clock to start. The
+//! network between the drivers must be trusted: nothing is encrypted.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use anyhow::{bail, Context, Result};
+use loadstone_record::event::{EndReason, Event, EVENT_SCHEMA};
+use loadstone_record::{Interval, Totals};
+use loadstone_schedule::plan::{self, Plan};
+use rustix::process::{getpid, kill_process, Signal};
+use rustix::time::ClockId;
+use serde::{Deserialize, Serialize};
+use tokio::sync::mpsc;
+
+use crate::clock::{kernel_ns, Clock};
+use crate::engine::{ticks, Report, Setting};
+
+/// How often a joiner's clock is asked for.
+const QUESTIONS: u32 = 20;
+/// Time between the word to start and the start.
+const LEAD_NS: u64 = 500_000_000;
+/// Time a joiner has for an answer before the start, and a leader to be there.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What a leader says.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Word {
+    Plan(Box<Plan>),
+    /// What does your monotonic clock say?
+    Clock,
+    /// Start at this instant of your monotonic clock.
+    Start(u64),
+    Stop,
+}
+
+/// A joiner's answer: it is ready, and this is its monotonic clock.
+#[derive(Serialize, Deserialize)]
+struct Now {
+    schema: u32,
+    now_ns: u64,
+}
+
+/// The drivers that have joined a leader.
+#[derive(Default)]
+pub struct Members(Vec<Member>);
+
+struct Member {
+    name: SocketAddr,
+    reader: BufReader<TcpStream>,
+    writer: TcpStream,
+    /// Its clock less ours, in nanoseconds.
+    ahead_ns: i64,
+}
+
+/// Leads: waits until as many drivers have joined as were announced.
+pub struct Leader<F> {
+    pub read_plan: F,
+    pub address: String,
+    pub joining: u32,
+}
+
+/// Joins the driver that leads at `address`; events go to `events`.
+pub struct Joiner {
+    reader: BufReader<TcpStream>,
+    writer: TcpStream,
+}
+
+impl<F: Fn() -> Result<Plan> + Send> Setting for Leader<F> {
+    fn prepare(&mut self) -> Result<(Plan, Members)> {
+        let mut plan = (self.read_plan)()?;
+        let listener =
+            TcpListener::bind(&self.address).with_context(|| format!("cannot listen on {}", self.address))?;
+        eprintln!("waiting on {} for {} drivers to join", listener.local_addr()?, self.joining);
+        let of = self.joining + 1;
+        let mut members = Members::default();
+        for index in 1..of {
+            let (stream, name) = listener.accept()?;
+            plan.member = plan::Member { index, of };
+            members.0.push(Member::welcome(stream, name, &plan).with_context(|| format!("the driver at {name}"))?);
+        }
+        plan.member = plan::Member { index: 0, of };
+        Ok((plan, members))
+    }
+
+    fn agree(&mut self, members: &mut Members) -> Result<Clock> {
+        for member in &mut members.0 {
+            member.compare_clocks().with_context(|| format!("the driver at {}", member.name))?;
+        }
+        let origin_ns = kernel_ns(ClockId::Monotonic) + LEAD_NS;
+        for member in &mut members.0 {
+            say(&mut member.writer, &Word::Start(origin_ns.saturating_add_signed(member.ahead_ns)))?;
+        }
+        Ok(Clock::starting_at(origin_ns))
+    }
+}
+
+impl Member {
+    fn welcome(stream: TcpStream, name: SocketAddr, plan: &Plan) -> Result<Self> {
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        let mut member =
+            Member { name, reader: BufReader::new(stream.try_clone()?), writer: stream, ahead_ns: 0 };
+        say(&mut member.writer, &Word::Plan(Box::new(plan.clone())))?;
+        Ok(member)
+    }
+
+    fn compare_clocks(&mut self) -> Result<()> {
+        let mut shortest = u64::MAX;
+        for _ in 0..QUESTIONS {
+            let before = kernel_ns(ClockId::Monotonic);
+            say(&mut self.writer, &Word::Clock)?;
+            let Now { schema, now_ns } = hear(&mut self.reader)?;
+            let after = kernel_ns(ClockId::Monotonic);
+            if schema != EVENT_SCHEMA {
+                bail!("it speaks event schema {schema}, this one {EVENT_SCHEMA}; install the same version on both");
+            }
+            if after - before < shortest {
+                shortest = after - before;
+                self.ahead_ns = now_ns as i64 - (before + shortest / 2) as i64;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Members {
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Where to say that the run ends early.
+    pub fn stoppers(&self) -> Result<Vec<TcpStream>> {
+        self.0.iter().map(|member| Ok(member.writer.try_clone()?)).collect()
+    }
+
+    /// Turns what the members write into reports, one thread each.
+    pub fn follow(self, plan: &Plan, sender: mpsc::UnboundedSender<Report>) -> Result<Vec<JoinHandle<()>>> {
+        let ends: Vec<u64> = ticks(&plan.phases).map(|(from, _)| from).collect();
+        let names: Vec<String> = plan.parts.iter().map(|part| part.workload.name.clone()).collect();
+        let follow = |member: Member| {
+            let (sender, ends, names) = (sender.clone(), ends.clone(), names.clone());
+            let follower = Follower { starts: ends, names, sender };
+            let spawned = std::thread::Builder::new().name("member".into()).spawn(move || follower.run(member));
+            Ok(spawned?)
+        };
+        self.0.into_iter().map(follow).collect()
+    }
+}
+
+/// Says to a member that the run ends early; one that is gone need not hear it.
+pub fn stop(writer: &mut TcpStream) {
+    let _ = say(writer, &Word::Stop);
+}
+
+struct Follower {
+    /// Beginnings of the run's intervals, in order.
+    starts: Vec<u64>,
+    names: Vec<String>,
+    sender: mpsc::UnboundedSender<Report>,
+}
+
+impl Follower {
+    fn run(self, mut member: Member) {
+        if let Err(error) = self.read(&mut member) {
+            let _ = self.sender.send(Report::Failed(format!("the driver at {}: {error:#}", member.name)));
+        }
+    }
+
+    fn read(&self, member: &mut Member) -> Result<()> {
+        member.writer.set_read_timeout(None)?;
+        loop {
+            let event = hear(&mut member.reader).context("it is gone before the end of the run")?;
+            if let Event::End { reason, .. } = event {
+                if reason == EndReason::Interrupted {
+                    let _ = self.sender.send(Report::Interrupted);
+                }
+                return Ok(());
+            }
+            if let Some(report) = self.report(event)? {
+                let _ = self.sender.send(report);
+            }
+        }
+    }
+
+    fn part(&self, name: &str) -> Result<usize> {
+        self.names.iter().position(|known| known == name).with_context(|| format!("it plays `{name}`"))
+    }
+
+    /// An event of a member as a report to be merged; none for what the leader says itself.
+    fn report(&self, event: Event) -> Result<Option<Report>> {
+        Ok(Some(match event {
+            Event::Start { .. } | Event::Phase { .. } | Event::End { .. } => return Ok(None),
+            event @ (Event::Trouble { .. } | Event::Starts { .. }) => Report::Event(event),
+            Event::Interval {
+                part, at_ns, length_ns, sessions_active, connections_open, operations, response, service, lag, wires, cpu, ..
+            } => {
+                let from_ns = at_ns - length_ns;
+                Report::Interval {
+                    part: self.part(&part)?,
+                    number: self.starts.binary_search(&from_ns).ok().context("its intervals are other ones")?,
+                    at_ns,
+                    interval: Box::new(Interval {
+                        operations: operations.into_iter().map(Into::into).collect(),
+                        response: (&response).try_into()?,
+                        service: (&service).try_into()?,
+                        lag: (&lag).try_into()?,
+                        wires,
+                    }),
+                    active: sessions_active,
+                    open: connections_open,
+                    cpu: cpu.threads,
+                }
+            }
+            Event::Totals { part, steady_ns, operations, lag, sessions, pauses, wires, cpu } => Report::Totals {
+                part: self.part(&part)?,
+                totals: Box::new(Totals {
+                    operations: operations.into_iter().map(TryInto::try_into).collect::<Result<_, _>>()?,
+                    lag: (&lag).try_into()?,
+                    sessions,
+                    pauses,
+                    wires,
+                }),
+                cpu: cpu.threads,
+                steady_ns,
+            },
+        }))
+    }
+}
+
+impl Joiner {
+    /// Connects to a leader, which may yet have to come up.
+    pub fn connect(address: &str) -> Result<Self> {
+        let until = Instant::now() + PATIENCE;
+        let stream = loop {
+            let known = address.to_socket_addrs().with_context(|| format!("cannot look up `{address}`"))?;
+            match TcpStream::connect(known.collect::<Vec<_>>().as_slice()) {
+                Ok(stream) => break stream,
+                Err(_) if Instant::now() < until => std::thread::sleep(Duration::from_millis(200)),
+                Err(error) => return Err(error).with_context(|| format!("nobody leads at {address}")),
+            }
+        };
+        stream.set_nodelay(true)?;
+        Ok(Joiner { reader: BufReader::new(stream.try_clone()?), writer: stream })
+    }
+
+    /// Where this driver's events go.
+    pub fn events(&self) -> Result<TcpStream> {
+        Ok(self.writer.try_clone()?)
+    }
+}
+
+impl Setting for Joiner {
+    fn prepare(&mut self) -> Result<(Plan, Members)> {
+        match hear(&mut self.reader).context("the leader is gone")? {
+            Word::Plan(plan) => {
+                eprintln!("plays part {} of {}", plan.member.index + 1, plan.member.of);
+                Ok((*plan, Members::default()))
+            }
+            _ => bail!("the leader has no plan"),
+        }
+    }
+
+    fn agree(&mut self, _: &mut Members) -> Result<Clock> {
+        loop {
+            match hear(&mut self.reader).context("the leader is gone")? {
+                Word::Clock => {
+                    let now = Now { schema: EVENT_SCHEMA, now_ns: kernel_ns(ClockId::Monotonic) };
+                    say(&mut self.writer, &now)?;
+                }
+                Word::Start(origin_ns) => {
+                    self.heed_stop()?;
+                    return Ok(Clock::starting_at(origin_ns));
+                }
+                Word::Plan(_) | Word::Stop => bail!("the leader does not start the run"),
+            }
+        }
+    }
+}
+
+impl Joiner {
+    /// From the start on the leader has one word left; its end means the same.
+    fn heed_stop(&mut self) -> Result<()> {
+        let mut reader = BufReader::new(self.reader.get_ref().try_clone()?);
+        std::thread::Builder::new().name("leader".into()).spawn(move || {
+            let _: Result<Word> = hear(&mut reader);
+            let _ = kill_process(getpid(), Signal::INT); // as if its user had ended it
+        })?;
+        Ok(())
+    }
+}
+
+fn say(writer: &mut TcpStream, what: &impl Serialize) -> Result<()> {
+    let mut line = serde_json::to_vec(what)?;
+    line.push(b'\n');
+    Ok(writer.write_all(&line)?)
+}
+
+fn hear<T: for<'a> Deserialize<'a>>(reader: &mut impl BufRead) -> Result<T> {
+    let mut line = String::new();
+    if reader.read_line(&mut line)? == 0 {
+        bail!("the connection was closed");
+    }
+    serde_json::from_str(&line).with_context(|| format!("not understood: {}", &line[..line.len().min(80)]))
+}

@@ -1,0 +1,150 @@
+//! HTTP/2: one connection for all of a user's requests, each on a stream of its own. Framing is `h2`'s matter.
+
+use bytes::Bytes;
+use h2::client::SendRequest;
+use h2::{Reason, RecvStream};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri};
+use loadstone_record::Fault;
+
+use super::http1::{MOST_FIELDS, MOST_HEAD_BYTES};
+use super::stream::Stream;
+use super::{Answer, Failure, Message, Ways};
+
+/// Bytes of one body that may be under way; a limited line gives them back as it delivers them.
+const WINDOW: u32 = 1 << 20;
+
+/// One user's use of an HTTP/2 connection. Copies share the connection.
+#[derive(Clone)]
+pub struct Http2 {
+    sender: SendRequest<Bytes>,
+    scheme: &'static str,
+}
+
+impl Http2 {
+    /// Opens HTTP/2 on a stream. The connection ends when the last copy is dropped.
+    pub async fn open(stream: Stream) -> Result<Self, Failure> {
+        let scheme = if stream.is_buffered() { "https" } else { "http" };
+        let mut builder = h2::client::Builder::new();
+        builder.enable_push(false).initial_window_size(WINDOW).initial_connection_window_size(16 * WINDOW);
+        builder.max_header_list_size(MOST_HEAD_BYTES as u32);
+        let (sender, connection) = builder.handshake(stream).await.map_err(|error| failed(&error))?;
+        tokio::task::spawn_local(async move {
+            let _ = connection.await; // how it ended is told to every request on it
+        });
+        Ok(Http2 { sender, scheme })
+    }
+
+    /// Whether the other side has closed the connection or said that it will.
+    pub fn is_stale(&mut self) -> bool {
+        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+        matches!(self.sender.poll_ready(&mut context), std::task::Poll::Ready(Err(_)))
+    }
+
+    /// Sends a request and reads its answer to the end.
+    pub async fn exchange(&mut self, ways: &mut Ways<'_>, message: &Message<'_>) -> Result<Answer, Failure> {
+        let (request, body) = translate(message.bytes, self.scheme)?;
+        let mut sender = self.sender.clone().ready().await.map_err(|error| failed(&error))?;
+        let (answer, mut upload) = sender.send_request(request, body.is_empty()).map_err(|error| failed(&error))?;
+        if !body.is_empty() {
+            upload.send_data(body, true).map_err(|error| failed(&error))?;
+        }
+        let (head, mut body) = answer.await.map_err(|error| failed(&error))?.into_parts();
+        let first_byte_ns = ways.clock.now();
+        let mut bytes = take_fields(ways, message, &head.headers);
+        if ways.line.is_limited() {
+            ways.line.deliver(first_byte_ns, bytes as usize);
+        }
+        bytes += take_body(ways, &mut body).await?;
+        let mut end_ns = ways.clock.now();
+        if ways.line.is_limited() {
+            end_ns = ways.line.free_at();
+            ways.timer.sleep_until(end_ns).await;
+        }
+        Ok(Answer { status: head.status.as_u16(), bytes, first_byte_ns, end_ns, keep_alive: true })
+    }
+}
+
+/// Reads the body at the speed of the line; returns its length.
+async fn take_body(ways: &mut Ways<'_>, body: &mut RecvStream) -> Result<u64, Failure> {
+    let mut bytes = 0;
+    while let Some(piece) = body.data().await {
+        let piece = piece.map_err(|error| failed(&error))?;
+        ways.inspector.take(&piece);
+        bytes += piece.len() as u64;
+        if ways.line.is_limited() {
+            let delivered_ns = ways.line.deliver(ways.clock.now(), piece.len());
+            ways.timer.sleep_until(delivered_ns).await;
+        }
+        body.flow_control().release_capacity(piece.len()).map_err(|error| failed(&error))?;
+    }
+    Ok(bytes)
+}
+
+/// Takes over what a user keeps of the fields; returns their length as HTTP/1.1 would write them, so that bytes compare.
+fn take_fields(ways: &mut Ways<'_>, message: &Message<'_>, fields: &HeaderMap) -> u64 {
+    ways.reader.begin(message.bodiless, message.wants_date);
+    let mut bytes = "HTTP/1.1 200 OK\r\n\r\n".len();
+    for (name, value) in fields {
+        bytes += name.as_str().len() + value.len() + ": \r\n".len();
+        ways.reader.keep_field(name.as_str(), value.as_bytes(), &mut ways.jar.borrow_mut());
+    }
+    bytes as u64
+}
+
+/// The request HTTP/1.1 would write, as HTTP/2 has it (RFC 9113, section 8.3.1).
+fn translate(message: &[u8], scheme: &str) -> Result<(Request<()>, Bytes), Failure> {
+    let unusable = |detail: &dyn std::fmt::Display| Failure::new(Fault::Driver, format!("unusable request: {detail}"));
+    let mut fields = [httparse::EMPTY_HEADER; MOST_FIELDS];
+    let mut read = httparse::Request::new(&mut fields);
+    let length = match read.parse(message) {
+        Ok(httparse::Status::Complete(length)) => length,
+        Ok(httparse::Status::Partial) => return Err(unusable(&"it has no end")),
+        Err(error) => return Err(unusable(&error)),
+    };
+    let mut request = Request::new(());
+    let method = Method::from_bytes(read.method.unwrap_or("GET").as_bytes());
+    *request.method_mut() = method.map_err(|error| unusable(&error))?;
+    let mut host = "";
+    for field in read.headers.iter() {
+        if field.name.eq_ignore_ascii_case("host") {
+            host = std::str::from_utf8(field.value).unwrap_or("");
+            continue;
+        }
+        let name = HeaderName::from_bytes(field.name.as_bytes()).map_err(|error| unusable(&error))?;
+        request.headers_mut().append(name, HeaderValue::from_bytes(field.value).map_err(|error| unusable(&error))?);
+    }
+    let uri = Uri::builder().scheme(scheme).authority(host).path_and_query(read.path.unwrap_or("/"));
+    *request.uri_mut() = uri.build().map_err(|error| unusable(&error))?;
+    *request.version_mut() = http::Version::HTTP_2;
+    Ok((request, Bytes::copy_from_slice(&message[length..])))
+}
+
+fn failed(error: &h2::Error) -> Failure {
+    if let Some(error) = error.get_io() {
+        return Failure::from_io(error);
+    }
+    let fault = match error.reason() {
+        Some(Reason::REFUSED_STREAM) => Fault::Refused,
+        Some(Reason::NO_ERROR) => Fault::ClosedEarly,
+        Some(Reason::CANCEL | Reason::INTERNAL_ERROR) => Fault::Reset,
+        Some(_) => Fault::Malformed,
+        None => Fault::Reset,
+    };
+    Failure::new(fault, error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_is_the_same_in_both_versions() {
+        let text = b"POST /a?b=c HTTP/1.1\r\nHost: shop:81\r\nCookie: x=y\r\nContent-Length: 3\r\n\r\nabc";
+        let (request, body) = translate(text, "https").expect("valid");
+        assert_eq!(request.method(), Method::POST);
+        assert_eq!(request.uri(), "https://shop:81/a?b=c");
+        assert_eq!(request.headers()["cookie"], "x=y");
+        assert!(!request.headers().contains_key("host"));
+        assert_eq!(body, "abc");
+    }
+}

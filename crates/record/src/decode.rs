@@ -1,0 +1,114 @@
+//! Events read back into books, so that what several drivers wrote can be merged without loss.
+
+use crate::event::{Encoded, OperationCounts, OperationRecord};
+use crate::recorder::{Counts, OperationTotals};
+use crate::TimeHistogram;
+
+/// An event that holds no histogram where one belongs.
+#[derive(Debug, thiserror::Error)]
+#[error("a histogram is not readable: {0}")]
+pub struct Unreadable(pub String);
+
+impl From<OperationCounts> for Counts {
+    fn from(read: OperationCounts) -> Self {
+        let OperationCounts { requests, good, tolerable, fail, bytes, errors } = read;
+        Counts { requests, good, tolerable, fail, bytes, errors }
+    }
+}
+
+impl TryFrom<&Encoded> for TimeHistogram {
+    type Error = Unreadable;
+
+    /// All counts are kept; the exact sum is the mean times the count, as far as a float holds it.
+    fn try_from(encoded: &Encoded) -> Result<Self, Unreadable> {
+        let mut histogram = match encoded.count {
+            0 => TimeHistogram::new(),
+            _ => TimeHistogram::decode(&encoded.hdr)?,
+        };
+        if histogram.count() != encoded.count {
+            return Err(Unreadable(format!("{} counts instead of {}", histogram.count(), encoded.count)));
+        }
+        histogram.sum_ns = (encoded.mean_ns * encoded.count as f64).round() as u128;
+        histogram.clamped = encoded.clamped;
+        Ok(histogram)
+    }
+}
+
+impl TryFrom<OperationRecord> for OperationTotals {
+    type Error = Unreadable;
+
+    fn try_from(read: OperationRecord) -> Result<Self, Unreadable> {
+        let response = TimeHistogram::try_from(&read.response)?;
+        Ok(OperationTotals {
+            counts: read.counts.into(),
+            cut_at_start: read.cut_at_start,
+            cut_at_end: read.cut_at_end,
+            ended_ns: read.ended_ns as u128,
+            overdue: read.overdue,
+            embedded: read.embedded,
+            conditional: read.conditional,
+            not_modified: read.not_modified,
+            redirects: read.redirects,
+            line_ns: (read.line_mean_ns * response.count() as f64).round() as u128,
+            response,
+            service: (&read.service).try_into()?,
+            first_byte: (&read.first_byte).try_into()?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recorder::{Grade, Outcome, Recorder};
+    use crate::Fault;
+
+    fn outcome(end_ns: u64, fault: Option<Fault>) -> Outcome {
+        Outcome {
+            operation: 0,
+            intended_ns: 1_000,
+            sent_ns: 2_000,
+            end_ns,
+            first_byte_ns: Some(5_000),
+            line_ns: 700,
+            bytes: 12,
+            embedded: 3,
+            conditional: 2,
+            not_modified: 1,
+            redirects: 1,
+            grade: Grade::Good,
+            fault,
+        }
+    }
+
+    #[test]
+    fn books_that_were_written_and_read_back_merge_as_if_they_had_never_left() {
+        let book = |ends: &[u64]| {
+            let mut recorder = Recorder::new(1, 0..10_000_000_000);
+            ends.iter().for_each(|&end| recorder.operation(&outcome(end, None)));
+            recorder.operation(&outcome(9_000, Some(Fault::Title)));
+            recorder.totals
+        };
+        let (left, right) = (book(&[5_000_000, 7_000_000_000]), book(&[6_123_456, 8_000]));
+        let mut whole = left.clone();
+        whole.merge(&right);
+        let mut read_back = OperationTotals::default();
+        for part in [&left, &right] {
+            let record = OperationRecord::new("page", &part.operations[0]);
+            let text = serde_json::to_string(&record).expect("plain data");
+            let record: OperationRecord = serde_json::from_str(&text).expect("as written");
+            read_back.merge(&record.try_into().expect("readable"));
+        }
+        let expected = OperationRecord::new("page", &whole.operations[0]);
+        let found = OperationRecord::new("page", &read_back);
+        assert_eq!(serde_json::to_string(&found).expect("plain"), serde_json::to_string(&expected).expect("plain"));
+    }
+
+    #[test]
+    fn a_histogram_that_is_none_is_refused() {
+        let mut encoded = Encoded::from(&TimeHistogram::new());
+        encoded.count = 3;
+        encoded.hdr = "bm90IGEgaGlzdG9ncmFt".into();
+        assert!(TimeHistogram::try_from(&encoded).is_err());
+    }
+}

@@ -1,0 +1,160 @@
+//! When sessions arrive: a process (constant or Poisson) along a path of rates, or a trace.
+//!
+//! Both processes are drawn at unit rate and carried over to the path by the inverse of its expected count, which is
+//! exact for rates that change.
+
+use crate::plan::{Path, Process, Stage};
+use crate::rng::{Purpose, Stream};
+use crate::{Nanos, PlanError, SECOND};
+
+/// Instants of all arrivals, in order.
+#[derive(Clone, Debug)]
+pub struct Arrivals<'a> {
+    kind: Kind<'a>,
+}
+
+#[derive(Clone, Debug)]
+enum Kind<'a> {
+    Trace(std::slice::Iter<'a, Nanos>),
+    Stages { left: &'a [Stage], begin_ns: Nanos, before: f64, drawn: f64, process: Process, chance: Stream },
+}
+
+impl<'a> Arrivals<'a> {
+    /// Arrivals over the whole of `path`; `seed` and `part` choose the random stream.
+    pub fn new(process: Process, path: &'a Path, seed: u64, part: u64) -> Self {
+        let kind = match path {
+            Path::Trace { at_ns } => Kind::Trace(at_ns.iter()),
+            Path::Stages { stages } => {
+                let chance = Stream::new(seed, part, Purpose::Arrivals);
+                Kind::Stages { left: stages, begin_ns: 0, before: 0.0, drawn: 0.0, process, chance }
+            }
+        };
+        Arrivals { kind }
+    }
+}
+
+impl Iterator for Arrivals<'_> {
+    type Item = Nanos;
+
+    fn next(&mut self) -> Option<Nanos> {
+        let (left, begin_ns, before, drawn, process, chance) = match &mut self.kind {
+            Kind::Trace(instants) => return instants.next().copied(),
+            Kind::Stages { left, begin_ns, before, drawn, process, chance } => {
+                (left, begin_ns, before, drawn, process, chance)
+            }
+        };
+        *drawn += match process {
+            Process::Constant if *drawn == 0.0 => 0.5, // so that a stage's count is its expectation, rounded
+            Process::Constant => 1.0,
+            Process::Poisson => -(1.0 - chance.unit()).ln(),
+        };
+        while let Some((stage, rest)) = left.split_first() {
+            let count = stage.expected();
+            if *drawn <= *before + count {
+                return Some(*begin_ns + stage.when(*drawn - *before));
+            }
+            *before += count;
+            *begin_ns += stage.length_ns;
+            *left = rest;
+        }
+        None
+    }
+}
+
+impl Stage {
+    /// Expected number of arrivals.
+    pub fn expected(&self) -> f64 {
+        (self.from_per_s + self.to_per_s) / 2.0 * self.length_ns as f64 / SECOND as f64
+    }
+
+    /// Nanoseconds into the stage after which `count` arrivals are expected.
+    fn when(&self, count: f64) -> Nanos {
+        let seconds = self.length_ns as f64 / SECOND as f64;
+        let slope = (self.to_per_s - self.from_per_s) / seconds;
+        // count = from t + slope t^2 / 2, solved in the form that does not cancel for small slopes.
+        let root = (self.from_per_s * self.from_per_s + 2.0 * slope * count).max(0.0).sqrt();
+        let at = 2.0 * count / (self.from_per_s + root);
+        ((at * SECOND as f64) as Nanos).min(self.length_ns)
+    }
+}
+
+/// Refuses paths that are none.
+pub fn check(path: &Path) -> Result<(), PlanError> {
+    let invalid = |message: &str| Err(PlanError::invalid("arrivals", message));
+    match path {
+        Path::Trace { at_ns } if !at_ns.is_sorted() => invalid("the trace is not in order"),
+        Path::Stages { stages } => {
+            let rates = stages.iter().flat_map(|stage| [stage.from_per_s, stage.to_per_s]);
+            match rates.into_iter().all(|rate| rate.is_finite() && rate >= 0.0) {
+                true => Ok(()),
+                false => invalid("a rate is negative or no number"),
+            }
+        }
+        Path::Trace { .. } => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stage(seconds: u64, from_per_s: f64, to_per_s: f64) -> Stage {
+        Stage { length_ns: seconds * SECOND, from_per_s, to_per_s }
+    }
+
+    fn instants(process: Process, stages: &[Stage], seed: u64) -> Vec<f64> {
+        let path = Path::Stages { stages: stages.to_vec() };
+        Arrivals::new(process, &path, seed, 0).map(|at| at as f64 / SECOND as f64).collect()
+    }
+
+    #[test]
+    fn constant_arrivals_are_evenly_spaced() {
+        let at = instants(Process::Constant, &[stage(10, 100.0, 100.0)], 1);
+        assert_eq!(at.len(), 1000);
+        assert!(at.windows(2).all(|pair| (pair[1] - pair[0] - 0.01).abs() < 1e-6));
+    }
+
+    #[test]
+    fn a_ramp_and_steps_bring_the_expected_counts() {
+        let stages = [stage(10, 0.0, 100.0), stage(10, 100.0, 100.0), stage(5, 20.0, 20.0), stage(5, 0.0, 0.0)];
+        let at = instants(Process::Constant, &stages, 1);
+        let between = |from: f64, to: f64| at.iter().filter(|&&at| at >= from && at < to).count() as i64;
+        for (from, to, expected) in [(0.0, 5.0, 125), (5.0, 10.0, 375), (10.0, 20.0, 1000), (20.0, 25.0, 100)] {
+            assert!((between(from, to) - expected).abs() <= 1, "{from} to {to}: {}", between(from, to));
+        }
+        assert_eq!(between(25.0, 31.0), 0);
+        assert!(at.is_sorted());
+    }
+
+    #[test]
+    fn poisson_gaps_are_exponential() {
+        // Kolmogorov-Smirnov against 1 - exp(-x): the 0.1 % bound is 1.95 / sqrt(n).
+        let at = instants(Process::Poisson, &[stage(100, 1000.0, 1000.0)], 7);
+        let mut gaps: Vec<f64> = at.windows(2).map(|pair| (pair[1] - pair[0]) * 1000.0).collect();
+        gaps.sort_by(f64::total_cmp);
+        let n = gaps.len() as f64;
+        let distance = gaps.iter().enumerate().map(|(rank, gap)| {
+            let expected = 1.0 - (-gap).exp();
+            (expected - rank as f64 / n).abs().max((expected - (rank + 1) as f64 / n).abs())
+        });
+        let distance = distance.fold(0.0, f64::max);
+        assert!(distance < 1.95 / n.sqrt(), "{distance} over {n} gaps");
+        assert!((n - 100_000.0).abs() < 4.0 * 100_000f64.sqrt());
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_arrivals_and_another_one_others() {
+        let of = |seed| instants(Process::Poisson, &[stage(10, 50.0, 50.0)], seed);
+        assert_eq!(of(3), of(3));
+        assert_ne!(of(3), of(4));
+    }
+
+    #[test]
+    fn a_trace_is_taken_as_it_is() {
+        let path = Path::Trace { at_ns: vec![1, 5, 5, 9] };
+        assert_eq!(Arrivals::new(Process::Poisson, &path, 1, 0).collect::<Vec<_>>(), [1, 5, 5, 9]);
+        assert!(check(&path).is_ok());
+        assert!(check(&Path::Trace { at_ns: vec![2, 1] }).is_err());
+        assert!(check(&Path::Stages { stages: vec![stage(1, -1.0, 0.0)] }).is_err());
+    }
+}

@@ -1,0 +1,158 @@
+"""How much load: a number of sessions (closed), or sessions that arrive by themselves along a path of rates (open)."""
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import pairwise
+from pathlib import Path
+
+from loadstone.model.errors import UsageError
+from loadstone.model.profile import Phases
+
+MOST_SESSIONS = 10_000_000
+"""More than any machine plays, and well inside the plan's range."""
+MOST_AT_ONCE = 10_000
+"""Sessions a driver has at most at once where they arrive by themselves, unless told otherwise."""
+MOST_PER_S = 10_000_000.0
+
+
+class Process(StrEnum):
+    """How arrivals are spread at a given rate."""
+
+    POISSON = "poisson"
+    CONSTANT = "constant"
+
+
+@dataclass(frozen=True)
+class Population:
+    """Closed: this many sessions at once, user after user."""
+
+    sessions: int
+
+    def __str__(self) -> str:
+        return f"{self.sessions} session{'s' * (self.sessions != 1)}"
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A time over which the rate changes evenly; sessions per second at both ends."""
+
+    seconds: float
+    from_per_s: float
+    to_per_s: float
+
+    @property
+    def expected(self) -> float:
+        """Arrivals to be expected."""
+        return self.seconds * (self.from_per_s + self.to_per_s) / 2
+
+
+@dataclass(frozen=True)
+class Arrivals:
+    """Open: user sessions begin at their time, however many are still there."""
+
+    rates: tuple[float, ...]
+    """Sessions per second over the steady state: steps of equal length, or the two ends of a ramp."""
+    is_ramp: bool = False
+    process: Process = Process.POISSON
+    trace_s: tuple[float, ...] = ()
+    """Instants from the start of the steady state, in order; rates and process then have no say."""
+    most_sessions: int = MOST_AT_ONCE
+
+    def __str__(self) -> str:
+        if self.trace_s:
+            return f"{len(self.trace_s)} arrivals of a trace"
+        rates = (" to " if self.is_ramp else ", then ").join(f"{rate:g}" for rate in self.rates)
+        return f"{rates} arrivals/s ({self.process})"
+
+    @property
+    def is_even(self) -> bool:
+        """Whether the rate is the same all the time."""
+        return len(set(self.rates)) == 1 and not self.trace_s
+
+    def steady_stages(self, seconds: float) -> list[Stage]:
+        """The path over a steady state of this length."""
+        if self.is_ramp:
+            return [Stage(seconds, self.rates[0], self.rates[-1])]
+        return [Stage(seconds / len(self.rates), rate, rate) for rate in self.rates]
+
+    def stages(self, phases: Phases) -> list[Stage]:
+        """The path over a whole run: up from nothing, the first rate, the path, down to nothing."""
+        first, last = self.rates[0], self.rates[-1]
+        lead = [Stage(phases.ramp_up_s, 0, first), Stage(phases.warm_up_s, first, first)]
+        return [*lead, *self.steady_stages(phases.steady_s), Stage(phases.ramp_down_s, last, 0)]
+
+    def instants(self, phases: Phases) -> list[float]:
+        """A trace over a whole run: evenly spaced at its mean rate until the steady state, then as it is."""
+        lead_s = phases.ramp_up_s + phases.warm_up_s
+        inside = [at for at in self.trace_s if at < phases.steady_s]
+        count = math.floor(lead_s * len(inside) / phases.steady_s)
+        lead = [lead_s * (number + 0.5) / count for number in range(count)]
+        return [*lead, *(lead_s + at for at in inside)]
+
+    def due(self, steady_s: float) -> float:
+        """Arrivals to be expected in the steady state."""
+        if self.trace_s:
+            return sum(at < steady_s for at in self.trace_s)
+        return sum(stage.expected for stage in self.steady_stages(steady_s))
+
+    def peak_per_s(self, steady_s: float) -> float:
+        """The highest rate; of a trace the mean one."""
+        return self.due(steady_s) / steady_s if self.trace_s else max(self.rates)
+
+
+Load = Population | Arrivals
+
+
+def make_load(
+    sessions: int | None, rate: str | None, trace: Path | None, process: Process, most_sessions: int = MOST_AT_ONCE
+) -> Load:
+    """The load from exactly one of a number of sessions, a rate and a trace. Raises UsageError."""
+    if [sessions, rate, trace].count(None) != 2:
+        raise UsageError("Say how much load, in one way: sessions (a number at once), rate (arrivals/s) or trace.")
+    if sessions is not None:
+        return Population(sessions)
+    if trace is not None:
+        return Arrivals((), trace_s=read_trace(trace), most_sessions=most_sessions)
+    rates, is_ramp = read_rate(rate or "")
+    return Arrivals(rates, is_ramp, process, most_sessions=most_sessions)
+
+
+def read_rate(text: str) -> tuple[tuple[float, ...], bool]:
+    """Rates and whether they are a ramp: `100`, steps `50,100,150`, a ramp `10-100`. Raises UsageError."""
+    is_ramp = "-" in text
+    try:
+        rates = tuple(float(part) for part in text.split("-" if is_ramp else ","))
+    except ValueError:
+        rates = ()
+    if not rates or (is_ramp and len(rates) != 2) or not all(0 <= rate <= MOST_PER_S for rate in rates):
+        raise UsageError(f"`{text}` is no rate. Give sessions per second: 100, steps as 50,100,150, a ramp as 10-100.")
+    if not any(rates):
+        raise UsageError("A rate of 0 brings nobody. Give sessions per second above 0.")
+    return rates, is_ramp
+
+
+def read_trace(file: Path) -> tuple[float, ...]:
+    """Instants in seconds, one a line, in order; empty lines and lines that begin with # are passed over."""
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"The trace {file} cannot be read: {error}.") from None
+    instants: list[float] = []
+    for number, line in enumerate(lines, start=1):
+        text = line.strip()
+        if not text or text.startswith("#"):
+            continue
+        try:
+            at = float(text)
+        except ValueError:
+            at = math.nan
+        if not 0 <= at < math.inf:
+            raise UsageError(f"{file}:{number}: `{text}` is no instant. Give seconds from the start, 0 or more.")
+        instants.append(at)
+    for earlier, later in pairwise(instants):
+        if later < earlier:
+            raise UsageError(f"{file}: {later:g} stands behind {earlier:g}. Put the instants in order.")
+    if not instants:
+        raise UsageError(f"The trace {file} holds no instant. Give seconds from the start, one a line.")
+    return tuple(instants)
