@@ -28,8 +28,21 @@ const EVENTS_A_TURN: u32 = 16;
 
 /// What a thread, or another driver, reports.
 pub enum Report {
-    Interval { part: usize, number: usize, at_ns: u64, interval: Box<Interval>, active: u64, open: u64, cpu: Vec<f64> },
-    Totals { part: usize, totals: Box<Totals>, cpu: Vec<f64>, steady_ns: u64 },
+    Interval {
+        part: usize,
+        number: usize,
+        at_ns: u64,
+        interval: Box<Interval>,
+        active: u64,
+        open: u64,
+        cpu: Vec<f64>,
+    },
+    Totals {
+        part: usize,
+        totals: Box<Totals>,
+        cpu: Vec<f64>,
+        steady_ns: u64,
+    },
     /// Passed on as it is.
     Event(Event),
     /// Another driver was told to end early.

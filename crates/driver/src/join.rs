@@ -106,8 +106,7 @@ impl Member {
     fn welcome(stream: TcpStream, name: SocketAddr, plan: &Plan) -> Result<Self> {
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(PATIENCE))?;
-        let mut member =
-            Member { name, reader: BufReader::new(stream.try_clone()?), writer: stream, ahead_ns: 0 };
+        let mut member = Member { name, reader: BufReader::new(stream.try_clone()?), writer: stream, ahead_ns: 0 };
         say(&mut member.writer, &Word::Plan(Box::new(plan.clone())))?;
         Ok(member)
     }
@@ -204,7 +203,18 @@ impl Follower {
             Event::Start { .. } | Event::Phase { .. } | Event::End { .. } => return Ok(None),
             event @ (Event::Trouble { .. } | Event::Starts { .. }) => Report::Event(event),
             Event::Interval {
-                part, at_ns, length_ns, sessions_active, connections_open, operations, response, service, lag, wires, cpu, ..
+                part,
+                at_ns,
+                length_ns,
+                sessions_active,
+                connections_open,
+                operations,
+                response,
+                service,
+                lag,
+                wires,
+                cpu,
+                ..
             } => {
                 let from_ns = at_ns - length_ns;
                 Report::Interval {

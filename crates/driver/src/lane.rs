@@ -57,6 +57,13 @@ impl Lane {
         }
     }
 
+    /// Lays the connection aside for a pause.
+    pub fn park(&mut self) {
+        if let Some(connection) = &mut self.connection {
+            connection.rest();
+        }
+    }
+
     /// Uses the connection of another lane as well, where the protocol allows it.
     pub fn join(&mut self, other: &Lane, shared: &Shared) {
         if let (None, Some(Connection::Http2(http2))) = (&self.connection, &other.connection) {

@@ -102,6 +102,7 @@ impl Browser {
                 Err(Failure::new(Fault::TimeOut, format!("no complete answer within {seconds} s")))
             }
         };
+        self.https.iter_mut().for_each(|lane| lane.park());
         let fault = result.as_ref().err().map(|failure| failure.fault);
         if let Err(failure) = &result {
             shared.trouble(operation, failure.fault, &failure.detail);

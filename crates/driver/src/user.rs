@@ -165,7 +165,10 @@ impl Player {
                 Step::End(departure) => {
                     let abandoned = u64::from(departure == Departure::Abandoned);
                     let operations_in_finished = u64::from(session.operations());
-                    count(shared, SessionCounts { finished: 1, abandoned, operations_in_finished, ..Default::default() });
+                    count(
+                        shared,
+                        SessionCounts { finished: 1, abandoned, operations_in_finished, ..Default::default() },
+                    );
                     return ended_ns;
                 }
             };

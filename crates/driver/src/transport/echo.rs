@@ -33,7 +33,8 @@ pub async fn exchange(stream: &mut Stream, ways: &mut Ways<'_>, message: &Messag
 async fn take(stream: &mut Stream, ways: &mut Ways<'_>, expected: &[u8]) -> Result<usize, Failure> {
     std::future::poll_fn(|context| {
         let mut scratch = ways.scratch.borrow_mut();
-        let count = ready!(stream.poll_piece(context, scratch.room(false))).map_err(|error| Failure::from_io(&error))?;
+        let count =
+            ready!(stream.poll_piece(context, scratch.room(false))).map_err(|error| Failure::from_io(&error))?;
         let piece = scratch.read(count);
         Poll::Ready(match count {
             0 => Err(Failure::new(Fault::ClosedEarly, "closed before all had returned")),

@@ -245,7 +245,8 @@ impl Reader {
     fn take_head(&mut self, data: &[u8], jar: &mut Jar) -> Result<Option<usize>, Failure> {
         let mut fields = [const { std::mem::MaybeUninit::uninit() }; MOST_FIELDS];
         let mut response = httparse::Response::new(&mut []);
-        let parsed = httparse::ParserConfig::default().parse_response_with_uninit_headers(&mut response, data, &mut fields);
+        let parsed =
+            httparse::ParserConfig::default().parse_response_with_uninit_headers(&mut response, data, &mut fields);
         let status = parsed.map_err(|error| Failure::new(Fault::Malformed, error.to_string()))?;
         let httparse::Status::Complete(length) = status else {
             return Ok(None);
@@ -429,7 +430,10 @@ mod tests {
         let state = |text: &str, closes| read(text.as_bytes(), 7, closes).map(|read| read.0);
         assert_eq!(state("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nab", false), Ok(State::Complete));
         assert_eq!(state("HTTP/1.1 304 Not Modified\r\n\r\n", false), Ok(State::Complete));
-        assert_eq!(state("HTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\nHTTP/1.1 204 No\r\n\r\n", false), Ok(State::Complete));
+        assert_eq!(
+            state("HTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\nHTTP/1.1 204 No\r\n\r\n", false),
+            Ok(State::Complete)
+        );
         assert_eq!(state("HTTP/1.1 200 OK\r\n\r\nab", false), Ok(State::Unfinished));
         assert_eq!(state("HTTP/1.1 200 OK\r\n\r\nab", true), Ok(State::Complete));
         assert_eq!(state("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nab", true), Err(Fault::ClosedEarly));
@@ -475,13 +479,15 @@ mod tests {
             ".{0,40}",
         ];
         let lines = prop::collection::vec(line, 0..12).prop_map(|lines| lines.concat().into_bytes());
-        (lines, prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4)).prop_map(|(mut data, changes)| {
-            for (at, byte) in changes.into_iter().filter(|_| !data.is_empty()).collect::<Vec<_>>() {
-                let at = at.index(data.len());
-                data[at] = byte;
-            }
-            data
-        })
+        (lines, prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4)).prop_map(
+            |(mut data, changes)| {
+                for (at, byte) in changes.into_iter().filter(|_| !data.is_empty()).collect::<Vec<_>>() {
+                    let at = at.index(data.len());
+                    data[at] = byte;
+                }
+                data
+            },
+        )
     }
 
     proptest! {

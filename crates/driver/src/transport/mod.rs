@@ -7,6 +7,7 @@
 pub mod echo;
 pub mod http1;
 pub mod http2;
+pub mod secure;
 pub mod stream;
 pub mod tls;
 
@@ -78,6 +79,13 @@ impl Connection {
                 let now = ways.clock.now();
                 Ok(Answer { status: 200, bytes: 0, first_byte_ns: now, end_ns: now, keep_alive: true })
             }
+        }
+    }
+
+    /// Gives back memory that a pause does not need.
+    pub fn rest(&mut self) {
+        if let Connection::Http1(stream) | Connection::Echo(stream) = self {
+            stream.rest();
         }
     }
 

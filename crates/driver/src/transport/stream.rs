@@ -1,6 +1,8 @@
 //! A byte stream to the server, plain or over TLS, and how it is opened.
 
+use std::cell::Cell;
 use std::net::SocketAddr;
+use std::os::fd::AsRawFd;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{ready, Context, Poll};
@@ -8,19 +10,21 @@ use std::task::{ready, Context, Poll};
 use loadstone_record::Fault;
 use rustix::net::RecvFlags;
 use rustls::pki_types::ServerName;
-use rustls::{ClientConfig, HandshakeKind};
+use rustls::ClientConfig;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
-use tokio::net::TcpStream;
-use tokio_rustls::client::TlsStream;
-use tokio_rustls::TlsConnector;
+use tokio::net::{TcpSocket, TcpStream};
 
+use super::secure::Secure;
 use super::Failure;
 
 /// A connection's bytes.
 pub enum Stream {
     Plain(TcpStream),
-    Tls(Box<TlsStream<TcpStream>>),
+    Tls(Box<Secure>),
 }
+
+/// Source addresses used on the loopback network.
+const SOURCES: u8 = 16;
 
 /// What opening a stream took.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -42,24 +46,52 @@ pub async fn connect_tls(
     config: Arc<ClientConfig>,
 ) -> Result<(Stream, Handshake), Failure> {
     let tcp = connect_tcp(address).await?;
-    let stream = TlsConnector::from(config).connect(name, tcp).await.map_err(|error| {
+    let stream = Secure::connect(tcp, name, config).await.map_err(|error| {
         let failure = Failure::from_io(&error);
         match failure.fault {
             Fault::ClosedEarly => Failure::new(Fault::Tls, format!("closed during the handshake: {error}")),
             _ => failure,
         }
     })?;
-    let handshake = match stream.get_ref().1.handshake_kind() {
-        Some(HandshakeKind::Resumed) => Handshake::Resumed,
-        _ => Handshake::Full,
-    };
+    let handshake = if stream.is_resumed() { Handshake::Resumed } else { Handshake::Full };
     Ok((Stream::Tls(Box::new(stream)), handshake))
 }
 
 async fn connect_tcp(address: SocketAddr) -> Result<TcpStream, Failure> {
-    let stream = TcpStream::connect(address).await.map_err(|error| Failure::from_io(&error))?;
+    let stream = dial(address).await.map_err(|error| Failure::from_io(&error))?;
     stream.set_nodelay(true).map_err(|error| Failure::from_io(&error))?;
     Ok(stream)
+}
+
+/// Opens a connection. On the loopback network source addresses are taken in turn: from one address the kernel looks
+/// for a free port by trying one after the other, which takes it milliseconds once half of them are in use.
+async fn dial(address: SocketAddr) -> std::io::Result<TcpStream> {
+    thread_local!(static TURN: Cell<u8> = const { Cell::new(0) });
+    let SocketAddr::V4(to) = address else {
+        return TcpStream::connect(address).await;
+    };
+    if !to.ip().is_loopback() {
+        return TcpStream::connect(address).await;
+    }
+    let turn = TURN.with(|turn| turn.replace((turn.get() + 1) % SOURCES));
+    let socket = TcpSocket::new_v4()?;
+    bind_without_port(&socket)?;
+    socket.bind(SocketAddr::from(([127, 0, 0, 1 + turn], 0)))?;
+    socket.connect(address).await
+}
+
+/// Leaves the choice of the port to the connecting, which knows the destination and so may use a port twice.
+fn bind_without_port(socket: &TcpSocket) -> std::io::Result<()> {
+    let (on, size) = (1 as libc::c_int, std::mem::size_of::<libc::c_int>() as libc::socklen_t);
+    let value = std::ptr::from_ref(&on).cast();
+    // SAFETY: the descriptor is open, and `value` points to an integer of the given size for the length of the call.
+    let done =
+        unsafe { libc::setsockopt(socket.as_raw_fd(), libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, value, size) };
+    if done == 0 {
+        Ok(())
+    } else {
+        Err(std::io::Error::last_os_error())
+    }
 }
 
 impl Stream {
@@ -70,6 +102,13 @@ impl Stream {
         self.poll_piece(&mut context, &mut [0u8; 1]).is_ready()
     }
 
+    /// Gives back memory that a pause does not need.
+    pub fn rest(&mut self) {
+        if let Stream::Tls(secure) = self {
+            secure.rest();
+        }
+    }
+
     /// Whether bytes written may wait for a flush.
     pub fn is_buffered(&self) -> bool {
         matches!(self, Stream::Tls(_))
@@ -77,9 +116,14 @@ impl Stream {
 
     /// Reads what there is into `room`; how many bytes, none when the other side has closed.
     pub fn poll_piece(&mut self, context: &mut Context<'_>, room: &mut [u8]) -> Poll<std::io::Result<usize>> {
-        let mut space = ReadBuf::new(room);
-        ready!(Pin::new(self).poll_read(context, &mut space))?;
-        Poll::Ready(Ok(space.filled().len()))
+        match self {
+            Stream::Tls(secure) => secure.poll_piece(context, room),
+            Stream::Plain(stream) => {
+                let mut space = ReadBuf::new(room);
+                ready!(Pin::new(stream).poll_read(context, &mut space))?;
+                Poll::Ready(Ok(space.filled().len()))
+            }
+        }
     }
 
     /// Has the kernel throw away as much as `room` would hold without copying it there; how many bytes there were.

@@ -9,14 +9,14 @@ use rustls::client::Resumption;
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls::{CipherSuite, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme, SupportedCipherSuite};
 
 /// Sessions a user's client remembers: enough for every connection of its session to resume.
 const REMEMBERED: usize = 4;
 
 /// The configuration all users share, without a session memory.
 pub fn shared_config(trust: &Trust, protocol: Protocol) -> Result<ClientConfig> {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let provider = Arc::new(as_browsers_offer());
     let builder = ClientConfig::builder_with_provider(provider.clone()).with_safe_default_protocol_versions()?;
     let mut config = match trust {
         Trust::Anything => {
@@ -29,6 +29,19 @@ pub fn shared_config(trust: &Trust, protocol: Protocol) -> Result<ClientConfig> 
         config.alpn_protocols = vec![b"h2".to_vec()];
     }
     Ok(config)
+}
+
+/// The usual algorithms in the order in which browsers offer them: AES with 128 bits first.
+fn as_browsers_offer() -> CryptoProvider {
+    let mut provider = rustls::crypto::ring::default_provider();
+    let rank = |suite: &SupportedCipherSuite| match suite.suite() {
+        CipherSuite::TLS13_AES_128_GCM_SHA256 => 0,
+        CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256 | CipherSuite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256 => 2,
+        _ if suite.tls13().is_some() => 1,
+        _ => 3,
+    };
+    provider.cipher_suites.sort_by_key(rank);
+    provider
 }
 
 /// A new user's configuration: the first connection makes a full handshake, later ones resume.

@@ -1,0 +1,83 @@
+"""Our own driver as a tool among the others, and the plans it is measured with."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import tomlkit
+
+from benches.measure import Cost, execute
+from benches.server import FILES, TITLE
+from loadstone.model.load import Load, Population
+from loadstone.model.profile import Phases
+from loadstone.model.target import Target
+from loadstone.run.plan import Part, Timing, make_plan
+from loadstone.services.programs import driver
+from loadstone.store.read import _figures  # noqa: PLC2701
+from loadstone.workloads import load as load_workload
+from loadstone.workloads.catalogue import HERE
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Page:
+    """The one-page workload, changed as a case needs it."""
+
+    file: str
+    """Which of the server's files."""
+    endless: bool = True
+    """Sessions that fetch without end, as other tools' connections do."""
+    keep_alive: bool = True
+    think_s: float = 0.0
+
+    def write(self, folder: Path) -> Path:
+        """Writes the workload: title, text and length of every answer are checked, where they can be seen at once."""
+        declared = tomlkit.parse((HERE / "static" / "workload.toml").read_text(encoding="utf-8"))
+        operation: Any = declared["operations"]["page"]  # type: ignore[index]
+        operation["path"] = f"/{self.file}.html"
+        operation["bytes"] = FILES[self.file]
+        if FILES[self.file] < 100_000:
+            operation["title"] = TITLE
+            operation["contains"] = ["<body>"]
+        mix: Any = declared["mix"]
+        if self.endless:
+            del mix["operations_per_session"]
+        connections: Any = declared["connections"]
+        if not self.keep_alive:
+            connections["requests_each"] = 1
+            connections["full_handshakes"] = 1.0
+        pacing: Any = declared["pacing"]
+        pacing["mean_s"] = self.think_s
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "workload.toml").write_text(tomlkit.dumps(declared), encoding="utf-8")
+        return folder
+
+
+def play(
+    workload: Path | str, load: Load, phases: Phases, target: Target, log_starts: int = 0, seed: int = 1
+) -> tuple[Cost, list[Json]]:
+    """Runs the driver on the generator's core; what it cost and its events."""
+    plan = make_plan([Part(load_workload(str(workload)), load, target)], Timing(phases, seed), log_starts)
+    cost = execute([driver(), "run"], given=json.dumps(plan).encode())
+    return cost, [json.loads(line) for line in cost.output.splitlines()]
+
+
+def requests(events: list[Json]) -> int:
+    """All operations of a run; raises RuntimeError when one was in error."""
+    intervals = [event for event in events if event["event"] == "interval"]
+    counts = [one for event in intervals for one in event["operations"]]
+    if any(one["errors"] for one in counts):
+        raise RuntimeError(f"the driver met errors: {next(one['errors'] for one in counts if one['errors'])}")
+    return sum(one["requests"] for one in counts)
+
+
+def whole(sessions: int, seconds: float) -> tuple[Population, Phases]:
+    """A closed load without ramps, as other tools have it."""
+    return Population(sessions), Phases(0, 0, seconds, 0)
+
+
+def figures(events: list[Json]) -> Any:
+    """The steady state's figures."""
+    return _figures(events, tuple(event for event in events if event["event"] == "interval"))

@@ -1,0 +1,92 @@
+"""The server that all tools are measured against: a stock nginx with one worker on a core of its own."""
+
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from benches.measure import SERVER_CORE
+
+FILES = {"1k": 1024, "10k": 10 * 1024, "1m": 1_000_000, "35m": 35_000_000}
+"""Names and lengths of what it serves."""
+TITLE = "One page of the bench"
+
+_CONFIGURATION = """\
+worker_processes 1; worker_rlimit_nofile 60000; daemon off; pid {folder}/nginx.pid; error_log {folder}/error.log warn;
+events {{ worker_connections 30000; }}
+http {{
+    access_log off; sendfile on; keepalive_requests 1000000000; keepalive_timeout 1h; open_file_cache max=100;
+    client_body_temp_path {folder}; proxy_temp_path {folder}; fastcgi_temp_path {folder};
+    uwsgi_temp_path {folder}; scgi_temp_path {folder};
+    types {{ text/html html; }}
+    ssl_certificate {folder}/server.pem; ssl_certificate_key {folder}/server-key.pem; ssl_session_tickets on;
+    server {{
+        listen 127.0.0.1:{http} backlog=4096; listen 127.0.0.1:{https} ssl backlog=4096; root {folder}/site;
+    }}
+}}
+"""
+
+
+@dataclass(frozen=True)
+class Server:
+    """A server that is up."""
+
+    http: str
+    https: str
+    worker: int
+    """Process id of its worker."""
+    version: str
+    folder: Path
+
+
+@contextmanager
+def nginx(loadstone_server: str) -> Iterator[Server]:
+    """Starts nginx on free ports of the loopback address; it and its files are gone when the block ends."""
+    program = shutil.which("nginx") or "/usr/sbin/nginx"
+    with tempfile.TemporaryDirectory(prefix="loadstone-bench-") as name:
+        folder = Path(name)
+        _write_site(folder / "site")
+        subprocess.run([loadstone_server, "certificate", str(folder), "--names", "127.0.0.1"], check=True)
+        http, https = _free_port(), _free_port()
+        (folder / "nginx.conf").write_text(_CONFIGURATION.format(folder=folder, http=http, https=https))
+        folder.chmod(0o755)
+        command = ["taskset", "-c", str(SERVER_CORE), program, "-p", str(folder), "-c", str(folder / "nginx.conf")]
+        process = subprocess.Popen([*command, "-g", "user root;"] if os.getuid() == 0 else command)
+        try:
+            _wait_for(http)
+            children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+            said = subprocess.run([program, "-v"], capture_output=True, text=True, check=False).stderr.strip()
+            version = said.partition("/")[2]
+            yield Server(f"http://127.0.0.1:{http}", f"https://127.0.0.1:{https}", int(children[0]), version, folder)
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def _write_site(folder: Path) -> None:
+    folder.mkdir()
+    for name, length in FILES.items():
+        head = f"<!doctype html><html><head><title>{TITLE}</title></head><body>".encode()
+        (folder / f"{name}.html").write_bytes(head + b"x" * (length - len(head) - 1) + b"\n")
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _wait_for(port: int) -> None:
+    until = time.monotonic() + 10
+    while time.monotonic() < until:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.05)
+    raise RuntimeError("nginx does not come up")
