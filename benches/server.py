@@ -25,7 +25,7 @@ http {{
     client_body_temp_path {folder}; proxy_temp_path {folder}; fastcgi_temp_path {folder};
     uwsgi_temp_path {folder}; scgi_temp_path {folder};
     types {{ text/html html; }}
-    ssl_certificate {folder}/server.pem; ssl_certificate_key {folder}/server-key.pem; ssl_session_tickets on;
+    ssl_certificate {folder}/server.pem; ssl_certificate_key {folder}/server-key.pem; ssl_session_tickets off; ssl_session_cache off;
     server {{
         listen 127.0.0.1:{http} backlog=4096; listen 127.0.0.1:{https} ssl backlog=4096; root {folder}/site;
     }}
@@ -52,7 +52,7 @@ def nginx(loadstone_server: str) -> Iterator[Server]:
     with tempfile.TemporaryDirectory(prefix="loadstone-bench-") as name:
         folder = Path(name)
         _write_site(folder / "site")
-        subprocess.run([loadstone_server, "certificate", str(folder), "--names", "127.0.0.1"], check=True)
+        subprocess.run([loadstone_server, "certificate", str(folder), "--name", "127.0.0.1"], check=True)
         http, https = _free_port(), _free_port()
         (folder / "nginx.conf").write_text(_CONFIGURATION.format(folder=folder, http=http, https=https))
         folder.chmod(0o755)

@@ -155,13 +155,15 @@ def _read_k6(output: str) -> Said:
     said = json.loads(output[output.index("{") :])
     values = said["metrics"]["http_req_duration"]["values"]
     names = {"p50": "med", "p99": "p(99)", "p99.9": "p(99.9)", "max": "max"}
-    return Said(said["metrics"]["http_reqs"]["values"]["count"], {key: values[name] / 1e3 for key, name in names.items()})
+    return Said(
+        said["metrics"]["http_reqs"]["values"]["count"], {key: values[name] / 1e3 for key, name in names.items()}
+    )
 
 
 def _goose(program: str, job: Job) -> list[str]:
     host, _, path = job.url.partition("//")[2].partition("/")
     options = ["--host", f"http://{host}", "--users", str(job.connections), "--run-time", f"{job.seconds:g}"]
-    options += ["--hatch-rate", str(job.connections), "--no-reset-metrics", "--no-print-metrics", "--quiet"]
+    options += ["--increase-rate", str(job.connections), "--no-reset-metrics", "--no-print-metrics", "-qq"]
     return ["env", f"BENCH_PATH=/{path}", program, *options]
 
 
@@ -173,7 +175,16 @@ def _read_goose(output: str) -> Said:
 def _locust(program: str, job: Job) -> list[str]:
     host, _, path = job.url.partition("//")[2].partition("/")
     scheme = job.url.partition(":")[0]
-    options = ["--headless", "-u", str(job.connections), "-r", str(job.connections), "-t", f"{job.seconds:g}s", "--json"]
+    options = [
+        "--headless",
+        "-u",
+        str(job.connections),
+        "-r",
+        str(job.connections),
+        "-t",
+        f"{job.seconds:g}s",
+        "--json",
+    ]
     script = ["-f", str(HERE / "locustfile.py"), "--host", f"{scheme}://{host}", "--skip-log"]
     return ["env", f"BENCH_PATH=/{path}", program, *options, *script]
 

@@ -44,7 +44,7 @@ pub enum Report {
         steady_ns: u64,
     },
     /// Passed on as it is.
-    Event(Event),
+    Event(Box<Event>),
     /// Another driver was told to end early.
     Interrupted,
     Failed(String),
@@ -420,7 +420,7 @@ impl Shared {
     /// Hands over the running second; false when nobody takes it.
     fn report(&self, sender: &mpsc::UnboundedSender<Report>, number: usize, at_ns: u64, cpu: f64) -> bool {
         for event in self.take_troubles() {
-            let _ = sender.send(Report::Event(event));
+            let _ = sender.send(Report::Event(Box::new(event)));
         }
         let interval = Box::new(self.recorder.borrow_mut().take_interval());
         let (part, active, open, cpu) = (self.job.number, self.active.get(), self.open.get(), vec![cpu]);
@@ -436,7 +436,7 @@ impl Shared {
         if !starts.is_empty() {
             let (intended_ns, actual_ns) = starts.into_iter().unzip();
             let part = self.job.name().to_owned();
-            let _ = sender.send(Report::Event(Event::Starts { part, intended_ns, actual_ns }));
+            let _ = sender.send(Report::Event(Box::new(Event::Starts { part, intended_ns, actual_ns })));
         }
         let totals = Box::new(std::mem::take(&mut self.recorder.borrow_mut().totals));
         let _ = sender.send(Report::Totals { part: self.job.number, totals, cpu: vec![cpu], steady_ns });

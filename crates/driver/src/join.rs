@@ -201,7 +201,7 @@ impl Follower {
     fn report(&self, event: Event) -> Result<Option<Report>> {
         Ok(Some(match event {
             Event::Start { .. } | Event::Phase { .. } | Event::End { .. } => return Ok(None),
-            event @ (Event::Trouble { .. } | Event::Starts { .. }) => Report::Event(event),
+            event @ (Event::Trouble { .. } | Event::Starts { .. }) => Report::Event(Box::new(event)),
             Event::Interval {
                 part,
                 at_ns,

@@ -218,7 +218,8 @@ impl Compiled {
             Some(text) => text.render(values, Encoding::Raw, &mut body),
             None => write_pairs(&self.form, values, 0, &mut body),
         }
-        if !self.names_content_type && !(self.body.is_none() && self.form.is_empty()) {
+        let has_body = self.body.is_some() || !self.form.is_empty();
+        if has_body && !self.names_content_type {
             out.extend_from_slice(b"Content-Type: application/x-www-form-urlencoded\r\n");
         }
         let _ = write!(out, "Content-Length: {}\r\n\r\n", body.len()); // a Vec takes all

@@ -1,0 +1,59 @@
+"""`python -m benches`: runs the cases, keeps their figures in benches/results and writes docs/performance.md."""
+
+import argparse
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+from benches.cases import CASES, Setting, say, versions, workshop
+from benches.measure import machine, save
+from benches.page import write_page
+from benches.server import nginx
+from loadstone.services import programs
+
+HERE = Path(__file__).parent
+RESULTS = HERE / "results"
+
+
+def main() -> None:
+    """Runs what is asked for."""
+    parser = argparse.ArgumentParser(prog="benches", description="Measure the load driver against other tools.")
+    parser.add_argument(
+        "cases", nargs="*", metavar="CASE", help=f"which cases; all when none is named: {', '.join(CASES)}"
+    )
+    parser.add_argument("--repeats", type=int, default=5, help="rounds in alternation (default 5)")
+    parser.add_argument("--seconds", type=float, default=5.0, help="seconds of each execution (default 5)")
+    parser.add_argument("--page-only", action="store_true", help="only write docs/performance.md from the kept results")
+    given = parser.parse_args()
+    unknown = set(given.cases) - set(CASES)
+    if unknown:
+        parser.error(f"unknown case {', '.join(sorted(unknown))}; there are {', '.join(CASES)}")
+    if not given.page_only:
+        measure(given.cases or list(CASES), given.repeats, given.seconds)
+    write_page(RESULTS, HERE.parent / "docs" / "performance.md")
+
+
+def measure(names: list[str], repeats: int, seconds: float) -> None:
+    """Runs cases one after the other; each is kept as soon as it is done."""
+    with nginx(programs.server()) as server, workshop() as folder:
+        setting = Setting(server, repeats, seconds, folder)
+        for name in names:
+            say(f"{name} ...")
+            figures = CASES[name](setting)
+            taken = {
+                "case": name,
+                "taken": datetime.now(UTC).isoformat(timespec="seconds"),
+                "machine": machine(),
+                "versions": {
+                    **versions(list(figures.get("tools", figures.get("versions", {})))),
+                    "nginx": server.version,
+                },
+                "repeats": repeats,
+                "seconds": seconds,
+            }
+            save(RESULTS / f"{name}.json", {**taken, **figures})
+            say(f"  kept in {RESULTS / f'{name}.json'}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,369 @@
+"""What is measured: each case gives one document of figures."""
+
+import json
+import math
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from scipy import stats
+
+from benches import driver
+from benches.driver import Page
+from benches.measure import Cost, Series, execute, stop_for
+from benches.server import FILES, Server
+from benches.tools import OTHERS, Job, Missing, Said, Tool
+from loadstone.model.load import Arrivals, Population
+from loadstone.model.profile import Phases
+from loadstone.model.target import Target
+from loadstone.services import programs
+
+Json = dict[str, Any]
+
+OURS = "loadstone"
+STALL_S = 1.0
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How thoroughly, and against what."""
+
+    server: Server
+    repeats: int
+    seconds: float
+    folder: Path
+
+    def target(self, https: bool) -> Target:
+        """The server as a target; its certificate is believed, as by the other tools."""
+        return Target.parse([self.server.https if https else self.server.http], None, False)
+
+
+def say(text: str) -> None:
+    """Tells how far it is."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def per_request(setting: Setting, file: str, connections: int, https: bool = False, keep_alive: bool = True) -> Json:
+    """CPU microseconds of the generator per request, all tools in turn, there and back."""
+    url = f"{setting.server.https if https else setting.server.http}/{file}.html"
+    job = Job(url, connections, setting.seconds, keep_alive)
+    page = Page(file, keep_alive=keep_alive).write(setting.folder / f"page-{file}-{keep_alive}")
+
+    def ours() -> float:
+        cost, events = driver.play(page, *driver.whole(connections, setting.seconds), setting.target(https))
+        return 1e6 * cost.cpu_s / driver.requests(events)
+
+    def verifying() -> float:
+        authority = (setting.server.folder / "authority.pem").read_text(encoding="utf-8")
+        target = Target.parse([setting.server.https], authority)
+        cost, events = driver.play(page, *driver.whole(connections, setting.seconds), target)
+        return 1e6 * cost.cpu_s / driver.requests(events)
+
+    runs: dict[str, Callable[[], float]] = {OURS: ours}
+    if https and not keep_alive:
+        runs[f"{OURS}, verifying"] = verifying
+    skipped: dict[str, str] = {}
+    for tool in OTHERS:
+        reason = _unable(tool, https, keep_alive)
+        if reason:
+            skipped[tool.name] = reason
+        else:
+            runs[tool.name] = lambda tool=tool: _cpu_us(*tool.run(job))
+    return {"unit": "us CPU a request", **_alternate(setting, runs, skipped)}
+
+
+def _cpu_us(cost: Cost, said: Said) -> float:
+    return 1e6 * cost.cpu_s / said.requests
+
+
+def _unable(tool: Tool, https: bool, keep_alive: bool) -> str:
+    if https and not tool.over_tls:
+        return "cannot be told to believe the laboratory's certificate"
+    if not keep_alive and not tool.closes:
+        return "cannot be told to open a connection for every request"
+    try:
+        tool.find()
+    except Missing as missing:
+        return str(missing)
+    return ""
+
+
+def _alternate(setting: Setting, runs: dict[str, Callable[[], float]], skipped: dict[str, str]) -> Json:
+    """Every tool once a round, the order turned round each time; ratios are taken within a round."""
+    figures = {name: Series() for name in runs}
+    for turn in range(setting.repeats):
+        order = list(runs) if turn % 2 == 0 else list(reversed(runs))
+        for name in order:
+            try:
+                figures[name].values.append(runs[name]())
+            except (RuntimeError, ValueError, KeyError) as error:
+                skipped[name] = f"failed: {error}"
+                raise
+            say(f"    {name}: {figures[name].values[-1]:.4g}")
+    ours = figures[OURS].values
+    ratios = {
+        name: statistics.median(mine / theirs for mine, theirs in zip(ours, series.values, strict=True))
+        for name, series in figures.items()
+        if name != OURS
+    }
+    return {"tools": {name: series.as_json() for name, series in figures.items()}, "ratios": ratios, "skipped": skipped}
+
+
+def bodies(setting: Setting, file: str, connections: int) -> Json:
+    """CPU seconds of the generator per GB of body, against a loop that does nothing but receive."""
+    url, length = f"{setting.server.http}/{file}.html", FILES[file]
+    gigabytes = length / 1e9
+    page = Page(file).write(setting.folder / f"page-{file}")
+    bare = Path(programs.driver()).parent / "examples" / "bare_receive"
+    if not bare.exists():
+        command = ["cargo", "build", "--release", "--quiet", "-p", "loadstone-driver", "--example", "bare_receive"]
+        subprocess.run(command, check=True, cwd=Path(__file__).parents[1])
+        bare = Path(__file__).parents[1] / "target" / "release" / "examples" / "bare_receive"
+    host = url.partition("//")[2].partition("/")[0]
+
+    def ours() -> float:
+        cost, events = driver.play(page, *driver.whole(connections, setting.seconds), setting.target(False))
+        return cost.cpu_s / driver.requests(events) / gigabytes
+
+    def least() -> float:
+        cost = execute([str(bare), host, f"/{file}.html", str(length), f"{setting.seconds:g}"])
+        return cost.cpu_s / float(json.loads(cost.output)["requests"]) / gigabytes
+
+    job = Job(url, connections, setting.seconds)
+    runs: dict[str, Callable[[], float]] = {OURS: ours, "bare loop": least}
+    skipped: dict[str, str] = {}
+    for tool in OTHERS:
+        reason = _unable(tool, False, True)
+        if reason:
+            skipped[tool.name] = reason
+        else:
+            runs[tool.name] = lambda tool=tool: _cpu_us(*tool.run(job)) / 1e6 / gigabytes
+    return {"unit": "s CPU a GB", **_alternate(setting, runs, skipped)}
+
+
+def starts(setting: Setting) -> Json:
+    """How exactly sessions start that arrive at a rate; the gaps of the schedule and of what really happened."""
+    page = Page("1k", endless=False).write(setting.folder / "page-arriving")
+    found: Json = {"unit": "us", "rates": {}}
+    for rate in (1000, 20_000):
+        runs = []
+        for turn in range(setting.repeats):
+            phases = Phases(1, 1, setting.seconds, 0)
+            load = Arrivals((float(rate),), most_sessions=20_000)
+            _, events = driver.play(page, load, phases, setting.target(False), log_starts=400_000, seed=turn + 1)
+            runs.append(_start_figures(events, rate))
+            say(f"    {rate}/s: {runs[-1]}")
+        middle = {key: statistics.median(run[key] for run in runs) for key in runs[0]}
+        found["rates"][str(rate)] = {"median": middle, "runs": runs}
+    return found
+
+
+def _start_figures(events: list[Json], rate: float) -> dict[str, float]:
+    noted = next(event for event in events if event["event"] == "starts")
+    totals = next(event for event in events if event["event"] == "totals")
+    late = sorted(actual - due for due, actual in zip(noted["intended_ns"], noted["actual_ns"], strict=True))
+
+    def p_value(instants: list[int]) -> float:
+        ordered = sorted(instants)
+        gaps = [(later - earlier) * rate / 1e9 for earlier, later in zip(ordered, ordered[1:], strict=False)]
+        return float(stats.kstest(gaps, "expon").pvalue)
+
+    return {
+        "late_p50_us": late[len(late) // 2] / 1e3,
+        "late_p99_us": late[int(0.99 * len(late))] / 1e3,
+        "late_max_us": late[-1] / 1e3,
+        "driver_core_share": totals["cpu"]["threads"][0],
+        "starts": len(late),
+        "schedule_gaps_p_value": p_value(noted["intended_ns"]),
+        "actual_gaps_p_value": p_value(noted["actual_ns"]),
+    }
+
+
+def stall(setting: Setting) -> Json:
+    """What each tool reports of a server that stops for one second in ten, and what theory gives."""
+    seconds, connections, rate = 10.0, 50, 500.0
+    url = f"{setting.server.http}/1k.html"
+    found: Json = {"unit": "s", "rows": []}
+
+    def row(name: str, model: str, times: dict[str, float], requests: int, theory_s: float | None) -> None:
+        found["rows"].append({"tool": name, "model": model, "requests": requests, **times, "theory_p99.9": theory_s})
+        say(f"    {found['rows'][-1]}")
+
+    def stopped(after_s: float) -> Any:
+        return stop_for(setting.server.worker, after_s, STALL_S)
+
+    open_page = Page("1k", endless=False).write(setting.folder / "page-stall-open")
+    think_page = Page("1k", think_s=0.1).write(setting.folder / "page-stall-closed")
+    loads = (
+        (f"open, {rate:g} arrivals/s", open_page, Arrivals((rate,)), STALL_S - 0.001 * seconds),
+        (f"closed, {connections} sessions, 0.1 s think time", think_page, Population(connections), None),
+    )
+    for model, page, load, theory_s in loads:
+        thread = stopped(4.0)
+        _, events = driver.play(page, load, Phases(0.5, 0.5, seconds, 0), setting.target(False))
+        thread.join()
+        figures = driver.figures(events)
+        if theory_s is None:
+            theory_s = closed_stall_s(connections, 0.1, seconds, STALL_S, 0.999)
+        names = {"p50": 50.0, "p99": 99.0, "p99.9": 99.9, "max": 100.0}
+        row(OURS, model, {key: figures.response.at(at) for key, at in names.items()}, figures.requests, theory_s)
+    for tool in OTHERS:
+        if _unable(tool, False, True):
+            continue
+        for at_rate in (False, True)[: 1 + tool.at_rate]:
+            thread = stopped(4.0)
+            _, said = tool.run(Job(url, connections, seconds, rate=rate if at_rate else None))
+            thread.join()
+            model = f"constant rate, {rate:g}/s" if at_rate else f"closed, {connections} connections, no pause"
+            row(tool.name, model, said.times_s, said.requests, STALL_S - 0.001 * seconds if at_rate else None)
+    return found
+
+
+def closed_stall_s(sessions: int, think_s: float, seconds: float, stall_s: float, share: float) -> float:
+    """The percentile of response time in a closed loop with exponential think times and one stall.
+
+    Each session issues one request after its think time and then waits for the end of the stall: of `sessions`, those
+    whose think time ends within u of the stall's beginning wait longer than `stall_s - u`. Requests answered at once
+    otherwise: sessions x (seconds - the mean time lost) / think time.
+    """
+    lost_s = stall_s - think_s * (1 - math.exp(-stall_s / think_s))
+    requests = sessions * (seconds - lost_s) / think_s
+    longer = (1 - share) * requests
+    if longer >= sessions * (1 - math.exp(-stall_s / think_s)):
+        return 0.0
+    return stall_s + think_s * math.log(1 - longer / sessions)
+
+
+def sessions(setting: Setting) -> Json:
+    """Banking over TLS on one core: 10,000 sessions, and the number with which the driver uses half its core."""
+    found: Json = {"unit": "", "loads": {}}
+    for count in (4_500, 10_000):
+        say(f"    {count} sessions ...")
+        with _reference() as target:
+            load, phases = Population(count), Phases(40, 20, max(30.0, 3 * setting.seconds), 2)
+            cost, events = driver.play("banking", load, phases, target)
+        totals = next(event for event in events if event["event"] == "totals")
+        steady = [event for event in events if event["event"] == "interval" and event["phase"] == "steady"]
+        errors: dict[str, int] = {}
+        for one in totals["operations"]:
+            for kind, number in one["counts"]["errors"].items():
+                errors[kind] = errors.get(kind, 0) + number
+        found["loads"][str(count)] = {
+            "driver_core_share": totals["cpu"]["threads"][0],
+            "lag_p99_ms": totals["lag"]["p99_ns"] / 1e6,
+            "http_requests_per_s": totals["wires"]["http_requests"] / totals["steady_ns"] * 1e9,
+            "connections_open": statistics.median(event["connections_open"] for event in steady),
+            "peak_kib_a_session": cost.peak_bytes / 1024 / count,
+            "errors": errors,
+        }
+        say(f"    {found['loads'][str(count)]}")
+    return found
+
+
+def idle(setting: Setting) -> Json:
+    """Memory of a generator that holds 10,000 idle TLS connections, one a session."""
+    count = 10_000
+    page = Page("1k", think_s=20.0).write(setting.folder / "page-idle")
+    cost, events = driver.play(page, Population(count), Phases(15, 1, 5, 0), setting.target(True))
+    held = max(event["connections_open"] for event in events if event["event"] == "interval")
+    found: Json = {"unit": "KiB a connection", "connections": held, "tools": {}, "skipped": {}}
+    found["tools"][OURS] = cost.peak_bytes / 1024 / count
+    for tool in OTHERS:
+        reason = _unable(tool, True, True) or ("" if tool.name in ("wrk", "oha") else "holds no idle connections")
+        if reason:
+            found["skipped"][tool.name] = reason
+            continue
+        cost, _ = tool.run(Job(f"{setting.server.https}/1k.html", count, 20))
+        found["tools"][tool.name] = cost.peak_bytes / 1024 / count
+    say(f"    {found['tools']}")
+    return found
+
+
+def virtual(setting: Setting) -> Json:
+    """Cost of an operation in virtual time, from a thousand sessions to a million."""
+    found: Json = {"unit": "", "sessions": {}}
+    command = [sys.executable, "-m", "loadstone.cli.main", "simulate", "banking", "--seconds", "600", "--json"]
+    for count in (1_000, 10_000, 100_000, 1_000_000):
+        started = time.monotonic()
+        before = os.times()
+        done = subprocess.run([*command, "--sessions", str(count)], capture_output=True, text=True, check=True)
+        after = os.times()
+        performed = json.loads(done.stdout)["operations_performed"]
+        cpu_s = after.children_user + after.children_system - before.children_user - before.children_system
+        found["sessions"][str(count)] = {
+            "operations": performed,
+            "wall_s": time.monotonic() - started,
+            "ns_cpu_an_operation": 1e9 * cpu_s / performed,
+        }
+        say(f"    {count}: {found['sessions'][str(count)]}")
+    return found
+
+
+@contextmanager
+def _reference() -> Iterator[Target]:
+    """The reference server and its back end on the server's core."""
+    processes: list[subprocess.Popen[str]] = []
+
+    def start(*words: str) -> Json:
+        command = ["taskset", "-c", "1", programs.server(), *words, "--threads", "1", "--until-stdin-ends"]
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        processes.append(process)
+        assert process.stdout is not None
+        ready: Json = json.loads(process.stdout.readline())
+        return ready
+
+    try:
+        backend = start("backend")
+        web = start("web", "--backend", backend["http"], "--listen-tls", "127.0.0.1:0")
+        yield Target.parse([f"http://{web['http']}", f"https://{web['https']}"], web["authority"])
+    finally:
+        for process in processes:
+            process.terminate()
+            process.wait()
+
+
+CASES: dict[str, Callable[[Setting], Json]] = {
+    "keep-alive-1k": lambda setting: per_request(setting, "1k", 64),
+    "keep-alive-10k": lambda setting: per_request(setting, "10k", 64),
+    "tls-keep-alive": lambda setting: per_request(setting, "1k", 64, https=True),
+    "tls-handshake": lambda setting: per_request(setting, "1k", 32, https=True, keep_alive=False),
+    "body-1m": lambda setting: bodies(setting, "1m", 4),
+    "body-35m": lambda setting: bodies(setting, "35m", 2),
+    "idle-tls": idle,
+    "start-accuracy": starts,
+    "stall": stall,
+    "sessions": sessions,
+    "virtual-time": virtual,
+}
+"""By name, in order."""
+
+
+def versions(names: Sequence[str]) -> dict[str, str]:
+    """Versions of the tools that can be had."""
+    said = {
+        OURS: re.sub(
+            r"^\S+ ",
+            "",
+            subprocess.run([programs.driver(), "--version"], capture_output=True, text=True, check=True).stdout.strip(),
+        )
+    }
+    for tool in OTHERS:
+        if tool.name in names:
+            said[tool.name] = tool.version(tool.find())
+    return said
+
+
+@contextmanager
+def workshop() -> Iterator[Path]:
+    """A folder for workloads made on the way."""
+    with tempfile.TemporaryDirectory(prefix="loadstone-bench-") as name:
+        yield Path(name)

@@ -1,0 +1,2 @@
+def write_page(results, page):
+    pass
