@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 SOURCES := pyproject.toml Cargo.toml Cargo.lock $(wildcard src/loadstone/workloads/*/workload.toml) \
            $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: help setup demo test test-rust test-python lint format schemas checksums clean
+.PHONY: help setup demo test test-rust test-python bench fuzz lint format schemas checksums clean
 
 help:            ## say what there is
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*##/\t/' | expand -t 16
@@ -37,6 +37,10 @@ lint: $(VENV)/developing   ## style, types, direction of imports; warnings are e
 format: $(VENV)/developing   ## put all sources into the house style
 	$(BIN)/ruff format
 	cargo fmt --all
+
+bench: $(VENV)/developing   ## measure the driver against other tools (half an hour) and write docs/performance.md
+	@scripts/system-packages nginx wrk
+	$(BIN)/python -m benches $(CASES)
 
 schemas: setup   ## write the documents' schemas from the driver's types
 	for document in plan events simulation; do \

@@ -1,2 +1,169 @@
-def write_page(results, page):
-    pass
+"""docs/performance.md, written from the kept results: every figure on it comes from there."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+Json = dict[str, Any]
+
+OURS = "loadstone"
+
+COSTS = {
+    "keep-alive-1k": "1 KiB, 64 connections kept",
+    "keep-alive-10k": "10 KiB, 64 connections kept",
+    "tls-keep-alive": "1 KiB over TLS, 64 connections kept",
+    "tls-handshake": "1 KiB over TLS, a full handshake for every request, 32 at once",
+    "body-1m": "1 MB bodies, 4 connections",
+    "body-35m": "35 MB bodies, 2 connections",
+}
+
+HEAD = """\
+# What the load driver costs, and how exact it is
+
+Written by `make bench` from the figures in `benches/results/`; nothing on this page is typed in by hand. The machine is a small shared one, so
+absolute times mean little: what counts are ratios between tools that took turns on the same core within the same minutes. Each figure is
+the median over the rounds, with the smallest and the largest in brackets; each ratio is the median of the ratios within a round.
+
+Every tool runs alone on one core; the server, a stock nginx with one worker, runs on the other. Costs are CPU seconds of the generator, user and
+system, start-up included, over the requests it says it made. Our driver checks title, text, length and status of every answer and keeps
+histograms by operation meanwhile; the others do what they do by default, k6 without keeping bodies.
+"""
+
+
+def write_page(results: Path, page: Path) -> None:
+    """Writes the page from whatever results there are."""
+    kept = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(results.glob("*.json"))}
+    parts = [HEAD, *_about(kept)]
+    for section in (_costs, _idle, _starts, _stall, _sessions, _virtual):
+        parts.extend(section(kept))
+    page.write_text("\n".join(parts).rstrip() + "\n", encoding="utf-8")
+
+
+def _about(kept: dict[str, Json]) -> Iterator[str]:
+    if not kept:
+        return
+    newest = max(kept.values(), key=lambda one: one["taken"])
+    machine = newest["machine"]
+    versions = {key: value for one in kept.values() for key, value in one["versions"].items()}
+    said = ", ".join(f"{name} {version}" for name, version in sorted(versions.items(), key=lambda item: item[0].lower()))
+    rounds = sorted({one["repeats"] for one in kept.values()})
+    yield (
+        f"Taken {newest['taken'][:10]} on {machine['cpu']}, {machine['cores']} cores, {machine['memory_gib']} GiB, "
+        f"Linux {machine['kernel']}; {' to '.join(map(str, rounds))} rounds of {newest['seconds']:g} s. Versions: {said}.\n"
+    )
+
+
+def _costs(kept: dict[str, Json]) -> Iterator[str]:
+    for name, title in COSTS.items():
+        if name not in kept:
+            continue
+        one = kept[name]
+        yield f"## {title}\n"
+        yield f"| tool | {one['unit']} | ours to theirs |"
+        yield "|---|---|---|"
+        for tool, series in one["tools"].items():
+            ratio = one["ratios"].get(tool)
+            yield f"| {tool} | {_spread(series)} | {'' if ratio is None else f'{ratio:.2f}'} |"
+        yield from _skipped(one)
+        yield ""
+
+
+def _idle(kept: dict[str, Json]) -> Iterator[str]:
+    if (one := kept.get("idle-tls")) is None:
+        return
+    yield "## Memory with 10,000 TLS connections\n"
+    yield "Peak resident memory of the generator over the number of connections; our sessions are idle between two pages, the others' are not.\n"
+    yield "| tool | KiB a connection |"
+    yield "|---|---|"
+    for tool, value in one["tools"].items():
+        yield f"| {tool} | {value:.1f} |"
+    yield from _skipped(one)
+    yield ""
+
+
+def _starts(kept: dict[str, Json]) -> Iterator[str]:
+    if (one := kept.get("start-accuracy")) is None:
+        return
+    yield "## How exactly arriving sessions start\n"
+    yield (
+        "Poisson arrivals of one-page sessions; how late each started against its schedule, taken right before the send. The last two columns are "
+        "p-values of a Kolmogorov-Smirnov test of the gaps against the exponential distribution: of the schedule, and of the starts as they "
+        "happened. At 20,000 a second the mean gap (50 us) is no longer than the time one request takes the thread, so starts that fall together follow each "
+        "other: the schedule is Poisson, the sends cannot be.\n"
+    )
+    yield "| arrivals/s | late, median | p99 | largest | driver, of a core | p, schedule | p, actual |"
+    yield "|---|---|---|---|---|---|---|"
+    for rate, figures in one["rates"].items():
+        middle = figures["median"]
+        yield (
+            f"| {int(rate):,} | {middle['late_p50_us']:.0f} us | {middle['late_p99_us']:.0f} us | {middle['late_max_us']:.0f} us "
+            f"| {100 * middle['driver_core_share']:.0f} % | {middle['schedule_gaps_p_value']:.2f} | {middle['actual_gaps_p_value']:.2f} |"
+        )
+    yield "\nOther tools do not say when they started each request, so they are not in this table.\n"
+
+
+def _stall(kept: dict[str, Json]) -> Iterator[str]:
+    if (one := kept.get("stall")) is None:
+        return
+    yield "## A server that stops for one second in ten\n"
+    yield (
+        "What each tool reports. Theory: of Poisson or constant arrivals a tenth falls into the stall and waits for its end, so p99.9 is 0.99 s; in a closed "
+        "loop with think times each session is caught at most once. A closed loop without pauses sends so many fast requests around the stall "
+        "that p99 and p99.9 hide it, though every user of the server waited.\n"
+    )
+    yield "| tool | load | requests | p50 | p99 | p99.9 | max | p99.9 in theory | shows it at p99 |"
+    yield "|---|---|---|---|---|---|---|---|---|"
+    for row in one["rows"]:
+        times = " | ".join("" if row.get(key) is None else _time(row[key]) for key in ("p50", "p99", "p99.9", "max"))
+        theory = "" if row["theory_p99.9"] is None else _time(row["theory_p99.9"])
+        shows = "yes" if (row.get("p99") or 0) > 0.5 else "no"
+        yield f"| {row['tool']} | {row['model']} | {row['requests']:,} | {times} | {theory} | {shows} |"
+    yield ""
+
+
+def _sessions(kept: dict[str, Json]) -> Iterator[str]:
+    if (one := kept.get("sessions")) is None:
+        return
+    yield "## Bank sessions over TLS on one core\n"
+    yield (
+        "The whole workload: cookies, redirects, embedded files over two connections of limited speed, every page checked, against the reference server on the "
+        "other core. Memory is the driver's peak over its sessions, two TLS connections each.\n"
+    )
+    yield "| sessions | driver, of a core | lag p99 | requests/s | connections | KiB a session | errors |"
+    yield "|---|---|---|---|---|---|---|"
+    for count, figures in one["loads"].items():
+        errors = ", ".join(f"{kind} {number}" for kind, number in figures["errors"].items()) or "none"
+        yield (
+            f"| {int(count):,} | {100 * figures['driver_core_share']:.0f} % | {figures['lag_p99_ms']:.1f} ms "
+            f"| {figures['http_requests_per_s']:,.0f} | {figures['connections_open']:,.0f} | {figures['peak_kib_a_session']:.1f} | {errors} |"
+        )
+    yield ""
+
+
+def _virtual(kept: dict[str, Json]) -> Iterator[str]:
+    if (one := kept.get("virtual-time")) is None:
+        return
+    yield "## Virtual time at scale\n"
+    yield "`loadstone simulate banking --seconds 600`: CPU time for each simulated operation, lead-in included, on all cores.\n"
+    yield "| sessions | operations | seconds | ns CPU an operation |"
+    yield "|---|---|---|---|"
+    for count, figures in one["sessions"].items():
+        cost = figures["ns_cpu_an_operation"]
+        yield f"| {int(count):,} | {figures['operations']:,} | {figures['wall_s']:.1f} | {cost:,.0f} |"
+    yield "\nThe smallest run is mostly the start of the program itself.\n"
+
+
+def _skipped(one: Json) -> Iterator[str]:
+    for tool, reason in one.get("skipped", {}).items():
+        yield f"\nNot measured: {tool}, {reason}."
+
+
+def _spread(series: Json) -> str:
+    median, least, most = series["median"], series["min"], series["max"]
+    digits = 3 if median < 1 else 1
+    return f"{median:.{digits}f} ({least:.{digits}f} to {most:.{digits}f})"
+
+
+def _time(seconds: float) -> str:
+    return f"{1000 * seconds:.1f} ms" if seconds < 0.1 else f"{seconds:.3f} s"

@@ -290,6 +290,9 @@ impl Progress {
 }
 
 fn host(shared: &Shared, scheme: Scheme) -> Result<&str, Failure> {
+    if shared.job.connections().protocol == Protocol::Null {
+        return Ok("");
+    }
     let missing = || Failure::new(Fault::Redirect, format!("the target has no {scheme:?} side"));
     Ok(&shared.job.destination(scheme).ok_or_else(missing)?.host)
 }

@@ -1,0 +1,126 @@
+//! Servers that break the rules: each becomes an error of a known kind, and none crashes, hangs or grows the driver.
+
+mod common;
+
+use std::io::Write;
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use common::{counted, event, hear, parrot, plan, play, population, server};
+use serde_json::json;
+
+/// Plays two sessions against a server and returns the kinds of error; nothing else may happen.
+fn kinds(address: std::net::SocketAddr) -> Vec<String> {
+    let begun = Instant::now();
+    let events = play(plan(address, population(2), 1.0));
+    assert!(begun.elapsed() < Duration::from_secs(4), "the driver hangs");
+    assert_eq!(event(&events, "end")["reason"], "completed");
+    let (requests, errors) = counted(&events);
+    assert!(requests > 0, "nothing was counted");
+    assert_eq!(requests, errors.iter().map(|(_, count)| count).sum::<u64>(), "some answers passed");
+    errors.into_iter().map(|(kind, _)| kind).collect()
+}
+
+/// A server that writes on and on after each request.
+fn endless(head: &'static [u8], piece: &'static [u8], pause: Duration) -> std::net::SocketAddr {
+    server(move |mut stream: TcpStream| {
+        if hear(&mut stream) && stream.write_all(head).is_ok() {
+            while stream.write_all(piece).is_ok() {
+                std::thread::sleep(pause);
+            }
+        }
+    })
+}
+
+const NO_PAUSE: Duration = Duration::ZERO;
+static ZEROS: [u8; 65_536] = [b'0'; 65_536];
+
+#[test]
+fn answers_that_are_no_http_are_malformed() {
+    for answer in [
+        b"SSH-2.0-OpenSSH_9.2\r\n".as_slice(),
+        b"HTTP/1.1 two hundred\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: many\r\n\r\nloadstone",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nloadstone",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\nContent-Length: 8\r\n\r\nloadstone",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nloadstone",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffffff\r\n",
+    ] {
+        assert_eq!(kinds(parrot(answer)), ["malformed"], "{}", String::from_utf8_lossy(answer));
+    }
+}
+
+#[test]
+fn an_answer_that_is_cut_off_was_closed_early() {
+    let cut = |answer: &'static [u8]| {
+        kinds(server(move |mut stream| {
+            if hear(&mut stream) {
+                let _ = stream.write_all(answer);
+            }
+        }))
+    };
+    assert_eq!(cut(b""), ["closed_early"]);
+    assert_eq!(cut(b"HTTP/1.1 200 OK\r\nConte"), ["closed_early"]);
+    assert_eq!(cut(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nloadstone"), ["closed_early"]);
+    assert_eq!(cut(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nloadst"), ["closed_early"]);
+}
+
+#[test]
+fn a_server_that_hangs_up_at_once_is_named() {
+    for kind in kinds(server(drop)) {
+        assert!(["closed_early", "reset"].contains(&kind.as_str()), "{kind}");
+    }
+}
+
+#[test]
+fn silence_drops_and_endless_answers_end_at_the_time_out() {
+    let silent = server(|mut stream| while hear(&mut stream) {});
+    assert_eq!(kinds(silent), ["time_out"]);
+    assert_eq!(kinds(endless(b"H", b"T", Duration::from_millis(50))), ["time_out"]);
+    let chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nffffffffff\r\n";
+    assert_eq!(kinds(endless(chunked, &ZEROS, NO_PAUSE)), ["time_out"]);
+    assert_eq!(kinds(endless(b"HTTP/1.1 200 OK\r\n\r\n", &ZEROS, NO_PAUSE)), ["time_out"]);
+    let long = b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999999\r\n\r\n";
+    assert_eq!(kinds(endless(long, &ZEROS, NO_PAUSE)), ["time_out"]);
+    let interim = b"HTTP/1.1 100 Continue\r\n\r\n";
+    assert_eq!(kinds(endless(b"", interim, NO_PAUSE)), ["time_out"]);
+}
+
+#[test]
+fn heads_without_end_are_too_large() {
+    assert_eq!(kinds(endless(b"HTTP/1.1 200 OK\r\nX: ", &ZEROS, NO_PAUSE)), ["head_too_large"]);
+    let trailer = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nloadstone\r\n0\r\nX: ";
+    assert_eq!(kinds(endless(trailer, &ZEROS, NO_PAUSE)), ["head_too_large"]);
+}
+
+#[test]
+fn wrong_pages_redirect_circles_and_compressed_bodies_are_validation_errors() {
+    assert_eq!(kinds(parrot(b"HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n")), ["status"]);
+    assert_eq!(kinds(parrot(b"HTTP/1.1 302 There\r\nLocation: /\r\nContent-Length: 0\r\n\r\n")), ["redirect"]);
+    let elsewhere = b"HTTP/1.1 302 There\r\nLocation: http://192.0.2.1/\r\nContent-Length: 0\r\n\r\n";
+    assert_eq!(kinds(parrot(elsewhere)), ["redirect"]);
+    // Nothing is ever unpacked, so a body that would unpack to gigabytes is a short wrong page.
+    let packed = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 10\r\n\r\n\x1f\x8b\x08\0\0\0\0\0\0\xff";
+    assert_eq!(kinds(parrot(packed)), ["content"]);
+}
+
+#[test]
+fn what_is_no_tls_is_a_tls_error() {
+    let mut plan = plan(parrot(b"HTTP/1.1 400 Bad Request\r\n\r\n"), population(2), 1.0);
+    plan["parts"][0]["target"]["https"] = plan["parts"][0]["target"]["http"].take();
+    plan["parts"][0]["workload"]["operations"][0]["scheme"] = json!("https");
+    // The server of this test waits for the end of a head, which a TLS greeting may or may not look like.
+    let (_, errors) = counted(&play(plan));
+    assert!(errors.iter().all(|(kind, _)| kind == "tls" || kind == "time_out"), "{errors:?}");
+    assert!(!errors.is_empty());
+}
+
+#[test]
+fn a_server_that_is_not_there_refuses() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("bound");
+    drop(listener);
+    let mut plan = plan(address, population(2), 1.0);
+    plan["parts"][0]["workload"]["pacing"]["mean_ns"] = json!(50_000_000);
+    assert_eq!(counted(&play(plan)).1.iter().map(|(kind, _)| kind.as_str()).collect::<Vec<_>>(), ["refused"]);
+}
