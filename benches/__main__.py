@@ -1,7 +1,6 @@
 """`python -m benches`: runs the cases, keeps their figures in benches/results and writes docs/performance.md."""
 
 import argparse
-
 from datetime import UTC, datetime
 from pathlib import Path
 

@@ -1,7 +1,6 @@
 """What is measured: each case gives one document of figures."""
 
 import json
-import math
 import os
 import re
 import statistics
@@ -12,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,8 @@ from benches import driver
 from benches.driver import Page
 from benches.measure import Cost, Series, execute, stop_for
 from benches.server import FILES, Server
-from benches.tools import OTHERS, Job, Missing, Said, Tool
+from benches.theory import closed_stall_s, open_stall_s
+from benches.tools import OTHERS, Job, MissingError, Said, Tool
 from loadstone.model.load import Arrivals, Population
 from loadstone.model.profile import Phases
 from loadstone.model.target import Target
@@ -92,7 +93,7 @@ def _unable(tool: Tool, https: bool, keep_alive: bool) -> str:
         return "cannot be told to open a connection for every request"
     try:
         tool.find()
-    except Missing as missing:
+    except MissingError as missing:
         return str(missing)
     return ""
 
@@ -174,7 +175,7 @@ def _start_figures(events: list[Json], rate: float) -> dict[str, float]:
 
     def p_value(instants: list[int]) -> float:
         ordered = sorted(instants)
-        gaps = [(later - earlier) * rate / 1e9 for earlier, later in zip(ordered, ordered[1:], strict=False)]
+        gaps = [(later - earlier) * rate / 1e9 for earlier, later in pairwise(ordered)]
         return float(stats.kstest(gaps, "expon").pvalue)
 
     return {
@@ -204,7 +205,7 @@ def stall(setting: Setting) -> Json:
     open_page = Page("1k", endless=False).write(setting.folder / "page-stall-open")
     think_page = Page("1k", think_s=0.1).write(setting.folder / "page-stall-closed")
     loads = (
-        (f"open, {rate:g} arrivals/s", open_page, Arrivals((rate,)), STALL_S - 0.001 * seconds),
+        (f"open, {rate:g} arrivals/s", open_page, Arrivals((rate,)), open_stall_s(seconds, STALL_S, 0.999)),
         (f"closed, {connections} sessions, 0.1 s think time", think_page, Population(connections), None),
     )
     for model, page, load, theory_s in loads:
@@ -224,23 +225,14 @@ def stall(setting: Setting) -> Json:
             _, said = tool.run(Job(url, connections, seconds, rate=rate if at_rate else None))
             thread.join()
             model = f"constant rate, {rate:g}/s" if at_rate else f"closed, {connections} connections, no pause"
-            row(tool.name, model, said.times_s, said.requests, STALL_S - 0.001 * seconds if at_rate else None)
+            row(
+                tool.name,
+                model,
+                said.times_s,
+                said.requests,
+                open_stall_s(seconds, STALL_S, 0.999) if at_rate else None,
+            )
     return found
-
-
-def closed_stall_s(sessions: int, think_s: float, seconds: float, stall_s: float, share: float) -> float:
-    """The percentile of response time in a closed loop with exponential think times and one stall.
-
-    Each session issues one request after its think time and then waits for the end of the stall: of `sessions`, those
-    whose think time ends within u of the stall's beginning wait longer than `stall_s - u`. Requests answered at once
-    otherwise: sessions x (seconds - the mean time lost) / think time.
-    """
-    lost_s = stall_s - think_s * (1 - math.exp(-stall_s / think_s))
-    requests = sessions * (seconds - lost_s) / think_s
-    longer = (1 - share) * requests
-    if longer >= sessions * (1 - math.exp(-stall_s / think_s)):
-        return 0.0
-    return stall_s + think_s * math.log(1 - longer / sessions)
 
 
 def sessions(setting: Setting) -> Json:

@@ -14,7 +14,7 @@ from loadstone.model.profile import Phases
 from loadstone.model.target import Target
 from loadstone.run.plan import Part, Timing, make_plan
 from loadstone.services.programs import driver
-from loadstone.store.read import _figures  # noqa: PLC2701
+from loadstone.store.read import _figures
 from loadstone.workloads import load as load_workload
 from loadstone.workloads.catalogue import HERE
 

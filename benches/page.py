@@ -46,7 +46,9 @@ def _about(kept: dict[str, Json]) -> Iterator[str]:
     newest = max(kept.values(), key=lambda one: one["taken"])
     machine = newest["machine"]
     versions = {key: value for one in kept.values() for key, value in one["versions"].items()}
-    said = ", ".join(f"{name} {version}" for name, version in sorted(versions.items(), key=lambda item: item[0].lower()))
+    said = ", ".join(
+        f"{name} {version}" for name, version in sorted(versions.items(), key=lambda item: item[0].lower())
+    )
     rounds = sorted({one["repeats"] for one in kept.values()})
     yield (
         f"Taken {newest['taken'][:10]} on {machine['cpu']}, {machine['cores']} cores, {machine['memory_gib']} GiB, "

@@ -25,7 +25,8 @@ http {{
     client_body_temp_path {folder}; proxy_temp_path {folder}; fastcgi_temp_path {folder};
     uwsgi_temp_path {folder}; scgi_temp_path {folder};
     types {{ text/html html; }}
-    ssl_certificate {folder}/server.pem; ssl_certificate_key {folder}/server-key.pem; ssl_session_tickets off; ssl_session_cache off;
+    ssl_certificate {folder}/server.pem; ssl_certificate_key {folder}/server-key.pem;
+    ssl_session_tickets off; ssl_session_cache off;
     server {{
         listen 127.0.0.1:{http} backlog=4096; listen 127.0.0.1:{https} ssl backlog=4096; root {folder}/site;
     }}

@@ -18,7 +18,7 @@ KEPT = Path(os.environ.get("LOADSTONE_BENCH_TOOLS", HERE / ".tools"))
 """Where tools that are not the system's are installed."""
 
 
-class Missing(Exception):
+class MissingError(Exception):
     """A tool that cannot be had here, and why."""
 
 
@@ -49,7 +49,7 @@ class Tool:
 
     name: str
     find: Callable[[], str]
-    """Path of its program; installs it when it is missing. Raises Missing."""
+    """Path of its program; installs it when it is missing. Raises MissingError."""
     version: Callable[[str], str]
     command: Callable[[str, Job], Sequence[str]]
     read: Callable[[str], Said]
@@ -73,11 +73,11 @@ def _installed(name: str, place: Path, install: Sequence[str], needs: str, env: 
     if place.exists():
         return str(place)
     if shutil.which(needs) is None:
-        raise Missing(f"{name} needs {needs}, which is not installed")
+        raise MissingError(f"{name} needs {needs}, which is not installed")
     print(f"installing {name} (some minutes, once) ...", file=sys.stderr)
     done = subprocess.run(install, env={**os.environ, **(env or {})}, capture_output=True, text=True, check=False)
     if not place.exists():
-        raise Missing(f"{name} could not be installed: {done.stderr.strip()[-200:]}")
+        raise MissingError(f"{name} could not be installed: {done.stderr.strip()[-200:]}")
     return str(place)
 
 
@@ -87,7 +87,7 @@ def _find_wrk() -> str:
         subprocess.run([str(HERE.parent / "scripts" / "system-packages"), "wrk"], check=False)
     found = shutil.which("wrk")
     if found is None:
-        raise Missing("wrk is no package of this system")
+        raise MissingError("wrk is no package of this system")
     return found
 
 

@@ -67,6 +67,7 @@ impl Job {
     /// Compiles all workloads of a plan and resolves their targets' addresses.
     pub fn all(plan: &Plan) -> Result<Vec<Arc<Job>>> {
         anyhow::ensure!(!plan.parts.is_empty(), "the plan has no part");
+        anyhow::ensure!(plan.phases.are_sane(), "the plan's phases are longer than ten years");
         let parts = plan.parts.iter().enumerate();
         parts.map(|(number, part)| Self::prepare(plan, number, part).map(Arc::new)).collect()
     }

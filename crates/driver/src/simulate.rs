@@ -106,6 +106,7 @@ struct Stage<'a> {
 pub fn simulate(simulation: &Simulation) -> Result<Simulated> {
     let plan = &simulation.plan;
     let part = plan.parts.first().context("the plan has no part")?;
+    anyhow::ensure!(plan.phases.are_sane(), "the plan's phases are longer than ten years");
     let operations = part.workload.operations.len();
     if let Server::Table { response_ns } = &simulation.server {
         if response_ns.len() != operations {

@@ -19,8 +19,8 @@ impl Pacing {
     /// When the next operation should start, given the start and the end of the one before.
     pub fn next_start(&self, pause: Nanos, started: Nanos, ended: Nanos) -> Nanos {
         match self.kind {
-            PacingKind::Think => ended + pause,
-            PacingKind::Cycle => (started + pause).max(ended),
+            PacingKind::Think => ended.saturating_add(pause),
+            PacingKind::Cycle => started.saturating_add(pause).max(ended),
         }
     }
 }

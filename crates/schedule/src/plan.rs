@@ -127,6 +127,12 @@ impl Phases {
         self.steady_end() + self.ramp_down_ns
     }
 
+    /// Whether instants of the run can be reckoned with: no phase takes longer than ten years.
+    pub fn are_sane(&self) -> bool {
+        const TEN_YEARS: Nanos = 3653 * 86_400 * crate::SECOND;
+        [self.ramp_up_ns, self.warm_up_ns, self.steady_ns, self.ramp_down_ns].iter().all(|&length| length <= TEN_YEARS)
+    }
+
     /// The phase at `at` nanoseconds after the start of the run.
     pub fn at(&self, at: Nanos) -> Phase {
         match at {

@@ -30,6 +30,9 @@ impl Slots {
     }
 }
 
+/// Longest value.
+const MOST_BYTES: usize = 64 * 1024;
+
 /// A session's table of values, by slot.
 #[derive(Clone, Debug)]
 pub struct Values(Vec<String>);
@@ -43,11 +46,14 @@ impl Values {
         self.0.get(slot).map_or("", String::as_str)
     }
 
-    /// Replaces a value, keeping its memory.
+    /// Replaces a value, keeping its memory. What is longer than 64 KiB is cut: values that are made of themselves
+    /// must not grow without end.
     pub fn set(&mut self, slot: Slot, text: &str) {
         if let Some(value) = self.0.get_mut(slot) {
             value.clear();
-            value.push_str(text);
+            let most = text.len().min(MOST_BYTES);
+            let cut = (0..=most).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
+            value.push_str(&text[..cut]);
         }
     }
 

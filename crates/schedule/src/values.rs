@@ -18,6 +18,12 @@ pub struct Drawer {
     pub visit: u64,
 }
 
+/// Ranks of a Zipf distribution; each takes eight bytes.
+const MOST_RANKS: u64 = 10_000_000;
+const MOST_WORDS: u32 = 1_000;
+/// Days before or after 1970 that a date may lie.
+const MOST_DAYS: u64 = 365_000_000;
+
 #[derive(Clone, Debug)]
 enum Draw {
     Uniform { min: i64, span: u64, digits: usize },
@@ -58,9 +64,10 @@ impl Source {
         let bad = |message: &str| PlanError::invalid(place.clone(), message);
         let draw = match &generator.kind {
             GeneratorKind::Uniform { min, max, digits } if min <= max => {
-                Draw::Uniform { min: *min, span: (max - min) as u64 + 1, digits: usize::from(*digits) }
+                Draw::Uniform { min: *min, span: max.abs_diff(*min).saturating_add(1), digits: usize::from(*digits) }
             }
             GeneratorKind::Uniform { .. } => return Err(bad("min is above max")),
+            GeneratorKind::Zipf { n, .. } if *n > MOST_RANKS => return Err(bad("needs n of at most 10,000,000")),
             GeneratorKind::Zipf { n, alpha, first, digits } => Draw::Ranked {
                 weights: zipf(*n, *alpha).ok_or_else(|| bad("needs n of at least 1 and a finite alpha"))?,
                 first: *first,
@@ -82,11 +89,15 @@ impl Source {
                 }
             }
             GeneratorKind::Words { words, .. } if words.is_empty() => return Err(bad("needs at least one word")),
+            GeneratorKind::Words { count, .. } if *count > MOST_WORDS => return Err(bad("needs at most 1,000 words")),
             GeneratorKind::Words { words, count, separator } => {
                 Draw::Words { words: words.clone(), count: *count, separator: separator.clone() }
             }
+            GeneratorKind::Date { from_days, to_days } if from_days.unsigned_abs().max(to_days.unsigned_abs()) > MOST_DAYS => {
+                return Err(bad("dates are within a million years"));
+            }
             GeneratorKind::Date { from_days, to_days } if from_days <= to_days => {
-                Draw::Date { from: *from_days, span: (to_days - from_days) as u64 + 1 }
+                Draw::Date { from: *from_days, span: to_days.abs_diff(*from_days) + 1 }
             }
             GeneratorKind::Date { .. } => return Err(bad("from_days is above to_days")),
             GeneratorKind::User { per_session, first, digits } => {
@@ -129,11 +140,11 @@ impl Source {
     pub fn draw(&self, who: Drawer, stream: &mut Stream, values: &mut Values) {
         match &self.draw {
             Draw::Uniform { min, span, digits } => {
-                let drawn = min + stream.below(*span) as i64;
+                let drawn = min.wrapping_add(stream.below(*span) as i64);
                 values.format(self.slot, format_args!("{drawn:0digits$}"));
             }
             Draw::Ranked { weights, first, digits } => {
-                let drawn = first + weights.pick(stream) as u64;
+                let drawn = first.saturating_add(weights.pick(stream) as u64);
                 values.format(self.slot, format_args!("{drawn:0digits$}"));
             }
             Draw::Choice { values: choices, weights } => values.set(self.slot, &choices[weights.pick(stream)]),
@@ -154,7 +165,7 @@ impl Source {
                 values.format(self.slot, format_args!("{year:04}-{month:02}-{day:02}"));
             }
             Draw::User { per_session, first, digits } => {
-                let user = first + who.session * per_session + who.visit % per_session;
+                let user = who.session.wrapping_mul(*per_session).wrapping_add(who.visit % per_session).wrapping_add(*first);
                 values.format(self.slot, format_args!("{user:0digits$}"));
             }
             Draw::Text(template) => {

@@ -1,0 +1,190 @@
+"""The driver's other sides for real: arrivals, side by side, several drivers, HTTP/2, and stalls against theory."""
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import subprocess
+import time
+import urllib.request
+from pathlib import Path
+
+import pyarrow.parquet as parquet
+import pytest
+from benches.theory import closed_stall_s, open_stall_s
+
+from loadstone.model.figures import IterationFigures
+from loadstone.model.load import Arrivals, Load, Population
+from loadstone.model.profile import Phases
+from loadstone.run.executor import Executor
+from loadstone.run.plan import Part, Timing, make_plan
+from loadstone.services.programs import driver
+from loadstone.store.folder import RunFolder
+from loadstone.store.read import read_iteration
+from loadstone.testbed import Testbed
+from loadstone.workloads import load as load_workload
+from tests.integration.conftest import LoadstoneRunner, command, newest, report, rows
+
+pytestmark = pytest.mark.integration
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
+
+
+def one_page(folder: Path, connections: str, mix: str = "", think_s: float = 0.0) -> Path:
+    """A workload of the reference server's front page."""
+    folder.mkdir()
+    (folder / "workload.toml").write_text(
+        f'[workload]\nname = "{folder.name}"\ntitle = "One page"\n[pacing]\nkind = "think"\nmean_s = {think_s}\n'
+        f"[connections]\nkept_between_users = true\n{connections}\n[limits]\ngood_s = 2\ntolerable_s = 4\n"
+        f'[mix]\nkind = "flat"\nshares = {{ page = 1 }}\n{mix}\n'
+        '[operations.page]\npath = "/"\ntitle = "Reference server"\nbytes = 1024\n'
+    )
+    return folder
+
+
+def play(
+    testbed: Testbed, workload: Path, load: Load, phases: Phases, freeze: bool = False
+) -> tuple[IterationFigures, float]:
+    """Plays a workload; with `freeze`, stops the web server for a second in the middle and says for how long it was."""
+    plan = make_plan([Part(load_workload(str(workload)), load, testbed.target)], Timing(phases))
+    stopped_s = 0.0
+
+    async def run() -> None:
+        nonlocal stopped_s
+        work = asyncio.create_task(
+            Executor(testbed, lambda event: None).execute(plan, {workload.name: RunFolder(workload)})
+        )
+        if freeze:
+            await asyncio.sleep(phases.ramp_up_s + phases.warm_up_s + phases.steady_s / 2)
+            begun = time.monotonic()
+            os.kill(testbed.pids["web"], signal.SIGSTOP)
+            await asyncio.sleep(1.0)
+            os.kill(testbed.pids["web"], signal.SIGCONT)
+            stopped_s = time.monotonic() - begun
+        await work
+
+    asyncio.run(run())
+    renamed = workload.with_name(f"{workload.name}-1")
+    workload.rename(renamed)
+    return read_iteration(renamed).figures, stopped_s
+
+
+@pytest.mark.parametrize("model", ["open", "closed"])
+def test_a_stall_shows_at_the_percentile_that_theory_gives(model: str, testbed: Testbed, tmp_path: Path) -> None:
+    seconds, sessions, think_s = 10.0, 50, 0.1
+    if model == "open":
+        workload = one_page(tmp_path / "page", "", "operations_per_session = 1")
+        load: Load = Arrivals((500.0,))
+    else:
+        workload, load = one_page(tmp_path / "page", "", think_s=think_s), Population(sessions)
+    figures, stall_s = play(testbed, workload, load, Phases(0.5, 0.5, seconds, 1), freeze=True)
+    theory_s = (
+        open_stall_s(seconds, stall_s, 0.999)
+        if model == "open"
+        else closed_stall_s(sessions, think_s, seconds, stall_s, 0.999)
+    )
+    assert figures.response.at(99.9) == pytest.approx(theory_s, rel=0.05)
+    assert sum(sum(operation.errors.values()) for operation in figures.operations) == 0
+
+
+def test_arrivals_at_a_rate_are_judged_by_their_rate(loadstone: LoadstoneRunner, tmp_path: Path) -> None:
+    done = loadstone("run", "static", "--rate", "100,300", "--arrivals", "constant", "--profile", "demo")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "100, then 300 arrivals/s (constant)" in " ".join(done.stdout.split())
+    content = report(tmp_path)
+    checks = {check["rule"]: check for check in content["workloads"][0]["iterations"][0]["verdict"]["checks"]}
+    assert checks["sessions begun of those due"]["outcome"] == "kept"
+    assert 1780 <= rows(content)["page"]["requests"] <= 1800  # 4.5 s of each
+
+
+def test_a_trace_is_played_as_it_is(loadstone: LoadstoneRunner, tmp_path: Path) -> None:
+    (tmp_path / "trace.txt").write_text("".join(f"{number / 50}\n" for number in range(400)))
+    done = loadstone("run", "static", "--trace", "trace.txt", "--profile", "demo")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert rows(report(tmp_path))["page"]["requests"] == 400
+
+
+def test_workloads_side_by_side_have_a_verdict_each(loadstone: LoadstoneRunner, tmp_path: Path) -> None:
+    (tmp_path / "mixed.toml").write_text(
+        '[study]\ntogether = true\n[[load]]\nworkload = "static"\nrate = 50\n'
+        '[[load]]\nworkload = "support"\nsessions = 10\n'
+        '[profile]\nname = "demo"\n[driver]\nlag_share_pct = 20\n'
+    )
+    begun = time.monotonic()
+    done = loadstone("run", "mixed.toml")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert time.monotonic() - begun < 26  # one after the other they would take 28 s
+    verdicts = {one["terms"]["workload"]: one for one in report(tmp_path)["workloads"]}
+    assert set(verdicts) == {"static", "support"}
+    assert all(one["verdict"]["verdict"] == "pass" for one in verdicts.values())
+    assert verdicts["static"]["terms"]["lag_share"] == 0.2
+    for name in verdicts:
+        lines = (newest(tmp_path) / "runs" / f"{name}-1" / "events.jsonl").read_text().splitlines()
+        assert {event.get("part") for event in map(json.loads, lines)} == {None, name}
+
+
+def test_drivers_join_and_are_one_record(loadstone: LoadstoneRunner, tmp_path: Path) -> None:
+    address = f"127.0.0.1:{free_port()}"
+    joiner = subprocess.Popen([driver(), "join", address], stderr=subprocess.PIPE, text=True)
+    try:
+        done = loadstone("run", "static", "--rate", "200", "--profile", "demo", "--drivers", "2", "--join-at", address)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert joiner.wait(timeout=10) == 0
+    finally:
+        joiner.kill()
+        joiner.wait()
+    events = [json.loads(line) for line in (newest(tmp_path) / "runs/static-1/events.jsonl").open()]
+    start = next(event for event in events if event["event"] == "start")
+    totals = next(event for event in events if event["event"] == "totals")
+    assert (start["drivers"], len(totals["cpu"]["threads"])) == (2, 2)
+    counts = totals["operations"][0]
+    assert counts["response"]["count"] == counts["counts"]["requests"]
+    assert abs(counts["counts"]["requests"] - totals["sessions"]["due"]) <= 2
+
+
+def test_a_driver_that_waits_for_others_can_be_ended(tmp_path: Path) -> None:
+    words = ["run", "static", "--rate", "5", "--drivers", "2", "--join-at", f"127.0.0.1:{free_port()}"]
+    process = subprocess.Popen(command(*words), cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    log = None
+    for _ in range(100):
+        time.sleep(0.1)
+        log = next((tmp_path / "results").glob("*/runs/static-1/driver.log"), None)
+        if log is not None and "waiting" in log.read_text():
+            break
+    assert log is not None
+    process.send_signal(signal.SIGINT)
+    said, errors = process.communicate(timeout=20)
+    assert process.returncode == 130, said + errors
+
+
+def test_http2_is_spoken_over_one_connection(loadstone: LoadstoneRunner, tmp_path: Path) -> None:
+    one_page(tmp_path / "two", 'protocol = "http2"\nparallel = 4', "operations_per_session = 5")
+    text = (tmp_path / "two" / "workload.toml").read_text()
+    images = ", ".join('{ path = "/bank/static/43.gif", bytes = 43 }' for _ in range(8))
+    (tmp_path / "two" / "workload.toml").write_text(f"{text}tls = true\nembedded = [{images}]\n")
+    done = loadstone("run", "./two", "--sessions", "5", "--profile", "demo")
+    assert done.returncode in (0, 3), done.stdout + done.stderr
+    iteration = report(tmp_path)["workloads"][0]["iterations"][0]
+    assert rows(report(tmp_path))["page"]["errors"] == 0
+    assert iteration["wires"]["http_requests"] > 1000
+    assert iteration["wires"]["connections"] <= 5
+
+
+def test_live_figures_are_served_and_kept_in_other_forms(loadstone: LoadstoneRunner, tmp_path: Path) -> None:
+    address = f"127.0.0.1:{free_port()}"
+    words = ["run", "static", "--sessions", "4", "--profile", "demo", "--prometheus", address]
+    process = subprocess.Popen(command(*words), cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    time.sleep(7)
+    text = urllib.request.urlopen(f"http://{address}/metrics", timeout=5).read().decode()
+    assert process.wait(timeout=60) == 0
+    count = next(line for line in text.splitlines() if 'grade="good"' in line).split()[-1]
+    assert float(count) > 100
+    assert loadstone("export", "latest", "--format", "parquet", "-o", "series.parquet").returncode == 0
+    series = parquet.read_table(tmp_path / "series.parquet").to_pylist()
+    lines = loadstone("export", "latest", "--format", "csv").stdout.splitlines()
+    assert len(series) == len(lines) - 1
+    assert sum(row["requests"] for row in series) >= float(count)

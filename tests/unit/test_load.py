@@ -1,0 +1,98 @@
+"""Loads: populations, rates, ramps, steps and traces, and what they bring."""
+
+from pathlib import Path
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from loadstone.model.errors import UsageError
+from loadstone.model.load import Arrivals, Population, Process, make_load, read_rate, read_trace
+from loadstone.model.profile import Phases
+from loadstone.run.plan import Part, Timing, make_plan
+from loadstone.workloads import load as load_workload
+from tests.unit.test_plan import SCHEMA
+
+PHASES = Phases(10, 20, 100, 5)
+
+
+@pytest.mark.parametrize(
+    ("text", "rates", "is_ramp"),
+    [("100", (100.0,), False), ("50,100.5", (50.0, 100.5), False), ("10-100", (10.0, 100.0), True)],
+)
+def test_rates_are_steps_or_ramps(text: str, rates: tuple[float, ...], is_ramp: bool) -> None:
+    assert read_rate(text) == (rates, is_ramp)
+
+
+@pytest.mark.parametrize("text", ["", "x", "1-2-3", "-5", "1,,2", "nan", "1e99", "0", "0,0"])
+def test_what_is_no_rate_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match=r"rate|brings nobody"):
+        read_rate(text)
+
+
+def test_steps_and_ramps_bring_the_arrivals_under_their_curve() -> None:
+    assert Arrivals((50.0, 100.0)).due(100) == 7500
+    assert Arrivals((0.0, 100.0), is_ramp=True).due(100) == 5000
+    assert Arrivals((), trace_s=(0.0, 1.0, 99.0, 100.0)).due(100) == 3
+
+
+@given(st.lists(st.floats(0.1, 1000), min_size=1, max_size=6), st.booleans())
+def test_a_path_covers_the_run_and_is_without_gaps(rates: list[float], is_ramp: bool) -> None:
+    path = Arrivals((rates[0], rates[-1]) if is_ramp else tuple(rates), is_ramp)
+    stages = path.stages(PHASES)
+    assert sum(stage.seconds for stage in stages) == pytest.approx(PHASES.total_s)
+    assert stages[0].from_per_s == 0
+    assert stages[-1].to_per_s == 0
+    steady = path.steady_stages(PHASES.steady_s)
+    assert sum(stage.expected for stage in steady) == pytest.approx(path.due(PHASES.steady_s))
+
+
+def test_a_trace_is_read_line_by_line(tmp_path: Path) -> None:
+    file = tmp_path / "trace.txt"
+    file.write_text("# seconds\n0\n0.5\n\n2.25\n")
+    assert read_trace(file) == (0.0, 0.5, 2.25)
+    instants = Arrivals((), trace_s=(0.0, 0.5, 2.25)).instants(PHASES)
+    assert instants[-3:] == [30.0, 30.5, 32.25]  # behind ramp-up and warm-up
+
+
+@pytest.mark.parametrize(("text", "said"), [("", "no instant"), ("1\nx\n", ":2"), ("2\n1\n", "order"), ("-1\n", ":1")])
+def test_what_is_no_trace_is_refused_with_its_place(tmp_path: Path, text: str, said: str) -> None:
+    file = tmp_path / "trace.txt"
+    file.write_text(text)
+    with pytest.raises(UsageError, match=said):
+        read_trace(file)
+
+
+def test_a_load_is_given_in_one_way() -> None:
+    assert make_load(5, None, None, Process.POISSON) == Population(5)
+    for sessions, rate in ((None, None), (5, "3")):
+        with pytest.raises(UsageError, match="in one way"):
+            make_load(sessions, rate, None, Process.POISSON)
+
+
+@pytest.mark.parametrize(
+    "load", [Arrivals((5.0,)), Arrivals((1.0, 9.0), True, Process.CONSTANT), Arrivals((), trace_s=(1.0,))]
+)
+def test_arrivals_fit_the_drivers_schema(load: Arrivals) -> None:
+    plan = make_plan(
+        [Part(load_workload("support"), load), Part(load_workload("static"), Population(3))], Timing(PHASES)
+    )
+    jsonschema.validate(plan, SCHEMA)
+    assert len(plan["parts"]) == 2
+
+
+def test_data_follows_the_sessions_that_arrivals_bring() -> None:
+    plan = make_plan([Part(load_workload("support"), Arrivals((10.0,)))], Timing(PHASES))
+    # 14.8 pages with 5 s of think time before most of them: about 70 s a visit, 700 sessions at once.
+    assert 600 < plan["parts"][0]["load"]["data_sessions"] < 800
+
+
+def test_sessions_without_an_end_cannot_arrive(tmp_path: Path) -> None:
+    (tmp_path / "workload.toml").write_text(
+        '[workload]\nname = "w"\ntitle = "t"\n[pacing]\nkind = "think"\nmean_s = 1\n'
+        "[limits]\ngood_s = 1\ntolerable_s = 2\n"
+        '[mix]\nkind = "flat"\nshares = { a = 1 }\n[operations.a]\npath = "/"\n'
+    )
+    with pytest.raises(UsageError, match="never end"):
+        make_plan([Part(load_workload(str(tmp_path)), Arrivals((1.0,)))], Timing(PHASES))

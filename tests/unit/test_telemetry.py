@@ -1,0 +1,123 @@
+"""Live figures for other tools: what is told adds up."""
+
+import threading
+import urllib.error
+import urllib.request
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import Any
+
+import pytest
+from hdrh.histogram import HdrHistogram
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
+
+from loadstone.model.errors import UsageError
+from loadstone.telemetry.otlp import push_otlp
+from loadstone.telemetry.prometheus import serve_prometheus
+from loadstone.telemetry.tally import BOUNDS_S, Tally
+
+
+def encoded(*times_us: int) -> dict[str, Any]:
+    histogram = HdrHistogram(1, 600_000_000, 3)
+    for at in times_us:
+        histogram.record_value(at)
+    mean_ns = 1000 * sum(times_us) / len(times_us) if times_us else 0
+    return {"count": len(times_us), "mean_ns": mean_ns, "hdr": histogram.encode().decode() if times_us else ""}
+
+
+def heard() -> Tally:
+    tally = Tally()
+    tally.hear({"event": "start", "parts": [{"workload": "shop", "operations": ["home", "cart"]}]})
+    tally.hear({"event": "phase", "phase": "steady"})
+    counts = {"good": 2, "tolerable": 1, "fail": 0, "bytes": 500, "errors": {}}
+    failed = {"good": 0, "tolerable": 0, "fail": 1, "bytes": 7, "errors": {"title": 1}}
+    for _ in range(2):
+        tally.hear(
+            {
+                "event": "interval",
+                "part": "shop",
+                "operations": [counts, failed],
+                "response": encoded(900, 3_000, 70_000_000),
+                "service": encoded(900),
+                "lag": encoded(),
+                "sessions_active": 9,
+                "connections_open": 17,
+                "cpu": {"threads": [0.25]},
+            }
+        )
+    return tally
+
+
+def free_port() -> int:
+    with HTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as server:
+        return server.server_port
+
+
+def test_the_prometheus_endpoint_tells_counters_and_cumulative_buckets() -> None:
+    address = f"127.0.0.1:{free_port()}"
+    with serve_prometheus(address, heard()):
+        text = urllib.request.urlopen(f"http://{address}/metrics", timeout=5).read().decode()
+    for line in (
+        'loadstone_operations_total{grade="good",operation="home",workload="shop"} 4.0',
+        'loadstone_errors_total{kind="title",operation="cart",workload="shop"} 2.0',
+        'loadstone_received_bytes_total{operation="home",workload="shop"} 1000.0',
+        'loadstone_response_seconds_bucket{le="0.001",workload="shop"} 2.0',
+        'loadstone_response_seconds_bucket{le="0.005",workload="shop"} 4.0',
+        'loadstone_response_seconds_bucket{le="60",workload="shop"} 4.0',
+        'loadstone_response_seconds_bucket{le="+Inf",workload="shop"} 6.0',
+        'loadstone_sessions_active{workload="shop"} 9.0',
+        'loadstone_driver_core_share{thread="0"} 0.25',
+        'loadstone_phase{phase="steady"} 1.0',
+    ):
+        assert line in text
+    with pytest.raises(urllib.error.URLError):
+        urllib.request.urlopen(f"http://{address}/metrics", timeout=2)
+
+
+@pytest.mark.parametrize("address", ["9464", "localhost:", "localhost:99999", "localhost:x"])
+def test_what_is_no_address_is_refused(address: str) -> None:
+    with pytest.raises(UsageError, match="HOST:PORT"), serve_prometheus(address, Tally()):
+        pass
+
+
+def test_a_collector_is_told_at_once_and_at_the_end() -> None:
+    taken: list[ExportMetricsServiceRequest] = []
+
+    class Collector(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            request = ExportMetricsServiceRequest()
+            request.ParseFromString(self.rfile.read(int(self.headers["Content-Length"])))
+            taken.append(request)
+            self.send_response(200 if self.path == "/v1/metrics" else 404)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Collector) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        tally = Tally()
+        with push_otlp(f"http://127.0.0.1:{server.server_port}", tally):
+            assert len(taken) == 1
+            source = heard()
+            tally._parts = source._parts
+        server.shutdown()
+    metrics = {metric.name: metric for metric in taken[-1].resource_metrics[0].scope_metrics[0].metrics}
+    points = {
+        tuple(one.value.string_value for one in point.attributes): point.as_int
+        for point in metrics["loadstone.operations"].sum.data_points
+    }
+    assert points["shop", "home", "good"] == 4
+    times = metrics["loadstone.response.time"].histogram.data_points[0]
+    assert (times.count, list(times.explicit_bounds), times.bucket_counts[-1]) == (6, list(BOUNDS_S), 2)
+    assert times.sum == pytest.approx(2 * (0.0009 + 0.003 + 70))
+
+
+@pytest.mark.parametrize("url", ["127.0.0.1:4318", "ftp://x", "http://"])
+def test_what_is_no_collector_is_refused(url: str) -> None:
+    with pytest.raises(UsageError, match="no collector"), push_otlp(url, Tally()):
+        pass
+
+
+def test_a_collector_that_is_not_there_is_said_before_the_run() -> None:
+    with pytest.raises(UsageError, match="does not take"), push_otlp(f"http://127.0.0.1:{free_port()}", Tally()):
+        pass
