@@ -44,7 +44,7 @@ def measure(names: list[str], repeats: int, seconds: float) -> None:
                 "taken": datetime.now(UTC).isoformat(timespec="seconds"),
                 "machine": machine(),
                 "versions": {
-                    **versions(list(figures.get("tools", figures.get("versions", {})))),
+                    **versions(list(figures.get("tools", {}))),
                     "nginx": server.version,
                 },
                 "repeats": repeats,

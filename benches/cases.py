@@ -8,9 +8,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -19,14 +20,15 @@ from scipy import stats
 
 from benches import driver
 from benches.driver import Page
-from benches.measure import Cost, Series, execute, stop_for
+from benches.measure import Series, execute, stop_for
 from benches.server import FILES, Server
 from benches.theory import closed_stall_s, open_stall_s
-from benches.tools import OTHERS, Job, MissingError, Said, Tool
+from benches.tools import OTHERS, Job, MissingError, Tool
 from loadstone.model.load import Arrivals, Population
 from loadstone.model.profile import Phases
 from loadstone.model.target import Target
 from loadstone.services import programs
+from loadstone.store.read import figures_of
 
 Json = dict[str, Any]
 
@@ -78,12 +80,14 @@ def per_request(setting: Setting, file: str, connections: int, https: bool = Fal
         if reason:
             skipped[tool.name] = reason
         else:
-            runs[tool.name] = lambda tool=tool: _cpu_us(*tool.run(job))
+            runs[tool.name] = partial(_cpu_s, tool, job, 1e6)
     return {"unit": "us CPU a request", **_alternate(setting, runs, skipped)}
 
 
-def _cpu_us(cost: Cost, said: Said) -> float:
-    return 1e6 * cost.cpu_s / said.requests
+def _cpu_s(tool: Tool, job: Job, scale: float) -> float:
+    """CPU seconds a request, scaled."""
+    cost, said = tool.run(job)
+    return scale * cost.cpu_s / said.requests
 
 
 def _unable(tool: Tool, https: bool, keep_alive: bool) -> str:
@@ -147,7 +151,7 @@ def bodies(setting: Setting, file: str, connections: int) -> Json:
         if reason:
             skipped[tool.name] = reason
         else:
-            runs[tool.name] = lambda tool=tool: _cpu_us(*tool.run(job)) / 1e6 / gigabytes
+            runs[tool.name] = partial(_cpu_s, tool, job, 1 / gigabytes)
     return {"unit": "s CPU a GB", **_alternate(setting, runs, skipped)}
 
 
@@ -195,7 +199,7 @@ def stall(setting: Setting) -> Json:
     url = f"{setting.server.http}/1k.html"
     found: Json = {"unit": "s", "rows": []}
 
-    def row(name: str, model: str, times: dict[str, float], requests: int, theory_s: float | None) -> None:
+    def row(name: str, model: str, times: Mapping[str, float | None], requests: int, theory_s: float | None) -> None:
         found["rows"].append({"tool": name, "model": model, "requests": requests, **times, "theory_p99.9": theory_s})
         say(f"    {found['rows'][-1]}")
 
@@ -212,7 +216,7 @@ def stall(setting: Setting) -> Json:
         thread = stopped(4.0)
         _, events = driver.play(page, load, Phases(0.5, 0.5, seconds, 0), setting.target(False))
         thread.join()
-        figures = driver.figures(events)
+        figures = figures_of(events)
         if theory_s is None:
             theory_s = closed_stall_s(connections, 0.1, seconds, STALL_S, 0.999)
         names = {"p50": 50.0, "p99": 99.0, "p99.9": 99.9, "max": 100.0}

@@ -14,7 +14,6 @@ from loadstone.model.profile import Phases
 from loadstone.model.target import Target
 from loadstone.run.plan import Part, Timing, make_plan
 from loadstone.services.programs import driver
-from loadstone.store.read import _figures
 from loadstone.workloads import load as load_workload
 from loadstone.workloads.catalogue import HERE
 
@@ -35,7 +34,7 @@ class Page:
     def write(self, folder: Path) -> Path:
         """Writes the workload: title, text and length of every answer are checked, where they can be seen at once."""
         declared = tomlkit.parse((HERE / "static" / "workload.toml").read_text(encoding="utf-8"))
-        operation: Any = declared["operations"]["page"]  # type: ignore[index]
+        operation: Any = declared["operations"]["page"]
         operation["path"] = f"/{self.file}.html"
         operation["bytes"] = FILES[self.file]
         if FILES[self.file] < 100_000:
@@ -76,8 +75,3 @@ def requests(events: list[Json]) -> int:
 def whole(sessions: int, seconds: float) -> tuple[Population, Phases]:
     """A closed load without ramps, as other tools have it."""
     return Population(sessions), Phases(0, 0, seconds, 0)
-
-
-def figures(events: list[Json]) -> Any:
-    """The steady state's figures."""
-    return _figures(events, tuple(event for event in events if event["event"] == "interval"))

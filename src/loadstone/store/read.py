@@ -103,7 +103,7 @@ def read_iteration(folder: Path) -> Iteration:
     plan: Json = json.loads((folder / "plan.json").read_text(encoding="utf-8"))
     start = next((event for event in events if event["event"] == "start"), {})
     intervals = tuple(event for event in events if event["event"] == "interval")
-    figures = _figures(events, intervals)
+    figures = figures_of(events)
     monitor = tuple(_lines(folder / "monitor.jsonl"))
     return Iteration(int(folder.name.rpartition("-")[2]), plan, figures, start, intervals, monitor)
 
@@ -120,7 +120,9 @@ def _lines(path: Path) -> Iterator[Json]:
                 return
 
 
-def _figures(events: list[Json], intervals: tuple[Json, ...]) -> IterationFigures:
+def figures_of(events: list[Json]) -> IterationFigures:
+    """The figures of one iteration from the driver's events, whole or broken off."""
+    intervals = tuple(event for event in events if event["event"] == "interval")
     totals = next((event for event in events if event["event"] == "totals"), None)
     end = next((event for event in events if event["event"] == "end"), None)
     samples = tuple(
