@@ -19,12 +19,16 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut files = 0u64;
     while Instant::now() < until {
         stream.write_all(request.as_bytes())?;
-        let mut head = Vec::new();
-        while !head.ends_with(b"\r\n\r\n") {
-            let mut byte = [0];
-            stream.read_exact(&mut byte)?;
-            head.push(byte[0]);
-        }
+        let mut head = [0; 4096];
+        let length = loop {
+            let seen = stream.peek(&mut head)?;
+            match head[..seen].windows(4).position(|four| four == b"\r\n\r\n") {
+                Some(at) => break at + 4,
+                None if seen == 0 || seen == head.len() => return Err("the server sends no head".into()),
+                None => {}
+            }
+        };
+        stream.read_exact(&mut head[..length])?;
         let mut left = bytes;
         while left > 0 {
             let most = left.min(nowhere.len());

@@ -14,8 +14,11 @@ use crate::inspect::Inspector;
 use crate::shared::Shared;
 use crate::transport::http1::Reader;
 use crate::transport::http2::Http2;
-use crate::transport::stream::{connect, connect_tls, Handshake, Stream};
+use crate::transport::stream::{connect, secure, Handshake, Stream};
 use crate::transport::{Answer, Connection, Failure, Message, Ways};
+
+/// Time after which the kernel asks again for a connection (RFC 6298, section 2.1).
+const ASKED_AGAIN_NS: u64 = 1_000_000_000;
 
 /// A connection of one user to one side of the target, with its share of the user's line.
 pub struct Lane {
@@ -23,6 +26,8 @@ pub struct Lane {
     connection: Option<Connection>,
     /// Messages sent on the connection.
     used: u32,
+    /// Under way to a connection that is not accepted yet.
+    connecting: bool,
     pub line: Line,
     pub inspector: Inspector,
     pub reader: Reader,
@@ -43,6 +48,7 @@ impl Lane {
             scheme,
             connection: None,
             used: 0,
+            connecting: false,
             line: Line::new(None),
             inspector: Inspector::new(),
             reader: Reader::default(),
@@ -55,6 +61,11 @@ impl Lane {
         if self.connection.take().is_some() {
             shared.open.set(shared.open.get().saturating_sub(1));
         }
+    }
+
+    /// Whether what was given up was still waiting for its connection to be accepted; asked once.
+    pub fn was_connecting(&mut self) -> bool {
+        std::mem::take(&mut self.connecting)
     }
 
     /// Lays the connection aside for a pause.
@@ -101,7 +112,10 @@ impl Lane {
         wants_date: bool,
     ) -> Result<Answer, Failure> {
         if self.connection.is_none() {
-            self.connection = Some(open(shared, self.scheme, user.tls).await?);
+            self.connecting = true;
+            let opened = open(shared, self.scheme, user.tls, &mut self.connecting).await;
+            self.connecting = false;
+            self.connection = Some(opened?);
             self.used = 0;
             shared.open.set(shared.open.get() + 1);
         }
@@ -129,35 +143,39 @@ impl Lane {
     }
 }
 
-async fn open(shared: &Shared, scheme: Scheme, tls: Option<&Arc<ClientConfig>>) -> Result<Connection, Failure> {
+async fn open(
+    shared: &Shared,
+    scheme: Scheme,
+    tls: Option<&Arc<ClientConfig>>,
+    connecting: &mut bool,
+) -> Result<Connection, Failure> {
     let protocol = shared.job.connections().protocol;
     if protocol == Protocol::Null {
         return Ok(Connection::Null);
     }
-    let stream = open_stream(shared, scheme, tls).await?;
+    let missing = || Failure::new(Fault::Driver, format!("the target has no {scheme:?} side"));
+    let destination = shared.job.destination(scheme).ok_or_else(missing)?;
+    let begun_ns = shared.clock.now();
+    let tcp = connect(destination.address).await?;
+    *connecting = false;
+    let late = shared.clock.now() - begun_ns >= ASKED_AGAIN_NS;
+    let mut change = WireCounts { connections: 1, connected_late: u64::from(late), ..WireCounts::default() };
+    let stream = match (&destination.name, tls) {
+        (Some(name), Some(own)) => {
+            let config = if shared.deal_full_handshake() { shared.job.tls.as_ref().unwrap_or(own) } else { own };
+            let (stream, handshake) = secure(tcp, name.clone(), config.clone()).await?;
+            match handshake {
+                Handshake::Resumed => change.handshakes_resumed = 1,
+                Handshake::Full => change.handshakes_full = 1,
+            }
+            stream
+        }
+        _ => Stream::Plain(tcp),
+    };
+    shared.recorder.borrow_mut().wires(shared.clock.now(), change);
     Ok(match protocol {
         Protocol::Http2 => Connection::Http2(Http2::open(stream).await?),
         Protocol::Echo => Connection::Echo(stream),
         Protocol::Http1 | Protocol::Null => Connection::Http1(stream),
     })
-}
-
-async fn open_stream(shared: &Shared, scheme: Scheme, tls: Option<&Arc<ClientConfig>>) -> Result<Stream, Failure> {
-    let missing = || Failure::new(Fault::Driver, format!("the target has no {scheme:?} side"));
-    let destination = shared.job.destination(scheme).ok_or_else(missing)?;
-    let mut change = WireCounts { connections: 1, ..WireCounts::default() };
-    let stream = match (&destination.name, tls) {
-        (Some(name), Some(own)) => {
-            let config = if shared.deal_full_handshake() { shared.job.tls.as_ref().unwrap_or(own) } else { own };
-            let (stream, handshake) = connect_tls(destination.address, name.clone(), config.clone()).await?;
-            match handshake {
-                Handshake::Resumed => change.handshakes_resumed = 1,
-                _ => change.handshakes_full = 1,
-            }
-            stream
-        }
-        _ => connect(destination.address).await?,
-    };
-    shared.recorder.borrow_mut().wires(shared.clock.now(), change);
-    Ok(stream)
 }

@@ -96,12 +96,10 @@ impl Browser {
         let deadline = sent_ns.saturating_add(compiled.timeout_ns);
         let result = tokio::select! {
             biased;
-            result = self.load(shared, compiled, values, &progress) => result,
-            () = shared.timer.sleep_until(deadline) => {
-                let seconds = compiled.timeout_ns as f64 / 1e9;
-                Err(Failure::new(Fault::TimeOut, format!("no complete answer within {seconds} s")))
-            }
+            result = self.load(shared, compiled, values, &progress) => Some(result),
+            () = shared.timer.deadline(deadline) => None,
         };
+        let result = result.unwrap_or_else(|| Err(self.too_late(compiled.timeout_ns as f64 / 1e9)));
         self.https.iter_mut().for_each(|lane| lane.park());
         let fault = result.as_ref().err().map(|failure| failure.fault);
         if let Err(failure) = &result {
@@ -127,6 +125,15 @@ impl Browser {
             redirects: progress.redirects.get(),
             grade,
             fault,
+        }
+    }
+
+    /// What an operation that was given up had been waiting for.
+    fn too_late(&mut self, seconds: f64) -> Failure {
+        let lanes = self.http.iter_mut().chain(&mut self.https);
+        match lanes.filter_map(|lane| lane.was_connecting().then_some(())).count() {
+            0 => Failure::new(Fault::TimeOut, format!("no complete answer within {seconds} s")),
+            _ => Failure::new(Fault::Backlog, format!("the connection was not accepted within {seconds} s")),
         }
     }
 

@@ -64,7 +64,12 @@ impl Timer {
 
     /// Completes at `at_ns` of the run's clock, or at once when that is past.
     pub fn sleep_until(&self, at_ns: u64) -> Sleep {
-        Sleep { timer: self.clone(), at_ns, key: None }
+        Sleep { timer: self.clone(), at_ns, key: None, may_be_past: true }
+    }
+
+    /// As `sleep_until`, for an instant that is known to lie ahead: a time-out that is hardly ever reached.
+    pub fn deadline(&self, at_ns: u64) -> Sleep {
+        Sleep { timer: self.clone(), at_ns, key: None, may_be_past: false }
     }
 
     fn wake_due(&self) {
@@ -103,6 +108,7 @@ pub struct Sleep {
     timer: Timer,
     at_ns: u64,
     key: Option<(Key, u64)>,
+    may_be_past: bool,
 }
 
 impl Future for Sleep {
@@ -110,7 +116,7 @@ impl Future for Sleep {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         let Some((key, serial)) = self.key else {
-            if self.timer.0.clock.now() >= self.at_ns {
+            if self.may_be_past && self.timer.0.clock.now() >= self.at_ns {
                 return Poll::Ready(());
             }
             self.key = Some(self.timer.insert(self.at_ns, context.waker().clone()));

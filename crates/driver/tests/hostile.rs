@@ -125,3 +125,21 @@ fn a_server_that_is_not_there_refuses() {
     plan["parts"][0]["workload"]["pacing"]["mean_ns"] = json!(50_000_000);
     assert_eq!(counted(&play(plan)).1.iter().map(|(kind, _)| kind.as_str()).collect::<Vec<_>>(), ["refused"]);
 }
+
+#[test]
+fn a_full_queue_of_the_listener_is_named() {
+    // A listener that never accepts; its queue holds two connections, what comes behind them waits in vain.
+    let socket = rustix::net::socket(rustix::net::AddressFamily::INET, rustix::net::SocketType::STREAM, None);
+    let socket = socket.expect("a socket");
+    let free = std::net::SocketAddrV4::new(std::net::Ipv4Addr::LOCALHOST, 0);
+    rustix::net::bind(&socket, &free).expect("a free port");
+    rustix::net::listen(&socket, 1).expect("a listener");
+    let listener = std::net::TcpListener::from(socket);
+    let address = listener.local_addr().expect("bound");
+    let keep: Vec<_> = (0..4).map(|_| TcpStream::connect_timeout(&address, Duration::from_millis(100))).collect();
+    let mut plan = plan(address, population(4), 1.5);
+    plan["parts"][0]["workload"]["operations"][0]["timeout_ns"] = json!(400_000_000);
+    let (_, errors) = counted(&play(plan));
+    drop(keep);
+    assert!(errors.iter().any(|(kind, _)| kind == "backlog"), "{errors:?}");
+}

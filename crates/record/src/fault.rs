@@ -18,6 +18,8 @@ pub enum Fault {
     ClosedEarly,
     /// The operation took longer than its time-out.
     TimeOut,
+    /// It ran into its time-out before the connection was accepted: the listener's queue is full, or packets are lost.
+    Backlog,
     /// The TLS handshake failed or the certificate is not believed.
     Tls,
     /// The answer is not HTTP.

@@ -197,6 +197,8 @@ additive! {
         connections: u64,
         /// Made again because the server had closed an idle one.
         reconnects: u64,
+        /// Accepted only after the kernel had asked again: the listener's queue was full, or packets were lost.
+        connected_late: u64,
         handshakes_full: u64,
         handshakes_resumed: u64,
         /// HTTP requests, embedded files and redirects included.

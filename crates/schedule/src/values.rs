@@ -93,7 +93,9 @@ impl Source {
             GeneratorKind::Words { words, count, separator } => {
                 Draw::Words { words: words.clone(), count: *count, separator: separator.clone() }
             }
-            GeneratorKind::Date { from_days, to_days } if from_days.unsigned_abs().max(to_days.unsigned_abs()) > MOST_DAYS => {
+            GeneratorKind::Date { from_days, to_days }
+                if from_days.unsigned_abs().max(to_days.unsigned_abs()) > MOST_DAYS =>
+            {
                 return Err(bad("dates are within a million years"));
             }
             GeneratorKind::Date { from_days, to_days } if from_days <= to_days => {
@@ -165,7 +167,8 @@ impl Source {
                 values.format(self.slot, format_args!("{year:04}-{month:02}-{day:02}"));
             }
             Draw::User { per_session, first, digits } => {
-                let user = who.session.wrapping_mul(*per_session).wrapping_add(who.visit % per_session).wrapping_add(*first);
+                let user =
+                    who.session.wrapping_mul(*per_session).wrapping_add(who.visit % per_session).wrapping_add(*first);
                 values.format(self.slot, format_args!("{user:0digits$}"));
             }
             Draw::Text(template) => {

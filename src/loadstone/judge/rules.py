@@ -50,6 +50,7 @@ def _all(terms: Terms, figures: IterationFigures) -> Iterator[Check]:
     yield from _pauses(terms, figures)
     yield from _driver(terms, figures)
     yield from _conditional(figures)
+    yield from _connections(figures)
 
 
 def _whole(terms: Terms, figures: IterationFigures) -> Check:
@@ -224,3 +225,10 @@ def _conditional(figures: IterationFigures) -> Iterator[Check]:
         honoured = 100 * sum(operation.not_modified for operation in figures.operations) / asked
         detail = "a server may ignore the condition, but then its bytes are other ones"
         yield at_least("conditional requests honoured", honoured, 99, "%", Weight.NOTE, PUBLISHED, detail)
+
+
+def _connections(figures: IterationFigures) -> Iterator[Check]:
+    late = figures.wires.get("connected_late", 0)
+    if late:
+        detail = "the kernel had to ask again: the listener's queue was full, or packets were lost"
+        yield at_most("connections accepted late", late, 0, "connections", Weight.NOTE, OURS, detail)

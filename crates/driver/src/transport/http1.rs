@@ -21,6 +21,9 @@ pub const MOST_FIELDS: usize = 100;
 /// From how many bytes left of a body nobody looks at the kernel is asked to throw them away.
 const WORTH_DISCARDING: u64 = 64 * 1024;
 
+/// Bytes that are worth waking up for while a body is thrown away.
+const LOW_WATER: u64 = 1 << 20;
+
 /// Sends a message and reads its answer to the end.
 pub async fn exchange(stream: &mut Stream, ways: &mut Ways<'_>, message: &Message<'_>) -> Result<Answer, Failure> {
     stream.write_all(message.bytes).await.map_err(|error| Failure::from_io(&error))?;
@@ -37,6 +40,7 @@ pub async fn exchange(stream: &mut Stream, ways: &mut Ways<'_>, message: &Messag
             break now;
         }
     };
+    ways.reader.wake_at(1, stream);
     if ways.line.is_limited() {
         end_ns = ways.line.free_at();
         ways.timer.sleep_until(end_ns).await;
@@ -63,6 +67,7 @@ async fn read(stream: &mut Stream, ways: &mut Ways<'_>, first: bool) -> Result<S
         let unseen = reader.unseen(inspector);
         let mut scratch = scratch.borrow_mut();
         let discards = unseen >= WORTH_DISCARDING && !limited && !stream.is_buffered();
+        reader.wake_at(if discards { unseen.min(LOW_WATER) as u32 } else { 1 }, stream);
         let polled = match discards {
             true => stream.poll_discard(context, scratch.nowhere(unseen)).map_ok(Piece::Discarded),
             false => stream.poll_piece(context, scratch.room(limited)).map_ok(Piece::Read),
@@ -139,6 +144,8 @@ pub struct Reader {
     wants_date: bool,
     /// Bytes of trailer fields so far.
     trailer: usize,
+    /// Bytes at which the kernel wakes the reader.
+    low_water: u32,
     /// Of a head that came in pieces.
     partial: Vec<u8>,
 }
@@ -156,6 +163,7 @@ impl Default for Reader {
             bodiless: false,
             wants_date: false,
             trailer: 0,
+            low_water: 1,
             partial: Vec::new(),
         }
     }
@@ -198,6 +206,14 @@ impl Reader {
             return Err(Failure::new(Fault::HeadTooLarge, format!("head of over {MOST_HEAD_BYTES} bytes")));
         }
         Ok(State::Unfinished)
+    }
+
+    /// Sets from how many bytes on the kernel wakes the reader, where that changes. It may refuse: then it wakes earlier.
+    fn wake_at(&mut self, bytes: u32, stream: &Stream) {
+        if self.low_water != bytes {
+            self.low_water = bytes;
+            let _ = stream.set_low_water(bytes);
+        }
     }
 
     /// Bytes of the body still to come that the inspector need not see.

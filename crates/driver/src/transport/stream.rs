@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::net::SocketAddr;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, RawFd};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{ready, Context, Poll};
@@ -26,26 +26,26 @@ pub enum Stream {
 /// Source addresses used on the loopback network.
 const SOURCES: u8 = 16;
 
-/// What opening a stream took.
+/// What the TLS handshake was.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Handshake {
-    None,
     Full,
     Resumed,
 }
 
-/// Opens a plain stream.
-pub async fn connect(address: SocketAddr) -> Result<Stream, Failure> {
-    Ok(Stream::Plain(connect_tcp(address).await?))
+/// Opens a connection.
+pub async fn connect(address: SocketAddr) -> Result<TcpStream, Failure> {
+    let stream = dial(address).await.map_err(|error| Failure::from_io(&error))?;
+    stream.set_nodelay(true).map_err(|error| Failure::from_io(&error))?;
+    Ok(stream)
 }
 
-/// Opens a stream over TLS; says whether the session was resumed.
-pub async fn connect_tls(
-    address: SocketAddr,
+/// Speaks TLS on a connection; says whether the session was resumed.
+pub async fn secure(
+    tcp: TcpStream,
     name: ServerName<'static>,
     config: Arc<ClientConfig>,
 ) -> Result<(Stream, Handshake), Failure> {
-    let tcp = connect_tcp(address).await?;
     let stream = Secure::connect(tcp, name, config).await.map_err(|error| {
         let failure = Failure::from_io(&error);
         match failure.fault {
@@ -55,12 +55,6 @@ pub async fn connect_tls(
     })?;
     let handshake = if stream.is_resumed() { Handshake::Resumed } else { Handshake::Full };
     Ok((Stream::Tls(Box::new(stream)), handshake))
-}
-
-async fn connect_tcp(address: SocketAddr) -> Result<TcpStream, Failure> {
-    let stream = dial(address).await.map_err(|error| Failure::from_io(&error))?;
-    stream.set_nodelay(true).map_err(|error| Failure::from_io(&error))?;
-    Ok(stream)
 }
 
 /// Opens a connection. On the loopback network source addresses are taken in turn: from one address the kernel looks
@@ -82,15 +76,15 @@ async fn dial(address: SocketAddr) -> std::io::Result<TcpStream> {
 
 /// Leaves the choice of the port to the connecting, which knows the destination and so may use a port twice.
 fn bind_without_port(socket: &TcpSocket) -> std::io::Result<()> {
-    let (on, size) = (1 as libc::c_int, std::mem::size_of::<libc::c_int>() as libc::socklen_t);
-    let value = std::ptr::from_ref(&on).cast();
+    set_option(socket.as_raw_fd(), libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, 1)
+}
+
+fn set_option(descriptor: RawFd, level: libc::c_int, option: libc::c_int, value: u32) -> std::io::Result<()> {
+    let (value, size) = (std::ptr::from_ref(&value).cast(), std::mem::size_of::<u32>() as libc::socklen_t);
     // SAFETY: the descriptor is open, and `value` points to an integer of the given size for the length of the call.
-    let done =
-        unsafe { libc::setsockopt(socket.as_raw_fd(), libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, value, size) };
-    if done == 0 {
-        Ok(())
-    } else {
-        Err(std::io::Error::last_os_error())
+    match unsafe { libc::setsockopt(descriptor, level, option, value, size) } {
+        0 => Ok(()),
+        _ => Err(std::io::Error::last_os_error()),
     }
 }
 
@@ -98,8 +92,15 @@ impl Stream {
     /// Whether a kept connection has been closed by the other side, or holds bytes nobody asked for. Nothing is sent
     /// on such a one; what fails after sending is the server's failure and is not tried again.
     pub fn is_stale(&mut self) -> bool {
-        let mut context = Context::from_waker(std::task::Waker::noop());
-        self.poll_piece(&mut context, &mut [0u8; 1]).is_ready()
+        match self {
+            Stream::Plain(stream) => {
+                !matches!(stream.try_read(&mut [0]), Err(error) if error.kind() == std::io::ErrorKind::WouldBlock)
+            }
+            Stream::Tls(secure) => {
+                let mut context = Context::from_waker(std::task::Waker::noop());
+                secure.poll_piece(&mut context, &mut [0]).is_ready()
+            }
+        }
     }
 
     /// Gives back memory that a pause does not need.
@@ -134,11 +135,31 @@ impl Stream {
         };
         loop {
             ready!(stream.poll_read_ready(context))?;
-            let discard = || Ok(rustix::net::recv(&*stream, &mut *room, RecvFlags::TRUNC)?.1);
-            match stream.try_io(Interest::READABLE, discard) {
-                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
-                done => return Poll::Ready(done),
+            let mut count = None;
+            let discard = || {
+                let (_, bytes) = rustix::net::recv(&*stream, &mut *room, RecvFlags::TRUNC)?;
+                count = Some(bytes);
+                match bytes < room.len() && bytes > 0 {
+                    true => Err(std::io::ErrorKind::WouldBlock.into()), // that was all: wait for the next event
+                    false => Ok(()),
+                }
+            };
+            let tried = stream.try_io(Interest::READABLE, discard);
+            match (count, tried) {
+                (Some(bytes), _) => return Poll::Ready(Ok(bytes)),
+                (None, Err(error)) if error.kind() != std::io::ErrorKind::WouldBlock => {
+                    return Poll::Ready(Err(error));
+                }
+                (None, _) => {}
             }
+        }
+    }
+
+    /// Has the kernel report bytes only when there are this many. Plain streams only.
+    pub fn set_low_water(&self, bytes: u32) -> std::io::Result<()> {
+        match self {
+            Stream::Plain(stream) => set_option(stream.as_raw_fd(), libc::SOL_SOCKET, libc::SO_RCVLOWAT, bytes),
+            Stream::Tls(_) => Ok(()),
         }
     }
 }
