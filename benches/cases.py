@@ -1,13 +1,11 @@
 """What is measured: each case gives one document of figures."""
 
 import json
-import os
 import re
 import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -27,8 +25,11 @@ from benches.tools import OTHERS, Job, MissingError, Tool
 from loadstone.model.load import Arrivals, Population
 from loadstone.model.profile import Phases
 from loadstone.model.target import Target
+from loadstone.run.plan import Part, Timing, make_plan
 from loadstone.services import programs
 from loadstone.store.read import figures_of
+from loadstone.study.simulate import server_model
+from loadstone.workloads import load as load_workload
 
 Json = dict[str, Any]
 
@@ -285,20 +286,18 @@ def idle(setting: Setting) -> Json:
 
 
 def virtual(setting: Setting) -> Json:
-    """Cost of an operation in virtual time, from a thousand sessions to a million."""
+    """Cost of an operation in virtual time, from a thousand sessions to a million, on one core."""
     found: Json = {"unit": "", "sessions": {}}
-    command = [sys.executable, "-m", "loadstone.cli.main", "simulate", "banking", "--seconds", "600", "--json"]
+    workload = load_workload("banking")
     for count in (1_000, 10_000, 100_000, 1_000_000):
-        started = time.monotonic()
-        before = os.times()
-        done = subprocess.run([*command, "--sessions", str(count)], capture_output=True, text=True, check=True)
-        after = os.times()
-        performed = json.loads(done.stdout)["operations_performed"]
-        cpu_s = after.children_user + after.children_system - before.children_user - before.children_system
+        plan = make_plan([Part(workload, Population(count))], Timing(Phases(180, 300, 600, 0)))
+        given = json.dumps({"plan": plan, "server": server_model(workload, None)}).encode()
+        cost = execute([programs.driver(), "simulate"], given=given)
+        performed = json.loads(cost.output)["operations_performed"]
         found["sessions"][str(count)] = {
             "operations": performed,
-            "wall_s": time.monotonic() - started,
-            "ns_cpu_an_operation": 1e9 * cpu_s / performed,
+            "wall_s": cost.wall_s,
+            "ns_cpu_an_operation": 1e9 * cost.cpu_s / performed,
         }
         say(f"    {count}: {found['sessions'][str(count)]}")
     return found

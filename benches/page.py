@@ -147,13 +147,13 @@ def _virtual(kept: dict[str, Json]) -> Iterator[str]:
     if (one := kept.get("virtual-time")) is None:
         return
     yield "## Virtual time at scale\n"
-    yield "`loadstone simulate banking --seconds 600`: CPU time for each simulated operation, lead-in included, on all cores.\n"
+    yield "`loadstone simulate banking --seconds 600`: CPU time for each simulated operation, lead-in included, on one core; two cores halve the seconds.\n"
     yield "| sessions | operations | seconds | ns CPU an operation |"
     yield "|---|---|---|---|"
     for count, figures in one["sessions"].items():
         cost = figures["ns_cpu_an_operation"]
         yield f"| {int(count):,} | {figures['operations']:,} | {figures['wall_s']:.1f} | {cost:,.0f} |"
-    yield "\nThe smallest run is mostly the start of the program itself.\n"
+    yield ""
 
 
 def _skipped(one: Json) -> Iterator[str]:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from loadstone.model.errors import UsageError
 from loadstone.model.load import Arrivals, Population, Process, make_load, read_rate, read_trace
 from loadstone.model.profile import Phases
+from loadstone.model.study import read_study
 from loadstone.run.plan import Part, Timing, make_plan
 from loadstone.workloads import load as load_workload
 from tests.unit.test_plan import SCHEMA
@@ -96,3 +97,9 @@ def test_sessions_without_an_end_cannot_arrive(tmp_path: Path) -> None:
     )
     with pytest.raises(UsageError, match="never end"):
         make_plan([Part(load_workload(str(tmp_path)), Arrivals((1.0,)))], Timing(PHASES))
+
+
+def test_the_example_of_open_and_closed_load_is_readable() -> None:
+    study = read_study(Path(__file__).parents[2] / "examples" / "open-and-closed.toml")
+    assert [str(entry.load()) for entry in study.loads] == ["50 to 250 arrivals/s (poisson)", "20 sessions"]
+    assert (study.together, study.driver.lag_share_pct) == (True, 10)

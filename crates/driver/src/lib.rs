@@ -123,10 +123,16 @@ fn input() -> Result<String> {
     Ok(text)
 }
 
+/// Files wanted: two for each of half a million sessions. Only root may go beyond the system's limit.
+const FILES: u64 = 1 << 20;
+
 /// Takes all the files this process may open; what it may not is reported as an error of the driver.
 fn raise_file_limit() {
-    use rustix::process::{getrlimit, setrlimit, Resource};
-    let mut limit = getrlimit(Resource::Nofile);
-    limit.current = limit.maximum;
-    let _ = setrlimit(Resource::Nofile, limit); // best effort: doctor reports the limit
+    use rustix::process::{getrlimit, setrlimit, Resource, Rlimit};
+    let given = getrlimit(Resource::Nofile).maximum;
+    let wanted = given.map(|files| files.max(FILES));
+    if setrlimit(Resource::Nofile, Rlimit { current: wanted, maximum: wanted }).is_err() {
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: given, maximum: given });
+        // doctor reports the limit
+    }
 }

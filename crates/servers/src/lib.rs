@@ -213,10 +213,16 @@ fn write_files(set: fileset::Set, sessions: u64, folder: &std::path::Path, dry_r
     Ok(())
 }
 
+/// Files wanted: connections of half a million clients. Only root may go beyond the system's limit.
+const FILES: u64 = 1 << 20;
+
 /// Takes all the files this process may open.
 fn raise_file_limit() {
-    use rustix::process::{getrlimit, setrlimit, Resource};
-    let mut limit = getrlimit(Resource::Nofile);
-    limit.current = limit.maximum;
-    let _ = setrlimit(Resource::Nofile, limit); // best effort
+    use rustix::process::{getrlimit, setrlimit, Resource, Rlimit};
+    let given = getrlimit(Resource::Nofile).maximum;
+    let wanted = given.map(|files| files.max(FILES));
+    if setrlimit(Resource::Nofile, Rlimit { current: wanted, maximum: wanted }).is_err() {
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: given, maximum: given });
+        // best effort
+    }
 }

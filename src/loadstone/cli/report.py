@@ -72,6 +72,7 @@ def results(
                 "workloads": {
                     terms["workload"]: {
                         "sessions": terms["sessions"],
+                        "load": terms.get("load") or f"{terms['sessions']} sessions",
                         "verdict": verdicts.get(terms["workload"]),
                     }
                     for terms in manifest["terms"]
@@ -108,5 +109,5 @@ def _verdicts(workloads: object) -> str:
     parts = []
     for name, one in workloads.items():
         style = VERDICT_STYLE.get(one["verdict"] or "", "dim")
-        parts.append(f"{name} {one['sessions']} [{style}]{one['verdict'] or 'not judged'}[/]")
+        parts.append(f"{name} ({one['load']}) [{style}]{one['verdict'] or 'not judged'}[/]")
     return ", ".join(parts)
