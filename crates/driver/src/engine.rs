@@ -10,13 +10,13 @@ use anyhow::{Context, Result};
 use loadstone_record::event::{CpuShare, EndReason, Event, Moment, PartNames, EVENT_SCHEMA};
 use loadstone_record::{Interval, Totals};
 use loadstone_schedule::plan::{Load, Phase, Phases, Plan};
-use loadstone_schedule::SECOND;
 use tokio::signal::unix::{signal, Signal, SignalKind};
 use tokio::sync::{mpsc, watch};
 use tokio::task::LocalSet;
 
 use crate::clock::{kernel_ns, reading_cost_ns, thread_cpu_ns, Clock};
-use crate::join::{self, Members};
+use crate::join::{self, Members, Setting};
+use crate::report::{ticks, Report};
 use crate::shared::{Common, Job, Shared};
 use crate::timer::{slack_ns, Timer};
 use crate::user::{admit, live, Admission, Stay};
@@ -25,38 +25,6 @@ use crate::user::{admit, live, Admission, Stay};
 const LEAD_NS: u64 = 100_000_000;
 /// Most operations of a thread's loop between two looks at the kernel.
 const EVENTS_A_TURN: u32 = 16;
-
-/// What a thread, or another driver, reports.
-pub enum Report {
-    Interval {
-        part: usize,
-        number: usize,
-        at_ns: u64,
-        interval: Box<Interval>,
-        active: u64,
-        open: u64,
-        cpu: Vec<f64>,
-    },
-    Totals {
-        part: usize,
-        totals: Box<Totals>,
-        cpu: Vec<f64>,
-        steady_ns: u64,
-    },
-    /// Passed on as it is.
-    Event(Box<Event>),
-    /// Another driver was told to end early.
-    Interrupted,
-    Failed(String),
-}
-
-/// Where a driver's plan, its companions and its start come from.
-pub trait Setting: Send {
-    /// The plan this driver plays, and the other drivers whose reports it merges.
-    fn prepare(&mut self) -> Result<(Plan, Members)>;
-    /// The instant of the start, once everyone is ready.
-    fn agree(&mut self, members: &mut Members) -> Result<Clock>;
-}
 
 /// A driver of its own.
 pub struct Alone<F>(pub F);
@@ -316,16 +284,6 @@ impl Pending {
 
 fn name_of(phase: Phase) -> String {
     serde_json::to_value(phase).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
-}
-
-/// The intervals of a run: every second, and wherever a phase changes.
-pub fn ticks(phases: &Phases) -> impl Iterator<Item = (u64, u64)> {
-    let mut edges: Vec<u64> = (0..=phases.end() / SECOND).map(|second| second * SECOND).collect();
-    edges.extend([phases.ramp_up_ns, phases.steady_start(), phases.steady_end(), phases.end()]);
-    edges.sort_unstable();
-    edges.dedup();
-    let pairs: Vec<(u64, u64)> = edges.windows(2).map(|pair| (pair[0], pair[1])).collect();
-    pairs.into_iter()
 }
 
 /// What one thread has to do.

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
 use crate::clock::{kernel_ns, Clock};
-use crate::engine::{ticks, Report, Setting};
+use crate::report::{ticks, Report};
 
 /// How often a joiner's clock is asked for.
 const QUESTIONS: u32 = 20;
@@ -28,6 +28,14 @@ const QUESTIONS: u32 = 20;
 const LEAD_NS: u64 = 500_000_000;
 /// Time a joiner has for an answer before the start, and a leader to be there.
 const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Where a driver's plan, its companions and its start come from.
+pub trait Setting: Send {
+    /// The plan this driver plays, and the other drivers whose reports it merges.
+    fn prepare(&mut self) -> Result<(Plan, Members)>;
+    /// The instant of the start, once everyone is ready.
+    fn agree(&mut self, members: &mut Members) -> Result<Clock>;
+}
 
 /// What a leader says.
 #[derive(Serialize, Deserialize)]

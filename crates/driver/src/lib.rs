@@ -8,6 +8,7 @@ pub mod join;
 pub mod lane;
 pub mod operation;
 pub mod page;
+pub mod report;
 pub mod scratch;
 pub mod shared;
 pub mod simulate;
