@@ -62,27 +62,15 @@ def per_request(setting: Setting, file: str, connections: int, https: bool = Fal
     job = Job(url, connections, setting.seconds, keep_alive)
     page = Page(file, keep_alive=keep_alive).write(setting.folder / f"page-{file}-{keep_alive}")
 
-    def ours() -> float:
-        cost, events = driver.play(page, *driver.whole(connections, setting.seconds), setting.target(https))
-        return 1e6 * cost.cpu_s / driver.requests(events)
-
-    def verifying() -> float:
-        authority = (setting.server.folder / "authority.pem").read_text(encoding="utf-8")
-        target = Target.parse([setting.server.https], authority)
+    def ours(target: Target) -> float:
         cost, events = driver.play(page, *driver.whole(connections, setting.seconds), target)
         return 1e6 * cost.cpu_s / driver.requests(events)
 
-    runs: dict[str, Callable[[], float]] = {OURS: ours}
+    runs: dict[str, Callable[[], float]] = {OURS: partial(ours, setting.target(https))}
     if https and not keep_alive:
-        runs[f"{OURS}, verifying"] = verifying
-    skipped: dict[str, str] = {}
-    for tool in OTHERS:
-        reason = _unable(tool, https, keep_alive)
-        if reason:
-            skipped[tool.name] = reason
-        else:
-            runs[tool.name] = partial(_cpu_s, tool, job, 1e6)
-    return {"unit": "us CPU a request", **_alternate(setting, runs, skipped)}
+        authority = (setting.server.folder / "authority.pem").read_text(encoding="utf-8")
+        runs[f"{OURS}, verifying"] = partial(ours, Target.parse([setting.server.https], authority))
+    return {"unit": "us CPU a request", **_alternate(setting, runs, job, 1e6)}
 
 
 def _cpu_s(tool: Tool, job: Job, scale: float) -> float:
@@ -103,17 +91,20 @@ def _unable(tool: Tool, https: bool, keep_alive: bool) -> str:
     return ""
 
 
-def _alternate(setting: Setting, runs: dict[str, Callable[[], float]], skipped: dict[str, str]) -> Json:
-    """Every tool once a round, the order turned round each time; ratios are taken within a round."""
+def _alternate(setting: Setting, own: dict[str, Callable[[], float]], job: Job, scale: float) -> Json:
+    """Our own runs and every other tool's once a round, the order turned round each time.
+
+    Other tools' CPU seconds a request are multiplied by `scale`; ratios are taken within a round.
+    """
+    unable = {tool.name: _unable(tool, job.url.startswith("https:"), job.keep_alive) for tool in OTHERS}
+    skipped = {name: reason for name, reason in unable.items() if reason}
+    others = {tool.name: partial(_cpu_s, tool, job, scale) for tool in OTHERS if tool.name not in skipped}
+    runs: dict[str, Callable[[], float]] = {**own, **others}
     figures = {name: Series() for name in runs}
     for turn in range(setting.repeats):
         order = list(runs) if turn % 2 == 0 else list(reversed(runs))
         for name in order:
-            try:
-                figures[name].values.append(runs[name]())
-            except (RuntimeError, ValueError, KeyError) as error:
-                skipped[name] = f"failed: {error}"
-                raise
+            figures[name].values.append(runs[name]())
             say(f"    {name}: {figures[name].values[-1]:.4g}")
     ours = figures[OURS].values
     ratios = {
@@ -146,14 +137,7 @@ def bodies(setting: Setting, file: str, connections: int) -> Json:
 
     job = Job(url, connections, setting.seconds)
     runs: dict[str, Callable[[], float]] = {OURS: ours, "bare loop": least}
-    skipped: dict[str, str] = {}
-    for tool in OTHERS:
-        reason = _unable(tool, False, True)
-        if reason:
-            skipped[tool.name] = reason
-        else:
-            runs[tool.name] = partial(_cpu_s, tool, job, 1 / gigabytes)
-    return {"unit": "s CPU a GB", **_alternate(setting, runs, skipped)}
+    return {"unit": "s CPU a GB", **_alternate(setting, runs, job, 1 / gigabytes)}
 
 
 def starts(setting: Setting) -> Json:

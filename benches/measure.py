@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -30,9 +30,7 @@ class Cost:
     errors: str
 
 
-def execute(
-    command: Sequence[str], core: int = GENERATOR_CORE, given: bytes = b"", env: Mapping[str, str] | None = None
-) -> Cost:
+def execute(command: Sequence[str], core: int = GENERATOR_CORE, given: bytes = b"") -> Cost:
     """Runs a command to its end on one core; raises RuntimeError with what it said when it fails."""
     with tempfile.TemporaryFile() as source, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
         source.write(given)
@@ -43,7 +41,6 @@ def execute(
             stdin=source,
             stdout=out,
             stderr=errors,
-            env={**os.environ, **(env or {})},
             preexec_fn=_many_files,
         )
         try:

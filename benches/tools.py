@@ -62,7 +62,7 @@ class Tool:
 
     def run(self, job: Job) -> tuple[Cost, Said]:
         """Runs it on the generator's core."""
-        cost = execute(self.command(self.find(), job), env={"BENCH_TOOLS_QUIET": "1"})
+        cost = execute(self.command(self.find(), job))
         said = self.read(cost.output)
         if not said.requests:
             raise RuntimeError(f"{self.name} made no request: {cost.errors[-300:]}")
