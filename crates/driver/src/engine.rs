@@ -171,6 +171,8 @@ struct Scribe<'a> {
     /// Threads and other drivers that report.
     sources: usize,
     books: Vec<Book>,
+    /// Beginnings of the run's intervals, in order.
+    begins: Vec<u64>,
     phase: Option<Phase>,
 }
 
@@ -182,7 +184,8 @@ impl<'a> Scribe<'a> {
             let names = PartNames { workload: part.workload.name.clone(), operations };
             Book { names, pending: Vec::new(), totals, steady_ns: 0, cpu: Vec::new() }
         });
-        Scribe { plan, out, sources, books: books.collect(), phase: None }
+        let begins = ticks(&plan.phases).map(|(from, _)| from).collect();
+        Scribe { plan, out, sources, books: books.collect(), begins, phase: None }
     }
 
     fn write(&mut self, event: &Event) -> Result<()> {
@@ -248,9 +251,8 @@ impl<'a> Scribe<'a> {
     }
 
     fn interval(&mut self, part: usize, number: usize, whole: Pending) -> Result<()> {
-        let phases = self.plan.phases;
-        let from_ns = ticks(&phases).nth(number).map_or(0, |(from, _)| from);
-        let phase = phases.at(from_ns);
+        let from_ns = self.begins.get(number).copied().unwrap_or(0);
+        let phase = self.plan.phases.at(from_ns);
         self.enter(phase, from_ns)?;
         let moment = Moment {
             at_ns: whole.at_ns,
