@@ -284,7 +284,7 @@ impl Pending {
     }
 }
 
-fn name_of(phase: Phase) -> String {
+pub(crate) fn name_of(phase: Phase) -> String {
     serde_json::to_value(phase).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
@@ -368,7 +368,7 @@ impl Work {
 }
 
 /// Every `of`-th session of a population, with its place in ramp-up and ramp-down.
-fn stays(phases: Phases, sessions: u64, index: u64, of: u64) -> impl Iterator<Item = Stay> {
+pub(crate) fn stays(phases: Phases, sessions: u64, index: u64, of: u64) -> impl Iterator<Item = Stay> {
     (index..sessions).step_by(of as usize).map(move |id| {
         let part = |length: u64| (u128::from(length) * u128::from(id) / u128::from(sessions)) as u64;
         let (start_ns, stop_ns) = (part(phases.ramp_up_ns), phases.steady_end() + part(phases.ramp_down_ns));

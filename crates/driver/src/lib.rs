@@ -8,6 +8,7 @@ pub mod join;
 pub mod lane;
 pub mod operation;
 pub mod page;
+pub mod rehearse;
 pub mod report;
 pub mod scratch;
 pub mod shared;
@@ -19,6 +20,7 @@ pub mod wheel;
 
 use std::io::{Read, Write};
 use std::process::ExitCode;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{ensure, Context, Result};
 use clap::{Parser, Subcommand};
@@ -54,7 +56,9 @@ enum Command {
     Join { address: String },
     /// Play the simulation on standard input in virtual time and write its result
     Simulate,
-    /// Print a JSON schema: plan, events, simulation
+    /// Play the plan on standard input in virtual time against a modelled station and write events
+    Rehearse,
+    /// Print a JSON schema: plan, events, simulation, rehearsal
     Schema { document: Document },
 }
 
@@ -63,6 +67,7 @@ enum Document {
     Plan,
     Events,
     Simulation,
+    Rehearsal,
 }
 
 /// The program.
@@ -95,6 +100,14 @@ fn dispatch(command: Command) -> Result<EndReason> {
             let mut events = joiner.events()?;
             return engine::run(Box::new(joiner), &mut events);
         }
+        Command::Rehearse => {
+            let rehearsal: rehearse::Rehearsal =
+                serde_json::from_str(&input()?).context("the rehearsal is not valid")?;
+            let found = rehearsal.plan.schema;
+            ensure!(found == PLAN_SCHEMA, "plan schema {found}, this driver reads {PLAN_SCHEMA}");
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
+            return rehearse::rehearse(&rehearsal, now, &mut std::io::BufWriter::new(out));
+        }
         Command::Simulate => {
             let simulation = serde_json::from_str(&input()?).context("the simulation is not valid")?;
             serde_json::to_writer(&mut out, &simulate::simulate(&simulation)?)?;
@@ -103,6 +116,7 @@ fn dispatch(command: Command) -> Result<EndReason> {
             let schema = match document {
                 Document::Plan => schemars::schema_for!(Plan),
                 Document::Events => schemars::schema_for!(Event),
+                Document::Rehearsal => schemars::schema_for!(rehearse::Rehearsal),
                 Document::Simulation => schemars::schema_for!(simulate::Simulation),
             };
             serde_json::to_writer_pretty(&mut out, &schema)?;

@@ -72,7 +72,7 @@ pub struct Compiled {
     pub markers_every: u32,
     pub embedded: Vec<EmbeddedFile>,
     pub timeout_ns: u64,
-    limit: Limit,
+    pub limit: Limit,
     path: Template,
     query: Vec<Pair>,
     form: Vec<Pair>,
@@ -273,26 +273,27 @@ impl Compiled {
         Ok(())
     }
 
-    /// Whether an operation that has taken `so_far_ns` can no longer be tolerable.
-    pub fn is_overdue(&self, so_far_ns: u64) -> bool {
-        matches!(self.limit, Limit::Time { tolerable_ns, .. } if so_far_ns > tolerable_ns)
-    }
+}
 
-    /// Sorts a performed operation by its limit.
-    pub fn grade(&self, response_ns: u64, bytes: u64) -> Grade {
-        let (good, tolerable) = match self.limit {
-            Limit::Time { good_ns, tolerable_ns } => (response_ns <= good_ns, response_ns <= tolerable_ns),
-            Limit::Rate { good_bytes_per_s, tolerable_bytes_per_s } => {
-                let rate = bytes as f64 * 1e9 / response_ns.max(1) as f64;
-                (rate >= good_bytes_per_s, rate >= tolerable_bytes_per_s)
-            }
-            Limit::None => (true, true),
-        };
-        match (good, tolerable) {
-            (true, _) => Grade::Good,
-            (false, true) => Grade::Tolerable,
-            (false, false) => Grade::Fail,
+/// Whether an operation that has taken `so_far_ns` can no longer be tolerable.
+pub fn is_overdue(limit: &Limit, so_far_ns: u64) -> bool {
+    matches!(limit, Limit::Time { tolerable_ns, .. } if so_far_ns > *tolerable_ns)
+}
+
+/// Sorts a performed operation by its limit.
+pub fn grade(limit: &Limit, response_ns: u64, bytes: u64) -> Grade {
+    let (good, tolerable) = match *limit {
+        Limit::Time { good_ns, tolerable_ns } => (response_ns <= good_ns, response_ns <= tolerable_ns),
+        Limit::Rate { good_bytes_per_s, tolerable_bytes_per_s } => {
+            let rate = bytes as f64 * 1e9 / response_ns.max(1) as f64;
+            (rate >= good_bytes_per_s, rate >= tolerable_bytes_per_s)
         }
+        Limit::None => (true, true),
+    };
+    match (good, tolerable) {
+        (true, _) => Grade::Good,
+        (false, true) => Grade::Tolerable,
+        (false, false) => Grade::Fail,
     }
 }
 

@@ -14,7 +14,7 @@ use rustls::ClientConfig;
 
 use crate::cookies::Jar;
 use crate::lane::{Belongings, Lane};
-use crate::operation::{check_embedded, Compiled, Sending};
+use crate::operation::{check_embedded, grade, Compiled, Sending};
 use crate::shared::Shared;
 use crate::transport::http1::Reader;
 use crate::transport::{tls, Answer, Failure};
@@ -109,7 +109,7 @@ impl Browser {
         let bytes = progress.bytes.get();
         let grade = match fault {
             Some(_) => Grade::Fail,
-            None => compiled.grade(end_ns.saturating_sub(intended_ns), bytes),
+            None => grade(&compiled.limit, end_ns.saturating_sub(intended_ns), bytes),
         };
         Outcome {
             operation,

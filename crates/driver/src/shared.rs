@@ -17,7 +17,7 @@ use rustls::pki_types::ServerName;
 use rustls::ClientConfig;
 
 use crate::clock::Clock;
-use crate::operation::Compiled;
+use crate::operation::{is_overdue, Compiled};
 use crate::scratch::Scratch;
 use crate::timer::Timer;
 use crate::transport::tls;
@@ -274,7 +274,7 @@ impl Shared {
     /// must not pass for want of answers.
     pub fn note_overdue(&self, now_ns: u64) {
         for (operation, intended_ns) in self.under_way.borrow().iter().flatten() {
-            if self.job.operations[*operation].is_overdue(now_ns.saturating_sub(*intended_ns)) {
+            if is_overdue(&self.job.operations[*operation].limit, now_ns.saturating_sub(*intended_ns)) {
                 self.recorder.borrow_mut().overdue(*operation);
             }
         }

@@ -6,10 +6,10 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{Poll, Waker};
 
-use loadstone_record::recorder::{Grade, Outcome, SessionCounts};
+use loadstone_record::recorder::{Outcome, SessionCounts};
 use loadstone_record::Fault;
 use loadstone_schedule::arrivals::Arrivals;
-use loadstone_schedule::plan::{Path, Process};
+use loadstone_schedule::plan::{PacingKind, Path, Process};
 use loadstone_schedule::session::{Departure, Session, Step};
 
 use crate::page::Browser;
@@ -120,21 +120,7 @@ async fn receive(shared: Rc<Shared>, admission: Admission, seat: Rc<Seat>, free:
 fn turn_away(shared: &Shared, at_ns: u64, most: usize) {
     let fault = Fault::NoSessions;
     shared.trouble(0, fault, &format!("{most} sessions at once on this thread, and all are taken"));
-    shared.recorder.borrow_mut().operation(&Outcome {
-        operation: 0,
-        intended_ns: at_ns,
-        sent_ns: at_ns,
-        end_ns: at_ns + 1,
-        first_byte_ns: None,
-        line_ns: 0,
-        bytes: 0,
-        embedded: 0,
-        conditional: 0,
-        not_modified: 0,
-        redirects: 0,
-        grade: Grade::Fail,
-        fault: Some(fault),
-    });
+    shared.recorder.borrow_mut().operation(&Outcome::failed(0, at_ns, at_ns + 1, fault));
 }
 
 /// One session and the browser its users sit at.
@@ -159,6 +145,7 @@ impl Player {
         count(shared, SessionCounts { begun: 1, ..SessionCounts::default() });
         let pacing = job.part.workload.pacing;
         let (mut started_ns, mut ended_ns) = (from_ns, from_ns);
+        let mut before: Option<(usize, u64)> = None;
         loop {
             let (state, pause) = match session.next(&job.script) {
                 Step::Perform { state, pause } => (state, pause),
@@ -188,6 +175,10 @@ impl Player {
                 let actual_ns = now_ns.saturating_sub(ended_ns);
                 shared.recorder.borrow_mut().pause(now_ns, intended_ns - ended_ns, actual_ns);
             }
+            if let (PacingKind::Cycle, Some(drawn_ns), Some((last, sent_ns))) = (pacing.kind, pause, before) {
+                shared.recorder.borrow_mut().cycle(now_ns, last, drawn_ns, now_ns.saturating_sub(sent_ns));
+            }
+            before = Some((operation, now_ns));
             let times = (intended_ns, now_ns);
             let outcome = self.browser.perform(shared, operation, times, &mut session.values).await;
             shared.under_way.borrow_mut()[self.seat] = None;

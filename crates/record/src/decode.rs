@@ -44,6 +44,7 @@ impl TryFrom<OperationRecord> for OperationTotals {
             cut_at_start: read.cut_at_start,
             cut_at_end: read.cut_at_end,
             ended_ns: read.ended_ns as u128,
+            cycles: read.cycles,
             overdue: read.overdue,
             embedded: read.embedded,
             conditional: read.conditional,

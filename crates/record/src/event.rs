@@ -9,7 +9,7 @@ use crate::recorder::{Counts, Interval, OperationTotals, PauseCounts, SessionCou
 use crate::{Fault, TimeHistogram};
 
 /// Version of the event schema.
-pub const EVENT_SCHEMA: u32 = 3;
+pub const EVENT_SCHEMA: u32 = 4;
 
 /// A line. Times are nanoseconds; `at_ns` counts from the start of the run.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -63,6 +63,13 @@ pub enum Event {
         part: String,
         intended_ns: Vec<u64>,
         actual_ns: Vec<u64>,
+    },
+    /// What the modelled station of a rehearsal did in an interval.
+    Station {
+        at_ns: u64,
+        length_ns: u64,
+        workers: u32,
+        busy_ns: u64,
     },
     Totals {
         part: String,
@@ -164,6 +171,8 @@ pub struct OperationRecord {
     pub cut_at_end: u64,
     /// Sum of the times of all operations that ended in the steady state, errors included.
     pub ended_ns: f64,
+    /// From starts of it to the starts of what came next, where starts are paced: as drawn and as kept.
+    pub cycles: PauseCounts,
     /// Under way at the end of the steady state and beyond their tolerable time; not in `counts`.
     pub overdue: u64,
     pub embedded: u64,
@@ -186,6 +195,7 @@ impl OperationRecord {
             cut_at_start: totals.cut_at_start,
             cut_at_end: totals.cut_at_end,
             ended_ns: totals.ended_ns as f64,
+            cycles: totals.cycles,
             overdue: totals.overdue,
             embedded: totals.embedded,
             conditional: totals.conditional,

@@ -61,6 +61,32 @@ pub struct Outcome {
     pub fault: Option<Fault>,
 }
 
+impl Outcome {
+    /// An operation that ended at `end_ns` with a fault and nothing else.
+    pub fn failed(operation: usize, intended_ns: u64, end_ns: u64, fault: Fault) -> Self {
+        Outcome { grade: Grade::Fail, fault: Some(fault), ..Outcome::answered(operation, intended_ns, end_ns) }
+    }
+
+    /// An operation sent at its time and answered, of which nothing but the times is known.
+    pub fn answered(operation: usize, intended_ns: u64, end_ns: u64) -> Self {
+        Outcome {
+            operation,
+            intended_ns,
+            sent_ns: intended_ns,
+            end_ns,
+            first_byte_ns: None,
+            line_ns: 0,
+            bytes: 0,
+            embedded: 0,
+            conditional: 0,
+            not_modified: 0,
+            redirects: 0,
+            grade: Grade::Good,
+            fault: None,
+        }
+    }
+}
+
 /// Counts of one operation.
 #[derive(Clone, Debug, Default)]
 pub struct Counts {
@@ -108,6 +134,8 @@ pub struct OperationTotals {
     /// Sum of the times of all operations that ended in the steady state, whenever they started and however they
     /// ended: their mean is without bias however long operations last.
     pub ended_ns: u128,
+    /// From starts of it to the starts of what came next, where starts are paced.
+    pub cycles: PauseCounts,
     /// Still under way at the end of the steady state, and by then beyond their tolerable time.
     pub overdue: u64,
     pub embedded: u64,
@@ -143,6 +171,7 @@ impl OperationTotals {
         self.cut_at_start += other.cut_at_start;
         self.ended_ns += other.ended_ns;
         self.overdue += other.overdue;
+        self.cycles.merge(&other.cycles);
         self.cut_at_end += other.cut_at_end;
         self.embedded += other.embedded;
         self.conditional += other.conditional;
@@ -314,6 +343,13 @@ impl Recorder {
     pub fn pause(&mut self, now_ns: u64, drawn_ns: u64, actual_ns: u64) {
         if self.is_steady(now_ns) {
             self.totals.pauses.merge(&PauseCounts { count: 1, drawn_ns, actual_ns });
+        }
+    }
+
+    /// What came after `operation` was to start `drawn_ns` after it, and started `actual_ns` after it.
+    pub fn cycle(&mut self, now_ns: u64, operation: usize, drawn_ns: u64, actual_ns: u64) {
+        if self.is_steady(now_ns) {
+            self.totals.operations[operation].cycles.merge(&PauseCounts { count: 1, drawn_ns, actual_ns });
         }
     }
 

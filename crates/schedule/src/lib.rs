@@ -13,6 +13,7 @@ pub mod plan;
 pub mod rng;
 pub mod session;
 pub mod slots;
+pub mod station;
 pub mod template;
 pub mod values;
 

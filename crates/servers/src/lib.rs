@@ -6,6 +6,7 @@ pub mod echo;
 pub mod fileset;
 pub mod front;
 pub mod site;
+pub mod station;
 pub mod web;
 
 use std::future::Future;
@@ -53,6 +54,13 @@ enum Command {
     Echo {
         #[command(flatten)]
         common: Common,
+    },
+    /// Serve requests as k workers with a known service time would, for checking measurements against theory
+    Station {
+        #[command(flatten)]
+        common: Common,
+        #[command(flatten)]
+        options: station::Options,
     },
     /// Write a workload's files to disk, for servers that serve files
     Fileset {
@@ -102,15 +110,8 @@ pub fn main() -> ExitCode {
 
 fn dispatch(command: Command) -> Result<()> {
     match command {
-        Command::Backend { common } => {
-            let role = Arc::new(backend::Backend::default());
-            run(&common, async {
-                let listener = front::listen(common.listen)?;
-                ready(Some(listener.local_addr()?), None, None)?;
-                front::serve(listener, role, None).await;
-                Ok(())
-            })
-        }
+        Command::Backend { common } => serve_plain(&common, backend::Backend::default()),
+        Command::Station { common, options } => serve_plain(&common, station::Waiting::new(&options)?),
         Command::Web { common, listen_tls, certificates, backend } => {
             let role = Arc::new(web::Web::new(&backend)?);
             run(&common, async {
@@ -142,6 +143,16 @@ fn dispatch(command: Command) -> Result<()> {
         Command::Fileset { set, sessions, folder, dry_run } => write_files(set, sessions, &folder, dry_run),
         Command::Certificate { folder, names } => front::certificate::write(&folder, &names),
     }
+}
+
+/// Serves a role over HTTP alone.
+fn serve_plain(common: &Common, role: impl front::Role) -> Result<()> {
+    run(common, async {
+        let listener = front::listen(common.listen)?;
+        ready(Some(listener.local_addr()?), None, None)?;
+        front::serve(listener, Arc::new(role), None).await;
+        Ok(())
+    })
 }
 
 /// Names and addresses a server on this machine is reached by.
