@@ -19,6 +19,7 @@ from loadstone.model.errors import UsageError
 from loadstone.model.load import MOST_AT_ONCE, MOST_SESSIONS, Load, Population, Process, make_load
 from loadstone.model.profile import PROFILES, Profile
 from loadstone.model.study import read_study
+from loadstone.model.system import Clock, Reference, Station, System
 from loadstone.model.target import Target
 from loadstone.report.build import write_report
 from loadstone.run.driver import Joining
@@ -42,6 +43,18 @@ Rate = Annotated[
     typer.Option(help="Open load: sessions that arrive each second; steps as 50,100,150, a ramp as 10-100."),
 ]
 ArrivalProcess = Annotated[Process, typer.Option(help="How arrivals are spread at that rate.")]
+StationText = Annotated[
+    str | None,
+    typer.Option(
+        "--station",
+        metavar="SETTINGS",
+        help="Measure a station instead, whose behaviour theory knows: workers=4,service=0.005,spread=exponential,"
+        "queue=100 and the like.",
+    ),
+]
+Virtual = Annotated[
+    bool, typer.Option("--virtual", help="In virtual time against the modelled --station: done in a moment.")
+]
 Seed = Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Seed of everything that is drawn.")]
 Results = Annotated[Path, typer.Option(help="Where result folders are made.", envvar="LOADSTONE_RESULTS")]
 
@@ -73,6 +86,8 @@ def run(
         Path | None, typer.Option(exists=True, dir_okay=False, help="Certificate of a private authority to believe.")
     ] = None,
     insecure: Annotated[bool, typer.Option("--insecure", help="Believe any certificate (the report says so).")] = False,
+    station: StationText = None,
+    virtual: Virtual = False,
     seed: Seed = 1,
     threads: Annotated[int | None, typer.Option(min=1, help="Driver threads. Default: half the cores.")] = None,
     server_threads: Annotated[int | None, typer.Option(min=1, help="Threads of the reference server.")] = None,
@@ -110,10 +125,10 @@ def run(
             profile=_profile(profile).changed(steady_s=steady),
             seed=seed,
             threads=threads or half_the_cores(),
-            target=_target(target or [], authority, not insecure),
-            server_threads=server_threads or half_the_cores(),
+            system=make_system(target or [], authority, not insecure, server_threads, station),
             results=results,
             together=together,
+            clock=clock_of(virtual, station),
         )
     if drivers > 1:
         order = replace(order, joining=Joining(drivers - 1, join_at))
@@ -131,7 +146,7 @@ def demo(results: Results = RESULTS) -> None:
     """Play all three web sites for a quarter of a minute each and show what a result looks like."""
     parts = tuple(Played(load(name), Population(sessions)) for name, sessions in DEMO_SESSIONS.items())
     threads = half_the_cores()
-    order = RunOrder("demo", parts, PROFILES["demo"], 1, threads, None, threads, results)
+    order = RunOrder("demo", parts, PROFILES["demo"], 1, threads, Reference(threads), results)
     raise typer.Exit(_carry_out(order))
 
 
@@ -166,12 +181,26 @@ def _profile(name: str) -> Profile:
     return PROFILES[name]
 
 
-def _target(urls: list[str], authority: Path | None, verify: bool) -> Target | None:
-    if not urls:
-        if authority or not verify:
-            raise UsageError("--authority and --insecure go with --target; the reference server brings its own.")
-        return None
-    return Target.parse(urls, authority.read_text() if authority else None, verify)
+def make_system(
+    urls: list[str], authority: Path | None, verify: bool, threads: int | None, station: str | None
+) -> System:
+    """What is measured: a target, a station, or else the reference server. Raises UsageError."""
+    if urls and station is not None:
+        raise UsageError("Give either --target or --station: a run measures one system.")
+    if not urls and (authority or not verify):
+        raise UsageError("--authority and --insecure go with --target; the reference server brings its own.")
+    if station is not None:
+        return Station.parse(station)
+    if urls:
+        return Target.parse(urls, authority.read_text() if authority else None, verify)
+    return Reference(threads or half_the_cores())
+
+
+def clock_of(virtual: bool, station: str | None) -> Clock:
+    """In what time to play; raises UsageError."""
+    if virtual and station is None:
+        raise UsageError("--virtual needs a modelled server. Give it as --station workers=4,service=0.005.")
+    return Clock.VIRTUAL if virtual else Clock.REAL
 
 
 def _from_file(
@@ -192,8 +221,9 @@ def _from_file(
         profile=profile,
         seed=study.driver.seed,
         threads=threads or study.driver.threads or half_the_cores(),
-        target=_target(list(study.target.urls), study.target.authority, study.target.verify),
-        server_threads=server_threads or half_the_cores(),
+        system=make_system(
+            list(study.target.urls), study.target.authority, study.target.verify, server_threads, None
+        ),
         results=results,
         together=study.together,
         fitness=Fitness(study.driver.lag_share_pct / 100, study.driver.cpu_pct),

@@ -10,6 +10,7 @@ from loadstone.model.figures import Blame, IterationFigures, Terms, blame_of
 from loadstone.model.profile import Rigor
 
 PUBLISHED = "published figures, docs/web-workloads.md"
+CYCLES = "published rule of paced workloads, docs/studies.md"
 OURS = "our own, docs/web-workloads.md"
 
 PAGE_DEVIATION_PCT = 1.0
@@ -24,6 +25,8 @@ MEAN_PAUSE_PCT = 2.0
 """How far the mean think time may be from the declared one."""
 ARRIVED_PCT = 99.0
 """Least share of arrivals that were begun; the rest is what the edges of the steady state cut off."""
+CYCLE_DEVIATION_PCT = 2.0
+"""How far an operation's mean cycle may be from its drawn mean (the published rule of paced workloads)."""
 LEAST_SAMPLES = 10
 """An operation is expected to be sampled when at least this many are due."""
 DISTURBED = "follows from the server's errors"
@@ -48,6 +51,7 @@ def _all(terms: Terms, figures: IterationFigures) -> Iterator[Check]:
     yield _sampled(terms, figures)
     yield _warmed_up(terms)
     yield from _pauses(terms, figures)
+    yield from _cycles(terms, figures)
     yield from _driver(terms, figures)
     yield from _conditional(figures)
     yield from _connections(figures)
@@ -200,6 +204,21 @@ def _pauses(terms: Terms, figures: IterationFigures) -> Iterator[Check]:
         detail = f"{mean_s:.3f} s, {terms.mean_pause_s:.3f} s declared"
         check = at_most("mean think time", abs(off), MEAN_PAUSE_PCT, "% off", Weight.INVALID, OURS, detail)
         yield _supported(terms, figures, check, SURE * 100 / math.sqrt(figures.pauses))
+
+
+def _cycles(terms: Terms, figures: IterationFigures) -> Iterator[Check]:
+    """Whether starts kept their pace: where operations outlast their cycles, users come less often than declared."""
+    if terms.pacing != "cycle":
+        return
+    off = {
+        operation.name: 100 * (operation.cycle_actual_s / operation.cycle_drawn_s - 1)
+        for operation in figures.operations
+        if operation.cycle_drawn_s
+    }
+    name, worst = max(off.items(), key=lambda item: abs(item[1]), default=("", 0.0))
+    detail = f"{name}, {worst:+.2f} % of the drawn mean" if name else "no cycle was drawn"
+    rule = "cycle time of an operation"
+    yield at_most(rule, abs(worst), CYCLE_DEVIATION_PCT, "% off", Weight.INVALID, CYCLES, detail)
 
 
 def _driver(terms: Terms, figures: IterationFigures) -> Iterator[Check]:

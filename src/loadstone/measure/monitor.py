@@ -9,6 +9,8 @@ from typing import Any
 
 import psutil
 
+from loadstone.measure.station import Meter, usage
+
 Json = dict[str, Any]
 
 PERIOD_S = 1.0
@@ -21,19 +23,26 @@ class Monitor:
 
     roles: Callable[[], Mapping[str, int]]
     write: Callable[[Json], object]
+    meters: Mapping[str, Meter] = field(default_factory=dict)
+    """Services that say themselves how busy they are, by role."""
     _last: Json = field(default_factory=dict)
 
     async def run(self) -> None:
         """Samples until it is cancelled."""
         started = time.monotonic()
-        self._last = _counters(self.roles())
+        self._last = await self._look()
         turn = 1
         while True:
             await asyncio.sleep(max(0.0, started + turn * PERIOD_S - time.monotonic()))
-            now = _counters(self.roles())
+            now = await self._look()
             self.write(_difference(self._last, now))
             self._last = now
             turn += 1
+
+
+    async def _look(self) -> Json:
+        said = {role: await meter.read() for role, meter in self.meters.items()}
+        return {**_counters(self.roles()), "stations": said}
 
 
 def _counters(roles: Mapping[str, int]) -> Json:
@@ -83,6 +92,7 @@ def _difference(before: Json, after: Json) -> Json:
         "network": _rates(
             before["network"], after["network"], ("bytes_sent", "bytes_recv", "dropin", "dropout"), seconds
         ),
+        "stations": {role: usage(before["stations"].get(role), said) for role, said in after["stations"].items()},
         "trees": {role: _tree_rates(before["trees"].get(role), tree, seconds) for role, tree in after["trees"].items()},
     }
 

@@ -63,6 +63,10 @@ class OperationFigures:
     errors: Mapping[str, int]
     cut_at_start: int
     cut_at_end: int
+    cycles: int
+    cycle_drawn_s: float
+    cycle_actual_s: float
+    """From starts of it to the starts of what came next, where starts are paced: sums as drawn and as kept."""
     ended_s: float
     """Sum of the times of all operations that ended in the steady state, errors included."""
     overdue: int

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from loadstone.model.errors import ServiceError
+from loadstone.model.errors import PlatformError, ServiceError
 
 START_S = 20.0
 """Longest time a service may take to say that it is ready."""
@@ -40,11 +40,13 @@ class Child:
 
 
 @asynccontextmanager
-async def child(command: list[str], log: Path) -> AsyncIterator[Child]:
+async def child(command: list[str], log: Path, cores: int | None = None) -> AsyncIterator[Child]:
     """Starts a command, waits for its first line, stops it and all its children at the end.
 
-    Standard error goes to `log`. Raises ServiceError when it ends or stays silent instead of getting ready.
+    `cores` keeps it on the first so many cores of this machine. Standard error goes to `log`. Raises ServiceError when it ends or stays silent instead of getting ready.
     """
+    if cores is not None:
+        command = ["taskset", "--cpu-list", first_cores(cores), *command]
     with log.open("wb") as errors:
         process = await asyncio.create_subprocess_exec(
             *command,
@@ -57,6 +59,14 @@ async def child(command: list[str], log: Path) -> AsyncIterator[Child]:
         yield Child(process, await _first_line(process, command, log), log)
     finally:
         await stop(process)
+
+
+def first_cores(count: int) -> str:
+    """The first so many of the cores this process may use, as a list for taskset; raises PlatformError."""
+    there = sorted(os.sched_getaffinity(0))
+    if not 1 <= count <= len(there):
+        raise PlatformError(f"There are {len(there)} cores here, not {count}. Ask for 1 to {len(there)}.")
+    return ",".join(map(str, there[:count]))
 
 
 async def stop(process: asyncio.subprocess.Process) -> None:

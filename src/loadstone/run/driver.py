@@ -78,14 +78,31 @@ def _read(text: str) -> Json:
     return event
 
 
+@dataclass(frozen=True)
+class Task:
+    """What a driver is told to do: its words and the document it reads."""
+
+    words: tuple[str, ...]
+    document: Json
+
+
+def running(plan: Json, joining: Joining | None = None) -> Task:
+    """Play a plan for real."""
+    return Task(("run", *(joining.options if joining else ())), plan)
+
+
+def rehearsing(plan: Json, station: Json) -> Task:
+    """Play a plan in virtual time against a modelled station."""
+    return Task(("rehearse",), {"plan": plan, "station": station})
+
+
 @asynccontextmanager
-async def driving(plan: Json, log: Path, joining: Joining | None = None) -> AsyncIterator[Driving]:
-    """Starts the driver on a plan; it is gone when the block ends, however it ends."""
+async def driving(task: Task, log: Path) -> AsyncIterator[Driving]:
+    """Starts the driver on a task; it is gone when the block ends, however it ends."""
     with log.open("ab") as errors:
         process = await asyncio.create_subprocess_exec(
             driver(),
-            "run",
-            *(joining.options if joining else ()),
+            *task.words,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=errors,
@@ -95,7 +112,7 @@ async def driving(plan: Json, log: Path, joining: Joining | None = None) -> Asyn
     try:
         assert process.stdin is not None
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-            process.stdin.write(json.dumps(plan).encode())
+            process.stdin.write(json.dumps(task.document).encode())
             await process.stdin.drain()
             process.stdin.close()
         yield Driving(process, log)

@@ -9,7 +9,8 @@ from typing import Any
 
 from loadstone.measure.monitor import Monitor
 from loadstone.model.errors import DriverError
-from loadstone.run.driver import Driving, Joining, driving
+from loadstone.run.driver import Driving, Joining, Task, driving, rehearsing, running
+from loadstone.services.station import layout
 from loadstone.store.folder import RunFolder
 from loadstone.testbed import Testbed
 
@@ -57,10 +58,11 @@ class Executor:
         log = next(iter(folders.values())).path / "driver.log"
         with contextlib.ExitStack() as stack:
             scribes = Scribes(folders, stack)
-            async with driving(plan, log, self.joining) as self._driving:
+            async with driving(self._task(plan), log) as self._driving:
                 if self.interrupted:  # while it was started
                     self._driving.end_early()
-                watching = asyncio.create_task(Monitor(self._roles, scribes.sample).run())
+                monitor = Monitor(self._roles, scribes.sample, self.testbed.meters)
+                watching = asyncio.create_task(monitor.run() if self.testbed.rehearsed is None else asyncio.sleep(0))
                 try:
                     async for line, event in self._driving.events():
                         scribes.event(line, event)
@@ -73,6 +75,11 @@ class Executor:
         dead = self.testbed.dead()
         if dead:
             raise DriverError(f"The system under test died during the run: {dead}")
+
+    def _task(self, plan: Json) -> Task:
+        if self.testbed.rehearsed is not None:
+            return rehearsing(plan, layout(self.testbed.rehearsed))
+        return running(plan, self.joining)
 
     def interrupt(self) -> None:
         """Ends the run under way early; those after it are not begun."""

@@ -16,6 +16,9 @@ from loadstone.store.histograms import distribution, merged
 
 Json = dict[str, Any]
 
+NO_CYCLES = {"count": 0, "drawn_ns": 0, "actual_ns": 0}
+"""What records of older drivers lack."""
+
 
 @dataclass(frozen=True)
 class Iteration:
@@ -182,6 +185,9 @@ def _operation(record: Json) -> OperationFigures:
         errors=counts["errors"],
         cut_at_start=record["cut_at_start"],
         cut_at_end=record["cut_at_end"],
+        cycles=record.get("cycles", NO_CYCLES)["count"],
+        cycle_drawn_s=record.get("cycles", NO_CYCLES)["drawn_ns"] / 1e9,
+        cycle_actual_s=record.get("cycles", NO_CYCLES)["actual_ns"] / 1e9,
         ended_s=record["ended_ns"] / 1e9,
         overdue=record["overdue"],
         embedded=record["embedded"],

@@ -4,7 +4,6 @@ import asyncio
 import signal
 import sys
 from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,6 +15,7 @@ from loadstone.measure import host
 from loadstone.model.errors import DriverError, LoadstoneError
 from loadstone.model.load import Load
 from loadstone.model.profile import Profile
+from loadstone.model.system import Clock, Reference, Station, System
 from loadstone.model.target import Target
 from loadstone.model.workload import Workload
 from loadstone.run.driver import Joining
@@ -24,8 +24,8 @@ from loadstone.run.plan import Part, Timing, make_plan
 from loadstone.run.terms import FIT, Fitness, make_terms
 from loadstone.store.folder import LOGS, VERDICT, ResultFolder, Status, write_json
 from loadstone.store.read import Result, read_result
-from loadstone.testbed import Testbed, external_testbed, reference_testbed
-from loadstone.workloads import is_unchanged, shipped
+from loadstone.testbed import testbed_of
+from loadstone.workloads import is_unchanged, load, shipped
 
 Json = dict[str, Any]
 
@@ -47,15 +47,17 @@ class RunOrder:
     profile: Profile
     seed: int
     threads: int
-    target: Target | None
-    """None starts the reference server."""
-    server_threads: int
+    system: System
     results: Path
     together: bool = False
     """All workloads at the same time instead of one after the other."""
     fitness: Fitness = FIT
     joining: Joining | None = None
     """Other drivers that join."""
+    clock: Clock = Clock.REAL
+    """Virtual time needs a station."""
+    key: str = ""
+    """Which run of a study it is."""
 
     @property
     def rounds(self) -> tuple[tuple[Played, ...], ...]:
@@ -79,7 +81,7 @@ class Beginning:
 async def run(order: RunOrder, listener: Listener, begin: Callable[[Beginning], object]) -> Path:
     """Executes an order; returns the result folder, which is marked with how far it got. Raises LoadstoneError."""
     for parts in order.rounds:  # what cannot be run is said before anything is started
-        _plan(order, parts, 1, order.target or _anything())
+        _plan(order, parts, 1, _anything(order))
     folder = ResultFolder.create(order.results, order.name, datetime.now(UTC), _manifest(order))
     try:
         status, reason = await _execute(order, folder, listener, begin)
@@ -130,7 +132,8 @@ def judged(result: Result) -> list[WorkloadVerdict]:
 
 def is_shipped(workload: Workload) -> bool:
     """Whether a workload is one that comes with the program, unchanged."""
-    return shipped().get(workload.name) == workload.folder and is_unchanged(workload.name)
+    is_ours = shipped().get(workload.name) == workload.folder and is_unchanged(workload.name)
+    return is_ours and workload == load(workload.name)
 
 
 def _close(folder: ResultFolder, status: Status, reason: str) -> None:
@@ -141,7 +144,7 @@ def _close(folder: ResultFolder, status: Status, reason: str) -> None:
 async def _execute(
     order: RunOrder, folder: ResultFolder, listener: Listener, begin: Callable[[Beginning], object]
 ) -> tuple[Status, str]:
-    async with _testbed(order, folder.path / LOGS) as testbed:
+    async with testbed_of(order.system, order.clock, folder.path / LOGS) as testbed:
         folder.manifest["target"] = testbed.about
         folder.mark(Status.RUNNING)
         executor = Executor(testbed, listener, order.joining)
@@ -155,7 +158,8 @@ async def _execute(
                         return Status.INTERRUPTED, "ended by a signal; later iterations were not begun"
                     begin(_beginning(order, parts, iteration))
                     folders = {part.workload.name: folder.run(part.workload.name, iteration) for part in parts}
-                    await executor.execute(_plan(order, parts, iteration, testbed.target), folders)
+                    target = None if testbed.rehearsed else testbed.target
+                    await executor.execute(_plan(order, parts, iteration, target), folders)
         finally:
             for number in (signal.SIGINT, signal.SIGTERM):
                 loop.remove_signal_handler(number)
@@ -164,13 +168,7 @@ async def _execute(
     return Status.COMPLETE, ""
 
 
-def _testbed(order: RunOrder, logs: Path) -> AbstractAsyncContextManager[Testbed]:
-    if order.target is not None:
-        return external_testbed(order.target)
-    return reference_testbed(logs, order.server_threads)
-
-
-def _plan(order: RunOrder, parts: tuple[Played, ...], iteration: int, target: Target) -> Json:
+def _plan(order: RunOrder, parts: tuple[Played, ...], iteration: int, target: Target | None) -> Json:
     timing = Timing(order.profile.phases, order.seed + iteration - 1, order.threads)
     return make_plan([Part(part.workload, part.load, target) for part in parts], timing)
 
@@ -186,9 +184,19 @@ def _beginning(order: RunOrder, parts: tuple[Played, ...], iteration: int) -> Be
     )
 
 
-def _anything() -> Target:
-    """Stands for the reference server, which has both sides, while plans are checked."""
-    return Target.parse(["http://localhost:1", "https://localhost:1"])
+def _anything(order: RunOrder) -> Target | None:
+    """Stands for what is not up yet while plans are checked: the reference server has both sides, a station one."""
+    if isinstance(order.system, Target):
+        return order.system
+    if order.clock is Clock.VIRTUAL:
+        return None
+    return Target.parse(["http://localhost:1"] + ["https://localhost:1"] * isinstance(order.system, Reference))
+
+
+def _system(system: System) -> Json:
+    """A system's settings, as kept."""
+    settings = system.model_dump() if isinstance(system, Station) else asdict(system)
+    return {"kind": type(system).__name__.lower(), **settings}
 
 
 def _manifest(order: RunOrder) -> Json:
@@ -203,9 +211,11 @@ def _manifest(order: RunOrder) -> Json:
         "driver_threads": order.threads,
         "joining_drivers": order.joining.drivers if order.joining else 0,
         "together": order.together,
-        "server_threads": None if order.target else order.server_threads,
+        "clock": order.clock,
+        "key": order.key,
+        "system": _system(order.system),
         "target": "not up yet",
-        "verify_certificates": order.target is None or order.target.verify,
+        "verify_certificates": not isinstance(order.system, Target) or order.system.verify,
         "versions": host.versions(),
         "host": host.facts(),
         "terms": [asdict(one) for one in terms],

@@ -1,0 +1,40 @@
+"""The station as a service: its command, its model for rehearsals, and where it says how busy it is."""
+
+from typing import Any
+
+from loadstone.model.system import Spread, Station
+from loadstone.services.programs import server
+
+Json = dict[str, Any]
+
+USAGE = "/usage"
+"""Path of what a station says of its own use."""
+
+
+def command(station: Station, threads: int) -> list[str]:
+    """A station on a free port of the loopback address."""
+    words = [server(), "station", "--until-stdin-ends", "--threads", str(threads)]
+    for name, value in station.model_dump().items():
+        if value is not None:
+            option = "distribution" if name == "spread" else name.replace("_", "-")
+            words += [f"--{option}", str(value)]
+    return words
+
+
+def layout(station: Station) -> Json:
+    """The station as rehearsals read it."""
+    service: Json = {"kind": station.spread.replace("-", "_"), "mean_ns": _ns(station.service)}
+    if station.spread is Spread.LOG_NORMAL:
+        service["cv"] = station.cv
+    faults = {
+        "stall_every_ns": _ns(station.stall_every),
+        "stall_ns": _ns(station.stall),
+        "error_share": station.error_share,
+        "slow_start_ns": _ns(station.slow_start),
+        "slow_start_factor": station.slow_start_factor,
+    }
+    return {"workers": station.workers, "service": service, "queue": station.queue, "faults": faults}
+
+
+def _ns(seconds: float) -> int:
+    return round(seconds * 1e9)
