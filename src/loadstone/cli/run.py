@@ -221,9 +221,7 @@ def _from_file(
         profile=profile,
         seed=study.driver.seed,
         threads=threads or study.driver.threads or half_the_cores(),
-        system=make_system(
-            list(study.target.urls), study.target.authority, study.target.verify, server_threads, None
-        ),
+        system=make_system(list(study.target.urls), study.target.authority, study.target.verify, server_threads, None),
         results=results,
         together=study.together,
         fitness=Fitness(study.driver.lag_share_pct / 100, study.driver.cpu_pct),

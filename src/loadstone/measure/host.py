@@ -36,7 +36,7 @@ def facts() -> Json:
 
 def versions() -> Json:
     """Versions of the program and of what it is made of."""
-    libraries = ("altair", "hdrhistogram", "numpy", "psutil", "pydantic", "vl-convert-python")
+    libraries = ("altair", "hdrhistogram", "numpy", "psutil", "pydantic", "scipy", "vl-convert-python")
     return {
         "loadstone": __version__,
         "python": platform.python_version(),

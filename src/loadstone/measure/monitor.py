@@ -39,7 +39,6 @@ class Monitor:
             self._last = now
             turn += 1
 
-
     async def _look(self) -> Json:
         said = {role: await meter.read() for role, meter in self.meters.items()}
         return {**_counters(self.roles()), "stations": said}

@@ -31,7 +31,9 @@ class Clock(StrEnum):
 class Station(Section):
     """k workers that serve requests first come, first served."""
 
-    workers: Annotated[int, Field(ge=1, le=100_000)] = Field(default=1, description="requests served at once, 1 or more")
+    workers: Annotated[int, Field(ge=1, le=100_000)] = Field(
+        default=1, description="requests served at once, 1 or more"
+    )
     service: Positive = Field(default=0.01, description="the mean service time in seconds, above 0")
     spread: Spread = Field(default=Spread.EXPONENTIAL, description="`fixed`, `exponential` or `log-normal`")
     cv: NotNegative = Field(default=1.0, description="standard deviation by mean of log-normal times, 0 or more")
@@ -49,7 +51,8 @@ class Station(Section):
         return make_station(given)
 
     def __str__(self) -> str:
-        return f"a station of {self.workers} worker{'s' * (self.workers != 1)}, {self.spread} service of {self.service:g} s"
+        workers = f"{self.workers} worker{'s' * (self.workers != 1)}"
+        return f"a station of {workers}, {self.spread} service of {self.service:g} s"
 
 
 def make_station(given: dict[str, str]) -> Station:

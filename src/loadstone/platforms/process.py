@@ -43,7 +43,8 @@ class Child:
 async def child(command: list[str], log: Path, cores: int | None = None) -> AsyncIterator[Child]:
     """Starts a command, waits for its first line, stops it and all its children at the end.
 
-    `cores` keeps it on the first so many cores of this machine. Standard error goes to `log`. Raises ServiceError when it ends or stays silent instead of getting ready.
+    `cores` keeps it on the first so many cores of this machine. Standard error goes to `log`. Raises ServiceError when
+    it ends or stays silent instead of getting ready.
     """
     if cores is not None:
         command = ["taskset", "--cpu-list", first_cores(cores), *command]

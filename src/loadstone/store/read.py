@@ -30,6 +30,8 @@ class Iteration:
     start: Json
     intervals: tuple[Json, ...]
     monitor: tuple[Json, ...]
+    stations: tuple[Json, ...] = ()
+    """What the modelled station of a rehearsal did in the steady state."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,13 @@ def read_iteration(folder: Path) -> Iteration:
     intervals = tuple(event for event in events if event["event"] == "interval")
     figures = figures_of(events)
     monitor = tuple(_lines(folder / "monitor.jsonl"))
-    return Iteration(int(folder.name.rpartition("-")[2]), plan, figures, start, intervals, monitor)
+    stations = tuple(event for event in events if event["event"] == "station" and _is_steady(event, plan["phases"]))
+    return Iteration(int(folder.name.rpartition("-")[2]), plan, figures, start, intervals, monitor, stations)
+
+
+def _is_steady(event: Json, phases: Json) -> bool:
+    begin_ns = phases["ramp_up_ns"] + phases["warm_up_ns"]
+    return bool(begin_ns < event["at_ns"] <= begin_ns + phases["steady_ns"])
 
 
 def _lines(path: Path) -> Iterator[Json]:

@@ -1,0 +1,247 @@
+"""A run that a study asks for, and what came of it: the figures that studies reckon with. Pure."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from statistics import fmean
+from typing import Any
+
+from loadstone.judge.check import Outcome, Weight
+from loadstone.judge.verdict import Verdict
+from loadstone.model.figures import Blame, IterationFigures
+from loadstone.store.read import Iteration, Result
+
+Json = dict[str, Any]
+
+
+class Better(StrEnum):
+    """Which way a figure improves."""
+
+    LOWER = "lower"
+    HIGHER = "higher"
+    NEITHER = "neither"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """What a figure is called, in what unit, and which way it improves."""
+
+    name: str
+    title: str
+    unit: str
+    better: Better
+
+
+FIGURES = {
+    one.name: one
+    for one in (
+        Figure("throughput", "throughput", "operations/s", Better.HIGHER),
+        Figure("response_mean", "mean response time", "s", Better.LOWER),
+        Figure("response_p50", "median response time", "s", Better.LOWER),
+        Figure("response_p90", "90th percentile of response time", "s", Better.LOWER),
+        Figure("response_p95", "95th percentile of response time", "s", Better.LOWER),
+        Figure("response_p99", "99th percentile of response time", "s", Better.LOWER),
+        Figure("service_p99", "99th percentile of service time", "s", Better.LOWER),
+        Figure("good", "good operations", "%", Better.HIGHER),
+        Figure("tolerable", "tolerable operations", "%", Better.HIGHER),
+        Figure("errors", "operations in error", "%", Better.LOWER),
+        Figure("bytes", "bytes received", "B/s", Better.HIGHER),
+        Figure("server_cpu", "CPU of the system under test", "cores", Better.LOWER),
+        Figure("server_cpu_per_operation", "CPU time an operation", "s", Better.LOWER),
+        Figure("busy_workers", "busy workers of the station", "workers", Better.LOWER),
+        Figure("host_cpu", "CPU of the whole machine", "cores", Better.LOWER),
+        Figure("driver_cpu", "busiest driver thread", "% of a core", Better.NEITHER),
+        Figure("driver_lag_p99", "99th percentile of driver lag", "s", Better.NEITHER),
+    )
+}
+"""All figures by name, in the order they are shown."""
+
+DRIVER_RULES = frozenset({"driver errors", "driver lag p99", "busiest driver thread", "sessions begun of those due"})
+"""Rules whose breach says that the driver was the limit."""
+
+
+class Purpose(StrEnum):
+    """Why a run is asked for."""
+
+    MEASURE = "measure"
+    PROBE = "probe"
+    """To find out whether a load passes."""
+    CONFIRM = "confirm"
+    """To make sure that it did, or did not."""
+    VERIFY = "verify"
+    """To prove a peak; runs made for finding it do not count for that."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A run that a study asks for."""
+
+    key: str
+    workload: str
+    settings: Mapping[str, str]
+    seed: int
+    """Added to the study's own seed."""
+    purpose: Purpose = Purpose.MEASURE
+    side: str = ""
+    """`a` or `b` in comparisons."""
+
+    @property
+    def load(self) -> float:
+        """Sessions, or arrivals per second, where the settings say."""
+        return float(self.settings.get("sessions") or self.settings.get("rate") or 0)
+
+    def __str__(self) -> str:
+        settings = " ".join(f"{name}={value}" for name, value in self.settings.items())
+        purpose = "" if self.purpose is Purpose.MEASURE else f" ({self.purpose})"
+        return f"{self.workload} {self.side} {settings}{purpose}".replace("  ", " ").strip()
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule's figure in a run, the worst of its iterations."""
+
+    name: str
+    figure: float
+    limit: float
+    bound: str
+    unit: str
+    weight: str
+    outcome: str
+
+
+@dataclass(frozen=True)
+class Made:
+    """A finished run of a study."""
+
+    wanted: Wanted
+    folder: str
+    """Name of its result folder, beside those of the study's other runs."""
+    verdict: str
+    reasons: tuple[str, ...]
+    is_driver_bound: bool
+    figures: Mapping[str, float]
+    rules: tuple[Rule, ...]
+    capacity: Mapping[str, float] = field(default_factory=dict)
+    """How much there was of what was used: `workers` of a station, `cores` of the machine."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether it passed every rule."""
+        return self.verdict == Verdict.PASS
+
+    def broken(self, weights: Iterable[str] = (Weight.FAIL, Weight.INVALID)) -> list[Rule]:
+        """The rules it broke."""
+        return [rule for rule in self.rules if rule.outcome == Outcome.BROKEN and rule.weight in weights]
+
+    def as_json(self) -> Json:
+        """As it is kept in a study's answer."""
+        return asdict(self)
+
+
+def made_of(wanted: Wanted, result: Result) -> Made:
+    """What came of a run of one workload, from its result as kept and judged."""
+    (workload,) = result.workloads
+    (verdict,) = (result.verdict or {"workloads": []})["workloads"]
+    rules = _rules(one["checks"] for one in verdict["iterations"])
+    each = [figures_of(iteration) for iteration in workload.iterations]
+    figures = {name: fmean(one[name] for one in each) for name in FIGURES if each and all(name in one for one in each)}
+    return Made(
+        wanted=wanted,
+        folder=result.path.name,
+        verdict=verdict["verdict"],
+        reasons=tuple(verdict["reasons"]),
+        is_driver_bound=any(rule.outcome == Outcome.BROKEN and rule.name in DRIVER_RULES for rule in rules),
+        figures=figures,
+        rules=rules,
+        capacity=_capacity(result, workload.iterations),
+    )
+
+
+def figures_of(iteration: Iteration) -> dict[str, float]:
+    """The figures of one iteration, those that there are."""
+    figures = iteration.figures
+    found: dict[str, float | None] = {
+        "throughput": figures.ended / figures.steady_s if figures.steady_s else None,
+        "response_mean": figures.response.mean_s,
+        **{f"response_p{at:g}": figures.response.at(at) for at in (50.0, 90.0, 95.0, 99.0)},
+        "service_p99": figures.service.at(99.0),
+        **_shares(figures),
+        "driver_cpu": 100 * max(figures.driver_cpu) if figures.driver_cpu else None,
+        "driver_lag_p99": figures.lag.at(99.0),
+        **_used(iteration),
+    }
+    if figures.steady_s:
+        found["bytes"] = sum(operation.bytes for operation in figures.operations) / figures.steady_s
+    cpu, throughput = found.get("server_cpu"), found["throughput"]
+    if cpu and throughput:
+        found["server_cpu_per_operation"] = cpu / throughput
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _shares(figures: IterationFigures) -> dict[str, float]:
+    requests = figures.requests
+    if not requests:
+        return {}
+    good = sum(operation.good for operation in figures.operations)
+    tolerable = good + sum(operation.tolerable for operation in figures.operations)
+    errors = sum(operation.errors_of(blame) for operation in figures.operations for blame in Blame)
+    return {"good": 100 * good / requests, "tolerable": 100 * tolerable / requests, "errors": 100 * errors / requests}
+
+
+def _used(iteration: Iteration) -> dict[str, float | None]:
+    """Means over the steady state of what the monitors saw, and of what a modelled station did."""
+    samples = steady_samples(iteration)
+    trees = [[tree for role, tree in one["trees"].items() if role != "driver" and tree] for one in samples]
+    stations = [used for one in samples for used in one.get("stations", {}).values() if used]
+    busy = _mean(used["busy_workers"] for used in stations)
+    if iteration.stations:
+        lengths = sum(one["length_ns"] for one in iteration.stations)
+        busy = sum(one["busy_ns"] for one in iteration.stations) / lengths
+    return {
+        "server_cpu": _mean(sum(tree["user_cores"] + tree["system_cores"] for tree in one) for one in trees if one),
+        "host_cpu": _mean(
+            sum(used for mode, used in one["cpu_cores"].items() if mode not in ("idle", "iowait")) for one in samples
+        ),
+        "busy_workers": busy,
+    }
+
+
+def steady_samples(iteration: Iteration) -> list[Json]:
+    """The monitors' samples that lie in the steady state."""
+    if "start_unix_ns" not in iteration.start:
+        return []
+    phases = iteration.plan["phases"]
+    begin_s = (iteration.start["start_unix_ns"] + phases["ramp_up_ns"] + phases["warm_up_ns"]) / 1e9
+    end_s = begin_s + phases["steady_ns"] / 1e9
+    inside = [one for one in iteration.monitor if begin_s <= one["unix_s"] - one["seconds"] and one["unix_s"] <= end_s]
+    return inside or [one for one in iteration.monitor if begin_s <= one["unix_s"] <= end_s]
+
+
+def _capacity(result: Result, iterations: tuple[Iteration, ...]) -> dict[str, float]:
+    capacity: dict[str, float] = {}
+    for iteration in iterations:
+        said = [used for one in iteration.monitor for used in one.get("stations", {}).values() if used]
+        for used in [*said, *iteration.stations]:
+            capacity["workers"] = float(used["workers"])
+    system = result.manifest.get("system", {})
+    cores = float(result.manifest["host"].get("cores") or 1)
+    if system.get("kind") == "reference":
+        capacity["server_cores"] = min(cores, float(system["cores"] or cores), float(system["threads"]))
+    capacity["cores"] = cores
+    return capacity
+
+
+def _rules(iterations: Iterable[list[Json]]) -> tuple[Rule, ...]:
+    """Each rule once: where iterations differ, the broken one, else the first."""
+    kept: dict[str, Json] = {}
+    for check in (check for checks in iterations for check in checks):
+        held = kept.get(check["rule"])
+        if held is None or (check["outcome"] == Outcome.BROKEN and held["outcome"] != Outcome.BROKEN):
+            kept[check["rule"]] = check
+    keys = ("figure", "limit", "bound", "unit", "weight", "outcome")
+    return tuple(Rule(name, **{key: check[key] for key in keys}) for name, check in kept.items())
+
+
+def _mean(values: Iterable[float]) -> float | None:
+    held = list(values)
+    return fmean(held) if held else None

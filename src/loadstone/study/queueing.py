@@ -1,0 +1,129 @@
+"""Queueing theory: what k workers do to those who come, open and closed; and the universal scalability law. Pure.
+
+Sources: Erlang 1917 (waiting), Denning and Buzen 1978 (utilisation and response time laws), Reiser and Lavenberg 1980
+(mean-value analysis), Allen 1990 and Cunneen (spread of service), Gunther 2007 (universal scalability law).
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import brentq, curve_fit
+from scipy.special import gammaln, logsumexp
+
+
+@dataclass(frozen=True)
+class Centre:
+    """A queueing centre: so many workers, each operation keeping one for `demand_s` in all."""
+
+    workers: float
+    demand_s: float
+    variability: float = 1.0
+    """Waiting against that of exponential service: about (1 + cv^2) / 2."""
+
+    @property
+    def capacity(self) -> float:
+        """Operations per second at which all workers are busy."""
+        return self.workers / self.demand_s
+
+
+def erlang_c(workers: int, offered: float) -> float:
+    """Probability that an arrival waits, with `offered` busy workers on the mean; below `workers`."""
+    blocked = 1.0
+    for number in range(1, workers + 1):
+        blocked = offered * blocked / (number + offered * blocked)
+    return blocked / (1 - offered / workers * (1 - blocked))
+
+
+def open_wait_s(centre: Centre, rate: float) -> float:
+    """Mean waiting time of arrivals at `rate` per second; infinite from the capacity on."""
+    if rate >= centre.capacity:
+        return math.inf
+    workers = max(1, round(centre.workers))
+    wait = erlang_c(workers, rate * centre.demand_s) / (centre.capacity - rate)
+    return centre.variability * wait
+
+
+def closed(centre: Centre, sessions: int, away_s: float) -> tuple[float, float]:
+    """Throughput and response time of `sessions` that spend `away_s` elsewhere between two operations.
+
+    With exponential service the solution that mean-value analysis gives, computed in product form, since the
+    recursion loses its digits with several workers. Another spread of service scales the waiting.
+    """
+    wait_s = _exact_wait_s(centre, sessions, away_s)
+    response_s = centre.demand_s + centre.variability * wait_s
+    throughput = min(sessions / (away_s + response_s), centre.capacity)
+    return throughput, sessions / throughput - away_s
+
+
+def _exact_wait_s(centre: Centre, sessions: int, away_s: float) -> float:
+    workers = max(1, round(centre.workers))
+    here = np.arange(sessions + 1)
+    # p(n) ~ N! / (N - n)! (demand / away)^n / product of min(i, k)
+    ratio = math.log(centre.demand_s / away_s) if away_s > 0 else 30.0
+    rates = np.where(here <= workers, gammaln(here + 1), gammaln(workers + 1) + (here - workers) * math.log(workers))
+    weights = gammaln(sessions + 1) - gammaln(sessions - here + 1) + here * ratio - rates
+    shares = np.exp(weights - logsumexp(weights))
+    throughput = float(np.sum(shares * np.minimum(here, workers))) / centre.demand_s
+    return max(0.0, float(np.sum(shares * here)) / throughput - centre.demand_s)
+
+
+def response_quantile_s(centre: Centre, rate: float, share: float) -> float:
+    """The time within which `share` of operations are answered, waiting included, at a throughput of `rate`.
+
+    Exact for exponential service; another spread scales the waiting.
+    """
+    if rate >= centre.capacity:
+        return math.inf
+    workers = max(1, round(centre.workers))
+    waits = erlang_c(workers, rate * centre.demand_s)
+    drain = (centre.capacity - rate) / max(centre.variability, 1e-3)
+    serve = 1 / centre.demand_s
+    drain = drain * (1 + 1e-9) if math.isclose(drain, serve) else drain
+
+    def beyond(seconds: float) -> float:
+        served, drained = math.exp(-serve * seconds), math.exp(-drain * seconds)
+        # Waiting is an exponential time with probability `waits`, none otherwise; service comes on top.
+        return (1 - waits) * served + waits * (drain * served - serve * drained) / (drain - serve) - (1 - share)
+
+    top = -math.log(1 - share) * (1 / serve + 1 / drain) * 3
+    return float(brentq(beyond, 0, top))
+
+
+@dataclass(frozen=True)
+class Scalability:
+    """Throughput over sessions N by the universal scalability law: a N / (1 + s (N - 1) + k N (N - 1))."""
+
+    alone: float
+    """Throughput of one session."""
+    contention: float
+    coherency: float
+
+    def at(self, sessions: float) -> float:
+        """Throughput with so many sessions."""
+        return (
+            self.alone * sessions / (1 + self.contention * (sessions - 1) + self.coherency * sessions * (sessions - 1))
+        )
+
+    @property
+    def peak_sessions(self) -> float | None:
+        """Where throughput is largest; None where it only grows."""
+        return math.sqrt((1 - self.contention) / self.coherency) if self.coherency > 1e-12 else None
+
+
+def fit_scalability(sessions: Sequence[float], throughput: Sequence[float]) -> Scalability | None:
+    """The law that fits best; None below three different loads."""
+    if len(set(sessions)) < 3:
+        return None
+    loads, rates = np.asarray(sessions, dtype=float), np.asarray(throughput, dtype=float)
+    guess = float(np.max(rates / loads))
+
+    def law(n: np.ndarray, alone: float, contention: float, coherency: float) -> np.ndarray:
+        return alone * n / (1 + contention * (n - 1) + coherency * n * (n - 1))
+
+    try:
+        found, _ = curve_fit(law, loads, rates, (guess, 1e-4, 1e-8), bounds=([0, 0, 0], [np.inf, 1, 1]), x_scale="jac")
+    except (RuntimeError, ValueError):
+        return None
+    return Scalability(*(float(one) for one in found))
