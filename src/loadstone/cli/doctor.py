@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 
 from loadstone.cli.exits import Exit
-from loadstone.cli.run import RESULTS, Results
+from loadstone.cli.options import RESULTS, Results
 from loadstone.cli.screen import out
 from loadstone.measure.doctor import Advice, Finding, examine
 from loadstone.model.errors import PlatformError

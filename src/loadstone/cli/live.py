@@ -3,7 +3,7 @@
 import time
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 from rich.console import Group, RenderableType
 from rich.live import Live
@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from loadstone.cli.screen import errors
+from loadstone.study.conduct import Progress
 from loadstone.study.run import Beginning
 
 Json = dict[str, Any]
@@ -30,7 +31,7 @@ class View:
     troubles: list[str] = field(default_factory=list)
     _live: Live | None = None
 
-    def __enter__(self) -> "View":
+    def __enter__(self) -> Self:
         if errors.is_terminal:
             self._live = Live(console=errors, get_renderable=self._render, refresh_per_second=4, transient=True)
             self._live.start()
@@ -60,6 +61,10 @@ class View:
             case "trouble" if len(self.troubles) < 3:
                 self.troubles.append(f"{event['operation']}: {event['kind']}: {event['detail']}")
 
+    def tail(self) -> list[RenderableType]:
+        """What stands below the figures."""
+        return [Text(text, style="red") for text in self.troubles]
+
     def _render(self) -> RenderableType:
         if self.beginning is None:
             return Text("starting the system under test ...", style="dim")
@@ -77,8 +82,42 @@ class View:
         figures.add_row(f"[{'red' if self.failures else 'green'}]{self.failures} errors[/]")
         bar = Table.grid()
         bar.add_row(ProgressBar(total=begun.seconds, completed=elapsed, width=72))
-        troubles = [Text(text, style="red") for text in self.troubles]
-        return Group(head, bar, figures, *troubles)
+        return Group(head, bar, figures, *self.tail())
+
+
+@dataclass
+class StudyView(View):
+    """Follows a study: what is done, what runs, how much is left and how long that takes."""
+
+    progress: Progress | None = None
+    spent_s: list[float] = field(default_factory=list)
+    """Seconds of each run that was made."""
+    turned: float = 0.0
+
+    def tell(self, progress: Progress) -> None:
+        """A run is done, or the first is about to begin."""
+        before, self.progress = self.progress, progress
+        now = time.monotonic()
+        if before is not None and progress.last is not None and progress.kept == before.kept:
+            self.spent_s.append(now - self.turned)
+        self.turned = now
+        if progress.last is not None and not errors.is_terminal:
+            last = progress.last
+            errors.print(
+                f"{progress.done} done, about {progress.left} left: {last.wanted}: {last.verdict}", markup=False
+            )
+
+    def _render(self) -> RenderableType:
+        if self.progress is None:
+            return super()._render()
+        done, kept, left = self.progress.done, self.progress.kept, self.progress.left
+        each = sum(self.spent_s) / len(self.spent_s) if self.spent_s else self.beginning and self.beginning.seconds
+        time_left = f"about {max(0.0, left * each - (time.monotonic() - self.turned)) / 60:.1f} min" if each else ""
+        taken = f" ({kept} of them from before)" if kept else ""
+        running = f"running: {self.progress.wanted}" if self.progress.wanted else "writing the report"
+        title = Text(f"{self.progress.name}: {done} done{taken}, about {left} left, {time_left}", style="bold")
+        bar = ProgressBar(total=max(1, done + left), completed=done, width=72)
+        return Group(title, bar, Text(running), super()._render())
 
 
 def _figures(part: str, last: Json) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import typer
 
 from loadstone import __version__
-from loadstone.cli import doctor, fileset, report, run, simulate, workloads
+from loadstone.cli import doctor, fileset, report, run, simulate, study, workloads
 from loadstone.cli.exits import Exit
 from loadstone.cli.screen import errors
 from loadstone.model.errors import DriverError, LoadstoneError, PlatformError, ServiceError, StudyError
@@ -19,6 +19,8 @@ app = typer.Typer(help=ABOUT, no_args_is_help=True, rich_markup_mode="rich", pre
 app.command("run")(run.run)
 app.command("demo")(run.demo)
 app.command("simulate")(simulate.simulate)
+for kind in study.COMMANDS:
+    app.command(kind)(study.command(kind))
 app.command("report")(report.report)
 app.command("results")(report.results)
 app.command("export")(report.export)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from loadstone.cli.run import RESULTS, Results
+from loadstone.cli.options import RESULTS, Results
 from loadstone.cli.screen import VERDICT_STYLE, errors, out
 from loadstone.model.errors import StoreError, UsageError
 from loadstone.report import export as export_module

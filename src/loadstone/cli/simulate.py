@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from loadstone.cli.run import ArrivalProcess, Rate, Seed
+from loadstone.cli.options import ArrivalProcess, Rate, Seed
 from loadstone.cli.screen import out
 from loadstone.model.load import MOST_SESSIONS, Process, make_load
 from loadstone.study.simulate import simulate as play

@@ -87,7 +87,7 @@ class Document:
             case _:
                 given = repr(details.get("input"))
                 message = f"{_lower(details['msg'])}, not {given if len(given) < 60 else given[:57] + '...'}"
-                self.problem(where, message, _remedy(kind, loc))
+                self.problem(where, message, remedy(kind, loc))
 
 
 def suggest(word: str, known: set[str]) -> str:
@@ -127,7 +127,8 @@ def _fields_at(kind: object, loc: places.Path) -> list[str]:
     return list(_fields(model))
 
 
-def _remedy(kind: object, loc: places.Path) -> str:
+def remedy(kind: object, loc: places.Path) -> str:
+    """What belongs at a place of a section, from its description."""
     fields = _fields(kind)
     described = next((fields[part].description for part in loc if part in fields and fields[part].description), None)
     return f"Expected: {described}." if described else "Correct the value."

@@ -6,11 +6,13 @@ from typing import Annotated
 
 from pydantic import Field
 
+from loadstone.model.asked import SECTIONS
 from loadstone.model.errors import UsageError
 from loadstone.model.figures import DRIVER_CPU_PCT, LAG_SHARE
-from loadstone.model.load import MOST_AT_ONCE, Load, Process, make_load
+from loadstone.model.load import MOST_AT_ONCE, Load, Population, Process, make_load
 from loadstone.model.profile import PROFILES
 from loadstone.model.reading import Document, Section, suggest
+from loadstone.model.system import Station
 from loadstone.model.target import Target
 from loadstone.model.workload import NotNegative, Percent, Positive
 
@@ -22,6 +24,7 @@ class StudyHeader(Section):
 
     name: str = Field(default="", description="a short name, used for the result folder")
     together: bool = Field(default=False, description="true to play all workloads at the same time")
+    virtual: bool = Field(default=False, description="true to play in virtual time against the [station]")
 
 
 class LoadEntry(Section):
@@ -34,8 +37,15 @@ class LoadEntry(Section):
     trace: Path | None = Field(default=None, description="the path of a file of instants in seconds, one a line")
     most_sessions: Whole = Field(default=MOST_AT_ONCE, description="arrived sessions at once, 1 or more")
 
+    @property
+    def is_loaded(self) -> bool:
+        """Whether it says how much load; what a study varies it need not."""
+        return (self.sessions, self.rate, self.trace) != (None, None, None)
+
     def load(self) -> Load:
         """The load; raises UsageError when it is none."""
+        if not self.is_loaded:
+            return UNSAID
         return make_load(
             self.sessions,
             str(self.rate) if self.rate is not None else None,
@@ -64,6 +74,13 @@ class TargetSection(Section):
     verify: bool = Field(default=True, description="true or false")
 
 
+class ServerSection(Section):
+    """How the reference server runs."""
+
+    threads: Whole | None = Field(default=None, description="a whole number, 1 or more")
+    cores: Whole | None = Field(default=None, description="cores it may use, a whole number, 1 or more")
+
+
 class DriverSection(Section):
     """How the driver runs."""
 
@@ -83,9 +100,21 @@ class StudyFile:
     profile: ProfileSection
     target: TargetSection
     driver: DriverSection
+    server: ServerSection
+    station: Station | None
+    virtual: bool
+    asked: dict[str, Section]
+    """The questions it asks, by kind."""
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether every workload has a load of its own."""
+        return all(entry.is_loaded for entry in self.loads)
 
 
-_SECTIONS = {"study", "load", "profile", "target", "driver"}
+_SECTIONS = {"study", "load", "profile", "target", "driver", "server", "station", *SECTIONS}
+UNSAID = Population(1)
+"""Stands for a load that a question says."""
 
 
 def read_study(file: Path) -> StudyFile:
@@ -105,12 +134,34 @@ def read_study(file: Path) -> StudyFile:
     profile = document.take(("profile",), ProfileSection, content.get("profile", {}))
     target = document.take(("target",), TargetSection, content.get("target", {}))
     driver = document.take(("driver",), DriverSection, content.get("driver", {}))
+    server = document.take(("server",), ServerSection, content.get("server", {}))
+    station = document.take(("station",), Station, content["station"]) if "station" in content else None
+    asked = {kind: document.take((kind,), SECTIONS[kind], content[kind]) for kind in SECTIONS if kind in content}
     target = _beside(file, target)
     loads = tuple(_from(file, load) for load in loads)
     _check_names(document, loads, profile, target)
+    if not asked:
+        _check_loaded(document, loads)
+    _check_system(document, header)
     document.finish()
-    assert header and profile and target and driver
-    return StudyFile(header.name or file.stem, header.together, loads, profile, target, driver)
+    assert header and profile and target and driver and server
+    questions = {kind: section for kind, section in asked.items() if section is not None}
+    name = header.name or file.stem
+    return StudyFile(name, header.together, loads, profile, target, driver, server, station, header.virtual, questions)
+
+
+def _check_loaded(document: Document, loads: tuple[LoadEntry, ...]) -> None:
+    for number, entry in enumerate(loads):
+        if not entry.is_loaded:
+            document.problem(("load", str(number)), "has no load", "Add sessions, rate or trace.")
+
+
+def _check_system(document: Document, header: StudyHeader | None) -> None:
+    given = [name for name in ("target", "server", "station") if name in document.content]
+    if "station" in given and len(given) > 1:
+        document.problem(("station",), f"stands beside [{given[0]}]", "A study measures one system: keep one.")
+    if header is not None and header.virtual and "station" not in given:
+        document.problem(("study", "virtual"), "needs a modelled server", "Add a [station].")
 
 
 def _from(file: Path, load: LoadEntry) -> LoadEntry:

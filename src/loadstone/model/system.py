@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, model_validator
 
 from loadstone.model.errors import UsageError
 from loadstone.model.reading import Section, suggest
@@ -44,6 +44,12 @@ class Station(Section):
     slow_start: NotNegative = Field(default=0.0, description="seconds for which service is slower at first")
     slow_start_factor: Positive = Field(default=1.0, description="how many times slower at first, above 0")
 
+    @model_validator(mode="after")
+    def _stalls_end(self) -> Self:
+        if self.stall and self.stall >= self.stall_every:
+            raise ValueError("a stall must be shorter than `stall_every`, the seconds from stall to stall")
+        return self
+
     @classmethod
     def parse(cls, text: str) -> "Station":
         """Reads `workers=4,service=0.005,spread=fixed`. Raises UsageError."""
@@ -58,16 +64,16 @@ class Station(Section):
 def make_station(given: dict[str, str]) -> Station:
     """A station from its settings as texts; raises UsageError that names what is wrong."""
     try:
-        station = Station.model_validate(given)
+        return Station.model_validate(given)
     except ValidationError as error:
-        name = str(error.errors()[0]["loc"][0])
+        where = error.errors()[0]["loc"]
+        if not where:
+            raise UsageError(f"{error.errors()[0]['msg'].partition(', ')[2].capitalize()}.") from None
+        name = str(where[0])
         if name not in Station.model_fields:
             raise UsageError(f"A station has no `{name}`. {suggest(name, set(Station.model_fields))}") from None
         expected = Station.model_fields[name].description
         raise UsageError(f"`{name}={given.get(name)}` does not fit a station. Expected: {expected}.") from None
-    if station.stall and station.stall >= station.stall_every:
-        raise UsageError("A station's stall must be shorter than `stall_every`, the seconds from stall to stall.")
-    return station
 
 
 @dataclass(frozen=True)

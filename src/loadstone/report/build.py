@@ -67,14 +67,7 @@ def render(result: Result, form: Format) -> str:
     if form is Format.JSON:
         return json.dumps(as_json(result), indent=1, ensure_ascii=False) + "\n"
     sections = gather(result, pictures=form is Format.HTML)
-    templates = jinja2.Environment(
-        loader=jinja2.PackageLoader("loadstone.report"),
-        autoescape=form is Format.HTML,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
-    templates.filters |= {"number": number, "seconds": seconds, "rounded": rounded}
+    templates = environment(form)
     return templates.get_template(f"report.{form.value}.j2").render(
         result=result,
         manifest=result.manifest,
@@ -84,6 +77,19 @@ def render(result: Result, form: Format) -> str:
         command=command(result.manifest),
         sections=sections,
     )
+
+
+def environment(form: Format) -> jinja2.Environment:
+    """The templates of one form of report."""
+    templates = jinja2.Environment(
+        loader=jinja2.PackageLoader("loadstone.report"),
+        autoescape=form is Format.HTML,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    templates.filters |= {"number": number, "seconds": seconds, "rounded": rounded}
+    return templates
 
 
 def gather(result: Result, pictures: bool) -> list[WorkloadSection]:

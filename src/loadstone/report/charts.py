@@ -36,11 +36,11 @@ def lines(rows: Iterable[Json], y_title: str, bands: Sequence[Json] = (), log: b
         .encode(
             x=alt.X("second:Q", title="seconds since the start"),
             y=alt.Y("value:Q", title=y_title, scale=alt.Scale(zero=True)),
-            color=_color(series),
-            strokeDash=_dash(series),
+            color=color(series),
+            strokeDash=dash(series),
         )
     )
-    return svg(_styled(alt.layer(_bands(bands), chart) if bands else chart, width))
+    return svg(styled(alt.layer(_bands(bands), chart) if bands else chart, width))
 
 
 def areas(rows: Iterable[Json], y_title: str, width: int = WIDTH) -> str:
@@ -53,10 +53,10 @@ def areas(rows: Iterable[Json], y_title: str, width: int = WIDTH) -> str:
         .encode(
             x=alt.X("second:Q", title="seconds since the start"),
             y=alt.Y("value:Q", title=y_title, stack="zero"),
-            color=_color(series, "square"),
+            color=color(series, "square"),
         )
     )
-    return svg(_styled(chart, width))
+    return svg(styled(chart, width))
 
 
 def curves(distributions: Sequence[tuple[str, Distribution]], width: int = WIDTH) -> str:
@@ -79,11 +79,11 @@ def curves(distributions: Sequence[tuple[str, Distribution]], width: int = WIDTH
                 axis=alt.Axis(labelExpr=labels, values=[1, 0.5, 0.1, 0.01, 0.001, 0.0001, 0.00001]),
             ),
             y=alt.Y("value:Q", title="seconds"),
-            color=_color([name for name, _ in distributions]),
-            strokeDash=_dash([name for name, _ in distributions]),
+            color=color([name for name, _ in distributions]),
+            strokeDash=dash([name for name, _ in distributions]),
         )
     )
-    return svg(_styled(chart, width))
+    return svg(styled(chart, width))
 
 
 def bars(rows: Iterable[Json], x_title: str, width: int = WIDTH) -> str:
@@ -97,11 +97,11 @@ def bars(rows: Iterable[Json], x_title: str, width: int = WIDTH) -> str:
         .encode(
             y=alt.Y("name:N", sort=names, title=None),
             x=alt.X("value:Q", title=x_title, stack="zero"),
-            color=_color(series, "square"),
+            color=color(series, "square"),
             order=alt.Order("rank:Q"),
         )
     )
-    return svg(_styled(chart, width, height=15 * len(names)))
+    return svg(styled(chart, width, height=15 * len(names)))
 
 
 def phase_bands(intervals: Sequence[Json]) -> list[Json]:
@@ -124,13 +124,14 @@ def _bands(bands: Sequence[Json]) -> alt.Chart:
     return banded
 
 
-def _color(series: Sequence[str], symbol: str = "stroke") -> alt.Color:
+def color(series: Sequence[str], symbol: str = "stroke") -> alt.Color:
+    """Colors of series, with a legend where there are several."""
     colors = [PALETTE[at % len(PALETTE)] for at in range(len(series))]
     legend = alt.Legend(title=None, orient="top", symbolType=symbol) if len(series) > 1 else None
     return alt.Color("series:N", sort=list(series), scale=alt.Scale(domain=list(series), range=colors), legend=legend)
 
 
-def _dash(series: Sequence[str]) -> alt.StrokeDash:
+def dash(series: Sequence[str]) -> alt.StrokeDash:
     """Dashes for all but the first, so that lines that lie upon each other both show."""
     dashes = [[1, 0], [5, 3], [2, 2], [8, 3, 2, 3]]
     ranges = [dashes[at % len(dashes)] for at in range(len(series))]
@@ -139,7 +140,8 @@ def _dash(series: Sequence[str]) -> alt.StrokeDash:
     )
 
 
-def _styled(chart: Any, width: int, height: int = HEIGHT) -> alt.TopLevelMixin:
+def styled(chart: Any, width: int, height: int = HEIGHT) -> alt.TopLevelMixin:
+    """A chart in the house's style."""
     styled: alt.TopLevelMixin = (
         chart.properties(width=width, height=height, background="transparent")
         .configure_view(stroke=None)

@@ -55,16 +55,9 @@ class ResultFolder:
     @classmethod
     def create(cls, results: Path, name: str, started: datetime, manifest: Json) -> "ResultFolder":
         """Makes `results/<time>-<name>/`; raises StoreError when that is not possible."""
-        plain = re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-") or "run"
-        base = f"{started:%Y%m%d-%H%M%S}-{plain}"
-        try:
-            path = _unused(results, base)
-            (path / RUNS).mkdir(parents=True)
-            (path / LOGS).mkdir()
-        except OSError as error:
-            raise StoreError(
-                f"No result folder can be made in {results}: {error}. Name another with --results."
-            ) from None
+        path = unused(results, name, started)
+        (path / RUNS).mkdir()
+        (path / LOGS).mkdir()
         folder = cls(path, {"schema": SCHEMA, "name": name, "started": started.isoformat(), **manifest})
         folder.mark(Status.RUNNING)
         return folder
@@ -104,7 +97,16 @@ def write_json(path: Path, content: object) -> None:
     unfinished.replace(path)
 
 
-def _unused(results: Path, base: str) -> Path:
+def unused(results: Path, name: str, started: datetime) -> Path:
+    """Makes a new folder `results/<time>-<name>`; raises StoreError when that is not possible."""
+    plain = re.sub(r"[^A-Za-z0-9_.-]+", "-", name).strip("-.") or "run"
+    try:
+        return _numbered(results, f"{started:%Y%m%d-%H%M%S}-{plain}")
+    except OSError as error:
+        raise StoreError(f"No result folder can be made in {results}: {error}. Name another with --results.") from None
+
+
+def _numbered(results: Path, base: str) -> Path:
     for number in range(1, 1000):
         path = results / (base if number == 1 else f"{base}-{number}")
         try:

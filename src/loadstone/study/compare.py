@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from loadstone.study.made import FIGURES, Better, Made, Wanted
+from loadstone.study.made import FIGURES, Better, Figure, Made, Wanted
 from loadstone.study.question import key_of, planned
 from loadstone.study.repeat import verdicts
 from loadstone.study.search import Search
-from loadstone.study.statistics import Difference, difference, holm, summary
+from loadstone.study.statistics import LEVEL, Difference, difference, holm, summary
 
 Json = dict[str, Any]
 Settings = Mapping[str, str]
@@ -67,6 +67,7 @@ class Compare:
             "pairs": self.pairs,
             "loads": rows,
             "is_answered": not self.left(made),
+            "is_worse": any(_is_worse(row["figures"].get(self.figure), FIGURES[self.figure]) for row in rows),
             "headline": [line for row in rows for line in _headline(row, self.figure, len(rows) > 1)],
         }
 
@@ -98,6 +99,14 @@ def _figure(name: str, sides: Mapping[str, Sequence[Made]]) -> Json | None:
         **{side: {"values": held, **asdict(summary(held))} for side, held in values.items()},
         "difference": None if found is None else describe(found),
     }
+
+
+def _is_worse(row: Json | None, figure: Figure) -> bool:
+    """Whether B was found worse, corrected for all loads that were asked about."""
+    found = row and row["difference"]
+    if not found or found["p_corrected"] > 1 - LEVEL:
+        return False
+    return bool(found["ratio"] > 1 if figure.better is Better.LOWER else found["ratio"] < 1)
 
 
 def describe(found: Difference) -> Json:

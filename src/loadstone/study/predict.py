@@ -27,6 +27,8 @@ RESAMPLES = 100
 STEPS = 24
 """Loads at which the predicted curve is drawn."""
 MOST_VARIABILITY = 10.0
+PREDICTED_PCT = (95.0, 99.0)
+"""Shares of good and of tolerable operations for which a peak can be predicted."""
 
 
 @dataclass(frozen=True)
@@ -77,11 +79,9 @@ class Model:
 
 @dataclass(frozen=True)
 class Limits:
-    """What the response time must keep: shares of operations and seconds."""
+    """What the 95th and the 99th percentile of response time must keep."""
 
-    good_share: float
     good_s: float
-    tolerable_share: float
     tolerable_s: float
 
 
@@ -124,7 +124,7 @@ class Predict:
     def answer(self, made: Sequence[Made]) -> Json:
         """The model, its curve, its peak, and how far measurements were from it."""
         learned = [one for one in made if one.wanted.purpose is Purpose.MEASURE]
-        whole = not any(one.wanted.purpose is Purpose.MEASURE for one in _missing(self.wanted(), made))
+        whole = not any(one.purpose is Purpose.MEASURE for one in _missing(self.wanted(), made))
         answer: Json = {"settings": dict(self.settings), "load": self.load, "is_answered": not self.left(made)}
         measured = [_point(one) for one in made]
         resource = resource_of(learned) if whole else None
@@ -200,10 +200,12 @@ def fit(made: Sequence[Made], load: str, resource: tuple[str, str]) -> Model:
     def off(parameters: np.ndarray) -> np.ndarray:
         model = _with(first, parameters)
         predicted = np.array([min(model.at(one)[1], 1e6) for one in loads])
-        return np.log(predicted / response_s)
+        return np.asarray(np.log(predicted / response_s))
 
     start_s = max(1e-9, float(np.min(response_s)) - demand_s)
-    found = least_squares(off, (start_s, 1.0), bounds=([0, 0], [np.inf, MOST_VARIABILITY]), x_scale=(start_s, 1.0))
+    found = least_squares(  # type: ignore[operator]
+        off, (start_s, 1.0), bounds=([0, 0], [np.inf, MOST_VARIABILITY]), x_scale=(start_s, 1.0)
+    )
     model = _with(first, found.x)
     lowest = min(made, key=lambda one: one.wanted.load)
     base = {
@@ -281,7 +283,7 @@ def _headline(question: Predict, model: Model, top: float, peaks: Sequence[float
     ]
     for one in checks:
         lines.append(
-            f"Checked at {one['load']:g} {unit}: throughput off by {one['throughput']['off_pct']:+.1f} %, mean response "
-            f"time by {one['response_mean']['off_pct']:+.1f} %."
+            f"Checked at {one['load']:g} {unit}: throughput off by {one['throughput']['off_pct']:+.1f} %, "
+            f"mean response time by {one['response_mean']['off_pct']:+.1f} %."
         )
     return lines

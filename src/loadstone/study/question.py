@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from loadstone.judge.score import web_index
 from loadstone.study.made import Made, Wanted
 
 Json = dict[str, Any]
@@ -52,7 +53,8 @@ class InTurn:
     def answer(self, made: Sequence[Made]) -> Json:
         """The answers by workload."""
         answers = [{"workload": name, **question.answer(_of(made, name))} for name, question in self.questions]
-        return {"kind": self.kind, "parts": answers}
+        peaks = {one["workload"]: one["peak"] for one in answers if self.kind == "search" and one["load"] == "sessions"}
+        return {"kind": self.kind, "parts": answers, "index": web_index(peaks)}
 
 
 def _of(made: Sequence[Made], workload: str) -> list[Made]:

@@ -120,7 +120,7 @@ def fit_scalability(sessions: Sequence[float], throughput: Sequence[float]) -> S
     guess = float(np.max(rates / loads))
 
     def law(n: np.ndarray, alone: float, contention: float, coherency: float) -> np.ndarray:
-        return alone * n / (1 + contention * (n - 1) + coherency * n * (n - 1))
+        return np.asarray(alone * n / (1 + contention * (n - 1) + coherency * n * (n - 1)))
 
     try:
         found, _ = curve_fit(law, loads, rates, (guess, 1e-4, 1e-8), bounds=([0, 0, 0], [np.inf, 1, 1]), x_scale="jac")

@@ -80,8 +80,7 @@ class Beginning:
 
 async def run(order: RunOrder, listener: Listener, begin: Callable[[Beginning], object]) -> Path:
     """Executes an order; returns the result folder, which is marked with how far it got. Raises LoadstoneError."""
-    for parts in order.rounds:  # what cannot be run is said before anything is started
-        _plan(order, parts, 1, _anything(order))
+    check(order)
     folder = ResultFolder.create(order.results, order.name, datetime.now(UTC), _manifest(order))
     try:
         status, reason = await _execute(order, folder, listener, begin)
@@ -99,6 +98,12 @@ async def run(order: RunOrder, listener: Listener, begin: Callable[[Beginning], 
     _close(folder, status, reason)
     judge(folder.path)
     return folder.path
+
+
+def check(order: RunOrder) -> None:
+    """Says what cannot be run before anything is started; raises LoadstoneError."""
+    for parts in order.rounds:
+        _plan(order, parts, 1, _anything(order))
 
 
 def judge(path: Path) -> Json:
@@ -193,7 +198,7 @@ def _anything(order: RunOrder) -> Target | None:
     return Target.parse(["http://localhost:1"] + ["https://localhost:1"] * isinstance(order.system, Reference))
 
 
-def _system(system: System) -> Json:
+def system_of(system: System) -> Json:
     """A system's settings, as kept."""
     settings = system.model_dump() if isinstance(system, Station) else asdict(system)
     return {"kind": type(system).__name__.lower(), **settings}
@@ -213,7 +218,7 @@ def _manifest(order: RunOrder) -> Json:
         "together": order.together,
         "clock": order.clock,
         "key": order.key,
-        "system": _system(order.system),
+        "system": system_of(order.system),
         "target": "not up yet",
         "verify_certificates": not isinstance(order.system, Target) or order.system.verify,
         "versions": host.versions(),

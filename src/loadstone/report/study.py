@@ -1,0 +1,64 @@
+"""Building a study's report: its answer as kept, in HTML, Markdown or JSON."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from loadstone.judge.score import DISCLAIMER, NAME
+from loadstone.model.errors import StoreError
+from loadstone.report.build import Format, command, environment
+from loadstone.report.study_pictures import pictures_of
+from loadstone.store.study import read_answer, read_study_manifest
+
+Json = dict[str, Any]
+
+QUESTIONS = {
+    "repeat": "How far may the figures of one run be trusted?",
+    "search": "What is the largest load that passes every rule?",
+    "sweep": "How do the figures move with what was varied?",
+    "compare": "Is there a difference between A and B?",
+    "predict": "What do a few loads say of others?",
+}
+
+
+def write_study_report(path: Path, form: Format = Format.HTML, output: Path | None = None) -> Path:
+    """Writes the report of a study's folder; returns where it is."""
+    output = output or path / f"report.{form.value}"
+    try:
+        output.write_text(render_study(path, form), encoding="utf-8")
+    except OSError as error:
+        raise StoreError(f"The report cannot be written: {error}. Name another file with --output.") from None
+    return output
+
+
+def render_study(path: Path, form: Format, run_link: str = "runs/{folder}/report.html") -> str:
+    """The report's text; `run_link` is where a run's own report is found."""
+    manifest, answer = read_study_manifest(path), read_answer(path)
+    if form is Format.JSON:
+        return json.dumps({"manifest": manifest, "answer": answer}, indent=1, ensure_ascii=False) + "\n"
+    workloads = {one["workload"]: one for one in manifest["workloads"]}
+    parts = [
+        {
+            **part,
+            "title": workloads[part["workload"]]["title"],
+            "pictures": pictures_of(answer["kind"], part, workloads[part["workload"]]) if form is Format.HTML else [],
+            "made": [run for run in answer["runs"] if run["wanted"]["workload"] == part["workload"]],
+        }
+        for part in answer["parts"]
+    ]
+    return (
+        environment(form)
+        .get_template(f"study.{form.value}.j2")
+        .render(
+            manifest=manifest,
+            kind=answer["kind"],
+            question=QUESTIONS[answer["kind"]],
+            parts=parts,
+            left=answer["left"],
+            index=answer.get("index"),
+            index_name=NAME,
+            disclaimer=DISCLAIMER,
+            command=command(manifest),
+            run_link=run_link,
+        )
+    )

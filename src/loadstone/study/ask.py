@@ -1,0 +1,125 @@
+"""From what a user declares to the questions of a study, one for each workload. Pure."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from loadstone.model.asked import (
+    Asked,
+    CompareSection,
+    PredictSection,
+    RepeatSection,
+    SearchSection,
+    SweepSection,
+)
+from loadstone.model.errors import UsageError
+from loadstone.model.load import MOST_PER_S, MOST_SESSIONS
+from loadstone.model.profile import Profile
+from loadstone.model.reading import suggest
+from loadstone.model.workload import RateLimit, TimeLimit, Workload
+from loadstone.study.compare import LEAST_PAIRS, Compare, ComparePeaks
+from loadstone.study.made import FIGURES
+from loadstone.study.parameters import parameter
+from loadstone.study.predict import PREDICTED_PCT, Limits, Predict
+from loadstone.study.question import InTurn, Question
+from loadstone.study.repeat import Repeat
+from loadstone.study.search import Search
+from loadstone.study.sweep import Sweep
+
+START = {"sessions": 100.0, "rate": 50.0}
+"""First load of a search, unless told otherwise."""
+WIDTH = {"quick": 0.05, "demo": 0.05}
+"""Width of a search's bracket by profile; 1 % for all others."""
+
+
+def questions(asked: Asked, workloads: Sequence[Workload], profile: Profile, loaded: bool) -> InTurn:
+    """A question for each workload. `loaded` says whether the study has a load of its own. Raises UsageError."""
+    if not loaded and not _brings_load(asked):
+        raise UsageError("Say how much load: --sessions or --rate, or vary it.")
+    return InTurn(tuple((one.name, _question(asked, one, profile)) for one in workloads))
+
+
+def _question(asked: Asked, workload: Workload, profile: Profile) -> Question:
+    match asked:
+        case RepeatSection():
+            return Repeat(workload.name, {}, asked.runs)
+        case SearchSection():
+            return _search(asked, workload.name, profile, {}, "")
+        case SweepSection():
+            over = {parameter(name).name: _texts(points) for name, points in asked.over.items()}
+            return Sweep(workload.name, {}, tuple(over.items()), asked.rounds)
+        case CompareSection():
+            return _compare(asked, workload.name, profile)
+        case PredictSection():
+            measured, check = _texts(asked.at), _texts(asked.check)
+            if len(measured) < 2:
+                raise UsageError("One load tells nothing about others. Give at least two to measure: --at 20,40,60.")
+            return Predict(workload.name, {}, asked.load, measured, check, limits_of(workload), asked.rounds)
+
+
+def _search(asked: SearchSection, workload: str, profile: Profile, settings: Mapping[str, str], prefix: str) -> Search:
+    ceiling = MOST_SESSIONS if asked.load == "sessions" else MOST_PER_S
+    return Search(
+        workload=workload,
+        settings=settings,
+        load=asked.load,
+        start=asked.start or START[asked.load],
+        width=(asked.width_pct / 100) if asked.width_pct else WIDTH.get(profile.name.split()[0], 0.01),
+        verify=asked.verify,
+        most=min(asked.most or ceiling, ceiling),
+        prefix=prefix,
+    )
+
+
+def _compare(asked: CompareSection, workload: str, profile: Profile) -> Question:
+    a, b = _settings(asked.a), _settings(asked.b)
+    if asked.figure not in FIGURES:
+        raise UsageError(f"There is no figure `{asked.figure}`. {suggest(asked.figure, set(FIGURES))}")
+    if asked.at == "peak":
+        wanted = SearchSection(load=asked.load, start=asked.start, width_pct=asked.width_pct)
+
+        def search(settings: Mapping[str, str], prefix: str) -> Search:
+            return _search(wanted, workload, profile, settings, prefix)
+
+        return ComparePeaks(workload, a, b, search, asked.pairs or 1)
+    loads: tuple[dict[str, str], ...] = tuple({asked.load: text} for text in _texts(asked.at or ()))
+    return Compare(workload, {}, a, b, loads or ({},), asked.pairs or LEAST_PAIRS, asked.figure)
+
+
+def limits_of(workload: Workload) -> Limits | None:
+    """The limits of response time, where all operations have the same."""
+    own = [one.limit for one in workload.operations.values() if one.limit is not None]
+    if any(isinstance(limit, RateLimit) for limit in own):
+        return None
+    times = {(limit.good_s, limit.tolerable_s) for limit in own if isinstance(limit, TimeLimit)}
+    held = workload.limits
+    if times - {(held.good_s, held.tolerable_s)} or (held.good_share_pct, held.tolerable_share_pct) != PREDICTED_PCT:
+        return None
+    return Limits(held.good_s, held.tolerable_s)
+
+
+def _settings(given: Mapping[str, str | int | float]) -> dict[str, str]:
+    return {parameter(name).name: _text(value) for name, value in given.items()}
+
+
+def _texts(points: Sequence[str | int | float]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(map(_text, points)))
+
+
+def _text(value: str | int | float) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value).strip()
+
+
+def _brings_load(asked: Asked) -> bool:
+    """Whether a question says itself how much load there is."""
+    match asked:
+        case SearchSection() | PredictSection():
+            return True
+        case SweepSection():
+            return _has_load(asked.over)
+        case CompareSection():
+            return asked.at is not None or (_has_load(asked.a) and _has_load(asked.b))
+        case RepeatSection():
+            return False
+
+
+def _has_load(names: Iterable[str]) -> bool:
+    return any(parameter(name).is_load for name in names)
