@@ -22,6 +22,7 @@ app.command("simulate")(simulate.simulate)
 for kind in study.COMMANDS:
     app.command(kind)(study.command(kind))
 app.command("report")(report.report)
+app.command("import")(report.take_in)
 app.command("results")(report.results)
 app.command("export")(report.export)
 app.command("doctor")(doctor.doctor)

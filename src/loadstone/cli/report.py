@@ -3,19 +3,25 @@
 import json
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
 
 from loadstone.cli.options import RESULTS, Results
+from loadstone.cli.run import conclude
 from loadstone.cli.screen import VERDICT_STYLE, errors, out
 from loadstone.model.errors import StoreError, UsageError
 from loadstone.report import export as export_module
 from loadstone.report.build import Format, write_report
+from loadstone.report.study import write_study_report
 from loadstone.store.folder import broken_seal
 from loadstone.store.read import catalogue, read_result, read_verdict
+from loadstone.store.study import STUDY, studies
+from loadstone.study.published import take_in as take_published
 from loadstone.study.run import judge
+
+Json = dict[str, Any]
 
 
 def report(
@@ -25,8 +31,13 @@ def report(
     rejudge: Annotated[bool, typer.Option("--rejudge", help="Judge the stored figures anew first.")] = False,
     results: Results = RESULTS,
 ) -> None:
-    """Write the report of a result: one self-contained HTML file, Markdown or JSON."""
+    """Write the report of a result or a study: one self-contained HTML file, Markdown or JSON."""
     path = find_result(result, results)
+    if (path / STUDY).is_file():
+        if rejudge:
+            raise UsageError("A study's runs are judged one by one. Name a run of it.")
+        out.print(str(write_study_report(path, form, output)), soft_wrap=True)
+        return
     changed = broken_seal(path)
     if changed:
         errors.print(f"[yellow]warning:[/] not what was measured any more: {', '.join(changed)}")
@@ -55,12 +66,45 @@ def export(
         raise StoreError(f"It cannot be written: {error}. Name another file with --output.") from None
 
 
+def take_in(
+    file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="A CSV of published iterations.")],
+    sessions: Annotated[str, typer.Option(help="Sessions of each workload, as banking=2300,support=2200.")],
+    name: Annotated[str | None, typer.Option(help="Name of the result folder.")] = None,
+    results: Results = RESULTS,
+) -> None:
+    """Take published iterations into the store: judged and reported like a run, as far as they were disclosed.
+
+    The file has the columns workload,table,page,column,value.
+    """
+    path = take_published(file, _sessions(sessions), results, name or file.stem)
+    raise typer.Exit(conclude(path, write_report(path)))
+
+
+def _sessions(text: str) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for word in filter(None, text.split(",")):
+        workload, _, count = word.partition("=")
+        if not count.isdigit() or int(count) < 1:
+            raise UsageError(f"`{word}` is no number of sessions. Write WORKLOAD=N, several with commas between.")
+        found[workload] = int(count)
+    return found
+
+
 def results(
     results: Results = RESULTS,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """List the results, newest first."""
-    rows = []
+    """List the results and studies, newest first."""
+    rows: list[Json] = [
+        {
+            "path": str(path),
+            "status": manifest["status"],
+            "profile": manifest["profile"]["name"],
+            "study": manifest["kind"],
+            "workloads": [one["workload"] for one in manifest["workloads"]],
+        }
+        for path, manifest in studies(results)
+    ]
     for path, manifest in catalogue(results):
         verdict = read_verdict(path) or {"workloads": []}
         verdicts = {one["workload"]: one["verdict"] for one in verdict["workloads"]}
@@ -79,6 +123,7 @@ def results(
                 },
             }
         )
+    rows.sort(key=lambda row: Path(row["path"]).name, reverse=True)
     if as_json:
         typer.echo(json.dumps(rows, indent=1))
         return
@@ -87,25 +132,25 @@ def results(
         return
     table = Table("result", "status", "profile", "workloads")
     for row in rows:
-        table.add_row(Path(str(row["path"])).name, str(row["status"]), str(row["profile"]), _verdicts(row["workloads"]))
+        about = f"{row['study']} of {', '.join(row['workloads'])}" if "study" in row else _verdicts(row["workloads"])
+        table.add_row(Path(row["path"]).name, row["status"], row["profile"], about)
     out.print(table)
 
 
 def find_result(name: str, results: Path) -> Path:
     """The folder of a result by path, by name below `results`, or `latest`; raises StoreError."""
     if name == "latest":
-        newest = next(catalogue(results), None)
-        if newest is None:
+        everything = [path for path, _ in (*catalogue(results), *studies(results))]
+        if not everything:
             raise StoreError(f"There is no result in {results}. `loadstone demo` makes one.")
-        return newest[0]
+        return max(everything, key=lambda path: path.name)
     for path in (Path(name), results / name):
         if path.is_dir():
             return path
     raise StoreError(f"There is no result `{name}`. `loadstone results` lists those there are.")
 
 
-def _verdicts(workloads: object) -> str:
-    assert isinstance(workloads, dict)
+def _verdicts(workloads: Json) -> str:
     parts = []
     for name, one in workloads.items():
         style = VERDICT_STYLE.get(one["verdict"] or "", "dim")

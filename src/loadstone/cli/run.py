@@ -153,10 +153,11 @@ def _carry_out(order: RunOrder, listeners: Sequence[Listener] = ()) -> Exit:
         if errors.is_terminal:
             view.phase = "writing the report"
         report = write_report(path)
-    return _conclude(path, report)
+    return conclude(path, report)
 
 
-def _conclude(path: Path, report: Path) -> Exit:
+def conclude(path: Path, report: Path) -> Exit:
+    """Prints the verdict on a result and says where its report is; returns what the shell is told."""
     manifest, verdict = read_manifest(path), read_verdict(path) or {"workloads": [], "index": None}
     for one in verdict["workloads"]:
         style = VERDICT_STYLE[one["verdict"]]
@@ -166,7 +167,7 @@ def _conclude(path: Path, report: Path) -> Exit:
         for reason in one["reasons"]:
             out.print(f"         {reason}", markup=False, soft_wrap=True)
         if one["not_judged"]:
-            out.print(f"         too short to judge: {', '.join(one['not_judged'])}", style="dim")
+            out.print(f"         not judged: {', '.join(one['not_judged'])}", style="dim")
     if verdict["index"]:
         claim = "" if verdict["index"]["compliant"] else " (from a run that is not compliant)"
         out.print(f"{NAME}: {verdict['index']['value']:.1f}{claim}. {DISCLAIMER}")

@@ -75,7 +75,8 @@ class OperationFigures:
     conditional: int
     not_modified: int
     redirects: int
-    line_mean_s: float
+    line_mean_s: float | None
+    """What the users' lines alone need, on the mean; None where that is not known."""
     response: Distribution
     service: Distribution
     first_byte: Distribution

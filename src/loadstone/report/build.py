@@ -88,7 +88,7 @@ def environment(form: Format) -> jinja2.Environment:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    templates.filters |= {"number": number, "seconds": seconds, "rounded": rounded}
+    templates.filters |= {"number": number, "seconds": seconds, "rounded": rounded, "figure": figure}
     return templates
 
 
@@ -145,6 +145,11 @@ def seconds(value: float | None) -> str:
 def rounded(value: float) -> str:
     """Four significant figures, never in powers of ten."""
     return f"{value:.4g}" if abs(value) < 10_000 else f"{value:.0f}"
+
+
+def figure(value: float, digits: int | None) -> str:
+    """With so many places, or where none are given with four significant figures."""
+    return rounded(value) if digits is None else number(value, digits)
 
 
 def _workload(result: Result, workload: WorkloadResult, verdicts: dict[str, Json], pictures: bool) -> WorkloadSection:

@@ -124,10 +124,10 @@ def _bands(bands: Sequence[Json]) -> alt.Chart:
     return banded
 
 
-def color(series: Sequence[str], symbol: str = "stroke") -> alt.Color:
-    """Colors of series, with a legend where there are several."""
+def color(series: Sequence[str], symbol: str = "stroke", named: bool = True) -> alt.Color:
+    """Colors of series, with a legend where there are several and they are to be named."""
     colors = [PALETTE[at % len(PALETTE)] for at in range(len(series))]
-    legend = alt.Legend(title=None, orient="top", symbolType=symbol) if len(series) > 1 else None
+    legend = alt.Legend(title=None, orient="top", symbolType=symbol) if named and len(series) > 1 else None
     return alt.Color("series:N", sort=list(series), scale=alt.Scale(domain=list(series), range=colors), legend=legend)
 
 

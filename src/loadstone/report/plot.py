@@ -93,7 +93,9 @@ def _points(plot: Plot, series: Sequence[str]) -> list[alt.Chart]:
     layers = []
     if plain:
         dots = _of(plain).mark_point(filled=True, size=34, opacity=0.9)
-        layers.append(dots.encode(x=_x(plot), y=_y(plot), color=color(series)))
+        drawn = {row["series"] for row in plot.lines}
+        named = not all(row["series"] in drawn for row in plain)
+        layers.append(dots.encode(x=_x(plot), y=_y(plot), color=color(series, "circle", named)))
     if judged:
         there = [name for name in OUTCOMES if any(row["verdict"] == name for row in judged)]
         scale = alt.Scale(domain=there, range=[OUTCOMES[name] for name in there])
@@ -111,9 +113,8 @@ def _marks(plot: Plot) -> list[alt.Chart]:
         layers.append(rule.encode(y=_y(plot)))
         text = _of(plot.limits).mark_text(align="left", dx=4, dy=-5, color=INK, fontSize=10)
         layers.append(text.encode(y=_y(plot), x=alt.value(0), text="label:N"))
-    if plot.marks:
-        rule = _of(plot.marks).mark_rule(color=INK, strokeDash=[2, 2])
-        layers.append(rule.encode(x=_x(plot)))
-        text = _of(plot.marks).mark_text(align="right", dx=-4, baseline="top", color=INK, fontSize=10)
-        layers.append(text.encode(x=_x(plot), y=alt.value(2), text="label:N"))
+    for number, mark in enumerate(plot.marks):
+        layers.append(_of([mark]).mark_rule(color=INK, strokeDash=[2, 2]).encode(x=_x(plot)))
+        text = _of([mark]).mark_text(align="right", dx=-4, baseline="top", color=INK, fontSize=10)
+        layers.append(text.encode(x=_x(plot), y=alt.value(2 + 13 * number), text="label:N"))
     return layers

@@ -8,6 +8,8 @@ from loadstone.report.plot import Plot, differences, draw
 
 Json = dict[str, Any]
 
+NOTHING_S = 1e-5
+"""Driver lag that is none: rehearsals have no more."""
 UNITS = {"sessions": "sessions", "rate": "arrivals per second"}
 TITLES = {
     "throughput": ("Throughput", "operations per second"),
@@ -101,7 +103,7 @@ def _over_load(
         yield Picture(f"CPU{of}", "In cores.", draw(Plot(x_title, "cores", rows, rows, marks=marks)))
     for name in ("busy_workers", "driver_lag_p99"):
         rows = _rows(points, ((name, name),))
-        if rows and max(row["y"] for row in rows) > 0:
+        if rows and max(row["y"] for row in rows) > NOTHING_S:
             title, unit = TITLES[name]
             yield Picture(f"{title}{of}", "", draw(Plot(x_title, unit, rows, rows, marks=marks)))
 

@@ -70,6 +70,7 @@ def mix_rows(terms: Terms, figures: IterationFigures) -> Iterator[MixRow]:
 
 def _row(operation: OperationFigures, total_s: float, published: float | None) -> OperationRow:
     response, mean_s = operation.response, operation.response.mean_s
+    line_s = operation.line_mean_s if mean_s is not None else None
     return OperationRow(
         name=operation.name,
         requests=operation.requests,
@@ -86,8 +87,8 @@ def _row(operation: OperationFigures, total_s: float, published: float | None) -
         max_s=response.at(100.0),
         service_p999_s=operation.service.at(99.9),
         first_byte_p50_s=operation.first_byte.at(50.0),
-        line_s=operation.line_mean_s if mean_s is not None else None,
-        server_delay_s=None if mean_s is None else mean_s - operation.line_mean_s,
+        line_s=line_s,
+        server_delay_s=None if mean_s is None or line_s is None else mean_s - line_s,
         mean_bytes=operation.bytes / operation.requests if operation.requests else None,
         published_bytes=published,
         bytes=operation.bytes,
@@ -101,7 +102,9 @@ def _total(figures: IterationFigures) -> OperationFigures:
     """All operations as if they were one."""
     operations = figures.operations
     timed = figures.response.count
-    line_s = sum(op.line_mean_s * op.response.count for op in operations) / timed if timed else 0.0
+    lines = [(op.line_mean_s, op.response.count) for op in operations if op.response.count]
+    known = [(line_s, count) for line_s, count in lines if line_s is not None]
+    line_s = sum(line_s * count for line_s, count in known) / timed if timed and len(known) == len(lines) else None
     return OperationFigures(
         name="Total",
         requests=figures.requests,

@@ -13,6 +13,7 @@ from loadstone.model.figures import NOTHING, IterationFigures, OperationFigures,
 from loadstone.store import SCHEMA
 from loadstone.store.folder import MANIFEST, RUNS, VERDICT, Status
 from loadstone.store.histograms import distribution, merged
+from loadstone.store.published import FIGURES, from_document
 
 Json = dict[str, Any]
 
@@ -104,6 +105,10 @@ def _workload(path: Path, terms: Json) -> WorkloadResult:
 
 def read_iteration(folder: Path) -> Iteration:
     """Reads the folder of one iteration, `<workload>-<number>`."""
+    number = int(folder.name.rpartition("-")[2])
+    if (folder / FIGURES).is_file():
+        document = json.loads((folder / FIGURES).read_text(encoding="utf-8"))
+        return Iteration(number, {}, from_document(document), {}, (), ())
     events = list(_lines(folder / "events.jsonl"))
     plan: Json = json.loads((folder / "plan.json").read_text(encoding="utf-8"))
     start = next((event for event in events if event["event"] == "start"), {})
@@ -111,7 +116,7 @@ def read_iteration(folder: Path) -> Iteration:
     figures = figures_of(events)
     monitor = tuple(_lines(folder / "monitor.jsonl"))
     stations = tuple(event for event in events if event["event"] == "station" and _is_steady(event, plan["phases"]))
-    return Iteration(int(folder.name.rpartition("-")[2]), plan, figures, start, intervals, monitor, stations)
+    return Iteration(number, plan, figures, start, intervals, monitor, stations)
 
 
 def _is_steady(event: Json, phases: Json) -> bool:

@@ -14,9 +14,10 @@ from loadstone.study.queueing import (
     Centre,
     Scalability,
     closed,
+    closed_quantile_s,
     fit_scalability,
+    open_quantile_s,
     open_wait_s,
-    response_quantile_s,
 )
 from loadstone.study.statistics import LEVEL
 
@@ -61,10 +62,13 @@ class Model:
         adds to that.
         """
         measured, queued = self.base[share]
-        throughput, _ = self.at(load)
-        return (
-            measured + response_quantile_s(self.centre, min(throughput, 0.9999 * self.centre.capacity), share) - queued
-        )
+        return measured + self.queued_s(load, share) - queued
+
+    def queued_s(self, load: float, share: float) -> float:
+        """The same quantile of the centre alone."""
+        if self.load == "rate":
+            return open_quantile_s(self.centre, min(load * self.per_unit, 0.9999 * self.centre.capacity), share)
+        return closed_quantile_s(self.centre, max(1, round(load)), self.think_s + self.fixed_s, share)
 
     def load_of(self, throughput: float) -> float:
         """The load that brings a throughput; for closed load by the response time law."""
@@ -209,7 +213,7 @@ def fit(made: Sequence[Made], load: str, resource: tuple[str, str]) -> Model:
     model = _with(first, found.x)
     lowest = min(made, key=lambda one: one.wanted.load)
     base = {
-        share: (lowest.figures[name], response_quantile_s(model.centre, model.at(lowest.wanted.load)[0], share))
+        share: (lowest.figures[name], model.queued_s(lowest.wanted.load, share))
         for name, share in (("response_p95", 0.95), ("response_p99", 0.99))
     }
     return replace(model, base=base)
@@ -242,11 +246,13 @@ def peak(model: Model, limits: Limits | None) -> float:
         good = model.quantile_s(load, 0.95) <= limits.good_s
         return good and model.quantile_s(load, 0.99) <= limits.tolerable_s
 
+    if model.load == "sessions":  # beyond the capacity sessions only wait longer, up to the limit
+        top = max(top, model.centre.capacity * (model.think_s + limits.tolerable_s))
     low, high = 0.0, top
     for _ in range(50):
         middle = (low + high) / 2
         low, high = (middle, high) if holds(middle) else (low, middle)
-    return low
+    return low if model.load == "rate" else math.floor(low + 0.5)
 
 
 def _quantile(values: Sequence[float], end: int) -> float:

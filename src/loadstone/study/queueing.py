@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import brentq, curve_fit
-from scipy.special import gammaln, logsumexp
+from scipy.special import gammainc, gammaincc, gammaln, logsumexp
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,7 @@ def open_wait_s(centre: Centre, rate: float) -> float:
     """Mean waiting time of arrivals at `rate` per second; infinite from the capacity on."""
     if rate >= centre.capacity:
         return math.inf
-    workers = max(1, round(centre.workers))
-    wait = erlang_c(workers, rate * centre.demand_s) / (centre.capacity - rate)
+    wait = erlang_c(_workers(centre), rate * centre.demand_s) / (centre.capacity - rate)
     return centre.variability * wait
 
 
@@ -58,26 +57,63 @@ def closed(centre: Centre, sessions: int, away_s: float) -> tuple[float, float]:
 
 
 def _exact_wait_s(centre: Centre, sessions: int, away_s: float) -> float:
-    workers = max(1, round(centre.workers))
+    shares = _present(centre, sessions, away_s)
     here = np.arange(sessions + 1)
-    # p(n) ~ N! / (N - n)! (demand / away)^n / product of min(i, k)
-    ratio = math.log(centre.demand_s / away_s) if away_s > 0 else 30.0
-    rates = np.where(here <= workers, gammaln(here + 1), gammaln(workers + 1) + (here - workers) * math.log(workers))
-    weights = gammaln(sessions + 1) - gammaln(sessions - here + 1) + here * ratio - rates
-    shares = np.exp(weights - logsumexp(weights))
-    throughput = float(np.sum(shares * np.minimum(here, workers))) / centre.demand_s
+    throughput = float(np.sum(shares * np.minimum(here, _workers(centre)))) / centre.demand_s
     return max(0.0, float(np.sum(shares * here)) / throughput - centre.demand_s)
 
 
-def response_quantile_s(centre: Centre, rate: float, share: float) -> float:
-    """The time within which `share` of operations are answered, waiting included, at a throughput of `rate`.
+def _workers(centre: Centre) -> int:
+    return max(1, round(centre.workers))
+
+
+def _present(centre: Centre, sessions: int, away_s: float) -> np.ndarray:
+    """Probability of each number of sessions at the centre: N! / (N - n)! (demand / away)^n / product of min(i, k)."""
+    workers, here = _workers(centre), np.arange(sessions + 1)
+    ratio = math.log(centre.demand_s / max(away_s, centre.demand_s * 1e-9))
+    rates = np.where(here <= workers, gammaln(here + 1), gammaln(workers + 1) + (here - workers) * math.log(workers))
+    weights = gammaln(sessions + 1) - gammaln(sessions - here + 1) + here * ratio - rates
+    return np.asarray(np.exp(weights - logsumexp(weights)))
+
+
+def closed_quantile_s(centre: Centre, sessions: int, away_s: float, share: float) -> float:
+    """The time within which `share` of operations of a closed population are answered, waiting included.
+
+    Who comes finds the others as if it were not there (arrival theorem): m of them to be served first take m
+    exponential times of all workers together. Exact for exponential service; another spread scales the waiting.
+    """
+    others = _present(centre, sessions - 1, away_s) if sessions > 1 else np.ones(1)
+    workers, serve = _workers(centre), 1 / centre.demand_s
+    ahead = np.maximum(0, np.arange(sessions) - workers + 1)
+    drain = workers * serve / max(centre.variability, 1e-3)
+
+    def beyond(seconds: float) -> float:
+        return float(np.sum(others * _tail(ahead, drain, serve, seconds))) - (1 - share)
+
+    top = centre.demand_s * -math.log(1 - share) + float(ahead[-1]) / drain * 3 + 20 * centre.demand_s
+    return float(brentq(beyond, 0, top))
+
+
+def _tail(ahead: np.ndarray, drain: float, serve: float, seconds: float) -> np.ndarray:
+    """Probability that `ahead` exponential times at rate `drain` and one at `serve` take longer than `seconds`."""
+    if drain <= serve * (1 + 1e-6):  # one worker: all at one rate
+        return np.asarray(gammaincc(ahead + 1, drain * seconds))
+    some = np.maximum(ahead, 1)
+    gap = drain - serve
+    with np.errstate(divide="ignore", over="ignore"):
+        served = np.exp(some * math.log(drain / gap) - serve * seconds + np.log(gammainc(some, gap * seconds)))
+    both = np.clip(gammaincc(some, drain * seconds) + served, 0, 1)
+    return np.asarray(np.where(ahead == 0, math.exp(-serve * seconds), both))
+
+
+def open_quantile_s(centre: Centre, rate: float, share: float) -> float:
+    """The time within which `share` of operations are answered, waiting included, with arrivals at `rate` per second.
 
     Exact for exponential service; another spread scales the waiting.
     """
     if rate >= centre.capacity:
         return math.inf
-    workers = max(1, round(centre.workers))
-    waits = erlang_c(workers, rate * centre.demand_s)
+    waits = erlang_c(_workers(centre), rate * centre.demand_s)
     drain = (centre.capacity - rate) / max(centre.variability, 1e-3)
     serve = 1 / centre.demand_s
     drain = drain * (1 + 1e-9) if math.isclose(drain, serve) else drain

@@ -1,0 +1,136 @@
+"""Published iterations: others' printed tables read into figures, as far as they were disclosed.
+
+The form is a CSV of `workload,table,page,column,value`; each column with a request count is an iteration. Tables are known
+by how their names begin: `requests counted in N s`, `average response time`, `average bytes`, `QoS counts` (good /
+tolerable only / fail). Others are passed over.
+"""
+
+import csv
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from loadstone.model.errors import StoreError
+from loadstone.model.figures import NOTHING, Distribution, IterationFigures, OperationFigures
+
+Json = dict[str, Any]
+Cells = dict[tuple[str, str, str], str]
+"""Values by table, page and column."""
+
+OURS = {"ecommerce": "shopping"}
+"""Workloads that have another name here."""
+TOTAL = "Total"
+COLUMNS = ["workload", "table", "page", "column", "value"]
+FIGURES = "figures.json"
+"""File of an iteration that was not measured by this program."""
+
+
+def read_published(file: Path) -> dict[str, dict[str, IterationFigures]]:
+    """Iterations by workload and column. Raises StoreError."""
+    cells: dict[str, Cells] = {}
+    try:
+        with file.open(encoding="utf-8", newline="") as lines:
+            rows = csv.DictReader(lines)
+            if rows.fieldnames != COLUMNS:
+                raise StoreError(f"{file} has the columns {rows.fieldnames}, not {','.join(COLUMNS)}.")
+            for row in rows:
+                of = cells.setdefault(OURS.get(row["workload"], row["workload"]), {})
+                of[_kind(row["table"]), row["page"], row["column"]] = row["value"]
+                if _kind(row["table"]) == "requests":
+                    of["seconds", TOTAL, row["column"]] = row["table"].split()[-2]
+    except (OSError, UnicodeDecodeError) as error:
+        raise StoreError(f"{file} cannot be read: {error}.") from None
+    read = {workload: _iterations(file, workload, of) for workload, of in cells.items()}
+    if not any(read.values()):
+        raise StoreError(f"{file} holds no table `requests counted in N s`, so there is no iteration in it.")
+    return read
+
+
+def _kind(table: str) -> str:
+    known = {"requests": "requests", "average response": "response", "average bytes": "bytes", "QoS": "grades"}
+    return next((kind for beginning, kind in known.items() if table.startswith(beginning)), "")
+
+
+def _iterations(file: Path, workload: str, cells: Cells) -> dict[str, IterationFigures]:
+    columns = dict.fromkeys(column for table, _, column in cells if table == "requests")
+    pages = list(dict.fromkeys(page for table, page, _ in cells if table == "requests" and page != TOTAL))
+    try:
+        return {column: _iteration(cells, pages, column) for column in columns}
+    except (KeyError, ValueError) as error:
+        raise StoreError(f"{file}: `{workload}` lacks a figure or has one that is none: {error}.") from None
+
+
+def _iteration(cells: Cells, pages: list[str], column: str) -> IterationFigures:
+    operations = tuple(_operation(cells, page, column) for page in pages)
+    count = sum(one.requests for one in operations)
+    response = Distribution(count, sum(one.ended_s for one in operations) / count, {})
+    return IterationFigures(
+        steady_s=float(cells["seconds", TOTAL, column]),
+        operations=operations,
+        response=response,
+        service=NOTHING,
+        lag=NOTHING,
+        driver_cpu=(),
+        pauses=0,
+        pause_drawn_s=0,
+        pause_actual_s=0,
+        sessions={},
+        wires={},
+        completed=True,
+    )
+
+
+def _operation(cells: Cells, page: str, column: str) -> OperationFigures:
+    def figure(table: str) -> float:
+        return float(cells[table, page, column].rstrip("*"))
+
+    requests, mean_s = int(figure("requests")), figure("response")
+    good, tolerable, fail = (int(part) for part in cells["grades", page, column].split("/"))
+    return OperationFigures(
+        name=page,
+        requests=requests,
+        good=good,
+        tolerable=tolerable,
+        fail=fail,
+        bytes=round(requests * figure("bytes")),
+        errors={},
+        cut_at_start=0,
+        cut_at_end=0,
+        cycles=0,
+        cycle_drawn_s=0,
+        cycle_actual_s=0,
+        ended_s=requests * mean_s,
+        overdue=0,
+        embedded=0,
+        conditional=0,
+        not_modified=0,
+        redirects=0,
+        line_mean_s=None,
+        response=Distribution(requests, mean_s, {}),
+        service=NOTHING,
+        first_byte=NOTHING,
+    )
+
+
+def as_document(figures: IterationFigures) -> Json:
+    """Figures as they are kept."""
+    return asdict(figures)
+
+
+def from_document(document: Mapping[str, Any]) -> IterationFigures:
+    """Figures as they were kept."""
+    operations = tuple(
+        OperationFigures(
+            **{**one, **{name: _distribution(one[name]) for name in ("response", "service", "first_byte")}}
+        )
+        for one in document["operations"]
+    )
+    spreads = {name: _distribution(document[name]) for name in ("response", "service", "lag")}
+    sequences = {name: tuple(document[name]) for name in ("driver_cpu", "samples")}
+    return IterationFigures(**{**document, **spreads, **sequences, "operations": operations})
+
+
+def _distribution(document: Json) -> Distribution:
+    percentiles = {float(at): seconds for at, seconds in document["percentiles_s"].items()}
+    return Distribution(document["count"], document["mean_s"], percentiles)
