@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import typer
 
 from loadstone import __version__
-from loadstone.cli import doctor, fileset, report, run, simulate, study, workloads
+from loadstone.cli import doctor, fileset, report, run, serve, simulate, study, workloads
 from loadstone.cli.exits import Exit
 from loadstone.cli.screen import errors
 from loadstone.model.errors import DriverError, LoadstoneError, PlatformError, ServiceError, StudyError
@@ -25,6 +25,7 @@ app.command("report")(report.report)
 app.command("import")(report.take_in)
 app.command("results")(report.results)
 app.command("export")(report.export)
+app.command("serve")(serve.serve)
 app.command("doctor")(doctor.doctor)
 app.add_typer(workloads.app, name="workloads")
 app.add_typer(fileset.app, name="fileset")

@@ -43,7 +43,7 @@ from loadstone.model.errors import UsageError
 from loadstone.model.load import MOST_AT_ONCE, Load, Process, make_load
 from loadstone.model.reading import Section, remedy
 from loadstone.model.study import UNSAID, read_study
-from loadstone.report.study import write_study_report
+from loadstone.report.study import write_run_reports, write_study_report
 from loadstone.store.folder import Status
 from loadstone.store.study import read_answer, read_study_manifest
 from loadstone.study.ask import questions
@@ -263,6 +263,7 @@ def _base(options: Common) -> RunOrder:
 def _carry_out(order: StudyOrder) -> Exit:
     with StudyView() as view:
         path = asyncio.run(conduct(order, view.hear, view.begin, view.tell))
+        write_run_reports(path)
         report = write_study_report(path)
     manifest, answer = read_study_manifest(path), read_answer(path)
     for part in answer["parts"]:

@@ -6,12 +6,16 @@ from typing import Any
 
 from loadstone.judge.score import DISCLAIMER, NAME
 from loadstone.model.errors import StoreError
-from loadstone.report.build import Format, command, environment
+from loadstone.report.build import Format, command, environment, write_report
 from loadstone.report.study_pictures import pictures_of
+from loadstone.store.folder import RUNS
+from loadstone.store.read import catalogue
 from loadstone.store.study import read_answer, read_study_manifest
 
 Json = dict[str, Any]
 
+RUN_LINKS = {"real": "runs/{folder}/report.html", "virtual": "runs/{folder}/"}
+"""Where a run's own report is, from its study's: rehearsals have none until one is asked for."""
 QUESTIONS = {
     "repeat": "How far may the figures of one run be trusted?",
     "search": "What is the largest load that passes every rule?",
@@ -31,8 +35,15 @@ def write_study_report(path: Path, form: Format = Format.HTML, output: Path | No
     return output
 
 
-def render_study(path: Path, form: Format, run_link: str = "runs/{folder}/report.html") -> str:
-    """The report's text; `run_link` is where a run's own report is found."""
+def write_run_reports(path: Path) -> None:
+    """Writes the reports of a study's real runs that have none yet."""
+    for run, manifest in catalogue(path / RUNS):
+        if manifest.get("clock") == "real" and not (run / "report.html").is_file():
+            write_report(run)
+
+
+def render_study(path: Path, form: Format, run_link: str | None = None) -> str:
+    """The report's text; `run_link` is where a run's own report is found, if not beside it."""
     manifest, answer = read_study_manifest(path), read_answer(path)
     if form is Format.JSON:
         return json.dumps({"manifest": manifest, "answer": answer}, indent=1, ensure_ascii=False) + "\n"
@@ -59,6 +70,6 @@ def render_study(path: Path, form: Format, run_link: str = "runs/{folder}/report
             index_name=NAME,
             disclaimer=DISCLAIMER,
             command=command(manifest),
-            run_link=run_link,
+            run_link=run_link or RUN_LINKS[manifest["clock"]],
         )
     )

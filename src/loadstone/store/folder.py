@@ -3,14 +3,14 @@
 import hashlib
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import IO, Any
 
 from loadstone.model.errors import StoreError
-from loadstone.store import SCHEMA
+from loadstone.store import SCHEMA, lock
 
 Json = dict[str, Any]
 
@@ -19,6 +19,13 @@ SEAL = "seal.json"
 VERDICT = "verdict.json"
 RUNS = "runs"
 LOGS = "logs"
+
+
+def with_true_status(path: Path, manifest: Json) -> Json:
+    """The manifest, where it says that work goes on and nobody is there any more, with what that means."""
+    if manifest.get("status") != Status.RUNNING or lock.is_held(path):
+        return manifest
+    return {**manifest, "status": Status.INTERRUPTED, "reason": "its process was killed before it could say so"}
 
 
 class Status(StrEnum):
@@ -51,6 +58,8 @@ class ResultFolder:
 
     path: Path
     manifest: Json
+    lock: int | None = field(default=None, repr=False)
+    """Held until it is sealed, so that readers can tell a run under way from one whose maker was killed."""
 
     @classmethod
     def create(cls, results: Path, name: str, started: datetime, manifest: Json) -> "ResultFolder":
@@ -59,6 +68,7 @@ class ResultFolder:
         (path / RUNS).mkdir()
         (path / LOGS).mkdir()
         folder = cls(path, {"schema": SCHEMA, "name": name, "started": started.isoformat(), **manifest})
+        folder.lock = lock.take(path)
         folder.mark(Status.RUNNING)
         return folder
 
@@ -79,6 +89,9 @@ class ResultFolder:
         measured = [self.path / MANIFEST, *below]
         sums = {str(file.relative_to(self.path)): _sha256(file) for file in measured if file.is_file()}
         write_json(self.path / SEAL, {"schema": SCHEMA, "sha256": sums})
+        if self.lock is not None:
+            lock.release(self.lock)
+            self.lock = None
 
 
 def broken_seal(path: Path) -> list[str]:

@@ -1,8 +1,8 @@
 """Published iterations: others' printed tables read into figures, as far as they were disclosed.
 
-The form is a CSV of `workload,table,page,column,value`; each column with a request count is an iteration. Tables are known
-by how their names begin: `requests counted in N s`, `average response time`, `average bytes`, `QoS counts` (good /
-tolerable only / fail). Others are passed over.
+The form is a CSV of `workload,table,page,column,value`; each column with a request count is an iteration. Tables are
+known by how their names begin: `requests counted in N s`, `average response time`, `average bytes`, `QoS counts` (good
+/ tolerable only / fail). Others are passed over.
 """
 
 import csv

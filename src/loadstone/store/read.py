@@ -11,7 +11,7 @@ from typing import Any
 from loadstone.model.errors import StoreError
 from loadstone.model.figures import NOTHING, IterationFigures, OperationFigures, Terms
 from loadstone.store import SCHEMA
-from loadstone.store.folder import MANIFEST, RUNS, VERDICT, Status
+from loadstone.store.folder import MANIFEST, RUNS, VERDICT, Status, with_true_status
 from loadstone.store.histograms import distribution, merged
 from loadstone.store.published import FIGURES, from_document
 
@@ -66,7 +66,7 @@ def read_manifest(path: Path) -> Json:
         raise StoreError(f"{path} is no result folder: {error}. `loadstone results` lists those there are.") from None
     if manifest.get("schema") != SCHEMA:
         raise StoreError(f"{path} has schema {manifest.get('schema')}; this version reads {SCHEMA}.")
-    return manifest
+    return with_true_status(path, manifest)
 
 
 def read_verdict(path: Path) -> Json | None:

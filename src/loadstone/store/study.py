@@ -1,9 +1,7 @@
 """A study's folder: its declaration, its runs as result folders, its answer so far; locked by who works on it."""
 
 import contextlib
-import fcntl
 import json
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from loadstone.model.errors import StoreError
-from loadstone.store.folder import RUNS, Status, unused, write_json
+from loadstone.store import lock
+from loadstone.store.folder import RUNS, Status, unused, with_true_status, write_json
 from loadstone.store.read import catalogue
 
 Json = dict[str, Any]
@@ -63,20 +62,18 @@ class StudyFolder:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Keeps others from working on the study; the lock goes with the process. Raises StoreError."""
-        descriptor = os.open(self.path, os.O_RDONLY)
+        held = lock.take(self.path)
+        if held is None:
+            raise StoreError(f"{self.path} is being worked on by another `loadstone`. Wait for it.")
         try:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                raise StoreError(f"{self.path} is being worked on by another `loadstone`. Wait for it.") from None
             yield
         finally:
-            os.close(descriptor)
+            lock.release(held)
 
 
 def read_study_manifest(path: Path) -> Json:
     """The declaration of a study folder; raises StoreError when it is none."""
-    return _read(path, STUDY)
+    return with_true_status(path, _read(path, STUDY))
 
 
 def read_answer(path: Path) -> Json:

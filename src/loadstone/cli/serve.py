@@ -1,0 +1,46 @@
+"""`loadstone serve`."""
+
+import ipaddress
+from typing import Annotated
+
+import typer
+import uvicorn
+
+from loadstone.cli.options import RESULTS, Results
+from loadstone.cli.screen import out
+from loadstone.model.errors import UsageError
+from loadstone.model.target import Endpoint
+from loadstone.web.app import make_app
+
+
+def serve(
+    listen: Annotated[str, typer.Option(metavar="HOST:PORT", help="Where to answer.")] = "127.0.0.1:8321",
+    token: Annotated[
+        str | None,
+        typer.Option(help="Answer only those who bring this. Needed beyond loopback.", envvar="LOADSTONE_TOKEN"),
+    ] = None,
+    results: Results = RESULTS,
+) -> None:
+    """Serve a read-only web page over the results, with a live view of what runs now.
+
+    On the loopback address by default; any other needs a token: [bold]LOADSTONE_TOKEN=... loadstone serve --listen
+    0.0.0.0:8321[/].
+    """
+    at = Endpoint.parse(listen)
+    host = at.host.strip("[]")
+    if token == "" or (token is None and not _is_loopback(host)):
+        raise UsageError(f"Beyond loopback results are shown only with a token. Give --token, or listen on {LOOPBACK}.")
+    out.print(f"http://{at}/ shows the results in {results}. Ctrl-C ends it.", soft_wrap=True)
+    uvicorn.run(make_app(results, token), host=host, port=at.port, log_level="warning", timeout_graceful_shutdown=1)
+
+
+LOOPBACK = "127.0.0.1:8321"
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

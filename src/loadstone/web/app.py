@@ -1,0 +1,158 @@
+"""The web page: list, run, study, two runs side by side, and what runs now. Only GET; nothing is written."""
+
+import hmac
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.middleware import Middleware
+from starlette.middleware.base import BaseHTTPMiddleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from loadstone.model.errors import LoadstoneError, StoreError, UsageError
+from loadstone.report.build import Format, environment, render
+from loadstone.report.study import render_study
+from loadstone.store.read import read_result
+from loadstone.web.listing import find, is_study, rows
+from loadstone.web.live import follow
+from loadstone.web.side import pairs
+
+Json = dict[str, Any]
+Next = Callable[[Request], Awaitable[Response]]
+
+COOKIE = "loadstone_token"
+LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
+POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data:; script-src 'self'; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+"""What a page may load: nothing from elsewhere, and no script that is not ours."""
+
+
+def make_app(results: Path, token: str | None = None) -> Starlette:
+    """The page over the results in a folder. Without a token only requests for loopback names are answered."""
+    pages = Pages(results)
+    middleware = [Middleware(BaseHTTPMiddleware, dispatch=_guarded)]
+    if token is None:
+        # A page elsewhere may make its own name point here; the name it asks for gives it away.
+        middleware.append(Middleware(TrustedHostMiddleware, allowed_hosts=list(LOOPBACK)))
+    else:
+        middleware.append(Middleware(BaseHTTPMiddleware, dispatch=_only_with(token)))
+    return Starlette(
+        routes=[
+            Route("/", pages.list),
+            Route("/run/{name:path}", pages.run),
+            Route("/study/{name}", pages.study),
+            Route("/side", pages.side),
+            Route("/live", pages.live),
+            Route("/live/events", pages.events),
+            Route("/live.js", pages.script),
+        ],
+        middleware=middleware,
+        exception_handlers={LoadstoneError: _said},
+    )
+
+
+class Pages:
+    """What each address shows."""
+
+    def __init__(self, results: Path) -> None:
+        self.results = results
+        self.templates = environment(Format.HTML)
+        here = jinja2.PackageLoader("loadstone.web")
+        assert self.templates.loader is not None
+        self.templates.loader = jinja2.ChoiceLoader([here, self.templates.loader])
+
+    async def list(self, request: Request) -> Response:
+        """All results and studies, narrowed by words."""
+        words = request.query_params.get("words", "")
+        found = await run_in_threadpool(rows, self.results, words)
+        return self._page("list.html.j2", rows=found, words=words, folder=str(self.results))
+
+    async def run(self, request: Request) -> Response:
+        """A run's report."""
+        path = find(self.results, request.path_params["name"])
+        report = path / "report.html"
+        if report.is_file():
+            return HTMLResponse(report.read_text(encoding="utf-8"))
+        return HTMLResponse(await run_in_threadpool(lambda: render(read_result(path), Format.HTML)))
+
+    async def study(self, request: Request) -> Response:
+        """A study's report, with links to its runs."""
+        path = find(self.results, request.path_params["name"])
+        if not is_study(path):
+            raise StoreError(f"`{path.name}` is no study.")
+        link = f"/run/{path.name}/runs/{{folder}}"
+        return HTMLResponse(await run_in_threadpool(render_study, path, Format.HTML, link))
+
+    async def side(self, request: Request) -> Response:
+        """Two runs side by side."""
+        names = request.query_params.getlist("run")
+        if len(names) != 2:
+            raise UsageError("Choose two runs in the list.")
+        a, b = (find(self.results, name) for name in names)
+        if is_study(a) or is_study(b):
+            raise UsageError("Only runs go side by side; studies have a report of their own.")
+        found = await run_in_threadpool(pairs, a, b)
+        return self._page("side.html.j2", names=names, pairs=found)
+
+    async def live(self, request: Request) -> Response:
+        """What runs now."""
+        return self._page("live.html.j2")
+
+    async def events(self, request: Request) -> Response:
+        """What happens, as server-sent events."""
+
+        async def stream() -> AsyncIterator[str]:
+            async for event in follow(self.results):
+                if await request.is_disconnected():
+                    return
+                yield f"data: {json.dumps(event)}\n\n"
+
+        return StreamingResponse(stream(), media_type="text/event-stream")
+
+    async def script(self, request: Request) -> Response:
+        """The live page's script."""
+        text = (Path(__file__).parent / "live.js").read_text(encoding="utf-8")
+        return Response(text, media_type="text/javascript")
+
+    def _page(self, name: str, **content: object) -> Response:
+        return HTMLResponse(self.templates.get_template(name).render(**content))
+
+
+async def _said(request: Request, error: Exception) -> Response:
+    """Errors of ours are for the person at the screen."""
+    status = 404 if isinstance(error, StoreError) else 400
+    return PlainTextResponse(f"{error}\n", status_code=status)
+
+
+async def _guarded(request: Request, call: Next) -> Response:
+    response = await call(request)
+    response.headers["content-security-policy"] = POLICY
+    response.headers["x-content-type-options"] = "nosniff"
+    response.headers["referrer-policy"] = "no-referrer"
+    return response
+
+
+def _only_with(token: str) -> Callable[[Request, Next], Awaitable[Response]]:
+    """Answers only those who bring the token: in the address once, as a cookie from then on, or as a bearer."""
+
+    async def guard(request: Request, call: Next) -> Response:
+        bearer = request.headers.get("authorization", "").removeprefix("Bearer ")
+        brought = request.query_params.get("token")
+        given = [brought or "", request.cookies.get(COOKIE, ""), bearer]
+        if not any(hmac.compare_digest(one.encode(), token.encode()) for one in given):
+            return PlainTextResponse("Bring the token: open /?token=...\n", status_code=401)
+        response = await call(request)
+        if brought:
+            response.set_cookie(COOKIE, token, httponly=True, samesite="strict")
+        return response
+
+    return guard
