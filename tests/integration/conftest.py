@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -12,10 +13,13 @@ from typing import Any
 
 import psutil
 import pytest
+from playwright.sync_api import Browser, sync_playwright
 
 from loadstone.testbed import Testbed, reference_testbed
 
 Json = dict[str, Any]
+CHROMIUM = "/usr/bin/chromium"
+OPTIONS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking", "--disable-sync"]
 LoadstoneRunner = Callable[..., subprocess.CompletedProcess[str]]
 
 
@@ -43,6 +47,16 @@ def loadstone(tmp_path: Path) -> LoadstoneRunner:
     return run
 
 
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Headless Chromium, the distribution's."""
+    assert Path(CHROMIUM).exists(), "Chromium is not installed; scripts/system-packages chromium does it"
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=OPTIONS)
+        yield opened
+        opened.close()
+
+
 @pytest.fixture
 def testbed(tmp_path: Path) -> Iterator[Testbed]:
     """The reference web server with its back end, up."""
@@ -58,6 +72,12 @@ def testbed(tmp_path: Path) -> Iterator[Testbed]:
 def command(*words: str) -> list[str]:
     """The program's command line."""
     return [str(Path(sys.executable).parent / "loadstone"), *words]
+
+
+def free_port() -> int:
+    """A port of the loopback address that nobody listens at."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
 
 
 def newest(folder: Path) -> Path:

@@ -4,7 +4,6 @@ import asyncio
 import json
 import os
 import signal
-import socket
 import subprocess
 import time
 import urllib.request
@@ -24,14 +23,9 @@ from loadstone.store.folder import RunFolder
 from loadstone.store.read import read_iteration
 from loadstone.testbed import Testbed
 from loadstone.workloads import load as load_workload
-from tests.integration.conftest import LoadstoneRunner, command, newest, report, rows
+from tests.integration.conftest import LoadstoneRunner, command, free_port, newest, report, rows
 
 pytestmark = pytest.mark.integration
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
 
 
 def one_page(folder: Path, connections: str, mix: str = "", think_s: float = 0.0) -> Path:

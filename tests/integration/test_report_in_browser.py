@@ -3,23 +3,11 @@
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser
 
 from tests.integration.conftest import LoadstoneRunner, newest
 
 pytestmark = pytest.mark.integration
-
-CHROMIUM = "/usr/bin/chromium"
-OPTIONS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking", "--disable-sync"]
-
-
-@pytest.fixture(scope="module")
-def browser() -> "Browser":
-    assert Path(CHROMIUM).exists(), "Chromium is not installed; scripts/system-packages chromium does it"
-    with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=OPTIONS)
-        yield opened
-        opened.close()
 
 
 def test_the_report_is_legible_everywhere(browser: Browser, loadstone: LoadstoneRunner, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from loadstone.judge.check import Check, Outcome
 from loadstone.judge.rules import checks
 from loadstone.judge.verdict import Verdict, judge_iteration, worst
-from loadstone.model.figures import BLAME, IterationFigures
+from loadstone.model.figures import BLAME, NOTHING, IterationFigures
 from loadstone.model.profile import Rigor
 from tests.records import iteration, operation, small_terms, times
 
@@ -152,3 +152,22 @@ def test_an_invalid_run_still_says_what_failed() -> None:
 def test_every_kind_of_error_with_a_blame_is_one_the_driver_names(kind: str) -> None:
     schema = (Path(__file__).parents[2] / "schemas" / "events.json").read_text()
     assert f'"const": "{kind}"' in schema
+
+
+@pytest.mark.parametrize(
+    ("actual_s", "outcome"), [(101.9, Outcome.KEPT), (102.1, Outcome.BROKEN), (97.9, Outcome.BROKEN)]
+)
+def test_cycles_may_be_two_percent_off_their_drawn_mean(actual_s: float, outcome: Outcome) -> None:
+    paced = replace(operation("a", 100, 0.1), cycles=100, cycle_drawn_s=100.0, cycle_actual_s=actual_s)
+    figures = iteration((paced, operation("b", 100, 0.1)), 100.0)
+    found = check("cycle time of an operation", figures, pacing="cycle")
+    assert (found.outcome, found.weight) == (outcome, "invalid")
+    assert not [one for one in checks(TERMS, figures) if one.rule == found.rule]
+
+
+def test_what_was_not_disclosed_is_not_judged() -> None:
+    figures = replace(run(), lag=NOTHING, driver_cpu=())
+    outcomes = {one.rule: one.outcome for one in checks(TERMS, figures)}
+    assert outcomes["driver lag p99"] is Outcome.NOT_JUDGED
+    assert outcomes["validation errors"] is Outcome.NOT_JUDGED
+    assert outcomes["good operations"] is Outcome.KEPT

@@ -14,7 +14,7 @@ use crate::inspect::Inspector;
 use crate::shared::Shared;
 use crate::transport::http1::Reader;
 use crate::transport::http2::Http2;
-use crate::transport::stream::{connect, secure, Handshake, Stream};
+use crate::transport::stream::{connect, secure, Handshake, Intake, Stream};
 use crate::transport::{Answer, Connection, Failure, Message, Ways};
 
 /// Time after which the kernel asks again for a connection (RFC 6298, section 2.1).
@@ -143,6 +143,15 @@ impl Lane {
     }
 }
 
+/// Whether a limited line takes what comes: connections serve pages and their files alike.
+fn intake(shared: &Shared) -> Intake {
+    let connections = shared.job.connections();
+    match connections.page_bytes_per_s.or(connections.embedded_bytes_per_s) {
+        Some(_) => Intake::Limited,
+        None => Intake::Unlimited,
+    }
+}
+
 async fn open(
     shared: &Shared,
     scheme: Scheme,
@@ -156,7 +165,7 @@ async fn open(
     let missing = || Failure::new(Fault::Driver, format!("the target has no {scheme:?} side"));
     let destination = shared.job.destination(scheme).ok_or_else(missing)?;
     let begun_ns = shared.clock.now();
-    let tcp = connect(destination.address).await?;
+    let tcp = connect(destination.address, intake(shared)).await?;
     *connecting = false;
     let late = shared.clock.now() - begun_ns >= ASKED_AGAIN_NS;
     let mut change = WireCounts { connections: 1, connected_late: u64::from(late), ..WireCounts::default() };

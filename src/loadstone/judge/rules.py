@@ -54,6 +54,7 @@ def _all(terms: Terms, figures: IterationFigures) -> Iterator[Check]:
     yield from _if_disclosed(figures, _pauses(terms, figures))
     yield from _cycles(terms, figures)
     yield from _if_disclosed(figures, _driver(terms, figures))
+    yield from _machine(figures)
     yield from _conditional(figures)
     yield from _connections(figures)
 
@@ -243,6 +244,14 @@ def _driver(terms: Terms, figures: IterationFigures) -> Iterator[Check]:
     busiest = 100 * max(figures.driver_cpu, default=0.0)
     detail = f"of {len(figures.driver_cpu)}"
     yield at_most("busiest driver thread", busiest, terms.driver_cpu_pct, "% of a core", Weight.INVALID, OURS, detail)
+
+
+def _machine(figures: IterationFigures) -> Iterator[Check]:
+    """Short of memory for TCP, the driver's machine throttles every connection: that is no matter of the server."""
+    if figures.tcp_pressure_s is not None:
+        detail = "the driver's machine had no memory for TCP left; raise net.ipv4.tcp_mem"
+        detail = detail if figures.tcp_pressure_s else ""
+        yield at_most("TCP memory pressure", figures.tcp_pressure_s, 0, "s", Weight.INVALID, OURS, detail)
 
 
 def _conditional(figures: IterationFigures) -> Iterator[Check]:

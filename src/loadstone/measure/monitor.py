@@ -5,6 +5,7 @@ import contextlib
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -13,6 +14,7 @@ from loadstone.measure.station import Meter, usage
 
 Json = dict[str, Any]
 
+NETSTAT = Path("/proc/net/netstat")
 PERIOD_S = 1.0
 """Time between two samples."""
 
@@ -56,8 +58,18 @@ def _counters(roles: Mapping[str, int]) -> Json:
         "swap": psutil.swap_memory()._asdict(),
         "disk": disk._asdict() if disk else {},
         "network": network._asdict() if network else {},
+        "tcp_pressure_ms": _tcp_pressure_ms(),
         "trees": {role: _tree(pid) for role, pid in roles.items()},
     }
+
+
+def _tcp_pressure_ms() -> int | None:
+    """For how long the machine has been short of memory for TCP, as Linux counts it; None where it does not."""
+    try:
+        names, values = (line.split() for line in NETSTAT.read_text().splitlines() if line.startswith("TcpExt:"))
+        return int(dict(zip(names, values, strict=True))["TCPMemoryPressuresChrono"])
+    except (OSError, ValueError, KeyError):
+        return None
 
 
 def _tree(pid: int) -> Json | None:
@@ -91,9 +103,14 @@ def _difference(before: Json, after: Json) -> Json:
         "network": _rates(
             before["network"], after["network"], ("bytes_sent", "bytes_recv", "dropin", "dropout"), seconds
         ),
+        "tcp_pressure_s": _pressure_s(before["tcp_pressure_ms"], after["tcp_pressure_ms"]),
         "stations": {role: usage(before["stations"].get(role), said) for role, said in after["stations"].items()},
         "trees": {role: _tree_rates(before["trees"].get(role), tree, seconds) for role, tree in after["trees"].items()},
     }
+
+
+def _pressure_s(before: int | None, after: int | None) -> float | None:
+    return None if before is None or after is None else (after - before) / 1000
 
 
 def _cpu(before: Json, after: Json, seconds: float) -> Json:

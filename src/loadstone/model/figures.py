@@ -114,6 +114,8 @@ class IterationFigures:
     """False when the run was ended early."""
     trouble: str = ""
     """What went wrong with the run itself, if anything did."""
+    tcp_pressure_s: float | None = None
+    """For how long the driver's machine was short of memory for TCP; None where that is not known."""
     samples: tuple[str, ...] = field(default=())
     """A few of the errors in words."""
 

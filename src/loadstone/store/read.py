@@ -4,7 +4,7 @@ import contextlib
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,17 @@ class Iteration:
     monitor: tuple[Json, ...]
     stations: tuple[Json, ...] = ()
     """What the modelled station of a rehearsal did in the steady state."""
+
+    @property
+    def steady_samples(self) -> list[Json]:
+        """The monitors' samples that lie in the steady state; those that reach into it where none lies inside."""
+        if "start_unix_ns" not in self.start:
+            return []
+        phases = self.plan["phases"]
+        begin_s = (self.start["start_unix_ns"] + phases["ramp_up_ns"] + phases["warm_up_ns"]) / 1e9
+        end_s = begin_s + phases["steady_ns"] / 1e9
+        touching = [one for one in self.monitor if begin_s <= one["unix_s"] <= end_s]
+        return [one for one in touching if begin_s <= one["unix_s"] - one["seconds"]] or touching
 
 
 @dataclass(frozen=True)
@@ -116,7 +127,14 @@ def read_iteration(folder: Path) -> Iteration:
     figures = figures_of(events)
     monitor = tuple(_lines(folder / "monitor.jsonl"))
     stations = tuple(event for event in events if event["event"] == "station" and _is_steady(event, plan["phases"]))
-    return Iteration(number, plan, figures, start, intervals, monitor, stations)
+    iteration = Iteration(number, plan, figures, start, intervals, monitor, stations)
+    return replace(iteration, figures=replace(figures, tcp_pressure_s=_tcp_pressure_s(iteration)))
+
+
+def _tcp_pressure_s(iteration: Iteration) -> float | None:
+    said = [one.get("tcp_pressure_s") for one in iteration.steady_samples]
+    known = [seconds for seconds in said if seconds is not None]
+    return sum(known) if known else None
 
 
 def _is_steady(event: Json, phases: Json) -> bool:

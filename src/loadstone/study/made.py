@@ -56,8 +56,13 @@ FIGURES = {
 }
 """All figures by name, in the order they are shown."""
 
-DRIVER_RULES = frozenset({"driver errors", "driver lag p99", "busiest driver thread", "sessions begun of those due"})
-"""Rules whose breach says that the driver was the limit."""
+DRIVER_RULES = frozenset(
+    {
+        *("driver errors", "driver lag p99", "busiest driver thread", "sessions begun of those due"),
+        "TCP memory pressure",
+    }
+)
+"""Rules whose breach says that the driver, or its machine, was the limit."""
 
 
 class Purpose(StrEnum):
@@ -190,7 +195,7 @@ def _shares(figures: IterationFigures) -> dict[str, float]:
 
 def _used(iteration: Iteration) -> dict[str, float | None]:
     """Means over the steady state of what the monitors saw, and of what a modelled station did."""
-    samples = steady_samples(iteration)
+    samples = iteration.steady_samples
     trees = [[tree for role, tree in one["trees"].items() if role != "driver" and tree] for one in samples]
     stations = [used for one in samples for used in one.get("stations", {}).values() if used]
     busy = _mean(used["busy_workers"] for used in stations)
@@ -204,17 +209,6 @@ def _used(iteration: Iteration) -> dict[str, float | None]:
         ),
         "busy_workers": busy,
     }
-
-
-def steady_samples(iteration: Iteration) -> list[Json]:
-    """The monitors' samples that lie in the steady state."""
-    if "start_unix_ns" not in iteration.start:
-        return []
-    phases = iteration.plan["phases"]
-    begin_s = (iteration.start["start_unix_ns"] + phases["ramp_up_ns"] + phases["warm_up_ns"]) / 1e9
-    end_s = begin_s + phases["steady_ns"] / 1e9
-    inside = [one for one in iteration.monitor if begin_s <= one["unix_s"] - one["seconds"] and one["unix_s"] <= end_s]
-    return inside or [one for one in iteration.monitor if begin_s <= one["unix_s"] <= end_s]
 
 
 def _capacity(result: Result, iterations: tuple[Iteration, ...]) -> dict[str, float]:

@@ -5,11 +5,12 @@ Sources: Erlang 1917 (waiting), Denning and Buzen 1978 (utilisation and response
 """
 
 import math
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import brentq, curve_fit
+from scipy.optimize import OptimizeWarning, brentq, curve_fit
 from scipy.special import gammainc, gammaincc, gammaln, logsumexp
 
 
@@ -159,7 +160,11 @@ def fit_scalability(sessions: Sequence[float], throughput: Sequence[float]) -> S
         return np.asarray(alone * n / (1 + contention * (n - 1) + coherency * n * (n - 1)))
 
     try:
-        found, _ = curve_fit(law, loads, rates, (guess, 1e-4, 1e-8), bounds=([0, 0, 0], [np.inf, 1, 1]), x_scale="jac")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", OptimizeWarning)  # of a covariance that is not used
+            found, _ = curve_fit(
+                law, loads, rates, (guess, 1e-4, 1e-8), bounds=([0, 0, 0], [np.inf, 1, 1]), x_scale="jac"
+            )
     except (RuntimeError, ValueError):
         return None
     return Scalability(*(float(one) for one in found))

@@ -33,9 +33,21 @@ pub enum Handshake {
     Resumed,
 }
 
+/// Receive buffer of a connection whose line is limited: more than a second's worth at the published 100,000 bytes/s. A
+/// kernel left to itself gives each download megabytes that its line takes half a minute to empty, until the machine
+/// has no memory for TCP left and all of them crawl.
+const LIMITED_RECEIVE_BYTES: u32 = 128 * 1024;
+
+/// How fast the user's side takes what comes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Intake {
+    Unlimited,
+    Limited,
+}
+
 /// Opens a connection.
-pub async fn connect(address: SocketAddr) -> Result<TcpStream, Failure> {
-    let stream = dial(address).await.map_err(|error| Failure::from_io(&error))?;
+pub async fn connect(address: SocketAddr, intake: Intake) -> Result<TcpStream, Failure> {
+    let stream = dial(address, intake).await.map_err(|error| Failure::from_io(&error))?;
     stream.set_nodelay(true).map_err(|error| Failure::from_io(&error))?;
     Ok(stream)
 }
@@ -59,18 +71,17 @@ pub async fn secure(
 
 /// Opens a connection. On the loopback network source addresses are taken in turn: from one address the kernel looks
 /// for a free port by trying one after the other, which takes it milliseconds once half of them are in use.
-async fn dial(address: SocketAddr) -> std::io::Result<TcpStream> {
+async fn dial(address: SocketAddr, intake: Intake) -> std::io::Result<TcpStream> {
     thread_local!(static TURN: Cell<u8> = const { Cell::new(0) });
-    let SocketAddr::V4(to) = address else {
-        return TcpStream::connect(address).await;
-    };
-    if !to.ip().is_loopback() {
-        return TcpStream::connect(address).await;
+    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    if intake == Intake::Limited {
+        socket.set_recv_buffer_size(LIMITED_RECEIVE_BYTES)?;
     }
-    let turn = TURN.with(|turn| turn.replace((turn.get() + 1) % SOURCES));
-    let socket = TcpSocket::new_v4()?;
-    bind_without_port(&socket)?;
-    socket.bind(SocketAddr::from(([127, 0, 0, 1 + turn], 0)))?;
+    if address.is_ipv4() && address.ip().is_loopback() {
+        let turn = TURN.with(|turn| turn.replace((turn.get() + 1) % SOURCES));
+        bind_without_port(&socket)?;
+        socket.bind(SocketAddr::from(([127, 0, 0, 1 + turn], 0)))?;
+    }
     socket.connect(address).await
 }
 

@@ -1,0 +1,168 @@
+"""The station against theory: in real time as a server, in virtual time as a rehearsal."""
+
+import asyncio
+import json
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import AsyncExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+
+from loadstone.model.load import Arrivals, Load, Population
+from loadstone.model.profile import Phases
+from loadstone.model.system import Spread, Station
+from loadstone.run.executor import Executor
+from loadstone.run.plan import Part, Timing, make_plan
+from loadstone.store.folder import RunFolder
+from loadstone.store.read import Iteration, read_iteration
+from loadstone.study.made import figures_of
+from loadstone.study.queueing import Centre, closed, open_wait_s
+from loadstone.testbed import Testbed, rehearsed_testbed, station_testbed
+from loadstone.workloads import load as load_workload
+
+pytestmark = pytest.mark.integration
+
+
+@contextmanager
+def up(station: Station, folder: Path) -> Iterator[Testbed]:
+    with asyncio.Runner() as runner:
+        stack = AsyncExitStack()
+        yield runner.run(stack.enter_async_context(station_testbed(station, folder)))
+        runner.run(stack.aclose())
+
+
+def one_page(folder: Path, pacing: str, mix: str = "", limits: str = "good_s = 2\ntolerable_s = 4") -> Path:
+    folder.mkdir(exist_ok=True)
+    (folder / "workload.toml").write_text(
+        f'[workload]\nname = "{folder.name}"\ntitle = "One page"\n[pacing]\n{pacing}\n'
+        f"[connections]\nparallel = 1\nkept_between_users = true\n[limits]\n{limits}\n"
+        f'[mix]\nkind = "flat"\nshares = {{ page = 1 }}\n{mix}\n[operations.page]\npath = "/"\n'
+    )
+    return folder
+
+
+def rehearse(folder: Path, station: Station, load: Load, phases: Phases) -> Iteration:
+    run = folder / f"{folder.name}-1"
+    run.mkdir()
+    plan = make_plan([Part(load_workload(str(folder)), load)], Timing(phases))
+
+    async def play() -> None:
+        async with rehearsed_testbed(station) as testbed:
+            await Executor(testbed, lambda event: None).execute(plan, {folder.name: RunFolder(run)})
+
+    asyncio.run(play())
+    return read_iteration(run)
+
+
+def get(testbed: Testbed, path: str = "/") -> int:
+    try:
+        with urllib.request.urlopen(f"http://{testbed.target.http}{path}", timeout=10) as answer:
+            return int(answer.status)
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+def test_a_station_serves_its_workers_at_a_time_and_refuses_beyond_its_queue(tmp_path: Path) -> None:
+    station = Station(workers=2, service=0.2, spread=Spread.FIXED, queue=2)
+    with up(station, tmp_path) as testbed:
+
+        async def six() -> list[tuple[int, float]]:
+            async def one() -> tuple[int, float]:
+                begun = time.monotonic()
+                status = await asyncio.to_thread(get, testbed)
+                return status, time.monotonic() - begun
+
+            return await asyncio.gather(*(one() for _ in range(6)))
+
+        answers = asyncio.run(six())
+    served = sorted(seconds for status, seconds in answers if status == 200)
+    assert [status for status, _ in answers].count(503) == 2
+    assert len(served) == 4
+    assert all(0.2 <= seconds < 0.35 for seconds in served[:2])
+    assert all(0.4 <= seconds < 0.55 for seconds in served[2:])
+
+
+def test_a_station_makes_planned_errors_and_says_how_busy_it_is(tmp_path: Path) -> None:
+    with up(Station(service=0.02, spread=Spread.FIXED, error_share=1), tmp_path) as testbed:
+        before = asyncio.run(testbed.meters["station"].read())
+        assert [get(testbed) for _ in range(10)] == [500] * 10
+        after = asyncio.run(testbed.meters["station"].read())
+    assert before is not None
+    assert after is not None
+    assert (after["busy_ns"] - before["busy_ns"]) / 1e9 == pytest.approx(0.2)
+    assert after["workers"] == 1
+
+
+def test_a_station_that_stalls_answers_late(tmp_path: Path) -> None:
+    with up(Station(service=0.001, spread=Spread.FIXED, stall=0.5, stall_every=1), tmp_path) as testbed:
+        times = []
+        for _ in range(30):
+            begun = time.monotonic()
+            get(testbed)
+            times.append(time.monotonic() - begun)
+            time.sleep(0.03)
+    assert max(times) > 0.4
+    assert sorted(times)[len(times) // 2] < 0.05
+
+
+CASES = [
+    (Station(workers=4, service=0.004), Arrivals((800.0,))),
+    (Station(workers=1, service=0.01), Arrivals((70.0,))),
+    (Station(workers=2, service=0.02), Population(80)),
+]
+
+
+@pytest.mark.parametrize(("station", "load"), CASES)
+def test_a_rehearsal_waits_as_theory_says(tmp_path: Path, station: Station, load: Load) -> None:
+    mix = "operations_per_session = 1" if isinstance(load, Arrivals) else ""
+    folder = one_page(tmp_path / "page", 'kind = "think"\nmean_s = 1', mix)
+    found = figures_of(rehearse(folder, station, load, Phases(10, 20, 1200, 0)))
+    centre = Centre(station.workers, station.service)
+    if isinstance(load, Arrivals):
+        rate, response = load.rates[0], station.service + open_wait_s(centre, load.rates[0])
+    else:
+        rate, response = closed(centre, load.sessions, 1.0)
+    assert found["throughput"] == pytest.approx(rate, rel=0.01)
+    assert found["response_mean"] == pytest.approx(response, rel=0.05)
+    assert found["busy_workers"] == pytest.approx(rate * station.service, rel=0.01)
+
+
+def test_a_rehearsal_is_the_same_every_time(tmp_path: Path) -> None:
+    station, load = Station(workers=4, service=0.004), Arrivals((500.0,))
+    runs = []
+    for name in ("a", "b"):
+        folder = one_page(tmp_path / name, 'kind = "think"\nmean_s = 0', "operations_per_session = 1")
+        runs.append(figures_of(rehearse(folder, station, load, Phases(1, 1, 10, 1))))
+    assert runs[0] == runs[1]
+
+
+def test_cycles_keep_their_pace_until_answers_take_longer(tmp_path: Path) -> None:
+    cycle = 'kind = "cycle"\nmean_s = 1\ndistribution = "exponential"'
+    for service, limit in ((0.001, 1), (0.5, 100)):
+        folder = one_page(tmp_path / f"cycle-{limit}", cycle)
+        station = Station(workers=1000, service=service, spread=Spread.FIXED)
+        figures = rehearse(folder, station, Population(50), Phases(5, 5, 300, 0)).figures
+        (page,) = figures.operations
+        off = 100 * (page.cycle_actual_s / page.cycle_drawn_s - 1)
+        assert page.cycles > 5_000
+        assert page.cycle_drawn_s / page.cycles == pytest.approx(1, rel=0.05)
+        # E[max(X, r)] = r + mean x exp(-r / mean) for an exponential cycle X and a response r.
+        expected = 100 * (service + 2.718281828**-service - 1)
+        assert off == pytest.approx(expected, abs=0.5)
+
+
+def test_real_cycles_are_measured_and_judged(tmp_path: Path) -> None:
+    folder = one_page(tmp_path / "paced", 'kind = "cycle"\nmean_s = 0.2\ndistribution = "exponential"')
+    with up(Station(workers=50, service=0.002, spread=Spread.FIXED), tmp_path) as testbed:
+        plan = make_plan([Part(load_workload(str(folder)), Population(20), testbed.target)], Timing(Phases(1, 1, 5, 0)))
+        run = folder / "paced-1"
+        run.mkdir()
+        asyncio.run(Executor(testbed, lambda event: None).execute(plan, {"paced": RunFolder(run)}))
+    (page,) = read_iteration(run).figures.operations
+    assert page.cycles > 300
+    assert abs(page.cycle_actual_s / page.cycle_drawn_s - 1) < 0.02
+    said = [json.loads(line) for line in (run / "monitor.jsonl").read_text().splitlines()]
+    assert all(one["stations"]["station"]["workers"] == 50 for one in said)

@@ -1,0 +1,215 @@
+"""Studies from end to end: in virtual time against queueing theory, and for real through an interruption."""
+
+import asyncio
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scipy.optimize import brentq
+
+from loadstone.model.asked import Asked, CompareSection, PredictSection, SearchSection
+from loadstone.model.load import Population
+from loadstone.model.profile import PROFILES
+from loadstone.model.system import Clock, Station
+from loadstone.store.read import catalogue
+from loadstone.store.study import read_answer
+from loadstone.study.ask import questions
+from loadstone.study.conduct import StudyOrder, conduct
+from loadstone.study.queueing import Centre, closed_quantile_s, open_quantile_s
+from loadstone.study.run import Played, RunOrder
+from loadstone.workloads import load as load_workload
+from tests.integration.conftest import LoadstoneRunner, command
+from tests.integration.test_station import one_page
+
+pytestmark = pytest.mark.integration
+
+Json = dict[str, Any]
+DATA = Path(__file__).parent.parent / "data"
+STATION = Station(workers=4, service=0.004)
+CENTRE = Centre(4, 0.004)
+LIMITS = "good_s = 0.015\ntolerable_s = 0.024"
+
+
+def study(folder: Path, asked: Asked, seed: int, steady_s: float, pacing: str, mix: str = "") -> Json:
+    """Conducts a study in virtual time against the station; returns its answer about the one workload."""
+    workload = load_workload(str(one_page(folder / "page", pacing, mix, LIMITS)))
+    profile = replace(PROFILES["standard"].changed(ramp_up_s=5, warm_up_s=10, steady_s=steady_s, ramp_down_s=1))
+    parts = (Played(workload, Population(1)),)
+    base = RunOrder("page", parts, profile, seed, 1, STATION, folder / "results", clock=Clock.VIRTUAL)
+    question = questions(asked, [workload], profile, loaded=True)
+    order = StudyOrder("study", question, base, asked.model_dump(mode="json"), fresh=True)
+
+    def ignore(anything: object) -> None:
+        return None
+
+    path = asyncio.run(conduct(order, ignore, ignore, ignore))
+    answer: Json = read_answer(path)["parts"][0]
+    shutil.rmtree(path)
+    return answer
+
+
+OPEN = ('kind = "think"\nmean_s = 0', "operations_per_session = 1")
+THINKING = ('kind = "think"\nmean_s = 0.1', "")
+
+
+def open_capacity() -> float:
+    """Arrivals per second at which a percentile reaches its limit."""
+    good = brentq(lambda rate: open_quantile_s(CENTRE, rate, 0.95) - 0.015, 10, 999)
+    tolerable = brentq(lambda rate: open_quantile_s(CENTRE, rate, 0.99) - 0.024, 10, 999)
+    return float(min(good, tolerable))
+
+
+def closed_capacity() -> float:
+    """The largest population whose percentiles keep their limits."""
+    holds = [
+        sessions
+        for sessions in range(1, 200)
+        if closed_quantile_s(CENTRE, sessions, 0.1, 0.95) <= 0.015
+        and closed_quantile_s(CENTRE, sessions, 0.1, 0.99) <= 0.024
+    ]
+    return float(max(holds))
+
+
+@pytest.mark.parametrize(
+    ("kind", "capacity", "pacing"), [("rate", open_capacity(), OPEN), ("sessions", closed_capacity(), THINKING)]
+)
+def test_ten_searches_find_the_capacity_of_theory_and_each_other(
+    tmp_path: Path, kind: Any, capacity: float, pacing: tuple[str, str]
+) -> None:
+    asked = SearchSection(load=kind, start=100 if kind == "rate" else 20, width_pct=1)
+    answers = [study(tmp_path, asked, 1000 * seed, 150, *pacing) for seed in range(10)]
+    peaks = [answer["peak"] for answer in answers]
+    assert all(abs(peak / capacity - 1) <= 0.03 for peak in peaks), (capacity, peaks)
+    for answer in answers:
+        low, high = answer["interval"]
+        assert sum(low <= peak <= high for peak in peaks) >= 9, (low, high, peaks)
+
+
+@pytest.mark.parametrize(("slower", "found_at_least", "found_at_most"), [(1.0, 0, 2), (1.05, 18, 20)])
+def test_twenty_comparisons_find_a_slowdown_where_there_is_one(
+    tmp_path: Path, slower: float, found_at_least: int, found_at_most: int
+) -> None:
+    asked = CompareSection(a={"rate": 400}, b={"rate": 400, "station.service": 0.004 * slower})
+    answers = [study(tmp_path, asked, 1000 * seed, 40, *OPEN) for seed in range(20)]
+    found = [answer["loads"][0]["figures"]["response_mean"]["difference"]["is_found"] for answer in answers]
+    assert found_at_least <= sum(found) <= found_at_most
+    assert all(answer["is_worse"] == was for answer, was in zip(answers, found, strict=True) if slower > 1)
+
+
+@pytest.mark.parametrize(
+    ("kind", "at", "check", "pacing"),
+    [("rate", (200, 350, 500), 800, OPEN), ("sessions", (20, 35, 52), 84, THINKING)],
+)
+def test_loads_up_to_half_of_the_capacity_predict_four_fifths_of_it(
+    tmp_path: Path, kind: Any, at: tuple[int, ...], check: int, pacing: tuple[str, str]
+) -> None:
+    asked = PredictSection(load=kind, at=at, check=(check,), rounds=2)
+    answer = study(tmp_path, asked, 7, 300, *pacing)
+    assert answer["model"]["capacity"] == pytest.approx(1000, rel=0.01)
+    for checked in answer["checks"]:
+        assert abs(checked["throughput"]["off_pct"]) <= 5
+        assert abs(checked["response_mean"]["off_pct"]) <= 5
+    capacity = open_capacity() if kind == "rate" else closed_capacity()
+    assert answer["peak"]["load"] == pytest.approx(capacity, rel=0.05)
+
+
+def test_an_interrupted_sweep_goes_on_with_the_missing_runs_only(tmp_path: Path, loadstone: LoadstoneRunner) -> None:
+    words = ("sweep", "static", "--over", "sessions=1,2,3", "--profile", "demo", "--steady", "2")
+    words = (*words, "--station", "workers=2,service=0.01", "--results", "results")
+    process = subprocess.Popen(command(*words), cwd=tmp_path, start_new_session=True, stderr=subprocess.DEVNULL)
+    try:
+        first = wait_for_runs(tmp_path, 1)
+    finally:
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+    (folder,) = (tmp_path / "results").iterdir()
+    listed = loadstone("results", "--json")
+    assert json.loads(listed.stdout)[0]["status"] == "interrupted"
+    # What the killed program had started ends by itself, since its standard input did.
+    done = loadstone(*words)
+    assert done.returncode == 0, done.stderr
+    assert [path.name for path in (tmp_path / "results").iterdir()] == [folder.name]
+    kept = {path: manifest for path, manifest in catalogue(folder / "runs") if manifest["status"] == "complete"}
+    assert len(kept) == 3
+    assert first[0] in kept
+    assert first[0].stat().st_mtime < (folder / "answer.json").stat().st_mtime
+    made = read_answer(folder)["runs"]
+    assert [run["wanted"]["settings"]["sessions"] for run in made] == ["1", "2", "3"]
+    assert made[0]["folder"] == first[0].name
+    # Another question is another study.
+    again = loadstone(*words, "--virtual")
+    assert again.returncode == 0, again.stderr
+    assert len(list((tmp_path / "results").iterdir())) == 2
+
+
+def wait_for_runs(folder: Path, count: int) -> list[Path]:
+    """Waits until so many runs are complete and the next is under way."""
+    for _ in range(300):
+        for study_folder in (folder / "results").glob("*"):
+            runs = list(catalogue(study_folder / "runs"))
+            complete = [path for path, manifest in runs if manifest["status"] == "complete"]
+            if len(complete) >= count and len(runs) > count:
+                return complete
+        time.sleep(0.1)
+    raise AssertionError("no run was made in half a minute")
+
+
+def test_the_published_tables_are_a_result_like_any_other(tmp_path: Path, loadstone: LoadstoneRunner) -> None:
+    sessions = "banking=2300,shopping=3200,support=2200"
+    done = loadstone("import", str(DATA / "published_iterations.csv"), "--sessions", sessions)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("PASS") == 3
+    assert "1940.4" in done.stdout
+    assert "not a SPEC result" in " ".join(done.stdout.split())
+    (folder,) = (tmp_path / "results").iterdir()
+    loadstone("report", "latest", "--format", "json")
+    content = json.loads((folder / "report.json").read_text())
+    banking = content["workloads"][0]["iterations"]
+    assert len(banking) == 3
+    rows = {row["name"]: row for row in banking[0]["operations"]}
+    assert rows["login"]["requests"] == 130685
+    assert rows["Total"]["requests"] == 609767
+    assert rows["Total"]["weighted_rate"] == pytest.approx(50738.9, rel=0.005)
+    assert rows["Total"]["mean_s"] == pytest.approx(0.600, abs=0.001)
+    outcomes = {check["rule"]: check["outcome"] for check in banking[0]["verdict"]["checks"]}
+    assert outcomes["driver lag p99"] == "not judged"
+    assert outcomes["good operations"] == "kept"
+    missing = loadstone("import", str(DATA / "published_iterations.csv"), "--sessions", "banking=1")
+    assert missing.returncode == 2
+    assert "shopping=N" in missing.stderr
+
+
+def test_a_search_for_real_ends_with_a_verified_peak(tmp_path: Path, loadstone: LoadstoneRunner) -> None:
+    workload = one_page(tmp_path / "page", *OPEN, "good_s = 0.05\ntolerable_s = 0.2")
+    station = "workers=2,service=0.01,spread=fixed,queue=40"
+    words = ("--load", "rate", "--start", "60", "--width", "15", "--verify", "2", "--profile", "demo", "--steady", "3")
+    done = loadstone("search", str(workload), "--station", station, *words)
+    assert done.returncode == 0, done.stderr
+    assert "verified by 2 passing runs" in done.stdout
+    (folder,) = (tmp_path / "results").iterdir()
+    answer = read_answer(folder)["parts"][0]
+    assert 130 <= answer["peak"] <= 201  # two workers of 10 ms end at 200 a second
+    assert (folder / "report.html").is_file()
+    for run in read_answer(folder)["runs"]:
+        assert (folder / "runs" / run["folder"] / "report.html").is_file()
+
+
+def test_two_programs_do_not_work_on_one_study(tmp_path: Path, loadstone: LoadstoneRunner) -> None:
+    words = ("repeat", "static", "--sessions", "1", "--runs", "3", "--profile", "demo", "--steady", "2")
+    words = (*words, "--station", "workers=1")
+    process = subprocess.Popen(command(*words), cwd=tmp_path, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    try:
+        wait_for_runs(tmp_path, 1)
+        second = loadstone(*words)
+        assert second.returncode == 2
+        assert "another `loadstone`" in second.stderr
+    finally:
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=30) == 130

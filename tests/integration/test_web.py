@@ -1,0 +1,133 @@
+"""The web page in a real browser: list, run, study, side by side and live, in the light and the dark, wide and narrow."""
+
+import contextlib
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from tests.integration.conftest import LoadstoneRunner, command, free_port
+
+pytestmark = pytest.mark.integration
+
+STATION = ("--station", "workers=4,service=0.004", "--profile", "demo")
+
+
+@contextlib.contextmanager
+def served(folder: Path, *words: str) -> Iterator[str]:
+    """The page over `results` in a folder; gone at the end."""
+    port = free_port()
+    process = subprocess.Popen(command("serve", "--listen", f"127.0.0.1:{port}", *words), cwd=folder)
+    try:
+        for _ in range(100):
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+                break
+            time.sleep(0.1)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.terminate()
+        process.wait(timeout=10)
+
+
+def opened(browser: Browser, width: int = 1280, scheme: str = "light") -> tuple[Page, list[str]]:
+    """A page and what goes wrong on it."""
+    page = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)  # type: ignore[arg-type]
+    wrong: list[str] = []
+    page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    return page, wrong
+
+
+def status(url: str, **headers: str) -> int:
+    request = urllib.request.Request(url, headers={name.replace("_", "-"): value for name, value in headers.items()})
+    try:
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            return int(answer.status)
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+def test_the_page_shows_results_studies_and_two_runs_side_by_side(
+    tmp_path: Path, loadstone: LoadstoneRunner, browser: Browser
+) -> None:
+    for rate in ("300", "600"):
+        loadstone("run", "static", "--rate", rate, "--virtual", "--name", f"run-{rate}", *STATION)
+    loadstone("sweep", "static", "--over", "rate=100,500,900", "--virtual", "--name", "curve", *STATION)
+    with served(tmp_path) as address:
+        for width, scheme in ((1280, "light"), (1280, "dark"), (400, "light"), (400, "dark")):
+            page, wrong = opened(browser, width, scheme)
+            page.goto(address)
+            assert page.locator("table tr").count() == 4
+            page.fill("input[name=words]", "run-300 pass")
+            page.click("text=filter")
+            assert page.locator("table tr").count() == 2
+            page.goto(address)
+            page.check("input[value$='run-300']")
+            page.check("input[value$='run-600']")
+            page.click("text=side by side")
+            assert page.locator("text=Side by side").first.is_visible()
+            assert page.locator(".beside figure svg").count() >= 4
+            assert "operations/s" in page.inner_text("table")
+            page.goto(address)
+            page.click("text=curve")
+            assert page.locator("figure svg").count() >= 3
+            assert "Largest point that passed" in page.inner_text("body")
+            page.click("summary:has-text('runs')") if page.locator("details[open]").count() == 0 else None
+            page.click("td a >> nth=0")
+            assert page.locator("h1").inner_text().startswith("001-static")
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+            assert not wrong, wrong
+            page.close()
+
+
+def test_the_live_page_follows_a_run(tmp_path: Path, browser: Browser) -> None:
+    words = ("sweep", "static", "--over", "rate=50,100", "--steady", "8", *STATION)
+    (tmp_path / "results").mkdir()
+    with served(tmp_path) as address:
+        page, wrong = opened(browser)
+        page.goto(f"{address}/live")
+        page.wait_for_function("document.getElementById('what').textContent === 'nothing runs now'", timeout=10_000)
+        process = subprocess.Popen(command(*words), cwd=tmp_path, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        try:
+            page.wait_for_function("document.getElementById('what').textContent.includes('static: 50')", timeout=30_000)
+            page.wait_for_function("document.getElementById('phase').textContent === 'steady'", timeout=30_000)
+            assert 20 <= float(page.inner_text("#per_s")) <= 90
+            assert page.inner_text("#errors") == "0"
+            page.wait_for_function("document.getElementById('study').textContent.includes('1 done')", timeout=30_000)
+            assert "," in (page.get_attribute("#line_per_s", "points") or "")
+        finally:
+            process.wait(timeout=60)
+        page.wait_for_function("document.getElementById('phase').textContent.includes('complete')", timeout=10_000)
+        assert not wrong, wrong
+
+
+def test_only_the_catalogue_is_shown_and_only_to_those_who_may(tmp_path: Path, loadstone: LoadstoneRunner) -> None:
+    loadstone("run", "static", "--rate", "300", "--virtual", "--name", "mine", *STATION)
+    (tmp_path / "secret").mkdir()
+    with served(tmp_path) as address:
+        (name,) = (path.name for path in (tmp_path / "results").iterdir())
+        assert status(f"{address}/run/{name}") == 200
+        for path in ("/run/..", "/run/%2e%2e/secret", "/run/nothing", "/study/..", f"/study/{name}", "/run//etc"):
+            assert status(f"{address}{path}") == 404, path
+        assert status(f"{address}/side?run={name}") == 400
+        assert status(address, Host="rebound.example") == 400
+        request = urllib.request.Request(address, data=b"x")
+        with pytest.raises(urllib.error.HTTPError, match="405"):
+            urllib.request.urlopen(request, timeout=10)
+    with served(tmp_path, "--token", "opensesame") as address:
+        assert status(address) == 401
+        assert status(f"{address}/?token=wrong") == 401
+        assert status(f"{address}/?token=opensesame") == 200
+        assert status(address, Authorization="Bearer opensesame") == 200
+
+
+def test_beyond_loopback_a_token_is_asked_for(loadstone: LoadstoneRunner) -> None:
+    refused = loadstone("serve", "--listen", "0.0.0.0:0")
+    assert refused.returncode == 2
+    assert "--token" in refused.stderr

@@ -1,0 +1,134 @@
+"""What a study varies, and study files that ask."""
+
+from pathlib import Path
+
+import pytest
+
+from loadstone.model.asked import SearchSection, SweepSection
+from loadstone.model.errors import StudyError, UsageError
+from loadstone.model.load import Arrivals, Population
+from loadstone.model.profile import PROFILES
+from loadstone.model.study import read_study
+from loadstone.model.system import Reference, Station
+from loadstone.model.target import Endpoint, Target
+from loadstone.study.parameters import apply, read_points, read_settings
+from loadstone.study.run import Played, RunOrder, is_shipped
+from loadstone.workloads import load
+
+ORDER = RunOrder(
+    "test", (Played(load("banking"), Population(1)),), PROFILES["demo"], 1, 1, Reference(1), Path("results")
+)
+STATION = RunOrder("test", (Played(load("static"), Population(1)),), PROFILES["demo"], 1, 1, Station(), Path("results"))
+
+
+def test_settings_change_the_order_they_are_applied_to() -> None:
+    order = apply(ORDER, {"sessions": "50", "server.cores": "2", "line": "50000", "pause": "2", "pacing": "cycle"})
+    (part,) = order.parts
+    assert part.load == Population(50)
+    assert order.system == Reference(2, 2)
+    assert part.workload.connections.page_bytes_per_s == 50000
+    assert part.workload.connections.embedded_bytes_per_s == 50000
+    assert (part.workload.pacing.mean_s, part.workload.pacing.kind) == (2, "cycle")
+    assert not is_shipped(part.workload)
+    assert is_shipped(ORDER.parts[0].workload)
+
+
+def test_rates_stations_and_targets_are_settings_as_well() -> None:
+    assert apply(ORDER, {"rate": "12.5"}).parts[0].load == Arrivals((12.5,))
+    assert apply(STATION, {"station.workers": "4", "station.queue": "9"}).system == Station(workers=4, queue=9)
+    changed = apply(ORDER, {"target": "http://127.0.0.1:8080+https://127.0.0.1:8443"}).system
+    assert changed == Target(Endpoint("127.0.0.1", 8080), Endpoint("127.0.0.1", 8443))
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"sesions": "5"}, "Did you mean `sessions`"),
+        ({"sessions": "0"}, "no whole number from 1"),
+        ({"sessions": "many"}, "no whole number"),
+        ({"station.workers": "2"}, "Measure one with --station"),
+        ({"line": "fast"}, "no number from"),
+        ({"pacing": "sometimes"}, "`think`"),
+    ],
+)
+def test_settings_that_do_not_fit_are_refused_with_a_remedy(settings: dict[str, str], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        apply(ORDER, settings)
+
+
+def test_a_stations_settings_are_checked() -> None:
+    with pytest.raises(UsageError, match="Did you mean `workers`"):
+        Station.parse("worker=2")
+    with pytest.raises(UsageError, match="mean service time"):
+        Station.parse("service=-1")
+    with pytest.raises(UsageError, match="shorter"):
+        Station.parse("stall=2,stall_every=1")
+    with pytest.raises(UsageError, match="of the reference server"):
+        apply(STATION, {"server.threads": "2"})
+
+
+def test_points_and_settings_are_read_from_words() -> None:
+    assert read_points("sessions=50,100,100") == ("sessions", ("50", "100"))
+    assert read_settings("server.threads=2,sessions=9") == {"server.threads": "2", "sessions": "9"}
+    for text in ("", "sessions", "=5"):
+        with pytest.raises(UsageError):
+            read_settings(text)
+
+
+def write(folder: Path, text: str) -> Path:
+    file = folder / "study.toml"
+    file.write_text(text)
+    return file
+
+
+def test_a_study_file_asks_its_questions(tmp_path: Path) -> None:
+    text = """
+[study]
+virtual = true
+[[load]]
+workload = "static"
+[station]
+workers = 4
+service = 0.004
+spread = "log-normal"
+cv = 0.5
+[search]
+load = "rate"
+start = 100
+[sweep]
+over = { rate = [100, 200], "station.workers" = [2, 4] }
+"""
+    study = read_study(write(tmp_path, text))
+    assert study.virtual
+    assert study.station is not None
+    assert study.station.cv == 0.5
+    assert study.asked["search"] == SearchSection(load="rate", start=100)
+    assert study.asked["sweep"] == SweepSection(over={"rate": (100, 200), "station.workers": (2, 4)})
+    assert not study.is_loaded
+
+
+def test_everything_wrong_in_a_study_file_is_said_at_once(tmp_path: Path) -> None:
+    text = """
+[study]
+virtual = true
+[[load]]
+workload = "static"
+[server]
+thread = 2
+[serch]
+[search]
+width_pct = 0
+load = "users"
+"""
+    with pytest.raises(StudyError) as refused:
+        read_study(write(tmp_path, text))
+    said = str(refused.value)
+    for words in ("Did you mean `search`", "Did you mean `threads`", "width_pct", "`sessions` or `rate`", "[station]"):
+        assert words in said
+
+
+def test_a_file_without_question_needs_its_loads(tmp_path: Path) -> None:
+    with pytest.raises(StudyError, match="Add sessions, rate or trace"):
+        read_study(write(tmp_path, '[[load]]\nworkload = "static"\n'))
+    with pytest.raises(StudyError, match="keep one"):
+        read_study(write(tmp_path, '[[load]]\nworkload = "static"\nsessions = 1\n[station]\n[server]\nthreads = 1\n'))

@@ -1,0 +1,163 @@
+"""Repeat, sweep, compare and predict as pure questions."""
+
+import random
+from collections.abc import Callable
+
+import pytest
+
+from loadstone.model.asked import CompareSection, PredictSection, RepeatSection, SweepSection
+from loadstone.model.errors import UsageError
+from loadstone.model.profile import PROFILES
+from loadstone.study.ask import limits_of, questions
+from loadstone.study.compare import Compare
+from loadstone.study.made import Made, Wanted
+from loadstone.study.predict import Limits, Predict
+from loadstone.study.queueing import Centre, closed, open_wait_s
+from loadstone.study.repeat import Repeat
+from loadstone.study.sweep import Sweep, knee
+from loadstone.workloads import load
+from tests.made import carry_out, made
+
+
+def responding(of_b: float, noise: float, seed: int) -> Callable[[Wanted], Made]:
+    chance = random.Random(seed)
+
+    def play(wanted: Wanted) -> Made:
+        mean = 0.1 * (of_b if wanted.side == "b" else 1) * chance.gauss(1, noise)
+        return made(wanted, response_mean=mean, throughput=100.0)
+
+    return play
+
+
+def test_comparisons_alternate_and_every_run_has_a_seed_of_its_own() -> None:
+    question = Compare("page", {}, {}, {"server.threads": "2"}, ({},), pairs=4)
+    wanted = question.wanted()
+    assert "".join(one.side for one in wanted) == "abbaabba"
+    assert len({one.seed for one in wanted}) == len(wanted)
+    assert wanted[1].settings == {"server.threads": "2"}
+
+
+def test_a_slowdown_is_found_said_and_called_worse() -> None:
+    answer, _ = carry_out(Compare("page", {}, {}, {}, ({},)), responding(1.05, 0.01, 1))
+    assert answer["is_worse"]
+    assert "(worse)" in answer["headline"][0]
+    assert "mean response time of B is +" in answer["headline"][0]
+
+
+def test_where_nothing_is_found_the_answer_says_what_can_be_excluded() -> None:
+    answer, _ = carry_out(Compare("page", {}, {}, {}, ({},)), responding(1.0, 0.01, 4))
+    assert not answer["is_worse"]
+    assert "No difference in mean response time was found" in answer["headline"][0]
+    assert "can be excluded; a smaller one cannot" in answer["headline"][0]
+
+
+def test_a_curve_is_corrected_for_its_loads() -> None:
+    loads = tuple({"sessions": text} for text in ("50", "100", "150"))
+    answer, runs = carry_out(Compare("page", {}, {}, {}, loads, pairs=7), responding(1.1, 0.01, 2))
+    assert len(runs) == 42
+    corrected = [row["figures"]["response_mean"]["difference"]["p_corrected"] for row in answer["loads"]]
+    plain = [row["figures"]["response_mean"]["difference"]["p"] for row in answer["loads"]]
+    assert all(c >= p for c, p in zip(corrected, plain, strict=True))
+    assert max(corrected) == pytest.approx(3 * 2 / 2**7)
+
+
+def test_too_few_pairs_are_named() -> None:
+    answer, _ = carry_out(Compare("page", {}, {}, {}, ({},), pairs=3), responding(1.5, 0.001, 2))
+    assert "6 pairs are the fewest" in answer["headline"][0]
+
+
+def test_a_sweep_goes_forth_and_back_and_marks_knee_and_largest_passing_load() -> None:
+    def play(wanted: Wanted) -> Made:
+        response = 0.01 / (1 - wanted.load / 100)
+        verdict = "pass" if wanted.load <= 80 else "fail"
+        return made(wanted, verdict, response_mean=response, throughput=wanted.load)
+
+    points = tuple(str(load) for load in (10, 30, 50, 70, 80, 90))
+    question = Sweep("page", {}, (("rate", points),), rounds=2)
+    order = [wanted.settings["rate"] for wanted in question.wanted()]
+    assert order == [*points, *reversed(points)]
+    answer, _ = carry_out(question, play)
+    (curve,) = answer["curves"]
+    assert curve["knee"] == 50  # load x (1 - load) is largest at half the capacity
+    assert curve["largest_passing"] == 80
+    assert answer["is_answered"]
+
+
+def test_no_knee_is_marked_at_the_end_of_a_curve() -> None:
+    assert knee([(1, 1.0), (2, 1.0), (3, 1.0)]) is None
+    assert knee([(1, 1.0), (2, 3.0), (3, 9.0)]) is None
+
+
+def test_throughput_over_cores_has_its_efficiency() -> None:
+    question = Sweep("page", {"sessions": "64"}, (("server.cores", ("1", "2", "4")),))
+    rates = {"1": 100.0, "2": 190.0, "4": 340.0}
+    answer, _ = carry_out(question, lambda wanted: made(wanted, throughput=rates[wanted.settings["server.cores"]]))
+    (scaling,) = answer["scaling"]
+    assert [round(one["efficiency"], 2) for one in scaling["points"]] == [1.0, 0.95, 0.85]
+
+
+def test_repeats_name_outliers_and_keep_them() -> None:
+    values = iter([10, 10.1, 9.9, 10.05, 14, 9.95])
+    answer, _ = carry_out(Repeat("page", {}, 6), lambda wanted: made(wanted, throughput=next(values)))
+    throughput = answer["figures"]["throughput"]
+    assert throughput["count"] == 6
+    assert throughput["mean"] == pytest.approx(64 / 6)
+    assert [one["value"] for one in throughput["outliers"]] == [14]
+
+
+def station(wanted: Wanted) -> Made:
+    """Four workers of 4 ms with exponential service, 1 ms of network, a second of thinking: exact figures."""
+    centre = Centre(4, 0.004)
+    if "rate" in wanted.settings:
+        throughput, response = wanted.load, 0.005 + open_wait_s(centre, wanted.load)
+    else:
+        throughput, response = closed(centre, round(wanted.load), 1.001)
+        response += 0.001
+    run = made(
+        wanted,
+        throughput=throughput,
+        response_mean=response,
+        response_p95=3 * response,
+        response_p99=5 * response,
+        busy_workers=throughput * 0.004,
+    )
+    return Made(**{**run.__dict__, "capacity": {"workers": 4.0}})
+
+
+@pytest.mark.parametrize(
+    ("load_of", "measured", "check"),
+    [("rate", ("200", "350", "500"), "800"), ("sessions", ("200", "350", "500"), "800")],
+)
+def test_loads_up_to_half_of_the_capacity_predict_four_fifths_of_it(
+    load_of: str, measured: tuple[str, ...], check: str
+) -> None:
+    question = Predict("page", {}, load_of, measured, (check,), Limits(0.05, 0.1), rounds=1)
+    answer, _ = carry_out(question, station)
+    assert answer["model"]["centre"]["demand_s"] == pytest.approx(0.004)
+    assert answer["model"]["capacity"] == pytest.approx(1000)
+    (checked,) = answer["checks"]
+    assert abs(checked["throughput"]["off_pct"]) <= 1
+    assert abs(checked["response_mean"]["off_pct"]) <= 2
+
+
+def test_a_system_whose_use_is_not_known_is_not_predicted() -> None:
+    question = Predict("page", {}, "sessions", ("1", "2"), (), None, rounds=1)
+    answer, _ = carry_out(question, lambda wanted: made(wanted, throughput=1.0, response_mean=0.1))
+    assert answer["headline"][0].startswith("Nothing can be predicted")
+
+
+def test_a_question_without_a_load_is_refused() -> None:
+    with pytest.raises(UsageError, match="how much load"):
+        questions(RepeatSection(), [load("banking")], PROFILES["quick"], loaded=False)
+    with pytest.raises(UsageError, match="at least two"):
+        questions(PredictSection(at=("20",)), [load("banking")], PROFILES["quick"], loaded=False)
+    with pytest.raises(UsageError, match="Did you mean `response_mean`"):
+        asked = CompareSection(figure="response_men")
+        questions(asked, [load("banking")], PROFILES["quick"], loaded=True)
+    with pytest.raises(UsageError, match=r"Did you mean `server\.cores`"):
+        questions(SweepSection(over={"server.core": (1, 2)}), [load("banking")], PROFILES["quick"], loaded=True)
+
+
+def test_limits_can_be_predicted_where_all_operations_share_them() -> None:
+    assert limits_of(load("banking")) == Limits(2.0, 4.0)
+    assert limits_of(load("support")) is None  # downloads are judged by their rate

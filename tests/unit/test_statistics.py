@@ -1,0 +1,103 @@
+"""Intervals, drift, outliers and differences, against what they promise."""
+
+import random
+from itertools import pairwise
+
+import pytest
+
+from loadstone.study.statistics import difference, drift, holm, outliers, summary
+
+
+def gauss(count: int, mean: float, sd: float, seed: int) -> list[float]:
+    chance = random.Random(seed)
+    return [chance.gauss(mean, sd) for _ in range(count)]
+
+
+def test_the_interval_of_a_mean_holds_the_truth_as_often_as_it_says() -> None:
+    hits = 0
+    for seed in range(400):
+        found = summary(gauss(5, 10, 1, seed))
+        assert found.low is not None
+        assert found.high is not None
+        hits += found.low <= 10 <= found.high
+    assert 0.92 <= hits / 400 <= 0.98
+
+
+def test_a_single_value_has_no_interval() -> None:
+    found = summary([3.0])
+    assert (found.mean, found.sd, found.low) == (3.0, None, None)
+
+
+def test_a_series_that_climbs_drifts_and_one_that_does_not_does_not() -> None:
+    climbing = [10 + 0.5 * number for number in range(8)]
+    p = drift(climbing)
+    assert p is not None
+    assert p < 0.001
+    false = [seed for seed in range(100) if (drift(gauss(8, 10, 1, seed)) or 1) <= 0.05]
+    assert len(false) <= 10
+    assert drift([1, 2, 3]) is None
+    assert drift([2.0] * 6) is None
+
+
+def test_an_outlier_is_named_by_its_place() -> None:
+    assert outliers([10, 10.1, 9.9, 10.05, 14, 9.95]) == [4]
+    assert outliers([10, 10.1, 9.9, 10.05, 10.2, 9.95]) == []
+    assert outliers([5, 5, 5, 5, 9]) == [4]
+
+
+def pairs(change: float, noise: float, seed: int, count: int = 6) -> list[tuple[float, float]]:
+    a, b = gauss(count, 1, noise, seed), gauss(count, 1 + change, noise, 1000 + seed)
+    return list(zip(a, b, strict=True))
+
+
+def test_a_thing_compared_with_itself_differs_as_rarely_as_it_should() -> None:
+    found = [difference(pairs(0, 0.02, seed)) for seed in range(300)]
+    assert sum(one.is_found for one in found if one) / 300 <= 0.05
+
+
+def test_a_difference_well_above_the_noise_is_found_and_its_interval_holds_it() -> None:
+    found = [one for seed in range(100) if (one := difference(pairs(0.05, 0.012, seed)))]
+    assert sum(one.is_found for one in found) >= 95
+    held = [one for one in found if one.low is not None and one.high is not None and one.low <= 1.05 <= one.high]
+    assert len(held) >= 90
+
+
+def test_few_pairs_find_nothing_and_say_nothing() -> None:
+    found = difference([(1.0, 2.0)] * 5)
+    assert found is not None
+    assert not found.is_found
+    assert found.low is None
+    assert found.excluded_pct is None
+
+
+def test_the_interval_is_that_of_the_test() -> None:
+    """Six pairs: it leaves out zero just when all signs agree, which is when the test finds something."""
+    agreeing = difference([(1, 1.01 + 0.01 * number) for number in range(6)])
+    mixed = difference([(1, 1.05), (1, 1.04), (1, 1.06), (1, 1.05), (1, 1.07), (1, 0.999)])
+    assert agreeing is not None
+    assert mixed is not None
+    assert agreeing.is_found
+    assert agreeing.low is not None
+    assert agreeing.low > 1
+    assert not mixed.is_found
+    assert mixed.low is not None
+    assert mixed.low < 1
+
+
+def test_many_pairs_are_drawn_instead_of_enumerated() -> None:
+    found = difference(pairs(0.03, 0.02, 5, count=40))
+    assert found is not None
+    assert found.is_found
+
+
+def test_figures_that_are_zero_have_no_ratio() -> None:
+    assert difference([(0.0, 1.0), (1.0, 1.0)]) is None
+    assert difference([]) is None
+
+
+def test_holm_corrects_in_order() -> None:
+    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    corrected = holm([0.2, 0.001, 0.5, 0.9])
+    assert all(one <= 1 for one in corrected)
+    ordered = [corrected[at] for at in (1, 0, 2, 3)]
+    assert all(a <= b for a, b in pairwise(ordered))
