@@ -127,7 +127,7 @@ def test_a_rehearsal_waits_as_theory_says(tmp_path: Path, station: Station, load
         rate, response = closed(centre, load.sessions, 1.0)
     assert found["throughput"] == pytest.approx(rate, rel=0.01)
     assert found["response_mean"] == pytest.approx(response, rel=0.05)
-    assert found["busy_workers"] == pytest.approx(rate * station.service, rel=0.01)
+    assert found["busy_workers"] == pytest.approx(rate * station.service, rel=0.02)
 
 
 def test_a_rehearsal_is_the_same_every_time(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The web page in a real browser: list, run, study, side by side and live, in the light and the dark, wide and narrow."""
+"""The web page in a real browser: list, run, study, side by side, live; in the light and the dark, wide and narrow."""
 
 import contextlib
 import socket
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
 from tests.integration.conftest import LoadstoneRunner, command, free_port
 
@@ -35,13 +35,18 @@ def served(folder: Path, *words: str) -> Iterator[str]:
         process.wait(timeout=10)
 
 
-def opened(browser: Browser, width: int = 1280, scheme: str = "light") -> tuple[Page, list[str]]:
-    """A page and what goes wrong on it."""
+@contextlib.contextmanager
+def opened(browser: Browser, width: int = 1280, scheme: str = "light") -> Iterator[Page]:
+    """A page on which nothing may go wrong."""
     page = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)  # type: ignore[arg-type]
     wrong: list[str] = []
     page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
     page.on("pageerror", lambda error: wrong.append(str(error)))
-    return page, wrong
+    try:
+        yield page
+    finally:
+        page.close()
+    assert not wrong, wrong
 
 
 def status(url: str, **headers: str) -> int:
@@ -61,50 +66,54 @@ def test_the_page_shows_results_studies_and_two_runs_side_by_side(
     loadstone("sweep", "static", "--over", "rate=100,500,900", "--virtual", "--name", "curve", *STATION)
     with served(tmp_path) as address:
         for width, scheme in ((1280, "light"), (1280, "dark"), (400, "light"), (400, "dark")):
-            page, wrong = opened(browser, width, scheme)
-            page.goto(address)
-            assert page.locator("table tr").count() == 4
-            page.fill("input[name=words]", "run-300 pass")
-            page.click("text=filter")
-            assert page.locator("table tr").count() == 2
-            page.goto(address)
-            page.check("input[value$='run-300']")
-            page.check("input[value$='run-600']")
-            page.click("text=side by side")
-            assert page.locator("text=Side by side").first.is_visible()
-            assert page.locator(".beside figure svg").count() >= 4
-            assert "operations/s" in page.inner_text("table")
-            page.goto(address)
-            page.click("text=curve")
-            assert page.locator("figure svg").count() >= 3
-            assert "Largest point that passed" in page.inner_text("body")
-            page.click("summary:has-text('runs')") if page.locator("details[open]").count() == 0 else None
-            page.click("td a >> nth=0")
-            assert page.locator("h1").inner_text().startswith("001-static")
-            assert page.evaluate("document.documentElement.scrollWidth") <= width
-            assert not wrong, wrong
-            page.close()
+            with opened(browser, width, scheme) as page:
+                look_around(page, address)
+                assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def look_around(page: Page, address: str) -> None:
+    """From the list by filter and choice to every other page."""
+    page.goto(address)
+    assert page.locator("table tr").count() == 4
+    page.fill("input[name=words]", "run-300 pass")
+    page.click("text=filter")
+    assert page.locator("table tr").count() == 2
+    page.goto(address)
+    page.check("input[value$='run-300']")
+    page.check("input[value$='run-600']")
+    page.click("text=side by side")
+    assert page.locator(".beside figure svg").count() >= 4
+    assert "operations/s" in page.inner_text("table")
+    page.goto(address)
+    page.click("a:has-text('curve')")
+    assert page.locator("figure svg").count() >= 3
+    assert "Largest point that passed" in page.inner_text("body")
+    page.click("td a >> nth=0")
+    assert page.locator("h1").inner_text().startswith("001-static")
 
 
 def test_the_live_page_follows_a_run(tmp_path: Path, browser: Browser) -> None:
     words = ("sweep", "static", "--over", "rate=50,100", "--steady", "8", *STATION)
     (tmp_path / "results").mkdir()
-    with served(tmp_path) as address:
-        page, wrong = opened(browser)
+    with served(tmp_path) as address, opened(browser) as page:
         page.goto(f"{address}/live")
-        page.wait_for_function("document.getElementById('what').textContent === 'nothing runs now'", timeout=10_000)
+        says(page, "what", "nothing runs now")
         process = subprocess.Popen(command(*words), cwd=tmp_path, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
         try:
-            page.wait_for_function("document.getElementById('what').textContent.includes('static: 50')", timeout=30_000)
-            page.wait_for_function("document.getElementById('phase').textContent === 'steady'", timeout=30_000)
+            says(page, "what", "static: 50")
+            says(page, "phase", "steady")
             assert 20 <= float(page.inner_text("#per_s")) <= 90
             assert page.inner_text("#errors") == "0"
-            page.wait_for_function("document.getElementById('study').textContent.includes('1 done')", timeout=30_000)
+            says(page, "study", "1 done")
             assert "," in (page.get_attribute("#line_per_s", "points") or "")
         finally:
-            process.wait(timeout=60)
-        page.wait_for_function("document.getElementById('phase').textContent.includes('complete')", timeout=10_000)
-        assert not wrong, wrong
+            process.wait(timeout=90)
+        says(page, "phase", "complete")
+
+
+def says(page: Page, place: str, text: str) -> None:
+    """Waits until a place of the page says something."""
+    expect(page.locator(f"#{place}")).to_contain_text(text, timeout=40_000)
 
 
 def test_only_the_catalogue_is_shown_and_only_to_those_who_may(tmp_path: Path, loadstone: LoadstoneRunner) -> None:
