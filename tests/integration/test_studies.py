@@ -87,9 +87,12 @@ def test_ten_searches_find_the_capacity_of_theory_and_each_other(
     answers = [study(tmp_path, asked, 1000 * seed, 150, *pacing) for seed in range(10)]
     peaks = [answer["peak"] for answer in answers]
     assert all(abs(peak / capacity - 1) <= 0.03 for peak in peaks), (capacity, peaks)
-    for answer in answers:
-        low, high = answer["interval"]
-        assert sum(low <= peak <= high for peak in peaks) >= 9, (low, high, peaks)
+    others = [
+        low <= peak <= high
+        for number, (low, high) in enumerate(answer["interval"] for answer in answers)
+        for peak in peaks[:number] + peaks[number + 1 :]
+    ]
+    assert sum(others) >= 0.9 * len(others), (peaks, [answer["interval"] for answer in answers])
 
 
 @pytest.mark.parametrize(("slower", "found_at_least", "found_at_most"), [(1.0, 0, 2), (1.05, 18, 20)])

@@ -3,6 +3,7 @@
 import os
 import platform
 import subprocess
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,7 @@ def facts() -> Json:
     }
 
 
+@cache
 def versions() -> Json:
     """Versions of the program and of what it is made of."""
     libraries = ("altair", "hdrhistogram", "numpy", "psutil", "pydantic", "scipy", "vl-convert-python")

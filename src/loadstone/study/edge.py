@@ -3,43 +3,50 @@
 import math
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from loadstone.study.made import Made, Rule
-from loadstone.study.statistics import t_quantile
 
 AROUND = 0.15
 """Runs within this share of the peak are used."""
 LEAST_RUNS = 5
 
 
-def edge(made: Sequence[Made], peak: float, above: float, width: float, verify: int) -> tuple[float, float]:
-    """The loads between which a repetition of the search would find its peak, in 95 of 100 cases.
+@dataclass(frozen=True)
+class Edge:
+    """The load at which the rule that bound is just kept, on the mean; loads as logarithms."""
 
-    At least from the verified peak, less the width of the bracket, to the failing load above it. Wider where the runs
-    show that noise is larger: the margin to the limit of the rule that bound is regressed on load, and where
-    it vanishes is the edge; a repetition's peak scatters about it like the mean of `verify` runs.
-    """
-    low, high = peak * (1 - width), above
-    points = [(one.wanted.load, margin) for one in made if (margin := _margin(one, _binding(made))) is not None]
+    at: float
+    sd: float
+    """Standard error of it."""
+    noise: float
+    """Standard deviation of one run about it."""
+    freedom: int
+
+
+def find_edge(made: Sequence[Made], peak: float) -> Edge | None:
+    """Regresses the margin to the limit of the rule that bound on load; None where too few runs say anything."""
+    rule = _binding(made)
+    points = [(one.wanted.load, margin) for one in made if (margin := _margin(one, rule)) is not None]
     points = [(load, margin) for load, margin in points if abs(load / peak - 1) <= AROUND]
     if len(points) < LEAST_RUNS or len({load for load, _ in points}) < 2:
-        return low, high
+        return None
     loads = np.log([load for load, _ in points])
     margins = np.array([margin for _, margin in points])
     spread = float(np.sum((loads - loads.mean()) ** 2))
     slope = float(np.sum((loads - loads.mean()) * margins)) / spread
     if slope <= 0:
-        return low, high
+        return None
     crossing = float(loads.mean() - margins.mean() / slope)
     residual = margins - margins.mean() - slope * (loads - loads.mean())
-    variance = float(np.sum(residual**2)) / (len(points) - 2) / slope**2
+    freedom = len(points) - 2
+    variance = float(np.sum(residual**2)) / freedom / slope**2
     own = variance * (1 / len(points) + (crossing - loads.mean()) ** 2 / spread)
-    half = t_quantile(len(points) - 2) * math.sqrt(own + variance / verify)
     # Far from where runs were made the line says nothing.
-    half = min(half, math.log1p(AROUND))
-    return min(low, math.exp(crossing - half)), max(high, math.exp(crossing + half))
+    most = math.log1p(AROUND)
+    return Edge(crossing, min(math.sqrt(own), most), min(math.sqrt(variance), most), freedom)
 
 
 def _binding(made: Sequence[Made]) -> str:

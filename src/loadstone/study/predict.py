@@ -14,8 +14,10 @@ from loadstone.study.queueing import (
     Centre,
     Scalability,
     closed,
+    closed_beyond,
     closed_quantile_s,
     fit_scalability,
+    open_beyond,
     open_quantile_s,
     open_wait_s,
 )
@@ -28,6 +30,8 @@ RESAMPLES = 100
 STEPS = 24
 """Loads at which the predicted curve is drawn."""
 MOST_VARIABILITY = 10.0
+MOST_TIMES = 20
+"""Populations looked at, by the one that would just keep all workers busy if nobody ever waited."""
 PREDICTED_PCT = (95.0, 99.0)
 """Shares of good and of tolerable operations for which a peak can be predicted."""
 
@@ -57,15 +61,22 @@ class Model:
         throughput, response_s = closed(self.centre, max(1, round(load)), self.think_s + self.fixed_s)
         return throughput, response_s + self.fixed_s
 
-    def quantile_s(self, load: float, share: float) -> float:
-        """The time within which `share` of operations are answered: as measured at the lowest load, and what queueing
-        adds to that.
+    def holds(self, load: float, share: float, seconds: float) -> bool:
+        """Whether `share` of operations take no longer than `seconds`: as measured at the lowest load, and what
+        queueing adds to that.
         """
         measured, queued = self.base[share]
-        return measured + self.queued_s(load, share) - queued
+        left_s = seconds - (measured - queued)
+        return left_s > 0 and self._beyond(load, left_s) <= 1 - share
+
+    def _beyond(self, load: float, seconds: float) -> float:
+        """Share of operations that keep the centre alone for longer."""
+        if self.load == "rate":
+            return open_beyond(self.centre, load * self.per_unit, seconds)
+        return closed_beyond(self.centre, max(1, round(load)), self.think_s + self.fixed_s, seconds)
 
     def queued_s(self, load: float, share: float) -> float:
-        """The same quantile of the centre alone."""
+        """The time within which `share` of operations leave the centre alone."""
         if self.load == "rate":
             return open_quantile_s(self.centre, min(load * self.per_unit, 0.9999 * self.centre.capacity), share)
         return closed_quantile_s(self.centre, max(1, round(load)), self.think_s + self.fixed_s, share)
@@ -74,8 +85,8 @@ class Model:
         """The load that brings a throughput; for closed load by the response time law."""
         if self.load == "rate":
             return throughput / self.per_unit
-        low, high = 1.0, 1e7
-        for _ in range(60):
+        low, high = 1.0, MOST_TIMES * self.centre.capacity * (self.think_s + self.fixed_s + self.centre.demand_s) + 1
+        for _ in range(40):
             middle = math.sqrt(low * high)
             low, high = (middle, high) if self.at(middle)[0] < throughput else (low, middle)
         return low
@@ -243,13 +254,12 @@ def peak(model: Model, limits: Limits | None) -> float:
         return top
 
     def holds(load: float) -> bool:
-        good = model.quantile_s(load, 0.95) <= limits.good_s
-        return good and model.quantile_s(load, 0.99) <= limits.tolerable_s
+        return model.holds(load, 0.95, limits.good_s) and model.holds(load, 0.99, limits.tolerable_s)
 
     if model.load == "sessions":  # beyond the capacity sessions only wait longer, up to the limit
         top = max(top, model.centre.capacity * (model.think_s + limits.tolerable_s))
     low, high = 0.0, top
-    for _ in range(50):
+    for _ in range(40):
         middle = (low + high) / 2
         low, high = (middle, high) if holds(middle) else (low, middle)
     return low if model.load == "rate" else math.floor(low + 0.5)

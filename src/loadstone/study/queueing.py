@@ -51,8 +51,10 @@ def closed(centre: Centre, sessions: int, away_s: float) -> tuple[float, float]:
     With exponential service the solution that mean-value analysis gives, computed in product form, since the
     recursion loses its digits with several workers. Another spread of service scales the waiting.
     """
-    wait_s = _exact_wait_s(centre, sessions, away_s)
-    response_s = centre.demand_s + centre.variability * wait_s
+    # What must wait since there are more sessions than the workers can serve waits however service is spread.
+    surplus_s = max(0.0, sessions / centre.capacity - away_s - centre.demand_s)
+    chance_s = _exact_wait_s(centre, sessions, away_s) - surplus_s
+    response_s = centre.demand_s + surplus_s + centre.variability * chance_s
     throughput = min(sessions / (away_s + response_s), centre.capacity)
     return throughput, sessions / throughput - away_s
 
@@ -83,16 +85,17 @@ def closed_quantile_s(centre: Centre, sessions: int, away_s: float, share: float
     Who comes finds the others as if it were not there (arrival theorem): m of them to be served first take m
     exponential times of all workers together. Exact for exponential service; another spread scales the waiting.
     """
+    top = centre.demand_s * -math.log(1 - share) + 3 * sessions / centre.capacity + 20 * centre.demand_s
+    return float(brentq(lambda seconds: closed_beyond(centre, sessions, away_s, seconds) - (1 - share), 0, top))
+
+
+def closed_beyond(centre: Centre, sessions: int, away_s: float, seconds: float) -> float:
+    """Share of operations of a closed population that take longer than `seconds`."""
     others = _present(centre, sessions - 1, away_s) if sessions > 1 else np.ones(1)
     workers, serve = _workers(centre), 1 / centre.demand_s
     ahead = np.maximum(0, np.arange(sessions) - workers + 1)
     drain = workers * serve / max(centre.variability, 1e-3)
-
-    def beyond(seconds: float) -> float:
-        return float(np.sum(others * _tail(ahead, drain, serve, seconds))) - (1 - share)
-
-    top = centre.demand_s * -math.log(1 - share) + float(ahead[-1]) / drain * 3 + 20 * centre.demand_s
-    return float(brentq(beyond, 0, top))
+    return float(np.sum(others * _tail(ahead, drain, serve, seconds)))
 
 
 def _tail(ahead: np.ndarray, drain: float, serve: float, seconds: float) -> np.ndarray:
@@ -114,18 +117,21 @@ def open_quantile_s(centre: Centre, rate: float, share: float) -> float:
     """
     if rate >= centre.capacity:
         return math.inf
+    slowest = 1 / centre.demand_s, (centre.capacity - rate) / max(centre.variability, 1e-3)
+    top = -math.log(1 - share) * sum(1 / one for one in slowest) * 3
+    return float(brentq(lambda seconds: open_beyond(centre, rate, seconds) - (1 - share), 0, top))
+
+
+def open_beyond(centre: Centre, rate: float, seconds: float) -> float:
+    """Share of operations that take longer than `seconds` with arrivals at `rate` per second."""
+    if rate >= centre.capacity:
+        return 1.0
     waits = erlang_c(_workers(centre), rate * centre.demand_s)
-    drain = (centre.capacity - rate) / max(centre.variability, 1e-3)
-    serve = 1 / centre.demand_s
+    serve, drain = 1 / centre.demand_s, (centre.capacity - rate) / max(centre.variability, 1e-3)
     drain = drain * (1 + 1e-9) if math.isclose(drain, serve) else drain
-
-    def beyond(seconds: float) -> float:
-        served, drained = math.exp(-serve * seconds), math.exp(-drain * seconds)
-        # Waiting is an exponential time with probability `waits`, none otherwise; service comes on top.
-        return (1 - waits) * served + waits * (drain * served - serve * drained) / (drain - serve) - (1 - share)
-
-    top = -math.log(1 - share) * (1 / serve + 1 / drain) * 3
-    return float(brentq(beyond, 0, top))
+    served, drained = math.exp(-serve * seconds), math.exp(-drain * seconds)
+    # Waiting is an exponential time with probability `waits`, none otherwise; service comes on top.
+    return (1 - waits) * served + waits * (drain * served - serve * drained) / (drain - serve)
 
 
 @dataclass(frozen=True)

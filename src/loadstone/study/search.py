@@ -8,14 +8,18 @@ having passed.
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
+import numpy as np
+
+from loadstone.judge.verdict import Verdict
 from loadstone.model.load import MOST_SESSIONS
-from loadstone.study.edge import edge
+from loadstone.study.edge import Edge, find_edge
 from loadstone.study.made import FIGURES, Made, Purpose, Wanted
 from loadstone.study.question import key_of
+from loadstone.study.statistics import LEVEL
 
 Json = dict[str, Any]
 
@@ -23,6 +27,8 @@ LARGEST_STEP, SMALLEST_STEP = 4.0, 1.5
 """By how much the load grows while nothing fails: much where little is used, little where much is."""
 USED_AT_MOST = 0.8
 """Share of what limits it that a step up may aim at."""
+REPETITIONS = 200
+"""Repeated searches that an interval is made of."""
 MOST_RUNS = 60
 """Runs after which a search gives up."""
 
@@ -93,8 +99,7 @@ class Search:
         limit = state.limit()
         interval = None
         if state.peak is not None:
-            above = state.lowest_failing or state.peak
-            interval = edge(made, state.peak, above, self.width, self.verify)
+            interval = _interval(self, state.peak, state.lowest_failing or state.peak, find_edge(made, state.peak))
         return {
             "settings": dict(self.settings),
             "load": self.load,
@@ -240,6 +245,37 @@ class State:
         runs = self.at(self.lowest_failing)
         counts = Counter(rule.name for one in runs for rule in one.broken())
         return [{"rule": rule, "runs": count, "of": len(runs)} for rule, count in counts.most_common()]
+
+
+def _interval(search: Search, peak: float, above: float, edge: Edge | None) -> tuple[float, float]:
+    """Where a repetition of the search would find its peak: from the bracket, less and more by what noise would do.
+
+    The search itself is repeated against a server that passes up to the edge found, with the noise found, both as
+    uncertain as they are.
+    """
+    low, high = peak * (1 - search.width), above
+    if edge is None:
+        return low, high
+    chance = np.random.default_rng(1)
+    peaks = [found for _ in range(REPETITIONS) if (found := _repeated(search, peak, edge, chance)) is not None]
+    if not peaks:
+        return low, high
+    tail = (1 - LEVEL) / 2
+    return min(low, float(np.quantile(peaks, tail))), max(high, float(np.quantile(peaks, 1 - tail)))
+
+
+def _repeated(search: Search, peak: float, edge: Edge, chance: np.random.Generator) -> float | None:
+    scale = math.sqrt(edge.freedom / chance.chisquare(edge.freedom))
+    at = edge.at + edge.sd * scale * chance.standard_normal()
+    # Not from the very beginning, since far from the edge nothing is left to chance; nor always from the same load.
+    start = search.rounded(peak * chance.uniform(0.75, 0.95))
+    repetition = replace(search, start=start, prefix="", settings={})
+    made: list[Made] = []
+    while (wanted := repetition.next(made)) is not None:
+        noise = edge.noise * scale * chance.standard_normal()
+        verdict = Verdict.PASS if math.log(wanted.load) + noise <= at else Verdict.FAIL
+        made.append(Made(wanted, "", verdict, (), False, {}, ()))
+    return State(repetition, made).peak
 
 
 def _at(load: float, runs: Sequence[Made], standing: Standing) -> Json:
