@@ -67,14 +67,18 @@ def test_the_page_shows_results_studies_and_two_runs_side_by_side(
     with served(tmp_path) as address:
         for width, scheme in ((1280, "light"), (1280, "dark"), (400, "light"), (400, "dark")):
             with opened(browser, width, scheme) as page:
-                look_around(page, address)
-                assert page.evaluate("document.documentElement.scrollWidth") <= width
+                look_around(page, address, width)
 
 
-def look_around(page: Page, address: str) -> None:
-    """From the list by filter and choice to every other page."""
+def look_around(page: Page, address: str, width: int) -> None:
+    """From the list by filter and choice to every other page; none is wider than the window."""
+
+    def fits() -> bool:
+        return bool(page.evaluate("document.documentElement.scrollWidth") <= width)
+
     page.goto(address)
     assert page.locator("table tr").count() == 4
+    assert fits()
     page.fill("input[name=words]", "run-300 pass")
     page.click("text=filter")
     assert page.locator("table tr").count() == 2
@@ -84,12 +88,15 @@ def look_around(page: Page, address: str) -> None:
     page.click("text=side by side")
     assert page.locator(".beside figure svg").count() >= 4
     assert "operations/s" in page.inner_text("table")
+    assert fits()
     page.goto(address)
     page.click("a:has-text('curve')")
+    assert fits()
     assert page.locator("figure svg").count() >= 3
     assert "Largest point that passed" in page.inner_text("body")
     page.click("td a >> nth=0")
     assert page.locator("h1").inner_text().startswith("001-static")
+    assert fits()
 
 
 def test_the_live_page_follows_a_run(tmp_path: Path, browser: Browser) -> None:

@@ -105,6 +105,7 @@ over = { rate = [100, 200], "station.workers" = [2, 4] }
     assert study.asked["search"] == SearchSection(load="rate", start=100)
     assert study.asked["sweep"] == SweepSection(over={"rate": (100, 200), "station.workers": (2, 4)})
     assert not study.is_loaded
+    assert study.loads[0].load() == Arrivals(())
 
 
 def test_everything_wrong_in_a_study_file_is_said_at_once(tmp_path: Path) -> None:

@@ -11,9 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loadstone.model.errors import StoreError
+from loadstone.store import lock
 from loadstone.store.folder import ResultFolder, Status, broken_seal
 from loadstone.store.histograms import DIGITS, HIGHEST_US, LOWEST_US, distribution, merged
-from loadstone.store.read import catalogue, read_result
+from loadstone.store.published import read_published
+from loadstone.store.read import catalogue, read_manifest, read_result
+from loadstone.store.study import StudyFolder, read_study_manifest, unfinished
 from tests.records import result_folder
 
 NONE = {"count": 0, "mean_ns": 0.0, "p50_ns": 0, "p99_ns": 0, "max_ns": 0, "clamped": 0, "hdr": ""}
@@ -111,3 +114,43 @@ def test_merging_is_the_same_as_recording_together(parts: list[list[int]]) -> No
 def test_the_exchange_form_is_the_standard_one() -> None:
     header = base64.b64decode(str(encoded([5])["hdr"]))[:4]
     assert header == b"\x1c\x84\x93\x14"  # HdrHistogram V2, compressed
+
+
+def test_a_run_whose_maker_was_killed_reads_as_interrupted(tmp_path: Path) -> None:
+    folder = ResultFolder.create(tmp_path, "run", datetime(2026, 1, 1, tzinfo=UTC), {})
+    assert read_manifest(folder.path)["status"] == "running"
+    assert folder.lock is not None
+    lock.release(folder.lock)  # what the end of its process does
+    manifest = read_manifest(folder.path)
+    assert manifest["status"] == "interrupted"
+    assert "killed" in manifest["reason"]
+    assert json.loads((folder.path / "manifest.json").read_text())["status"] == "running", "nothing was written"
+
+
+def test_only_one_program_works_on_a_study(tmp_path: Path) -> None:
+    study = StudyFolder.create(tmp_path, "study", datetime(2026, 1, 1, tzinfo=UTC), {"identity": "x"})
+    with study.locked(), pytest.raises(StoreError, match="another"), study.locked():
+        raise AssertionError("unreachable")
+    assert read_study_manifest(study.path)["status"] == "interrupted"
+    found = unfinished(tmp_path, "x")
+    assert found is not None
+    assert found.path == study.path
+    assert unfinished(tmp_path, "y") is None
+    study.mark(Status.COMPLETE)
+    assert unfinished(tmp_path, "x") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a,b\n1,2\n", "columns"),
+        ("workload,table,page,column,value\nbanking,other,login,V1,3\n", "no table"),
+        ("workload,table,page,column,value\nbanking,requests counted in 60 s,login,V1,3\n", "lacks a figure"),
+        ("workload,table,page,column,value\nbanking,requests counted in 60 s,login,V1,many\n", "lacks a figure"),
+    ],
+)
+def test_published_tables_that_are_none_are_refused(tmp_path: Path, text: str, said: str) -> None:
+    file = tmp_path / "published.csv"
+    file.write_text(text)
+    with pytest.raises(StoreError, match=said):
+        read_published(file)

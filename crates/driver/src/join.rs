@@ -209,7 +209,9 @@ impl Follower {
     fn report(&self, event: Event) -> Result<Option<Report>> {
         Ok(Some(match event {
             Event::Start { .. } | Event::Phase { .. } | Event::End { .. } => return Ok(None),
-            event @ (Event::Trouble { .. } | Event::Starts { .. } | Event::Station { .. }) => Report::Event(Box::new(event)),
+            event @ (Event::Trouble { .. } | Event::Starts { .. } | Event::Station { .. }) => {
+                Report::Event(Box::new(event))
+            }
             Event::Interval {
                 part,
                 at_ns,

@@ -272,7 +272,6 @@ impl Compiled {
         }
         Ok(())
     }
-
 }
 
 /// Whether an operation that has taken `so_far_ns` can no longer be tolerable.

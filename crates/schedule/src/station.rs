@@ -232,8 +232,7 @@ mod tests {
             (Service::LogNormal { mean_ns: 10 * MS, cv: 0.5 }, 0.5),
             (Service::Fixed { mean_ns: 10 * MS }, 0.0),
         ] {
-            let mut station =
-                Station::new(Layout { workers: 1, service, queue: None, faults: Faults::default() }, 5);
+            let mut station = Station::new(Layout { workers: 1, service, queue: None, faults: Faults::default() }, 5);
             let drawn: Vec<f64> = (0..100_000).map(|_| station.draw(0) as f64 / MS as f64).collect();
             let mean = drawn.iter().sum::<f64>() / drawn.len() as f64;
             let variance = drawn.iter().map(|one| (one - mean).powi(2)).sum::<f64>() / drawn.len() as f64;
@@ -248,9 +247,8 @@ mod tests {
         let mut station = fixed(1, None, faults);
         assert_eq!(end(station.admit(0)), Some(30));
         assert_eq!(end(station.admit(SECOND / 2)), Some(520));
-        let errors = (0..10_000).filter(|at| {
-            matches!(station.admit(2 * SECOND + at * SECOND), Admission::Served { is_error: true, .. })
-        });
+        let errors = (0..10_000)
+            .filter(|at| matches!(station.admit(2 * SECOND + at * SECOND), Admission::Served { is_error: true, .. }));
         let share = errors.count() as f64 / 10_000.0;
         assert!((share - 0.2).abs() < 0.02, "{share}");
         assert_eq!(end(station.admit(20_000 * SECOND)), Some(20_000_010));

@@ -116,7 +116,8 @@ class StudyView(View):
         taken = f" ({kept} of them from before)" if kept else ""
         running = f"running: {self.progress.wanted}" if self.progress.wanted else "writing the report"
         title = Text(f"{self.progress.name}: {done} done{taken}, about {left} left, {time_left}", style="bold")
-        bar = ProgressBar(total=max(1, done + left), completed=done, width=72)
+        bar = Table.grid()
+        bar.add_row(ProgressBar(total=max(1, done + left), completed=done, width=72))
         return Group(title, bar, Text(running), super()._render())
 
 

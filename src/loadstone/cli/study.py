@@ -40,9 +40,9 @@ from loadstone.cli.screen import out
 from loadstone.judge.score import DISCLAIMER, NAME
 from loadstone.model.asked import SECTIONS, Asked
 from loadstone.model.errors import UsageError
-from loadstone.model.load import MOST_AT_ONCE, Load, Process, make_load
+from loadstone.model.load import MOST_AT_ONCE, Arrivals, Load, Process, make_load
 from loadstone.model.reading import Section, remedy
-from loadstone.model.study import UNSAID, read_study
+from loadstone.model.study import read_study
 from loadstone.report.study import write_run_reports, write_study_report
 from loadstone.store.folder import Status
 from loadstone.store.study import read_answer, read_study_manifest
@@ -169,6 +169,9 @@ def predict(
     return {"load": load, "at": loads, "check": checks, "rounds": rounds}
 
 
+FINDING_LOADS = {"search": "--start says where it begins.", "predict": "--at says which loads are measured."}
+"""Questions that have no load of their own, and what to say instead."""
+
 COMMANDS: dict[str, Callable[..., Json]] = {
     "repeat": repeat,
     "search": search,
@@ -205,6 +208,8 @@ def _ask(kind: str, given: Json, options: Common) -> Exit:
     if file is None:
         asked, base = _section(kind, COMMANDS[kind](**given)), _base(options)
         loaded = options.sessions is not None or options.rate is not None
+        if loaded and kind in FINDING_LOADS:
+            raise UsageError(f"`{kind}` varies the load itself: leave out --sessions and --rate. {FINDING_LOADS[kind]}")
     else:
         refuse_beside_a_file(options.context, "sessions", "rate", "arrivals", "most_sessions", *IN_A_FILE, *given)
         study = read_study(file)
@@ -239,7 +244,8 @@ def _section(kind: str, given: Json) -> Section:
 
 
 def _base(options: Common) -> RunOrder:
-    load: Load = UNSAID
+    # What the question says itself comes in place of this; how arrivals are spread stays.
+    load: Load = Arrivals((), process=options.arrivals, most_sessions=options.most_sessions)
     if options.sessions is not None or options.rate is not None:
         load = make_load(options.sessions, options.rate, None, options.arrivals, options.most_sessions)
     return RunOrder(

@@ -102,16 +102,16 @@ class IterationFigures:
     service: Distribution
     lag: Distribution
     """How late the driver acted against its own schedule."""
-    driver_cpu: tuple[float, ...]
-    """Share of a core each driver thread used."""
-    pauses: int
-    pause_drawn_s: float
-    pause_actual_s: float
-    """Sums over all pauses."""
-    sessions: Mapping[str, int]
-    wires: Mapping[str, int]
     completed: bool
     """False when the run was ended early."""
+    driver_cpu: tuple[float, ...] = ()
+    """Share of a core each driver thread used."""
+    pauses: int = 0
+    pause_drawn_s: float = 0.0
+    pause_actual_s: float = 0.0
+    """Sums over all pauses."""
+    sessions: Mapping[str, int] = field(default_factory=dict)
+    wires: Mapping[str, int] = field(default_factory=dict)
     trouble: str = ""
     """What went wrong with the run itself, if anything did."""
     tcp_pressure_s: float | None = None

@@ -9,7 +9,7 @@ from pydantic import Field
 from loadstone.model.asked import SECTIONS
 from loadstone.model.errors import UsageError
 from loadstone.model.figures import DRIVER_CPU_PCT, LAG_SHARE
-from loadstone.model.load import MOST_AT_ONCE, Load, Population, Process, make_load
+from loadstone.model.load import MOST_AT_ONCE, Arrivals, Load, Process, make_load
 from loadstone.model.profile import PROFILES
 from loadstone.model.reading import Document, Section, suggest
 from loadstone.model.system import Station
@@ -45,7 +45,7 @@ class LoadEntry(Section):
     def load(self) -> Load:
         """The load; raises UsageError when it is none."""
         if not self.is_loaded:
-            return UNSAID
+            return Arrivals((), process=self.arrivals, most_sessions=self.most_sessions)
         return make_load(
             self.sessions,
             str(self.rate) if self.rate is not None else None,
@@ -113,8 +113,6 @@ class StudyFile:
 
 
 _SECTIONS = {"study", "load", "profile", "target", "driver", "server", "station", *SECTIONS}
-UNSAID = Population(1)
-"""Stands for a load that a question says."""
 
 
 def read_study(file: Path) -> StudyFile:

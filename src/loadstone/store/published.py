@@ -71,12 +71,6 @@ def _iteration(cells: Cells, pages: list[str], column: str) -> IterationFigures:
         response=response,
         service=NOTHING,
         lag=NOTHING,
-        driver_cpu=(),
-        pauses=0,
-        pause_drawn_s=0,
-        pause_actual_s=0,
-        sessions={},
-        wires={},
         completed=True,
     )
 

@@ -33,6 +33,9 @@ pub const PATIENCE: Duration = Duration::from_secs(10);
 pub const STALL: Duration = Duration::from_secs(60);
 /// Time an idle connection is kept: longer than the longest think time of the web sites (150 s).
 const IDLE: Duration = Duration::from_secs(180);
+/// Bytes of an answer that wait in the kernel unsent. On the loopback network, whose packets are 64 KiB long, it would
+/// else take more than a megabyte for each slow download, and a thousand of them all memory that TCP may have.
+const MOST_UNSENT_BYTES: u32 = 128 * 1024;
 const BACKLOG: u32 = 4096;
 /// Requests under way at once on an HTTP/2 connection.
 const MOST_STREAMS: u32 = 128;
@@ -60,6 +63,7 @@ pub fn listen(address: SocketAddr) -> Result<TcpListener> {
         SocketAddr::V6(_) => tokio::net::TcpSocket::new_v6()?,
     };
     socket.set_reuseaddr(true)?;
+    socket2::SockRef::from(&socket).set_tcp_notsent_lowat(MOST_UNSENT_BYTES)?; // connections take it over
     socket.bind(address).with_context(|| format!("cannot listen on {address}"))?;
     Ok(socket.listen(BACKLOG)?)
 }
