@@ -66,6 +66,24 @@ def test_too_few_pairs_are_named() -> None:
     assert "6 pairs are the fewest" in answer["headline"][0]
 
 
+def test_peaks_are_searched_in_turns_with_seeds_of_their_own() -> None:
+    asked = CompareSection(a={}, b={"server.threads": 2}, at="peak", load="sessions", start=100, width_pct=2, pairs=6)
+    ((_, question),) = questions(asked, [load("banking")], PROFILES["quick"], loaded=False).questions
+    chance = random.Random(3)
+
+    def play(wanted: Wanted) -> Made:
+        capacity = (1200 if wanted.settings.get("server.threads") == "2" else 1000) * chance.gauss(1, 0.003)
+        good = 100.0 if wanted.load <= capacity else 50.0
+        return made(wanted, "pass" if good == 100 else "fail", good=good)
+
+    answer, runs = carry_out(question, play, most=400)
+    assert [one["side"] for one in answer["searches"]] == list("abbaabbaabba")
+    assert len({run.wanted.seed for run in runs}) == len(runs)
+    assert answer["difference"]["is_found"]
+    assert answer["difference"]["low"] <= 1.2 <= answer["difference"]["high"] + 0.03
+    assert "The peak of B is +" in answer["headline"][0]
+
+
 def test_a_sweep_goes_forth_and_back_and_marks_knee_and_largest_passing_load() -> None:
     def play(wanted: Wanted) -> Made:
         response = 0.01 / (1 - wanted.load / 100)

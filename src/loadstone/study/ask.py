@@ -1,6 +1,7 @@
 """From what a user declares to the questions of a study, one for each workload. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from loadstone.model.asked import (
     Asked,
@@ -42,7 +43,7 @@ def _question(asked: Asked, workload: Workload, profile: Profile) -> Question:
         case RepeatSection():
             return Repeat(workload.name, {}, asked.runs)
         case SearchSection():
-            return _search(asked, workload.name, profile, {}, "")
+            return _search(asked, workload.name, profile)
         case SweepSection():
             over = {parameter(name).name: _texts(points) for name, points in asked.over.items()}
             return Sweep(workload.name, {}, tuple(over.items()), asked.rounds)
@@ -55,17 +56,16 @@ def _question(asked: Asked, workload: Workload, profile: Profile) -> Question:
             return Predict(workload.name, {}, asked.load, measured, check, limits_of(workload), asked.rounds)
 
 
-def _search(asked: SearchSection, workload: str, profile: Profile, settings: Mapping[str, str], prefix: str) -> Search:
+def _search(asked: SearchSection, workload: str, profile: Profile) -> Search:
     ceiling = MOST_SESSIONS if asked.load == "sessions" else MOST_PER_S
     return Search(
         workload=workload,
-        settings=settings,
+        settings={},
         load=asked.load,
         start=asked.start or START[asked.load],
         width=(asked.width_pct / 100) if asked.width_pct else WIDTH.get(profile.name.split()[0], 0.01),
         verify=asked.verify,
         most=min(asked.most or ceiling, ceiling),
-        prefix=prefix,
     )
 
 
@@ -76,8 +76,8 @@ def _compare(asked: CompareSection, workload: str, profile: Profile) -> Question
     if asked.at == "peak":
         wanted = SearchSection(load=asked.load, start=asked.start, width_pct=asked.width_pct)
 
-        def search(settings: Mapping[str, str], prefix: str) -> Search:
-            return _search(wanted, workload, profile, settings, prefix)
+        def search(settings: Mapping[str, str], prefix: str, seed: int) -> Search:
+            return replace(_search(wanted, workload, profile), settings=settings, prefix=prefix, seed=seed)
 
         return ComparePeaks(workload, a, b, search, asked.pairs or 1)
     loads: tuple[dict[str, str], ...] = tuple({asked.load: text} for text in _texts(asked.at or ()))

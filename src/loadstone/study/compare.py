@@ -14,6 +14,8 @@ Json = dict[str, Any]
 Settings = Mapping[str, str]
 
 A, B = "a", "b"
+SEEDS_APART = 1000
+"""Between two searches: more than either makes runs."""
 LEAST_PAIRS = 6
 """Fewest pairs with which the test can find anything: 2 of 2^6 sign patterns are 3 %."""
 
@@ -155,8 +157,8 @@ class ComparePeaks:
     workload: str
     a: Settings
     b: Settings
-    search: Callable[[Settings, str], Search]
-    """Makes a search from settings and the beginning of its runs' keys."""
+    search: Callable[[Settings, str, int], Search]
+    """Makes a search from settings, the beginning of its runs' keys and the first seed."""
     pairs: int = 1
     kind: str = "compare"
 
@@ -164,7 +166,7 @@ class ComparePeaks:
         """Every search with its side, in order."""
         sides = [side for pair in range(self.pairs) for side in ((A, B) if pair % 2 == 0 else (B, A))]
         return [
-            (side, self.search(self.a if side == A else self.b, f"{side}{number}"))
+            (side, self.search(self.a if side == A else self.b, f"{side}{number}", number * SEEDS_APART))
             for number, side in enumerate(sides, start=1)
         ]
 

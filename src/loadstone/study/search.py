@@ -58,11 +58,13 @@ class Search:
     most: float = MOST_SESSIONS
     prefix: str = ""
     """Begins the keys of its runs, where a study makes several searches."""
+    seed: int = 0
+    """Of its first run."""
     kind: str = "search"
 
     def own(self, made: Sequence[Made]) -> list[Made]:
         """Of a study's runs those of this search."""
-        return [one for one in made if one.wanted.key.startswith(self.prefix)]
+        return [one for one in made if one.wanted.key.startswith(f"{self.prefix}-")] if self.prefix else list(made)
 
     def next(self, made: Sequence[Made]) -> Wanted | None:
         """The next run; None when the peak is verified, or cannot be found."""
@@ -76,7 +78,7 @@ class Search:
         text = self.text(load)
         key = key_of(len(made) + 1, self.workload, f"{self.load}-{text}-{purpose}")
         key = f"{self.prefix}-{key}" if self.prefix else key
-        return Wanted(key, self.workload, {**self.settings, self.load: text}, len(made), purpose)
+        return Wanted(key, self.workload, {**self.settings, self.load: text}, self.seed + len(made), purpose)
 
     def left(self, made: Sequence[Made]) -> int:
         """About how many runs are left: the halvings of the bracket, its confirmation and the verification."""
