@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from loadstone.study.made import Made, Rule, Wanted
-from loadstone.study.question import Question
+from loadstone.study.questions.question import Question
 
 Json = dict[str, Any]
 

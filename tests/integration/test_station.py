@@ -19,7 +19,7 @@ from loadstone.run.plan import Part, Timing, make_plan
 from loadstone.store.folder import RunFolder
 from loadstone.store.read import Iteration, read_iteration
 from loadstone.study.made import figures_of
-from loadstone.study.queueing import Centre, closed, open_wait_s
+from loadstone.study.theory.queueing import Centre, closed, open_wait_s
 from loadstone.testbed import Testbed, rehearsed_testbed, station_testbed
 from loadstone.workloads import load as load_workload
 

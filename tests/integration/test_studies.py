@@ -22,8 +22,8 @@ from loadstone.store.read import catalogue
 from loadstone.store.study import read_answer
 from loadstone.study.ask import questions
 from loadstone.study.conduct import StudyOrder, conduct
-from loadstone.study.queueing import Centre, closed_quantile_s, open_quantile_s
 from loadstone.study.run import Played, RunOrder
+from loadstone.study.theory.queueing import Centre, closed_quantile_s, open_quantile_s
 from loadstone.workloads import load as load_workload
 from tests.integration.conftest import LoadstoneRunner, command
 from tests.integration.test_station import one_page

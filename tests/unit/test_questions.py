@@ -9,12 +9,12 @@ from loadstone.model.asked import CompareSection, PredictSection, RepeatSection,
 from loadstone.model.errors import UsageError
 from loadstone.model.profile import PROFILES
 from loadstone.study.ask import limits_of, questions
-from loadstone.study.compare import Compare
 from loadstone.study.made import Made, Wanted
-from loadstone.study.predict import Limits, Predict
-from loadstone.study.queueing import Centre, closed, open_wait_s
-from loadstone.study.repeat import Repeat
-from loadstone.study.sweep import Sweep, knee
+from loadstone.study.questions.compare import Compare
+from loadstone.study.questions.predict import Limits, Predict
+from loadstone.study.questions.repeat import Repeat
+from loadstone.study.questions.sweep import Sweep, knee
+from loadstone.study.theory.queueing import Centre, closed, open_wait_s
 from loadstone.workloads import load
 from tests.made import carry_out, made
 

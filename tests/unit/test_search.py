@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from loadstone.study.made import Made, Purpose, Wanted
-from loadstone.study.search import MOST_RUNS, Search
+from loadstone.study.questions.search import MOST_RUNS, Search
 from tests.made import carry_out, made, noisy_edge
 
 SEARCH = Search("page", {}, "sessions", start=100, width=0.01)

@@ -16,14 +16,14 @@ from loadstone.model.load import MOST_PER_S, MOST_SESSIONS
 from loadstone.model.profile import Profile
 from loadstone.model.reading import suggest
 from loadstone.model.workload import RateLimit, TimeLimit, Workload
-from loadstone.study.compare import LEAST_PAIRS, Compare, ComparePeaks
 from loadstone.study.made import FIGURES
 from loadstone.study.parameters import parameter
-from loadstone.study.predict import PREDICTED_PCT, Limits, Predict
-from loadstone.study.question import InTurn, Question
-from loadstone.study.repeat import Repeat
-from loadstone.study.search import Search
-from loadstone.study.sweep import Sweep
+from loadstone.study.questions.compare import LEAST_PAIRS, Compare, ComparePeaks
+from loadstone.study.questions.predict import PREDICTED_PCT, Limits, Predict
+from loadstone.study.questions.question import InTurn, Question
+from loadstone.study.questions.repeat import Repeat
+from loadstone.study.questions.search import Search
+from loadstone.study.questions.sweep import Sweep
 
 START = {"sessions": 100.0, "rate": 50.0}
 """First load of a search, unless told otherwise."""

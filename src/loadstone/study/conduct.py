@@ -17,7 +17,7 @@ from loadstone.store.read import read_manifest, read_result
 from loadstone.store.study import StudyFolder, unfinished
 from loadstone.study.made import Made, Wanted, made_of
 from loadstone.study.parameters import apply
-from loadstone.study.question import Question
+from loadstone.study.questions.question import Question
 from loadstone.study.run import Beginning, RunOrder, check, system_of
 from loadstone.study.run import run as make_run
 
@@ -58,9 +58,8 @@ async def conduct(
     order: StudyOrder, listener: Listener, begin: Callable[[Beginning], object], tell: Callable[[Progress], object]
 ) -> Path:
     """Conducts a study to its end, or on from where it was interrupted; returns its folder. Raises LoadstoneError."""
-    first = order.question.next([])
-    if first is not None:
-        check(run_order(order, first, Path()))
+    for wanted in order.question.wanted():
+        check(run_order(order, wanted, Path()))
     identity = identity_of(order)
     found = None if order.fresh else unfinished(order.base.results, identity)
     folder = found or StudyFolder.create(order.base.results, order.name, datetime.now(UTC), _manifest(order, identity))

@@ -18,6 +18,7 @@ from loadstone.model.profile import Profile
 from loadstone.model.system import Clock, Reference, Station, System
 from loadstone.model.target import Target
 from loadstone.model.workload import Workload
+from loadstone.platforms.process import first_cores
 from loadstone.run.driver import Joining
 from loadstone.run.executor import Executor, Listener
 from loadstone.run.plan import Part, Timing, make_plan
@@ -102,6 +103,8 @@ async def run(order: RunOrder, listener: Listener, begin: Callable[[Beginning], 
 
 def check(order: RunOrder) -> None:
     """Says what cannot be run before anything is started; raises LoadstoneError."""
+    if isinstance(order.system, Reference) and order.system.cores is not None:
+        first_cores(order.system.cores)
     for parts in order.rounds:
         _plan(order, parts, 1, _anything(order))
 

@@ -5,10 +5,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from loadstone.study.made import FIGURES, Better, Figure, Made, Wanted
-from loadstone.study.question import key_of, planned
-from loadstone.study.repeat import verdicts
-from loadstone.study.search import Search
-from loadstone.study.statistics import LEVEL, Difference, difference, holm, summary
+from loadstone.study.questions.question import key_of, planned
+from loadstone.study.questions.repeat import verdicts
+from loadstone.study.questions.search import Search
+from loadstone.study.theory.statistics import LEVEL, Difference, difference, holm, summary
 
 Json = dict[str, Any]
 Settings = Mapping[str, str]
@@ -169,6 +169,10 @@ class ComparePeaks:
             (side, self.search(self.a if side == A else self.b, f"{side}{number}", number * SEEDS_APART))
             for number, side in enumerate(sides, start=1)
         ]
+
+    def wanted(self) -> list[Wanted]:
+        """The first run of every search."""
+        return [wanted for _, search in self.searches() for wanted in search.wanted()]
 
     def next(self, made: Sequence[Made]) -> Wanted | None:
         """The next run of the first search that is not done."""

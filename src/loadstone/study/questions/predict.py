@@ -9,8 +9,8 @@ import numpy as np
 from scipy.optimize import least_squares
 
 from loadstone.study.made import Made, Purpose, Wanted
-from loadstone.study.question import key_of, planned
-from loadstone.study.queueing import (
+from loadstone.study.questions.question import key_of, planned
+from loadstone.study.theory.queueing import (
     Centre,
     Scalability,
     closed,
@@ -21,7 +21,7 @@ from loadstone.study.queueing import (
     open_quantile_s,
     open_wait_s,
 )
-from loadstone.study.statistics import LEVEL
+from loadstone.study.theory.statistics import LEVEL
 
 Json = dict[str, Any]
 

@@ -6,9 +6,9 @@ from itertools import product
 from typing import Any
 
 from loadstone.study.made import FIGURES, Made, Wanted
-from loadstone.study.question import key_of, planned
-from loadstone.study.repeat import verdicts
-from loadstone.study.statistics import summary
+from loadstone.study.questions.question import key_of, planned
+from loadstone.study.questions.repeat import verdicts
+from loadstone.study.theory.statistics import summary
 
 Json = dict[str, Any]
 

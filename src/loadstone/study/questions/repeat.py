@@ -5,8 +5,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from loadstone.study.made import FIGURES, Made, Wanted
-from loadstone.study.question import key_of, planned
-from loadstone.study.statistics import LEVEL, drift, outliers, summary
+from loadstone.study.questions.question import key_of, planned
+from loadstone.study.theory.statistics import LEVEL, drift, outliers, summary
 
 Json = dict[str, Any]
 

@@ -16,10 +16,10 @@ import numpy as np
 
 from loadstone.judge.verdict import Verdict
 from loadstone.model.load import MOST_SESSIONS
-from loadstone.study.edge import Edge, find_edge
 from loadstone.study.made import FIGURES, Made, Purpose, Wanted
-from loadstone.study.question import key_of
-from loadstone.study.statistics import LEVEL
+from loadstone.study.questions.edge import Edge, find_edge
+from loadstone.study.questions.question import key_of
+from loadstone.study.theory.statistics import LEVEL
 
 Json = dict[str, Any]
 
@@ -65,6 +65,11 @@ class Search:
     def own(self, made: Sequence[Made]) -> list[Made]:
         """Of a study's runs those of this search."""
         return [one for one in made if one.wanted.key.startswith(f"{self.prefix}-")] if self.prefix else list(made)
+
+    def wanted(self) -> list[Wanted]:
+        """Its first run; the others follow from what it brings."""
+        first = self.next([])
+        return [first] if first is not None else []
 
     def next(self, made: Sequence[Made]) -> Wanted | None:
         """The next run; None when the peak is verified, or cannot be found."""

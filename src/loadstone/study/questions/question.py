@@ -20,6 +20,9 @@ class Question(Protocol):
     def kind(self) -> str:
         """Its name: repeat, search, sweep, compare or predict."""
 
+    def wanted(self) -> list[Wanted]:
+        """The runs that are sure to be wanted: all of a fixed list, or the first where others follow from it."""
+
     def next(self, made: Sequence[Made]) -> Wanted | None:
         """The next run, or None when the question is answered, or cannot be."""
 
@@ -40,6 +43,10 @@ class InTurn:
     def kind(self) -> str:
         """The kind of all of them."""
         return self.questions[0][1].kind
+
+    def wanted(self) -> list[Wanted]:
+        """The sure runs of all questions."""
+        return [wanted for _, question in self.questions for wanted in question.wanted()]
 
     def next(self, made: Sequence[Made]) -> Wanted | None:
         """The next run of the first question that is not answered."""

@@ -1,0 +1,1 @@
+"""What studies reckon with: statistics of repeated runs, and queueing theory. Pure."""
