@@ -43,7 +43,7 @@ def study(folder: Path, asked: Asked, seed: int, steady_s: float, pacing: str, m
     profile = replace(PROFILES["standard"].changed(ramp_up_s=5, warm_up_s=10, steady_s=steady_s, ramp_down_s=1))
     parts = (Played(workload, Population(1)),)
     base = RunOrder("page", parts, profile, seed, 1, STATION, folder / "results", clock=Clock.VIRTUAL)
-    question = questions(asked, [workload], profile, loaded=True)
+    question = questions(asked, [workload], profile, Population(1))
     order = StudyOrder("study", question, base, asked.model_dump(mode="json"), fresh=True)
 
     def ignore(anything: object) -> None:

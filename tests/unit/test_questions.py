@@ -5,8 +5,9 @@ from collections.abc import Callable
 
 import pytest
 
-from loadstone.model.asked import CompareSection, PredictSection, RepeatSection, SweepSection
+from loadstone.model.asked import CompareSection, PredictSection, RepeatSection, SearchSection, SweepSection
 from loadstone.model.errors import UsageError
+from loadstone.model.load import Population
 from loadstone.model.profile import PROFILES
 from loadstone.study.ask import limits_of, questions
 from loadstone.study.made import Made, Wanted
@@ -15,7 +16,7 @@ from loadstone.study.questions.predict import Limits, Predict
 from loadstone.study.questions.repeat import Repeat
 from loadstone.study.questions.sweep import Sweep, knee
 from loadstone.study.theory.queueing import Centre, closed, open_wait_s
-from loadstone.workloads import load
+from loadstone.workloads import load as load_workload
 from tests.made import carry_out, made
 
 
@@ -38,14 +39,14 @@ def test_comparisons_alternate_and_every_run_has_a_seed_of_its_own() -> None:
 
 
 def test_a_slowdown_is_found_said_and_called_worse() -> None:
-    answer, _ = carry_out(Compare("page", {}, {}, {}, ({},)), responding(1.05, 0.01, 1))
+    answer, _ = carry_out(Compare("page", {}, {}, {"server.threads": "2"}, ({},)), responding(1.05, 0.01, 1))
     assert answer["is_worse"]
     assert "(worse)" in answer["headline"][0]
     assert "mean response time of B is +" in answer["headline"][0]
 
 
 def test_where_nothing_is_found_the_answer_says_what_can_be_excluded() -> None:
-    answer, _ = carry_out(Compare("page", {}, {}, {}, ({},)), responding(1.0, 0.01, 4))
+    answer, _ = carry_out(Compare("page", {}, {}, {"server.threads": "2"}, ({},)), responding(1.0, 0.01, 4))
     assert not answer["is_worse"]
     assert "No difference in mean response time was found" in answer["headline"][0]
     assert "can be excluded; a smaller one cannot" in answer["headline"][0]
@@ -53,7 +54,7 @@ def test_where_nothing_is_found_the_answer_says_what_can_be_excluded() -> None:
 
 def test_a_curve_is_corrected_for_its_loads() -> None:
     loads = tuple({"sessions": text} for text in ("50", "100", "150"))
-    answer, runs = carry_out(Compare("page", {}, {}, {}, loads, pairs=7), responding(1.1, 0.01, 2))
+    answer, runs = carry_out(Compare("page", {}, {}, {"server.threads": "2"}, loads, pairs=7), responding(1.1, 0.01, 2))
     assert len(runs) == 42
     corrected = [row["figures"]["response_mean"]["difference"]["p_corrected"] for row in answer["loads"]]
     plain = [row["figures"]["response_mean"]["difference"]["p"] for row in answer["loads"]]
@@ -62,13 +63,13 @@ def test_a_curve_is_corrected_for_its_loads() -> None:
 
 
 def test_too_few_pairs_are_named() -> None:
-    answer, _ = carry_out(Compare("page", {}, {}, {}, ({},), pairs=3), responding(1.5, 0.001, 2))
+    answer, _ = carry_out(Compare("page", {}, {}, {"server.threads": "2"}, ({},), pairs=3), responding(1.5, 0.001, 2))
     assert "6 pairs are the fewest" in answer["headline"][0]
 
 
 def test_peaks_are_searched_in_turns_with_seeds_of_their_own() -> None:
     asked = CompareSection(a={}, b={"server.threads": 2}, at="peak", load="sessions", start=100, width_pct=2, pairs=6)
-    ((_, question),) = questions(asked, [load("banking")], PROFILES["quick"], loaded=False).questions
+    ((_, question),) = questions(asked, [load_workload("banking")], PROFILES["quick"], load=None).questions
     chance = random.Random(3)
 
     def play(wanted: Wanted) -> Made:
@@ -82,6 +83,32 @@ def test_peaks_are_searched_in_turns_with_seeds_of_their_own() -> None:
     assert answer["difference"]["is_found"]
     assert answer["difference"]["low"] <= 1.2 <= answer["difference"]["high"] + 0.03
     assert "The peak of B is +" in answer["headline"][0]
+
+
+def test_a_curve_has_pairs_enough_to_find_something_at_each_load() -> None:
+    asked = CompareSection(b={"server.threads": 2}, at=(50, 100, 150), load="sessions")
+    ((_, question),) = questions(asked, [load_workload("banking")], PROFILES["quick"], load=None).questions
+    answer, _ = carry_out(question, responding(1.1, 0.01, 2))
+    assert answer["pairs"] == 7
+    assert all(row["figures"]["response_mean"]["difference"]["is_found"] for row in answer["loads"])
+
+
+def test_a_thing_set_like_the_other_is_said_to_be() -> None:
+    answer, _ = carry_out(Compare("page", {}, {}, {}, ({},)), responding(1.0, 0.01, 4))
+    assert answer["headline"][0].startswith("A and B are set alike")
+
+
+def test_loads_near_the_capacity_predict_nothing() -> None:
+    question = Predict("page", {}, "rate", ("950", "990"), (), None, rounds=1)
+    answer, _ = carry_out(question, station)
+    assert not answer["is_answered"]
+    assert "Give smaller ones" in answer["headline"][0]
+
+
+def test_two_kinds_of_load_are_not_varied_at_once() -> None:
+    asked = SweepSection(over={"sessions": (1, 2), "rate": (1, 2)})
+    with pytest.raises(UsageError, match="exclude each other"):
+        questions(asked, [load_workload("banking")], PROFILES["quick"], load=None)
 
 
 def test_a_sweep_goes_forth_and_back_and_marks_knee_and_largest_passing_load() -> None:
@@ -164,18 +191,31 @@ def test_a_system_whose_use_is_not_known_is_not_predicted() -> None:
     assert answer["headline"][0].startswith("Nothing can be predicted")
 
 
+def test_what_is_sure_to_be_wanted_is_known_beforehand() -> None:
+    asked = SweepSection(over={"sessions": (5, 10)}, rounds=2)
+    question = questions(asked, [load_workload("banking"), load_workload("support")], PROFILES["quick"], load=None)
+    assert len(question.wanted()) == 8
+    search = questions(SearchSection(start=7), [load_workload("banking")], PROFILES["quick"], load=None)
+    assert [one.settings for one in search.wanted()] == [{"sessions": "7"}]
+
+
 def test_a_question_without_a_load_is_refused() -> None:
     with pytest.raises(UsageError, match="how much load"):
-        questions(RepeatSection(), [load("banking")], PROFILES["quick"], loaded=False)
+        questions(RepeatSection(), [load_workload("banking")], PROFILES["quick"], load=None)
     with pytest.raises(UsageError, match="at least two"):
-        questions(PredictSection(at=("20",)), [load("banking")], PROFILES["quick"], loaded=False)
+        questions(PredictSection(at=("20",)), [load_workload("banking")], PROFILES["quick"], load=None)
     with pytest.raises(UsageError, match="Did you mean `response_mean`"):
         asked = CompareSection(figure="response_men")
-        questions(asked, [load("banking")], PROFILES["quick"], loaded=True)
+        questions(asked, [load_workload("banking")], PROFILES["quick"], load=Population(1))
     with pytest.raises(UsageError, match=r"Did you mean `server\.cores`"):
-        questions(SweepSection(over={"server.core": (1, 2)}), [load("banking")], PROFILES["quick"], loaded=True)
+        questions(
+            SweepSection(over={"server.core": (1, 2)}),
+            [load_workload("banking")],
+            PROFILES["quick"],
+            load=Population(1),
+        )
 
 
 def test_limits_can_be_predicted_where_all_operations_share_them() -> None:
-    assert limits_of(load("banking")) == Limits(2.0, 4.0)
-    assert limits_of(load("support")) is None  # downloads are judged by their rate
+    assert limits_of(load_workload("banking")) == Limits(2.0, 4.0)
+    assert limits_of(load_workload("support")) is None  # downloads are judged by their rate

@@ -54,7 +54,10 @@ def export(
     results: Results = RESULTS,
 ) -> None:
     """Write a run's records for other tools: CSV or Parquet series, HdrHistogram interval log, k6-like summary."""
-    content = export_module.export(read_result(find_result(result, results)), form, run)
+    path = find_result(result, results)
+    if (path / STUDY).is_file():
+        raise UsageError(f"{path} is a study. Name one of the runs below it: {path / 'runs'}.")
+    content = export_module.export(read_result(path), form, run)
     if output is None and form is export_module.Form.PARQUET and sys.stdout.isatty():
         raise UsageError("Parquet is nothing to look at. Name a file with --output.")
     if output is None:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, get_type_hints
 import typer
 from pydantic import ValidationError
 
-from loadstone.cli.exits import Exit
+from loadstone.cli.exits import BY_VERDICT, Exit
 from loadstone.cli.live import StudyView
 from loadstone.cli.options import (
     RESULTS,
@@ -38,6 +38,7 @@ from loadstone.cli.options import (
 from loadstone.cli.orders import IN_A_FILE, order_of, parts_of, refuse_beside_a_file, study_file
 from loadstone.cli.screen import out
 from loadstone.judge.score import DISCLAIMER, NAME
+from loadstone.judge.verdict import Verdict, worst
 from loadstone.model.asked import SECTIONS, Asked
 from loadstone.model.errors import UsageError
 from loadstone.model.load import MOST_AT_ONCE, Arrivals, Load, Process, make_load
@@ -46,7 +47,7 @@ from loadstone.model.study import read_study
 from loadstone.report.study import write_run_reports, write_study_report
 from loadstone.store.folder import Status
 from loadstone.store.study import read_answer, read_study_manifest
-from loadstone.study.ask import questions
+from loadstone.study.ask import brings_load, questions
 from loadstone.study.conduct import StudyOrder, conduct
 from loadstone.study.parameters import PARAMETERS, read_points, read_settings
 from loadstone.study.run import RunOrder
@@ -127,7 +128,10 @@ def sweep(
     [bold]loadstone sweep support --over sessions=50,100,200,400[/] draws the response time curve;
     [bold]loadstone sweep static --sessions 64 --over server.cores=1,2[/] how throughput grows with cores.
     """
-    return {"over": dict(read_points(text) for text in over or ()), "rounds": rounds}
+    points = [read_points(text) for text in over or ()]
+    if len(dict(points)) < len(points):
+        raise UsageError("A parameter is named by two --over. Give all its points in one, with commas between.")
+    return {"over": dict(points), "rounds": rounds}
 
 
 def compare(
@@ -208,8 +212,9 @@ def _ask(kind: str, given: Json, options: Common) -> Exit:
     if file is None:
         asked, base = _section(kind, COMMANDS[kind](**given)), _base(options)
         loaded = options.sessions is not None or options.rate is not None
-        if loaded and kind in FINDING_LOADS:
-            raise UsageError(f"`{kind}` varies the load itself: leave out --sessions and --rate. {FINDING_LOADS[kind]}")
+        if loaded and brings_load(_known(asked)):
+            remedy = FINDING_LOADS.get(kind, "")
+            raise UsageError(f"This study varies the load itself: leave out --sessions and --rate. {remedy}".strip())
     else:
         refuse_beside_a_file(options.context, "sessions", "rate", "arrivals", "most_sessions", *IN_A_FILE, *given)
         study = read_study(file)
@@ -222,7 +227,9 @@ def _ask(kind: str, given: Json, options: Common) -> Exit:
         loaded = study.is_loaded
     if base.together:
         raise UsageError("A study plays its workloads one after the other: leave out `together`.")
-    question = questions(_known(asked), [part.workload for part in base.parts], base.profile, loaded)
+    question = questions(
+        _known(asked), [part.workload for part in base.parts], base.profile, base.parts[0].load if loaded else None
+    )
     name = options.name or f"{kind}-{base.name}"
     declaration = {"kind": kind, **asked.model_dump(mode="json")}
     return _carry_out(StudyOrder(name, question, base, declaration, options.fresh))
@@ -288,7 +295,12 @@ def _exit(manifest: Json, answer: Json) -> Exit:
     if manifest["status"] == Status.INTERRUPTED:
         return Exit.INTERRUPTED
     parts = answer["parts"]
-    if not all(part["is_answered"] for part in parts):
+    verdicts = {run["verdict"] for run in answer["runs"]}
+    unfit = verdicts == {Verdict.INVALID}  # of all that was made nothing can be said
+    unreached = any(part.get("limit") == "driver" and part["peak"] is None for part in parts)
+    if unfit or unreached or not all(part["is_answered"] for part in parts):
         return Exit.INVALID
-    no_peak = any("peak" in part and part["peak"] is None for part in parts)
+    if answer["kind"] == "repeat":
+        return BY_VERDICT[worst([Verdict(verdict) for verdict in verdicts])]
+    no_peak = answer["kind"] == "search" and any(part["peak"] is None for part in parts)
     return Exit.FAIL if no_peak or any(part.get("is_worse") for part in parts) else Exit.PASS

@@ -124,10 +124,13 @@ def _bands(bands: Sequence[Json]) -> alt.Chart:
     return banded
 
 
-def color(series: Sequence[str], symbol: str = "stroke", named: bool = True) -> alt.Color:
-    """Colors of series, with a legend where there are several and they are to be named."""
+def color(series: Sequence[str], symbol: str = "stroke", named: Sequence[str] | None = None) -> alt.Color:
+    """Colors of series, with a legend where there are several: of all, or of those to be named."""
     colors = [PALETTE[at % len(PALETTE)] for at in range(len(series))]
-    legend = alt.Legend(title=None, orient="top", symbolType=symbol) if named and len(series) > 1 else None
+    shown = list(series if named is None else named)
+    legend = None
+    if shown and len(series) > 1:
+        legend = alt.Legend(title=None, orient="top", symbolType=symbol, values=shown)
     return alt.Color("series:N", sort=list(series), scale=alt.Scale(domain=list(series), range=colors), legend=legend)
 
 

@@ -10,6 +10,8 @@ from loadstone.report.charts import INK, PALETTE, WIDTH, color, dash, styled, sv
 
 Json = dict[str, Any]
 
+COUNTED = ("run", "pair", "search")
+"""Axes on which there is nothing between two whole numbers."""
 GREY = "#8a8f98"
 OUTCOMES = {"pass": "#3a9d5d", "fail": "#c94f4f", "invalid": "#d9822b"}
 """Colors of points by the verdict of their run."""
@@ -55,7 +57,8 @@ def differences(rows: Sequence[Json], x_title: str, width: int = WIDTH) -> str:
 
 
 def _x(plot: Plot) -> alt.X:
-    return alt.X("x:Q", title=plot.x_title, scale=alt.Scale(zero=False, nice=True))
+    whole = alt.Axis(tickMinStep=1) if plot.x_title in COUNTED else alt.Axis()
+    return alt.X("x:Q", title=plot.x_title, scale=alt.Scale(zero=False, nice=True), axis=whole)
 
 
 def _y(plot: Plot, field: str = "y") -> alt.Y:
@@ -77,7 +80,8 @@ def _lines(plot: Plot, series: Sequence[str]) -> list[alt.Chart]:
     if not plot.lines:
         return []
     line = _of(plot.lines).mark_line(strokeWidth=1.6)
-    return [line.encode(x=_x(plot), y=_y(plot), color=color(series), strokeDash=dash(series))]
+    drawn = [name for name in series if any(row["series"] == name for row in plot.lines)]
+    return [line.encode(x=_x(plot), y=_y(plot), color=color(series, "stroke", drawn), strokeDash=dash(series))]
 
 
 def _spans(plot: Plot) -> list[alt.Chart]:
@@ -94,7 +98,7 @@ def _points(plot: Plot, series: Sequence[str]) -> list[alt.Chart]:
     if plain:
         dots = _of(plain).mark_point(filled=True, size=34, opacity=0.9)
         drawn = {row["series"] for row in plot.lines}
-        named = not all(row["series"] in drawn for row in plain)
+        named = [name for name in series if name not in drawn]
         layers.append(dots.encode(x=_x(plot), y=_y(plot), color=color(series, "circle", named)))
     if judged:
         there = [name for name in OUTCOMES if any(row["verdict"] == name for row in judged)]

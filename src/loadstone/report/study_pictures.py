@@ -1,5 +1,6 @@
 """Which pictures a study gets, by its kind: small ones beside each other before crowded axes."""
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -10,6 +11,8 @@ Json = dict[str, Any]
 
 NOTHING_S = 1e-5
 """Driver lag that is none: rehearsals have no more."""
+BEYOND = 1.5
+"""Loads up to so many times the peak are drawn; all are in the table."""
 UNITS = {"sessions": "sessions", "rate": "arrivals per second"}
 TITLES = {
     "throughput": ("Throughput", "operations per second"),
@@ -65,7 +68,8 @@ def _repeat(part: Json, workload: Json) -> Iterator[Picture]:
 def _search(part: Json, workload: Json) -> Iterator[Picture]:
     verdicts = {at["at"]: _verdict(at) for at in part["loads"]}
     marks = [{"x": part["peak"], "label": "peak"}] if part["peak"] is not None else []
-    points = [(at["at"], at["figures"]) for at in part["loads"]]
+    far = BEYOND * part["peak"] if part["peak"] is not None else math.inf  # what lies far beyond flattens the rest
+    points = [(at["at"], at["figures"]) for at in part["loads"] if at["at"] <= far]
     yield from _over_load(points, UNITS[part["load"]], workload, marks, verdicts)
 
 

@@ -103,7 +103,7 @@ def _read(path: Path, name: str) -> Json:
     try:
         document: Json = json.loads((path / name).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise StoreError(f"{path} is no study: {error}. `loadstone results` lists those there are.") from None
+        raise StoreError(f"{path / name} cannot be read: {error}. `loadstone results` lists what there is.") from None
     if document.get("schema") != STUDY_SCHEMA:
         raise StoreError(f"{path / name} has schema {document.get('schema')}; this version reads {STUDY_SCHEMA}.")
     return document

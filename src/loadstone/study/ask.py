@@ -12,13 +12,13 @@ from loadstone.model.asked import (
     SweepSection,
 )
 from loadstone.model.errors import UsageError
-from loadstone.model.load import MOST_PER_S, MOST_SESSIONS
+from loadstone.model.load import MOST_PER_S, MOST_SESSIONS, Arrivals, Load
 from loadstone.model.profile import Profile
 from loadstone.model.reading import suggest
 from loadstone.model.workload import RateLimit, TimeLimit, Workload
 from loadstone.study.made import FIGURES
 from loadstone.study.parameters import parameter
-from loadstone.study.questions.compare import LEAST_PAIRS, Compare, ComparePeaks
+from loadstone.study.questions.compare import Compare, ComparePeaks, pairs_for
 from loadstone.study.questions.predict import PREDICTED_PCT, Limits, Predict
 from loadstone.study.questions.question import InTurn, Question
 from loadstone.study.questions.repeat import Repeat
@@ -31,14 +31,14 @@ WIDTH = {"quick": 0.05, "demo": 0.05}
 """Width of a search's bracket by profile; 1 % for all others."""
 
 
-def questions(asked: Asked, workloads: Sequence[Workload], profile: Profile, loaded: bool) -> InTurn:
-    """A question for each workload. `loaded` says whether the study has a load of its own. Raises UsageError."""
-    if not loaded and not _brings_load(asked):
+def questions(asked: Asked, workloads: Sequence[Workload], profile: Profile, load: Load | None) -> InTurn:
+    """A question for each workload; `load` is the study's own, where it has one. Raises UsageError."""
+    if load is None and not brings_load(asked):
         raise UsageError("Say how much load: --sessions or --rate, or vary it.")
-    return InTurn(tuple((one.name, _question(asked, one, profile)) for one in workloads))
+    return InTurn(tuple((one.name, _question(asked, one, profile, load)) for one in workloads))
 
 
-def _question(asked: Asked, workload: Workload, profile: Profile) -> Question:
+def _question(asked: Asked, workload: Workload, profile: Profile, load: Load | None) -> Question:
     match asked:
         case RepeatSection():
             return Repeat(workload.name, {}, asked.runs)
@@ -46,7 +46,10 @@ def _question(asked: Asked, workload: Workload, profile: Profile) -> Question:
             return _search(asked, workload.name, profile)
         case SweepSection():
             over = {parameter(name).name: _texts(points) for name, points in asked.over.items()}
-            return Sweep(workload.name, {}, tuple(over.items()), asked.rounds)
+            if sum(parameter(name).is_load for name in over) > 1:
+                raise UsageError("Sessions and rate exclude each other: vary one of them.")
+            arrive = "rate" in over or ("sessions" not in over and isinstance(load, Arrivals))
+            return Sweep(workload.name, {}, tuple(over.items()), asked.rounds, arrive)
         case CompareSection():
             return _compare(asked, workload.name, profile)
         case PredictSection():
@@ -81,7 +84,7 @@ def _compare(asked: CompareSection, workload: str, profile: Profile) -> Question
 
         return ComparePeaks(workload, a, b, search, asked.pairs or 1)
     loads: tuple[dict[str, str], ...] = tuple({asked.load: text} for text in _texts(asked.at or ()))
-    return Compare(workload, {}, a, b, loads or ({},), asked.pairs or LEAST_PAIRS, asked.figure)
+    return Compare(workload, {}, a, b, loads or ({},), asked.pairs or pairs_for(len(loads) or 1), asked.figure)
 
 
 def limits_of(workload: Workload) -> Limits | None:
@@ -108,7 +111,7 @@ def _text(value: str | int | float) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value).strip()
 
 
-def _brings_load(asked: Asked) -> bool:
+def brings_load(asked: Asked) -> bool:
     """Whether a question says itself how much load there is."""
     match asked:
         case SearchSection() | PredictSection():

@@ -13,12 +13,12 @@ from loadstone.measure import host
 from loadstone.model.errors import LoadstoneError
 from loadstone.run.executor import Listener
 from loadstone.store.folder import Status
-from loadstone.store.read import read_manifest, read_result
+from loadstone.store.read import read_manifest, read_result, read_verdict
 from loadstone.store.study import StudyFolder, unfinished
 from loadstone.study.made import Made, Wanted, made_of
 from loadstone.study.parameters import apply
 from loadstone.study.questions.question import Question
-from loadstone.study.run import Beginning, RunOrder, check, system_of
+from loadstone.study.run import Beginning, RunOrder, check, judge, system_of
 from loadstone.study.run import run as make_run
 
 Json = dict[str, Any]
@@ -96,6 +96,8 @@ async def _make_all(
         path = kept.get(wanted.key)
         if path is not None:
             taken += 1
+            if read_verdict(path) is None:  # a signal came between the end of the run and its judgement
+                judge(path)
         else:
             path = await make_run(run_order(order, wanted, folder.runs), listener, begin)
             if read_manifest(path)["status"] == Status.INTERRUPTED:

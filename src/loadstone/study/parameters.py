@@ -141,6 +141,8 @@ def _reference(order: RunOrder, what: str) -> Reference:
 
 
 def _target(order: RunOrder, text: str) -> RunOrder:
+    if isinstance(order.system, Station):
+        raise UsageError("`target` is of systems that others set up, and this study measures a station.")
     held = order.system if isinstance(order.system, Target) else Target(None, None)
     return replace(order, system=Target.parse(text.split("+"), held.authority_pem, held.verify), clock=Clock.REAL)
 

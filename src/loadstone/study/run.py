@@ -167,7 +167,11 @@ async def _execute(
                     begin(_beginning(order, parts, iteration))
                     folders = {part.workload.name: folder.run(part.workload.name, iteration) for part in parts}
                     target = None if testbed.rehearsed else testbed.target
-                    await executor.execute(_plan(order, parts, iteration, target), folders)
+                    try:
+                        await executor.execute(_plan(order, parts, iteration, target), folders)
+                    except DriverError:
+                        if not executor.interrupted:  # else it ended because it was told to
+                            raise
         finally:
             for number in (signal.SIGINT, signal.SIGTERM):
                 loop.remove_signal_handler(number)

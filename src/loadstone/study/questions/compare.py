@@ -1,5 +1,6 @@
 """`compare`: A against B, in alternation, with a permutation test: at one load, over a curve, or at the peaks. Pure."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -18,6 +19,11 @@ SEEDS_APART = 1000
 """Between two searches: more than either makes runs."""
 LEAST_PAIRS = 6
 """Fewest pairs with which the test can find anything: 2 of 2^6 sign patterns are 3 %."""
+
+
+def pairs_for(loads: int) -> int:
+    """Fewest pairs with which anything can be found at each of so many loads, corrected for asking several times."""
+    return max(LEAST_PAIRS, math.ceil(math.log2(2 * loads / (1 - LEVEL))))
 
 
 @dataclass(frozen=True)
@@ -70,7 +76,10 @@ class Compare:
             "loads": rows,
             "is_answered": not self.left(made),
             "is_worse": any(_is_worse(row["figures"].get(self.figure), FIGURES[self.figure]) for row in rows),
-            "headline": [line for row in rows for line in _headline(row, self.figure, len(rows) > 1)],
+            "headline": [
+                *(["A and B are set alike: what is found here is chance."] if self.a == self.b else []),
+                *(line for row in rows for line in _headline(row, self.figure, len(rows) > 1)),
+            ],
         }
 
     def _at(self, load: Settings, made: Sequence[Made]) -> Json:
@@ -89,7 +98,7 @@ class Compare:
         asked = [row["figures"][self.figure] for row in rows if self.figure in row["figures"]]
         asked = [one for one in asked if one["difference"] is not None]
         for one, p in zip(asked, holm([one["difference"]["p"] for one in asked]), strict=True):
-            one["difference"]["p_corrected"] = p
+            one["difference"] |= {"p_corrected": p, "is_found": p <= 1 - LEVEL}
 
 
 def _figure(name: str, sides: Mapping[str, Sequence[Made]]) -> Json | None:
@@ -106,7 +115,7 @@ def _figure(name: str, sides: Mapping[str, Sequence[Made]]) -> Json | None:
 def _is_worse(row: Json | None, figure: Figure) -> bool:
     """Whether B was found worse, corrected for all loads that were asked about."""
     found = row and row["difference"]
-    if not found or found["p_corrected"] > 1 - LEVEL:
+    if not found or not found["is_found"]:
         return False
     return bool(found["ratio"] > 1 if figure.better is Better.LOWER else found["ratio"] < 1)
 
@@ -123,7 +132,7 @@ def _headline(row: Json, name: str, is_curve: bool) -> list[str]:
         return [f"{where}the runs made so far do not all have `{name}`."]
     found = row["figures"][name]["difference"]
     line = where + in_words(name, found)
-    if is_curve and found is not None and found["is_found"]:
+    if is_curve and found is not None:
         line += f" Corrected for all loads of the curve: p = {found['p_corrected']:.3f}."
     return [line]
 
@@ -197,6 +206,7 @@ class ComparePeaks:
             "peaks": peaks,
             "searches": [{"side": side, **one} for side, one in answers],
             "difference": None if found is None else describe(found),
+            "is_worse": whole and _is_lower(answers, found),
             "is_answered": self.next(made) is None,
             "headline": _peaks_in_words(answers, found),
         }
@@ -213,6 +223,13 @@ def _peaks_in_words(answers: Sequence[tuple[str, Json]], found: Difference | Non
     low, high = _widest(answers)
     apart = f"the searches' own intervals allow {100 * (low - 1):+.1f} to {100 * (high - 1):+.1f} %"
     return [f"The peak of B is {change:+.1f} % against A; {apart}.", *lines]
+
+
+def _is_lower(answers: Sequence[tuple[str, Json]], found: Difference | None) -> bool:
+    """Whether B's peak is lower: by the test where there are pairs enough, else when no interval allows otherwise."""
+    if found is None:
+        return False
+    return found.is_found and found.ratio < 1 if found.low is not None else _widest(answers)[1] < 1
 
 
 def _widest(answers: Sequence[tuple[str, Json]]) -> tuple[float, float]:

@@ -25,11 +25,14 @@ from loadstone.study.theory.statistics import LEVEL
 
 Json = dict[str, Any]
 
+NAMES = {"busy_workers": "a worker", "server_cpu": "a core of the server", "host_cpu": "a core of the machine"}
 RESAMPLES = 100
 """Times the measured runs are drawn anew for the intervals."""
 STEPS = 24
 """Loads at which the predicted curve is drawn."""
 MOST_VARIABILITY = 10.0
+MOST_USED = 0.9
+"""Share of what limits that the lowest load may use: beyond, its figures tell of the queue and not of the work."""
 MOST_TIMES = 20
 """Populations looked at, by the one that would just keep all workers busy if nobody ever waited."""
 PREDICTED_PCT = (95.0, 99.0)
@@ -55,9 +58,9 @@ class Model:
     def at(self, load: float) -> tuple[float, float]:
         """Throughput and mean response time."""
         if self.load == "rate":
-            rate = load * self.per_unit
+            rate = min(load * self.per_unit, 0.9999 * self.centre.capacity)
             wait_s = open_wait_s(self.centre, rate)
-            return min(rate, self.centre.capacity), self.fixed_s + self.centre.demand_s + wait_s
+            return rate, self.fixed_s + self.centre.demand_s + wait_s
         throughput, response_s = closed(self.centre, max(1, round(load)), self.think_s + self.fixed_s)
         return throughput, response_s + self.fixed_s
 
@@ -143,9 +146,12 @@ class Predict:
         answer: Json = {"settings": dict(self.settings), "load": self.load, "is_answered": not self.left(made)}
         measured = [_point(one) for one in made]
         resource = resource_of(learned) if whole else None
-        if resource is None:
+        if resource is None or _is_saturated(learned, *resource):
             why = "its use of CPU or workers is not known" if whole else "the loads to learn from are not all measured"
-            return {**answer, "measured": measured, "headline": [f"Nothing can be predicted: {why}."]}
+            if resource is not None:
+                why = "the lowest load already uses nearly all there is. Give smaller ones"
+            unanswered = {"measured": measured, "is_answered": False, "headline": [f"Nothing can be predicted: {why}."]}
+            return {**answer, **unanswered}
         model = fit(learned, self.load, resource)
         models = resampled(learned, self.load, resource)
         scalability = self._scalability(learned)
@@ -196,6 +202,11 @@ def resource_of(made: Sequence[Made]) -> tuple[str, str] | None:
         if made and all(figure in one.figures and capacity in one.capacity for one in made):
             return figure, capacity
     return None
+
+
+def _is_saturated(made: Sequence[Made], figure: str, capacity: str) -> bool:
+    lowest = min(made, key=lambda one: one.wanted.load)
+    return lowest.figures[figure] >= MOST_USED * lowest.capacity[capacity]
 
 
 def fit(made: Sequence[Made], load: str, resource: tuple[str, str]) -> Model:
@@ -289,17 +300,24 @@ def _checked(made: Made, predicted: Json) -> Json:
     return found
 
 
+def _off(checked: Json) -> str:
+    off_pct = checked["off_pct"]
+    return f"{abs(off_pct):.1f} % too {'high' if off_pct > 0 else 'low'}"
+
+
 def _headline(question: Predict, model: Model, top: float, peaks: Sequence[float], checks: Sequence[Json]) -> list[str]:
     unit = "sessions" if question.load == "sessions" else "arrivals/s"
     centre = model.centre
+    interval = f"{_quantile(peaks, 0):.4g} to {_quantile(peaks, 1):.4g}"
+    interval = interval if question.rounds > 1 else "without an interval: one run a load"
     lines = [
-        f"Each operation keeps {model.resource.replace('_', ' ')} for {1000 * centre.demand_s:.3g} ms, so "
-        f"{centre.workers:g} of them end at {centre.capacity:.4g} operations/s.",
-        f"Predicted peak: {top:.4g} {unit} ({_quantile(peaks, 0):.4g} to {_quantile(peaks, 1):.4g}).",
+        f"An operation takes {1000 * centre.demand_s:.3g} ms of {NAMES[model.resource]}; with {centre.workers:g} of "
+        f"them the capacity is {centre.capacity:.4g} operations/s.",
+        f"Predicted peak: {top:.4g} {unit} ({interval}).",
     ]
     for one in checks:
         lines.append(
-            f"Checked at {one['load']:g} {unit}: throughput off by {one['throughput']['off_pct']:+.1f} %, "
-            f"mean response time by {one['response_mean']['off_pct']:+.1f} %."
+            f"Checked at {one['load']:g} {unit}: throughput was predicted {_off(one['throughput'])}, mean response time "
+            f"{_off(one['response_mean'])}."
         )
     return lines

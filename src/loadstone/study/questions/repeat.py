@@ -80,5 +80,5 @@ def _headline(made: Sequence[Made], figures: dict[str, Json]) -> list[str]:
         lines.append(f"Drift over the series (p at most {1 - LEVEL:.2f}, each tested by itself): {titles}.")
     named = sum(len(one["outliers"]) for one in figures.values())
     if named:
-        lines.append(f"{named} outlying value{'s' * (named != 1)}, named below and kept in every figure.")
+        lines.append(f"{named} outlying value{'s' * (named != 1)}, named in the report and kept in every figure.")
     return lines

@@ -25,6 +25,8 @@ Json = dict[str, Any]
 
 LARGEST_STEP, SMALLEST_STEP = 4.0, 1.5
 """By how much the load grows while nothing fails: much where little is used, little where much is."""
+LEAST_RATE = 0.01
+"""Arrivals per second below which nothing is tried."""
 USED_AT_MOST = 0.8
 """Share of what limits it that a step up may aim at."""
 REPETITIONS = 200
@@ -194,11 +196,10 @@ class State:
         return top, Purpose.VERIFY
 
     def _down(self, load: float) -> tuple[float, Purpose] | None:
-        if not self._is_certain(load):
-            return load, Purpose.CONFIRM
-        lower = self.search.rounded(load / 2)
-        least = 1 if self.search.load == "sessions" else self.search.start / 1e4
-        return None if lower >= load or lower < least else (lower, Purpose.PROBE)
+        lower = max(self.search.rounded(load / LARGEST_STEP), 1 if self.search.load == "sessions" else LEAST_RATE)
+        if lower < load:
+            return lower, Purpose.PROBE
+        return None if self._is_certain(load) else (load, Purpose.CONFIRM)
 
     def _up(self, load: float) -> tuple[float, Purpose]:
         if load >= self.search.most:
@@ -314,7 +315,8 @@ def _headline(search: Search, state: State, interval: tuple[float, float] | None
         if search.next(state.made) is not None:
             return ["The search is under way."]
         if state.largest_passing is None:
-            return [f"No load passes: {search.text(state.loads[0])} {unit} already does not. {_broken(state)}"]
+            who = "The driver was the limit everywhere" if state.limit() == "driver" else "No load passes"
+            return [f"{who}: {search.text(state.loads[0])} {unit} already does not pass. {_broken(state)}"]
         return [f"No peak within {MOST_RUNS} runs; {search.text(state.largest_passing)} {unit} passed, unverified."]
     peak = search.text(state.peak)
     lines = [f"Peak: {peak} {unit}, verified by {search.verify} passing run{'s' * (search.verify != 1)}."]

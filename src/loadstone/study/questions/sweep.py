@@ -25,6 +25,8 @@ class Sweep:
     over: tuple[tuple[str, tuple[str, ...]], ...]
     """Parameters with their points."""
     rounds: int = 1
+    arrives: bool = False
+    """Whether the load comes by itself: throughput then says nothing of cores."""
     kind: str = "sweep"
 
     def points(self) -> list[dict[str, str]]:
@@ -67,7 +69,7 @@ class Sweep:
         if load is not None:
             answer["curves"] = curves(rows, load, [name for name in swept if name != load])
             lines += [line for curve in answer["curves"] for line in _marks(curve, load)]
-        scaled = next((name for name in swept if name in CORES), None)
+        scaled = None if self.arrives else next((name for name in swept if name in CORES), None)
         if scaled is not None:
             answer["scaling"] = scaling(rows, scaled, [name for name in swept if name != scaled])
             lines += [_scaled(one, scaled) for one in answer["scaling"] if len(one["points"]) > 1]
