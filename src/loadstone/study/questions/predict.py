@@ -317,7 +317,7 @@ def _headline(question: Predict, model: Model, top: float, peaks: Sequence[float
     ]
     for one in checks:
         lines.append(
-            f"Checked at {one['load']:g} {unit}: throughput was predicted {_off(one['throughput'])}, mean response time "
-            f"{_off(one['response_mean'])}."
+            f"Checked at {one['load']:g} {unit}: throughput was predicted {_off(one['throughput'])}, "
+            f"mean response time {_off(one['response_mean'])}."
         )
     return lines
