@@ -2,18 +2,21 @@
 
 import fcntl
 import os
+import time
 from pathlib import Path
+
+TRIES, PAUSE_S = 20, 0.01
+"""A reader that looks whether a folder is locked holds it for an instant."""
 
 
 def take(path: Path) -> int | None:
-    """Locks a folder; returns what `release` takes, or None when another process holds it."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(descriptor)
-        return None
-    return descriptor
+    """Locks a folder; returns what `release` takes, or None when another process works on it."""
+    for _ in range(TRIES):
+        descriptor = _lock(path, fcntl.LOCK_EX)
+        if descriptor is not None:
+            return descriptor
+        time.sleep(PAUSE_S)
+    return None
 
 
 def release(descriptor: int) -> None:
@@ -23,8 +26,18 @@ def release(descriptor: int) -> None:
 
 def is_held(path: Path) -> bool:
     """Whether a living process works on a folder."""
-    descriptor = take(path)
+    descriptor = _lock(path, fcntl.LOCK_SH)
     if descriptor is None:
         return True
     release(descriptor)
     return False
+
+
+def _lock(path: Path, kind: int) -> int | None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        return None
+    return descriptor

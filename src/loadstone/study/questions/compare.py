@@ -117,7 +117,7 @@ def _is_worse(row: Json | None, figure: Figure) -> bool:
     found = row and row["difference"]
     if not found or not found["is_found"]:
         return False
-    return bool(found["ratio"] > 1 if figure.better is Better.LOWER else found["ratio"] < 1)
+    return {Better.LOWER: found["ratio"] > 1, Better.HIGHER: found["ratio"] < 1, Better.NEITHER: False}[figure.better]
 
 
 def describe(found: Difference) -> Json:
