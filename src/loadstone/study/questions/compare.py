@@ -117,7 +117,8 @@ def _is_worse(row: Json | None, figure: Figure) -> bool:
     found = row and row["difference"]
     if not found or not found["is_found"]:
         return False
-    return {Better.LOWER: found["ratio"] > 1, Better.HIGHER: found["ratio"] < 1, Better.NEITHER: False}[figure.better]
+    ratio: float = found["ratio"]
+    return {Better.LOWER: ratio > 1, Better.HIGHER: ratio < 1, Better.NEITHER: False}[figure.better]
 
 
 def describe(found: Difference) -> Json:
