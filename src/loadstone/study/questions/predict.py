@@ -165,7 +165,7 @@ class Predict:
             **answer,
             "measured": measured,
             "model": {**asdict(model), "capacity": model.centre.capacity, "base": None},
-            "scalability": None if scalability is None else asdict(scalability),
+            "scalability": scalability and {**asdict(scalability), "peak_sessions": scalability.peak_sessions},
             "curve": curve,
             "checks": checks,
             "peak": {"load": peak(model, self.limits), "low": _quantile(peaks, 0), "high": _quantile(peaks, 1)},
