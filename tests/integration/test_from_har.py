@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import sync_playwright
 
-from tests.integration.conftest import LoadstoneRunner, report, rows
+from tests.integration.conftest import CHROMIUM, OPTIONS, LoadstoneRunner, report, rows
 from tests.integration.test_own_site import nginx  # noqa: F401  the example's server
-from tests.integration.test_report_in_browser import CHROMIUM, OPTIONS
 
 pytestmark = pytest.mark.integration
 
