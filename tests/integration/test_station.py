@@ -66,7 +66,7 @@ def get(testbed: Testbed, path: str = "/") -> int:
 
 
 def test_a_station_serves_its_workers_at_a_time_and_refuses_beyond_its_queue(tmp_path: Path) -> None:
-    station = Station(workers=2, service=0.2, spread=Spread.FIXED, queue=2)
+    station = Station(workers=2, service=0.6, spread=Spread.FIXED, queue=2)
     with up(station, tmp_path) as testbed:
 
         async def six() -> list[tuple[int, float]]:
@@ -81,8 +81,9 @@ def test_a_station_serves_its_workers_at_a_time_and_refuses_beyond_its_queue(tmp
     served = sorted(seconds for status, seconds in answers if status == 200)
     assert [status for status, _ in answers].count(503) == 2
     assert len(served) == 4
-    assert all(0.2 <= seconds < 0.35 for seconds in served[:2])
-    assert all(0.4 <= seconds < 0.55 for seconds in served[2:])
+    # Two are served at once, two after them; a busy machine may send some a little later than others.
+    assert all(0.6 <= seconds < 0.9 for seconds in served[:2])
+    assert all(0.9 <= seconds < 1.6 for seconds in served[2:])
 
 
 def test_a_station_makes_planned_errors_and_says_how_busy_it_is(tmp_path: Path) -> None:
