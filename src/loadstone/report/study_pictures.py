@@ -13,6 +13,8 @@ NOTHING_S = 1e-5
 """Driver lag that is none: rehearsals have no more."""
 BEYOND = 1.5
 """Loads up to so many times the peak are drawn; all are in the table."""
+WIDEST_PCT = 50
+"""Intervals that reach further say so little that they would flatten all others."""
 UNITS = {"sessions": "sessions", "rate": "arrivals per second"}
 TITLES = {
     "throughput": ("Throughput", "operations per second"),
@@ -190,9 +192,9 @@ def _compare(part: Json, workload: Json) -> Iterator[Picture]:
     for row in part["loads"]:
         of = "".join(f", {name}={value}" for name, value in row["load"].items())
         shown = [_difference(name, one["difference"]) for name, one in row["figures"].items() if one["difference"]]
-        shown = [one for one in shown if one["low"] is not None]
+        shown = [one for one in shown if one["low"] is not None and max(-one["low"], one["high"]) <= WIDEST_PCT]
         if shown:
-            caption = "B against A with intervals; red: found by the test."
+            caption = f"B against A with intervals; red: found by the test. Beyond {WIDEST_PCT} % only in the table."
             yield Picture(f"Differences{of}", caption, differences(shown, "difference of B, %"))
         values = row["figures"].get(part["figure"])
         if values:

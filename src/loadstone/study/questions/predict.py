@@ -155,9 +155,7 @@ class Predict:
         model = fit(learned, self.load, resource)
         models = resampled(learned, self.load, resource)
         scalability = self._scalability(learned)
-        top = model.load_of(0.98 * model.centre.capacity)
-        loads = sorted({*np.linspace(top / STEPS, top, STEPS).tolist(), *(float(text) for text in self.check)})
-        curve = [self._predicted(load, model, models, scalability) for load in loads]
+        curve = [self._predicted(load, model, models, scalability) for load in self._drawn(model)]
         at = {point["load"]: point for point in curve}
         checks = [_checked(one, at[one.wanted.load]) for one in made if one.wanted.purpose is Purpose.VERIFY]
         peaks = sorted(peak(each, self.limits) for each in models)
@@ -171,6 +169,13 @@ class Predict:
             "peak": {"load": peak(model, self.limits), "low": _quantile(peaks, 0), "high": _quantile(peaks, 1)},
             "headline": _headline(self, model, peak(model, self.limits), peaks, checks),
         }
+
+    def _drawn(self, model: Model) -> list[float]:
+        """Loads of the curve: up to the capacity, or to the predicted peak beyond it; those to check by among them."""
+        top = max(model.load_of(0.98 * model.centre.capacity), peak(model, self.limits))
+        loads = np.linspace(top / STEPS, top, STEPS)
+        whole = np.maximum(1, np.round(loads)) if self.load == "sessions" else loads
+        return sorted({*whole.tolist(), *(float(text) for text in self.check)})
 
     def _scalability(self, learned: Sequence[Made]) -> Scalability | None:
         if self.load == "rate":
