@@ -1,6 +1,5 @@
 """Composing machines and services into a system under test: up, ready, down."""
 
-import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -88,7 +87,6 @@ async def station_testbed(layout: Station, logs: Path) -> AsyncIterator[Testbed]
 async def rehearsed_testbed(layout: Station) -> AsyncIterator[Testbed]:
     """A station in virtual time: there is nothing to start."""
     yield Testbed(Target(None, None), f"{layout}, in virtual time", {}, rehearsed=layout)
-    await asyncio.sleep(0)
 
 
 @asynccontextmanager

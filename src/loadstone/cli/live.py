@@ -61,10 +61,6 @@ class View:
             case "trouble" if len(self.troubles) < 3:
                 self.troubles.append(f"{event['operation']}: {event['kind']}: {event['detail']}")
 
-    def tail(self) -> list[RenderableType]:
-        """What stands below the figures."""
-        return [Text(text, style="red") for text in self.troubles]
-
     def _render(self) -> RenderableType:
         if self.beginning is None:
             return Text("starting the system under test ...", style="dim")
@@ -82,7 +78,8 @@ class View:
         figures.add_row(f"[{'red' if self.failures else 'green'}]{self.failures} errors[/]")
         bar = Table.grid()
         bar.add_row(ProgressBar(total=begun.seconds, completed=elapsed, width=72))
-        return Group(head, bar, figures, *self.tail())
+        troubles = [Text(text, style="red") for text in self.troubles]
+        return Group(head, bar, figures, *troubles)
 
 
 @dataclass

@@ -134,9 +134,9 @@ class Made:
         """Whether it passed every rule."""
         return self.verdict == Verdict.PASS
 
-    def broken(self, weights: Iterable[str] = (Weight.FAIL, Weight.INVALID)) -> list[Rule]:
-        """The rules it broke."""
-        return [rule for rule in self.rules if rule.outcome == Outcome.BROKEN and rule.weight in weights]
+    def broken(self) -> list[Rule]:
+        """The rules it broke; notes are none."""
+        return [rule for rule in self.rules if rule.outcome == Outcome.BROKEN and rule.weight != Weight.NOTE]
 
     def as_json(self) -> Json:
         """As it is kept in a study's answer."""

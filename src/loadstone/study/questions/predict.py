@@ -1,7 +1,7 @@
 """`predict`: from a few measured loads to throughput, response time and peak beyond them; then checked. Pure."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -9,7 +9,7 @@ import numpy as np
 from scipy.optimize import least_squares
 
 from loadstone.study.made import Made, Purpose, Wanted
-from loadstone.study.questions.question import key_of, planned
+from loadstone.study.questions.question import key_of, missing, planned
 from loadstone.study.theory.queueing import (
     Centre,
     Scalability,
@@ -58,11 +58,18 @@ class Model:
     def at(self, load: float) -> tuple[float, float]:
         """Throughput and mean response time."""
         if self.load == "rate":
-            rate = min(load * self.per_unit, 0.9999 * self.centre.capacity)
-            wait_s = open_wait_s(self.centre, rate)
-            return rate, self.fixed_s + self.centre.demand_s + wait_s
-        throughput, response_s = closed(self.centre, max(1, round(load)), self.think_s + self.fixed_s)
+            rate = self._rate(load)
+            return rate, self.fixed_s + self.centre.demand_s + open_wait_s(self.centre, rate)
+        throughput, response_s = closed(self.centre, *self._population(load))
         return throughput, response_s + self.fixed_s
+
+    def _rate(self, load: float) -> float:
+        """Operations per second of an open load, just below the capacity at most, where waiting is still finite."""
+        return min(load * self.per_unit, 0.9999 * self.centre.capacity)
+
+    def _population(self, load: float) -> tuple[int, float]:
+        """Sessions of a closed load, and the time that each spends away from the centre."""
+        return max(1, round(load)), self.think_s + self.fixed_s
 
     def holds(self, load: float, share: float, seconds: float) -> bool:
         """Whether `share` of operations take no longer than `seconds`: as measured at the lowest load, and what
@@ -76,13 +83,13 @@ class Model:
         """Share of operations that keep the centre alone for longer."""
         if self.load == "rate":
             return open_beyond(self.centre, load * self.per_unit, seconds)
-        return closed_beyond(self.centre, max(1, round(load)), self.think_s + self.fixed_s, seconds)
+        return closed_beyond(self.centre, *self._population(load), seconds)
 
     def queued_s(self, load: float, share: float) -> float:
         """The time within which `share` of operations leave the centre alone."""
         if self.load == "rate":
-            return open_quantile_s(self.centre, min(load * self.per_unit, 0.9999 * self.centre.capacity), share)
-        return closed_quantile_s(self.centre, max(1, round(load)), self.think_s + self.fixed_s, share)
+            return open_quantile_s(self.centre, self._rate(load), share)
+        return closed_quantile_s(self.centre, *self._population(load), share)
 
     def load_of(self, throughput: float) -> float:
         """The load that brings a throughput; for closed load by the response time law."""
@@ -142,7 +149,7 @@ class Predict:
     def answer(self, made: Sequence[Made]) -> Json:
         """The model, its curve, its peak, and how far measurements were from it."""
         learned = [one for one in made if one.wanted.purpose is Purpose.MEASURE]
-        whole = not any(one.purpose is Purpose.MEASURE for one in _missing(self.wanted(), made))
+        whole = not any(one.purpose is Purpose.MEASURE for one in missing(self.wanted(), made))
         answer: Json = {"settings": dict(self.settings), "load": self.load, "is_answered": not self.left(made)}
         measured = [_point(one) for one in made]
         resource = resource_of(learned) if whole else None
@@ -155,10 +162,11 @@ class Predict:
         model = fit(learned, self.load, resource)
         models = resampled(learned, self.load, resource)
         scalability = self._scalability(learned)
-        curve = [self._predicted(load, model, models, scalability) for load in self._drawn(model)]
+        top = peak(model, self.limits)
+        curve = [self._predicted(load, model, models, scalability) for load in self._drawn(model, top)]
         at = {point["load"]: point for point in curve}
         checks = [_checked(one, at[one.wanted.load]) for one in made if one.wanted.purpose is Purpose.VERIFY]
-        peaks = sorted(peak(each, self.limits) for each in models)
+        peaks = [peak(each, self.limits) for each in models]
         return {
             **answer,
             "measured": measured,
@@ -166,13 +174,13 @@ class Predict:
             "scalability": scalability and {**asdict(scalability), "peak_sessions": scalability.peak_sessions},
             "curve": curve,
             "checks": checks,
-            "peak": {"load": peak(model, self.limits), "low": _quantile(peaks, 0), "high": _quantile(peaks, 1)},
-            "headline": _headline(self, model, peak(model, self.limits), peaks, checks),
+            "peak": {"load": top, "low": _quantile(peaks, 0), "high": _quantile(peaks, 1)},
+            "headline": _headline(self, model, top, peaks, checks),
         }
 
-    def _drawn(self, model: Model) -> list[float]:
+    def _drawn(self, model: Model, peak: float) -> list[float]:
         """Loads of the curve: up to the capacity, or to the predicted peak beyond it; those to check by among them."""
-        top = max(model.load_of(0.98 * model.centre.capacity), peak(model, self.limits))
+        top = max(model.load_of(0.98 * model.centre.capacity), peak)
         loads = np.linspace(top / STEPS, top, STEPS)
         whole = np.maximum(1, np.round(loads)) if self.load == "sessions" else loads
         return sorted({*whole.tolist(), *(float(text) for text in self.check)})
@@ -183,22 +191,19 @@ class Predict:
         return fit_scalability([one.wanted.load for one in learned], [one.figures["throughput"] for one in learned])
 
     def _predicted(self, load: float, model: Model, models: Sequence[Model], scalability: Scalability | None) -> Json:
-        def both(read: Callable[[Model], float]) -> Json:
-            values = sorted(read(each) for each in models)
-            return {"value": read(model), "low": _quantile(values, 0), "high": _quantile(values, 1)}
+        own, capacity = model.at(load), model.centre.capacity
+        others = [(*each.at(load), each.centre.capacity) for each in models]
+
+        def both(value: float, values: Sequence[float]) -> Json:
+            return {"value": value, "low": _quantile(values, 0), "high": _quantile(values, 1)}
 
         return {
             "load": load,
-            "throughput": both(lambda each: each.at(load)[0]),
-            "response_mean": both(lambda each: each.at(load)[1]),
-            "utilisation": both(lambda each: each.at(load)[0] / each.centre.capacity),
+            "throughput": both(own[0], [one[0] for one in others]),
+            "response_mean": both(own[1], [one[1] for one in others]),
+            "utilisation": both(own[0] / capacity, [one[0] / one[2] for one in others]),
             "scalability": None if scalability is None else scalability.at(load),
         }
-
-
-def _missing(wanted: Sequence[Wanted], made: Sequence[Made]) -> list[Wanted]:
-    done = {one.wanted.key for one in made}
-    return [one for one in wanted if one.key not in done]
 
 
 def resource_of(made: Sequence[Made]) -> tuple[str, str] | None:

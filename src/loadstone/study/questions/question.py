@@ -68,10 +68,15 @@ def _of(made: Sequence[Made], workload: str) -> list[Made]:
     return [one for one in made if one.wanted.workload == workload]
 
 
+def missing(wanted: Sequence[Wanted], made: Sequence[Made]) -> list[Wanted]:
+    """Those of a fixed list of runs that are not made yet, in order."""
+    done = {one.wanted.key for one in made}
+    return [one for one in wanted if one.key not in done]
+
+
 def planned(wanted: Sequence[Wanted], made: Sequence[Made]) -> Wanted | None:
     """The first of a fixed list of runs that is not made yet."""
-    done = {one.wanted.key for one in made}
-    return next((one for one in wanted if one.key not in done), None)
+    return next(iter(missing(wanted, made)), None)
 
 
 def key_of(number: int, workload: str, words: str) -> str:
