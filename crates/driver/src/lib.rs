@@ -103,8 +103,7 @@ fn dispatch(command: Command) -> Result<EndReason> {
         Command::Rehearse => {
             let rehearsal: rehearse::Rehearsal =
                 serde_json::from_str(&input()?).context("the rehearsal is not valid")?;
-            let found = rehearsal.plan.schema;
-            ensure!(found == PLAN_SCHEMA, "plan schema {found}, this driver reads {PLAN_SCHEMA}");
+            check_schema(&rehearsal.plan)?;
             let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
             return rehearse::rehearse(&rehearsal, now, &mut std::io::BufWriter::new(out));
         }
@@ -128,8 +127,13 @@ fn dispatch(command: Command) -> Result<EndReason> {
 
 fn read_plan() -> Result<Plan> {
     let plan: Plan = serde_json::from_str(&input()?).context("the plan is not valid")?;
-    ensure!(plan.schema == PLAN_SCHEMA, "plan schema {}, this driver reads {PLAN_SCHEMA}", plan.schema);
+    check_schema(&plan)?;
     Ok(plan)
+}
+
+fn check_schema(plan: &Plan) -> Result<()> {
+    ensure!(plan.schema == PLAN_SCHEMA, "plan schema {}, this driver reads {PLAN_SCHEMA}", plan.schema);
+    Ok(())
 }
 
 fn input() -> Result<String> {

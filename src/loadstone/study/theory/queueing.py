@@ -134,6 +134,10 @@ def open_beyond(centre: Centre, rate: float, seconds: float) -> float:
     return (1 - waits) * served + waits * (drain * served - serve * drained) / (drain - serve)
 
 
+def _law(n: np.ndarray, alone: float, contention: float, coherency: float) -> np.ndarray:
+    return np.asarray(alone * n / (1 + contention * (n - 1) + coherency * n * (n - 1)))
+
+
 @dataclass(frozen=True)
 class Scalability:
     """Throughput over sessions N by the universal scalability law: a N / (1 + s (N - 1) + k N (N - 1))."""
@@ -145,9 +149,7 @@ class Scalability:
 
     def at(self, sessions: float) -> float:
         """Throughput with so many sessions."""
-        return (
-            self.alone * sessions / (1 + self.contention * (sessions - 1) + self.coherency * sessions * (sessions - 1))
-        )
+        return float(_law(np.asarray(sessions), self.alone, self.contention, self.coherency))
 
     @property
     def peak_sessions(self) -> float | None:
@@ -162,14 +164,11 @@ def fit_scalability(sessions: Sequence[float], throughput: Sequence[float]) -> S
     loads, rates = np.asarray(sessions, dtype=float), np.asarray(throughput, dtype=float)
     guess = float(np.max(rates / loads))
 
-    def law(n: np.ndarray, alone: float, contention: float, coherency: float) -> np.ndarray:
-        return np.asarray(alone * n / (1 + contention * (n - 1) + coherency * n * (n - 1)))
-
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", OptimizeWarning)  # of a covariance that is not used
             found, _ = curve_fit(
-                law, loads, rates, (guess, 1e-4, 1e-8), bounds=([0, 0, 0], [np.inf, 1, 1]), x_scale="jac"
+                _law, loads, rates, (guess, 1e-4, 1e-8), bounds=([0, 0, 0], [np.inf, 1, 1]), x_scale="jac"
             )
     except (RuntimeError, ValueError):
         return None
