@@ -26,7 +26,7 @@ from loadstone.model.load import Arrivals, Population
 from loadstone.model.profile import Phases
 from loadstone.model.target import Target
 from loadstone.run.plan import Part, Timing, make_plan
-from loadstone.services import programs
+from loadstone.platforms import programs
 from loadstone.store.read import figures_of
 from loadstone.study.simulate import server_model
 from loadstone.workloads import load as load_workload

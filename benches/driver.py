@@ -13,7 +13,7 @@ from loadstone.model.load import Load, Population
 from loadstone.model.profile import Phases
 from loadstone.model.target import Target
 from loadstone.run.plan import Part, Timing, make_plan
-from loadstone.services.programs import driver
+from loadstone.platforms.programs import driver
 from loadstone.workloads import load as load_workload
 from loadstone.workloads.catalogue import HERE
 

@@ -18,7 +18,7 @@ from loadstone.model.load import Arrivals, Load, Population
 from loadstone.model.profile import Phases
 from loadstone.run.executor import Executor
 from loadstone.run.plan import Part, Timing, make_plan
-from loadstone.services.programs import driver
+from loadstone.platforms.programs import driver
 from loadstone.store.folder import RunFolder
 from loadstone.store.read import read_iteration
 from loadstone.testbed import Testbed

@@ -1,5 +1,6 @@
 //! Reference servers: one program, one role a command; they make every web workload runnable with nothing installed.
 
+pub mod agent;
 pub mod backend;
 pub mod content;
 pub mod echo;
@@ -44,6 +45,9 @@ enum Command {
         /// host:port of the back-end simulator
         #[arg(long)]
         backend: String,
+        /// Names and addresses that a certificate made in memory is for
+        #[arg(long = "name", default_values_t = local_names())]
+        names: Vec<String>,
     },
     /// Serve the back-end simulator that the web sites ask
     Backend {
@@ -75,6 +79,12 @@ enum Command {
         #[arg(long)]
         dry_run: bool,
     },
+    /// Inside a machine, do what the laboratory asks over a serial channel; as its first process, set it up
+    Agent {
+        /// The channel's device; found by its name when left out
+        #[arg(long)]
+        channel: Option<PathBuf>,
+    },
     /// Write a private authority, and a server certificate and key, into a folder
     Certificate {
         folder: PathBuf,
@@ -99,7 +109,9 @@ struct Common {
 
 /// The program.
 pub fn main() -> ExitCode {
-    match dispatch(Arguments::parse().command) {
+    // A kernel starts its first process with words of its own.
+    let command = if agent::is_init() { Command::Agent { channel: None } } else { Arguments::parse().command };
+    match dispatch(command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("loadstone-server: {error:#}");
@@ -112,14 +124,14 @@ fn dispatch(command: Command) -> Result<()> {
     match command {
         Command::Backend { common } => serve_plain(&common, backend::Backend::default()),
         Command::Station { common, options } => serve_plain(&common, station::Waiting::new(&options)?),
-        Command::Web { common, listen_tls, certificates, backend } => {
+        Command::Web { common, listen_tls, certificates, backend, names } => {
             let role = Arc::new(web::Web::new(&backend)?);
             run(&common, async {
                 let plain = front::listen(common.listen)?;
                 let secure = listen_tls.map(|address| {
                     let made = match certificates.as_deref() {
                         Some(folder) => front::certificate::from_folder(folder),
-                        None => front::certificate::fresh(&local_names()),
+                        None => front::certificate::fresh(&names),
                     };
                     made.and_then(|(acceptor, authority)| Ok((front::listen(address)?, acceptor, authority)))
                 });
@@ -141,6 +153,7 @@ fn dispatch(command: Command) -> Result<()> {
             Ok(())
         }),
         Command::Fileset { set, sessions, folder, dry_run } => write_files(set, sessions, &folder, dry_run),
+        Command::Agent { channel } => agent::serve(channel.as_deref()),
         Command::Certificate { folder, names } => front::certificate::write(&folder, &names),
     }
 }

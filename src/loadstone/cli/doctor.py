@@ -13,7 +13,7 @@ from loadstone.cli.options import RESULTS, Results
 from loadstone.cli.screen import out
 from loadstone.measure.doctor import Advice, Finding, examine
 from loadstone.model.errors import PlatformError
-from loadstone.services import driver, server
+from loadstone.platforms.programs import driver, server
 
 STYLE = {Finding.GOOD: "green", Finding.WARNING: "yellow", Finding.BAD: "red"}
 

@@ -1,15 +1,22 @@
-"""The plain place: a child process of its own session, whose end takes everything it started along."""
+"""The plain place: child processes of this one, each with its own session, whose end takes all it started along."""
 
 import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from loadstone.model.errors import PlatformError, ServiceError
+from loadstone.model.machine import Machine
+from loadstone.model.target import Endpoint
+from loadstone.platforms.contract import Place, Service, Site
+from loadstone.platforms.programs import resolved
+
+Json = dict[str, Any]
 
 START_S = 20.0
 """Longest time a service may take to say that it is ready."""
@@ -38,16 +45,119 @@ class Child:
         how = f"signal {signal.Signals(-code).name}" if code < 0 else f"code {code}"
         return f"{how} {self.log.read_text(errors='replace').strip()[-200:]}".strip()
 
+    async def stop(self) -> None:
+        """Ends it and everything it started."""
+        await stop(self.process)
 
-@asynccontextmanager
-async def child(command: list[str], log: Path, cores: int | None = None) -> AsyncIterator[Child]:
-    """Starts a command, waits for its first line, stops it and all its children at the end.
 
-    `cores` keeps it on the first so many cores of this machine. Standard error goes to `log`. Raises ServiceError when
-    it ends or stays silent instead of getting ready.
+@dataclass
+class ProcessPlace:
+    """This machine itself, or some of its cores."""
+
+    site: Site
+    wrapper: list[str] = field(default_factory=list)
+    """Words before every command."""
+    services: dict[str, Child] = field(default_factory=dict)
+    pid: int = 0
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.site.name
+
+    @property
+    def about(self) -> str:
+        """What it is."""
+        cores = self.site.machine.cpus
+        return f"process on {cores} cores" if cores else "process"
+
+    @property
+    def listen(self) -> str:
+        """An address of this machine."""
+        return self.site.listen
+
+    @property
+    def facts(self) -> Json:
+        """Which cores."""
+        return {"cores": self.wrapper[2] if self.wrapper else "all"}
+
+    async def start(self, role: str, command: list[str]) -> Service:
+        """Starts a child process."""
+        claim(self.services, role, self.name)
+        started = await begin([*self.wrapper, *resolved(command)], self.site.logs / f"{role}.log")
+        self.services[role] = started
+        self.site.lease.note_process(started.pid, role)
+        return started
+
+    async def write(self, path: str, text: str) -> None:
+        """Writes a file of this machine, below the lease's folder alone."""
+        if not Path(path).is_relative_to(self.site.lease.folder):
+            raise PlatformError(f"{path} is a file of this machine; a process's files go to {self.site.lease.folder}.")
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        Path(path).write_text(text)
+
+    async def reach(self, port: int) -> Endpoint:
+        """Its own address."""
+        return Endpoint(self.listen, port)
+
+    def address_for(self, peer: Place) -> str | None:
+        """The host reaches every place at the address that its services listen at, if they have one."""
+        return peer.listen if peer.listen != "0.0.0.0" else None
+
+    async def inside(self) -> Json | None:
+        """Nothing: the host's own monitor sees all there is."""
+        return None
+
+    async def outside(self) -> Json | None:
+        """Nothing beyond the trees of its services."""
+        return None
+
+    def end(self) -> str:
+        """A process's machine is this one."""
+        return ""
+
+
+def claim(services: Mapping[str, object], role: str, place: str) -> None:
+    """Raises ServiceError when a role runs in a place already."""
+    if role in services:
+        raise ServiceError(f"`{role}` runs on {place} already. Give the second one another name.")
+
+
+class ProcessPlatform:
+    """Makes processes of this machine."""
+
+    name = "process"
+
+    async def missing(self, machine: Machine) -> str:
+        """Nothing, but cores that are not there."""
+        try:
+            first_cores(machine.cpus or 1)
+        except PlatformError as error:
+            return str(error)
+        return ""
+
+    @asynccontextmanager
+    async def place(self, site: Site) -> AsyncIterator[Place]:
+        """This machine; its services are gone when the block ends."""
+        cores = site.machine.cpus
+        wrapper = ["taskset", "--cpu-list", first_cores(cores)] if cores else []
+        place = ProcessPlace(site, wrapper)
+        async with AsyncExitStack() as stack:
+            stack.push_async_callback(stop_all, place.services)
+            yield place
+
+
+async def stop_all(services: Mapping[str, Service]) -> None:
+    """Stops services, the last one first."""
+    for service in reversed(services.values()):
+        await service.stop()
+
+
+async def begin(command: list[str], log: Path) -> Child:
+    """Starts a command and waits for its first line; standard error goes to `log`.
+
+    Raises ServiceError when it ends or stays silent instead of getting ready.
     """
-    if cores is not None:
-        command = ["taskset", "--cpu-list", first_cores(cores), *command]
     with log.open("wb") as errors:
         process = await asyncio.create_subprocess_exec(
             *command,
@@ -57,9 +167,10 @@ async def child(command: list[str], log: Path, cores: int | None = None) -> Asyn
             start_new_session=True,
         )
     try:
-        yield Child(process, await _first_line(process, command, log), log)
-    finally:
+        return Child(process, await _first_line(process, command, log), log)
+    except BaseException:
         await stop(process)
+        raise
 
 
 def first_cores(count: int) -> str:
@@ -68,6 +179,20 @@ def first_cores(count: int) -> str:
     if not 1 <= count <= len(there):
         raise PlatformError(f"There are {len(there)} cores here, not {count}. Ask for 1 to {len(there)}.")
     return ",".join(map(str, there[:count]))
+
+
+def core_list(text: str) -> set[int]:
+    """Reads `0-1` or `0+2` as numbers of cores; raises PlatformError for those that are not here."""
+    cores: set[int] = set()
+    for part in text.split("+"):
+        first, _, last = part.partition("-")
+        if not first.isdigit() or not (last or first).isdigit():
+            raise PlatformError(f"`{text}` names no cores. Write them as 0-1 or 0+2.")
+        cores |= set(range(int(first), int(last or first) + 1))
+    strange = cores - os.sched_getaffinity(0)
+    if strange or not cores:
+        raise PlatformError(f"There is no core {min(strange or {0})} here. There are {sorted(os.sched_getaffinity(0))}.")
+    return cores
 
 
 async def stop(process: asyncio.subprocess.Process) -> None:

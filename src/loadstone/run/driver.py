@@ -12,7 +12,7 @@ from typing import Any
 
 from loadstone.model.errors import DriverError
 from loadstone.platforms.process import stop
-from loadstone.services.programs import driver
+from loadstone.platforms.programs import driver
 
 Json = dict[str, Any]
 

@@ -1,11 +1,12 @@
 """The reference servers as services: their commands and what their ready line says."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from loadstone.model.errors import ServiceError
+from loadstone.model.machine import SERVER
 from loadstone.model.target import Endpoint
-from loadstone.services.programs import server
 
 
 @dataclass(frozen=True)
@@ -18,15 +19,18 @@ class Ready:
     """Certificate of the authority that signed the server's."""
 
 
-def backend_command(threads: int) -> list[str]:
-    """The back-end simulator on a free port of the loopback address."""
-    return [server(), "backend", "--until-stdin-ends", "--threads", str(threads)]
+def backend_command(listen: str, threads: int) -> list[str]:
+    """The back-end simulator on a free port of an address."""
+    return [SERVER, "backend", "--until-stdin-ends", "--listen", f"{listen}:0", "--threads", str(threads)]
 
 
-def web_command(backend: Endpoint, threads: int) -> list[str]:
-    """The three web sites on two free ports of the loopback address; certificates are made new, in memory."""
-    command = [server(), "web", "--until-stdin-ends", "--threads", str(threads), "--backend", str(backend)]
-    return [*command, "--listen-tls", "127.0.0.1:0"]
+def web_command(listen: str, backend: Endpoint, threads: int, known_as: Sequence[str]) -> list[str]:
+    """The three web sites on two free ports of an address; certificates for the names and addresses the server is
+    `known_as` are made new, in memory.
+    """
+    command = [SERVER, "web", "--until-stdin-ends", "--threads", str(threads), "--backend", str(backend)]
+    names = [word for name in known_as for word in ("--name", name)]
+    return [*command, "--listen", f"{listen}:0", "--listen-tls", f"{listen}:0", *names]
 
 
 def read_ready(line: str) -> Ready:

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from loadstone.model.machine import SERVER
 from loadstone.model.system import Spread, Station
-from loadstone.services.programs import server
 
 Json = dict[str, Any]
 
@@ -13,7 +13,7 @@ USAGE = "/usage"
 
 def command(station: Station, threads: int) -> list[str]:
     """A station on a free port of the loopback address."""
-    words = [server(), "station", "--until-stdin-ends", "--threads", str(threads)]
+    words = [SERVER, "station", "--until-stdin-ends", "--threads", str(threads)]
     for name, value in station.model_dump().items():
         if value is not None:
             option = "distribution" if name == "spread" else name.replace("_", "-")

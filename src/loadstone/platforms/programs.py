@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from loadstone.model.errors import PlatformError
+from loadstone.model.machine import SERVER
 
 FOLDER_VARIABLE = "LOADSTONE_BIN_DIR"
 """Names a folder to look in first, for work on the programs themselves."""
@@ -19,6 +20,11 @@ def driver() -> str:
 def server() -> str:
     """Path of the reference servers."""
     return _find("loadstone-server")
+
+
+def resolved(command: list[str]) -> list[str]:
+    """A command as this machine runs it."""
+    return [server(), *command[1:]] if command[0] == SERVER else command
 
 
 def _find(name: str) -> str:

@@ -1,0 +1,93 @@
+//! Setting a machine up as its first process: file systems, kernel modules, the root disk; and powering it off.
+
+use std::fs::File;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{bail, Context, Result};
+use rustix::mount::{mount, mount_move, MountFlags};
+use rustix::system::{finit_module, reboot, RebootCommand};
+
+/// Modules in the order of their dependencies, one file name a line.
+const MODULES: &str = "/modules/order";
+/// Word of the kernel's command line that names the root disk.
+const ROOT: &str = "loadstone.root=";
+const DISK_PATIENCE: Duration = Duration::from_secs(10);
+const DISK_LOOK: Duration = Duration::from_millis(10);
+
+/// The name under which a kernel starts a machine's first process.
+const INIT: &str = "/init";
+
+/// Whether this program is a machine's first process; in a container it may have number 1 too.
+pub fn is_init() -> bool {
+    std::process::id() == 1 && std::env::args_os().next().is_some_and(|name| name == INIT)
+}
+
+/// Mounts what every program expects, loads the modules, and goes over to the root disk where there is one.
+pub fn set_up() -> Result<()> {
+    mount_at("devtmpfs", "/dev", "devtmpfs", c"")?;
+    mount_at("proc", "/proc", "proc", c"")?;
+    mount_at("sysfs", "/sys", "sysfs", c"")?;
+    load_modules()?;
+    let line = std::fs::read_to_string("/proc/cmdline")?;
+    if let Some(disk) = line.split_whitespace().find_map(|word| word.strip_prefix(ROOT)) {
+        go_over(disk)?;
+    }
+    for (path, mode) in [("/run", c"mode=755"), ("/tmp", c"mode=1777"), ("/dev/shm", c"mode=1777")] {
+        mount_at("tmpfs", path, "tmpfs", mode)?;
+    }
+    std::env::set_var("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+    Ok(())
+}
+
+/// Writes out what is in memory and switches the machine off; does nothing where this is no machine of its own.
+pub fn power_off() {
+    if is_init() {
+        rustix::fs::sync();
+        let _ = reboot(RebootCommand::PowerOff);
+    }
+}
+
+fn mount_at(what: &str, path: &str, kind: &str, options: &std::ffi::CStr) -> Result<()> {
+    std::fs::create_dir_all(path)?;
+    let flags = MountFlags::NOSUID;
+    mount(what, path, kind, flags, options).with_context(|| format!("cannot mount {kind} on {path}"))
+}
+
+fn load_modules() -> Result<()> {
+    let Ok(order) = std::fs::read_to_string(MODULES) else {
+        return Ok(()); // all are built in
+    };
+    for name in order.lines() {
+        let path = Path::new(MODULES).with_file_name(name);
+        let file = File::open(&path).with_context(|| format!("there is no module {name}"))?;
+        match finit_module(&file, c"", 0) {
+            Ok(()) | Err(rustix::io::Errno::EXIST) => {}
+            Err(error) => bail!("the module {name} cannot be loaded: {error}"),
+        }
+    }
+    Ok(())
+}
+
+/// Makes the disk's file system the root. This program stays: it is open, whatever the root is.
+fn go_over(disk: &str) -> Result<()> {
+    let started = Instant::now();
+    while !Path::new(disk).exists() {
+        if started.elapsed() > DISK_PATIENCE {
+            bail!("there is no disk {disk}");
+        }
+        std::thread::sleep(DISK_LOOK);
+    }
+    let root = "/disk";
+    std::fs::create_dir_all(root)?;
+    mount(disk, root, "ext4", MountFlags::NOATIME, c"").with_context(|| format!("cannot mount {disk}"))?;
+    for path in ["dev", "proc", "sys"] {
+        let into = format!("{root}/{path}");
+        std::fs::create_dir_all(&into)?;
+        mount_move(format!("/{path}"), &into).with_context(|| format!("cannot move /{path}"))?;
+    }
+    std::env::set_current_dir(root)?;
+    mount_move(root, "/").context("cannot make the disk the root")?;
+    rustix::process::chroot(".")?;
+    Ok(std::env::set_current_dir("/")?)
+}

@@ -1,0 +1,149 @@
+//! The guest agent: inside a machine it does what the laboratory asks over a serial channel, one JSON object a line.
+//!
+//! Requests carry a number that their answer repeats; what services write and how they end comes as events. As the
+//! machine's first process it also sets the machine up (`boot`). It knows no workload and no platform.
+
+mod boot;
+mod counters;
+mod network;
+mod programs;
+
+use std::fs::{File, OpenOptions};
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use anyhow::{bail, Context, Result};
+use serde::Deserialize;
+use serde_json::{json, Value};
+
+pub use boot::is_init;
+use programs::Programs;
+
+/// Name of the serial port, as the machine is given it.
+const PORT: &str = "org.loadstone.agent";
+/// Longest wait for the port to appear.
+const PORT_PATIENCE: Duration = Duration::from_secs(30);
+const PORT_LOOK: Duration = Duration::from_millis(10);
+/// What both sides must speak.
+const SCHEMA: u32 = 1;
+
+#[derive(Debug, Deserialize)]
+#[serde(tag = "do", rename_all = "snake_case", deny_unknown_fields)]
+enum Wish {
+    /// Give interfaces their addresses
+    Network { interfaces: Vec<network::Interface> },
+    /// Start a program under a name; `loadstone-server` is this program
+    Start { name: String, command: Vec<String> },
+    /// Ask a program to end, then end it
+    Stop { name: String },
+    /// Write a file, with the folders it needs
+    Write { path: PathBuf, text: String },
+    /// Counters of the machine, and its clock
+    Look,
+    /// Its clock alone
+    Clock,
+    /// Power the machine off
+    Off,
+}
+
+#[derive(Debug, Deserialize)]
+struct Request {
+    id: u64,
+    #[serde(flatten)]
+    wish: Wish,
+}
+
+/// What is told to the laboratory, line by line, from any thread.
+#[derive(Clone)]
+struct Speaker(Arc<Mutex<File>>);
+
+impl Speaker {
+    fn say(&self, value: &Value) {
+        let mut file = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        // A laboratory that is gone has nobody to tell of it.
+        let _ = file.write_all(format!("{value}\n").as_bytes());
+    }
+}
+
+/// Serves requests until the channel ends or the machine is powered off.
+pub fn serve(channel: Option<&Path>) -> Result<()> {
+    if is_init() {
+        boot::set_up().context("the machine cannot be set up")?;
+    }
+    let path = match channel {
+        Some(path) => path.to_owned(),
+        None => find_port()?,
+    };
+    let open = || OpenOptions::new().read(true).write(true).open(&path);
+    let file = open().with_context(|| format!("cannot open {}", path.display()))?;
+    let speaker = Speaker(Arc::new(Mutex::new(file.try_clone()?)));
+    let programs = Programs::new(speaker.clone());
+    speaker.say(&json!({ "event": "hello", "schema": SCHEMA, "kernel": kernel(), "unix_ns": unix_ns() }));
+    for line in BufReader::new(file).lines() {
+        answer(&line?, &programs, &speaker);
+    }
+    boot::power_off();
+    Ok(())
+}
+
+fn answer(line: &str, programs: &Programs, speaker: &Speaker) {
+    let request: Request = match serde_json::from_str(line) {
+        Ok(request) => request,
+        Err(error) => return speaker.say(&json!({ "event": "confused", "by": line, "why": error.to_string() })),
+    };
+    let reply = match fulfil(request.wish, programs) {
+        Ok(value) => json!({ "id": request.id, "ok": value }),
+        Err(error) => json!({ "id": request.id, "error": format!("{error:#}") }),
+    };
+    speaker.say(&reply);
+}
+
+fn fulfil(wish: Wish, programs: &Programs) -> Result<Value> {
+    match wish {
+        Wish::Network { interfaces } => network::set_up(&interfaces).map(|()| Value::Null),
+        Wish::Start { name, command } => programs.start(&name, &command).map(|pid| json!({ "pid": pid })),
+        Wish::Stop { name } => programs.stop(&name).map(|()| Value::Null),
+        Wish::Write { path, text } => write(&path, &text).map(|()| Value::Null),
+        Wish::Look => counters::look(),
+        Wish::Clock => Ok(json!({ "unix_ns": unix_ns() })),
+        Wish::Off => {
+            programs.stop_all();
+            boot::power_off();
+            Ok(Value::Null)
+        }
+    }
+}
+
+fn write(path: &Path, text: &str) -> Result<()> {
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    }
+    std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// The device of the port with our name. Without udev there are no links by name, so the names are looked up.
+fn find_port() -> Result<PathBuf> {
+    let started = std::time::Instant::now();
+    while started.elapsed() < PORT_PATIENCE {
+        for port in std::fs::read_dir("/sys/class/virtio-ports").into_iter().flatten().flatten() {
+            let name = std::fs::read_to_string(port.path().join("name")).unwrap_or_default();
+            let device = Path::new("/dev").join(port.file_name());
+            if name.trim() == PORT && device.exists() {
+                return Ok(device);
+            }
+        }
+        std::thread::sleep(PORT_LOOK);
+    }
+    bail!("there is no serial port named {PORT} within {} s", PORT_PATIENCE.as_secs())
+}
+
+fn kernel() -> String {
+    rustix::system::uname().release().to_string_lossy().into_owned()
+}
+
+/// Nanoseconds since 1970 by this machine's clock.
+fn unix_ns() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos() as u64)
+}

@@ -1,0 +1,146 @@
+"""A machine as users declare it: what platform it is of, how large, on what networks, how it is made."""
+
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import Field, ValidationError
+
+from loadstone.model.errors import UsageError
+from loadstone.model.reading import Section, suggest
+from loadstone.model.workload import Positive
+
+PUBLIC, PRIVATE = "public", "private"
+"""The network of users, and the one between machines of one system."""
+
+SERVER = "loadstone-server"
+"""Name of the reference servers' program in commands of services; every place knows where it is."""
+
+
+class PlatformName(StrEnum):
+    """What makes a machine."""
+
+    PROCESS = "process"
+    CONTAINER = "container"
+    PODMAN = "podman"
+    VM = "vm"
+    LIBVIRT = "libvirt"
+
+
+class Accelerator(StrEnum):
+    """How a virtual machine's processors are made."""
+
+    AUTO = "auto"
+    KVM = "kvm"
+    TCG = "tcg"
+
+
+class NetworkKind(StrEnum):
+    """How a machine is connected."""
+
+    AUTO = "auto"
+    """A bridge where this user may make one, else user-mode."""
+    BRIDGE = "bridge"
+    USER = "user"
+
+
+class Cache(StrEnum):
+    """How the host caches a virtual disk, in the hypervisor's own words."""
+
+    NONE = "none"
+    WRITEBACK = "writeback"
+    WRITETHROUGH = "writethrough"
+    DIRECTSYNC = "directsync"
+    UNSAFE = "unsafe"
+
+
+class Nic(StrEnum):
+    """Model of a virtual network card."""
+
+    VIRTIO = "virtio-net-pci"
+    VMXNET3 = "vmxnet3"
+
+
+class Pages(StrEnum):
+    """What a machine's memory is made of."""
+
+    NORMAL = "normal"
+    HUGE = "huge"
+
+
+MINIMAL, DEBIAN = "minimal", "debian"
+"""Images: a kernel and the reference server alone; a Debian root file system with packages."""
+
+Whole = Annotated[int, Field(ge=1, le=4096)]
+
+
+class Machine(Section):
+    """One machine, or several alike."""
+
+    platform: PlatformName = Field(
+        default=PlatformName.PROCESS, description="`process`, `container`, `podman`, `vm` or `libvirt`"
+    )
+    count: Whole = Field(default=1, description="how many alike, 1 or more; users are dealt to them in turn")
+    cpus: Whole | None = Field(default=None, description="cores or virtual CPUs, 1 or more")
+    memory: Annotated[int, Field(ge=64, le=1 << 22)] = Field(default=512, description="MiB of memory, 64 or more")
+    image: str = Field(default=MINIMAL, description="`minimal`, `debian`, `debian+PACKAGE+...`, or an OCI image")
+    accelerator: Accelerator = Field(default=Accelerator.AUTO, description="`auto`, `kvm` or `tcg`")
+    network: NetworkKind = Field(default=NetworkKind.AUTO, description="`auto`, `bridge` or `user`")
+    rate: Positive | None = Field(default=None, description="Mbit/s of its public line, each way, above 0")
+    nic: Nic = Field(default=Nic.VIRTIO, description="`virtio-net-pci` or `vmxnet3`")
+    cache: Cache = Field(default=Cache.NONE, description="`none`, `writeback`, `writethrough`, `directsync`, `unsafe`")
+    io_threads: Annotated[int, Field(ge=0, le=16)] = Field(default=0, description="threads of its own for disks, 0 to 16")
+    pin: str | None = Field(default=None, description="cores of the host it may use, as 0-1 or 0+2")
+    pages: Pages = Field(default=Pages.NORMAL, description="`normal` or `huge`")
+    disk: Annotated[int, Field(ge=0, le=1 << 24)] = Field(default=0, description="MiB of the root disk; 0 as in the image")
+    uri: str = Field(default="qemu:///session", description="of libvirt: what to connect to")
+
+    @classmethod
+    def parse(cls, text: str) -> "Machine":
+        """Reads `platform=vm,cpus=2,memory=1024`. Raises UsageError."""
+        return make_machine(dict(word.partition("=")[::2] for word in text.split(",") if word))
+
+    def changed(self, **settings: str) -> "Machine":
+        """With some settings given as texts; raises UsageError."""
+        held = {name: value for name, value in self.model_dump(mode="json").items() if value is not None}
+        return make_machine({**held, **settings})
+
+    @property
+    def is_virtual(self) -> bool:
+        """Whether it has a kernel of its own."""
+        return self.platform in (PlatformName.VM, PlatformName.LIBVIRT)
+
+    def __str__(self) -> str:
+        if self.platform is PlatformName.PROCESS:
+            size = f" on {self.cpus} cores" if self.cpus else ""
+        else:
+            size = f" of {self.cpus or 1} CPU{'s' * ((self.cpus or 1) != 1)} and {self.memory} MiB"
+        name = TITLES[self.platform] if self.count == 1 else f"{self.count} {PLURALS[self.platform]}"
+        return f"{name}{size}"
+
+
+TITLES = {
+    PlatformName.PROCESS: "process",
+    PlatformName.CONTAINER: "container",
+    PlatformName.PODMAN: "podman container",
+    PlatformName.VM: "virtual machine",
+    PlatformName.LIBVIRT: "virtual machine by libvirt",
+}
+PLURALS = {
+    PlatformName.PROCESS: "processes",
+    PlatformName.CONTAINER: "containers",
+    PlatformName.PODMAN: "podman containers",
+    PlatformName.VM: "virtual machines",
+    PlatformName.LIBVIRT: "virtual machines by libvirt",
+}
+
+
+def make_machine(given: dict[str, object] | dict[str, str]) -> Machine:
+    """A machine from its settings; raises UsageError that names what is wrong."""
+    try:
+        return Machine.model_validate(given)
+    except ValidationError as error:
+        name = str(error.errors()[0]["loc"][0])
+        if name not in Machine.model_fields:
+            raise UsageError(f"A machine has no `{name}`. {suggest(name, set(Machine.model_fields))}") from None
+        expected = Machine.model_fields[name].description
+        raise UsageError(f"`{name}={given.get(name)}` does not fit a machine. Expected: {expected}.") from None

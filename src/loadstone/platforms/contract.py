@@ -1,0 +1,95 @@
+"""What every platform gives: places where services run. Services know nothing of this; they meet in the testbed.
+
+A place comes up inside `async with`, and is gone with everything in it when the block ends.
+"""
+
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from loadstone.model.machine import Machine
+from loadstone.model.target import Endpoint
+from loadstone.platforms.fabric import Wire
+from loadstone.platforms.lease import Lease
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Site:
+    """What a place is made from."""
+
+    name: str
+    machine: Machine
+    logs: Path
+    lease: Lease
+    """Remembers what is made, for whoever must clear up if this process is killed."""
+    wires: Mapping[str, Wire] = field(default_factory=dict)
+    """Its networks by name; empty for places that use the host's own."""
+    listen: str = "127.0.0.1"
+    """Of places that use the host's own network: the address that their services are reached at."""
+
+
+class Service(Protocol):
+    """A program that runs in a place."""
+
+    first_line: str
+    """What it said when it was ready."""
+
+    def end(self) -> str:
+        """How it ended, if it has; empty while it runs."""
+
+    async def stop(self) -> None:
+        """Asks it to end, then ends it."""
+
+
+class Place(Protocol):
+    """A machine that is up."""
+
+    name: str
+    about: str
+    """One line for people."""
+    facts: Json
+    """For the disclosure: what it is made of, as found."""
+    listen: str
+    """Address that services here must listen at."""
+    pid: int
+    """Process on the host that its use is charged to; 0 when its services have processes of their own."""
+
+    async def start(self, role: str, command: list[str]) -> Service:
+        """Starts a program and waits for its first line.
+
+        Raises ServiceError when it ends or stays silent instead, or when the role runs here already.
+        """
+
+    async def write(self, path: str, text: str) -> None:
+        """Writes a file that services here can read."""
+
+    async def reach(self, port: int) -> Endpoint:
+        """Where the driver reaches a port of this place."""
+
+    def address_for(self, peer: "Place") -> str | None:
+        """The address at which a service of this place reaches `peer`; None when it cannot."""
+
+    async def inside(self) -> Json | None:
+        """Counters as seen within; None when there is no such view or no answer."""
+
+    async def outside(self) -> Json | None:
+        """Counters as the host sees it."""
+
+    def end(self) -> str:
+        """How the place itself ended, if it has."""
+
+
+class Platform(Protocol):
+    """Makes places."""
+
+    name: str
+
+    async def missing(self, machine: Machine) -> str:
+        """Why it cannot make this machine here, with the remedy; empty when it can."""
+
+    def place(self, site: Site) -> AbstractAsyncContextManager[Place]:
+        """A place, up. Raises PlatformError."""

@@ -1,0 +1,207 @@
+"""Networks of a testbed: bridges in a network namespace of their own, machines' lines to them, rates on the lines.
+
+The host reaches each network through one link, so that drivers stay where they are; all is gone with the namespace.
+"""
+
+import asyncio
+import ipaddress
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import psutil
+from pyroute2 import IPRoute, NetNS, netns
+from pyroute2.netlink.exceptions import NetlinkError
+
+from loadstone.model.errors import PlatformError
+from loadstone.model.machine import PUBLIC
+from loadstone.platforms.lease import Lease
+
+BLOCK = ipaddress.ip_network("10.200.0.0/13")
+"""Private addresses from which each testbed takes networks that the host does not use."""
+PREFIX = 24
+BURST_BYTES = 32 * 1024
+"""What a line may send at once: a millisecond and more of every rate up to 250 Mbit/s, and two of the longest packets."""
+QUEUE_MS = 50
+"""Longest stay in a line's queue, as a small router's."""
+
+
+@dataclass(frozen=True)
+class Wire:
+    """One machine's line to one network."""
+
+    network: str
+    interface: str
+    """Name of its end in the namespace, for places that have a tap."""
+    namespace: str
+    address: str
+    mac: str
+    host: str
+    """The host's own address on that network."""
+    prefix: int = PREFIX
+
+
+@dataclass
+class Network:
+    """One bridge."""
+
+    name: str
+    subnet: ipaddress.IPv4Network
+    taken: int = 1
+
+    @property
+    def host(self) -> str:
+        """The host's address."""
+        return str(self.subnet[1])
+
+    def next_address(self) -> str:
+        """An address that is free; raises PlatformError when there is none."""
+        self.taken += 1
+        if self.taken > self.subnet.num_addresses - 2:
+            raise PlatformError(f"The network {self.name} has no address left for another machine.")
+        return str(self.subnet[self.taken])
+
+
+@dataclass
+class Fabric:
+    """All networks of one testbed."""
+
+    lease: Lease
+    networks: dict[str, Network] = field(default_factory=dict)
+    lines: int = 0
+
+    @property
+    def namespace(self) -> str:
+        """Name of its network namespace."""
+        return self.lease.name
+
+    async def network(self, name: str) -> Network:
+        """A network by name; made when it is not there yet. Raises PlatformError."""
+        if name not in self.networks:
+            self.networks[name] = await _guarded(self._make, name)
+        return self.networks[name]
+
+    async def tap(self, network: str, rate_mbit: float | None) -> Wire:
+        """A line for a virtual machine that starts inside the namespace. Raises PlatformError."""
+        held = await self.network(network)
+        self.lines += 1
+        wire = self._wire(held, f"tap{self.lines}", self.namespace)
+        await _guarded(self._make_tap, wire, rate_mbit)
+        return wire
+
+    async def cable(self, network: str, namespace: str, rate_mbit: float | None) -> Wire:
+        """A line into another namespace, which is made if need be. Raises PlatformError."""
+        held = await self.network(network)
+        self.lines += 1
+        wire = self._wire(held, f"eth{self.lines}", namespace)
+        await _guarded(self._make_cable, wire, rate_mbit)
+        return wire
+
+    def _wire(self, network: Network, interface: str, namespace: str) -> Wire:
+        address = network.next_address()
+        mac = "52:54:" + ":".join(f"{byte:02x}" for byte in ipaddress.ip_address(address).packed)
+        return Wire(network.name, interface, namespace, address, mac, network.host)
+
+    def _make(self, name: str) -> Network:
+        network = Network(name, _free_subnet(held.subnet for held in self.networks.values()))
+        if not self.networks:
+            self.lease.note("namespace", name=self.namespace)
+            netns.create(self.namespace)
+        up = f"{self.lease.name}-{len(self.networks)}"
+        self.lease.note("link", name=up)
+        with NetNS(self.namespace) as inside:
+            inside.link("add", ifname=name, kind="bridge", br_forward_delay=0)
+            inside.link("set", index=_index(inside, name), state="up")
+        with IPRoute() as routes:
+            peer = {"ifname": f"up-{name}", "net_ns_fd": self.namespace}
+            routes.link("add", ifname=up, kind="veth", peer=peer)
+            index = _index(routes, up)
+            routes.addr("add", index=index, address=network.host, prefixlen=PREFIX)
+            routes.link("set", index=index, state="up")
+        with NetNS(self.namespace) as inside:
+            _join(inside, f"up-{name}", name)
+        return network
+
+    def _make_tap(self, wire: Wire, rate_mbit: float | None) -> None:
+        with NetNS(self.namespace) as inside:
+            inside.link("add", ifname=wire.interface, kind="tuntap", mode="tap")
+            if rate_mbit is None:
+                _join(inside, wire.interface, wire.network)
+                return
+            # What leaves the machine is slowed on a link of its own behind the tap, what goes to it on the tap.
+            own, near, far = (f"{wire.interface}{end}" for end in ("b", "n", "f"))
+            inside.link("add", ifname=own, kind="bridge", br_forward_delay=0)
+            inside.link("set", index=_index(inside, own), state="up")
+            inside.link("add", ifname=near, kind="veth", peer={"ifname": far})
+            _join(inside, wire.interface, own)
+            _join(inside, near, own)
+            _join(inside, far, wire.network)
+            _slow(inside, near, rate_mbit)
+            _slow(inside, wire.interface, rate_mbit)
+
+    def _make_cable(self, wire: Wire, rate_mbit: float | None) -> None:
+        if wire.namespace not in netns.listnetns():
+            self.lease.note("namespace", name=wire.namespace)
+            netns.create(wire.namespace)
+        far = f"far{wire.interface}"
+        with NetNS(self.namespace) as inside:
+            peer = {"ifname": wire.interface, "net_ns_fd": wire.namespace}
+            inside.link("add", ifname=far, kind="veth", peer=peer)
+            _join(inside, far, wire.network)
+            if rate_mbit is not None:
+                _slow(inside, far, rate_mbit)
+        with NetNS(wire.namespace) as own:
+            own.link("set", index=_index(own, "lo"), state="up")
+            index = _index(own, wire.interface)
+            own.link("set", index=index, address=wire.mac)
+            own.addr("add", index=index, address=wire.address, prefixlen=wire.prefix)
+            own.link("set", index=index, state="up")
+            if rate_mbit is not None:
+                _slow(own, wire.interface, rate_mbit)
+            if wire.network == PUBLIC:
+                own.route("add", dst="default", gateway=wire.host)
+
+
+def may_make_networks() -> bool:
+    """Whether this user may make namespaces and links: effective CAP_NET_ADMIN and CAP_SYS_ADMIN (capabilities(7))."""
+    with open("/proc/self/status") as status:
+        effective = next(int(line.split()[1], 16) for line in status if line.startswith("CapEff:"))
+    return bool(effective >> 12 & 1 and effective >> 21 & 1) and os.path.exists("/dev/net/tun")
+
+
+def _free_subnet(ours: Iterator[ipaddress.IPv4Network]) -> ipaddress.IPv4Network:
+    """A network that no address of this host is in."""
+    taken = list(ours)
+    for addresses in psutil.net_if_addrs().values():
+        for one in addresses:
+            if one.family.name == "AF_INET" and one.netmask:
+                taken.append(ipaddress.IPv4Network(f"{one.address}/{one.netmask}", strict=False))
+    for subnet in BLOCK.subnets(new_prefix=PREFIX):
+        if not any(subnet.overlaps(held) for held in taken):
+            return subnet
+    raise PlatformError(f"All private networks of {BLOCK} are in use on this machine; end the testbeds that use them.")
+
+
+def _index(routes: IPRoute, name: str) -> int:
+    return int(routes.link_lookup(ifname=name)[0])
+
+
+def _join(routes: IPRoute, name: str, bridge: str) -> None:
+    routes.link("set", index=_index(routes, name), master=_index(routes, bridge), state="up")
+
+
+def _slow(routes: IPRoute, name: str, rate_mbit: float) -> None:
+    """A token bucket on what leaves by a link. Packets are cut to their length on the wire before."""
+    bytes_per_s = int(rate_mbit * 1e6 / 8)
+    index = _index(routes, name)
+    routes.tc("add", "tbf", index, rate=bytes_per_s, burst=BURST_BYTES, latency=f"{QUEUE_MS}ms")
+
+
+async def _guarded(make: Any, *what: Any) -> Any:
+    """Makes something in a thread, since the library waits; raises PlatformError when the kernel refuses."""
+    try:
+        return await asyncio.to_thread(make, *what)
+    except (NetlinkError, OSError) as error:
+        remedy = "Networks of their own need root; `network=user` works without."
+        raise PlatformError(f"A network cannot be made: {error}. {remedy}") from None

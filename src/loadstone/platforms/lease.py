@@ -1,0 +1,174 @@
+"""What a process has made outside itself, written down before it is made, so that the next command can clear up after
+a process that was killed: processes, network namespaces, links, control groups, folders.
+"""
+
+import asyncio
+import contextlib
+import fcntl
+import json
+import os
+import secrets
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+import psutil
+from pyroute2 import IPRoute, netns
+
+Json = dict[str, Any]
+
+JOURNAL = "journal.jsonl"
+LOCK = "lock"
+PREFIX = "ls"
+"""First letters of all names that are given outside this process."""
+GONE_S = 5.0
+"""Longest wait for a killed process to be gone."""
+
+
+def runtime_folder() -> Path:
+    """Where leases are kept: one folder a user. Short, since paths of sockets may have 107 letters only."""
+    named = os.environ.get("LOADSTONE_RUNTIME_DIR")
+    return Path(named) if named else Path(tempfile.gettempdir()) / f"loadstone-{os.getuid()}"
+
+
+@dataclass
+class Lease:
+    """One process's journal and folder for sockets and disks; locked as long as the process lives."""
+
+    folder: Path
+    _lock: int
+    _journal: IO[str] = field(repr=False)
+
+    @property
+    def name(self) -> str:
+        """Short and unlike others': part of the names of what is made."""
+        return self.folder.name
+
+    def note(self, kind: str, **what: str | int | float) -> None:
+        """Writes down what is about to be made."""
+        self._journal.write(json.dumps({"kind": kind, **what}) + "\n")
+
+    def note_process(self, pid: int, what: str) -> None:
+        """Writes down a process; its start time tells it from a later one of the same number."""
+        with contextlib.suppress(psutil.Error):
+            self.note("process", pid=pid, started=psutil.Process(pid).create_time(), what=what)
+
+
+@asynccontextmanager
+async def lease() -> AsyncIterator[Lease]:
+    """A new lease; its folder is gone when the block ends, and what is noted in it with it."""
+    above = runtime_folder()
+    above.mkdir(mode=0o700, parents=True, exist_ok=True)
+    folder = above / f"{PREFIX}{secrets.token_hex(3)}"
+    folder.mkdir(mode=0o700)
+    held = os.open(folder / LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    with (folder / JOURNAL).open("a", buffering=1) as journal:
+        try:
+            yield Lease(folder, held, journal)
+        finally:
+            await asyncio.to_thread(undo, folder)  # the network library waits
+            os.close(held)
+
+
+def reap() -> list[str]:
+    """Clears up after processes that were killed; says what was found, one line each."""
+    above = runtime_folder()
+    found: list[str] = []
+    for folder in sorted(above.glob(f"{PREFIX}*")) if above.is_dir() else []:
+        with contextlib.suppress(OSError):
+            held = os.open(folder / LOCK, os.O_RDWR | os.O_CLOEXEC)
+            try:
+                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                found += undo(folder)
+            except BlockingIOError:
+                continue  # its process lives
+            finally:
+                os.close(held)
+    return found
+
+
+def undo(folder: Path) -> list[str]:
+    """Takes away everything that a lease noted and that is still there, the last first; then its folder."""
+    entries = reversed(_entries(folder / JOURNAL))
+    found = [line for entry in entries if (line := UNDO[entry["kind"]](entry))]
+    found += [f"disk {disk.name}" for disk in sorted(folder.glob("*.qcow2"))]
+    shutil.rmtree(folder, ignore_errors=True)
+    return found
+
+
+def _entries(journal: Path) -> list[Json]:
+    entries: list[Json] = []
+    with contextlib.suppress(OSError):
+        for line in journal.read_text().splitlines():
+            with contextlib.suppress(ValueError):  # the last one may be cut
+                entries.append(json.loads(line))
+    return entries
+
+
+def _end_process(entry: Json) -> str:
+    try:
+        process = psutil.Process(entry["pid"])
+        if process.create_time() != entry["started"]:
+            return ""
+        family = [process, *process.children(recursive=True)]
+    except psutil.Error:
+        return ""
+    for one in family:
+        with contextlib.suppress(psutil.Error):
+            one.send_signal(signal.SIGKILL)
+    psutil.wait_procs(family, GONE_S)
+    return f"{entry['what']} (process {entry['pid']})"
+
+
+def _remove_namespace(entry: Json) -> str:
+    if entry["name"] not in netns.listnetns():
+        return ""
+    netns.remove(entry["name"])
+    return f"network namespace {entry['name']}"
+
+
+def _remove_link(entry: Json) -> str:
+    with IPRoute() as routes:
+        found = routes.link_lookup(ifname=entry["name"])
+        for index in found:
+            with contextlib.suppress(Exception):  # it goes with its namespace, a moment later
+                routes.link("del", index=index)
+    return f"network link {entry['name']}" if found else ""
+
+
+def _remove_group(entry: Json) -> str:
+    path = Path(entry["path"])
+    if not path.is_dir():
+        return ""
+    kill = path / "cgroup.kill"
+    if kill.is_file():
+        kill.write_text("1")
+    with contextlib.suppress(OSError):
+        path.rmdir()
+    return f"control group {path}"
+
+
+def _run(entry: Json) -> str:
+    """Something of another program's: a command takes it away, and says by its exit code whether it was there."""
+    words: list[str] = entry["undo"].split("\0")
+    with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+        if subprocess.run(words, capture_output=True, timeout=30, check=False).returncode == 0:
+            return str(entry["what"])
+    return ""
+
+
+UNDO: dict[str, Callable[[Json], str]] = {
+    "process": _end_process,
+    "namespace": _remove_namespace,
+    "link": _remove_link,
+    "group": _remove_group,
+    "foreign": _run,
+}
+"""How each kind of thing is taken away."""

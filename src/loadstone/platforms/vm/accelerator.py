@@ -1,0 +1,72 @@
+"""Whether this host can run virtual machines by hardware: found out by booting one, never by what files there are."""
+
+import asyncio
+import json
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from loadstone.model.errors import PlatformError
+from loadstone.model.machine import Accelerator, Machine
+from loadstone.platforms import locks
+from loadstone.platforms.contract import Site
+from loadstone.platforms.lease import lease, runtime_folder
+from loadstone.platforms.vm.command import Layout
+from loadstone.platforms.vm.image import minimal
+from loadstone.platforms.vm.machine import short, virtual_machine
+
+DEVICE = Path("/dev/kvm")
+PROBE_S = 10.0
+"""A machine that runs by hardware is up in one; some hosts have the device and emulate every instruction of a kernel."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """What there is."""
+
+    accelerator: Accelerator
+    why: str
+
+
+async def found_accelerator(asked: Accelerator) -> Found:
+    """The accelerator to use; raises PlatformError when the one asked for is not there."""
+    if asked is Accelerator.TCG:
+        return Found(Accelerator.TCG, "asked for")
+    found = await _remembered()
+    if asked is Accelerator.KVM and found.accelerator is not Accelerator.KVM:
+        raise PlatformError(f"This host has no working KVM: {found.why}. Take `accelerator=auto` or `tcg`.")
+    return found
+
+
+async def _remembered() -> Found:
+    """The probe's answer; kept until the host boots anew."""
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    folder = runtime_folder()
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    kept = folder / f"accelerator-{boot}.json"
+    with locks.exclusive(folder / "accelerator.lock"):
+        if kept.is_file():
+            said = json.loads(kept.read_text())
+            return Found(Accelerator(said["accelerator"]), said["why"])
+        found = await _probe()
+        kept.write_text(json.dumps(asdict(found)))
+    return found
+
+
+async def _probe() -> Found:
+    if not os.access(DEVICE, os.R_OK | os.W_OK):
+        reason = "this user may not open it" if DEVICE.exists() else "it is not there"
+        return Found(Accelerator.TCG, f"{DEVICE}: {reason}")
+    made = await asyncio.to_thread(minimal)
+    async with lease() as held:
+        site = Site("probe", Machine(memory=256), held.folder, held)
+        sockets = short(held, "probe", held.folder / "console.log")
+        layout = Layout("probe", site.machine, Accelerator.KVM, made, sockets)
+        try:
+            async with asyncio.timeout(PROBE_S), virtual_machine(site, layout):
+                return Found(Accelerator.KVM, "a machine was booted with it")
+        except TimeoutError:
+            return Found(Accelerator.TCG, f"{DEVICE} is there, but a machine did not boot with it in {PROBE_S:g} s")
+        except PlatformError as error:
+            first = str(error).split("; console kept")[0].replace(str(held.folder), "")[:300]
+            return Found(Accelerator.TCG, f"{DEVICE} is there, but a machine did not boot with it: {first}")

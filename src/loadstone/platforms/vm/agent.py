@@ -1,0 +1,112 @@
+"""Talking to the agent in a machine: requests with numbers, answers, and what services write as it comes."""
+
+import asyncio
+import contextlib
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from loadstone.model.errors import PlatformError
+
+Json = dict[str, Any]
+
+SCHEMA = 1
+ANSWER_S = 20.0
+"""Longest wait for an answer: a machine that is emulated and loaded takes seconds."""
+LONGEST_LINE = 1 << 20
+PINGS = 8
+"""Of which the quickest tells the clocks' difference best."""
+
+
+@dataclass
+class Agent:
+    """The laboratory's end of a machine's channel."""
+
+    hear: Callable[[Json], object]
+    """Told of every event."""
+    _server: asyncio.Server | None = None
+    _writer: asyncio.StreamWriter | None = None
+    _answers: dict[int, asyncio.Future[Any]] = field(default_factory=dict)
+    _hello: asyncio.Future[Json] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+    _number: int = 0
+
+    async def listen(self, socket: Path) -> None:
+        """Waits for the machine at a socket."""
+        self._server = await asyncio.start_unix_server(self._converse, path=socket, limit=LONGEST_LINE)
+
+    async def hello(self) -> Json:
+        """What the agent says when it is there."""
+        said = await asyncio.shield(self._hello)
+        if said.get("schema") != SCHEMA:
+            remedy = "Run `make setup`; images are made anew by themselves."
+            raise PlatformError(f"The agent speaks schema {said.get('schema')}, this is {SCHEMA}. {remedy}")
+        return said
+
+    async def ask(self, do: str, patience_s: float = ANSWER_S, **what: Any) -> Any:
+        """Has the agent do something; returns its answer. Raises PlatformError when it cannot, or says nothing."""
+        if self._writer is None or self._writer.is_closing():
+            raise PlatformError(f"The machine's agent is gone and cannot be asked to `{do}`.")
+        self._number += 1
+        number = self._number
+        answer = self._answers[number] = asyncio.get_running_loop().create_future()
+        self._writer.write(json.dumps({"id": number, "do": do, **what}).encode() + b"\n")
+        try:
+            return await asyncio.wait_for(answer, patience_s)
+        except TimeoutError:
+            raise PlatformError(f"The machine's agent did not `{do}` within {patience_s:g} s.") from None
+        finally:
+            del self._answers[number]
+
+    async def clock(self) -> Json:
+        """How far the machine's clock is ahead of the host's, and within what: half of the quickest round trip."""
+        best: tuple[float, float] | None = None
+        for _ in range(PINGS):
+            before = time.time_ns()
+            there = (await self.ask("clock"))["unix_ns"]
+            after = time.time_ns()
+            doubt = (after - before) / 2e9
+            if best is None or doubt < best[1]:
+                best = ((there - (before + after) / 2) / 1e9, doubt)
+        assert best is not None
+        return {"ahead_s": best[0], "within_s": best[1]}
+
+    @property
+    def was_there(self) -> bool:
+        """Whether the machine came so far that it can be asked to power itself off."""
+        return self._hello.done()
+
+    async def close(self) -> None:
+        """Ends the conversation."""
+        if self._writer is not None:
+            self._writer.close()
+        if self._server is not None:
+            self._server.close()
+
+    async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._writer = writer
+        with contextlib.suppress(ConnectionError, asyncio.LimitOverrunError):
+            async for line in reader:
+                self._take(line)
+        for answer in self._answers.values():
+            if not answer.done():
+                answer.set_exception(PlatformError("The machine ended instead of answering."))
+        writer.close()
+
+    def _take(self, line: bytes) -> None:
+        try:
+            said: Json = json.loads(line)
+        except ValueError:
+            return  # noise of a machine that is going down
+        answer = self._answers.get(said.get("id", 0))
+        if answer is not None and not answer.done():
+            if "error" in said:
+                answer.set_exception(PlatformError(said["error"]))
+            else:
+                answer.set_result(said["ok"])
+        elif said.get("event") == "hello" and not self._hello.done():
+            self._hello.set_result(said)
+        elif "event" in said:
+            self.hear(said)

@@ -1,0 +1,120 @@
+"""From a declared machine to the words QEMU is started with. Pure. QEMU 7.2 is the reference."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from loadstone.model.machine import Accelerator, Cache, Machine, Pages
+from loadstone.platforms.fabric import Wire
+from loadstone.platforms.vm.image import Image
+
+QEMU = "qemu-system-x86_64"
+PORT = "org.loadstone.agent"
+"""Name of the agent's serial port; the agent looks for it."""
+TRANSLATION_MIB = 64
+"""Memory for translated code of an emulated machine; QEMU's own choice is a gibibyte."""
+USER_HOST = "10.0.2.2"
+"""The host as a machine with user-mode network sees it (QEMU documentation, Network emulation)."""
+USER_GUEST = "10.0.2.15"
+
+
+@dataclass(frozen=True)
+class Sockets:
+    """Where QEMU and the agent are talked to, and where the console is kept."""
+
+    qmp: Path
+    agent: Path
+    console: Path
+
+
+@dataclass(frozen=True)
+class Disk:
+    """A virtual disk."""
+
+    path: Path
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Everything that a machine is made from."""
+
+    name: str
+    machine: Machine
+    accelerator: Accelerator
+    """As found: never `auto`."""
+    image: Image
+    sockets: Sockets
+    wires: Sequence[Wire] = ()
+    """None for user-mode network."""
+    disk: Path | None = None
+    extra: Sequence[str] = field(default=())
+
+
+def command(layout: Layout) -> list[str]:
+    """The words. The machine starts paused, so that its threads can be placed first."""
+    machine = layout.machine
+    words = [QEMU, "-name", layout.name, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-S"]
+    words += ["-smp", str(machine.cpus or 1), "-m", f"{machine.memory}M", *_processor(layout), *_memory(machine)]
+    words += ["-kernel", str(layout.image.kernel), "-initrd", str(layout.image.initial), "-append", kernel_line(layout)]
+    words += ["-chardev", f"file,id=console,path={layout.sockets.console}", "-serial", "chardev:console"]
+    words += ["-chardev", f"socket,id=qmp,path={layout.sockets.qmp}", "-mon", "chardev=qmp,mode=control"]
+    words += ["-chardev", f"socket,id=agent,path={layout.sockets.agent}", "-device", "virtio-serial-pci"]
+    words += ["-device", f"virtserialport,chardev=agent,name={PORT}", "-device", "virtio-rng-pci"]
+    return [*words, *_networks(layout), *_disk(layout), *layout.extra]
+
+
+def kernel_line(layout: Layout) -> str:
+    """The kernel's command line: messages on the serial port, an end instead of a stand-still after a panic."""
+    root = " loadstone.root=/dev/vda" if layout.disk else ""
+    return f"console=ttyS0 panic=-1 quiet{root}"
+
+
+def _processor(layout: Layout) -> list[str]:
+    if layout.accelerator is Accelerator.KVM:
+        return ["-machine", _board(layout.machine), "-accel", "kvm", "-cpu", "host"]
+    accelerator = f"tcg,thread=multi,tb-size={TRANSLATION_MIB}"
+    return ["-machine", _board(layout.machine), "-accel", accelerator, "-cpu", "max"]
+
+
+def _board(machine: Machine) -> str:
+    return "q35,memory-backend=memory" if machine.pages is Pages.HUGE else "q35"
+
+
+def _memory(machine: Machine) -> list[str]:
+    if machine.pages is not Pages.HUGE:
+        return []
+    return ["-object", f"memory-backend-memfd,id=memory,size={machine.memory}M,hugetlb=on"]
+
+
+def _networks(layout: Layout) -> list[str]:
+    model = layout.machine.nic
+    if not layout.wires:
+        return ["-netdev", "user,id=public", "-device", f"{model},netdev=public,mac={user_mac()}"]
+    words: list[str] = []
+    for wire in layout.wires:
+        tap = f"tap,id={wire.network},ifname={wire.interface},script=no,downscript=no"
+        words += ["-netdev", tap, "-device", f"{model},netdev={wire.network},mac={wire.mac}"]
+    return words
+
+
+def user_mac() -> str:
+    """The card's address on a user-mode network, which no other machine shares."""
+    return "52:54:00:12:34:56"
+
+
+def _disk(layout: Layout) -> list[str]:
+    if layout.disk is None:
+        return []
+    words: list[str] = []
+    serving = ""
+    for number in range(layout.machine.io_threads):
+        words += ["-object", f"iothread,id=io{number}"]
+        serving = ",iothread=io0"
+    cache = layout.machine.cache
+    flags = {"direct": cache in (Cache.NONE, Cache.DIRECTSYNC), "no-flush": cache is Cache.UNSAFE}
+    file = {"driver": "file", "filename": str(layout.disk), "cache": flags}
+    node = {"driver": "qcow2", "node-name": "root", "cache": flags, "file": file}
+    written_through = cache in (Cache.WRITETHROUGH, Cache.DIRECTSYNC)
+    device = f"virtio-blk-pci,drive=root,write-cache={'off' if written_through else 'on'}{serving}"
+    return [*words, "-blockdev", json.dumps(node), "-device", device]

@@ -1,0 +1,135 @@
+"""Guest images, made without mounting anything, kept by what they were made from.
+
+`minimal` is a kernel and an initial file system with our server alone, which is also the agent. `debian` adds a root
+disk with a distribution's packages; every machine writes to an overlay of its own.
+"""
+
+import os
+import shutil
+import subprocess
+import tarfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from loadstone.model.errors import PlatformError
+from loadstone.model.machine import DEBIAN, MINIMAL
+from loadstone.platforms.programs import server
+from loadstone.platforms.vm.cache import cached, digest
+from loadstone.platforms.vm.kernel import Kernel, kernel, run_tool
+
+RECIPE = b"1"
+"""Changes when images are made in another way."""
+SUITE = "bookworm"
+PACKAGES = ("nginx-light",)
+"""What a `debian` machine has unless told otherwise."""
+SPARE_MIB = 512
+"""Free space on a root disk as made; `disk` asks for more."""
+SPARED = "/usr/share/{doc,locale,man,i18n}/*"
+BUILD_S = 1200.0
+
+
+@dataclass(frozen=True)
+class Image:
+    """What a machine is booted from."""
+
+    name: str
+    digest: str
+    kernel: Path
+    kernel_version: str
+    initial: Path
+    """Its first file system."""
+    root: Path | None = None
+    """Its root disk, which is never written to."""
+
+
+def image(name: str) -> Image:
+    """An image by name, made the first time; raises PlatformError."""
+    base = minimal()
+    if name == MINIMAL:
+        return base
+    packages = _packages(name)
+    key = digest(RECIPE, SUITE.encode(), " ".join(packages).encode())
+    folder = cached("debian", key, lambda into: _make_root(into, packages))
+    return Image(name, f"{base.digest}+{key}", base.kernel, base.kernel_version, base.initial, folder / "root.qcow2")
+
+
+def minimal() -> Image:
+    """A kernel, and our server as the first process."""
+    program, system = Path(server()), kernel()
+    _require_static(program)
+    key = digest(RECIPE, program.read_bytes(), system.digest.encode())
+    folder = cached("minimal", key, lambda into: _make_initial(into, program, system))
+    return Image(MINIMAL, key, system.image, system.version, folder / "initial.cpio")
+
+
+def _packages(name: str) -> tuple[str, ...]:
+    first, *others = name.split("+")
+    if first != DEBIAN:
+        remedy = f"There are `{MINIMAL}`, `{DEBIAN}` and `{DEBIAN}+PACKAGE+PACKAGE`."
+        raise PlatformError(f"There is no image `{name}`. {remedy}")
+    return tuple(sorted(others)) or PACKAGES
+
+
+def _require_static(program: Path) -> None:
+    """A guest has no libraries: a program with an interpreter (ELF's PT_INTERP) cannot run there."""
+    with program.open("rb") as file:
+        head = file.read(4096)
+    if b"/ld-linux" in head or b"/ld-musl" in head:
+        remedy = "Run `make setup`, or add `-- -C target-feature=+crt-static` to `cargo rustc`."
+        raise PlatformError(f"{program} is linked dynamically and cannot run alone in a machine. {remedy}")
+
+
+def _make_initial(folder: Path, program: Path, system: Kernel) -> None:
+    tree = folder / "tree"
+    (tree / "modules").mkdir(parents=True)
+    for name in ("dev", "proc", "sys", "tmp", "run"):
+        (tree / name).mkdir()
+    _strip(program, tree / "init")
+    for module in system.modules:
+        shutil.copyfile(module, tree / "modules" / module.name)
+    order = "".join(f"{module.name}\n" for module in system.modules)
+    (tree / "modules" / "order").write_text(order)
+    names = sorted(str(path.relative_to(tree)) for path in tree.rglob("*"))
+    for name in names:
+        os.utime(tree / name, (0, 0))
+    words = ["cpio", "--create", "--format=newc", "--reproducible", "--owner=0:0", "--quiet"]
+    with (folder / "initial.cpio").open("wb") as out:
+        done = subprocess.run(words, cwd=tree, input="\n".join(names).encode(), stdout=out, check=False)
+    if done.returncode != 0:
+        raise PlatformError(f"`cpio` failed with code {done.returncode}. Is it installed, and is there space?")
+    shutil.rmtree(tree)
+
+
+def _strip(program: Path, into: Path) -> None:
+    """A copy without what debuggers need: a fifth of the size."""
+    if shutil.which("strip"):
+        run_tool(["strip", "--strip-debug", "-o", str(into), str(program)], into.parent, "")
+    else:
+        shutil.copyfile(program, into)
+    into.chmod(0o755)
+
+
+def _make_root(folder: Path, packages: tuple[str, ...]) -> None:
+    """A root disk by mmdebstrap and mke2fs: no loop device, no mount."""
+    remedy = "Install what makes images: `apt-get install mmdebstrap e2fsprogs qemu-utils`."
+    words = ["mmdebstrap", "--variant=minbase", f"--include={','.join(packages)}"]
+    words += [f"--dpkgopt=path-exclude={SPARED}", SUITE, "root.tar"]
+    run_tool(words, folder, remedy, BUILD_S)
+    tree = folder / "tree"
+    with tarfile.open(folder / "root.tar") as archive:
+        archive.extractall(tree, filter="fully_trusted")
+    used = sum(file.lstat().st_size for file in tree.rglob("*") if not file.is_symlink()) >> 20
+    size = f"{used * 5 // 4 + SPARE_MIB}M"
+    words = ["mke2fs", "-q", "-t", "ext4", "-O", "^has_journal", "-d", "tree", "root.ext4", size]
+    run_tool(words, folder, remedy)
+    run_tool(["qemu-img", "convert", "-f", "raw", "-O", "qcow2", "root.ext4", "root.qcow2"], folder, remedy)
+    shutil.rmtree(tree)
+    for spare in ("root.tar", "root.ext4"):
+        (folder / spare).unlink()
+
+
+def overlay(base: Path, into: Path, size_mib: int) -> None:
+    """A disk that holds what is written to it and reads all else from `base`; raises PlatformError."""
+    words = ["qemu-img", "create", "-q", "-f", "qcow2", "-F", "qcow2", "-b", str(base), str(into)]
+    size = [f"{size_mib}M"] if size_mib else []
+    run_tool([*words, *size], into.parent, "Install it: `apt-get install qemu-utils`.")

@@ -1,0 +1,83 @@
+"""The kernel of virtual machines: Debian's for clouds, taken out of its package without installing it."""
+
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from loadstone.model.errors import PlatformError
+from loadstone.platforms.vm.cache import cached, digest
+
+PACKAGE = "linux-image-cloud-amd64"
+"""A name for the newest of its kind; the package it stands for has the kernel."""
+MODULES = ("virtio_pci", "virtio_net", "vmxnet3", "virtio_blk", "virtio_console", "virtio-rng")
+"""What a machine needs besides what is built in."""
+TOOL_S = 300.0
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel and its modules, unpacked."""
+
+    version: str
+    image: Path
+    modules: tuple[Path, ...]
+    """In the order in which they can be loaded."""
+    digest: str
+
+
+def kernel() -> Kernel:
+    """The kernel; fetched from the distribution's archive the first time. Raises PlatformError."""
+    folder = cached("kernel", PACKAGE, _fetch)
+    image = next(folder.glob("boot/vmlinuz-*"))
+    version = image.name.removeprefix("vmlinuz-")
+    return Kernel(version, image, _ordered(folder, version), digest(image.read_bytes()))
+
+
+def _fetch(folder: Path) -> None:
+    depends = _tool(["apt-cache", "depends", "--important", PACKAGE], folder)
+    names = [line.partition("Depends:")[2].strip() for line in depends.splitlines() if "Depends:" in line]
+    if not names:
+        remedy = "Run `apt-get update`; other distributions: not supported yet."
+        raise PlatformError(f"The package {PACKAGE} is not known here. {remedy}")
+    _tool(["apt-get", "download", names[0]], folder)
+    (package,) = folder.glob("*.deb")
+    _tool(["dpkg-deb", "-x", package.name, "."], folder)
+    package.unlink()
+    version = next(folder.glob("boot/vmlinuz-*")).name.removeprefix("vmlinuz-")
+    _tool(["depmod", "-b", ".", version], folder)
+    for spare in ("usr", "etc"):
+        shutil.rmtree(folder / spare, ignore_errors=True)
+
+
+def _ordered(folder: Path, version: str) -> tuple[Path, ...]:
+    """The files of MODULES, each after those it depends on (modules.dep names the first to load last)."""
+    base = folder / "lib" / "modules" / version
+    needs = {
+        line.partition(":")[0]: line.partition(":")[2].split() for line in (base / "modules.dep").read_text().split("\n")
+    }
+    by_name = {Path(path).name.partition(".")[0]: path for path in needs}
+    order: list[str] = []
+    for name in MODULES:
+        path = by_name.get(name)
+        if path is not None:
+            order += [one for one in [*reversed(needs[path]), path] if one not in order]
+    return tuple(base / path for path in order)
+
+
+def _tool(command: list[str], folder: Path) -> str:
+    return run_tool(command, folder, "Install it: `apt-get install apt dpkg kmod`.")
+
+
+def run_tool(command: list[str], folder: Path, remedy: str, seconds: float = TOOL_S) -> str:
+    """Runs a tool of the system in a folder and returns what it wrote; raises PlatformError."""
+    try:
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=seconds, check=False)
+    except FileNotFoundError:
+        raise PlatformError(f"There is no `{command[0]}` here. {remedy}") from None
+    except subprocess.TimeoutExpired:
+        raise PlatformError(f"`{' '.join(command[:3])}` did not end within {seconds:g} s.") from None
+    if done.returncode != 0:
+        said = (done.stderr or done.stdout).strip()[-500:]
+        raise PlatformError(f"`{' '.join(command[:3])}` failed with code {done.returncode}: {said}")
+    return done.stdout

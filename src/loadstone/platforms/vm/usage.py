@@ -1,0 +1,74 @@
+"""What a virtual machine costs its host: CPU time by kind of thread, disks and lines as the hypervisor counts them."""
+
+import contextlib
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from qemu.qmp import QMPClient, QMPError
+
+from loadstone.platforms.fabric import Wire
+
+Json = dict[str, Any]
+
+PATIENCE_S = 0.8
+"""Longest wait for a machine's own counters, so that samples keep their second."""
+TICKS = os.sysconf("SC_CLK_TCK")
+KVM_STATISTICS = Path("/sys/kernel/debug/kvm")
+
+
+async def outside(pid: int, qmp: QMPClient, threads: Mapping[int, str], wires: Mapping[str, Wire]) -> Json | None:
+    """Counters that only grow; None when the machine is gone."""
+    try:
+        cpu = thread_seconds(pid, threads)
+        return {"cpu": cpu, "disk": await _disks(qmp), "network": _lines(pid, wires), "exits": _exits(pid)}
+    except (OSError, QMPError, EOFError):
+        return None
+
+
+def thread_seconds(pid: int, threads: Mapping[int, str]) -> dict[str, float]:
+    """CPU seconds of a process by kind of thread; those without a kind are `device` (proc(5), fields 14 and 15)."""
+    seconds = {"vcpu": 0.0, "io": 0.0, "device": 0.0}
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        with contextlib.suppress(OSError):  # ended meanwhile
+            fields = (task / "stat").read_text().rpartition(")")[2].split()
+            seconds[threads.get(int(task.name), "device")] += (int(fields[11]) + int(fields[12])) / TICKS
+    return seconds
+
+
+async def _disks(qmp: QMPClient) -> Json:
+    total = dict.fromkeys(("read_count", "write_count", "read_bytes", "write_bytes", "read_time", "write_time"), 0.0)
+    said: Any = await qmp.execute("query-blockstats")
+    for one in said:
+        held = one["stats"]
+        for kind, short in (("read", "rd"), ("write", "wr")):
+            total[f"{kind}_count"] += held[f"{short}_operations"]
+            total[f"{kind}_bytes"] += held[f"{short}_bytes"]
+            total[f"{kind}_time"] += held[f"{short}_total_time_ns"] / 1e6
+    return total if said else {}
+
+
+def _lines(pid: int, wires: Mapping[str, Wire]) -> Json:
+    """Bytes by network; what a tap receives, the machine has sent (proc(5), /proc/net/dev of its namespace)."""
+    found: Json = {}
+    by_interface = {wire.interface: name for name, wire in wires.items()}
+    for line in Path(f"/proc/{pid}/net/dev").read_text().splitlines()[2:] if wires else []:
+        name, _, rest = line.partition(":")
+        network = by_interface.get(name.strip())
+        if network is not None:
+            fields = [int(word) for word in rest.split()]
+            found[network] = {
+                "bytes_sent": fields[0],
+                "dropout": fields[3],
+                "bytes_recv": fields[8],
+                "dropin": fields[11],
+            }
+    return found
+
+
+def _exits(pid: int) -> int | None:
+    """How often the machine left its own code, where the kernel tells (KVM's debugfs)."""
+    with contextlib.suppress(OSError, ValueError, StopIteration):
+        return int((next(KVM_STATISTICS.glob(f"{pid}-*")) / "exits").read_text())
+    return None
