@@ -25,8 +25,8 @@ from benches.tools import OTHERS, Job, MissingError, Tool
 from loadstone.model.load import Arrivals, Population
 from loadstone.model.profile import Phases
 from loadstone.model.target import Target
-from loadstone.run.plan import Part, Timing, make_plan
 from loadstone.platforms import programs
+from loadstone.run.plan import Part, Timing, make_plan
 from loadstone.store.read import figures_of
 from loadstone.study.simulate import server_model
 from loadstone.workloads import load as load_workload

@@ -15,7 +15,7 @@ import psutil
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
-from loadstone.testbed import Testbed, reference_testbed
+from loadstone.testbed.up import Testbed, reference_testbed
 
 Json = dict[str, Any]
 CHROMIUM = "/usr/bin/chromium"

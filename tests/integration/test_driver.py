@@ -16,9 +16,9 @@ from benches.theory import closed_stall_s, open_stall_s
 from loadstone.model.figures import IterationFigures
 from loadstone.model.load import Arrivals, Load, Population
 from loadstone.model.profile import Phases
+from loadstone.platforms.programs import driver
 from loadstone.run.executor import Executor
 from loadstone.run.plan import Part, Timing, make_plan
-from loadstone.platforms.programs import driver
 from loadstone.store.folder import RunFolder
 from loadstone.store.read import read_iteration
 from loadstone.testbed import Testbed
@@ -44,7 +44,7 @@ def play(
     testbed: Testbed, workload: Path, load: Load, phases: Phases, freeze: bool = False
 ) -> tuple[IterationFigures, float]:
     """Plays a workload; with `freeze`, stops the web server for a second in the middle and says for how long it was."""
-    plan = make_plan([Part(load_workload(str(workload)), load, testbed.target)], Timing(phases))
+    plan = make_plan([Part(load_workload(str(workload)), load, testbed.targets)], Timing(phases))
     stopped_s = 0.0
 
     async def run() -> None:

@@ -107,7 +107,7 @@ def execute(testbed: Testbed, folder: Path, freeze_s: float = 0.0) -> IterationF
     folder.mkdir()
     (folder / "workload.toml").write_text(SHORT)
     phases = Phases(1, 1, 10, 0)
-    plan = make_plan([Part(load(str(folder)), Population(100), testbed.target)], Timing(phases))
+    plan = make_plan([Part(load(str(folder)), Population(100), testbed.targets)], Timing(phases))
 
     async def run() -> None:
         executor = Executor(testbed, lambda event: None)

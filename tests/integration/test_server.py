@@ -57,11 +57,11 @@ def get(at: Endpoint | None, path: str, *fields: str) -> bytes:
     ],
 )
 def test_what_is_not_decent_is_refused(testbed: Testbed, request_text: str, status: int) -> None:
-    assert ask(testbed.target.http, request_text).split(b" ")[1] == str(status).encode()
+    assert ask(testbed.targets[0].http, request_text).split(b" ")[1] == str(status).encode()
 
 
 def test_a_client_that_stops_in_the_middle_of_a_head_is_told_so_and_an_idle_one_is_kept(testbed: Testbed) -> None:
-    at = testbed.target.http
+    at = testbed.targets[0].http
     assert at is not None
     with socket.create_connection((at.host, at.port), timeout=20) as idle:
         begun = time.monotonic()
@@ -73,24 +73,24 @@ def test_a_client_that_stops_in_the_middle_of_a_head_is_told_so_and_an_idle_one_
 
 
 def test_a_session_that_does_not_live_sees_the_login_page(testbed: Testbed) -> None:
-    assert b"<!--login-required-->" in get(testbed.target.http, "/bank/account_summary", "Cookie: bank=00ff")
-    assert b"<!--session-expired-->" in get(testbed.target.http, "/shop/browse?type=home")
+    assert b"<!--login-required-->" in get(testbed.targets[0].http, "/bank/account_summary", "Cookie: bank=00ff")
+    assert b"<!--session-expired-->" in get(testbed.targets[0].http, "/shop/browse?type=home")
     wrong = "userid=0000000001&password=wrong"
     text = f"POST /bank/login HTTP/1.1\r\nHost: x\r\nContent-Length: {len(wrong)}\r\n\r\n{wrong}"
-    assert b"<!--login-required-->" in ask(testbed.target.http, text)
+    assert b"<!--login-required-->" in ask(testbed.targets[0].http, text)
 
 
 def test_conditional_requests_are_honoured(testbed: Testbed) -> None:
-    assert b" 304 " in get(testbed.target.http, "/bank/static/806.gif", f"If-Modified-Since: {DATE}")
+    assert b" 304 " in get(testbed.targets[0].http, "/bank/static/806.gif", f"If-Modified-Since: {DATE}")
     older = "If-Modified-Since: Mon, 01 Jan 2024 00:00:00 GMT"
-    assert b" 200 " in get(testbed.target.http, "/bank/static/806.gif", older)
+    assert b" 200 " in get(testbed.targets[0].http, "/bank/static/806.gif", older)
 
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
 def test_both_versions_of_tls_resume_sessions(testbed: Testbed, version: ssl.TLSVersion) -> None:
-    at = testbed.target.https
+    at = testbed.targets[0].https
     assert at is not None
-    context = ssl.create_default_context(cadata=testbed.target.authority_pem)
+    context = ssl.create_default_context(cadata=testbed.targets[0].authority_pem)
     context.minimum_version = context.maximum_version = version
 
     def talk(session: ssl.SSLSession | None) -> tuple[ssl.SSLSession | None, bool]:
@@ -113,7 +113,7 @@ def test_the_written_file_set_is_what_the_server_serves(
     assert done.returncode == 0, done.stderr
     for path in ("support/static/5670.gif", "support/downloads/dir0000000001/download1_2"):
         written = (tmp_path / "files" / path).read_bytes()
-        served = get(testbed.target.http, f"/{path}").partition(b"\r\n\r\n")[2]
+        served = get(testbed.targets[0].http, f"/{path}").partition(b"\r\n\r\n")[2]
         assert hashlib.sha256(written).digest() == hashlib.sha256(served).digest(), path
     again = loadstone("fileset", "write", "support", "files", "--sessions", "4")
     assert again.returncode == 0
@@ -134,13 +134,13 @@ def test_27_gigabytes_of_check_images_need_no_disk(loadstone: LoadstoneRunner) -
 def test_the_backend_is_reset_through_the_web_server(testbed: Testbed) -> None:
     body = "sessions=10"
     text = f"POST /reset HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n{body}"
-    assert b" 200 " in ask(testbed.target.http, text)
+    assert b" 200 " in ask(testbed.targets[0].http, text)
 
 
 def test_a_port_that_is_taken_is_named(testbed: Testbed) -> None:
     from loadstone.platforms.programs import server
 
-    words = [server(), "backend", "--listen", str(testbed.target.http)]
+    words = [server(), "backend", "--listen", str(testbed.targets[0].http)]
     done = subprocess.run(words, capture_output=True, text=True, timeout=10, check=False)
     assert done.returncode == 2
-    assert f"cannot listen on {testbed.target.http}" in done.stderr
+    assert f"cannot listen on {testbed.targets[0].http}" in done.stderr

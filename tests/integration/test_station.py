@@ -20,7 +20,7 @@ from loadstone.store.folder import RunFolder
 from loadstone.store.read import Iteration, read_iteration
 from loadstone.study.made import figures_of
 from loadstone.study.theory.queueing import Centre, closed, open_wait_s
-from loadstone.testbed import Testbed, rehearsed_testbed, station_testbed
+from loadstone.testbed.up import Testbed, rehearsed_testbed, station_testbed
 from loadstone.workloads import load as load_workload
 
 pytestmark = pytest.mark.integration
@@ -59,7 +59,7 @@ def rehearse(folder: Path, station: Station, load: Load, phases: Phases) -> Iter
 
 def get(testbed: Testbed, path: str = "/") -> int:
     try:
-        with urllib.request.urlopen(f"http://{testbed.target.http}{path}", timeout=10) as answer:
+        with urllib.request.urlopen(f"http://{testbed.targets[0].http}{path}", timeout=10) as answer:
             return int(answer.status)
     except urllib.error.HTTPError as error:
         return error.code
@@ -158,7 +158,9 @@ def test_cycles_keep_their_pace_until_answers_take_longer(tmp_path: Path) -> Non
 def test_real_cycles_are_measured_and_judged(tmp_path: Path) -> None:
     folder = one_page(tmp_path / "paced", 'kind = "cycle"\nmean_s = 0.2\ndistribution = "exponential"')
     with up(Station(workers=50, service=0.002, spread=Spread.FIXED), tmp_path) as testbed:
-        plan = make_plan([Part(load_workload(str(folder)), Population(20), testbed.target)], Timing(Phases(1, 1, 5, 0)))
+        plan = make_plan(
+            [Part(load_workload(str(folder)), Population(20), testbed.targets)], Timing(Phases(1, 1, 5, 0))
+        )
         run = folder / "paced-1"
         run.mkdir()
         asyncio.run(Executor(testbed, lambda event: None).execute(plan, {"paced": RunFolder(run)}))

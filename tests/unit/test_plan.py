@@ -21,7 +21,7 @@ SCHEMA = json.loads((Path(__file__).parents[2] / "schemas" / "plan.json").read_t
 
 
 def planned(name: str, target: Target | None = BOTH, load: Load = SESSIONS) -> Json:
-    return make_plan([Part(load_workload(name), load, target)], TIMING)
+    return make_plan([Part(load_workload(name), load, (target,) if target else ())], TIMING)
 
 
 def workload(name: str, target: Target | None = BOTH) -> Json:

@@ -11,6 +11,7 @@ use rustls::ClientConfig;
 
 use crate::cookies::Jar;
 use crate::inspect::Inspector;
+use crate::server::Server;
 use crate::shared::Shared;
 use crate::transport::http1::Reader;
 use crate::transport::http2::Http2;
@@ -38,6 +39,7 @@ pub struct Lane {
 /// What a user brings along to each of its lanes.
 #[derive(Clone, Copy)]
 pub struct Belongings<'a> {
+    pub server: &'a Server,
     pub tls: Option<&'a Arc<ClientConfig>>,
     pub jar: &'a RefCell<Jar>,
 }
@@ -113,7 +115,7 @@ impl Lane {
     ) -> Result<Answer, Failure> {
         if self.connection.is_none() {
             self.connecting = true;
-            let opened = open(shared, self.scheme, user.tls, &mut self.connecting).await;
+            let opened = open(shared, self.scheme, user, &mut self.connecting).await;
             self.connecting = false;
             self.connection = Some(opened?);
             self.used = 0;
@@ -155,7 +157,7 @@ fn intake(shared: &Shared) -> Intake {
 async fn open(
     shared: &Shared,
     scheme: Scheme,
-    tls: Option<&Arc<ClientConfig>>,
+    user: Belongings<'_>,
     connecting: &mut bool,
 ) -> Result<Connection, Failure> {
     let protocol = shared.job.connections().protocol;
@@ -163,15 +165,15 @@ async fn open(
         return Ok(Connection::Null);
     }
     let missing = || Failure::new(Fault::Driver, format!("the target has no {scheme:?} side"));
-    let destination = shared.job.destination(scheme).ok_or_else(missing)?;
+    let destination = user.server.destination(scheme).ok_or_else(missing)?;
     let begun_ns = shared.clock.now();
     let tcp = connect(destination.address, intake(shared)).await?;
     *connecting = false;
     let late = shared.clock.now() - begun_ns >= ASKED_AGAIN_NS;
     let mut change = WireCounts { connections: 1, connected_late: u64::from(late), ..WireCounts::default() };
-    let stream = match (&destination.name, tls) {
+    let stream = match (&destination.name, user.tls) {
         (Some(name), Some(own)) => {
-            let config = if shared.deal_full_handshake() { shared.job.tls.as_ref().unwrap_or(own) } else { own };
+            let config = if shared.deal_full_handshake() { user.server.tls.as_ref().unwrap_or(own) } else { own };
             let (stream, handshake) = secure(tcp, name.clone(), config.clone()).await?;
             match handshake {
                 Handshake::Resumed => change.handshakes_resumed = 1,

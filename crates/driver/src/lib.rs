@@ -11,6 +11,7 @@ pub mod page;
 pub mod rehearse;
 pub mod report;
 pub mod scratch;
+pub mod server;
 pub mod shared;
 pub mod simulate;
 pub mod timer;

@@ -17,6 +17,7 @@ use crate::lane::{Belongings, Lane};
 use crate::operation::{check_embedded, grade, Compiled, Sending};
 use crate::shared::Shared;
 use crate::transport::http1::Reader;
+use crate::server::Server;
 use crate::transport::{tls, Answer, Failure};
 
 /// What a user has open in its browser.
@@ -25,6 +26,8 @@ pub struct Browser {
     pub https: Vec<Lane>,
     pub jar: RefCell<Jar>,
     pub tls: Option<Arc<ClientConfig>>,
+    /// The machine it talks to, by its number.
+    server: usize,
     files: RefCell<Vec<File>>,
 }
 
@@ -60,19 +63,23 @@ impl Browser {
             http: lanes(Scheme::Http),
             https: lanes(Scheme::Https),
             jar: RefCell::default(),
+            server: 0,
             tls: None,
             files: RefCell::default(),
         }
     }
 
-    /// A new user sits down: no cookies, no TLS session, no connections unless they are handed on.
-    pub fn renew(&mut self, shared: &Shared) {
+    /// A new user of a server sits down: no cookies, no TLS session, no connections unless they are handed on.
+    pub fn renew(&mut self, shared: &Shared, server: usize) {
         self.jar.borrow_mut().clear();
-        if shared.job.connections().kept_between_users && self.tls.is_some() == shared.job.tls.is_some() {
+        let common = &shared.job.servers[server].tls;
+        let handed_on = shared.job.connections().kept_between_users && self.server == server;
+        if handed_on && self.tls.is_some() == common.is_some() {
             return;
         }
         self.close(shared);
-        self.tls = shared.job.tls.as_ref().map(|common| match shared.job.connections().full_handshakes < 1.0 {
+        self.server = server;
+        self.tls = common.as_ref().map(|common| match shared.job.connections().full_handshakes < 1.0 {
             true => tls::user_config(common),
             false => common.clone(),
         });
@@ -170,14 +177,15 @@ impl Browser {
     ) -> Result<Scheme, Failure> {
         let mut scheme = operation.scheme;
         let mut request = std::mem::take(&mut self.page_lane(scheme).request);
-        let with = Sending { values, host: host(shared, scheme)?, jar: &self.jar };
+        let server = &shared.job.servers[self.server];
+        let with = Sending { values, host: host(shared, server, scheme)?, jar: &self.jar };
         match shared.job.connections().protocol {
             Protocol::Echo => operation.write_payload(values, &mut request),
             _ => operation.write_request(&with, None, &mut request),
         }
         let mut bodiless = operation.method == Method::Head;
         loop {
-            let user = Belongings { tls: self.tls.as_ref(), jar: &self.jar };
+            let user = Belongings { server, tls: self.tls.as_ref(), jar: &self.jar };
             let lanes = if scheme == Scheme::Http { &mut self.http } else { &mut self.https };
             let lane = &mut lanes[0];
             lane.request = request;
@@ -202,9 +210,10 @@ impl Browser {
             }
             progress.redirects.set(taken);
             request = std::mem::take(&mut lane.request);
-            let (next, path) = follow(shared, scheme, path_of(&request), &location)?;
+            let (next, path) = follow(server, scheme, path_of(&request), &location)?;
             scheme = next;
-            let with = Sending { values, host: host(shared, scheme)?, jar: &self.jar };
+            let server = &shared.job.servers[self.server];
+        let with = Sending { values, host: host(shared, server, scheme)?, jar: &self.jar };
             // 307 and 308 keep the method and the body (RFC 9110, section 15.4).
             if matches!(answer.status, 307 | 308) {
                 operation.write_request(&with, Some(&path), &mut request);
@@ -232,11 +241,12 @@ impl Browser {
     ) -> Result<(), Failure> {
         let dealt = operation.embedded.iter().map(|file| shared.deal(file.memory, file.conditional));
         self.files.borrow_mut().extend(dealt.map(|asks| File { asks, bytes: 0 }));
+        let server = &shared.job.servers[self.server];
         let page = Page {
             operation,
             values,
-            host: host(shared, scheme)?,
-            user: Belongings { tls: self.tls.as_ref(), jar: &self.jar },
+            host: host(shared, server, scheme)?,
+            user: Belongings { server, tls: self.tls.as_ref(), jar: &self.jar },
             files: &self.files,
             next: Cell::new(0),
             progress,
@@ -296,12 +306,12 @@ impl Progress {
     }
 }
 
-fn host(shared: &Shared, scheme: Scheme) -> Result<&str, Failure> {
+fn host<'a>(shared: &Shared, server: &'a Server, scheme: Scheme) -> Result<&'a str, Failure> {
     if shared.job.connections().protocol == Protocol::Null {
         return Ok("");
     }
     let missing = || Failure::new(Fault::Redirect, format!("the target has no {scheme:?} side"));
-    Ok(&shared.job.destination(scheme).ok_or_else(missing)?.host)
+    Ok(&server.destination(scheme).ok_or_else(missing)?.host)
 }
 
 fn redirection(answer: &Answer, reader: &mut Reader, allowed: u8) -> Option<String> {
@@ -310,7 +320,7 @@ fn redirection(answer: &Answer, reader: &mut Reader, allowed: u8) -> Option<Stri
 }
 
 /// Scheme and path a `Location` leads to, from a request for `from`; only the target's own two sides are followed.
-fn follow(shared: &Shared, current: Scheme, from: &str, location: &str) -> Result<(Scheme, Vec<u8>), Failure> {
+fn follow(server: &Server, current: Scheme, from: &str, location: &str) -> Result<(Scheme, Vec<u8>), Failure> {
     let location = location.split('#').next().unwrap_or("").trim();
     let (scheme, rest) = match location.split_once("//") {
         Some(("https:", rest)) => (Scheme::Https, rest),
@@ -323,7 +333,7 @@ fn follow(shared: &Shared, current: Scheme, from: &str, location: &str) -> Resul
         }
     };
     let cut = rest.find(['/', '?']).unwrap_or(rest.len());
-    let known = shared.job.destination(scheme).is_some_and(|to| to.is_called(&rest[..cut]));
+    let known = server.destination(scheme).is_some_and(|to| to.is_called(&rest[..cut]));
     if !known {
         return Err(Failure::new(Fault::Redirect, format!("to another host: `{location}`")));
     }

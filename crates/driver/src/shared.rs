@@ -2,49 +2,25 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
-use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use loadstone_record::event::Event;
 use loadstone_record::{Fault, Recorder};
 use loadstone_schedule::arrivals;
-use loadstone_schedule::plan::{Connections, Endpoint, Load, Part, Phases, Plan, Protocol, Scheme};
+use loadstone_schedule::plan::{Connections, Load, Part, Phases, Plan, Protocol, Scheme};
 use loadstone_schedule::rng::{Purpose, Stream};
 use loadstone_schedule::session::Script;
-use rustls::pki_types::ServerName;
-use rustls::ClientConfig;
 
 use crate::clock::Clock;
 use crate::operation::{is_overdue, Compiled};
 use crate::scratch::Scratch;
+use crate::server::Server;
 use crate::timer::Timer;
-use crate::transport::tls;
 
-/// Time given to each of a name's addresses to accept a connection.
-const LOOK: std::time::Duration = std::time::Duration::from_secs(1);
 /// Samples of trouble reported for each operation and kind by one thread.
 const MOST_SAMPLES: u32 = 3;
-
-/// Where one scheme's requests go.
-#[derive(Clone, Debug)]
-pub struct Destination {
-    pub address: SocketAddr,
-    /// Value of the `Host` field.
-    pub host: String,
-    pub port: u16,
-    pub name: Option<ServerName<'static>>,
-}
-
-impl Destination {
-    /// Whether `authority` (host, or host and port) is this side of the target.
-    pub fn is_called(&self, authority: &str) -> bool {
-        let bare = self.host.rsplit_once(':').filter(|(_, port)| port.bytes().all(|byte| byte.is_ascii_digit()));
-        let host = bare.map_or(self.host.as_str(), |(host, _)| host);
-        authority.eq_ignore_ascii_case(&self.host) || authority.eq_ignore_ascii_case(&format!("{host}:{}", self.port))
-    }
-}
 
 /// One workload of a plan, made ready; one for all threads.
 pub struct Job {
@@ -56,10 +32,8 @@ pub struct Job {
     pub log_starts: usize,
     pub script: Script,
     pub operations: Vec<Compiled>,
-    pub http: Option<Destination>,
-    pub https: Option<Destination>,
-    /// Without a session memory: connections made with it make a full handshake.
-    pub tls: Option<Arc<ClientConfig>>,
+    /// The machines that users are dealt to; a plan without a target has one that is nowhere.
+    pub servers: Vec<Server>,
     remembered: usize,
 }
 
@@ -81,15 +55,7 @@ impl Job {
         }
         let (operations, remembered) = Compiled::all(&part.workload.operations, &script)?;
         let protocol = part.workload.connections.protocol;
-        let (http, https, tls) = match &part.target {
-            None => (None, None, None),
-            Some(target) => {
-                let http = target.http.as_ref().map(|endpoint| resolve(endpoint, Scheme::Http)).transpose()?;
-                let https = target.https.as_ref().map(|endpoint| resolve(endpoint, Scheme::Https)).transpose()?;
-                let tls = https.as_ref().map(|_| tls::shared_config(&target.trust, protocol)).transpose()?;
-                (http, https, tls.map(Arc::new))
-            }
-        };
+        let servers = Server::all(&part.targets, protocol)?;
         let job = Job {
             number,
             part: part.clone(),
@@ -98,9 +64,7 @@ impl Job {
             log_starts: plan.log_starts as usize,
             script,
             operations,
-            http,
-            https,
-            tls,
+            servers,
             remembered,
         };
         for operation in &job.operations {
@@ -110,16 +74,14 @@ impl Job {
         Ok(job)
     }
 
-    pub fn destination(&self, scheme: Scheme) -> Option<&Destination> {
-        match scheme {
-            Scheme::Http => self.http.as_ref(),
-            Scheme::Https => self.https.as_ref(),
-        }
+    /// The machine of the `number`th session of all.
+    pub fn server_of(&self, number: u64) -> usize {
+        (number % self.servers.len() as u64) as usize
     }
 
     /// Whether there may be connections of this scheme.
     pub fn uses(&self, scheme: Scheme) -> bool {
-        self.destination(scheme).is_some() || self.connections().protocol == Protocol::Null
+        self.servers.iter().all(|server| server.destination(scheme).is_some()) || self.connections().protocol == Protocol::Null
     }
 
     pub fn connections(&self) -> &Connections {
@@ -130,27 +92,6 @@ impl Job {
     pub fn name(&self) -> &str {
         &self.part.workload.name
     }
-}
-
-fn resolve(endpoint: &Endpoint, scheme: Scheme) -> Result<Destination> {
-    use std::net::ToSocketAddrs;
-    let Endpoint { host, port } = endpoint;
-    let bare = host.trim_start_matches('[').trim_end_matches(']');
-    let addresses = (bare, *port).to_socket_addrs().with_context(|| format!("cannot look up `{host}`"))?;
-    let addresses: Vec<SocketAddr> = addresses.collect();
-    // A name may have addresses of which only some are served; when none is, the first tells how.
-    let answers = |address: &&SocketAddr| std::net::TcpStream::connect_timeout(address, LOOK).is_ok();
-    let served = if addresses.len() > 1 { addresses.iter().find(answers) } else { None };
-    let address = *served.or(addresses.first()).with_context(|| format!("`{host}` has no address"))?;
-    let usual = if scheme == Scheme::Https { 443 } else { 80 };
-    let name = match scheme {
-        Scheme::Https => {
-            Some(ServerName::try_from(bare.to_owned()).with_context(|| format!("`{host}` is no server name"))?)
-        }
-        Scheme::Http => None,
-    };
-    let field = if *port == usual { host.clone() } else { format!("{host}:{port}") };
-    Ok(Destination { address, host: field, port: *port, name })
 }
 
 /// What all sessions of a thread share, whatever they play.

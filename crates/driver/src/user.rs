@@ -108,6 +108,7 @@ async fn receive(shared: Rc<Shared>, admission: Admission, seat: Rc<Seat>, free:
         })
         .await;
         player.session.arrive(shared.job.seed, number, admission.owners);
+        player.server = shared.job.server_of(number);
         {
             let _active = Counted::new(&shared.active);
             player.visit(&shared, end_ns, at_ns).await;
@@ -129,19 +130,21 @@ struct Player {
     browser: Browser,
     /// Number of its seat on this thread.
     seat: usize,
+    /// The machine that its users go to.
+    server: usize,
 }
 
 impl Player {
     fn new(shared: &Shared, id: u64) -> Self {
         let session = Session::new(&shared.job.script, shared.job.seed, id);
-        Player { session, browser: Browser::new(shared), seat: shared.seat() }
+        Player { session, browser: Browser::new(shared), seat: shared.seat(), server: shared.job.server_of(id) }
     }
 
     /// Plays one user from `from_ns` on; returns when the next one may come.
     async fn visit(&mut self, shared: &Shared, stop_ns: u64, from_ns: u64) -> u64 {
         let (job, session) = (&*shared.job, &mut self.session);
         session.begin(&job.script);
-        self.browser.renew(shared);
+        self.browser.renew(shared, self.server);
         count(shared, SessionCounts { begun: 1, ..SessionCounts::default() });
         let pacing = job.part.workload.pacing;
         let (mut started_ns, mut ended_ns) = (from_ns, from_ns);

@@ -154,7 +154,7 @@ fn an_echo_is_checked_byte_by_byte() {
 #[test]
 fn the_null_protocol_needs_no_server() {
     let mut plan = plan(([127, 0, 0, 1], 1).into(), population(8), 1.0);
-    plan["parts"][0]["target"] = json!(null);
+    plan["parts"][0]["targets"] = json!([]);
     let workload = &mut plan["parts"][0]["workload"];
     workload["connections"]["protocol"] = json!("null");
     workload["operations"][0]["expect"]["contains"] = json!([]);

@@ -108,7 +108,7 @@ fn wrong_pages_redirect_circles_and_compressed_bodies_are_validation_errors() {
 #[test]
 fn what_is_no_tls_is_a_tls_error() {
     let mut plan = plan(parrot(b"HTTP/1.1 400 Bad Request\r\n\r\n"), population(2), 1.0);
-    plan["parts"][0]["target"]["https"] = plan["parts"][0]["target"]["http"].take();
+    plan["parts"][0]["targets"][0]["https"] = plan["parts"][0]["targets"][0]["http"].take();
     plan["parts"][0]["workload"]["operations"][0]["scheme"] = json!("https");
     // The server of this test waits for the end of a head, which a TLS greeting may or may not look like.
     let (_, errors) = counted(&play(plan));

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::Nanos;
 
 /// Version of this schema. A driver refuses any other.
-pub const PLAN_SCHEMA: u32 = 2;
+pub const PLAN_SCHEMA: u32 = 3;
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -48,8 +48,8 @@ impl Default for Member {
 #[serde(deny_unknown_fields)]
 pub struct Part {
     pub load: Load,
-    /// Absent when the plan is only simulated.
-    pub target: Option<Target>,
+    /// Machines alike, to which sessions are dealt in turn; empty when the plan is only simulated.
+    pub targets: Vec<Target>,
     pub workload: Workload,
 }
 

@@ -8,6 +8,7 @@ import typer
 
 from loadstone.model.errors import UsageError
 from loadstone.model.load import MOST_SESSIONS, Process
+from loadstone.model.machine import PLAIN, Machine, Placement, PlatformName
 from loadstone.model.profile import PROFILES, Profile
 from loadstone.model.system import Clock, Reference, Station, System
 from loadstone.model.target import Target
@@ -29,6 +30,19 @@ StationText = Annotated[
 ]
 Virtual = Annotated[
     bool, typer.Option("--virtual", help="In virtual time against the modelled --station: done in a moment.")
+]
+Platform = Annotated[
+    PlatformName | None, typer.Option("--platform", help="Where the system under test runs: a process, a machine.")
+]
+MachineText = Annotated[
+    str | None,
+    typer.Option(
+        "--machine", metavar="SETTINGS", help="Its machine: cpus=2,memory=1024,count=2,cache=none and the like."
+    ),
+]
+BackendText = Annotated[
+    str | None,
+    typer.Option("--backend", metavar="SETTINGS", help="The back-end simulator's machine, as platform=vm,memory=256."),
 ]
 Seed = Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Seed of everything that is drawn.")]
 Results = Annotated[Path, typer.Option(help="Where result folders are made.", envvar="LOADSTONE_RESULTS")]
@@ -62,8 +76,27 @@ def profile_of(name: str) -> Profile:
     return PROFILES[name]
 
 
+def make_placement(platform: PlatformName | None, machine: str | None, backend: str | None) -> Placement:
+    """Where services run; raises UsageError."""
+    held = Machine.parse(machine or "")
+    if platform is not None:
+        held = held.changed(platform=platform.value)
+    return Placement(held, Machine.parse(backend or ""))
+
+
+def threads_on(machine: Machine, threads: int | None) -> int:
+    """Threads of the reference server: as asked for, one a CPU of its machine, or half of this machine's cores."""
+    alone = None if machine.platform is PlatformName.PROCESS else 1
+    return threads or machine.cpus or alone or half_the_cores()
+
+
 def make_system(
-    urls: list[str], authority: Path | None, verify: bool, threads: int | None, station: str | None
+    urls: list[str],
+    authority: Path | None,
+    verify: bool,
+    threads: int | None,
+    station: str | None,
+    placement: Placement = PLAIN,
 ) -> System:
     """What is measured: a target, a station, or else the reference server. Raises UsageError."""
     if urls and station is not None:
@@ -74,7 +107,7 @@ def make_system(
         return Station.parse(station)
     if urls:
         return Target.parse(urls, authority.read_text() if authority else None, verify)
-    return Reference(threads or half_the_cores())
+    return Reference(threads_on(placement.machine, threads))
 
 
 def clock_of(virtual: bool, station: str | None) -> Clock:

@@ -1,7 +1,6 @@
 """From words and files to the order of a run."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import typer
@@ -11,12 +10,15 @@ from loadstone.model.errors import UsageError
 from loadstone.model.load import Load
 from loadstone.model.profile import PROFILES
 from loadstone.model.study import StudyFile
-from loadstone.model.system import Clock, Reference, System
+from loadstone.model.system import Clock, System
 from loadstone.run.terms import Fitness
 from loadstone.study.run import Played, RunOrder
 from loadstone.workloads import load
 
-IN_A_FILE = ("profile", "target", "authority", "insecure", "station", "virtual", "seed", "steady")
+IN_A_FILE = (
+    *("profile", "target", "authority", "insecure", "station", "virtual", "seed", "steady"),
+    *("platform", "machine", "backend"),
+)
 """Options whose matter a study file says."""
 
 
@@ -68,6 +70,7 @@ def order_of(
         together=study.together,
         fitness=Fitness(study.driver.lag_share_pct / 100, study.driver.cpu_pct),
         clock=Clock.VIRTUAL if study.virtual else Clock.REAL,
+        placement=study.placement,
     )
 
 
@@ -75,6 +78,5 @@ def _system(study: StudyFile, server_threads: int | None) -> System:
     if study.station is not None:
         return study.station
     target = study.target
-    threads = server_threads or study.server.threads or study.server.cores
-    system = make_system(list(target.urls), target.authority, target.verify, threads, None)
-    return replace(system, cores=study.server.cores) if isinstance(system, Reference) else system
+    threads = server_threads or study.server.threads
+    return make_system(list(target.urls), target.authority, target.verify, threads, None, study.placement)

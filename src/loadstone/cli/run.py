@@ -15,8 +15,11 @@ from loadstone.cli.options import (
     RESULTS,
     ArrivalProcess,
     Authority,
+    BackendText,
     Insecure,
+    MachineText,
     MostSessions,
+    Platform,
     ProfileName,
     Rate,
     Results,
@@ -31,6 +34,7 @@ from loadstone.cli.options import (
     Virtual,
     clock_of,
     half_the_cores,
+    make_placement,
     make_system,
     profile_of,
 )
@@ -79,6 +83,9 @@ def run(
     insecure: Insecure = False,
     station: StationText = None,
     virtual: Virtual = False,
+    platform: Platform = None,
+    machine: MachineText = None,
+    backend: BackendText = None,
     seed: Seed = 1,
     threads: Threads = None,
     server_threads: ServerThreads = None,
@@ -111,16 +118,18 @@ def run(
         order = order_of(study, name, threads, server_threads, results)
     else:
         load = make_load(sessions, rate, trace, arrivals, most_sessions)
+        placement = make_placement(platform, machine, backend)
         order = RunOrder(
             name=name or "-".join(Path(word).name for word in names),
             parts=parts_of(names, load),
             profile=profile_of(profile).changed(steady_s=steady),
             seed=seed,
             threads=threads or half_the_cores(),
-            system=make_system(target or [], authority, not insecure, server_threads, station),
+            system=make_system(target or [], authority, not insecure, server_threads, station, placement),
             results=results,
             together=together,
             clock=clock_of(virtual, station),
+            placement=placement,
         )
     if drivers > 1:
         order = replace(order, joining=Joining(drivers - 1, join_at))

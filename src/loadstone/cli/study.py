@@ -16,7 +16,9 @@ from loadstone.cli.options import (
     RESULTS,
     ArrivalProcess,
     Authority,
+    BackendText,
     Insecure,
+    MachineText,
     MostSessions,
     ProfileName,
     Rate,
@@ -32,6 +34,7 @@ from loadstone.cli.options import (
     Virtual,
     clock_of,
     half_the_cores,
+    make_placement,
     make_system,
     profile_of,
 )
@@ -85,6 +88,8 @@ class Common:
     insecure: Insecure = False
     station: StationText = None
     virtual: Virtual = False
+    machine: MachineText = None
+    backend: BackendText = None
     seed: Seed = 1
     threads: Threads = None
     server_threads: ServerThreads = None
@@ -255,6 +260,7 @@ def _base(options: Common) -> RunOrder:
     load: Load = Arrivals((), process=options.arrivals, most_sessions=options.most_sessions)
     if options.sessions is not None or options.rate is not None:
         load = make_load(options.sessions, options.rate, None, options.arrivals, options.most_sessions)
+    placement = make_placement(None, options.machine, options.backend)
     return RunOrder(
         name="-".join(Path(word).name for word in options.names),
         parts=parts_of(options.names, load),
@@ -267,7 +273,9 @@ def _base(options: Common) -> RunOrder:
             not options.insecure,
             options.server_threads,
             options.station,
+            placement,
         ),
+        placement=placement,
         results=options.results,
         clock=clock_of(options.virtual, options.station),
     )

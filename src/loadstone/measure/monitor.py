@@ -10,6 +10,8 @@ from typing import Any
 
 import psutil
 
+from loadstone.measure.machine import Gauge, look, views
+from loadstone.measure.rates import cpu_cores, disk_rates, network_rates, rates
 from loadstone.measure.station import Meter, usage
 
 Json = dict[str, Any]
@@ -27,6 +29,8 @@ class Monitor:
     write: Callable[[Json], object]
     meters: Mapping[str, Meter] = field(default_factory=dict)
     """Services that say themselves how busy they are, by role."""
+    machines: Mapping[str, Gauge] = field(default_factory=dict)
+    """Machines that are seen from both sides, by name."""
     _last: Json = field(default_factory=dict)
 
     async def run(self) -> None:
@@ -43,7 +47,9 @@ class Monitor:
 
     async def _look(self) -> Json:
         said = {role: await meter.read() for role, meter in self.meters.items()}
-        return {**_counters(self.roles()), "stations": said}
+        names, gauges = list(self.machines), self.machines.values()
+        seen = await asyncio.gather(*(look(gauge) for gauge in gauges))
+        return {**_counters(self.roles()), "stations": said, "machines": dict(zip(names, seen, strict=True))}
 
 
 def _counters(roles: Mapping[str, int]) -> Json:
@@ -96,40 +102,22 @@ def _difference(before: Json, after: Json) -> Json:
     return {
         "unix_s": after["unix_s"],
         "seconds": seconds,
-        "cpu_cores": _cpu(before["cpu"], after["cpu"], seconds),
+        "cpu_cores": cpu_cores(before["cpu"], after["cpu"], seconds),
         "memory_bytes": {key: after["memory"].get(key) for key in ("used", "available", "inactive", "cached")},
-        "swap": _rates(before["swap"], after["swap"], ("sin", "sout"), seconds),
-        "disk": _disk(before["disk"], after["disk"], seconds),
-        "network": _rates(
-            before["network"], after["network"], ("bytes_sent", "bytes_recv", "dropin", "dropout"), seconds
-        ),
+        "swap": rates(before["swap"], after["swap"], ("sin", "sout"), seconds),
+        "disk": disk_rates(before["disk"], after["disk"], seconds),
+        "network": network_rates(before["network"], after["network"], seconds),
         "tcp_pressure_s": _pressure_s(before["tcp_pressure_ms"], after["tcp_pressure_ms"]),
         "stations": {role: usage(before["stations"].get(role), said) for role, said in after["stations"].items()},
+        "machines": {
+            name: views(before["machines"].get(name), seen, seconds) for name, seen in after["machines"].items()
+        },
         "trees": {role: _tree_rates(before["trees"].get(role), tree, seconds) for role, tree in after["trees"].items()},
     }
 
 
 def _pressure_s(before: int | None, after: int | None) -> float | None:
     return None if before is None or after is None else (after - before) / 1000
-
-
-def _cpu(before: Json, after: Json, seconds: float) -> Json:
-    """Cores spent in each mode; `guest` is part of `user` and left out."""
-    modes = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
-    return {mode: (after[mode] - before[mode]) / seconds for mode in modes if mode in after}
-
-
-def _rates(before: Json, after: Json, keys: tuple[str, ...], seconds: float) -> Json:
-    return {f"{key}_per_s": (after[key] - before[key]) / seconds for key in keys if key in before and key in after}
-
-
-def _disk(before: Json, after: Json, seconds: float) -> Json:
-    rates = _rates(before, after, ("read_bytes", "write_bytes", "read_count", "write_count"), seconds)
-    if not before or not after:
-        return rates
-    operations = sum(after[key] - before[key] for key in ("read_count", "write_count"))
-    busy_ms = sum(after[key] - before[key] for key in ("read_time", "write_time"))
-    return {**rates, "latency_ms": busy_ms / operations if operations else None}
 
 
 def _tree_rates(before: Json | None, after: Json | None, seconds: float) -> Json | None:

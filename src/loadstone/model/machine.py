@@ -1,5 +1,6 @@
 """A machine as users declare it: what platform it is of, how large, on what networks, how it is made."""
 
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
 
@@ -88,10 +89,14 @@ class Machine(Section):
     rate: Positive | None = Field(default=None, description="Mbit/s of its public line, each way, above 0")
     nic: Nic = Field(default=Nic.VIRTIO, description="`virtio-net-pci` or `vmxnet3`")
     cache: Cache = Field(default=Cache.NONE, description="`none`, `writeback`, `writethrough`, `directsync`, `unsafe`")
-    io_threads: Annotated[int, Field(ge=0, le=16)] = Field(default=0, description="threads of its own for disks, 0 to 16")
+    io_threads: Annotated[int, Field(ge=0, le=16)] = Field(
+        default=0, description="threads of its own for disks, 0 to 16"
+    )
     pin: str | None = Field(default=None, description="cores of the host it may use, as 0-1 or 0+2")
     pages: Pages = Field(default=Pages.NORMAL, description="`normal` or `huge`")
-    disk: Annotated[int, Field(ge=0, le=1 << 24)] = Field(default=0, description="MiB of the root disk; 0 as in the image")
+    disk: Annotated[int, Field(ge=0, le=1 << 24)] = Field(
+        default=0, description="MiB of the root disk; 0 as in the image"
+    )
     uri: str = Field(default="qemu:///session", description="of libvirt: what to connect to")
 
     @classmethod
@@ -132,6 +137,29 @@ PLURALS = {
     PlatformName.VM: "virtual machines",
     PlatformName.LIBVIRT: "virtual machines by libvirt",
 }
+
+
+HERE = Machine()
+"""A process of this machine, on any core."""
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Where the services of a system run."""
+
+    machine: Machine = HERE
+    """What is measured."""
+    backend: Machine = HERE
+    """The back-end simulator, which stands for other machines."""
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether all are processes of this machine, on any core."""
+        return self == PLAIN
+
+
+PLAIN = Placement()
+"""Everything as processes of this machine."""
 
 
 def make_machine(given: dict[str, object] | dict[str, str]) -> Machine:

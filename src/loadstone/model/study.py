@@ -10,6 +10,7 @@ from loadstone.model.asked import SECTIONS
 from loadstone.model.errors import UsageError
 from loadstone.model.figures import DRIVER_CPU_PCT, LAG_SHARE
 from loadstone.model.load import MOST_AT_ONCE, Arrivals, Load, Process, make_load
+from loadstone.model.machine import Machine, Placement
 from loadstone.model.profile import PROFILES
 from loadstone.model.reading import Document, Section, suggest
 from loadstone.model.system import Station
@@ -103,8 +104,17 @@ class StudyFile:
     server: ServerSection
     station: Station | None
     virtual: bool
+    machine: Machine
+    backend: Machine
     asked: dict[str, Section]
     """The questions it asks, by kind."""
+
+    @property
+    def placement(self) -> Placement:
+        """Where services run; `cores` of the server are its machine's CPUs."""
+        cores = self.server.cores
+        machine = self.machine.model_copy(update={"cpus": cores}) if cores else self.machine
+        return Placement(machine, self.backend)
 
     @property
     def is_loaded(self) -> bool:
@@ -112,7 +122,7 @@ class StudyFile:
         return all(entry.is_loaded for entry in self.loads)
 
 
-_SECTIONS = {"study", "load", "profile", "target", "driver", "server", "station", *SECTIONS}
+_SECTIONS = {"study", "load", "profile", "target", "driver", "server", "station", "machine", "backend", *SECTIONS}
 
 
 def read_study(file: Path) -> StudyFile:
@@ -133,6 +143,8 @@ def read_study(file: Path) -> StudyFile:
     target = document.take(("target",), TargetSection, content.get("target", {}))
     driver = document.take(("driver",), DriverSection, content.get("driver", {}))
     server = document.take(("server",), ServerSection, content.get("server", {}))
+    machine = document.take(("machine",), Machine, content.get("machine", {}))
+    backend = document.take(("backend",), Machine, content.get("backend", {}))
     station = document.take(("station",), Station, content["station"]) if "station" in content else None
     asked = {kind: document.take((kind,), SECTIONS[kind], content[kind]) for kind in SECTIONS if kind in content}
     target = _beside(file, target)
@@ -142,10 +154,23 @@ def read_study(file: Path) -> StudyFile:
         _check_loaded(document, loads)
     _check_system(document, header)
     document.finish()
-    assert header and profile and target and driver and server
+    assert header and profile and target and driver and server and machine and backend
     questions = {kind: section for kind, section in asked.items() if section is not None}
     name = header.name or file.stem
-    return StudyFile(name, header.together, loads, profile, target, driver, server, station, header.virtual, questions)
+    return StudyFile(
+        name=name,
+        together=header.together,
+        loads=loads,
+        profile=profile,
+        target=target,
+        driver=driver,
+        server=server,
+        station=station,
+        virtual=header.virtual,
+        machine=machine,
+        backend=backend,
+        asked=questions,
+    )
 
 
 def _check_loaded(document: Document, loads: tuple[LoadEntry, ...]) -> None:

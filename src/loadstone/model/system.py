@@ -81,8 +81,6 @@ class Reference:
     """The reference web server with its back-end simulator."""
 
     threads: int
-    cores: int | None = None
-    """Cores of this machine it may use, the first ones; None for all."""
 
 
 System = Reference | Station | Target

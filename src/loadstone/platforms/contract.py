@@ -35,8 +35,9 @@ class Site:
 class Service(Protocol):
     """A program that runs in a place."""
 
-    first_line: str
-    """What it said when it was ready."""
+    @property
+    def first_line(self) -> str:
+        """What it said when it was ready."""
 
     def end(self) -> str:
         """How it ended, if it has; empty while it runs."""
@@ -48,15 +49,29 @@ class Service(Protocol):
 class Place(Protocol):
     """A machine that is up."""
 
-    name: str
-    about: str
-    """One line for people."""
-    facts: Json
-    """For the disclosure: what it is made of, as found."""
-    listen: str
-    """Address that services here must listen at."""
-    pid: int
-    """Process on the host that its use is charged to; 0 when its services have processes of their own."""
+    @property
+    def name(self) -> str:
+        """Its name among those of its testbed."""
+
+    @property
+    def about(self) -> str:
+        """One line for people."""
+
+    @property
+    def facts(self) -> Json:
+        """For the disclosure: what it is made of, as found; `networks` are its addresses by network."""
+
+    @property
+    def listen(self) -> str:
+        """Address that services here must listen at."""
+
+    @property
+    def address(self) -> str:
+        """Address at which the driver reaches it."""
+
+    @property
+    def pid(self) -> int:
+        """Process on the host that its use is charged to; 0 when its services have processes of their own."""
 
     async def start(self, role: str, command: list[str]) -> Service:
         """Starts a program and waits for its first line.
@@ -70,8 +85,8 @@ class Place(Protocol):
     async def reach(self, port: int) -> Endpoint:
         """Where the driver reaches a port of this place."""
 
-    def address_for(self, peer: "Place") -> str | None:
-        """The address at which a service of this place reaches `peer`; None when it cannot."""
+    async def way_to(self, peer: "Place", port: int) -> Endpoint | None:
+        """Where a service of this place reaches a port of `peer`; None when it cannot."""
 
     async def inside(self) -> Json | None:
         """Counters as seen within; None when there is no such view or no answer."""

@@ -5,9 +5,9 @@ The host reaches each network through one link, so that drivers stay where they 
 
 import asyncio
 import ipaddress
-import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -18,11 +18,11 @@ from loadstone.model.errors import PlatformError
 from loadstone.model.machine import PUBLIC
 from loadstone.platforms.lease import Lease
 
-BLOCK = ipaddress.ip_network("10.200.0.0/13")
+BLOCK = ipaddress.IPv4Network("10.200.0.0/13")
 """Private addresses from which each testbed takes networks that the host does not use."""
 PREFIX = 24
 BURST_BYTES = 32 * 1024
-"""What a line may send at once: a millisecond and more of every rate up to 250 Mbit/s, and two of the longest packets."""
+"""What a line may send at once: at least a millisecond's worth up to 250 Mbit/s."""
 QUEUE_MS = 50
 """Longest stay in a line's queue, as a small router's."""
 
@@ -163,11 +163,22 @@ class Fabric:
                 own.route("add", dst="default", gateway=wire.host)
 
 
+def address_of(wires: Mapping[str, Wire]) -> str | None:
+    """The address at which the host reaches a machine with these lines: the public one, else the first."""
+    held = wires.get(PUBLIC) or next(iter(wires.values()), None)
+    return held.address if held else None
+
+
+def addresses(wires: Mapping[str, Wire]) -> dict[str, str]:
+    """A machine's addresses by network, for its facts."""
+    return {name: wire.address for name, wire in wires.items()}
+
+
 def may_make_networks() -> bool:
     """Whether this user may make namespaces and links: effective CAP_NET_ADMIN and CAP_SYS_ADMIN (capabilities(7))."""
-    with open("/proc/self/status") as status:
-        effective = next(int(line.split()[1], 16) for line in status if line.startswith("CapEff:"))
-    return bool(effective >> 12 & 1 and effective >> 21 & 1) and os.path.exists("/dev/net/tun")
+    status = Path("/proc/self/status").read_text().splitlines()
+    effective = next(int(line.split()[1], 16) for line in status if line.startswith("CapEff:"))
+    return bool(effective >> 12 & 1 and effective >> 21 & 1) and Path("/dev/net/tun").exists()
 
 
 def _free_subnet(ours: Iterator[ipaddress.IPv4Network]) -> ipaddress.IPv4Network:

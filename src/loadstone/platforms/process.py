@@ -77,6 +77,11 @@ class ProcessPlace:
         return self.site.listen
 
     @property
+    def address(self) -> str:
+        """The same."""
+        return self.listen
+
+    @property
     def facts(self) -> Json:
         """Which cores."""
         return {"cores": self.wrapper[2] if self.wrapper else "all"}
@@ -100,9 +105,9 @@ class ProcessPlace:
         """Its own address."""
         return Endpoint(self.listen, port)
 
-    def address_for(self, peer: Place) -> str | None:
-        """The host reaches every place at the address that its services listen at, if they have one."""
-        return peer.listen if peer.listen != "0.0.0.0" else None
+    async def way_to(self, peer: Place, port: int) -> Endpoint | None:
+        """As the driver does."""
+        return await peer.reach(port)
 
     async def inside(self) -> Json | None:
         """Nothing: the host's own monitor sees all there is."""
@@ -149,7 +154,7 @@ class ProcessPlatform:
 
 async def stop_all(services: Mapping[str, Service]) -> None:
     """Stops services, the last one first."""
-    for service in reversed(services.values()):
+    for service in reversed(list(services.values())):
         await service.stop()
 
 
@@ -189,9 +194,10 @@ def core_list(text: str) -> set[int]:
         if not first.isdigit() or not (last or first).isdigit():
             raise PlatformError(f"`{text}` names no cores. Write them as 0-1 or 0+2.")
         cores |= set(range(int(first), int(last or first) + 1))
-    strange = cores - os.sched_getaffinity(0)
-    if strange or not cores:
-        raise PlatformError(f"There is no core {min(strange or {0})} here. There are {sorted(os.sched_getaffinity(0))}.")
+    there = os.sched_getaffinity(0)
+    strange = cores - there
+    if strange:
+        raise PlatformError(f"There is no core {min(strange)} here. There are {sorted(there)}.")
     return cores
 
 

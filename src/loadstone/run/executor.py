@@ -61,7 +61,7 @@ class Executor:
             async with driving(self._task(plan), log) as self._driving:
                 if self.interrupted:  # while it was started
                     self._driving.end_early()
-                monitor = Monitor(self._roles, scribes.sample, self.testbed.meters)
+                monitor = Monitor(self._roles, scribes.sample, self.testbed.meters, self.testbed.places)
                 watching = asyncio.create_task(monitor.run() if self.testbed.rehearsed is None else asyncio.sleep(0))
                 try:
                     async for line, event in self._driving.events():

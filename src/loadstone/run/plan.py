@@ -29,7 +29,7 @@ from loadstone.model.workload import (
 )
 from loadstone.workloads.shares import shares
 
-PLAN_SCHEMA = 2
+PLAN_SCHEMA = 3
 """Version of the plan's schema; `schemas/plan.json` is generated from the driver."""
 
 Json = dict[str, Any]
@@ -37,12 +37,12 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class Part:
-    """One workload, its load and its target."""
+    """One workload, its load and the machines it goes to."""
 
     workload: Workload
     load: Load
-    target: Target | None = None
-    """None where the plan is only simulated."""
+    targets: tuple[Target, ...] = ()
+    """Machines alike, to which sessions are dealt in turn; none where the plan is only simulated."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,8 @@ def make_plan(parts: Sequence[Part], timing: Timing, log_starts: int = 0) -> Jso
 
 
 def _part(part: Part, phases: Phases) -> Json:
-    workload, target = part.workload, part.target
+    workload = part.workload
+    target = part.targets[0] if part.targets else None
     states = workload.states()
     index = {name: at for at, name in enumerate(states)}
     operations = {name: at for at, name in enumerate(workload.operations)}
@@ -78,7 +79,7 @@ def _part(part: Part, phases: Phases) -> Json:
         raise UsageError(f"User sessions of `{workload.name}` never end, so they cannot arrive at a rate. {remedy}")
     return {
         "load": _load(part.load, phases, owners),
-        "target": None if target is None else _target(target),
+        "targets": [_target(one) for one in part.targets],
         "workload": {
             "name": workload.name,
             "values": [_value(name, value, owners, index) for name, value in workload.values.items()],

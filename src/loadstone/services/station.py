@@ -11,9 +11,9 @@ USAGE = "/usage"
 """Path of what a station says of its own use."""
 
 
-def command(station: Station, threads: int) -> list[str]:
-    """A station on a free port of the loopback address."""
-    words = [SERVER, "station", "--until-stdin-ends", "--threads", str(threads)]
+def command(station: Station, listen: str, threads: int) -> list[str]:
+    """A station on a free port of an address."""
+    words = [SERVER, "station", "--until-stdin-ends", "--listen", f"{listen}:0", "--threads", str(threads)]
     for name, value in station.model_dump().items():
         if value is not None:
             option = "distribution" if name == "spread" else name.replace("_", "-")

@@ -18,7 +18,7 @@ from loadstone.store.study import StudyFolder, unfinished
 from loadstone.study.made import Made, Wanted, made_of
 from loadstone.study.parameters import apply
 from loadstone.study.questions.question import Question
-from loadstone.study.run import Beginning, RunOrder, check, judge, system_of
+from loadstone.study.run import Beginning, RunOrder, check, judge, placement_of, system_of
 from loadstone.study.run import run as make_run
 
 Json = dict[str, Any]
@@ -129,6 +129,7 @@ def identity_of(order: StudyOrder) -> str:
         "seed": base.seed,
         "threads": base.threads,
         "system": system_of(base.system),
+        "placement": placement_of(base.placement),
         "clock": base.clock,
         "fitness": asdict(base.fitness),
         "version": host.versions()["loadstone"],
@@ -151,6 +152,7 @@ def _manifest(order: StudyOrder, identity: str) -> Json:
         "seed": base.seed,
         "driver_threads": base.threads,
         "system": system_of(base.system),
+        "placement": placement_of(base.placement),
         "clock": base.clock,
         "workloads": [
             {

@@ -219,8 +219,10 @@ def _capacity(result: Result, iterations: tuple[Iteration, ...]) -> dict[str, fl
             capacity["workers"] = float(used["workers"])
     system = result.manifest.get("system", {})
     cores = float(result.manifest["host"].get("cores") or 1)
+    machine = result.manifest.get("placement", {}).get("machine", {})
     if system.get("kind") == "reference":
-        capacity["server_cores"] = min(cores, float(system["cores"] or cores), float(system["threads"]))
+        held = float(machine.get("cpus") or cores) * float(machine.get("count") or 1)
+        capacity["server_cores"] = min(cores, held, float(system["threads"]) * float(machine.get("count") or 1))
     capacity["cores"] = cores
     return capacity
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from loadstone.model.errors import UsageError
 from loadstone.model.load import MOST_PER_S, MOST_SESSIONS, Arrivals, Load, Population, read_rate
+from loadstone.model.machine import Machine, PlatformName
 from loadstone.model.reading import suggest
 from loadstone.model.system import Clock, Reference, Station, make_station
 from loadstone.model.target import Target
@@ -129,9 +130,36 @@ def _server_threads(order: RunOrder, text: str) -> RunOrder:
 
 
 def _server_cores(order: RunOrder, text: str) -> RunOrder:
-    """So many cores and as many threads: what `server.threads` says after it holds."""
-    cores = _whole(text, 1, 4096)
-    return replace(order, system=replace(_reference(order, "cores"), cores=cores, threads=cores))
+    _reference(order, "cores")
+    return _machine("cpus")(order, text)
+
+
+def _machine(name: str) -> Callable[[RunOrder, str], RunOrder]:
+    """A setting of the machine; so many CPUs bring as many threads: what `server.threads` says after it holds."""
+
+    def change(order: RunOrder, text: str) -> RunOrder:
+        machine = order.placement.machine.changed(**{name: text})
+        changed = replace(order, placement=replace(order.placement, machine=machine))
+        if name in ("cpus", "platform") and isinstance(order.system, Reference):
+            threads = machine.cpus or (order.system.threads if machine.platform is PlatformName.PROCESS else 1)
+            return replace(changed, system=replace(order.system, threads=threads))
+        return changed
+
+    return change
+
+
+def _backend(name: str) -> Callable[[RunOrder, str], RunOrder]:
+    def change(order: RunOrder, text: str) -> RunOrder:
+        machine = order.placement.backend.changed(**{name: text})
+        return replace(order, placement=replace(order.placement, backend=machine))
+
+    return change
+
+
+def _machines(order: RunOrder, text: str) -> RunOrder:
+    """`2x4`: two machines of four CPUs."""
+    count, _, cpus = text.partition("x")
+    return _machine("cpus")(_machine("count")(order, str(_whole(count, 1, 4096))), str(_whole(cpus, 1, 4096)))
 
 
 def _reference(order: RunOrder, what: str) -> Reference:
@@ -168,6 +196,13 @@ PARAMETERS = {
         Parameter("rate", "sessions that arrive each second", _rate, is_load=True),
         Parameter("server.threads", "threads of the reference server", _server_threads),
         Parameter("server.cores", "cores the reference server may use, with as many threads", _server_cores),
+        Parameter("platform", f"where the system runs: {', '.join(PlatformName)}", _machine("platform")),
+        Parameter("machines", "how many machines of how many CPUs, as 2x4", _machines),
+        *(
+            Parameter(f"{of}.{name}", f"of the {title}: {held.description}", change(name))
+            for of, title, change in (("machine", "machine", _machine), ("backend", "back-end's machine", _backend))
+            for name, held in Machine.model_fields.items()
+        ),
         Parameter("target", "address of the system under test; http and https side joined by +", _target),
         Parameter("line", "bytes per second of each user's line", _line),
         Parameter("pause", "mean think or cycle time, in seconds", _pause),

@@ -12,13 +12,13 @@ from typing import Any
 from loadstone.judge.score import REFERENCE, web_index
 from loadstone.judge.verdict import WorkloadVerdict, judge_workload
 from loadstone.measure import host
-from loadstone.model.errors import DriverError, LoadstoneError
+from loadstone.model.errors import DriverError, LoadstoneError, UsageError
 from loadstone.model.load import Load
+from loadstone.model.machine import PLAIN, Placement
 from loadstone.model.profile import Profile
 from loadstone.model.system import Clock, Reference, Station, System
 from loadstone.model.target import Target
 from loadstone.model.workload import Workload
-from loadstone.platforms.process import first_cores
 from loadstone.run.driver import Joining
 from loadstone.run.executor import Executor, Listener
 from loadstone.run.plan import Part, Timing, make_plan
@@ -59,6 +59,8 @@ class RunOrder:
     """Virtual time needs a station."""
     key: str = ""
     """Which run of a study it is."""
+    placement: Placement = PLAIN
+    """Where the system's services run."""
 
     @property
     def rounds(self) -> tuple[tuple[Played, ...], ...]:
@@ -103,8 +105,8 @@ async def run(order: RunOrder, listener: Listener, begin: Callable[[Beginning], 
 
 def check(order: RunOrder) -> None:
     """Says what cannot be run before anything is started; raises LoadstoneError."""
-    if isinstance(order.system, Reference) and order.system.cores is not None:
-        first_cores(order.system.cores)
+    if not order.placement.is_plain and (isinstance(order.system, Target) or order.clock is Clock.VIRTUAL):
+        raise UsageError("A machine is declared, but there is nothing to put on it: others set up this system.")
     for parts in order.rounds:
         _plan(order, parts, 1, _anything(order))
 
@@ -152,8 +154,9 @@ def _close(folder: ResultFolder, status: Status, reason: str) -> None:
 async def _execute(
     order: RunOrder, folder: ResultFolder, listener: Listener, begin: Callable[[Beginning], object]
 ) -> tuple[Status, str]:
-    async with testbed_of(order.system, order.clock, folder.path / LOGS) as testbed:
+    async with testbed_of(order.system, order.clock, folder.path / LOGS, order.placement) as testbed:
         folder.manifest["target"] = testbed.about
+        folder.manifest["machines"] = testbed.machines()
         folder.mark(Status.RUNNING)
         executor = Executor(testbed, listener, order.joining)
         loop = asyncio.get_running_loop()
@@ -166,9 +169,8 @@ async def _execute(
                         return Status.INTERRUPTED, "ended by a signal; later iterations were not begun"
                     begin(_beginning(order, parts, iteration))
                     folders = {part.workload.name: folder.run(part.workload.name, iteration) for part in parts}
-                    target = None if testbed.rehearsed else testbed.target
                     try:
-                        await executor.execute(_plan(order, parts, iteration, target), folders)
+                        await executor.execute(_plan(order, parts, iteration, testbed.targets), folders)
                     except DriverError:
                         if not executor.interrupted:  # else it ended because it was told to
                             raise
@@ -180,9 +182,9 @@ async def _execute(
     return Status.COMPLETE, ""
 
 
-def _plan(order: RunOrder, parts: tuple[Played, ...], iteration: int, target: Target | None) -> Json:
+def _plan(order: RunOrder, parts: tuple[Played, ...], iteration: int, targets: tuple[Target, ...]) -> Json:
     timing = Timing(order.profile.phases, order.seed + iteration - 1, order.threads)
-    return make_plan([Part(part.workload, part.load, target) for part in parts], timing)
+    return make_plan([Part(part.workload, part.load, targets) for part in parts], timing)
 
 
 def _beginning(order: RunOrder, parts: tuple[Played, ...], iteration: int) -> Beginning:
@@ -196,19 +198,24 @@ def _beginning(order: RunOrder, parts: tuple[Played, ...], iteration: int) -> Be
     )
 
 
-def _anything(order: RunOrder) -> Target | None:
+def _anything(order: RunOrder) -> tuple[Target, ...]:
     """Stands for what is not up yet while plans are checked: the reference server has both sides, a station one."""
     if isinstance(order.system, Target):
-        return order.system
+        return (order.system,)
     if order.clock is Clock.VIRTUAL:
-        return None
-    return Target.parse(["http://localhost:1"] + ["https://localhost:1"] * isinstance(order.system, Reference))
+        return ()
+    return (Target.parse(["http://localhost:1"] + ["https://localhost:1"] * isinstance(order.system, Reference)),)
 
 
 def system_of(system: System) -> Json:
     """A system's settings, as kept."""
     settings = system.model_dump() if isinstance(system, Station) else asdict(system)
     return {"kind": type(system).__name__.lower(), **settings}
+
+
+def placement_of(placement: Placement) -> Json:
+    """Where services run, as kept: only what was declared other than usual."""
+    return {role: machine.model_dump(mode="json", exclude_defaults=True) for role, machine in vars(placement).items()}
 
 
 def _manifest(order: RunOrder) -> Json:
@@ -226,6 +233,7 @@ def _manifest(order: RunOrder) -> Json:
         "clock": order.clock,
         "key": order.key,
         "system": system_of(order.system),
+        "placement": placement_of(order.placement),
         "target": "not up yet",
         "verify_certificates": not isinstance(order.system, Target) or order.system.verify,
         "versions": host.versions(),

@@ -17,7 +17,7 @@ from loadstone.platforms.vm.machine import short, virtual_machine
 
 DEVICE = Path("/dev/kvm")
 PROBE_S = 10.0
-"""A machine that runs by hardware is up in one; some hosts have the device and emulate every instruction of a kernel."""
+"""By hardware a machine is up in one second; some hosts have the device and then emulate every privileged step."""
 
 
 @dataclass(frozen=True)

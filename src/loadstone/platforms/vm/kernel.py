@@ -54,7 +54,8 @@ def _ordered(folder: Path, version: str) -> tuple[Path, ...]:
     """The files of MODULES, each after those it depends on (modules.dep names the first to load last)."""
     base = folder / "lib" / "modules" / version
     needs = {
-        line.partition(":")[0]: line.partition(":")[2].split() for line in (base / "modules.dep").read_text().split("\n")
+        line.partition(":")[0]: line.partition(":")[2].split()
+        for line in (base / "modules.dep").read_text().split("\n")
     }
     by_name = {Path(path).name.partition(".")[0]: path for path in needs}
     order: list[str] = []

@@ -15,16 +15,17 @@ from typing import Any
 from qemu.qmp import QMPClient, QMPError
 
 from loadstone.model.errors import PlatformError, ServiceError
-from loadstone.model.machine import PUBLIC, Accelerator, Machine
+from loadstone.model.machine import PUBLIC
 from loadstone.model.target import Endpoint
 from loadstone.platforms import sockets
 from loadstone.platforms.contract import Place, Service, Site
-from loadstone.platforms.fabric import Wire
+from loadstone.platforms.fabric import address_of, addresses
 from loadstone.platforms.lease import Lease
 from loadstone.platforms.process import START_S, claim, core_list
 from loadstone.platforms.vm import usage
 from loadstone.platforms.vm.agent import Agent
 from loadstone.platforms.vm.command import USER_GUEST, USER_HOST, Layout, Sockets, command, user_mac
+from loadstone.platforms.ways import LOOPBACK, way_over
 
 Json = dict[str, Any]
 
@@ -113,6 +114,11 @@ class VirtualMachine:
         return f"{self.site.machine}, {self.layout.accelerator.value.upper()}"
 
     @property
+    def address(self) -> str:
+        """Its own, or the host's where ports are forwarded."""
+        return address_of(self.site.wires) or LOOPBACK
+
+    @property
     def pid(self) -> int:
         """QEMU's process."""
         return self.process.pid
@@ -134,22 +140,18 @@ class VirtualMachine:
 
     async def reach(self, port: int) -> Endpoint:
         """Its own address, or a port of the host that is forwarded to it."""
-        if self._public is not None:
-            return Endpoint(self._public.address, port)
+        if self.site.wires:
+            return Endpoint(self.address, port)
         there = sockets.free_port()
-        words = f"hostfwd_add public tcp:127.0.0.1:{there}-:{port}"
+        words = f"hostfwd_add public tcp:{LOOPBACK}:{there}-:{port}"
         said = await self.qmp.execute("human-monitor-command", {"command-line": words})
         if said:
             raise PlatformError(f"Port {port} of {self.name} cannot be forwarded: {str(said).strip()}")
-        return Endpoint("127.0.0.1", there)
+        return Endpoint(LOOPBACK, there)
 
-    def address_for(self, peer: Place) -> str | None:
-        """The peer's address on a network both are on; the host's where the peer is of the host."""
-        if not peer.facts.get("networks"):
-            return self._public.host if self._public else USER_HOST
-        theirs: dict[str, str] = peer.facts["networks"]
-        shared = [name for name in self.site.wires if name in theirs and name != PUBLIC]
-        return next((theirs[name] for name in [*shared, PUBLIC] if name in theirs and name in self.site.wires), None)
+    async def way_to(self, peer: Place, port: int) -> Endpoint | None:
+        """Over a network both are on, the private one first; or over the host."""
+        return await way_over(self.site.wires, peer, port, None if self.site.wires else USER_HOST)
 
     async def inside(self) -> Json | None:
         """What its own kernel counts."""
@@ -167,10 +169,6 @@ class VirtualMachine:
         """How QEMU ended, with the console's last words."""
         code = self.process.returncode
         return "" if code is None else f"{_how(code)}; {_said(self.log, self.layout.sockets.console)}"
-
-    @property
-    def _public(self) -> Wire | None:
-        return self.site.wires.get(PUBLIC)
 
 
 @asynccontextmanager
@@ -208,10 +206,10 @@ async def virtual_machine(site: Site, layout: Layout) -> AsyncIterator[VirtualMa
             "kernel": hello["kernel"],
             "qemu": await _version(qmp),
             "network": "bridge" if site.wires else "user",
-            "networks": {name: wire.address for name, wire in site.wires.items()},
+            "networks": addresses(site.wires),
             "boot_s": round(time.monotonic() - started, 2),
             "clock": await agent.clock(),
-            "disk": None if layout.disk is None else f"cache={site.machine.cache}, {site.machine.io_threads} I/O threads",
+            "disk": layout.disk and f"cache={site.machine.cache}, {site.machine.io_threads} I/O threads",
             "console": layout.sockets.console.name,
         }
         yield machine
@@ -266,10 +264,9 @@ def _said(log: Path, console: Path) -> str:
 
 async def _place_threads(machine: VirtualMachine) -> None:
     """Learns which thread does what, and keeps them on the declared cores of the host."""
-    for one in await machine.qmp.execute("query-cpus-fast"):
-        machine.threads[one["thread-id"]] = "vcpu"
-    for one in await machine.qmp.execute("query-iothreads"):
-        machine.threads[one["thread-id"]] = "io"
+    for kind, question in (("vcpu", "query-cpus-fast"), ("io", "query-iothreads")):
+        said: Any = await machine.qmp.execute(question)
+        machine.threads |= {one["thread-id"]: kind for one in said}
     pin = machine.site.machine.pin
     if pin is not None:
         cores = core_list(pin)
@@ -326,5 +323,3 @@ async def _quit(qmp: QMPClient, process: asyncio.subprocess.Process) -> None:
 def short(lease: Lease, name: str, console: Path) -> Sockets:
     """Sockets in the lease's folder, whose path is short enough for them."""
     return Sockets(lease.folder / f"{name}.qmp", lease.folder / f"{name}.agent", console)
-
-

@@ -1,0 +1,69 @@
+"""Machines seen from both sides: what their own kernel counts, and what the host counts for them."""
+
+from collections.abc import Iterable
+from typing import Any, Protocol
+
+from loadstone.measure.rates import cpu_cores, disk_rates, network_rates, rates
+
+Json = dict[str, Any]
+
+MEMORY = ("total", "used", "available", "active", "inactive", "cached")
+
+
+class Gauge(Protocol):
+    """A machine that can be looked at."""
+
+    async def inside(self) -> Json | None:
+        """What its own kernel counts; None when it has none or does not answer."""
+
+    async def outside(self) -> Json | None:
+        """What the host counts for it."""
+
+
+async def look(gauge: Gauge) -> Json:
+    """Both views at this moment."""
+    return {"inside": await gauge.inside(), "outside": await gauge.outside()}
+
+
+def views(before: Json | None, after: Json, seconds: float) -> Json:
+    """What happened between two looks, from both sides; None for a side that said nothing."""
+    held = before or {}
+    return {
+        "inside": _inside(held.get("inside"), after["inside"]),
+        "outside": _outside(held.get("outside"), after["outside"], seconds),
+    }
+
+
+def _inside(before: Json | None, after: Json | None) -> Json | None:
+    """By the machine's own clock: it is the one that its counters follow."""
+    if before is None or after is None or after["unix_ns"] <= before["unix_ns"]:
+        return None
+    seconds = (after["unix_ns"] - before["unix_ns"]) / 1e9
+    return {
+        "seconds": seconds,
+        "cores": after["cores"],
+        "cpu_cores": cpu_cores(before["cpu"], after["cpu"], seconds),
+        "memory_bytes": {key: after["memory"].get(key) for key in MEMORY},
+        "swap": rates(before["swap"], after["swap"], ("sin", "sout"), seconds),
+        "disk": disk_rates(before["disk"], after["disk"], seconds),
+        "network": network_rates(before["network"], after["network"], seconds),
+    }
+
+
+def _outside(before: Json | None, after: Json | None, seconds: float) -> Json | None:
+    if before is None or after is None:
+        return None
+    exits = [side.get("exits") for side in (before, after)]
+    return {
+        "cpu_cores": {kind: (used - before["cpu"].get(kind, 0)) / seconds for kind, used in after["cpu"].items()},
+        "disk": disk_rates(before["disk"], after["disk"], seconds),
+        "network": {
+            name: network_rates(before["network"][name], counted, seconds)
+            for name, counted in _both(before["network"], after["network"])
+        },
+        "exits_per_s": None if None in exits else (after["exits"] - before["exits"]) / seconds,
+    }
+
+
+def _both(before: Json, after: Json) -> Iterable[tuple[str, Json]]:
+    return ((name, counted) for name, counted in after.items() if name in before)

@@ -1,0 +1,33 @@
+"""From counters that only grow to rates between two readings of them."""
+
+from typing import Any
+
+Json = dict[str, Any]
+
+MODES = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
+"""What a processor's time goes to; `guest` is part of `user` and left out."""
+
+
+def rates(before: Json, after: Json, keys: tuple[str, ...], seconds: float) -> Json:
+    """Growth a second of the counters that both have."""
+    return {f"{key}_per_s": (after[key] - before[key]) / seconds for key in keys if key in before and key in after}
+
+
+def cpu_cores(before: Json, after: Json, seconds: float) -> Json:
+    """Cores spent in each mode."""
+    return {mode: (after[mode] - before[mode]) / seconds for mode in MODES if mode in after}
+
+
+def disk_rates(before: Json, after: Json, seconds: float) -> Json:
+    """Bytes and operations a second, and the mean time of an operation in milliseconds."""
+    found = rates(before, after, ("read_bytes", "write_bytes", "read_count", "write_count"), seconds)
+    if not before or not after:
+        return found
+    operations = sum(after[key] - before[key] for key in ("read_count", "write_count"))
+    busy_ms = sum(after[key] - before[key] for key in ("read_time", "write_time"))
+    return {**found, "latency_ms": busy_ms / operations if operations else None}
+
+
+def network_rates(before: Json, after: Json, seconds: float) -> Json:
+    """Bytes a second and packets dropped a second, each way."""
+    return rates(before, after, ("bytes_sent", "bytes_recv", "dropin", "dropout"), seconds)

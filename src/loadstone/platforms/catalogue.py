@@ -1,0 +1,11 @@
+"""All platforms by name."""
+
+from loadstone.model.machine import PlatformName
+from loadstone.platforms.contract import Platform
+from loadstone.platforms.process import ProcessPlatform
+from loadstone.platforms.vm.platform import VmPlatform
+
+PLATFORMS: dict[PlatformName, Platform] = {
+    PlatformName.PROCESS: ProcessPlatform(),
+    PlatformName.VM: VmPlatform(),
+}

@@ -1,0 +1,5 @@
+"""Where services and platforms meet: a system under test on its machines and networks, up and down."""
+
+from loadstone.testbed.up import Testbed, rehearsed_testbed, testbed_of
+
+__all__ = ["Testbed", "rehearsed_testbed", "testbed_of"]

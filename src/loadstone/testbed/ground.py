@@ -1,0 +1,90 @@
+"""The ground of a testbed: a lease for all that is made, networks, and places on them by what users declared."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from loadstone.model.errors import PlatformError
+from loadstone.model.machine import PRIVATE, PUBLIC, Machine, NetworkKind, PlatformName
+from loadstone.platforms.catalogue import PLATFORMS
+from loadstone.platforms.contract import Place, Site
+from loadstone.platforms.fabric import Fabric, Wire, may_make_networks
+from loadstone.platforms.lease import Lease, lease
+
+LOOPBACK = "127.0.0.1"
+
+
+@dataclass
+class Ground:
+    """What places of one testbed share."""
+
+    logs: Path
+    lease: Lease
+    fabric: Fabric
+    stack: AsyncExitStack
+    places: dict[str, Place] = field(default_factory=dict)
+
+    async def place(self, name: str, machine: Machine, networks: Sequence[str], listen: str = LOOPBACK) -> Place:
+        """A place, up until the testbed goes down. Raises PlatformError."""
+        if name in self.places:
+            raise PlatformError(f"There is a machine `{name}` already. Give the second one another name.")
+        platform = PLATFORMS[machine.platform]
+        missing = await platform.missing(machine)
+        if missing:
+            raise PlatformError(missing)
+        wires = {network: await self._wire(name, machine, network) for network in networks if is_bridged(machine)}
+        site = Site(name, machine, self.logs, self.lease, wires, listen)
+        self.places[name] = await self.stack.enter_async_context(platform.place(site))
+        return self.places[name]
+
+    async def _wire(self, name: str, machine: Machine, network: str) -> Wire:
+        rate = machine.rate if network == PUBLIC else None
+        if machine.is_virtual:
+            return await self.fabric.tap(network, rate)
+        return await self.fabric.cable(network, f"{self.lease.name}-{name}", rate)
+
+    async def host_on(self, network: str) -> str:
+        """The host's own address on a network."""
+        return (await self.fabric.network(network)).host
+
+
+@asynccontextmanager
+async def ground(logs: Path) -> AsyncIterator[Ground]:
+    """New ground; all on it is gone when the block ends."""
+    async with lease() as held, AsyncExitStack() as stack:
+        yield Ground(logs, held, Fabric(held), stack)
+
+
+def is_bridged(machine: Machine) -> bool:
+    """Whether a machine has lines of its own; raises PlatformError where it cannot have what it asks for."""
+    match machine.platform, machine.network:
+        case PlatformName.PROCESS, _:
+            refuse_rate(machine, "A process uses the host's own network")
+            return False
+        case PlatformName.VM | PlatformName.LIBVIRT, NetworkKind.USER:
+            refuse_rate(machine, "A user-mode network has no line to slow")
+            return False
+        case PlatformName.VM | PlatformName.LIBVIRT, NetworkKind.AUTO if machine.rate is None:
+            return may_make_networks()
+        case _:
+            return True
+
+
+def refuse_rate(machine: Machine, why: str) -> None:
+    """Raises PlatformError when a machine without a line of its own has a rate."""
+    if machine.rate is not None:
+        raise PlatformError(f"{why}, so `rate` does not fit. Take a container or a virtual machine on a bridge.")
+
+
+def networks_beside(peer: Machine) -> tuple[str, ...]:
+    """Networks of a machine that users reach: the private one too when the peer it asks has lines of its own."""
+    return (PUBLIC, PRIVATE) if is_bridged(peer) else (PUBLIC,)
+
+
+def alike(machine: Machine, name: str) -> list[tuple[str, Machine]]:
+    """A declared machine as often as it counts, with names."""
+    one = machine.model_copy(update={"count": 1})
+    return (
+        [(name, one)] if machine.count == 1 else [(f"{name}-{number}", one) for number in range(1, machine.count + 1)]
+    )
