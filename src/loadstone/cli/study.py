@@ -58,7 +58,7 @@ from loadstone.study.run import RunOrder
 Json = dict[str, Any]
 
 Names = Annotated[
-    list[str],
+    list[str] | None,
     typer.Argument(metavar="WORKLOAD...", help="Workloads by name or folder, or one study file (.toml)."),
 ]
 LoadKind = Annotated[str, typer.Option("--load", help="What the load is: sessions or rate.")]
@@ -76,7 +76,8 @@ class Common:
     """Options that all questions have."""
 
     context: typer.Context
-    names: Names
+    names: Names = None
+    workload: Annotated[str | None, typer.Option("--workload", help="Workloads with commas between.")] = None
     sessions: Sessions = None
     rate: Rate = None
     arrivals: ArrivalProcess = Process.POISSON
@@ -96,6 +97,11 @@ class Common:
     name: StudyName = None
     fresh: Annotated[bool, typer.Option("--fresh", help="Begin anew, also where the same study was left.")] = False
     results: Results = RESULTS
+
+    @property
+    def workloads(self) -> list[str]:
+        """What is named, in either way."""
+        return [*(self.names or ()), *filter(None, (self.workload or "").split(","))]
 
 
 def repeat(runs: Annotated[int, typer.Option(min=2, max=1000, help="How many runs.")] = 5) -> Json:
@@ -150,6 +156,10 @@ def compare(
         int | None, typer.Option(min=1, max=1000, help="Pairs of runs at each load (6), or of searches (1).")
     ] = None,
     figure: Annotated[str, typer.Option(help="The figure the question is about.")] = "response_mean",
+    platform: Annotated[
+        str | None, typer.Option("--platform", metavar="A,B", help="Compare two platforms, as process,vm.")
+    ] = None,
+    cpus: Annotated[int | None, typer.Option(min=1, help="With --platform: CPUs of each side. Default: 1.")] = None,
     start: Start = None,
     width: Width = None,
 ) -> Json:
@@ -158,10 +168,13 @@ def compare(
     Ends with exit code 1 when B is worse than A.
 
     [bold]loadstone compare support --sessions 50 --a server.threads=1 --b server.threads=2[/]
+    [bold]loadstone compare support --platform process,vm[/]: peaks, response times and curves of two platforms.
     """
     loads = at if at in (None, "peak") else tuple(word for word in str(at).split(",") if word)
     sides = {side: read_settings(text) if text else {} for side, text in (("a", a), ("b", b))}
-    return {**sides, "at": loads, "load": load, "pairs": pairs, "figure": figure, "start": start, "width_pct": width}
+    platforms = platform and [word.strip() for word in platform.split(",")]
+    wanted = {"platform": platforms, "cpus": cpus, "figure": figure, "start": start, "width_pct": width}
+    return {**sides, "at": loads, "load": load, "pairs": pairs, **wanted}
 
 
 def predict(
@@ -213,7 +226,9 @@ def command(kind: str) -> Callable[..., None]:
 
 
 def _ask(kind: str, given: Json, options: Common) -> Exit:
-    file = study_file(options.names)
+    if not options.workloads:
+        raise UsageError("Name a workload, or a study file. `loadstone workloads` lists what there is.")
+    file = study_file(options.workloads)
     if file is None:
         asked, base = _section(kind, COMMANDS[kind](**given)), _base(options)
         loaded = options.sessions is not None or options.rate is not None
@@ -262,8 +277,8 @@ def _base(options: Common) -> RunOrder:
         load = make_load(options.sessions, options.rate, None, options.arrivals, options.most_sessions)
     placement = make_placement(None, options.machine, options.backend)
     return RunOrder(
-        name="-".join(Path(word).name for word in options.names),
-        parts=parts_of(options.names, load),
+        name="-".join(Path(word).name for word in options.workloads),
+        parts=parts_of(options.workloads, load),
         profile=profile_of(options.profile).changed(steady_s=options.steady),
         seed=options.seed,
         threads=options.threads or half_the_cores(),

@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from loadstone.model.machine import PlatformName
 from loadstone.model.reading import Section
 from loadstone.model.workload import Percent, Positive
 
@@ -47,6 +48,12 @@ class CompareSection(Section):
     load: Literal["sessions", "rate"] = Field(default="sessions", description="`sessions` or `rate`")
     pairs: Annotated[int, Field(ge=1, le=1000)] | None = Field(default=None, description="pairs of runs, 1 or more")
     figure: str = Field(default="response_mean", description="the figure the question is about")
+    platform: Annotated[tuple[PlatformName, ...], Field(min_length=2, max_length=2)] | None = Field(
+        default=None, description='two platforms to compare, as ["process", "vm"]'
+    )
+    cpus: Annotated[int, Field(ge=1, le=4096)] | None = Field(
+        default=None, description="of platforms: CPUs of each side, 1 or more"
+    )
     start: Positive | None = Field(default=None, description="of the peaks' searches: the first load tried")
     width_pct: Percent | None = Field(default=None, description="of the peaks' searches: width of the bracket in %")
 

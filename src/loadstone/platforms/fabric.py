@@ -21,6 +21,8 @@ from loadstone.platforms.lease import Lease
 BLOCK = ipaddress.IPv4Network("10.200.0.0/13")
 """Private addresses from which each testbed takes networks that the host does not use."""
 PREFIX = 24
+TAP = "tap"
+"""First letters of the lines of virtual machines."""
 BURST_BYTES = 32 * 1024
 """What a line may send at once: at least a millisecond's worth up to 250 Mbit/s."""
 QUEUE_MS = 50
@@ -86,7 +88,7 @@ class Fabric:
         """A line for a virtual machine that starts inside the namespace. Raises PlatformError."""
         held = await self.network(network)
         self.lines += 1
-        wire = self._wire(held, f"tap{self.lines}", self.namespace)
+        wire = self._wire(held, f"{TAP}{self.lines}", self.namespace)
         await _guarded(self._make_tap, wire, rate_mbit)
         return wire
 
@@ -172,6 +174,31 @@ def address_of(wires: Mapping[str, Wire]) -> str | None:
 def addresses(wires: Mapping[str, Wire]) -> dict[str, str]:
     """A machine's addresses by network, for its facts."""
     return {name: wire.address for name, wire in wires.items()}
+
+
+def line_counters(pid: int, wires: Mapping[str, Wire]) -> dict[str, dict[str, int]]:
+    """Bytes and drops by network, as the machine counts them (proc(5), /proc/net/dev of a process's namespace).
+
+    What a tap receives, its machine has sent.
+    """
+    found: dict[str, dict[str, int]] = {}
+    by_interface = {wire.interface: name for name, wire in wires.items()}
+    for line in Path(f"/proc/{pid}/net/dev").read_text().splitlines()[2:] if wires else []:
+        name, _, rest = line.partition(":")
+        network = by_interface.get(name.strip())
+        if network is not None:
+            fields = [int(word) for word in rest.split()]
+            received = {"bytes": fields[0], "drop": fields[3]}
+            sent = {"bytes": fields[8], "drop": fields[11]}
+            if name.strip().startswith(TAP):
+                received, sent = sent, received
+            found[network] = {
+                "bytes_sent": sent["bytes"],
+                "bytes_recv": received["bytes"],
+                "dropout": sent["drop"],
+                "dropin": received["drop"],
+            }
+    return found
 
 
 def may_make_networks() -> bool:

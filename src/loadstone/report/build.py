@@ -12,6 +12,7 @@ import jinja2
 from loadstone.judge.score import DISCLAIMER, NAME
 from loadstone.model.errors import StoreError
 from loadstone.model.figures import IterationFigures, Terms
+from loadstone.report.machines import MachineView, machine_views
 from loadstone.report.pictures import Picture, load_pictures, resource_pictures
 from loadstone.report.tables import MixRow, OperationRow, mix_rows, operation_rows
 from loadstone.store.read import Iteration, Result, WorkloadResult, read_result
@@ -39,6 +40,7 @@ class IterationSection:
     load: list[Picture]
     resources: list[Picture]
     start: Json
+    machines: list[MachineView]
 
 
 @dataclass(frozen=True)
@@ -117,6 +119,7 @@ def as_json(result: Result) -> Json:
                     "driver_cpu": list(one.figures.driver_cpu),
                     "steady_s": one.figures.steady_s,
                     "errors": list(one.figures.samples),
+                    "machines": [asdict(view) for view in one.machines],
                 }
             )
         sections.append({"terms": asdict(section.terms), "verdict": section.verdict, "iterations": iterations})
@@ -176,4 +179,5 @@ def _iteration(terms: Terms, iteration: Iteration, verdict: Json, pictures: bool
         load=load_pictures(iteration, rows) if pictures else [],
         resources=resource_pictures(iteration) if pictures else [],
         start=iteration.start,
+        machines=machine_views(iteration.steady_samples),
     )

@@ -7,6 +7,7 @@ from typing import Any
 from loadstone.judge.score import DISCLAIMER, NAME
 from loadstone.model.errors import StoreError
 from loadstone.report.build import Format, command, environment, write_report
+from loadstone.report.platform_rows import tables
 from loadstone.report.study_pictures import pictures_of
 from loadstone.store.folder import RUNS
 from loadstone.store.read import catalogue
@@ -20,6 +21,7 @@ QUESTIONS = {
     "repeat": "How far may the figures of one run be trusted?",
     "search": "What is the largest load that passes every rule?",
     "sweep": "How do the figures move with what was varied?",
+    "platforms": "What does one platform cost against the other?",
     "compare": "Is there a difference between A and B?",
     "predict": "What do a few loads say of others?",
 }
@@ -42,6 +44,13 @@ def write_run_reports(path: Path) -> None:
             write_report(run)
 
 
+def _emulated(answer: Json) -> list[Json]:
+    """Parts whose machines were emulated on one side only: nobody may take such a comparison for one of hardware."""
+    if answer["kind"] != "platforms":
+        return []
+    return [part for part in answer["parts"] if "tcg" in part["accelerators"].values()]
+
+
 def render_study(path: Path, form: Format, run_link: str | None = None) -> str:
     """The report's text; `run_link` is where a run's own report is found, if not beside it."""
     manifest, answer = read_study_manifest(path), read_answer(path)
@@ -53,6 +62,7 @@ def render_study(path: Path, form: Format, run_link: str | None = None) -> str:
             **part,
             "title": workloads[part["workload"]]["title"],
             "pictures": pictures_of(answer["kind"], part, workloads[part["workload"]]) if form is Format.HTML else [],
+            "tables": tables(part) if answer["kind"] == "platforms" else [],
             "made": [run for run in answer["runs"] if run["wanted"]["workload"] == part["workload"]],
         }
         for part in answer["parts"]
@@ -67,6 +77,8 @@ def render_study(path: Path, form: Format, run_link: str | None = None) -> str:
             parts=parts,
             left=answer["left"],
             index=answer.get("index"),
+            indices=answer.get("indices"),
+            emulated=_emulated(answer),
             index_name=NAME,
             disclaimer=DISCLAIMER,
             command=command(manifest),

@@ -38,6 +38,7 @@ def pictures_of(kind: str, part: Json, workload: Json) -> list[Picture]:
         "sweep": _sweep,
         "compare": _compare,
         "predict": _predict,
+        "platforms": _platforms,
     }
     return list(makers[kind](part, workload))
 
@@ -206,6 +207,36 @@ def _compare(part: Json, workload: Json) -> Iterator[Picture]:
             ]
             plot = Plot("pair", unit, rows, rows, from_zero=False)
             yield Picture(f"{title}{of}", "Pair by pair, in order of time.", draw(plot))
+
+
+def _platforms(part: Json, workload: Json) -> Iterator[Picture]:
+    """Response time, throughput and both CPU curves over the loads that both platforms were given."""
+    names, unit = part["names"], UNITS[part["load"]]
+    marks = [{"x": peak, "label": f"peak of {names[side]}"} for side, peak in part["peaks"].items() if peak]
+    parted = part["parted"] and part["parted"]["at"]
+    if parted:
+        marks.append({"x": parted, "label": "parted"})
+    for figure, title in (("response_p90", "Response time, 90th percentile"), ("throughput", "Throughput")):
+        rows = _sides(part["curve"], ((figure, "{name}"),), names)
+        if rows:
+            plot = Plot(unit, "seconds" if figure != "throughput" else "operations per second", rows, rows, marks=marks)
+            yield Picture(title, "Both were given the same loads in turn.", draw(plot))
+    used = (("server_cpu", "{name}: system"), ("host_cpu", "{name}: whole host"))
+    rows = _sides(part["curve"], used, names)
+    if rows:
+        yield Picture(
+            "CPU", "In cores; the host carries the driver too.", draw(Plot(unit, "cores", rows, rows, marks=marks))
+        )
+
+
+def _sides(curve: Sequence[Json], figures: Sequence[tuple[str, str]], names: Mapping[str, str]) -> list[Json]:
+    return [
+        {"x": point["load"], "y": point[side]["figures"][figure], "series": series.format(name=names[side])}
+        for figure, series in figures
+        for side in ("a", "b")
+        for point in curve
+        if figure in point[side]["figures"]
+    ]
 
 
 def _difference(name: str, found: Json) -> Json:

@@ -19,6 +19,7 @@ from loadstone.model.workload import RateLimit, TimeLimit, Workload
 from loadstone.study.made import FIGURES
 from loadstone.study.parameters import parameter
 from loadstone.study.questions.compare import Compare, ComparePeaks, pairs_for
+from loadstone.study.questions.platforms import Platforms
 from loadstone.study.questions.predict import PREDICTED_PCT, Limits, Predict
 from loadstone.study.questions.question import InTurn, Question
 from loadstone.study.questions.repeat import Repeat
@@ -76,12 +77,19 @@ def _compare(asked: CompareSection, workload: str, profile: Profile) -> Question
     a, b = _settings(asked.a), _settings(asked.b)
     if asked.figure not in FIGURES:
         raise UsageError(f"There is no figure `{asked.figure}`. {suggest(asked.figure, set(FIGURES))}")
+    wanted = SearchSection(load=asked.load, start=asked.start, width_pct=asked.width_pct)
+
+    def search(settings: Mapping[str, str], prefix: str, seed: int) -> Search:
+        return replace(_search(wanted, workload, profile), settings=settings, prefix=prefix, seed=seed)
+
+    if asked.platform is not None:
+        cpus = str(asked.cpus or 1)
+        sides = [
+            {"platform": platform.value, "machine.cpus": cpus, **own}
+            for platform, own in zip(asked.platform, (a, b), strict=True)
+        ]
+        return Platforms(workload, sides[0], sides[1], search, asked.pairs or 1)
     if asked.at == "peak":
-        wanted = SearchSection(load=asked.load, start=asked.start, width_pct=asked.width_pct)
-
-        def search(settings: Mapping[str, str], prefix: str, seed: int) -> Search:
-            return replace(_search(wanted, workload, profile), settings=settings, prefix=prefix, seed=seed)
-
         return ComparePeaks(workload, a, b, search, asked.pairs or 1)
     loads: tuple[dict[str, str], ...] = tuple({asked.load: text} for text in _texts(asked.at or ()))
     return Compare(workload, {}, a, b, loads or ({},), asked.pairs or pairs_for(len(loads) or 1), asked.figure)
@@ -119,7 +127,7 @@ def brings_load(asked: Asked) -> bool:
         case SweepSection():
             return _has_load(asked.over)
         case CompareSection():
-            return asked.at is not None or (_has_load(asked.a) and _has_load(asked.b))
+            return asked.at is not None or asked.platform is not None or (_has_load(asked.a) and _has_load(asked.b))
         case RepeatSection():
             return False
 

@@ -10,6 +10,7 @@ from loadstone.judge.check import Outcome, Weight
 from loadstone.judge.verdict import Verdict
 from loadstone.model.figures import Blame, IterationFigures
 from loadstone.store.read import Iteration, Result
+from loadstone.store.usage import SUPPORT, host_usage, inside_usage, measured_machines, outside_usage, tree_usage
 
 Json = dict[str, Any]
 
@@ -126,6 +127,10 @@ class Made:
     is_driver_bound: bool
     figures: Mapping[str, float]
     rules: tuple[Rule, ...]
+    accelerator: str = ""
+    """What makes the processors of its machines: `kvm`, `tcg`, or none of their own."""
+    monitors: Mapping[str, float] = field(default_factory=dict)
+    """Means of what monitors saw: `host.`; of machines `inside.` and `outside.`; of services `process.`."""
     capacity: Mapping[str, float] = field(default_factory=dict)
     """How much there was of what was used: `workers` of a station, `cores` of the machine."""
 
@@ -158,8 +163,32 @@ def made_of(wanted: Wanted, result: Result) -> Made:
         is_driver_bound=any(rule.outcome == Outcome.BROKEN and rule.name in DRIVER_RULES for rule in rules),
         figures=figures,
         rules=rules,
+        accelerator=_accelerator(result),
+        monitors=_monitors(workload.iterations),
         capacity=_capacity(result, workload.iterations),
     )
+
+
+def _accelerator(result: Result) -> str:
+    machines = result.manifest.get("machines", {}).values()
+    return next((str(one["accelerator"]) for one in machines if one.get("accelerator")), "")
+
+
+def _monitors(iterations: tuple[Iteration, ...]) -> dict[str, float]:
+    """Of several machines alike the sum; of several iterations the mean."""
+    each = [_seen(iteration.steady_samples) for iteration in iterations]
+    names = dict.fromkeys(name for one in each for name in one)
+    return {name: fmean(one[name] for one in each if name in one) for name in names}
+
+
+def _seen(samples: list[Json]) -> dict[str, float]:
+    seen = {f"host.{name}": value for name, value in host_usage(samples).items()}
+    views = {"inside": inside_usage, "outside": outside_usage, "process": tree_usage}
+    for machine in measured_machines(samples):
+        for side, view in views.items():
+            for name, value in view(samples, machine).items():
+                seen[f"{side}.{name}"] = seen.get(f"{side}.{name}", 0.0) + value
+    return seen
 
 
 def figures_of(iteration: Iteration) -> dict[str, float]:
@@ -196,7 +225,7 @@ def _shares(figures: IterationFigures) -> dict[str, float]:
 def _used(iteration: Iteration) -> dict[str, float | None]:
     """Means over the steady state of what the monitors saw, and of what a modelled station did."""
     samples = iteration.steady_samples
-    trees = [[tree for role, tree in one["trees"].items() if role != "driver" and tree] for one in samples]
+    trees = [[tree for role, tree in one["trees"].items() if role not in SUPPORT and tree] for one in samples]
     stations = [used for one in samples for used in one.get("stations", {}).values() if used]
     busy = _mean(used["busy_workers"] for used in stations)
     if iteration.stations:

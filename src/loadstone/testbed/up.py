@@ -106,7 +106,9 @@ async def reference_testbed(logs: Path, threads: int, placement: Placement = PLA
                 raise PlatformError(f"{web.name} does not reach {backend.name}. {remedy}")
             command = reference.web_command(web.listen, asked, threads, ["localhost", web.address])
             targets.append(await _target(web, await running.start(web, web.name, command)))
-        about = f"reference server, {threads} threads, on {placement.machine}; back-end simulator on {placement.backend}"
+        about = (
+            f"reference server, {threads} threads, on {placement.machine}; back-end simulator on {placement.backend}"
+        )
         yield Testbed(tuple(targets), about, running.pids, running.dead, places=base.places)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from qemu.qmp import QMPClient, QMPError
 
-from loadstone.platforms.fabric import Wire
+from loadstone.platforms.fabric import Wire, line_counters
 
 Json = dict[str, Any]
 
@@ -22,7 +22,7 @@ async def outside(pid: int, qmp: QMPClient, threads: Mapping[int, str], wires: M
     """Counters that only grow; None when the machine is gone."""
     try:
         cpu = thread_seconds(pid, threads)
-        return {"cpu": cpu, "disk": await _disks(qmp), "network": _lines(pid, wires), "exits": _exits(pid)}
+        return {"cpu": cpu, "disk": await _disks(qmp), "network": line_counters(pid, wires), "exits": _exits(pid)}
     except (OSError, QMPError, EOFError):
         return None
 
@@ -47,24 +47,6 @@ async def _disks(qmp: QMPClient) -> Json:
             total[f"{kind}_bytes"] += held[f"{short}_bytes"]
             total[f"{kind}_time"] += held[f"{short}_total_time_ns"] / 1e6
     return total if said else {}
-
-
-def _lines(pid: int, wires: Mapping[str, Wire]) -> Json:
-    """Bytes by network; what a tap receives, the machine has sent (proc(5), /proc/net/dev of its namespace)."""
-    found: Json = {}
-    by_interface = {wire.interface: name for name, wire in wires.items()}
-    for line in Path(f"/proc/{pid}/net/dev").read_text().splitlines()[2:] if wires else []:
-        name, _, rest = line.partition(":")
-        network = by_interface.get(name.strip())
-        if network is not None:
-            fields = [int(word) for word in rest.split()]
-            found[network] = {
-                "bytes_sent": fields[0],
-                "dropout": fields[3],
-                "bytes_recv": fields[8],
-                "dropin": fields[11],
-            }
-    return found
 
 
 def _exits(pid: int) -> int | None:

@@ -61,7 +61,15 @@ class InTurn:
         """The answers by workload."""
         answers = [{"workload": name, **question.answer(_of(made, name))} for name, question in self.questions]
         peaks = {one["workload"]: one["peak"] for one in answers if self.kind == "search" and one["load"] == "sessions"}
-        return {"kind": self.kind, "parts": answers, "index": web_index(peaks)}
+        found = {"kind": self.kind, "parts": answers, "index": web_index(peaks)}
+        return {**found, "indices": _indices(answers)} if self.kind == "platforms" else found
+
+
+def _indices(answers: Sequence[Json]) -> Json | None:
+    """The index of each side, where all workloads that it needs have a peak on both."""
+    of = {side: {one["workload"]: one["peaks"][side] for one in answers if one["peaks"][side]} for side in ("a", "b")}
+    a, b = (web_index(peaks) for peaks in of.values())
+    return None if a is None or b is None else {"a": a, "b": b, "ratio": b / a}
 
 
 def _of(made: Sequence[Made], workload: str) -> list[Made]:

@@ -1,0 +1,90 @@
+"""Control groups, of version 1 or 2: limits for what runs in one, its use of CPU, and the end of all of it at once."""
+
+import contextlib
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from loadstone.model.errors import PlatformError
+from loadstone.platforms.lease import Lease
+
+ROOT = Path("/sys/fs/cgroup")
+PERIOD_US = 100_000
+"""Of the CPU quota (Linux, `Documentation/admin-guide/cgroup-v2.rst`, cpu.max)."""
+GONE_S = 2.0
+LOOK_S = 0.01
+
+
+@dataclass(frozen=True)
+class Group:
+    """One group, in each hierarchy that it needs."""
+
+    paths: tuple[Path, ...]
+    usage: Path
+    """File that tells the CPU time used."""
+
+    @property
+    def joining(self) -> str:
+        """Shell words by which a process enters it before it becomes what it is to be."""
+        return " && ".join(f"echo $$ > {path}/cgroup.procs" for path in self.paths)
+
+    def cpu_seconds(self) -> float:
+        """CPU time of all that ran in it."""
+        text = self.usage.read_text()
+        if self.usage.name == "cpuacct.usage":
+            return int(text) / 1e9
+        return int(next(line.split()[1] for line in text.splitlines() if line.startswith("usage_usec"))) / 1e6
+
+    def remove(self) -> None:
+        """Removes it once its last process is gone."""
+        until = time.monotonic() + GONE_S
+        for path in self.paths:
+            while path.is_dir() and time.monotonic() < until:
+                with contextlib.suppress(OSError):
+                    path.rmdir()
+                    break
+                time.sleep(LOOK_S)
+
+
+def group(lease: Lease, name: str, cpus: int, memory_mib: int) -> Group:
+    """A group with so many cores and so much memory; raises PlatformError where this user may not make one."""
+    try:
+        return _unified(lease, name, cpus, memory_mib) if is_unified() else _split(lease, name, cpus, memory_mib)
+    except OSError as error:
+        raise PlatformError(f"A control group cannot be made: {error}. Containers need root.") from None
+
+
+def is_unified() -> bool:
+    """Whether this host has version 2 alone."""
+    return (ROOT / "cgroup.controllers").is_file()
+
+
+def may_make_groups() -> bool:
+    """Whether this user may make groups at the top, where all controllers are."""
+    return os.access(ROOT if is_unified() else ROOT / "cpu", os.W_OK)
+
+
+def _unified(lease: Lease, name: str, cpus: int, memory_mib: int) -> Group:
+    path = _made(lease, ROOT / f"{lease.name}-{name}")
+    with contextlib.suppress(OSError):  # they are on already, or another process's task
+        (ROOT / "cgroup.subtree_control").write_text("+cpu +memory")
+    (path / "cpu.max").write_text(f"{cpus * PERIOD_US} {PERIOD_US}")
+    (path / "memory.max").write_text(str(memory_mib << 20))
+    return Group((path,), path / "cpu.stat")
+
+
+def _split(lease: Lease, name: str, cpus: int, memory_mib: int) -> Group:
+    cpu, account, memory = (
+        _made(lease, ROOT / controller / f"{lease.name}-{name}") for controller in ("cpu", "cpuacct", "memory")
+    )
+    (cpu / "cpu.cfs_period_us").write_text(str(PERIOD_US))
+    (cpu / "cpu.cfs_quota_us").write_text(str(cpus * PERIOD_US))
+    (memory / "memory.limit_in_bytes").write_text(str(memory_mib << 20))
+    return Group(tuple(dict.fromkeys((cpu, account, memory))), account / "cpuacct.usage")
+
+
+def _made(lease: Lease, path: Path) -> Path:
+    lease.note("group", path=str(path))
+    path.mkdir(exist_ok=True)
+    return path

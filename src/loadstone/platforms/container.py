@@ -1,0 +1,154 @@
+"""Container-like machines from what every Linux has: a network namespace, an overlay on the host's own root that is
+gone with its processes, bubblewrap for process namespaces, a control group for limits. No image is needed.
+"""
+
+import asyncio
+import shlex
+import shutil
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from loadstone.model.errors import PlatformError
+from loadstone.model.machine import SERVER, Machine
+from loadstone.model.target import Endpoint
+from loadstone.platforms.cgroup import Group, group, may_make_groups
+from loadstone.platforms.contract import Place, Service, Site
+from loadstone.platforms.fabric import address_of, addresses, line_counters, may_make_networks
+from loadstone.platforms.process import Child, begin, claim, core_list, stop_all
+from loadstone.platforms.programs import server
+from loadstone.platforms.ways import way_over
+
+Json = dict[str, Any]
+
+INSIDE = "/usr/local/bin/loadstone-server"
+"""Where our servers are in a container."""
+
+
+@dataclass
+class Container:
+    """A container that is up."""
+
+    site: Site
+    limits: Group
+    facts: Json
+    listen: str = "0.0.0.0"
+    pid: int = 0
+    services: dict[str, Service] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.site.name
+
+    @property
+    def about(self) -> str:
+        """What it is."""
+        return str(self.site.machine)
+
+    @property
+    def address(self) -> str:
+        """Its own."""
+        return address_of(self.site.wires) or ""
+
+    @property
+    def files(self) -> Path:
+        """What was written for it; lies over the host's root."""
+        return self.site.lease.folder / f"{self.name}-files"
+
+    async def start(self, role: str, command: list[str]) -> Service:
+        """Starts a program in the container."""
+        claim(self.services, role, self.name)
+        started = await begin(self._words(command), self.site.logs / f"{role}.log")
+        self.services[role] = started
+        self.site.lease.note_process(started.pid, f"{role} in container {self.name}")
+        return started
+
+    def _words(self, command: list[str]) -> list[str]:
+        """Enters the group and the network, lays an overlay over the root in a mount namespace, and walls it off."""
+        scratch = self.site.lease.folder / f"{self.name}-scratch"
+        scratch.mkdir(exist_ok=True)
+        own = [INSIDE, *command[1:]] if command[0] == SERVER else command
+        wall = ["bwrap", "--bind", f"{scratch}/root", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"]
+        wall += ["--ro-bind", server(), INSIDE, "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--die-with-parent"]
+        steps = [
+            self.limits.joining,
+            f"mount -t tmpfs tmpfs {scratch}",
+            f"mkdir {scratch}/upper {scratch}/work {scratch}/root && cp -a {self.files} {scratch}/files",
+            f"mount -t overlay overlay -o lowerdir={scratch}/files:/,upperdir={scratch}/upper,workdir={scratch}/work "
+            f"{scratch}/root",
+            f"exec {shlex.join([*wall, '--', *own])}",
+        ]
+        outside = ["nsenter", f"--net=/run/netns/{next(iter(self.site.wires.values())).namespace}"]
+        return [*outside, "unshare", "--mount", "--propagation", "private", "sh", "-c", " && ".join(steps)]
+
+    async def write(self, path: str, text: str) -> None:
+        """Writes a file that programs started later see."""
+        file = self.files / path.lstrip("/")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+
+    async def reach(self, port: int) -> Endpoint:
+        """Its own address."""
+        return Endpoint(self.address, port)
+
+    async def way_to(self, peer: Place, port: int) -> Endpoint | None:
+        """Over a network both are on, or the host."""
+        return await way_over(self.site.wires, peer, port, None)
+
+    async def inside(self) -> Json | None:
+        """Nothing: a container has the host's kernel."""
+        return None
+
+    async def outside(self) -> Json | None:
+        """CPU time of its group, and its lines."""
+        pid = next((service.pid for service in self.services.values() if isinstance(service, Child)), None)
+        try:
+            network = line_counters(pid, self.site.wires) if pid else {}
+            return {"cpu": {"group": self.limits.cpu_seconds()}, "disk": {}, "network": network, "exits": None}
+        except OSError:
+            return None
+
+    def end(self) -> str:
+        """A container has no process of its own that could end."""
+        return ""
+
+
+class ContainerPlatform:
+    """Makes containers."""
+
+    name = "container"
+
+    async def missing(self, machine: Machine) -> str:
+        """What must be installed or allowed first."""
+        needs = {"bwrap": "bubblewrap", "nsenter": "util-linux", "unshare": "util-linux"}
+        absent = sorted({package for tool, package in needs.items() if shutil.which(tool) is None})
+        if absent:
+            return f"Containers need {', '.join(absent)}: `apt-get install {' '.join(absent)}`."
+        if not (may_make_networks() and may_make_groups()):
+            return "Containers need root, for networks and control groups of their own."
+        return ""
+
+    @asynccontextmanager
+    async def place(self, site: Site) -> AsyncIterator[Place]:
+        """A container; all in it is gone when the block ends."""
+        started = time.monotonic()
+        if not site.wires:
+            raise PlatformError("A container needs a network of its own. Leave out `network=user`.")
+        machine = site.machine
+        cpus = machine.cpus or 1
+        if machine.pin is not None:
+            core_list(machine.pin)
+        limits = await asyncio.to_thread(group, site.lease, site.name, cpus, machine.memory)
+        facts = {"platform": "container", "cpus": cpus, "memory_mib": machine.memory, "network": "bridge"}
+        facts |= {"networks": addresses(site.wires), "boot_s": round(time.monotonic() - started, 3)}
+        container = Container(site, limits, facts)
+        container.files.mkdir()
+        try:
+            yield container
+        finally:
+            await stop_all(container.services)
+            await asyncio.to_thread(limits.remove)

@@ -1,0 +1,129 @@
+"""The rows of a comparison of platforms, as published comparisons print them; what one side cannot have, says why."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from loadstone.report.units import MBIT, MIB
+
+Json = dict[str, Any]
+Side = Mapping[str, Any]
+"""`figures` and `monitors` of one platform at one load."""
+
+NO_MACHINE = "no machine of its own"
+NO_DISK = "no disk access"
+HIDDEN = "not readable here"
+ONE_NETWORK = "loopback: not apart from the driver's"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One figure of both platforms, each as a number or as the reason why there is none."""
+
+    title: str
+    unit: str
+    a: float | None
+    b: float | None
+    digits: int | None
+    why_not: tuple[str, str]
+
+    @property
+    def ratio(self) -> float | None:
+        """B by A."""
+        return self.b / self.a if self.a and self.b is not None else None
+
+
+Reader = Callable[[Side], float | None]
+
+
+def figure(name: str, by: float = 1.0) -> Reader:
+    """Reads a figure of the run."""
+    return lambda side: None if name not in side["figures"] else side["figures"][name] * by
+
+
+def seen(name: str, by: float = 1.0) -> Reader:
+    """Reads what a monitor saw."""
+    return lambda side: None if name not in side["monitors"] else side["monitors"][name] * by
+
+
+SPEED = (
+    ("operations", "1/s", figure("throughput"), 1, ""),
+    ("good operations", "%", figure("good"), 2, ""),
+    ("tolerable operations", "%", figure("tolerable"), 2, ""),
+    ("operations in error", "%", figure("errors"), 2, ""),
+    ("response time, mean", "s", figure("response_mean"), 4, ""),
+    ("response time, p50", "s", figure("response_p50"), 4, ""),
+    ("response time, p90", "s", figure("response_p90"), 4, ""),
+    ("response time, p99", "s", figure("response_p99"), 4, ""),
+    ("CPU of the system under test", "cores", figure("server_cpu"), 3, ""),
+    ("CPU time an operation", "ms", figure("server_cpu_per_operation", 1000), 3, ""),
+    ("payload", "Mbit/s", figure("bytes", MBIT), 1, ""),
+)
+"""What users get, and what it takes."""
+
+MONITORS = (
+    ("host: CPU user", "cores", seen("host.user_cores"), 3, HIDDEN),
+    ("host: CPU system", "cores", seen("host.system_cores"), 3, HIDDEN),
+    ("host: CPU idle", "cores", seen("host.idle_cores"), 3, HIDDEN),
+    ("host: CPU wait", "cores", seen("host.wait_cores"), 3, HIDDEN),
+    ("host: inactive memory", "MiB", seen("host.inactive_bytes", MIB), 0, HIDDEN),
+    ("host: swap in (si)", "B/s", seen("host.swap_in_per_s"), 0, HIDDEN),
+    ("host: swap out (so)", "B/s", seen("host.swap_out_per_s"), 0, HIDDEN),
+    ("host: disk service time", "ms", seen("host.disk_ms"), 2, NO_DISK),
+    ("host: disk", "B/s", seen("host.disk_bytes_per_s"), 0, NO_DISK),
+    ("host: network sent", "Mbit/s", seen("host.network_sent_per_s", MBIT), 1, HIDDEN),
+    ("services: CPU of their processes", "cores", seen("process.cores"), 3, HIDDEN),
+    ("services: resident memory", "MiB", seen("process.resident_bytes", MIB), 0, HIDDEN),
+    ("machine: virtual processors", "cores", seen("outside.vcpu_cores"), 3, NO_MACHINE),
+    ("machine: threads for disks", "cores", seen("outside.io_cores"), 3, NO_MACHINE),
+    ("machine: devices and network", "cores", seen("outside.device_cores"), 3, NO_MACHINE),
+    ("machine: exits", "1/s", seen("outside.exits_per_s"), 0, HIDDEN),
+    ("machine: disk latency by the hypervisor", "ms", seen("outside.disk_ms"), 2, NO_DISK),
+    ("machine: network sent, by its line", "Mbit/s", seen("outside.network_sent_per_s", MBIT), 1, ONE_NETWORK),
+    ("machine: network received, by its line", "Mbit/s", seen("outside.network_recv_per_s", MBIT), 1, ONE_NETWORK),
+    ("guest: CPU user", "cores", seen("inside.user_cores"), 3, NO_MACHINE),
+    ("guest: CPU system", "cores", seen("inside.system_cores"), 3, NO_MACHINE),
+    ("guest: CPU idle", "cores", seen("inside.idle_cores"), 3, NO_MACHINE),
+    ("guest: steal", "cores", seen("inside.steal_cores"), 3, NO_MACHINE),
+    ("guest: active memory", "MiB", seen("inside.active_bytes", MIB), 0, NO_MACHINE),
+    ("guest: swap in and out", "B/s", seen("inside.swap_in_per_s"), 0, NO_MACHINE),
+)
+"""What the monitors of host, hypervisor and guest saw."""
+
+Spec = tuple[str, str, Reader, int, str]
+
+
+def rows(specs: tuple[Spec, ...], point: Json) -> list[Row]:
+    """The rows of one kind at one load."""
+    return [
+        Row(title, unit, read(point["a"]), read(point["b"]), digits, (_why(why, point["a"]), _why(why, point["b"])))
+        for title, unit, read, digits, why in specs
+    ]
+
+
+def _why(why: str, side: Side) -> str:
+    """A machine whose exits or disk nobody can read has none of them for that reason, a process since it is none."""
+    has_machine = any(name.startswith("outside.") for name in side["monitors"])
+    return HIDDEN if why == NO_MACHINE and has_machine else why
+
+
+def tables(part: Json) -> list[Json]:
+    """All tables of one workload: the peak, the monitors there, and the loads at which response times are compared."""
+    made: list[Json] = []
+    if all(part["at_peak"][side]["figures"] for side in ("a", "b")):
+        made += [
+            {"title": "At each one's own peak", "rows": rows(SPEED, part["at_peak"])},
+            {"title": "Monitors at the peak", "rows": rows(MONITORS, part["at_peak"])},
+        ]
+    names = part["names"]
+    for key, of in (("typical", f"the peak of {names['a']}"), ("common", "the smaller peak")):
+        point = part[key]
+        if point and (key == "typical" or point != part["typical"]):
+            title = f"Response time at 80 % of {of} ({point['load']:g} {part['load']})"
+            made.append({"title": title, "rows": rows(SPEED, point), "verdicts": _verdicts(point)})
+    return made
+
+
+def _verdicts(point: Json) -> Json:
+    """How each side's runs at a load were judged, in words."""
+    return {side: ", ".join(f"{n} {word}" for word, n in point[side]["verdicts"].items() if n) for side in ("a", "b")}
