@@ -4,12 +4,14 @@ import sys
 from collections.abc import Sequence
 
 import typer
+from rich.markup import escape
 
 from loadstone import __version__
 from loadstone.cli import doctor, fileset, report, run, serve, simulate, study, workloads
 from loadstone.cli.exits import Exit
 from loadstone.cli.screen import errors
 from loadstone.model.errors import DriverError, LoadstoneError, PlatformError, ServiceError, StudyError
+from loadstone.platforms.lease import reap
 
 ABOUT = """Measure what a platform costs: play realistic server workloads with honest timing and judge what held.
 
@@ -42,6 +44,8 @@ def options(
     version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version."),
 ) -> None:
     """Options of the program itself."""
+    for found in reap():
+        errors.print(f"[yellow]cleared up[/] after a `loadstone` that was killed: {escape(found)}")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -62,7 +62,7 @@ class Container:
     async def start(self, role: str, command: list[str]) -> Service:
         """Starts a program in the container."""
         claim(self.services, role, self.name)
-        started = await begin(self._words(command), self.site.logs / f"{role}.log")
+        started = await begin(self._words(command), self.site.logs / f"{role}.log", command)
         self.services[role] = started
         self.site.lease.note_process(started.pid, f"{role} in container {self.name}")
         return started

@@ -158,19 +158,23 @@ async def stop_all(services: Mapping[str, Service]) -> None:
         await service.stop()
 
 
-async def begin(command: list[str], log: Path) -> Child:
-    """Starts a command and waits for its first line; standard error goes to `log`.
+async def begin(words: list[str], log: Path, command: list[str] | None = None) -> Child:
+    """Starts a program and waits for its first line; standard error goes to `log`, errors speak of `command`.
 
     Raises ServiceError when it ends or stays silent instead of getting ready.
     """
-    with log.open("wb") as errors:
-        process = await asyncio.create_subprocess_exec(
-            *command,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=errors,
-            start_new_session=True,
-        )
+    command = command or words
+    try:
+        with log.open("wb") as errors:
+            process = await asyncio.create_subprocess_exec(
+                *words,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=errors,
+                start_new_session=True,
+            )
+    except OSError as error:
+        raise ServiceError(f"`{command[0]}` cannot be started: {error}") from None
     try:
         return Child(process, await _first_line(process, command, log), log)
     except BaseException:

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import json
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,6 +17,9 @@ from loadstone.testbed import Testbed
 
 Json = dict[str, Any]
 Listener = Callable[[Json], object]
+
+LOOK_S = 0.5
+"""Time between two looks whether all parts of the system are alive."""
 
 
 class Scribes:
@@ -47,6 +51,7 @@ class Executor:
     joining: Joining | None = None
     interrupted: bool = False
     _driving: Driving | None = field(default=None, repr=False)
+    _dead: str = ""
 
     async def execute(self, plan: Json, folders: Mapping[str, RunFolder]) -> None:
         """Runs a plan into the folders of its workloads; every event is there before anyone hears of it.
@@ -62,7 +67,7 @@ class Executor:
                 if self.interrupted:  # while it was started
                     self._driving.end_early()
                 monitor = Monitor(self._roles, scribes.sample, self.testbed.meters, self.testbed.places)
-                watching = asyncio.create_task(monitor.run() if self.testbed.rehearsed is None else asyncio.sleep(0))
+                watching = asyncio.create_task(self._watch(monitor))
                 try:
                     async for line, event in self._driving.events():
                         scribes.event(line, event)
@@ -72,9 +77,26 @@ class Executor:
                     with contextlib.suppress(asyncio.CancelledError):
                         await watching
                     self._driving = None
-        dead = self.testbed.dead()
+        dead = self._dead or self.testbed.dead()
         if dead:
             raise DriverError(f"The system under test died during the run: {dead}")
+
+    async def _watch(self, monitor: Monitor) -> None:
+        """Samples, and ends the run when a part of the system has died: what comes after says nothing of it."""
+        if self.testbed.rehearsed is not None:
+            return
+        started = time.monotonic()
+        sampling = asyncio.create_task(monitor.run())
+        try:
+            while not self._dead:
+                await asyncio.sleep(LOOK_S)
+                dead = self.testbed.dead()
+                if dead and self._driving is not None:
+                    self._dead = f"{dead}, {time.monotonic() - started:.0f} s after the driver started"
+                    self._driving.end_early()
+            await sampling
+        finally:
+            sampling.cancel()
 
     def _task(self, plan: Json) -> Task:
         if self.testbed.rehearsed is not None:

@@ -258,7 +258,8 @@ def _said(log: Path, console: Path) -> str:
     for what, path in (("QEMU", log), ("its console", console)):
         text = path.read_text(errors="replace").strip() if path.is_file() else ""
         if text:
-            told.append(f"{what} says: {text[-TAIL:]}")
+            panic = max(0, text.find("Kernel panic"))
+            told.append(f"{what} says: {text[panic:][:TAIL] if panic else text[-TAIL:]}")
     return "; ".join([*told, f"console kept in {console}"]) if told else f"its console, {console}, is empty"
 
 

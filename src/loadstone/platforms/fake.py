@@ -1,0 +1,120 @@
+"""A platform that makes nothing: its services answer every request with one word. For tests of what uses platforms, and
+held to the same contract as the others.
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from loadstone.model.errors import ServiceError
+from loadstone.model.machine import SERVER, Machine
+from loadstone.model.target import Endpoint
+from loadstone.platforms.contract import Place, Service, Site
+from loadstone.platforms.process import claim, stop_all
+from loadstone.platforms.ways import LOOPBACK
+
+Json = dict[str, Any]
+
+KNOWN = ("backend", "web", "station", "echo")
+"""Roles that a fake server plays; all others end at once."""
+ANSWER = b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\nconnection: close\r\n\r\nfake"
+
+
+@dataclass
+class FakeService:
+    """A listening socket that answers."""
+
+    first_line: str
+    server: asyncio.Server
+    stopped: bool = False
+
+    def end(self) -> str:
+        """How it ended."""
+        return "code 0" if self.stopped else ""
+
+    async def stop(self) -> None:
+        """Closes the socket."""
+        self.stopped = True
+        self.server.close()
+
+
+@dataclass
+class FakePlace:
+    """A place that is only a name."""
+
+    site: Site
+    listen: str = LOOPBACK
+    address: str = LOOPBACK
+    about: str = "nothing at all"
+    pid: int = 0
+    facts: Json = field(default_factory=dict)
+    files: dict[str, str] = field(default_factory=dict)
+    services: dict[str, Service] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.site.name
+
+    async def start(self, role: str, command: list[str]) -> Service:
+        """Listens; raises ServiceError for what is no role of our servers."""
+        claim(self.services, role, self.name)
+        if command[0] != SERVER or command[1] not in KNOWN:
+            raise ServiceError(f"`{' '.join(command[:2])}` ended with code 2 instead of getting ready: no such thing")
+        server = await asyncio.start_server(_answer, LOOPBACK, 0)
+        port = server.sockets[0].getsockname()[1]
+        ready = {"event": "ready", "http": f"{LOOPBACK}:{port}", "https": None, "authority": None}
+        service = self.services[role] = FakeService(json.dumps(ready), server)
+        return service
+
+    async def write(self, path: str, text: str) -> None:
+        """Remembers it."""
+        self.files[path] = text
+
+    async def reach(self, port: int) -> Endpoint:
+        """Here."""
+        return Endpoint(LOOPBACK, port)
+
+    async def way_to(self, peer: Place, port: int) -> Endpoint | None:
+        """As the driver does."""
+        return await peer.reach(port)
+
+    async def inside(self) -> Json | None:
+        """Nothing."""
+        return None
+
+    async def outside(self) -> Json | None:
+        """Nothing."""
+        return None
+
+    def end(self) -> str:
+        """Never."""
+        return ""
+
+
+async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await reader.readuntil(b"\r\n\r\n")
+    writer.write(ANSWER)
+    writer.close()
+
+
+class FakePlatform:
+    """Makes nothing."""
+
+    name = "fake"
+
+    async def missing(self, machine: Machine) -> str:
+        """Nothing is."""
+        return ""
+
+    @asynccontextmanager
+    async def place(self, site: Site) -> AsyncIterator[Place]:
+        """A name."""
+        place = FakePlace(site)
+        try:
+            yield place
+        finally:
+            await stop_all(place.services)

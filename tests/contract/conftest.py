@@ -1,0 +1,63 @@
+"""Every platform there is, found by itself, and what it must leave behind: nothing."""
+
+import asyncio
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from loadstone.model.machine import Machine, PlatformName
+from loadstone.platforms import fake, lease
+from loadstone.platforms.catalogue import PLATFORMS
+from loadstone.platforms.contract import Platform
+
+OURS = "lt"
+
+
+@pytest.fixture(params=["fake", *PLATFORMS])
+def platform(request: pytest.FixtureRequest) -> Platform:
+    """A platform; skipped with its own reason where it cannot make machines."""
+    if request.param == "fake":
+        return fake.FakePlatform()
+    found = PLATFORMS[PlatformName(request.param)]
+    missing = asyncio.run(found.missing(machine_of(found)))
+    if missing:
+        pytest.skip(missing)
+    return found
+
+
+def machine_of(platform: Platform) -> Machine:
+    """A small machine of a platform."""
+    name = PlatformName.PROCESS if platform.name == "fake" else PlatformName(platform.name)
+    return Machine(platform=name, memory=192)
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """No process, namespace, link, group or lease; told from those of other programs by their first letters."""
+    monkeypatch.setattr(lease, "PREFIX", OURS)
+    before = traces()
+    yield
+    psutil.wait_procs(psutil.Process().children(recursive=True), timeout=3)
+    left = {kind: held - before[kind] for kind, held in traces().items()}
+    assert not any(left.values()), left
+
+
+def traces() -> dict[str, set[str]]:
+    """What can be seen of machines from outside."""
+    groups = Path("/sys/fs/cgroup")
+    return {
+        "processes": {str(process.pid) for process in psutil.Process().children(recursive=True)},
+        "namespaces": {path.name for path in Path("/run/netns").glob(f"{OURS}*")},
+        "links": {path.name for path in Path("/sys/class/net").glob(f"{OURS}*")},
+        "groups": {str(path) for path in (*groups.glob(f"{OURS}*"), *groups.glob(f"*/{OURS}*"))},
+        "leases": {path.name for path in lease.runtime_folder().glob(f"{OURS}*")},
+    }
+
+
+def get(at: object) -> str:
+    """A page."""
+    with urllib.request.urlopen(f"http://{at}/", timeout=10) as answer:
+        return str(answer.read().decode())

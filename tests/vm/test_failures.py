@@ -1,0 +1,174 @@
+"""What goes wrong with machines: every failure is a clear error within its deadline, and leaves nothing behind."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+
+from loadstone.model.errors import PlatformError
+from loadstone.model.machine import PUBLIC, Accelerator, Machine, PlatformName
+from loadstone.platforms.vm import command as commands
+from loadstone.platforms.vm import machine as machines
+from loadstone.services import reference
+from loadstone.store.folder import LOGS
+from loadstone.store.read import read_manifest, read_verdict
+from loadstone.testbed.ground import ground
+from tests.contract.conftest import nothing_is_left  # noqa: F401
+from tests.integration.conftest import LoadstoneRunner, command, loadstone, newest  # noqa: F401
+
+pytestmark = pytest.mark.integration
+
+
+def boot(folder: Path, **settings: object) -> None:
+    """Puts one machine up and takes it down."""
+
+    async def play() -> None:
+        async with ground(folder) as base:
+            machine = Machine.model_validate({"platform": PlatformName.VM, "memory": 192, **settings})
+            await base.place("one", machine, (PUBLIC,))
+
+    asyncio.run(play())
+
+
+def test_a_guest_that_hangs_at_boot_ends_in_an_error_with_its_console(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(commands, "PORT", "org.loadstone.other")  # the agent waits for a port that never comes
+    monkeypatch.setattr(machines, "BOOT_S", 8.0)
+    started = time.monotonic()
+    with pytest.raises(PlatformError, match="did not boot within 8 s") as raised:
+        boot(tmp_path)
+    assert time.monotonic() - started < 30
+    assert str(tmp_path / "one-console.log") in str(raised.value)
+
+
+def test_a_guest_that_panics_ends_in_an_error_that_shows_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(commands, "kernel_line", lambda layout: "console=ttyS0 panic=-1 rdinit=/modules/order")
+    with pytest.raises(PlatformError, match=r"ended with code 0 instead of coming up.*Kernel panic"):
+        boot(tmp_path)
+    assert "Kernel panic" in (tmp_path / "one-console.log").read_text()
+
+
+def test_an_accelerator_that_is_not_there_is_said_with_its_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from loadstone.platforms.vm import accelerator
+
+    monkeypatch.setenv("LOADSTONE_RUNTIME_DIR", str(tmp_path / "run"))
+    monkeypatch.setattr(accelerator, "DEVICE", Path("/dev/no-kvm"))
+    with pytest.raises(PlatformError, match=r"no working KVM: /dev/no-kvm: it is not there"):
+        boot(tmp_path, accelerator=Accelerator.KVM)
+
+
+def test_qemu_that_refuses_says_what_it_does_not_like(tmp_path: Path) -> None:
+    with pytest.raises(PlatformError, match=r"instead of coming up; QEMU says"):
+        boot(tmp_path, pages="huge", memory=1 << 20)
+
+
+def test_a_full_disk_is_said_with_a_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with small_disk(tmp_path / "cache") as folder:
+        monkeypatch.setenv("LOADSTONE_CACHE_DIR", str(folder))
+        with pytest.raises(PlatformError, match=r"space|LOADSTONE_CACHE_DIR"):
+            boot(tmp_path)
+        assert not [path for path in folder.iterdir() if path.is_dir()], "a part of an image was left"
+
+
+@contextmanager
+def small_disk(folder: Path) -> Iterator[Path]:
+    """A file system of two megabytes."""
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(folder)], check=True)
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_a_killed_hypervisor_makes_the_run_invalid_with_time_and_console(
+    tmp_path: Path,
+    loadstone: LoadstoneRunner,  # noqa: F811
+) -> None:
+    words = ("run", "support", "--platform", "vm", "--sessions", "5", "--profile", "quick")
+    running = subprocess.Popen(command(*words), cwd=tmp_path, stderr=subprocess.DEVNULL, stdout=subprocess.PIPE)
+    qemu = wait_for(lambda: hypervisor(running.pid))
+    wait_for(lambda: list((tmp_path / "results").glob("*/runs/*/monitor.jsonl")))
+    started = time.monotonic()
+    os.kill(qemu.pid, signal.SIGKILL)
+    running.communicate(timeout=60)
+    assert time.monotonic() - started < 20, "the run did not end early"
+    result = newest(tmp_path)
+    assert "web (signal KILL" in read_manifest(result)["reason"].replace("SIGKILL", "KILL")
+    assert "after the driver started" in read_manifest(result)["reason"]
+    verdict = read_verdict(result)
+    assert verdict and verdict["workloads"][0]["verdict"] == "invalid"
+    assert (result / LOGS / "web-console.log").is_file()
+    assert running.returncode == 3
+
+
+def test_the_next_command_clears_up_after_a_killed_laboratory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOADSTONE_RUNTIME_DIR", str(tmp_path / "r"))
+    words = ("repeat", "support", "--machine", "platform=vm", "--sessions", "5", "--profile", "demo", "--runs", "3")
+    running = subprocess.Popen(command(*words), cwd=tmp_path, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    qemu = wait_for(lambda: hypervisor(running.pid))
+    (lease,) = (tmp_path / "r").glob("ls*")
+    wait_for(lambda: list((tmp_path / "results").glob("*/runs/*/runs/*/monitor.jsonl")))
+    running.kill()
+    running.wait()
+    assert qemu.is_running()
+    assert Path(f"/run/netns/{lease.name}").exists()
+    done = subprocess.run(
+        command("workloads", "list"), cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert "cleared up after a `loadstone` that was killed: virtual machine web" in " ".join(done.stderr.split())
+    assert f"network namespace {lease.name}" in " ".join(done.stderr.split())
+    assert not qemu.is_running() or qemu.status() == psutil.STATUS_ZOMBIE
+    assert not lease.exists()
+    assert not Path(f"/run/netns/{lease.name}").exists()
+    again = subprocess.run(command("workloads", "list"), capture_output=True, text=True, timeout=60, check=False)
+    assert "cleared up" not in again.stderr
+
+
+def hypervisor(of: int) -> psutil.Process | None:
+    """The machine `web` that a laboratory runs; not the one that looks whether there is KVM."""
+    try:
+        children = psutil.Process(of).children(recursive=True)
+        return next((child for child in children if child.cmdline()[1:3] == ["-name", "web"]), None)
+    except psutil.Error:
+        return None
+
+
+def wait_for(look: Callable[[], object], seconds: float = 60.0) -> object:
+    """What is there at last."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        if found := look():
+            return found
+        time.sleep(0.1)
+    raise AssertionError(f"nothing within {seconds:g} s")
+
+
+def test_twenty_starts_and_stops_leave_nothing(tmp_path: Path) -> None:
+    files = {path.name for path in Path("/tmp").iterdir()}
+
+    async def play() -> None:
+        async with ground(tmp_path) as base:
+            for number in range(20):
+                await one(base, f"machine-{number}")
+
+    async def one(base: object, name: str) -> None:
+        async with ground(tmp_path / name) as own:
+            (tmp_path / name).mkdir()
+            place = await own.place("one", Machine(platform=PlatformName.VM, memory=192), (PUBLIC,))
+            started = await place.start("backend", reference.backend_command(place.listen, 1))
+            assert reference.read_ready(started.first_line).http
+            assert place.facts["boot_s"] < 10
+
+    asyncio.run(play())
+    assert {path.name for path in Path("/tmp").iterdir()} - files <= {"loadstone-0"}
