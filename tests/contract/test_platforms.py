@@ -128,7 +128,7 @@ def test_what_the_host_counts_only_grows(platform: Platform, tmp_path: Path) -> 
         after = await place.outside()
         assert (before is None) == (after is None)
         if before and after:
-            assert sum(after["cpu"].values()) > sum(before["cpu"].values())
+            assert sum(after["cpu"].values()) >= sum(before["cpu"].values())
             for name, counted in after["network"].items():
                 assert counted["bytes_sent"] > before["network"][name]["bytes_sent"]
 

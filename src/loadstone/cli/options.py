@@ -10,7 +10,7 @@ from loadstone.model.errors import UsageError
 from loadstone.model.load import MOST_SESSIONS, Process
 from loadstone.model.machine import PLAIN, Machine, Placement, PlatformName
 from loadstone.model.profile import PROFILES, Profile
-from loadstone.model.system import Clock, Reference, Station, System
+from loadstone.model.system import Clock, FileServer, Reference, Station, System
 from loadstone.model.target import Target
 
 RESULTS = Path("results")
@@ -27,6 +27,10 @@ StationText = Annotated[
         help="Measure a station instead, whose behaviour theory knows: workers=4,service=0.005,spread=exponential,"
         "queue=100 and the like.",
     ),
+]
+NginxText = Annotated[
+    str | None,
+    typer.Option("--nginx", metavar="SETTINGS", help="Measure a stock nginx: files=support,sessions=4."),
 ]
 Virtual = Annotated[
     bool, typer.Option("--virtual", help="In virtual time against the modelled --station: done in a moment.")
@@ -97,10 +101,13 @@ def make_system(
     threads: int | None,
     station: str | None,
     placement: Placement = PLAIN,
+    nginx: str | None = None,
 ) -> System:
-    """What is measured: a target, a station, or else the reference server. Raises UsageError."""
-    if urls and station is not None:
-        raise UsageError("Give either --target or --station: a run measures one system.")
+    """What is measured: a target, a station, an nginx, or else the reference server. Raises UsageError."""
+    if sum((bool(urls), station is not None, nginx is not None)) > 1:
+        raise UsageError("Give one of --target, --station and --nginx: a run measures one system.")
+    if nginx is not None:
+        return FileServer.parse(nginx)
     if not urls and (authority or not verify):
         raise UsageError("--authority and --insecure go with --target; the reference server brings its own.")
     if station is not None:

@@ -16,7 +16,7 @@ from loadstone.study.run import Played, RunOrder
 from loadstone.workloads import load
 
 IN_A_FILE = (
-    *("profile", "target", "authority", "insecure", "station", "virtual", "seed", "steady"),
+    *("profile", "target", "authority", "insecure", "station", "nginx", "virtual", "seed", "steady"),
     *("platform", "machine", "backend"),
 )
 """Options whose matter a study file says."""
@@ -75,8 +75,9 @@ def order_of(
 
 
 def _system(study: StudyFile, server_threads: int | None) -> System:
-    if study.station is not None:
-        return study.station
+    given = study.station or study.nginx
+    if given is not None:
+        return given
     target = study.target
     threads = server_threads or study.server.threads
     return make_system(list(target.urls), target.authority, target.verify, threads, None, study.placement)

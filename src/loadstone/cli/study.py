@@ -20,6 +20,7 @@ from loadstone.cli.options import (
     Insecure,
     MachineText,
     MostSessions,
+    NginxText,
     ProfileName,
     Rate,
     Results,
@@ -88,6 +89,7 @@ class Common:
     authority: Authority = None
     insecure: Insecure = False
     station: StationText = None
+    nginx: NginxText = None
     virtual: Virtual = False
     machine: MachineText = None
     backend: BackendText = None
@@ -289,6 +291,7 @@ def _base(options: Common) -> RunOrder:
             options.server_threads,
             options.station,
             placement,
+            options.nginx,
         ),
         placement=placement,
         results=options.results,

@@ -4,10 +4,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
-from loadstone.model.errors import UsageError
-from loadstone.model.reading import Section, suggest
+from loadstone.model.reading import Section, from_settings, settings_of
 from loadstone.model.workload import Positive
 
 PUBLIC, PRIVATE = "public", "private"
@@ -102,12 +101,12 @@ class Machine(Section):
     @classmethod
     def parse(cls, text: str) -> "Machine":
         """Reads `platform=vm,cpus=2,memory=1024`. Raises UsageError."""
-        return make_machine(dict(word.partition("=")[::2] for word in text.split(",") if word))
+        return from_settings(cls, "machine", settings_of(text))
 
     def changed(self, **settings: str) -> "Machine":
         """With some settings given as texts; raises UsageError."""
         held = {name: value for name, value in self.model_dump(mode="json").items() if value is not None}
-        return make_machine({**held, **settings})
+        return from_settings(Machine, "machine", {**held, **settings})
 
     @property
     def is_virtual(self) -> bool:
@@ -160,15 +159,3 @@ class Placement:
 
 PLAIN = Placement()
 """Everything as processes of this machine."""
-
-
-def make_machine(given: dict[str, object] | dict[str, str]) -> Machine:
-    """A machine from its settings; raises UsageError that names what is wrong."""
-    try:
-        return Machine.model_validate(given)
-    except ValidationError as error:
-        name = str(error.errors()[0]["loc"][0])
-        if name not in Machine.model_fields:
-            raise UsageError(f"A machine has no `{name}`. {suggest(name, set(Machine.model_fields))}") from None
-        expected = Machine.model_fields[name].description
-        raise UsageError(f"`{name}={given.get(name)}` does not fit a machine. Expected: {expected}.") from None

@@ -2,6 +2,7 @@
 
 import difflib
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import UnionType
@@ -12,7 +13,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from loadstone.model import places
-from loadstone.model.errors import Problem, StudyError
+from loadstone.model.errors import Problem, StudyError, UsageError
 
 T = TypeVar("T")
 
@@ -141,3 +142,26 @@ def _lower(text: str) -> str:
 def _line_in(message: str) -> int:
     digits = message.rpartition("line ")[2].split(",")[0]
     return int(digits) if digits.isdigit() else 1
+
+
+Kind = TypeVar("Kind", bound=Section)
+
+
+def settings_of(text: str) -> dict[str, str]:
+    """Reads `workers=4,service=0.005`."""
+    return dict(word.partition("=")[::2] for word in text.split(",") if word)
+
+
+def from_settings(kind: type[Kind], title: str, given: Mapping[str, object]) -> Kind:
+    """A section from settings given as texts; raises UsageError that names what is wrong and what is expected."""
+    try:
+        return kind.model_validate(given)
+    except ValidationError as error:
+        where = error.errors()[0]["loc"]
+        if not where:
+            raise UsageError(f"{error.errors()[0]['msg'].partition(', ')[2].capitalize()}.") from None
+        name = str(where[0])
+        if name not in kind.model_fields:
+            raise UsageError(f"A {title} has no `{name}`. {suggest(name, set(kind.model_fields))}") from None
+        expected = kind.model_fields[name].description
+        raise UsageError(f"`{name}={given.get(name)}` does not fit a {title}. Expected: {expected}.") from None

@@ -13,7 +13,7 @@ from loadstone.model.load import MOST_AT_ONCE, Arrivals, Load, Process, make_loa
 from loadstone.model.machine import Machine, Placement
 from loadstone.model.profile import PROFILES
 from loadstone.model.reading import Document, Section, suggest
-from loadstone.model.system import Station
+from loadstone.model.system import FileServer, Station
 from loadstone.model.target import Target
 from loadstone.model.workload import NotNegative, Percent, Positive
 
@@ -103,6 +103,7 @@ class StudyFile:
     driver: DriverSection
     server: ServerSection
     station: Station | None
+    nginx: FileServer | None
     virtual: bool
     machine: Machine
     backend: Machine
@@ -122,7 +123,19 @@ class StudyFile:
         return all(entry.is_loaded for entry in self.loads)
 
 
-_SECTIONS = {"study", "load", "profile", "target", "driver", "server", "station", "machine", "backend", *SECTIONS}
+_SECTIONS = {
+    "study",
+    "load",
+    "profile",
+    "target",
+    "driver",
+    "server",
+    "station",
+    "nginx",
+    "machine",
+    "backend",
+    *SECTIONS,
+}
 
 
 def read_study(file: Path) -> StudyFile:
@@ -146,6 +159,7 @@ def read_study(file: Path) -> StudyFile:
     machine = document.take(("machine",), Machine, content.get("machine", {}))
     backend = document.take(("backend",), Machine, content.get("backend", {}))
     station = document.take(("station",), Station, content["station"]) if "station" in content else None
+    nginx = document.take(("nginx",), FileServer, content["nginx"]) if "nginx" in content else None
     asked = {kind: document.take((kind,), SECTIONS[kind], content[kind]) for kind in SECTIONS if kind in content}
     target = _beside(file, target)
     loads = tuple(_from(file, load) for load in loads)
@@ -166,6 +180,7 @@ def read_study(file: Path) -> StudyFile:
         driver=driver,
         server=server,
         station=station,
+        nginx=nginx,
         virtual=header.virtual,
         machine=machine,
         backend=backend,
@@ -180,9 +195,11 @@ def _check_loaded(document: Document, loads: tuple[LoadEntry, ...]) -> None:
 
 
 def _check_system(document: Document, header: StudyHeader | None) -> None:
-    given = [name for name in ("target", "server", "station") if name in document.content]
-    if "station" in given and len(given) > 1:
-        document.problem(("station",), f"stands beside [{given[0]}]", "A study measures one system: keep one.")
+    given = [name for name in ("target", "server", "station", "nginx") if name in document.content]
+    alone = [name for name in given if name in ("station", "nginx")]
+    if alone and len(given) > 1:
+        other = next(name for name in given if name != alone[0])
+        document.problem((alone[0],), f"stands beside [{other}]", "A study measures one system: keep one.")
     if header is not None and header.virtual and "station" not in given:
         document.problem(("study", "virtual"), "needs a modelled server", "Add a [station].")
 

@@ -4,10 +4,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Self
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
-from loadstone.model.errors import UsageError
-from loadstone.model.reading import Section, suggest
+from loadstone.model.reading import Section, from_settings, settings_of
 from loadstone.model.target import Target
 from loadstone.model.workload import NotNegative, Positive, Probability
 
@@ -53,27 +52,11 @@ class Station(Section):
     @classmethod
     def parse(cls, text: str) -> "Station":
         """Reads `workers=4,service=0.005,spread=fixed`. Raises UsageError."""
-        given = dict(word.partition("=")[::2] for word in text.split(",") if word)
-        return make_station(given)
+        return from_settings(cls, "station", settings_of(text))
 
     def __str__(self) -> str:
         workers = f"{self.workers} worker{'s' * (self.workers != 1)}"
         return f"a station of {workers}, {self.spread} service of {self.service:g} s"
-
-
-def make_station(given: dict[str, str]) -> Station:
-    """A station from its settings as texts; raises UsageError that names what is wrong."""
-    try:
-        return Station.model_validate(given)
-    except ValidationError as error:
-        where = error.errors()[0]["loc"]
-        if not where:
-            raise UsageError(f"{error.errors()[0]['msg'].partition(', ')[2].capitalize()}.") from None
-        name = str(where[0])
-        if name not in Station.model_fields:
-            raise UsageError(f"A station has no `{name}`. {suggest(name, set(Station.model_fields))}") from None
-        expected = Station.model_fields[name].description
-        raise UsageError(f"`{name}={given.get(name)}` does not fit a station. Expected: {expected}.") from None
 
 
 @dataclass(frozen=True)
@@ -83,4 +66,28 @@ class Reference:
     threads: int
 
 
-System = Reference | Station | Target
+class FileSet(StrEnum):
+    """Whose files a file server has."""
+
+    BANKING = "banking"
+    SHOPPING = "shopping"
+    SUPPORT = "support"
+
+
+class FileServer(Section):
+    """A stock nginx that serves a workload's written files."""
+
+    files: FileSet = Field(default=FileSet.SUPPORT, description="whose files: `banking`, `shopping` or `support`")
+    sessions: Annotated[int, Field(ge=1, le=100_000)] = Field(default=4, description="sessions the files are for")
+    workers: Annotated[int, Field(ge=1, le=1024)] = Field(default=1, description="worker processes, 1 or more")
+
+    @classmethod
+    def parse(cls, text: str) -> "FileServer":
+        """Reads `files=support,sessions=4`. Raises UsageError."""
+        return from_settings(cls, "file server", settings_of(text))
+
+    def __str__(self) -> str:
+        return f"nginx with the files of {self.files} for {self.sessions} sessions"
+
+
+System = Reference | Station | Target | FileServer

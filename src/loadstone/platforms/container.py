@@ -16,9 +16,9 @@ from loadstone.model.errors import PlatformError
 from loadstone.model.machine import SERVER, Machine
 from loadstone.model.target import Endpoint
 from loadstone.platforms.cgroup import Group, group, may_make_groups
-from loadstone.platforms.contract import Place, Service, Site
+from loadstone.platforms.contract import Greeting, Place, Service, Site
 from loadstone.platforms.fabric import address_of, addresses, line_counters, may_make_networks
-from loadstone.platforms.process import Child, begin, claim, core_list, stop_all
+from loadstone.platforms.process import begin, claim, core_list, stop_all, write_below
 from loadstone.platforms.programs import server
 from loadstone.platforms.ways import way_over
 
@@ -55,14 +55,14 @@ class Container:
         return address_of(self.site.wires) or ""
 
     @property
-    def files(self) -> Path:
-        """What was written for it; lies over the host's root."""
-        return self.site.lease.folder / f"{self.name}-files"
+    def files(self) -> str:
+        """A folder of the lease, which all programs of the container share."""
+        return str(self.site.lease.folder / f"{self.name}-files")
 
-    async def start(self, role: str, command: list[str]) -> Service:
+    async def start(self, role: str, command: list[str], greeting: Greeting = Greeting.LINE) -> Service:
         """Starts a program in the container."""
         claim(self.services, role, self.name)
-        started = await begin(self._words(command), self.site.logs / f"{role}.log", command)
+        started = await begin(self._words(command), self.site.logs / f"{role}.log", command, greeting)
         self.services[role] = started
         self.site.lease.note_process(started.pid, f"{role} in container {self.name}")
         return started
@@ -73,23 +73,24 @@ class Container:
         scratch.mkdir(exist_ok=True)
         own = [INSIDE, *command[1:]] if command[0] == SERVER else command
         wall = ["bwrap", "--bind", f"{scratch}/root", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"]
-        wall += ["--ro-bind", server(), INSIDE, "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--die-with-parent"]
+        wall += ["--bind", self.files, self.files, "--ro-bind", server(), INSIDE]
+        wall += [f"--unshare-{what}" for what in ("pid", "ipc", "uts")]
+        wall += ["--die-with-parent"]
         steps = [
             self.limits.joining,
             f"mount -t tmpfs tmpfs {scratch}",
-            f"mkdir {scratch}/upper {scratch}/work {scratch}/root && cp -a {self.files} {scratch}/files",
-            f"mount -t overlay overlay -o lowerdir={scratch}/files:/,upperdir={scratch}/upper,workdir={scratch}/work "
-            f"{scratch}/root",
+            f"mkdir {scratch}/upper {scratch}/work {scratch}/root",
+            f"mount -t overlay overlay -o lowerdir=/,upperdir={scratch}/upper,workdir={scratch}/work {scratch}/root",
             f"exec {shlex.join([*wall, '--', *own])}",
         ]
-        outside = ["nsenter", f"--net=/run/netns/{next(iter(self.site.wires.values())).namespace}"]
+        pin = self.site.machine.pin
+        on = ["taskset", "--cpu-list", ",".join(map(str, sorted(core_list(pin))))] if pin else []
+        outside = [*on, "nsenter", f"--net=/run/netns/{next(iter(self.site.wires.values())).namespace}"]
         return [*outside, "unshare", "--mount", "--propagation", "private", "sh", "-c", " && ".join(steps)]
 
-    async def write(self, path: str, text: str) -> None:
-        """Writes a file that programs started later see."""
-        file = self.files / path.lstrip("/")
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text)
+    async def write(self, name: str, text: str) -> None:
+        """Writes a file of the shared folder."""
+        write_below(self.files, name, text)
 
     async def reach(self, port: int) -> Endpoint:
         """Its own address."""
@@ -105,7 +106,7 @@ class Container:
 
     async def outside(self) -> Json | None:
         """CPU time of its group, and its lines."""
-        pid = next((service.pid for service in self.services.values() if isinstance(service, Child)), None)
+        pid = next((service.pid for service in self.services.values()), 0)
         try:
             network = line_counters(pid, self.site.wires) if pid else {}
             return {"cpu": {"group": self.limits.cpu_seconds()}, "disk": {}, "network": network, "exits": None}
@@ -146,7 +147,7 @@ class ContainerPlatform:
         facts = {"platform": "container", "cpus": cpus, "memory_mib": machine.memory, "network": "bridge"}
         facts |= {"networks": addresses(site.wires), "boot_s": round(time.monotonic() - started, 3)}
         container = Container(site, limits, facts)
-        container.files.mkdir()
+        Path(container.files).mkdir()
         try:
             yield container
         finally:

@@ -6,6 +6,7 @@ A place comes up inside `async with`, and is gone with everything in it when the
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -15,6 +16,15 @@ from loadstone.platforms.fabric import Wire
 from loadstone.platforms.lease import Lease
 
 Json = dict[str, Any]
+
+
+class Greeting(Enum):
+    """How a program says that it is ready."""
+
+    LINE = auto()
+    """By a line on its standard output."""
+    NONE = auto()
+    """Not at all; whoever starts it asks it until it answers."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +48,10 @@ class Service(Protocol):
     @property
     def first_line(self) -> str:
         """What it said when it was ready."""
+
+    @property
+    def pid(self) -> int:
+        """Process on the host that its use is charged to; 0 when that is its place's."""
 
     def end(self) -> str:
         """How it ended, if it has; empty while it runs."""
@@ -73,14 +87,18 @@ class Place(Protocol):
     def pid(self) -> int:
         """Process on the host that its use is charged to; 0 when its services have processes of their own."""
 
-    async def start(self, role: str, command: list[str]) -> Service:
-        """Starts a program and waits for its first line.
+    @property
+    def files(self) -> str:
+        """Path of a folder that services here can read and write, the same for all of them."""
+
+    async def start(self, role: str, command: list[str], greeting: Greeting = Greeting.LINE) -> Service:
+        """Starts a program and waits for its first line, if it writes one.
 
         Raises ServiceError when it ends or stays silent instead, or when the role runs here already.
         """
 
-    async def write(self, path: str, text: str) -> None:
-        """Writes a file that services here can read."""
+    async def write(self, name: str, text: str) -> None:
+        """Writes a file below `files`."""
 
     async def reach(self, port: int) -> Endpoint:
         """Where the driver reaches a port of this place."""

@@ -12,7 +12,7 @@ from typing import Any
 from loadstone.model.errors import ServiceError
 from loadstone.model.machine import SERVER, Machine
 from loadstone.model.target import Endpoint
-from loadstone.platforms.contract import Place, Service, Site
+from loadstone.platforms.contract import Greeting, Place, Service, Site
 from loadstone.platforms.process import claim, stop_all
 from loadstone.platforms.ways import LOOPBACK
 
@@ -30,6 +30,11 @@ class FakeService:
     first_line: str
     server: asyncio.Server
     stopped: bool = False
+
+    @property
+    def pid(self) -> int:
+        """None."""
+        return 0
 
     def end(self) -> str:
         """How it ended."""
@@ -51,7 +56,6 @@ class FakePlace:
     about: str = "nothing at all"
     pid: int = 0
     facts: Json = field(default_factory=dict)
-    files: dict[str, str] = field(default_factory=dict)
     services: dict[str, Service] = field(default_factory=dict)
 
     @property
@@ -59,9 +63,16 @@ class FakePlace:
         """Its name."""
         return self.site.name
 
-    async def start(self, role: str, command: list[str]) -> Service:
+    @property
+    def files(self) -> str:
+        """Nowhere."""
+        return "/"
+
+    async def start(self, role: str, command: list[str], greeting: Greeting = Greeting.LINE) -> Service:
         """Listens; raises ServiceError for what is no role of our servers."""
         claim(self.services, role, self.name)
+        if command[0] != SERVER and "/" in command[0]:
+            raise ServiceError(f"`{command[0]}` cannot be started: there is nothing here")
         if command[0] != SERVER or command[1] not in KNOWN:
             raise ServiceError(f"`{' '.join(command[:2])}` ended with code 2 instead of getting ready: no such thing")
         server = await asyncio.start_server(_answer, LOOPBACK, 0)
@@ -70,9 +81,8 @@ class FakePlace:
         service = self.services[role] = FakeService(json.dumps(ready), server)
         return service
 
-    async def write(self, path: str, text: str) -> None:
-        """Remembers it."""
-        self.files[path] = text
+    async def write(self, name: str, text: str) -> None:
+        """Forgets it."""
 
     async def reach(self, port: int) -> Endpoint:
         """Here."""

@@ -13,7 +13,7 @@ from typing import Any
 from loadstone.model.errors import PlatformError, ServiceError
 from loadstone.model.machine import Machine
 from loadstone.model.target import Endpoint
-from loadstone.platforms.contract import Place, Service, Site
+from loadstone.platforms.contract import Greeting, Place, Service, Site
 from loadstone.platforms.programs import resolved
 
 Json = dict[str, Any]
@@ -86,20 +86,23 @@ class ProcessPlace:
         """Which cores."""
         return {"cores": self.wrapper[2] if self.wrapper else "all"}
 
-    async def start(self, role: str, command: list[str]) -> Service:
+    @property
+    def files(self) -> str:
+        """A folder of the lease."""
+        return str(self.site.lease.folder / f"{self.name}-files")
+
+    async def start(self, role: str, command: list[str], greeting: Greeting = Greeting.LINE) -> Service:
         """Starts a child process."""
         claim(self.services, role, self.name)
-        started = await begin([*self.wrapper, *resolved(command)], self.site.logs / f"{role}.log")
+        words = [*self.wrapper, *resolved(command)]
+        started = await begin(words, self.site.logs / f"{role}.log", command, greeting)
         self.services[role] = started
         self.site.lease.note_process(started.pid, role)
         return started
 
-    async def write(self, path: str, text: str) -> None:
-        """Writes a file of this machine, below the lease's folder alone."""
-        if not Path(path).is_relative_to(self.site.lease.folder):
-            raise PlatformError(f"{path} is a file of this machine; a process's files go to {self.site.lease.folder}.")
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        Path(path).write_text(text)
+    async def write(self, name: str, text: str) -> None:
+        """Writes a file of this machine."""
+        write_below(self.files, name, text)
 
     async def reach(self, port: int) -> Endpoint:
         """Its own address."""
@@ -147,6 +150,7 @@ class ProcessPlatform:
         cores = site.machine.cpus
         wrapper = ["taskset", "--cpu-list", first_cores(cores)] if cores else []
         place = ProcessPlace(site, wrapper)
+        Path(place.files).mkdir()
         async with AsyncExitStack() as stack:
             stack.push_async_callback(stop_all, place.services)
             yield place
@@ -158,12 +162,18 @@ async def stop_all(services: Mapping[str, Service]) -> None:
         await service.stop()
 
 
-async def begin(words: list[str], log: Path, command: list[str] | None = None) -> Child:
+def write_below(folder: str, name: str, text: str) -> None:
+    """Writes a file, with the folders it needs."""
+    file = Path(folder) / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+
+
+async def begin(words: list[str], log: Path, command: list[str], greeting: Greeting = Greeting.LINE) -> Child:
     """Starts a program and waits for its first line; standard error goes to `log`, errors speak of `command`.
 
     Raises ServiceError when it ends or stays silent instead of getting ready.
     """
-    command = command or words
     try:
         with log.open("wb") as errors:
             process = await asyncio.create_subprocess_exec(
@@ -175,6 +185,8 @@ async def begin(words: list[str], log: Path, command: list[str] | None = None) -
             )
     except OSError as error:
         raise ServiceError(f"`{command[0]}` cannot be started: {error}") from None
+    if greeting is Greeting.NONE:
+        return Child(process, "", log)
     try:
         return Child(process, await _first_line(process, command, log), log)
     except BaseException:

@@ -1,6 +1,9 @@
-"""Ports of this machine."""
+"""Ports of this machine, and whether something answers at one."""
 
+import asyncio
 import socket
+
+from loadstone.model.target import Endpoint
 
 
 def free_port() -> int:
@@ -9,3 +12,13 @@ def free_port() -> int:
         held.bind(("127.0.0.1", 0))
         port: int = held.getsockname()[1]
         return port
+
+
+async def status(at: Endpoint) -> bytes:
+    """First line of the answer to a request for `/`; empty when the connection ends before. Raises OSError."""
+    reader, writer = await asyncio.open_connection(at.host, at.port)
+    try:
+        writer.write(f"GET / HTTP/1.0\r\nhost: {at}\r\n\r\n".encode())
+        return await reader.readline()
+    finally:
+        writer.close()

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from loadstone.model.errors import UsageError
 from loadstone.model.load import MOST_PER_S, MOST_SESSIONS, Arrivals, Load, Population, read_rate
 from loadstone.model.machine import Machine, PlatformName
-from loadstone.model.reading import suggest
-from loadstone.model.system import Clock, Reference, Station, make_station
+from loadstone.model.reading import from_settings, suggest
+from loadstone.model.system import Clock, Reference, Station
 from loadstone.model.target import Target
 from loadstone.model.workload import Workload
 from loadstone.study.run import Played, RunOrder
@@ -184,7 +184,7 @@ def _station(name: str) -> Callable[[RunOrder, str], RunOrder]:
         if not isinstance(order.system, Station):
             raise UsageError(f"`station.{name}` is of a station. Measure one with --station.")
         given = {key: str(value) for key, value in order.system.model_dump().items() if value is not None}
-        return replace(order, system=make_station({**given, name: text}))
+        return replace(order, system=from_settings(Station, "station", {**given, name: text}))
 
     return change
 

@@ -16,7 +16,8 @@ from loadstone.model.errors import DriverError, LoadstoneError, UsageError
 from loadstone.model.load import Load
 from loadstone.model.machine import PLAIN, Placement
 from loadstone.model.profile import Profile
-from loadstone.model.system import Clock, Reference, Station, System
+from loadstone.model.reading import Section
+from loadstone.model.system import Clock, Reference, System
 from loadstone.model.target import Target
 from loadstone.model.workload import Workload
 from loadstone.run.driver import Joining
@@ -209,7 +210,7 @@ def _anything(order: RunOrder) -> tuple[Target, ...]:
 
 def system_of(system: System) -> Json:
     """A system's settings, as kept."""
-    settings = system.model_dump() if isinstance(system, Station) else asdict(system)
+    settings = system.model_dump(mode="json") if isinstance(system, Section) else asdict(system)
     return {"kind": type(system).__name__.lower(), **settings}
 
 

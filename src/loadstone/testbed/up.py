@@ -1,5 +1,7 @@
 """Composing machines and services into a system under test: up, ready, down."""
 
+import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
@@ -9,14 +11,19 @@ from typing import Any
 from loadstone.measure.station import Meter
 from loadstone.model.errors import PlatformError, ServiceError
 from loadstone.model.machine import PLAIN, PRIVATE, PUBLIC, Placement
-from loadstone.model.system import Clock, Reference, Station, System
-from loadstone.model.target import Target
-from loadstone.platforms.contract import Place, Service
-from loadstone.platforms.process import Child
-from loadstone.services import reference, station
+from loadstone.model.system import Clock, FileServer, Reference, Station, System
+from loadstone.model.target import Endpoint, Target
+from loadstone.platforms.contract import Greeting, Place, Service
+from loadstone.platforms.sockets import free_port, status
+from loadstone.services import nginx, reference, station
 from loadstone.testbed.ground import LOOPBACK, Ground, alike, ground, is_bridged, networks_beside
 
 Json = dict[str, Any]
+
+ANSWER_S = 30.0
+"""Longest time a server that says nothing may take to answer."""
+LOOK_S, PAUSE_S = 2.0, 0.05
+"""Longest wait for one answer, and between two questions."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +64,8 @@ def testbed_of(
             return station_testbed(system, logs, placement)
         case Reference():
             return reference_testbed(logs, system.threads, placement)
+        case FileServer():
+            return file_testbed(system, logs, placement)
 
 
 testbed_of.__test__ = False  # type: ignore[attr-defined]
@@ -70,12 +79,15 @@ class Running:
     services: dict[str, Service] = field(default_factory=dict)
     pids: dict[str, int] = field(default_factory=dict)
 
-    async def start(self, place: Place, role: str, command: list[str]) -> reference.Ready:
-        """Starts a service; returns where it says that it answers."""
-        service = await place.start(role, command)
-        self.services[role] = service
-        self.pids[role] = service.process.pid if isinstance(service, Child) else place.pid
-        return reference.read_ready(service.first_line)
+    async def start(self, place: Place, role: str, command: list[str], greeting: Greeting = Greeting.LINE) -> Service:
+        """Starts a service that is to run as long as the testbed."""
+        service = self.services[role] = await place.start(role, command, greeting)
+        self.pids[role] = service.pid or place.pid
+        return service
+
+    async def ready(self, place: Place, role: str, command: list[str]) -> reference.Ready:
+        """Starts one of our servers; returns where it says that it answers."""
+        return reference.read_ready((await self.start(place, role, command)).first_line)
 
     def dead(self) -> str:
         """Which services and machines have ended, and how."""
@@ -95,7 +107,7 @@ async def reference_testbed(logs: Path, threads: int, placement: Placement = PLA
         ]
         listen = await base.host_on(PUBLIC) if is_bridged(placement.machine) else LOOPBACK
         backend = await base.place("backend", placement.backend, (PRIVATE,), listen)
-        said = await running.start(backend, "backend", reference.backend_command(backend.listen, 1))
+        said = await running.ready(backend, "backend", reference.backend_command(backend.listen, 1))
         if said.http is None:
             raise ServiceError("The back-end simulator does not say where it answers.")
         targets = []
@@ -105,7 +117,7 @@ async def reference_testbed(logs: Path, threads: int, placement: Placement = PLA
                 remedy = "Put both on bridges: `network=bridge`, as root."
                 raise PlatformError(f"{web.name} does not reach {backend.name}. {remedy}")
             command = reference.web_command(web.listen, asked, threads, ["localhost", web.address])
-            targets.append(await _target(web, await running.start(web, web.name, command)))
+            targets.append(await _target(web, await running.ready(web, web.name, command)))
         about = (
             f"reference server, {threads} threads, on {placement.machine}; back-end simulator on {placement.backend}"
         )
@@ -124,13 +136,46 @@ async def station_testbed(layout: Station, logs: Path, placement: Placement = PL
         running, targets, meters = Running(base), [], {}
         for name, machine in alike(placement.machine, "station"):
             place = await base.place(name, machine, (PUBLIC,))
-            target = await _target(place, await running.start(place, name, station.command(layout, place.listen, 1)))
+            target = await _target(place, await running.ready(place, name, station.command(layout, place.listen, 1)))
             if target.http is None:
                 raise ServiceError("The station does not say where it answers.")
             targets.append(target)
             meters[name] = Meter(target.http, station.USAGE)
         about = f"{layout}, on {placement.machine}"
         yield Testbed(tuple(targets), about, running.pids, running.dead, meters, base.places)
+
+
+@asynccontextmanager
+async def file_testbed(layout: FileServer, logs: Path, placement: Placement = PLAIN) -> AsyncIterator[Testbed]:
+    """A stock nginx on each of its machines, with a workload's files written there first."""
+    async with ground(logs) as base:
+        running, targets = Running(base), []
+        for name, machine in alike(placement.machine, "web"):
+            place = await base.place(name, machine, (PUBLIC,))
+            port = free_port() if place.listen == LOOPBACK else nginx.PORT
+            server = nginx.Nginx(place.files, place.listen, port, layout.workers)
+            await place.start(f"{name}-files", nginx.fileset_command(layout.files, layout.sessions, server.site))
+            await place.write(nginx.CONFIGURATION, server.text())
+            service = await running.start(place, name, server.command, Greeting.NONE)
+            target = await place.reach(port)
+            await answers(target, service)
+            targets.append(Target(target, None))
+        yield Testbed(
+            tuple(targets), f"{layout}, on {placement.machine}", running.pids, running.dead, places=base.places
+        )
+
+
+async def answers(at: Endpoint, service: Service) -> None:
+    """Waits until a service that does not say when it is ready answers over HTTP; raises ServiceError."""
+    until = asyncio.get_running_loop().time() + ANSWER_S
+    while asyncio.get_running_loop().time() < until:
+        with contextlib.suppress(OSError, TimeoutError):
+            if await asyncio.wait_for(status(at), LOOK_S):
+                return
+        if service.end():
+            raise ServiceError(f"The server at {at} ended instead of getting ready: {service.end()}")
+        await asyncio.sleep(PAUSE_S)
+    raise ServiceError(f"The server at {at} did not answer within {ANSWER_S:g} s.")
 
 
 @asynccontextmanager

@@ -18,7 +18,7 @@ from loadstone.model.errors import PlatformError, ServiceError
 from loadstone.model.machine import PUBLIC
 from loadstone.model.target import Endpoint
 from loadstone.platforms import sockets
-from loadstone.platforms.contract import Place, Service, Site
+from loadstone.platforms.contract import Greeting, Place, Service, Site
 from loadstone.platforms.fabric import address_of, addresses
 from loadstone.platforms.lease import Lease
 from loadstone.platforms.process import START_S, claim, core_list
@@ -65,17 +65,22 @@ class GuestService:
                 code, number = event["code"], event["signal"]
                 self._end = f"code {code}" if number is None else f"signal {signal.Signals(number).name}"
                 if not self._line.done():
-                    self._line.set_exception(ServiceError("ended"))
+                    self._line.set_result("")
 
     async def ready(self, command: list[str]) -> None:
         """Waits for its first line. Raises ServiceError."""
-        try:
+        with contextlib.suppress(TimeoutError):
             self.first_line = await asyncio.wait_for(asyncio.shield(self._line), START_S)
-        except (TimeoutError, ServiceError):
+        if not self.first_line:
             state = f"ended with {self._end}" if self._end else "stayed silent"
             said = self.log.read_text().strip()[-500:] if self.log.is_file() else ""
             what = f"`{' '.join(command[:2])}` {state} instead of getting ready"
             raise ServiceError(f"{what}: {said or 'it wrote nothing'}") from None
+
+    @property
+    def pid(self) -> int:
+        """None of the host's own: it is part of its machine's."""
+        return 0
 
     def end(self) -> str:
         """How it ended."""
@@ -123,7 +128,12 @@ class VirtualMachine:
         """QEMU's process."""
         return self.process.pid
 
-    async def start(self, role: str, command: list[str]) -> Service:
+    @property
+    def files(self) -> str:
+        """A folder of its own file system."""
+        return "/srv/loadstone"
+
+    async def start(self, role: str, command: list[str], greeting: Greeting = Greeting.LINE) -> Service:
         """Has the agent start a program."""
         claim(self.services, role, self.name)
         service = self.services[role] = GuestService(role, self.agent, self.site.logs / f"{role}.log")
@@ -131,12 +141,13 @@ class VirtualMachine:
             await self.agent.ask("start", name=role, command=command)
         except PlatformError as error:
             raise ServiceError(f"`{command[0]}` cannot be started on {self.name}: {error}") from None
-        await service.ready(command)
+        if greeting is Greeting.LINE:
+            await service.ready(command)
         return service
 
-    async def write(self, path: str, text: str) -> None:
+    async def write(self, name: str, text: str) -> None:
         """Has the agent write a file."""
-        await self.agent.ask("write", path=path, text=text)
+        await self.agent.ask("write", path=f"{self.files}/{name}", text=text)
 
     async def reach(self, port: int) -> Endpoint:
         """Its own address, or a port of the host that is forwarded to it."""

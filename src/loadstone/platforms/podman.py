@@ -1,0 +1,195 @@
+"""OCI containers by podman, on networks of ours. The image is one podman knows; `minimal` has our servers alone."""
+
+import asyncio
+import contextlib
+import io
+import shutil
+import tarfile
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from loadstone.model.errors import PlatformError
+from loadstone.model.machine import MINIMAL, SERVER, Machine
+from loadstone.model.target import Endpoint
+from loadstone.platforms.contract import Greeting, Place, Service, Site
+from loadstone.platforms.fabric import address_of, addresses, line_counters, may_make_networks
+from loadstone.platforms.process import Child, begin, claim, stop_all, write_below
+from loadstone.platforms.programs import server
+from loadstone.platforms.ways import way_over
+
+Json = dict[str, Any]
+
+INSIDE = "/usr/local/bin/loadstone-server"
+MOST = 8192
+"""Open files and processes of a container; podman else asks for more than some hosts allow."""
+
+
+@dataclass(frozen=True)
+class PodmanService(Child):
+    """A container that runs: podman's own process, and the one inside."""
+
+    inner: int = 0
+
+    @property
+    def pid(self) -> int:
+        """The container's first process, as the host sees it."""
+        return self.inner
+
+
+@dataclass
+class PodmanPlace:
+    """One container for each program, all on one network namespace."""
+
+    site: Site
+    image: str
+    facts: Json
+    listen: str = "0.0.0.0"
+    pid: int = 0
+    services: dict[str, Service] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.site.name
+
+    @property
+    def about(self) -> str:
+        """What it is."""
+        return str(self.site.machine)
+
+    @property
+    def address(self) -> str:
+        """Its own."""
+        return address_of(self.site.wires) or ""
+
+    @property
+    def files(self) -> str:
+        """A folder of the lease, at the same path inside."""
+        return str(self.site.lease.folder / f"{self.name}-files")
+
+    async def start(self, role: str, command: list[str], greeting: Greeting = Greeting.LINE) -> Service:
+        """Starts a container."""
+        claim(self.services, role, self.name)
+        called = f"{self.site.lease.name}-{role}"
+        self.site.lease.note("foreign", what=f"container {called}", undo="\0".join([*base(), "rm", "-f", called]))
+        own = [INSIDE, *command[1:]] if command[0] == SERVER else command
+        machine = self.site.machine
+        words = [*base(), "run", "--rm", "-i", "--name", called, "--cpus", str(machine.cpus or 1)]
+        words += ["--memory", f"{machine.memory}m", "--ulimit", f"nofile={MOST}:{MOST}"]
+        words += ["--ulimit", f"nproc={MOST}:{MOST}"]
+        words += ["--network", f"ns:/run/netns/{next(iter(self.site.wires.values())).namespace}"]
+        words += ["-v", f"{server()}:{INSIDE}:ro", "-v", f"{self.files}:{self.files}", self.image, *own]
+        started = await begin(words, self.site.logs / f"{role}.log", command, greeting)
+        inner = await _podman("inspect", "--format", "{{.State.Pid}}", called)
+        self.services[role] = PodmanService(started.process, started.first_line, started.log, int(inner or 0))
+        return self.services[role]
+
+    async def write(self, name: str, text: str) -> None:
+        """Writes a file of the shared folder."""
+        write_below(self.files, name, text)
+
+    async def reach(self, port: int) -> Endpoint:
+        """Its own address."""
+        return Endpoint(self.address, port)
+
+    async def way_to(self, peer: Place, port: int) -> Endpoint | None:
+        """Over a network both are on, or the host."""
+        return await way_over(self.site.wires, peer, port, None)
+
+    async def inside(self) -> Json | None:
+        """Nothing: a container has the host's kernel."""
+        return None
+
+    async def outside(self) -> Json | None:
+        """Its lines; its CPU time is that of its processes."""
+        pid = next((service.pid for service in self.services.values()), 0)
+        try:
+            return {"cpu": _cpu(pid), "disk": {}, "network": line_counters(pid, self.site.wires), "exits": None}
+        except OSError:
+            return None
+
+    def end(self) -> str:
+        """Its services say how they ended."""
+        return ""
+
+
+def _cpu(pid: int) -> dict[str, float]:
+    with contextlib.suppress(psutil.Error):
+        times = psutil.Process(pid).cpu_times()
+        return {"process": times.user + times.system}
+    raise OSError(f"there is no process {pid}")
+
+
+def base() -> list[str]:
+    """Podman without systemd's help; by `runc` where it is: others refuse hosts that mix versions of control groups."""
+    runtime = ["--runtime", "runc"] if shutil.which("runc") else []
+    return ["podman", "--cgroup-manager=cgroupfs", *runtime]
+
+
+async def _podman(*words: str, given: bytes | None = None) -> str:
+    """Has podman do something; raises PlatformError with what it says when it fails."""
+    process = await asyncio.create_subprocess_exec(
+        *base(),
+        *words,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    out, errors = await process.communicate(given)
+    if process.returncode != 0:
+        raise PlatformError(f"`podman {words[0]}` failed: {errors.decode(errors='replace').strip()[-400:]}")
+    return out.decode().strip()
+
+
+async def _image(name: str) -> str:
+    """The image to run; `minimal` is made: a root with nothing in it but what is bound there."""
+    if name != MINIMAL:
+        return name
+    made = "localhost/loadstone-minimal:1"
+    with contextlib.suppress(PlatformError):
+        await _podman("image", "exists", made)
+        return made
+    archive = io.BytesIO()
+    with tarfile.open(fileobj=archive, mode="w") as tar:
+        for folder in ("usr/local/bin", "tmp", "etc"):
+            entry = tarfile.TarInfo(folder)
+            entry.type, entry.mode = tarfile.DIRTYPE, 0o755
+            tar.addfile(entry)
+    await _podman("import", "-", made, given=archive.getvalue())
+    return made
+
+
+class PodmanPlatform:
+    """Makes containers by podman."""
+
+    name = "podman"
+
+    async def missing(self, machine: Machine) -> str:
+        """What must be installed or allowed first."""
+        if shutil.which("podman") is None:
+            return "Podman is not installed: `apt-get install podman`. The platform `container` needs no such thing."
+        return "" if may_make_networks() else "Containers need root, for networks of their own."
+
+    @asynccontextmanager
+    async def place(self, site: Site) -> AsyncIterator[Place]:
+        """A place for containers; all are gone when the block ends."""
+        started = time.monotonic()
+        if not site.wires:
+            raise PlatformError("A container needs a network of its own. Leave out `network=user`.")
+        machine = site.machine
+        facts = {"platform": "podman", "cpus": machine.cpus or 1, "memory_mib": machine.memory, "image": machine.image}
+        facts |= {"network": "bridge", "networks": addresses(site.wires)}
+        facts["podman"] = await _podman("version", "--format", "{{.Client.Version}}")
+        place = PodmanPlace(site, await _image(machine.image), facts)
+        Path(place.files).mkdir()
+        facts["boot_s"] = round(time.monotonic() - started, 3)
+        try:
+            yield place
+        finally:
+            await stop_all(place.services)

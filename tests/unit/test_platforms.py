@@ -1,0 +1,139 @@
+"""Two platforms compared, as a pure question; machines as users declare them; what a lease does and undoes."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from loadstone.model.asked import CompareSection
+from loadstone.model.errors import PlatformError, UsageError
+from loadstone.model.machine import Accelerator, Cache, Machine, Pages, PlatformName
+from loadstone.model.profile import PROFILES
+from loadstone.platforms import lease as leases
+from loadstone.platforms.fabric import Wire
+from loadstone.platforms.process import core_list
+from loadstone.platforms.vm.command import Layout, Sockets, command
+from loadstone.platforms.vm.image import Image
+from loadstone.report.platform_rows import tables
+from loadstone.study.ask import questions
+from loadstone.study.made import Made, Wanted
+from loadstone.workloads import load as load_workload
+from tests.made import carry_out, made
+
+
+def platform(peak_of_a: float, peak_of_b: float, factor: float) -> Callable[[Wanted], Made]:
+    """Two servers whose response time grows with their use; B takes `factor` times the CPU time."""
+
+    def play(wanted: Wanted) -> Made:
+        is_b = wanted.settings["platform"] == "vm"
+        used = wanted.load / (peak_of_b if is_b else peak_of_a)
+        p90 = 0.1 / max(0.01, 1.1 - used)
+        cpu = (factor if is_b else 1.0) * wanted.load / 1000
+        found = made(
+            wanted,
+            "pass" if used <= 1 else "fail",
+            good=100.0 if used <= 1 else 50.0,
+            throughput=wanted.load,
+            response_p90=p90,
+            response_mean=p90 / 2,
+            server_cpu=cpu,
+            server_cpu_per_operation=cpu / wanted.load,
+            host_cpu=cpu + 0.1,
+        )
+        return Made(**{**vars(found), "accelerator": "tcg" if is_b else "", "monitors": {"host.idle_cores": 1.0}})
+
+    return play
+
+
+def compared(peak_of_a: float, peak_of_b: float, factor: float = 10.0) -> dict[str, object]:
+    asked = CompareSection(platform=(PlatformName.PROCESS, PlatformName.VM))
+    question = questions(asked, [load_workload("support")], PROFILES["quick"], None)
+    answer, _ = carry_out(question, platform(peak_of_a, peak_of_b, factor))
+    (part,) = answer["parts"]
+    return part
+
+
+def test_two_platforms_are_compared_at_their_peaks_and_where_they_part() -> None:
+    part = compared(1000, 200)
+    assert part["is_answered"]
+    assert part["ratio"] == pytest.approx(0.2, rel=0.06)
+    assert part["cost"] == pytest.approx(10, rel=0.01)
+    assert part["typical"]["load"] == pytest.approx(800, rel=0.06)
+    assert part["typical"]["b"]["verdicts"]["fail"] == 1
+    assert part["common"]["load"] == pytest.approx(160, rel=0.06)
+    assert part["parted"]["after"] is None  # B uses five times as much of itself from the smallest load on
+    assert "emulated by TCG" in part["headline"][0]
+    loads = [point["load"] for point in part["curve"]]
+    assert loads == sorted(loads)
+    assert all(point[side]["figures"] for point in part["curve"] for side in ("a", "b"))
+
+
+def test_platforms_that_are_alike_do_not_part() -> None:
+    part = compared(1000, 990)
+    assert part["parted"]["at"] is None
+    assert "do not part" in " ".join(part["headline"])
+    assert not part["is_worse"]
+
+
+def test_every_row_of_a_comparison_has_a_figure_or_a_reason() -> None:
+    for table in tables(compared(1000, 200)):
+        for row in table["rows"]:
+            assert row.a is not None or row.why_not[0] or table["title"] != "Monitors at the peak"
+
+
+def test_two_platforms_are_needed() -> None:
+    with pytest.raises(ValueError, match="at least 2"):
+        CompareSection(platform=(PlatformName.VM,))
+
+
+def test_a_machine_is_read_from_its_settings() -> None:
+    machine = Machine.parse("platform=vm,cpus=2,memory=1024,cache=none,pin=0-1")
+    assert (machine.cpus, machine.memory, machine.cache) == (2, 1024, Cache.NONE)
+    assert str(machine) == "virtual machine of 2 CPUs and 1024 MiB"
+    with pytest.raises(UsageError, match=r"A machine has no `cpu`. Did you mean `cpus`"):
+        Machine.parse("cpu=2")
+    with pytest.raises(UsageError, match=r"`memory=8` does not fit a machine. Expected: MiB of memory, 64 or more"):
+        Machine.parse("memory=8")
+
+
+def layout(**settings: object) -> Layout:
+    image = Image("minimal", "0", Path("/k"), "6.1", Path("/i"), Path("/root.qcow2"))
+    sockets = Sockets(Path("/q"), Path("/a"), Path("/c"))
+    wire = Wire("public", "tap1", "ls1", "10.200.0.2", "52:54:0a:c8:00:02", "10.200.0.1")
+    machine = Machine.model_validate({"platform": "vm", **settings})
+    return Layout("web", machine, Accelerator.TCG, image, sockets, (wire,), Path("/overlay.qcow2"))
+
+
+def test_declared_options_reach_the_hypervisor() -> None:
+    words = command(layout(cpus=4, memory=2048, pages=Pages.HUGE, io_threads=1, cache=Cache.DIRECTSYNC, nic="vmxnet3"))
+    said = " ".join(words)
+    assert "-smp 4 -m 2048M" in said
+    assert "memory-backend-memfd,id=memory,size=2048M,hugetlb=on" in said
+    assert "vmxnet3,netdev=public,mac=52:54:0a:c8:00:02" in said
+    assert "iothread,id=io0" in said
+    assert "write-cache=off,iothread=io0" in said
+    node = json.loads(words[words.index("-blockdev") + 1])
+    assert node["cache"] == {"direct": True, "no-flush": False}
+    assert "-S" in words
+
+
+def test_cores_are_read_and_must_be_there() -> None:
+    assert core_list("0") == {0}
+    with pytest.raises(PlatformError, match="There is no core 4095 here"):
+        core_list("0+4095")
+    with pytest.raises(PlatformError, match="names no cores"):
+        core_list("a-b")
+
+
+def test_what_a_killed_process_left_is_undone_and_told_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOADSTONE_RUNTIME_DIR", str(tmp_path))
+    folder = tmp_path / "ls000000"
+    folder.mkdir()
+    (folder / leases.LOCK).touch()
+    (folder / "web.qcow2").touch()
+    gone = {"kind": "process", "pid": 2**22 - 1, "started": 0.0, "what": "nobody"}
+    (folder / leases.JOURNAL).write_text(json.dumps(gone) + '\n{"kind": "proc')  # the last line was cut
+    assert leases.reap() == ["disk web.qcow2"]
+    assert not folder.exists()
+    assert leases.reap() == []
