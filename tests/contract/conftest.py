@@ -1,6 +1,7 @@
 """Every platform there is, found by itself, and what it must leave behind: nothing."""
 
 import asyncio
+import os
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,7 +32,8 @@ def platform(request: pytest.FixtureRequest) -> Platform:
 def machine_of(platform: Platform) -> Machine:
     """A small machine of a platform."""
     name = PlatformName.PROCESS if platform.name == "fake" else PlatformName(platform.name)
-    return Machine(platform=name, memory=192)
+    uri = {"uri": os.environ.get("LOADSTONE_TEST_LIBVIRT_URI", "test:///default")} if name == "libvirt" else {}
+    return Machine.model_validate({"platform": name, "memory": 192, **uri})
 
 
 @pytest.fixture(autouse=True)

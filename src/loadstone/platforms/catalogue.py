@@ -5,6 +5,7 @@ from loadstone.platforms.container import ContainerPlatform
 from loadstone.platforms.contract import Platform
 from loadstone.platforms.podman import PodmanPlatform
 from loadstone.platforms.process import ProcessPlatform
+from loadstone.platforms.vm.libvirt import LibvirtPlatform
 from loadstone.platforms.vm.platform import VmPlatform
 
 PLATFORMS: dict[PlatformName, Platform] = {
@@ -12,4 +13,5 @@ PLATFORMS: dict[PlatformName, Platform] = {
     PlatformName.CONTAINER: ContainerPlatform(),
     PlatformName.PODMAN: PodmanPlatform(),
     PlatformName.VM: VmPlatform(),
+    PlatformName.LIBVIRT: LibvirtPlatform(),
 }

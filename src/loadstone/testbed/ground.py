@@ -62,10 +62,10 @@ def is_bridged(machine: Machine) -> bool:
         case PlatformName.PROCESS, _:
             refuse_rate(machine, "A process uses the host's own network")
             return False
-        case PlatformName.VM | PlatformName.LIBVIRT, NetworkKind.USER:
+        case (PlatformName.VM, NetworkKind.USER) | (PlatformName.LIBVIRT, _):
             refuse_rate(machine, "A user-mode network has no line to slow")
             return False
-        case PlatformName.VM | PlatformName.LIBVIRT, NetworkKind.AUTO if machine.rate is None:
+        case PlatformName.VM, NetworkKind.AUTO if machine.rate is None:
             return may_make_networks()
         case _:
             return True

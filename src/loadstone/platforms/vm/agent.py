@@ -25,7 +25,7 @@ PINGS = 8
 class Agent:
     """The laboratory's end of a machine's channel."""
 
-    hear: Callable[[Json], object]
+    hear: Callable[[Json], object] = lambda event: None
     """Told of every event."""
     _server: asyncio.Server | None = None
     _writer: asyncio.StreamWriter | None = None

@@ -14,18 +14,17 @@ from typing import Any
 
 from qemu.qmp import QMPClient, QMPError
 
-from loadstone.model.errors import PlatformError, ServiceError
-from loadstone.model.machine import PUBLIC
+from loadstone.model.errors import PlatformError
 from loadstone.model.target import Endpoint
-from loadstone.platforms import sockets
-from loadstone.platforms.contract import Greeting, Place, Service, Site
-from loadstone.platforms.fabric import address_of, addresses
+from loadstone.platforms.contract import Site
 from loadstone.platforms.lease import Lease
-from loadstone.platforms.process import START_S, claim, core_list
+from loadstone.platforms.process import core_list
+from loadstone.platforms.sockets import free_port
 from loadstone.platforms.vm import usage
 from loadstone.platforms.vm.agent import Agent
-from loadstone.platforms.vm.command import USER_GUEST, USER_HOST, Layout, Sockets, command, user_mac
-from loadstone.platforms.ways import LOOPBACK, way_over
+from loadstone.platforms.vm.command import Layout, Sockets, command
+from loadstone.platforms.vm.guest import Guest, interfaces
+from loadstone.platforms.ways import LOOPBACK
 
 Json = dict[str, Any]
 
@@ -43,134 +42,28 @@ TAIL = 600
 
 
 @dataclass
-class GuestService:
-    """A program inside a machine."""
+class VirtualMachine(Guest):
+    """A machine that is up, as a child process of ours."""
 
-    name: str
-    agent: Agent
-    log: Path
-    first_line: str = ""
-    _line: asyncio.Future[str] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
-    _end: str = ""
-
-    def hear(self, event: Json) -> None:
-        """Takes what the agent says of it."""
-        match event["event"]:
-            case "line" if not self._line.done():
-                self._line.set_result(event["line"])
-            case "line" | "log":
-                with self.log.open("a") as log:
-                    log.write(event["line"] + "\n")
-            case "ended":
-                code, number = event["code"], event["signal"]
-                self._end = f"code {code}" if number is None else f"signal {signal.Signals(number).name}"
-                if not self._line.done():
-                    self._line.set_result("")
-
-    async def ready(self, command: list[str]) -> None:
-        """Waits for its first line. Raises ServiceError."""
-        with contextlib.suppress(TimeoutError):
-            self.first_line = await asyncio.wait_for(asyncio.shield(self._line), START_S)
-        if not self.first_line:
-            state = f"ended with {self._end}" if self._end else "stayed silent"
-            said = self.log.read_text().strip()[-500:] if self.log.is_file() else ""
-            what = f"`{' '.join(command[:2])}` {state} instead of getting ready"
-            raise ServiceError(f"{what}: {said or 'it wrote nothing'}") from None
-
-    @property
-    def pid(self) -> int:
-        """None of the host's own: it is part of its machine's."""
-        return 0
-
-    def end(self) -> str:
-        """How it ended."""
-        return self._end
-
-    async def stop(self) -> None:
-        """Asks it to end, then ends it."""
-        with contextlib.suppress(PlatformError):
-            await self.agent.ask("stop", name=self.name)
-
-
-@dataclass
-class VirtualMachine:
-    """A machine that is up."""
-
-    site: Site
-    layout: Layout
-    process: asyncio.subprocess.Process
-    qmp: QMPClient
-    agent: Agent
-    log: Path
-    facts: Json = field(default_factory=dict)
-    listen: str = "0.0.0.0"
-    services: dict[str, GuestService] = field(default_factory=dict)
+    process: asyncio.subprocess.Process = field(kw_only=True)
+    qmp: QMPClient = field(kw_only=True)
+    log: Path = field(kw_only=True)
     threads: dict[int, str] = field(default_factory=dict)
     """QEMU's threads by what they do: virtual processors and those for disks; all others emulate devices."""
-
-    @property
-    def name(self) -> str:
-        """Its name."""
-        return self.site.name
-
-    @property
-    def about(self) -> str:
-        """What it is, with the accelerator that it is emulated or run by."""
-        return f"{self.site.machine}, {self.layout.accelerator.value.upper()}"
-
-    @property
-    def address(self) -> str:
-        """Its own, or the host's where ports are forwarded."""
-        return address_of(self.site.wires) or LOOPBACK
 
     @property
     def pid(self) -> int:
         """QEMU's process."""
         return self.process.pid
 
-    @property
-    def files(self) -> str:
-        """A folder of its own file system."""
-        return "/srv/loadstone"
-
-    async def start(self, role: str, command: list[str], greeting: Greeting = Greeting.LINE) -> Service:
-        """Has the agent start a program."""
-        claim(self.services, role, self.name)
-        service = self.services[role] = GuestService(role, self.agent, self.site.logs / f"{role}.log")
-        try:
-            await self.agent.ask("start", name=role, command=command)
-        except PlatformError as error:
-            raise ServiceError(f"`{command[0]}` cannot be started on {self.name}: {error}") from None
-        if greeting is Greeting.LINE:
-            await service.ready(command)
-        return service
-
-    async def write(self, name: str, text: str) -> None:
-        """Has the agent write a file."""
-        await self.agent.ask("write", path=f"{self.files}/{name}", text=text)
-
-    async def reach(self, port: int) -> Endpoint:
-        """Its own address, or a port of the host that is forwarded to it."""
-        if self.site.wires:
-            return Endpoint(self.address, port)
-        there = sockets.free_port()
+    async def forward(self, port: int) -> Endpoint:
+        """Has QEMU listen on a free port."""
+        there = free_port()
         words = f"hostfwd_add public tcp:{LOOPBACK}:{there}-:{port}"
         said = await self.qmp.execute("human-monitor-command", {"command-line": words})
         if said:
             raise PlatformError(f"Port {port} of {self.name} cannot be forwarded: {str(said).strip()}")
         return Endpoint(LOOPBACK, there)
-
-    async def way_to(self, peer: Place, port: int) -> Endpoint | None:
-        """Over a network both are on, the private one first; or over the host."""
-        return await way_over(self.site.wires, peer, port, None if self.site.wires else USER_HOST)
-
-    async def inside(self) -> Json | None:
-        """What its own kernel counts."""
-        try:
-            counters: Json = await self.agent.ask("look", patience_s=usage.PATIENCE_S)
-        except PlatformError:
-            return None
-        return counters
 
     async def outside(self) -> Json | None:
         """What it costs the host, by kind of thread, and what the hypervisor counts of its disks and lines."""
@@ -179,7 +72,7 @@ class VirtualMachine:
     def end(self) -> str:
         """How QEMU ended, with the console's last words."""
         code = self.process.returncode
-        return "" if code is None else f"{_how(code)}; {_said(self.log, self.layout.sockets.console)}"
+        return "" if code is None else f"{_how(code)}; {last_words(self.log, self.layout.sockets.console)}"
 
 
 @asynccontextmanager
@@ -190,39 +83,21 @@ async def virtual_machine(site: Site, layout: Layout) -> AsyncIterator[VirtualMa
     """
     log = site.logs / f"{site.name}-qemu.log"
     started = time.monotonic()
-    qmp, agent = QMPClient(site.name), Agent(lambda event: hear(event))
-    heard: dict[str, GuestService] = {}
-
-    def hear(event: Json) -> None:
-        if event.get("name") in heard:
-            heard[event["name"]].hear(event)
-
+    qmp, agent = QMPClient(site.name), Agent()
     await qmp.start_server(str(layout.sockets.qmp))
     await agent.listen(layout.sockets.agent)
     process = await _spawn(layout, log)
     try:
         site.lease.note_process(process.pid, f"virtual machine {site.name}")
-        machine = VirtualMachine(site, layout, process, qmp, agent, log, services=heard)
+        machine = VirtualMachine(site, layout, agent, process=process, qmp=qmp, log=log)
+        agent.hear = machine.hear
         await _within(machine, qmp.accept(), CONNECT_S, "start")
         await _place_threads(machine)
         await qmp.execute("cont")
         hello = await _within(machine, agent.hello(), BOOT_S, "boot")
-        await agent.ask("network", interfaces=_interfaces(site.wires))
-        machine.facts |= {
-            "platform": "vm",
-            "accelerator": layout.accelerator.value,
-            "cpus": site.machine.cpus or 1,
-            "memory_mib": site.machine.memory,
-            "image": f"{layout.image.name} {layout.image.digest}",
-            "kernel": hello["kernel"],
-            "qemu": await _version(qmp),
-            "network": "bridge" if site.wires else "user",
-            "networks": addresses(site.wires),
-            "boot_s": round(time.monotonic() - started, 2),
-            "clock": await agent.clock(),
-            "disk": layout.disk and f"cache={site.machine.cache}, {site.machine.io_threads} I/O threads",
-            "console": layout.sockets.console.name,
-        }
+        await agent.ask("network", interfaces=interfaces(site.wires))
+        machine.describe(hello, time.monotonic() - started, await agent.clock())
+        machine.facts["qemu"] = await _version(qmp)
         yield machine
     finally:
         await _end(process, qmp, agent)
@@ -253,7 +128,7 @@ async def _within(machine: VirtualMachine, waiting: Coroutine[Any, Any, Any], se
     for task in (sign, death):
         task.cancel()
     await asyncio.gather(sign, death, return_exceptions=True)
-    said = _said(machine.log, machine.layout.sockets.console)
+    said = last_words(machine.log, machine.layout.sockets.console)
     code = machine.process.returncode
     why = f"did not {do} within {seconds:g} s" if code is None else f"ended with {_how(code)} instead of coming up"
     raise PlatformError(f"The virtual machine {machine.name} {why}; {said}")
@@ -263,7 +138,7 @@ def _how(code: int) -> str:
     return f"signal {signal.Signals(-code).name}" if code < 0 else f"code {code}"
 
 
-def _said(log: Path, console: Path) -> str:
+def last_words(log: Path, console: Path) -> str:
     """The last words of QEMU and of the console, and where all are."""
     told = []
     for what, path in (("QEMU", log), ("its console", console)):
@@ -284,20 +159,6 @@ async def _place_threads(machine: VirtualMachine) -> None:
         cores = core_list(pin)
         for task in Path(f"/proc/{machine.process.pid}/task").iterdir():
             os.sched_setaffinity(int(task.name), cores)
-
-
-def _interfaces(wires: Any) -> list[Json]:
-    if not wires:
-        return [{"mac": user_mac(), "address": USER_GUEST, "prefix": 24, "gateway": USER_HOST}]
-    return [
-        {
-            "mac": wire.mac,
-            "address": wire.address,
-            "prefix": wire.prefix,
-            "gateway": wire.host if wire.network == PUBLIC else None,
-        }
-        for wire in wires.values()
-    ]
 
 
 async def _version(qmp: QMPClient) -> str:

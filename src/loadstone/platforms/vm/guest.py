@@ -1,0 +1,193 @@
+"""A machine with our agent inside, whatever made it: its services, its files, how it is reached, how it sees itself."""
+
+import asyncio
+import contextlib
+import signal
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from loadstone.model.errors import PlatformError, ServiceError
+from loadstone.model.machine import PUBLIC
+from loadstone.model.target import Endpoint
+from loadstone.platforms.contract import Greeting, Place, Service, Site
+from loadstone.platforms.fabric import Wire, address_of, addresses
+from loadstone.platforms.process import START_S, claim
+from loadstone.platforms.vm import usage
+from loadstone.platforms.vm.agent import Agent
+from loadstone.platforms.vm.command import USER_GUEST, USER_HOST, Layout, user_mac
+from loadstone.platforms.ways import LOOPBACK, way_over
+
+Json = dict[str, Any]
+
+
+@dataclass
+class GuestService:
+    """A program inside a machine."""
+
+    name: str
+    agent: Agent
+    log: Path
+    first_line: str = ""
+    _line: asyncio.Future[str] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+    _end: str = ""
+
+    def hear(self, event: Json) -> None:
+        """Takes what the agent says of it."""
+        match event["event"]:
+            case "line" if not self._line.done():
+                self._line.set_result(event["line"])
+            case "line" | "log":
+                with self.log.open("a") as log:
+                    log.write(event["line"] + "\n")
+            case "ended":
+                code, number = event["code"], event["signal"]
+                self._end = f"code {code}" if number is None else f"signal {signal.Signals(number).name}"
+                if not self._line.done():
+                    self._line.set_result("")
+
+    async def ready(self, command: list[str]) -> None:
+        """Waits for its first line. Raises ServiceError."""
+        with contextlib.suppress(TimeoutError):
+            self.first_line = await asyncio.wait_for(asyncio.shield(self._line), START_S)
+        if not self.first_line:
+            state = f"ended with {self._end}" if self._end else "stayed silent"
+            said = self.log.read_text().strip()[-500:] if self.log.is_file() else ""
+            what = f"`{' '.join(command[:2])}` {state} instead of getting ready"
+            raise ServiceError(f"{what}: {said or 'it wrote nothing'}") from None
+
+    @property
+    def pid(self) -> int:
+        """None of the host's own: it is part of its machine's."""
+        return 0
+
+    def end(self) -> str:
+        """How it ended."""
+        return self._end
+
+    async def stop(self) -> None:
+        """Asks it to end, then ends it."""
+        with contextlib.suppress(PlatformError):
+            await self.agent.ask("stop", name=self.name)
+
+
+@dataclass
+class Guest(ABC):
+    """A machine that is up; what is left open is how the host sees it and forwards ports to it."""
+
+    site: Site
+    layout: Layout
+    agent: Agent
+    facts: Json = field(default_factory=dict)
+    listen: str = "0.0.0.0"
+    services: dict[str, GuestService] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.site.name
+
+    @property
+    def about(self) -> str:
+        """What it is, with the accelerator that it is emulated or run by."""
+        return f"{self.site.machine}, {self.layout.accelerator.value.upper()}"
+
+    @property
+    def address(self) -> str:
+        """Its own, or the host's where ports are forwarded."""
+        return address_of(self.site.wires) or LOOPBACK
+
+    @property
+    def files(self) -> str:
+        """A folder of its own file system."""
+        return "/srv/loadstone"
+
+    @property
+    @abstractmethod
+    def pid(self) -> int:
+        """The hypervisor's process."""
+
+    @abstractmethod
+    async def forward(self, port: int) -> Endpoint:
+        """Has a port of the host forwarded to one of the machine."""
+
+    @abstractmethod
+    async def outside(self) -> Json | None:
+        """What it costs the host."""
+
+    @abstractmethod
+    def end(self) -> str:
+        """How it ended."""
+
+    def hear(self, event: Json) -> None:
+        """Takes an event of the agent."""
+        service = self.services.get(event.get("name", ""))
+        if service is not None:
+            service.hear(event)
+
+    async def start(self, role: str, command: list[str], greeting: Greeting = Greeting.LINE) -> Service:
+        """Has the agent start a program."""
+        claim(self.services, role, self.name)
+        service = self.services[role] = GuestService(role, self.agent, self.site.logs / f"{role}.log")
+        try:
+            await self.agent.ask("start", name=role, command=command)
+        except PlatformError as error:
+            raise ServiceError(f"`{command[0]}` cannot be started on {self.name}: {error}") from None
+        if greeting is Greeting.LINE:
+            await service.ready(command)
+        return service
+
+    async def write(self, name: str, text: str) -> None:
+        """Has the agent write a file."""
+        await self.agent.ask("write", path=f"{self.files}/{name}", text=text)
+
+    async def reach(self, port: int) -> Endpoint:
+        """Its own address, or a port of the host that is forwarded to it."""
+        return Endpoint(self.address, port) if self.site.wires else await self.forward(port)
+
+    async def way_to(self, peer: Place, port: int) -> Endpoint | None:
+        """Over a network both are on, the private one first; or over the host."""
+        return await way_over(self.site.wires, peer, port, None if self.site.wires else USER_HOST)
+
+    async def inside(self) -> Json | None:
+        """What its own kernel counts."""
+        try:
+            counters: Json = await self.agent.ask("look", patience_s=usage.PATIENCE_S)
+        except PlatformError:
+            return None
+        return counters
+
+    def describe(self, hello: Json, boot_s: float, clock: Json) -> None:
+        """Notes what it is made of, for the disclosure."""
+        machine, layout = self.site.machine, self.layout
+        self.facts |= {
+            "platform": machine.platform.value,
+            "accelerator": layout.accelerator.value,
+            "cpus": machine.cpus or 1,
+            "memory_mib": machine.memory,
+            "image": f"{layout.image.name} {layout.image.digest}",
+            "kernel": hello["kernel"],
+            "network": "bridge" if self.site.wires else "user",
+            "networks": addresses(self.site.wires),
+            "boot_s": round(boot_s, 2),
+            "clock": clock,
+            "disk": layout.disk and f"cache={machine.cache}, {machine.io_threads} I/O threads",
+            "console": layout.sockets.console.name,
+        }
+
+
+def interfaces(wires: Mapping[str, Wire]) -> list[Json]:
+    """What the agent is told of its networks."""
+    if not wires:
+        return [{"mac": user_mac(), "address": USER_GUEST, "prefix": 24, "gateway": USER_HOST}]
+    return [
+        {
+            "mac": wire.mac,
+            "address": wire.address,
+            "prefix": wire.prefix,
+            "gateway": wire.host if wire.network == PUBLIC else None,
+        }
+        for wire in wires.values()
+    ]

@@ -1,0 +1,219 @@
+"""Virtual machines by libvirt, for those who run it: the same images and agent, defined at the URI that is given.
+
+A machine is transient and ends with the connection. libvirt's own test driver makes machines that run nothing: places
+on it come up and go, and say that no service can run there.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from xml.etree.ElementTree import Element, SubElement, tostring
+
+from loadstone.model.errors import PlatformError, ServiceError
+from loadstone.model.machine import Accelerator, Machine, Nic
+from loadstone.model.target import Endpoint
+from loadstone.platforms.contract import Greeting, Place, Service, Site
+from loadstone.platforms.sockets import free_port
+from loadstone.platforms.vm.agent import Agent
+from loadstone.platforms.vm.command import PORT, Layout, kernel_line, user_mac
+from loadstone.platforms.vm.guest import Guest, interfaces
+from loadstone.platforms.vm.image import image, overlay
+from loadstone.platforms.vm.machine import BOOT_S, last_words, short
+from loadstone.platforms.ways import LOOPBACK
+
+Json = dict[str, Any]
+
+TEST_DRIVER = "TEST"
+MODELS = {Nic.VIRTIO: "virtio", Nic.VMXNET3: "vmxnet3"}
+NETWORK = "hostnet0"
+"""What libvirt calls a machine's first network towards QEMU."""
+
+
+@dataclass
+class LibvirtMachine(Guest):
+    """A machine that libvirt runs."""
+
+    domain: Any = field(kw_only=True)
+    has_guest: bool = field(kw_only=True)
+
+    @property
+    def pid(self) -> int:
+        """Known to libvirt alone; its use is counted by `outside`."""
+        return 0
+
+    async def start(self, role: str, command: list[str], greeting: Greeting = Greeting.LINE) -> Service:
+        """Has the agent start a program; raises ServiceError where the driver runs no machines."""
+        if not self.has_guest:
+            raise ServiceError(f"`{role}` cannot run on {self.name}: libvirt's test driver runs nothing.")
+        return await super().start(role, command, greeting)
+
+    async def forward(self, port: int) -> Endpoint:
+        """Has libvirt's QEMU listen on a free port."""
+        import libvirt_qemu
+
+        there = free_port()
+        words = f"hostfwd_add {NETWORK} tcp:{LOOPBACK}:{there}-:{port}"
+        hmp = libvirt_qemu.VIR_DOMAIN_QEMU_MONITOR_COMMAND_HMP
+        said = await asyncio.to_thread(libvirt_qemu.qemuMonitorCommand, self.domain, words, hmp)
+        if said.strip():
+            raise PlatformError(f"Port {port} of {self.name} cannot be forwarded: {said.strip()}")
+        return Endpoint(LOOPBACK, there)
+
+    async def outside(self) -> Json | None:
+        """What libvirt counts: CPU time of the virtual processors, and of the machine in all."""
+        if not self.has_guest:
+            return None
+        try:
+            return _counters(await asyncio.to_thread(self.domain.connect().domainListGetStats, [self.domain]))
+        except Exception:  # the binding's one error class says nothing of what went wrong
+            return None
+
+    def end(self) -> str:
+        """Whether libvirt still has it."""
+        try:
+            return "" if self.domain.isActive() else "it is no longer active"
+        except Exception as error:
+            return f"libvirt no longer has it: {error}"
+
+
+def _counters(said: list[tuple[Any, Json]]) -> Json:
+    held = said[0][1]
+    total = held.get("cpu.time", 0) / 1e9
+    vcpu = sum(value for name, value in held.items() if name.startswith("vcpu.") and name.endswith(".time")) / 1e9
+    return {"cpu": {"vcpu": vcpu, "device": max(0.0, total - vcpu)}, "disk": {}, "network": {}, "exits": None}
+
+
+def domain_xml(layout: Layout, kind: str) -> str:
+    """The machine as libvirt reads it: what `command` says to QEMU, in its words. Pure."""
+    machine = layout.machine
+    domain = Element("domain", type=kind)
+    _add(domain, "name", layout.name)
+    _add(domain, "memory", str(machine.memory), unit="MiB")
+    _add(domain, "vcpu", str(machine.cpus or 1), **({"cpuset": machine.pin.replace("+", ",")} if machine.pin else {}))
+    system = _add(domain, "os")
+    _add(system, "type", "hvm", arch="x86_64", **({"machine": "q35"} if kind != "test" else {}))
+    _add(system, "kernel", str(layout.image.kernel))
+    _add(system, "initrd", str(layout.image.initial))
+    _add(system, "cmdline", kernel_line(layout))
+    _add(_add(domain, "features"), "acpi")
+    _add(domain, "cpu", mode="maximum" if kind == "qemu" else "host-passthrough")
+    _add(domain, "on_reboot", "destroy")
+    devices = _add(domain, "devices")
+    console = _add(devices, "serial", type="file")
+    _add(console, "source", path=str(layout.sockets.console))
+    _add(console, "target", port="0")
+    channel = _add(devices, "channel", type="unix")
+    _add(channel, "source", mode="connect", path=str(layout.sockets.agent))
+    _add(channel, "target", type="virtio", name=PORT)
+    _add(_add(devices, "rng", model="virtio"), "backend", "/dev/urandom", model="random")
+    if layout.disk is not None:
+        disk = _add(devices, "disk", type="file", device="disk")
+        _add(disk, "driver", name="qemu", type="qcow2", cache=machine.cache.value)
+        _add(disk, "source", file=str(layout.disk))
+        _add(disk, "target", dev="vda", bus="virtio")
+    if kind != "test":
+        network = _add(devices, "interface", type="user")
+        _add(network, "mac", address=user_mac())
+        _add(network, "model", type=MODELS[machine.nic])
+    return tostring(domain, encoding="unicode")
+
+
+def _add(parent: Element, name: str, text: str = "", /, **attributes: str) -> Element:
+    made = SubElement(parent, name, attributes)
+    made.text = text or None
+    return made
+
+
+class LibvirtPlatform:
+    """Makes machines by libvirt."""
+
+    name = "libvirt"
+
+    async def missing(self, machine: Machine) -> str:
+        """Whether the binding is there and something answers at the URI."""
+        try:
+            connection = await asyncio.to_thread(_open, machine.uri)
+        except PlatformError as error:
+            return str(error)
+        connection.close()
+        return ""
+
+    @asynccontextmanager
+    async def place(self, site: Site) -> AsyncIterator[Place]:
+        """A machine, up; it is gone when the block ends, or this process."""
+        import libvirt
+
+        started, machine = time.monotonic(), site.machine
+        connection = await asyncio.to_thread(_open, machine.uri)
+        agent = Agent()
+        sockets = short(site.lease, site.name, site.logs / f"{site.name}-console.log")
+        has_guest = connection.getType() != TEST_DRIVER
+        domain = None
+        try:
+            made = await asyncio.to_thread(image, machine.image)
+            disk = None
+            if made.root is not None:
+                disk = site.lease.folder / f"{site.name}.qcow2"
+                await asyncio.to_thread(overlay, made.root, disk, machine.disk)
+            accelerator = Accelerator.KVM if machine.accelerator is Accelerator.KVM else Accelerator.TCG
+            name = f"{site.lease.name}-{site.name}"
+            layout = Layout(name, machine, accelerator, made, sockets, (), disk)
+            kind = _kind(accelerator) if has_guest else "test"
+            await agent.listen(sockets.agent)
+            domain = await asyncio.to_thread(_create, libvirt, connection, domain_xml(layout, kind), has_guest)
+            place = LibvirtMachine(site, layout, agent, domain=domain, has_guest=has_guest)
+            agent.hear = place.hear
+            if has_guest:
+                hello = await _hello(agent, site.name, sockets.console)
+                await agent.ask("network", interfaces=interfaces({}))
+                place.describe(hello, time.monotonic() - started, await agent.clock())
+            place.facts |= {"platform": "libvirt", "uri": machine.uri, "driver": connection.getType()}
+            yield place
+        finally:
+            if domain is not None:
+                await asyncio.to_thread(_destroy, domain)
+            await agent.close()
+            connection.close()
+
+
+def _open(uri: str) -> Any:
+    try:
+        import libvirt
+    except ImportError:
+        remedy = "`apt-get install libvirt-dev pkg-config`, then `pip install 'loadstone[libvirt]'`."
+        raise PlatformError(f"The binding to libvirt is not installed. {remedy}") from None
+    libvirt.registerErrorHandler(lambda context, error: None, None)  # errors come as exceptions
+    try:
+        return libvirt.open(uri)
+    except libvirt.libvirtError as error:
+        raise PlatformError(f"libvirt does not answer at {uri}: {error}. Give another with `uri=...`.") from None
+
+
+def _kind(accelerator: Accelerator) -> str:
+    return "kvm" if accelerator is Accelerator.KVM else "qemu"
+
+
+def _create(libvirt: Any, connection: Any, xml: str, ends_with_us: bool) -> Any:
+    try:
+        return connection.createXML(xml, libvirt.VIR_DOMAIN_START_AUTODESTROY if ends_with_us else 0)
+    except libvirt.libvirtError as error:
+        raise PlatformError(f"libvirt refuses the machine: {error}") from None
+
+
+async def _hello(agent: Agent, name: str, console: Path) -> Json:
+    try:
+        return await asyncio.wait_for(agent.hello(), BOOT_S)
+    except TimeoutError:
+        said = last_words(console, console)
+        raise PlatformError(f"The virtual machine {name} did not boot within {BOOT_S:g} s; {said}") from None
+
+
+def _destroy(domain: Any) -> None:
+    try:
+        domain.destroy()
+    except Exception:
+        return  # it has ended by itself
