@@ -22,8 +22,8 @@ test: test-rust test-python   ## every test, with the system packages they need
 test-rust:       ## tests of the driver and the servers
 	cargo test --workspace --quiet --release
 
-test-python: $(VENV)/developing   ## tests of everything else, real runs on loopback included
-	@scripts/system-packages nginx chromium
+test-python: $(VENV)/testing   ## tests of everything else, real runs and virtual machines included
+	@scripts/system-packages nginx chromium qemu images containers kernel
 	$(BIN)/pytest
 
 lint: $(VENV)/developing   ## style, types, direction of imports; warnings are errors
@@ -65,6 +65,11 @@ $(VENV)/bin/python:
 $(VENV)/installed: $(SOURCES) | $(VENV)/bin/python
 	@echo "building the programs and installing them into $(VENV) (a minute or two the first time) ..."
 	@$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	@touch $@
+
+$(VENV)/testing: $(VENV)/developing
+	@scripts/system-packages libvirt
+	@$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt libvirt-python
 	@touch $@
 
 $(VENV)/developing: $(VENV)/installed

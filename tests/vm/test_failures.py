@@ -23,7 +23,10 @@ from loadstone.testbed.ground import ground
 from tests.contract.conftest import nothing_is_left  # noqa: F401
 from tests.integration.conftest import LoadstoneRunner, command, loadstone, newest  # noqa: F401
 
-pytestmark = pytest.mark.integration
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.skipif(os.geteuid() != 0, reason="networks and mounts of their own need root"),
+]
 
 
 def boot(folder: Path, **settings: object) -> None:

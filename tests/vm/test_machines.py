@@ -1,6 +1,7 @@
 """Whole runs on machines: several of them on two networks, a slowed line, a distribution's server with its own disk."""
 
 import json
+import os
 from pathlib import Path
 from statistics import fmean
 
@@ -9,7 +10,10 @@ import pytest
 from tests.contract.conftest import nothing_is_left  # noqa: F401
 from tests.integration.conftest import LoadstoneRunner, loadstone, newest, report, rows  # noqa: F401
 
-pytestmark = pytest.mark.integration
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.skipif(os.geteuid() != 0, reason="networks and mounts of their own need root"),
+]
 
 DOWNLOADS = Path(__file__).parents[2] / "examples" / "downloads"
 

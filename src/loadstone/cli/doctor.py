@@ -1,5 +1,6 @@
 """`loadstone doctor`."""
 
+import asyncio
 import json
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -13,8 +14,13 @@ from loadstone.cli.options import RESULTS, Results
 from loadstone.cli.screen import out
 from loadstone.measure.doctor import Advice, Finding, examine
 from loadstone.model.errors import PlatformError
+from loadstone.model.machine import Accelerator, Machine
+from loadstone.platforms.catalogue import PLATFORMS
 from loadstone.platforms.programs import driver, server
+from loadstone.platforms.vm.accelerator import remembered
 
+WORDS = 90
+"""Letters of a reason that a table shows."""
 STYLE = {Finding.GOOD: "green", Finding.WARNING: "yellow", Finding.BAD: "red"}
 
 
@@ -26,7 +32,7 @@ def doctor(
 
     Exit code 2 when something must be mended before anything can run.
     """
-    found = [*examine(results), *_programs()]
+    found = [*examine(results), *_programs(), *_platforms()]
     if as_json:
         typer.echo(json.dumps([asdict(one) for one in found], indent=1))
     else:
@@ -45,3 +51,25 @@ def _programs() -> Iterator[Advice]:
             yield Advice(name, Finding.GOOD, find())
         except PlatformError as error:
             yield Advice(name, Finding.BAD, "not found", str(error))
+
+
+def _platforms() -> Iterator[Advice]:
+    """Which platforms can make machines here, and by what virtual machines run."""
+    for name, platform in PLATFORMS.items():
+        missing = asyncio.run(platform.missing(Machine(platform=name)))
+        if missing:
+            yield Advice(f"platform {name}", Finding.WARNING, "not here", missing)
+        else:
+            yield Advice(f"platform {name}", Finding.GOOD, "ready")
+    yield _accelerator()
+
+
+def _accelerator() -> Advice:
+    """What was found when a machine was last booted; the doctor starts nothing."""
+    matter, found = "virtual machines by hardware", remembered()
+    if found is None:
+        return Advice(matter, Finding.WARNING, "not known yet", "The first virtual machine finds it out by booting.")
+    if found.accelerator is Accelerator.KVM:
+        return Advice(matter, Finding.GOOD, f"KVM: {found.why}")
+    remedy = "Machines are emulated by TCG, many times slower; their figures say nothing of KVM."
+    return Advice(matter, Finding.WARNING, f"no: {found.why[:WORDS]}", remedy)

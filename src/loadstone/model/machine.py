@@ -60,6 +60,13 @@ class Nic(StrEnum):
     VMXNET3 = "vmxnet3"
 
 
+class Lines(StrEnum):
+    """Whether several machines alike share a bridge."""
+
+    SHARED = "shared"
+    OWN = "own"
+
+
 class Pages(StrEnum):
     """What a machine's memory is made of."""
 
@@ -86,12 +93,13 @@ class Machine(Section):
     accelerator: Accelerator = Field(default=Accelerator.AUTO, description="`auto`, `kvm` or `tcg`")
     network: NetworkKind = Field(default=NetworkKind.AUTO, description="`auto`, `bridge` or `user`")
     rate: Positive | None = Field(default=None, description="Mbit/s of its public line, each way, above 0")
+    lines: Lines = Field(default=Lines.SHARED, description="`shared`: all on one bridge, or `own`: each on its own")
     nic: Nic = Field(default=Nic.VIRTIO, description="`virtio-net-pci` or `vmxnet3`")
     cache: Cache = Field(default=Cache.NONE, description="`none`, `writeback`, `writethrough`, `directsync`, `unsafe`")
     io_threads: Annotated[int, Field(ge=0, le=16)] = Field(
         default=0, description="threads of its own for disks, 0 to 16"
     )
-    pin: str | None = Field(default=None, description="cores of the host it may use, as 0-1 or 0+2")
+    pin: str | None = Field(default=None, description="cores of the host it may use, as 0-1 or 0+2; in turn as 0/1")
     pages: Pages = Field(default=Pages.NORMAL, description="`normal` or `huge`")
     disk: Annotated[int, Field(ge=0, le=1 << 24)] = Field(
         default=0, description="MiB of the root disk; 0 as in the image"
@@ -107,6 +115,11 @@ class Machine(Section):
         """With some settings given as texts; raises UsageError."""
         held = {name: value for name, value in self.model_dump(mode="json").items() if value is not None}
         return from_settings(Machine, "machine", {**held, **settings})
+
+    def number(self, at: int) -> "Machine":
+        """One of several alike, counted from 0, with the cores that are its turn."""
+        turns = self.pin.split("/") if self.pin else []
+        return self.model_copy(update={"count": 1, "pin": turns[at % len(turns)] if turns else None})
 
     @property
     def is_virtual(self) -> bool:

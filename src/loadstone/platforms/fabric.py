@@ -161,7 +161,7 @@ class Fabric:
             own.link("set", index=index, state="up")
             if rate_mbit is not None:
                 _slow(own, wire.interface, rate_mbit)
-            if wire.network == PUBLIC:
+            if wire.network.startswith(PUBLIC):
                 own.route("add", dst="default", gateway=wire.host)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from loadstone.model.errors import PlatformError
-from loadstone.model.machine import PRIVATE, PUBLIC, Machine, NetworkKind, PlatformName
+from loadstone.model.machine import PRIVATE, PUBLIC, Lines, Machine, NetworkKind, PlatformName
 from loadstone.platforms.catalogue import PLATFORMS
 from loadstone.platforms.contract import Place, Site
 from loadstone.platforms.fabric import Fabric, Wire, may_make_networks
@@ -24,6 +24,8 @@ class Ground:
     fabric: Fabric
     stack: AsyncExitStack
     places: dict[str, Place] = field(default_factory=dict)
+    hosts: list[str] = field(default_factory=list)
+    """The host's own addresses on the public networks of its machines."""
 
     async def place(self, name: str, machine: Machine, networks: Sequence[str], listen: str = LOOPBACK) -> Place:
         """A place, up until the testbed goes down. Raises PlatformError."""
@@ -34,19 +36,18 @@ class Ground:
         if missing:
             raise PlatformError(missing)
         wires = {network: await self._wire(name, machine, network) for network in networks if is_bridged(machine)}
+        self.hosts += [wires[PUBLIC].host] if PUBLIC in wires else []
         site = Site(name, machine, self.logs, self.lease, wires, listen)
         self.places[name] = await self.stack.enter_async_context(platform.place(site))
         return self.places[name]
 
     async def _wire(self, name: str, machine: Machine, network: str) -> Wire:
         rate = machine.rate if network == PUBLIC else None
+        own = network == PUBLIC and machine.lines is Lines.OWN
+        bridge = f"{network}{len(self.fabric.networks) + 1}" if own else network
         if machine.is_virtual:
-            return await self.fabric.tap(network, rate)
-        return await self.fabric.cable(network, f"{self.lease.name}-{name}", rate)
-
-    async def host_on(self, network: str) -> str:
-        """The host's own address on a network."""
-        return (await self.fabric.network(network)).host
+            return await self.fabric.tap(bridge, rate)
+        return await self.fabric.cable(bridge, f"{self.lease.name}-{name}", rate)
 
 
 @asynccontextmanager
@@ -84,7 +85,6 @@ def networks_beside(peer: Machine) -> tuple[str, ...]:
 
 def alike(machine: Machine, name: str) -> list[tuple[str, Machine]]:
     """A declared machine as often as it counts, with names."""
-    one = machine.model_copy(update={"count": 1})
-    return (
-        [(name, one)] if machine.count == 1 else [(f"{name}-{number}", one) for number in range(1, machine.count + 1)]
-    )
+    if machine.count == 1:
+        return [(name, machine.number(0))]
+    return [(f"{name}-{at + 1}", machine.number(at)) for at in range(machine.count)]

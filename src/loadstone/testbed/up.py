@@ -16,7 +16,7 @@ from loadstone.model.target import Endpoint, Target
 from loadstone.platforms.contract import Greeting, Place, Service
 from loadstone.platforms.sockets import free_port, status
 from loadstone.services import nginx, reference, station
-from loadstone.testbed.ground import LOOPBACK, Ground, alike, ground, is_bridged, networks_beside
+from loadstone.testbed.ground import LOOPBACK, Ground, alike, ground, networks_beside
 
 Json = dict[str, Any]
 
@@ -105,7 +105,7 @@ async def reference_testbed(logs: Path, threads: int, placement: Placement = PLA
             await base.place(name, machine, networks_beside(placement.backend))
             for name, machine in alike(placement.machine, "web")
         ]
-        listen = await base.host_on(PUBLIC) if is_bridged(placement.machine) else LOOPBACK
+        listen = base.hosts[0] if base.hosts else LOOPBACK
         backend = await base.place("backend", placement.backend, (PRIVATE,), listen)
         said = await running.ready(backend, "backend", reference.backend_command(backend.listen, 1))
         if said.http is None:

@@ -32,24 +32,35 @@ async def found_accelerator(asked: Accelerator) -> Found:
     """The accelerator to use; raises PlatformError when the one asked for is not there."""
     if asked is Accelerator.TCG:
         return Found(Accelerator.TCG, "asked for")
-    found = await _remembered()
+    found = await _found()
     if asked is Accelerator.KVM and found.accelerator is not Accelerator.KVM:
         raise PlatformError(f"This host has no working KVM: {found.why}. Take `accelerator=auto` or `tcg`.")
     return found
 
 
-async def _remembered() -> Found:
-    """The probe's answer; kept until the host boots anew."""
+def remembered() -> Found | None:
+    """What was found since this host was booted; None when no machine asked yet."""
+    kept = _kept()
+    if not kept.is_file():
+        return None
+    said = json.loads(kept.read_text())
+    return Found(Accelerator(said["accelerator"]), said["why"])
+
+
+def _kept() -> Path:
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    return runtime_folder() / f"accelerator-{boot}.json"
+
+
+async def _found() -> Found:
+    """The probe's answer; kept until the host boots anew."""
     folder = runtime_folder()
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    kept = folder / f"accelerator-{boot}.json"
     with locks.exclusive(folder / "accelerator.lock"):
-        if kept.is_file():
-            said = json.loads(kept.read_text())
-            return Found(Accelerator(said["accelerator"]), said["why"])
-        found = await _probe()
-        kept.write_text(json.dumps(asdict(found)))
+        found = remembered()
+        if found is None:
+            found = await _probe()
+            _kept().write_text(json.dumps(asdict(found)))
     return found
 
 

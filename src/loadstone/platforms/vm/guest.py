@@ -187,7 +187,7 @@ def interfaces(wires: Mapping[str, Wire]) -> list[Json]:
             "mac": wire.mac,
             "address": wire.address,
             "prefix": wire.prefix,
-            "gateway": wire.host if wire.network == PUBLIC else None,
+            "gateway": wire.host if name == PUBLIC else None,
         }
-        for wire in wires.values()
+        for name, wire in wires.items()
     ]
