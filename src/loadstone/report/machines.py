@@ -10,6 +10,9 @@ from loadstone.store.usage import inside_usage, outside_usage, tree_usage
 Json = dict[str, Any]
 
 UNKNOWABLE = "it cannot know"
+HIDDEN = "not readable"
+Known = float | str | None
+"""A figure, a text in its place, or nothing."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +44,8 @@ def _rows(samples: Sequence[Json], name: str) -> list[MachineRow]:
     tree = tree_usage(samples, name)
     busy = sum(inside.get(f"{mode}_cores", 0.0) for mode in ("user", "system")) if inside else None
 
-    def row(title: str, unit: str, host: float | str | None, guest: float | str | None, by: float = 1.0) -> MachineRow:
-        return MachineRow(title, unit, _text(host, by), _text(guest, by))
+    def row(title: str, unit: str, host: Known, guest: Known, by: float = 1.0, why_not: str = HIDDEN) -> MachineRow:
+        return MachineRow(title, unit, _text(host, by, why_not), _text(guest, by, why_not))
 
     return [
         row("CPU in all", "cores", outside.get("cores") or tree.get("cores"), busy),
@@ -54,13 +57,13 @@ def _rows(samples: Sequence[Json], name: str) -> list[MachineRow]:
         row("memory", "MiB", tree.get("resident_bytes"), inside.get("used_bytes"), MIB),
         row("active memory", "MiB", "-", inside.get("active_bytes"), MIB),
         row("exits", "1/s", outside.get("exits_per_s"), UNKNOWABLE),
-        row("disk latency", "ms", outside.get("disk_ms"), inside.get("disk_ms")),
+        row("disk latency", "ms", outside.get("disk_ms"), inside.get("disk_ms"), why_not="no access"),
         row("network sent", "Mbit/s", outside.get("network_sent_per_s"), inside.get("network_sent_per_s"), MBIT),
         row("network received", "Mbit/s", outside.get("network_recv_per_s"), inside.get("network_recv_per_s"), MBIT),
     ]
 
 
-def _text(value: float | str | None, by: float) -> str:
+def _text(value: float | str | None, by: float, why_not: str) -> str:
     if value is None:
-        return "no figure"
+        return why_not
     return value if isinstance(value, str) else f"{value * by:.3g}" if value * by < 100 else f"{value * by:.0f}"

@@ -95,16 +95,19 @@ Spec = tuple[str, str, Reader, int, str]
 
 def rows(specs: tuple[Spec, ...], point: Json) -> list[Row]:
     """The rows of one kind at one load."""
+    a, b = point["a"], point["b"]
     return [
-        Row(title, unit, read(point["a"]), read(point["b"]), digits, (_why(why, point["a"]), _why(why, point["b"])))
+        Row(title, unit, read(a), read(b), digits, (_why(title, why, a), _why(title, why, b)))
         for title, unit, read, digits, why in specs
     ]
 
 
-def _why(why: str, side: Side) -> str:
-    """A machine whose exits or disk nobody can read has none of them for that reason, a process since it is none."""
+def _why(title: str, why: str, side: Side) -> str:
+    """Why there is no figure: what has no machine has none of a machine's; a machine's may not be readable."""
     has_machine = any(name.startswith("outside.") for name in side["monitors"])
-    return HIDDEN if why == NO_MACHINE and has_machine else why
+    if title.startswith(("machine:", "guest:")) and not has_machine:
+        return why if why == ONE_NETWORK else NO_MACHINE
+    return HIDDEN if why == NO_MACHINE else why
 
 
 def tables(part: Json) -> list[Json]:

@@ -212,17 +212,20 @@ def _compare(part: Json, workload: Json) -> Iterator[Picture]:
 def _platforms(part: Json, workload: Json) -> Iterator[Picture]:
     """Response time, throughput and both CPU curves over the loads that both platforms were given."""
     names, unit = part["names"], UNITS[part["load"]]
-    marks = [{"x": peak, "label": f"peak of {names[side]}"} for side, peak in part["peaks"].items() if peak]
+    smaller = min((peak for peak in part["peaks"].values() if peak), default=math.inf)
+    near = [point for point in part["curve"] if point["load"] <= BEYOND * smaller]  # more would flatten the rest
+    peaks = [(peak, names[side]) for side, peak in part["peaks"].items() if peak and peak <= BEYOND * smaller]
+    marks = [{"x": peak, "label": f"peak of {name}"} for peak, name in peaks]
     parted = part["parted"] and part["parted"]["at"]
     if parted:
         marks.append({"x": parted, "label": "parted"})
     for figure, title in (("response_p90", "Response time, 90th percentile"), ("throughput", "Throughput")):
-        rows = _sides(part["curve"], ((figure, "{name}"),), names)
+        rows = _sides(near, ((figure, "{name}"),), names)
         if rows:
             plot = Plot(unit, "seconds" if figure != "throughput" else "operations per second", rows, rows, marks=marks)
-            yield Picture(title, "Both were given the same loads in turn.", draw(plot))
+            yield Picture(title, "Loads up to the smaller peak and half above; both had each in turn.", draw(plot))
     used = (("server_cpu", "{name}: system"), ("host_cpu", "{name}: whole host"))
-    rows = _sides(part["curve"], used, names)
+    rows = _sides(near, used, names)
     if rows:
         yield Picture(
             "CPU", "In cores; the host carries the driver too.", draw(Plot(unit, "cores", rows, rows, marks=marks))

@@ -71,7 +71,7 @@ class Agent:
             if best is None or doubt < best[1]:
                 best = ((there - (before + after) / 2) / 1e9, doubt)
         assert best is not None
-        return {"ahead_s": best[0], "within_s": best[1]}
+        return {"ahead_s": round(best[0], 6), "within_s": round(best[1], 6)}
 
     @property
     def was_there(self) -> bool:

@@ -4,6 +4,7 @@
 disk with a distribution's packages; every machine writes to an overlay of its own.
 """
 
+import hashlib
 import os
 import shutil
 import subprocess
@@ -17,13 +18,18 @@ from loadstone.platforms.programs import server
 from loadstone.platforms.vm.cache import cached, digest
 from loadstone.platforms.vm.kernel import Kernel, kernel, run_tool
 
-RECIPE = b"1"
+RECIPE = b"2"
 """Changes when images are made in another way."""
 SUITE = "bookworm"
 PACKAGES = ("nginx-light",)
 """What a `debian` machine has unless told otherwise."""
 SPARE_MIB = 512
 """Free space on a root disk as made; `disk` asks for more."""
+FIXED = ("SOURCE_DATE_EPOCH=0", "E2FSPROGS_FAKE_TIME=1")
+"""So that the same packages make the same root (reproducible-builds.org)."""
+IDENTITY = "6c6f6164-7374-6f6e-8000-000000000000"
+CONTENT = "content"
+"""File with the root's check sum."""
 SPARED = "/usr/share/{doc,locale,man,i18n}/*"
 BUILD_S = 1200.0
 
@@ -50,7 +56,10 @@ def image(name: str) -> Image:
     packages = _packages(name)
     key = digest(RECIPE, SUITE.encode(), " ".join(packages).encode())
     folder = cached("debian", key, lambda into: _make_root(into, packages))
-    return Image(name, f"{base.digest}+{key}", base.kernel, base.kernel_version, base.initial, folder / "root.qcow2")
+    content = (folder / CONTENT).read_text()
+    return Image(
+        name, f"{base.digest}+{content}", base.kernel, base.kernel_version, base.initial, folder / "root.qcow2"
+    )
 
 
 def minimal() -> Image:
@@ -114,14 +123,16 @@ def _make_root(folder: Path, packages: tuple[str, ...]) -> None:
     remedy = "Install what makes images: `apt-get install mmdebstrap e2fsprogs qemu-utils`."
     words = ["mmdebstrap", "--variant=minbase", f"--include={','.join(packages)}"]
     words += [f"--dpkgopt=path-exclude={SPARED}", SUITE, "root.tar"]
-    run_tool(words, folder, remedy, BUILD_S)
+    run_tool(["env", *FIXED, *words], folder, remedy, BUILD_S)
     tree = folder / "tree"
     with tarfile.open(folder / "root.tar") as archive:
         archive.extractall(tree, filter="fully_trusted")
     used = sum(file.lstat().st_size for file in tree.rglob("*") if not file.is_symlink()) >> 20
     size = f"{used * 5 // 4 + SPARE_MIB}M"
-    words = ["mke2fs", "-q", "-t", "ext4", "-O", "^has_journal", "-d", "tree", "root.ext4", size]
-    run_tool(words, folder, remedy)
+    words = ["mke2fs", "-q", "-t", "ext4", "-O", "^has_journal", "-U", IDENTITY, "-E", f"hash_seed={IDENTITY}"]
+    run_tool(["env", *FIXED, *words, "-d", "tree", "root.ext4", size], folder, remedy)
+    with (folder / "root.tar").open("rb") as whole:
+        (folder / CONTENT).write_text(hashlib.file_digest(whole, "sha256").hexdigest()[:16])
     run_tool(["qemu-img", "convert", "-f", "raw", "-O", "qcow2", "root.ext4", "root.qcow2"], folder, remedy)
     shutil.rmtree(tree)
     for spare in ("root.tar", "root.ext4"):

@@ -203,7 +203,10 @@ def _headline(
         return lines
     share = 100 * peaks[B] / peaks[A]
     emulated = " (emulated by TCG: says nothing of KVM)" if "tcg" in accelerators.values() else ""
-    lines.insert(0, f"{names[B]} holds {share:.0f} % of the peak of {names[A]}{emulated}.")
+    bound = {side: one["limit"] == "driver" for side, one in answers.items()}
+    about = "" if bound[A] == bound[B] else "at most " if bound[A] else "at least "
+    unsure = " (the driver was the limit of both)" if bound[A] and bound[B] else ""
+    lines.insert(0, f"{names[B]} holds {about}{share:.0f} % of the peak of {names[A]}{emulated}{unsure}.")
     cost = _cost(curve)
     if cost is not None:
         lines.append(f"An operation takes {cost:.2f} times the CPU time on {names[B]}, at loads that both hold.")
