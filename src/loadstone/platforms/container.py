@@ -14,13 +14,12 @@ from typing import Any
 
 from loadstone.model.errors import PlatformError
 from loadstone.model.machine import SERVER, Machine
-from loadstone.model.target import Endpoint
 from loadstone.platforms.cgroup import Group, group, may_make_groups
 from loadstone.platforms.contract import Greeting, Place, Service, Site
-from loadstone.platforms.fabric import address_of, addresses, line_counters, may_make_networks
-from loadstone.platforms.process import begin, claim, core_list, stop_all, write_below
+from loadstone.platforms.fabric import addresses, line_counters, may_make_networks
+from loadstone.platforms.local import LocalPlace
+from loadstone.platforms.process import begin, claim, core_list, stop_all
 from loadstone.platforms.programs import server
-from loadstone.platforms.ways import way_over
 
 Json = dict[str, Any]
 
@@ -29,35 +28,10 @@ INSIDE = "/usr/local/bin/loadstone-server"
 
 
 @dataclass
-class Container:
+class Container(LocalPlace):
     """A container that is up."""
 
-    site: Site
-    limits: Group
-    facts: Json
-    listen: str = "0.0.0.0"
-    pid: int = 0
-    services: dict[str, Service] = field(default_factory=dict)
-
-    @property
-    def name(self) -> str:
-        """Its name."""
-        return self.site.name
-
-    @property
-    def about(self) -> str:
-        """What it is."""
-        return str(self.site.machine)
-
-    @property
-    def address(self) -> str:
-        """Its own."""
-        return address_of(self.site.wires) or ""
-
-    @property
-    def files(self) -> str:
-        """A folder of the lease, which all programs of the container share."""
-        return str(self.site.lease.folder / f"{self.name}-files")
+    limits: Group = field(kw_only=True)
 
     async def start(self, role: str, command: list[str], greeting: Greeting = Greeting.LINE) -> Service:
         """Starts a program in the container."""
@@ -88,22 +62,6 @@ class Container:
         outside = [*on, "nsenter", f"--net=/run/netns/{next(iter(self.site.wires.values())).namespace}"]
         return [*outside, "unshare", "--mount", "--propagation", "private", "sh", "-c", " && ".join(steps)]
 
-    async def write(self, name: str, text: str) -> None:
-        """Writes a file of the shared folder."""
-        write_below(self.files, name, text)
-
-    async def reach(self, port: int) -> Endpoint:
-        """Its own address."""
-        return Endpoint(self.address, port)
-
-    async def way_to(self, peer: Place, port: int) -> Endpoint | None:
-        """Over a network both are on, or the host."""
-        return await way_over(self.site.wires, peer, port, None)
-
-    async def inside(self) -> Json | None:
-        """Nothing: a container has the host's kernel."""
-        return None
-
     async def outside(self) -> Json | None:
         """CPU time of its group, and its lines."""
         pid = next((service.pid for service in self.services.values()), 0)
@@ -112,10 +70,6 @@ class Container:
             return {"cpu": {"group": self.limits.cpu_seconds()}, "disk": {}, "network": network, "exits": None}
         except OSError:
             return None
-
-    def end(self) -> str:
-        """A container has no process of its own that could end."""
-        return ""
 
 
 class ContainerPlatform:
@@ -146,7 +100,7 @@ class ContainerPlatform:
         limits = await asyncio.to_thread(group, site.lease, site.name, cpus, machine.memory)
         facts = {"platform": "container", "cpus": cpus, "memory_mib": machine.memory, "network": "bridge"}
         facts |= {"networks": addresses(site.wires), "boot_s": round(time.monotonic() - started, 3)}
-        container = Container(site, limits, facts)
+        container = Container(site, facts, limits=limits)
         Path(container.files).mkdir()
         try:
             yield container

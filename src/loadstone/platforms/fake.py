@@ -6,13 +6,13 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from loadstone.model.errors import ServiceError
 from loadstone.model.machine import SERVER, Machine
-from loadstone.model.target import Endpoint
 from loadstone.platforms.contract import Greeting, Place, Service, Site
+from loadstone.platforms.local import LocalPlace
 from loadstone.platforms.process import claim, stop_all
 from loadstone.platforms.ways import LOOPBACK
 
@@ -47,26 +47,8 @@ class FakeService:
 
 
 @dataclass
-class FakePlace:
+class FakePlace(LocalPlace):
     """A place that is only a name."""
-
-    site: Site
-    listen: str = LOOPBACK
-    address: str = LOOPBACK
-    about: str = "nothing at all"
-    pid: int = 0
-    facts: Json = field(default_factory=dict)
-    services: dict[str, Service] = field(default_factory=dict)
-
-    @property
-    def name(self) -> str:
-        """Its name."""
-        return self.site.name
-
-    @property
-    def files(self) -> str:
-        """Nowhere."""
-        return "/"
 
     async def start(self, role: str, command: list[str], greeting: Greeting = Greeting.LINE) -> Service:
         """Listens; raises ServiceError for what is no role of our servers."""
@@ -80,29 +62,6 @@ class FakePlace:
         ready = {"event": "ready", "http": f"{LOOPBACK}:{port}", "https": None, "authority": None}
         service = self.services[role] = FakeService(json.dumps(ready), server)
         return service
-
-    async def write(self, name: str, text: str) -> None:
-        """Forgets it."""
-
-    async def reach(self, port: int) -> Endpoint:
-        """Here."""
-        return Endpoint(LOOPBACK, port)
-
-    async def way_to(self, peer: Place, port: int) -> Endpoint | None:
-        """As the driver does."""
-        return await peer.reach(port)
-
-    async def inside(self) -> Json | None:
-        """Nothing."""
-        return None
-
-    async def outside(self) -> Json | None:
-        """Nothing."""
-        return None
-
-    def end(self) -> str:
-        """Never."""
-        return ""
 
 
 async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

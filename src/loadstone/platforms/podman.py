@@ -16,12 +16,11 @@ import psutil
 
 from loadstone.model.errors import PlatformError
 from loadstone.model.machine import MINIMAL, SERVER, Machine
-from loadstone.model.target import Endpoint
 from loadstone.platforms.contract import Greeting, Place, Service, Site
-from loadstone.platforms.fabric import address_of, addresses, line_counters, may_make_networks
-from loadstone.platforms.process import Child, begin, claim, stop_all, write_below
+from loadstone.platforms.fabric import addresses, line_counters, may_make_networks
+from loadstone.platforms.local import LocalPlace
+from loadstone.platforms.process import Child, begin, claim, stop_all
 from loadstone.platforms.programs import server
-from loadstone.platforms.ways import way_over
 
 Json = dict[str, Any]
 
@@ -43,35 +42,10 @@ class PodmanService(Child):
 
 
 @dataclass
-class PodmanPlace:
+class PodmanPlace(LocalPlace):
     """One container for each program, all on one network namespace."""
 
-    site: Site
-    image: str
-    facts: Json
-    listen: str = "0.0.0.0"
-    pid: int = 0
-    services: dict[str, Service] = field(default_factory=dict)
-
-    @property
-    def name(self) -> str:
-        """Its name."""
-        return self.site.name
-
-    @property
-    def about(self) -> str:
-        """What it is."""
-        return str(self.site.machine)
-
-    @property
-    def address(self) -> str:
-        """Its own."""
-        return address_of(self.site.wires) or ""
-
-    @property
-    def files(self) -> str:
-        """A folder of the lease, at the same path inside."""
-        return str(self.site.lease.folder / f"{self.name}-files")
+    image: str = field(kw_only=True)
 
     async def start(self, role: str, command: list[str], greeting: Greeting = Greeting.LINE) -> Service:
         """Starts a container."""
@@ -90,22 +64,6 @@ class PodmanPlace:
         self.services[role] = PodmanService(started.process, started.first_line, started.log, int(inner or 0))
         return self.services[role]
 
-    async def write(self, name: str, text: str) -> None:
-        """Writes a file of the shared folder."""
-        write_below(self.files, name, text)
-
-    async def reach(self, port: int) -> Endpoint:
-        """Its own address."""
-        return Endpoint(self.address, port)
-
-    async def way_to(self, peer: Place, port: int) -> Endpoint | None:
-        """Over a network both are on, or the host."""
-        return await way_over(self.site.wires, peer, port, None)
-
-    async def inside(self) -> Json | None:
-        """Nothing: a container has the host's kernel."""
-        return None
-
     async def outside(self) -> Json | None:
         """Its lines; its CPU time is that of its processes."""
         pid = next((service.pid for service in self.services.values()), 0)
@@ -113,10 +71,6 @@ class PodmanPlace:
             return {"cpu": _cpu(pid), "disk": {}, "network": line_counters(pid, self.site.wires), "exits": None}
         except OSError:
             return None
-
-    def end(self) -> str:
-        """Its services say how they ended."""
-        return ""
 
 
 def _cpu(pid: int) -> dict[str, float]:
@@ -186,7 +140,7 @@ class PodmanPlatform:
         facts = {"platform": "podman", "cpus": machine.cpus or 1, "memory_mib": machine.memory, "image": machine.image}
         facts |= {"network": "bridge", "networks": addresses(site.wires)}
         facts["podman"] = await _podman("version", "--format", "{{.Client.Version}}")
-        place = PodmanPlace(site, await _image(machine.image), facts)
+        place = PodmanPlace(site, facts, image=await _image(machine.image))
         Path(place.files).mkdir()
         facts["boot_s"] = round(time.monotonic() - started, 3)
         try:

@@ -12,8 +12,8 @@ from typing import Any
 
 from loadstone.model.errors import PlatformError, ServiceError
 from loadstone.model.machine import Machine
-from loadstone.model.target import Endpoint
 from loadstone.platforms.contract import Greeting, Place, Service, Site
+from loadstone.platforms.local import LocalPlace
 from loadstone.platforms.programs import resolved
 
 Json = dict[str, Any]
@@ -51,45 +51,11 @@ class Child:
 
 
 @dataclass
-class ProcessPlace:
+class ProcessPlace(LocalPlace):
     """This machine itself, or some of its cores."""
 
-    site: Site
     wrapper: list[str] = field(default_factory=list)
     """Words before every command."""
-    services: dict[str, Child] = field(default_factory=dict)
-    pid: int = 0
-
-    @property
-    def name(self) -> str:
-        """Its name."""
-        return self.site.name
-
-    @property
-    def about(self) -> str:
-        """What it is."""
-        cores = self.site.machine.cpus
-        return f"process on {cores} cores" if cores else "process"
-
-    @property
-    def listen(self) -> str:
-        """An address of this machine."""
-        return self.site.listen
-
-    @property
-    def address(self) -> str:
-        """The same."""
-        return self.listen
-
-    @property
-    def facts(self) -> Json:
-        """Which cores."""
-        return {"cores": self.wrapper[2] if self.wrapper else "all"}
-
-    @property
-    def files(self) -> str:
-        """A folder of the lease."""
-        return str(self.site.lease.folder / f"{self.name}-files")
 
     async def start(self, role: str, command: list[str], greeting: Greeting = Greeting.LINE) -> Service:
         """Starts a child process."""
@@ -99,30 +65,6 @@ class ProcessPlace:
         self.services[role] = started
         self.site.lease.note_process(started.pid, role)
         return started
-
-    async def write(self, name: str, text: str) -> None:
-        """Writes a file of this machine."""
-        write_below(self.files, name, text)
-
-    async def reach(self, port: int) -> Endpoint:
-        """Its own address."""
-        return Endpoint(self.listen, port)
-
-    async def way_to(self, peer: Place, port: int) -> Endpoint | None:
-        """As the driver does."""
-        return await peer.reach(port)
-
-    async def inside(self) -> Json | None:
-        """Nothing: the host's own monitor sees all there is."""
-        return None
-
-    async def outside(self) -> Json | None:
-        """Nothing beyond the trees of its services."""
-        return None
-
-    def end(self) -> str:
-        """A process's machine is this one."""
-        return ""
 
 
 def claim(services: Mapping[str, object], role: str, place: str) -> None:
@@ -149,7 +91,7 @@ class ProcessPlatform:
         """This machine; its services are gone when the block ends."""
         cores = site.machine.cpus
         wrapper = ["taskset", "--cpu-list", first_cores(cores)] if cores else []
-        place = ProcessPlace(site, wrapper)
+        place = ProcessPlace(site, {"cores": wrapper[2] if wrapper else "all"}, wrapper=wrapper)
         Path(place.files).mkdir()
         async with AsyncExitStack() as stack:
             stack.push_async_callback(stop_all, place.services)
@@ -160,13 +102,6 @@ async def stop_all(services: Mapping[str, Service]) -> None:
     """Stops services, the last one first."""
     for service in reversed(list(services.values())):
         await service.stop()
-
-
-def write_below(folder: str, name: str, text: str) -> None:
-    """Writes a file, with the folders it needs."""
-    file = Path(folder) / name
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(text)
 
 
 async def begin(words: list[str], log: Path, command: list[str], greeting: Greeting = Greeting.LINE) -> Child:

@@ -1,0 +1,74 @@
+"""What places have in common whose programs run under the host's own kernel."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from loadstone.model.target import Endpoint
+from loadstone.platforms.contract import Place, Service, Site
+from loadstone.platforms.fabric import address_of
+from loadstone.platforms.ways import way_over
+
+Json = dict[str, Any]
+
+
+@dataclass
+class LocalPlace:
+    """A place without a kernel of its own; with lines of its own it has addresses of its own."""
+
+    site: Site
+    facts: Json = field(default_factory=dict)
+    services: dict[str, Service] = field(default_factory=dict)
+    pid: int = 0
+    """Its services have processes of their own."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.site.name
+
+    @property
+    def about(self) -> str:
+        """What it is."""
+        return str(self.site.machine)
+
+    @property
+    def listen(self) -> str:
+        """On a network of its own, wherever it is asked."""
+        return "0.0.0.0" if self.site.wires else self.site.listen
+
+    @property
+    def address(self) -> str:
+        """Its own, or the host's."""
+        return address_of(self.site.wires) or self.site.listen
+
+    @property
+    def files(self) -> str:
+        """A folder of the lease, at the same path for all programs of the place."""
+        return str(self.site.lease.folder / f"{self.name}-files")
+
+    async def write(self, name: str, text: str) -> None:
+        """Writes a file of that folder."""
+        file = Path(self.files) / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+
+    async def reach(self, port: int) -> Endpoint:
+        """At its address."""
+        return Endpoint(self.address, port)
+
+    async def way_to(self, peer: Place, port: int) -> Endpoint | None:
+        """Over a network both are on, or the host; from the host as the driver does."""
+        return await way_over(self.site.wires, peer, port, None) if self.site.wires else await peer.reach(port)
+
+    async def inside(self) -> Json | None:
+        """Nothing: the host's own monitor sees what its kernel counts."""
+        return None
+
+    async def outside(self) -> Json | None:
+        """Nothing beyond the trees of its services."""
+        return None
+
+    def end(self) -> str:
+        """It has no process of its own that could end."""
+        return ""
