@@ -10,6 +10,7 @@ from loadstone.model.errors import UsageError
 from loadstone.model.load import MOST_SESSIONS, Process
 from loadstone.model.machine import PLAIN, Machine, Placement, PlatformName
 from loadstone.model.profile import PROFILES, Profile
+from loadstone.model.reading import from_settings, settings_of
 from loadstone.model.system import Clock, FileServer, Reference, Station, System
 from loadstone.model.target import Target
 
@@ -80,12 +81,18 @@ def profile_of(name: str) -> Profile:
     return PROFILES[name]
 
 
-def make_placement(platform: PlatformName | None, machine: str | None, backend: str | None) -> Placement:
-    """Where services run; raises UsageError."""
-    held = Machine.parse(machine or "")
+def make_placement(
+    platform: PlatformName | None, machine: str | None, backend: str | None, varied: bool = False
+) -> Placement:
+    """Where services run; raises UsageError. Where the platform is `varied`, some settings fit one of them alone."""
+    given, behind = settings_of(machine or ""), settings_of(backend or "")
     if platform is not None:
-        held = held.changed(platform=platform.value)
-    return Placement(held, Machine.parse(backend or ""))
+        given["platform"] = platform.value
+    placement = Placement(from_settings(Machine, "machine", given), from_settings(Machine, "machine", behind))
+    if not varied:
+        placement.machine.refuse_foreign(given)
+    placement.backend.refuse_foreign(behind)
+    return placement
 
 
 def threads_on(machine: Machine, threads: int | None) -> int:

@@ -21,6 +21,7 @@ from loadstone.cli.options import (
     MachineText,
     MostSessions,
     NginxText,
+    Platform,
     ProfileName,
     Rate,
     Results,
@@ -90,6 +91,7 @@ class Common:
     insecure: Insecure = False
     station: StationText = None
     nginx: NginxText = None
+    platform: Platform = None
     virtual: Virtual = False
     machine: MachineText = None
     backend: BackendText = None
@@ -209,7 +211,8 @@ def command(kind: str) -> Callable[..., None]:
     """The command of a kind of question: its own options and those all have."""
     own = COMMANDS[kind]
     asks = inspect.signature(own).parameters
-    common = {field.name for field in fields(Common)}
+    # What a question means otherwise, as `--platform` of a comparison, stands in place of what all have.
+    common = {field.name for field in fields(Common)} - set(asks)
     shared = [one for name, one in inspect.signature(Common).parameters.items() if name in common]
 
     def carry_out(**given: Any) -> None:
@@ -232,7 +235,8 @@ def _ask(kind: str, given: Json, options: Common) -> Exit:
         raise UsageError("Name a workload, or a study file. `loadstone workloads` lists what there is.")
     file = study_file(options.workloads)
     if file is None:
-        asked, base = _section(kind, COMMANDS[kind](**given)), _base(options)
+        asked = _section(kind, COMMANDS[kind](**given))
+        base = _base(options, _varies_platform(asked))
         loaded = options.sessions is not None or options.rate is not None
         if loaded and brings_load(_known(asked)):
             remedy = FINDING_LOADS.get(kind, "")
@@ -272,12 +276,19 @@ def _section(kind: str, given: Json) -> Section:
         raise UsageError(f"--{option}: {remedy(SECTIONS[kind], where)}") from None
 
 
-def _base(options: Common) -> RunOrder:
+def _varies_platform(asked: Section) -> bool:
+    """Whether runs of a study differ in their platform."""
+    said = asked.model_dump()
+    settings = [*(said.get("over") or ()), *(said.get("a") or ()), *(said.get("b") or ())]
+    return bool(said.get("platform")) or any(name in ("platform", "machine.platform") for name in settings)
+
+
+def _base(options: Common, varied: bool) -> RunOrder:
     # What the question says itself comes in place of this; how arrivals are spread stays.
     load: Load = Arrivals((), process=options.arrivals, most_sessions=options.most_sessions)
     if options.sessions is not None or options.rate is not None:
         load = make_load(options.sessions, options.rate, None, options.arrivals, options.most_sessions)
-    placement = make_placement(None, options.machine, options.backend)
+    placement = make_placement(options.platform, options.machine, options.backend, varied)
     return RunOrder(
         name="-".join(Path(word).name for word in options.workloads),
         parts=parts_of(options.workloads, load),

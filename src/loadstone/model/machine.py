@@ -1,11 +1,13 @@
 """A machine as users declare it: what platform it is of, how large, on what networks, how it is made."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
 
 from pydantic import Field
 
+from loadstone.model.errors import UsageError
 from loadstone.model.reading import Section, from_settings, settings_of
 from loadstone.model.workload import Positive
 
@@ -121,6 +123,16 @@ class Machine(Section):
         turns = self.pin.split("/") if self.pin else []
         return self.model_copy(update={"count": 1, "pin": turns[at % len(turns)] if turns else None})
 
+    def refuse_foreign(self, names: Iterable[str]) -> None:
+        """Raises UsageError when one of these settings is none of its platform's."""
+        foreign = sorted(set(names) - FITTING[self.platform])
+        if foreign:
+            others = [name.value for name, fitting in FITTING.items() if foreign[0] in fitting]
+            title = TITLES[self.platform]
+            raise UsageError(
+                f"A {title} has no `{foreign[0]}`. Take --platform {' or '.join(others)}, or leave it out."
+            )
+
     @property
     def is_virtual(self) -> bool:
         """Whether it has a kernel of its own."""
@@ -134,6 +146,17 @@ class Machine(Section):
         name = TITLES[self.platform] if self.count == 1 else f"{self.count} {PLURALS[self.platform]}"
         return f"{name}{size}"
 
+
+SIZE = frozenset({"platform", "count", "cpus", "pin"})
+OWN_LINES = SIZE | {"memory", "rate", "lines"}
+FITTING = {
+    PlatformName.PROCESS: SIZE,
+    PlatformName.CONTAINER: OWN_LINES,
+    PlatformName.PODMAN: (OWN_LINES | {"image"}) - {"pin"},
+    PlatformName.VM: frozenset(Machine.model_fields) - {"uri"},
+    PlatformName.LIBVIRT: SIZE | {"memory", "image", "accelerator", "nic", "cache", "disk", "uri"},
+}
+"""What can be said of a machine, by its platform."""
 
 TITLES = {
     PlatformName.PROCESS: "process",

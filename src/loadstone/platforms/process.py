@@ -89,13 +89,19 @@ class ProcessPlatform:
     @asynccontextmanager
     async def place(self, site: Site) -> AsyncIterator[Place]:
         """This machine; its services are gone when the block ends."""
-        cores = site.machine.cpus
-        wrapper = ["taskset", "--cpu-list", first_cores(cores)] if cores else []
+        wrapper = _wrapper(site.machine)
         place = ProcessPlace(site, {"cores": wrapper[2] if wrapper else "all"}, wrapper=wrapper)
         Path(place.files).mkdir()
         async with AsyncExitStack() as stack:
             stack.push_async_callback(stop_all, place.services)
             yield place
+
+
+def _wrapper(machine: Machine) -> list[str]:
+    """Keeps commands on the declared cores: those named, or the first so many."""
+    if machine.pin is not None:
+        return ["taskset", "--cpu-list", ",".join(map(str, sorted(core_list(machine.pin))))]
+    return ["taskset", "--cpu-list", first_cores(machine.cpus)] if machine.cpus else []
 
 
 async def stop_all(services: Mapping[str, Service]) -> None:

@@ -37,6 +37,8 @@ CONNECT_S = 10.0
 OFF_S = 10.0
 """Longest time to power off before QEMU is told to end."""
 QUIT_S = 3.0
+HURRY_S = 0.5
+"""For a machine that never came up."""
 TAIL = 600
 """Characters of the console that an error shows."""
 
@@ -173,10 +175,9 @@ async def _end(process: asyncio.subprocess.Process, qmp: QMPClient, agent: Agent
     if process.returncode is None:
         with contextlib.suppress(PlatformError, TimeoutError):
             await agent.ask("off", patience_s=OFF_S)
-    steps = ((process.wait, OFF_S if agent.was_there else 0.1), (lambda: _quit(qmp, process), QUIT_S))
-    for wait, seconds in steps:
+    for wait in (process.wait, lambda: _quit(qmp, process)):
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(wait(), seconds)
+            await asyncio.wait_for(wait(), QUIT_S if agent.was_there else HURRY_S)
     if process.returncode is None:
         with contextlib.suppress(ProcessLookupError):
             process.kill()
