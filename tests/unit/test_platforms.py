@@ -69,6 +69,16 @@ def test_two_platforms_are_compared_at_their_peaks_and_where_they_part() -> None
     assert all(point[side]["figures"] for point in part["curve"] for side in ("a", "b"))
 
 
+def test_all_three_workloads_have_an_index_on_each_platform_and_its_ratio() -> None:
+    asked = CompareSection(platform=(PlatformName.PROCESS, PlatformName.VM))
+    workloads = [load_workload(name) for name in ("banking", "shopping", "support")]
+    answer, _ = carry_out(questions(asked, workloads, PROFILES["quick"], None), platform(1000, 500, 2.0))
+    assert answer["kind"] == "platforms"
+    assert answer["indices"]["ratio"] == pytest.approx(0.5, rel=0.06)
+    one, _ = carry_out(questions(asked, workloads[:1], PROFILES["quick"], None), platform(1000, 500, 2.0))
+    assert one["indices"] is None
+
+
 def test_platforms_that_are_alike_do_not_part() -> None:
     part = compared(1000, 990)
     assert part["parted"]["at"] is None
@@ -128,6 +138,7 @@ def test_cores_are_read_and_must_be_there() -> None:
 
 def test_what_a_killed_process_left_is_undone_and_told_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LOADSTONE_RUNTIME_DIR", str(tmp_path))
+    tmp_path.chmod(0o700)
     folder = tmp_path / "ls000000"
     folder.mkdir()
     (folder / leases.LOCK).touch()
@@ -137,3 +148,17 @@ def test_what_a_killed_process_left_is_undone_and_told_once(tmp_path: Path, monk
     assert leases.reap() == ["disk web.qcow2"]
     assert not folder.exists()
     assert leases.reap() == []
+
+
+def test_a_folder_that_others_may_write_to_is_not_believed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOADSTONE_RUNTIME_DIR", str(tmp_path))
+    folder = tmp_path / "ls000000"
+    folder.mkdir()
+    (folder / leases.LOCK).touch()
+    harm = {"kind": "foreign", "what": "harm", "undo": f"touch\0{tmp_path / 'harm'}"}
+    (folder / leases.JOURNAL).write_text(json.dumps(harm) + "\n")
+    tmp_path.chmod(0o777)
+    assert leases.reap() == []
+    assert not (tmp_path / "harm").exists()
+    with pytest.raises(PlatformError, match="only this user may write to"):
+        leases.private_folder()

@@ -10,6 +10,7 @@ import os
 import secrets
 import shutil
 import signal
+import stat
 import subprocess
 import tempfile
 from collections.abc import AsyncIterator, Callable
@@ -21,12 +22,16 @@ from typing import IO, Any
 import psutil
 from pyroute2 import IPRoute, netns
 
+from loadstone.model.errors import PlatformError
+
 Json = dict[str, Any]
 
 JOURNAL = "journal.jsonl"
 LOCK = "lock"
 PREFIX = "ls"
 """First letters of all names that are given outside this process."""
+SAME_S = 2.0
+"""A start time is reckoned from the clock, which may be set meanwhile."""
 GONE_S = 5.0
 """Longest wait for a killed process to be gone."""
 
@@ -35,6 +40,28 @@ def runtime_folder() -> Path:
     """Where leases are kept: one folder a user. Short, since paths of sockets may have 107 letters only."""
     named = os.environ.get("LOADSTONE_RUNTIME_DIR")
     return Path(named) if named else Path(tempfile.gettempdir()) / f"loadstone-{os.getuid()}"
+
+
+def private_folder() -> Path:
+    """That folder, made if need be; raises PlatformError when it is not this user's alone.
+
+    What stands in it is believed when clearing up, so nobody else may write there.
+    """
+    folder = runtime_folder()
+    with contextlib.suppress(FileExistsError):
+        folder.mkdir(mode=0o700, parents=True)
+    if not _is_private(folder):
+        remedy = "Remove it, or name another in LOADSTONE_RUNTIME_DIR."
+        raise PlatformError(f"{folder} is not a folder that only this user may write to. {remedy}")
+    return folder
+
+
+def _is_private(folder: Path) -> bool:
+    try:
+        state = folder.lstat()
+    except OSError:
+        return False
+    return stat.S_ISDIR(state.st_mode) and state.st_uid == os.getuid() and not state.st_mode & 0o022
 
 
 @dataclass
@@ -63,12 +90,12 @@ class Lease:
 @asynccontextmanager
 async def lease() -> AsyncIterator[Lease]:
     """A new lease; its folder is gone when the block ends, and what is noted in it with it."""
-    above = runtime_folder()
-    above.mkdir(mode=0o700, parents=True, exist_ok=True)
-    folder = above / f"{PREFIX}{secrets.token_hex(3)}"
-    folder.mkdir(mode=0o700)
-    held = os.open(folder / LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC)
+    name = f"{PREFIX}{secrets.token_hex(3)}"
+    unlocked, folder = private_folder() / f".{name}", private_folder() / name
+    unlocked.mkdir(mode=0o700)
+    held = os.open(unlocked / LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC)
     fcntl.flock(held, fcntl.LOCK_EX)
+    unlocked.rename(folder)  # nobody finds it before it is locked
     with (folder / JOURNAL).open("a", buffering=1) as journal:
         try:
             yield Lease(folder, held, journal)
@@ -81,7 +108,7 @@ def reap() -> list[str]:
     """Clears up after processes that were killed; says what was found, one line each."""
     above = runtime_folder()
     found: list[str] = []
-    for folder in sorted(above.glob(f"{PREFIX}*")) if above.is_dir() else []:
+    for folder in sorted(above.glob(f"{PREFIX}*")) if _is_private(above) else []:
         with contextlib.suppress(OSError):
             held = os.open(folder / LOCK, os.O_RDWR | os.O_CLOEXEC)
             try:
@@ -115,7 +142,7 @@ def _entries(journal: Path) -> list[Json]:
 def _end_process(entry: Json) -> str:
     try:
         process = psutil.Process(entry["pid"])
-        if process.create_time() != entry["started"]:
+        if abs(process.create_time() - entry["started"]) > SAME_S:
             return ""
         family = [process, *process.children(recursive=True)]
     except psutil.Error:

@@ -10,7 +10,7 @@ from loadstone.model.errors import PlatformError
 from loadstone.model.machine import Accelerator, Machine
 from loadstone.platforms import locks
 from loadstone.platforms.contract import Site
-from loadstone.platforms.lease import lease, runtime_folder
+from loadstone.platforms.lease import lease, private_folder, runtime_folder
 from loadstone.platforms.vm.command import Layout
 from loadstone.platforms.vm.image import minimal
 from loadstone.platforms.vm.machine import short, virtual_machine
@@ -54,9 +54,7 @@ def _kept() -> Path:
 
 async def _found() -> Found:
     """The probe's answer; kept until the host boots anew."""
-    folder = runtime_folder()
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with locks.exclusive(folder / "accelerator.lock"):
+    with locks.exclusive(private_folder() / "accelerator.lock"):
         found = remembered()
         if found is None:
             found = await _probe()
