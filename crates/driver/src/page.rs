@@ -15,9 +15,9 @@ use rustls::ClientConfig;
 use crate::cookies::Jar;
 use crate::lane::{Belongings, Lane};
 use crate::operation::{check_embedded, grade, Compiled, Sending};
+use crate::server::Server;
 use crate::shared::Shared;
 use crate::transport::http1::Reader;
-use crate::server::Server;
 use crate::transport::{tls, Answer, Failure};
 
 /// What a user has open in its browser.
@@ -213,7 +213,7 @@ impl Browser {
             let (next, path) = follow(server, scheme, path_of(&request), &location)?;
             scheme = next;
             let server = &shared.job.servers[self.server];
-        let with = Sending { values, host: host(shared, server, scheme)?, jar: &self.jar };
+            let with = Sending { values, host: host(shared, server, scheme)?, jar: &self.jar };
             // 307 and 308 keep the method and the body (RFC 9110, section 15.4).
             if matches!(answer.status, 307 | 308) {
                 operation.write_request(&with, Some(&path), &mut request);

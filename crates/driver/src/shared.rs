@@ -81,7 +81,8 @@ impl Job {
 
     /// Whether there may be connections of this scheme.
     pub fn uses(&self, scheme: Scheme) -> bool {
-        self.servers.iter().all(|server| server.destination(scheme).is_some()) || self.connections().protocol == Protocol::Null
+        self.servers.iter().all(|server| server.destination(scheme).is_some())
+            || self.connections().protocol == Protocol::Null
     }
 
     pub fn connections(&self) -> &Connections {

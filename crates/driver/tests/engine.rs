@@ -4,6 +4,8 @@ mod common;
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
 
 use common::{counted, event, hear, parrot, plan, play, population, read, server};
 use loadstone_driver::engine::run;
@@ -170,4 +172,34 @@ fn connections_are_given_up_after_the_declared_number_of_requests() {
     let wires = &event(&events, "totals")["wires"];
     let ratio = wires["http_requests"].as_f64().expect("a number") / wires["connections"].as_f64().expect("a number");
     assert!((9.0..=10.0).contains(&ratio), "{ratio}");
+}
+
+#[test]
+fn sessions_are_dealt_to_machines_in_turn_and_stay_there() {
+    let counters: Vec<Arc<AtomicU64>> = (0..3).map(|_| Arc::default()).collect();
+    let machines: Vec<SocketAddr> = counters
+        .iter()
+        .map(|counter| {
+            let counter = counter.clone();
+            server(move |mut stream| {
+                while hear(&mut stream) && stream.write_all(PAGE).is_ok() {
+                    counter.fetch_add(1, Ordering::Relaxed);
+                }
+            })
+        })
+        .collect();
+    let mut plan = plan(machines[0], arrivals(300.0, 1.0, "constant"), 1.2);
+    plan["parts"][0]["workload"]["mix"]["operations_per_session"] = json!(1);
+    let first = plan["parts"][0]["targets"][0].clone();
+    let targets = machines.iter().map(|address| {
+        let mut target = first.clone();
+        target["http"]["port"] = json!(address.port());
+        target
+    });
+    plan["parts"][0]["targets"] = targets.collect();
+    let (requests, errors) = counted(&play(plan));
+    assert!(errors.is_empty(), "{errors:?}");
+    let each: Vec<u64> = counters.iter().map(|counter| counter.load(Ordering::Relaxed)).collect();
+    assert_eq!(each.iter().sum::<u64>(), requests);
+    assert!(each.iter().all(|&count| count.abs_diff(requests / 3) <= 2), "{each:?}");
 }

@@ -13,6 +13,8 @@ Side = Mapping[str, Any]
 NO_MACHINE = "no machine of its own"
 NO_DISK = "no disk access"
 HIDDEN = "not readable here"
+NO_ANSWER = "no answer in time"
+NO_FIGURE = "no figure"
 ONE_NETWORK = "loopback: not apart from the driver's"
 
 
@@ -47,17 +49,17 @@ def seen(name: str, by: float = 1.0) -> Reader:
 
 
 SPEED = (
-    ("operations", "1/s", figure("throughput"), 1, ""),
-    ("good operations", "%", figure("good"), 2, ""),
-    ("tolerable operations", "%", figure("tolerable"), 2, ""),
-    ("operations in error", "%", figure("errors"), 2, ""),
-    ("response time, mean", "s", figure("response_mean"), 4, ""),
-    ("response time, p50", "s", figure("response_p50"), 4, ""),
-    ("response time, p90", "s", figure("response_p90"), 4, ""),
-    ("response time, p99", "s", figure("response_p99"), 4, ""),
-    ("CPU of the system under test", "cores", figure("server_cpu"), 3, ""),
-    ("CPU time an operation", "ms", figure("server_cpu_per_operation", 1000), 3, ""),
-    ("payload", "Mbit/s", figure("bytes", MBIT), 1, ""),
+    ("operations", "1/s", figure("throughput"), 1, NO_FIGURE),
+    ("good operations", "%", figure("good"), 2, NO_FIGURE),
+    ("tolerable operations", "%", figure("tolerable"), 2, NO_FIGURE),
+    ("operations in error", "%", figure("errors"), 2, NO_FIGURE),
+    ("response time, mean", "s", figure("response_mean"), 4, NO_ANSWER),
+    ("response time, p50", "s", figure("response_p50"), 4, NO_ANSWER),
+    ("response time, p90", "s", figure("response_p90"), 4, NO_ANSWER),
+    ("response time, p99", "s", figure("response_p99"), 4, NO_ANSWER),
+    ("CPU of the system under test", "cores", figure("server_cpu"), 3, NO_FIGURE),
+    ("CPU time an operation", "ms", figure("server_cpu_per_operation", 1000), 3, NO_FIGURE),
+    ("payload", "Mbit/s", figure("bytes", MBIT), 1, NO_FIGURE),
 )
 """What users get, and what it takes."""
 

@@ -147,3 +147,55 @@ fn kernel() -> String {
 fn unix_ns() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos() as u64)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::net::UnixStream;
+
+    /// An agent on the other end of a pair of sockets, which the kernel shows as a file.
+    fn agent() -> (UnixStream, impl FnMut() -> Value) {
+        let (ours, theirs) = UnixStream::pair().expect("a pair");
+        std::thread::spawn(move || {
+            let (read, write) = (theirs.try_clone().expect("a copy"), theirs);
+            let speaker = Speaker(Arc::new(Mutex::new(File::from(std::os::fd::OwnedFd::from(write)))));
+            let programs = Programs::new(speaker.clone());
+            for line in BufReader::new(read).lines().map_while(Result::ok) {
+                answer(&line, &programs, &speaker);
+            }
+        });
+        let mut lines = BufReader::new(ours.try_clone().expect("a copy")).lines();
+        (ours, move || serde_json::from_str(&lines.next().expect("a line").expect("text")).expect("an object"))
+    }
+
+    #[test]
+    fn requests_are_answered_by_number_and_programs_are_heard() {
+        let (mut to, mut hear) = agent();
+        to.write_all(b"{\"id\":1,\"do\":\"clock\"}\n").expect("sent");
+        assert!(hear()["ok"]["unix_ns"].as_u64() > Some(0));
+        to.write_all(
+            b"{\"id\":2,\"do\":\"start\",\"name\":\"one\",\"command\":[\"/bin/sh\",\"-c\",\"echo there; cat\"]}\n",
+        )
+        .expect("sent");
+        let heard = [hear(), hear()];
+        assert!(heard.iter().any(|said| said["id"] == 2 && said["ok"]["pid"].as_u64() > Some(0)), "{heard:?}");
+        assert!(heard.iter().any(|said| said["event"] == "line" && said["line"] == "there"), "{heard:?}");
+        to.write_all(b"{\"id\":3,\"do\":\"start\",\"name\":\"one\",\"command\":[\"/bin/true\"]}\n").expect("sent");
+        assert!(hear()["error"].as_str().expect("an error").contains("`one` is running already"));
+        to.write_all(b"{\"id\":4,\"do\":\"stop\",\"name\":\"one\"}\n").expect("sent");
+        let heard = [hear(), hear()];
+        assert!(heard.iter().any(|said| said["event"] == "ended" && said["name"] == "one"), "{heard:?}");
+        assert!(heard.iter().any(|said| said["id"] == 4), "{heard:?}");
+    }
+
+    #[test]
+    fn what_it_does_not_understand_it_says_and_goes_on() {
+        let (mut to, mut hear) = agent();
+        to.write_all(b"nonsense\n{\"id\":1,\"do\":\"fly\"}\n{\"id\":2,\"do\":\"look\"}\n").expect("sent");
+        assert_eq!(hear()["event"], "confused");
+        assert_eq!(hear()["event"], "confused");
+        let counters = hear();
+        assert!(counters["ok"]["cores"].as_u64() > Some(0));
+        assert!(counters["ok"]["memory"]["total"].as_u64() > Some(0));
+    }
+}

@@ -70,8 +70,11 @@ impl Programs {
         held._input = None;
         let _ = kill_process_group(group, Signal::TERM);
         let is_there = |running: &mut HashMap<String, Running>| running.contains_key(name);
-        let (running, wait) =
-            self.shared.ended.wait_timeout_while(running, GRACE, is_there).unwrap_or_else(std::sync::PoisonError::into_inner);
+        let (running, wait) = self
+            .shared
+            .ended
+            .wait_timeout_while(running, GRACE, is_there)
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
         drop(running);
         if wait.timed_out() {
             let _ = kill_process_group(group, Signal::KILL);
