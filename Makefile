@@ -65,6 +65,7 @@ $(VENV)/bin/python:
 $(VENV)/installed: $(SOURCES) | $(VENV)/bin/python
 	@echo "building the programs and installing them into $(VENV) (a minute or two the first time) ..."
 	@$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	@scripts/static-server $(BIN)
 	@touch $@
 
 $(VENV)/testing: $(VENV)/developing
@@ -74,4 +75,5 @@ $(VENV)/testing: $(VENV)/developing
 
 $(VENV)/developing: $(VENV)/installed
 	@$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@scripts/static-server $(BIN)
 	@touch $@

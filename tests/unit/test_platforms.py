@@ -100,7 +100,7 @@ def test_two_platforms_are_needed() -> None:
 def test_a_machine_is_read_from_its_settings() -> None:
     machine = Machine.parse("platform=vm,cpus=2,memory=1024,cache=none,pin=0-1")
     assert (machine.cpus, machine.memory, machine.cache) == (2, 1024, Cache.NONE)
-    assert str(machine) == "virtual machine of 2 CPUs and 1024 MiB"
+    assert str(machine) == "virtual machine of 2 CPUs and 1024 MiB, pin 0-1"
     with pytest.raises(UsageError, match=r"A machine has no `cpu`. Did you mean `cpus`"):
         Machine.parse("cpu=2")
     with pytest.raises(UsageError, match=r"`memory=8` does not fit a machine. Expected: MiB of memory, 64 or more"):

@@ -1,6 +1,7 @@
 """What goes wrong with machines: every failure is a clear error within its deadline, and leaves nothing behind."""
 
 import asyncio
+import contextlib
 import os
 import signal
 import subprocess
@@ -138,13 +139,26 @@ def test_the_next_command_clears_up_after_a_killed_laboratory(tmp_path: Path, mo
     assert "cleared up" not in again.stderr
 
 
+def test_a_signal_while_a_machine_boots_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOADSTONE_RUNTIME_DIR", str(tmp_path / "r"))
+    words = ("run", "support", "--machine", "platform=vm", "--sessions", "5", "--profile", "demo")
+    running = subprocess.Popen(command(*words), cwd=tmp_path, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    qemu = wait_for(lambda: hypervisor(running.pid))
+    running.terminate()
+    assert running.wait(timeout=30) == 130
+    assert not qemu.is_running()
+    assert not list((tmp_path / "r").glob("ls*"))
+    assert read_manifest(newest(tmp_path))["status"] == "interrupted"
+
+
 def hypervisor(of: int) -> psutil.Process | None:
     """The machine `web` that a laboratory runs; not the one that looks whether there is KVM."""
-    try:
-        children = psutil.Process(of).children(recursive=True)
-        return next((child for child in children if child.cmdline()[1:3] == ["-name", "web"]), None)
-    except psutil.Error:
-        return None
+    with contextlib.suppress(psutil.Error):
+        for child in psutil.Process(of).children(recursive=True):
+            with contextlib.suppress(psutil.Error):  # ended meanwhile
+                if child.cmdline()[1:3] == ["-name", "web"]:
+                    return child
+    return None
 
 
 def wait_for(look: Callable[[], object], seconds: float = 60.0) -> object:

@@ -17,7 +17,7 @@ from loadstone.model.errors import PlatformError
 from loadstone.model.machine import Accelerator, Machine
 from loadstone.platforms.catalogue import PLATFORMS
 from loadstone.platforms.programs import driver, server
-from loadstone.platforms.vm.accelerator import remembered
+from loadstone.platforms.vm.accelerator import kept, remembered
 
 WORDS = 90
 """Letters of a reason that a table shows."""
@@ -71,5 +71,5 @@ def _accelerator() -> Advice:
         return Advice(matter, Finding.WARNING, "not known yet", "The first virtual machine finds it out by booting.")
     if found.accelerator is Accelerator.KVM:
         return Advice(matter, Finding.GOOD, f"KVM: {found.why}")
-    remedy = "Machines are emulated by TCG, many times slower; their figures say nothing of KVM."
+    remedy = f"Machines are emulated by TCG, many times slower. Remove {kept()} to have it tried anew."
     return Advice(matter, Finding.WARNING, f"no: {found.why[:WORDS]}", remedy)

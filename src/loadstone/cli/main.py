@@ -1,5 +1,6 @@
 """The program `loadstone`: its commands, and what each kind of error means to the shell."""
 
+import asyncio
 import sys
 from collections.abc import Sequence
 
@@ -54,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         code = app(args=arguments, prog_name="loadstone", standalone_mode=False) or 0
     except typer.Exit as end:
         code = end.exit_code
-    except (typer.Abort, KeyboardInterrupt):
+    except (typer.Abort, KeyboardInterrupt, asyncio.CancelledError):
         code = Exit.INTERRUPTED
     except StudyError as error:
         errors.print(f"[red]{len(error.problems)} problem{'s' * (len(error.problems) > 1)}:[/]")

@@ -182,6 +182,9 @@ def conclude(path: Path, report: Path) -> Exit:
     if verdict["index"]:
         claim = "" if verdict["index"]["compliant"] else " (from a run that is not compliant)"
         out.print(f"{NAME}: {verdict['index']['value']:.1f}{claim}. {DISCLAIMER}")
+    emulated = [name for name, one in manifest.get("machines", {}).items() if one.get("accelerator") == "tcg"]
+    if emulated:
+        out.print(f"[yellow]emulated[/] by TCG, not KVM: {', '.join(emulated)}. Nothing here says what KVM costs.")
     if manifest["status"] != Status.COMPLETE:
         out.print(f"[yellow]{manifest['status']}[/]: {manifest['reason']}")
     out.print(f"report: {report}", soft_wrap=True)

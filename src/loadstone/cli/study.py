@@ -47,7 +47,8 @@ from loadstone.judge.verdict import Verdict, worst
 from loadstone.model.asked import SECTIONS, Asked
 from loadstone.model.errors import UsageError
 from loadstone.model.load import MOST_AT_ONCE, Arrivals, Load, Process, make_load
-from loadstone.model.reading import Section, remedy
+from loadstone.model.machine import PlatformName
+from loadstone.model.reading import Section, remedy, suggest
 from loadstone.model.study import read_study
 from loadstone.report.study import write_run_reports, write_study_report
 from loadstone.store.folder import Status
@@ -176,9 +177,17 @@ def compare(
     """
     loads = at if at in (None, "peak") else tuple(word for word in str(at).split(",") if word)
     sides = {side: read_settings(text) if text else {} for side, text in (("a", a), ("b", b))}
-    platforms = platform and [word.strip() for word in platform.split(",")]
+    platforms = platform and [_platform(word.strip()) for word in platform.split(",")]
+    if platforms and len(platforms) != 2:
+        raise UsageError("A comparison is of two platforms. Write them as --platform process,vm.")
     wanted = {"platform": platforms, "cpus": cpus, "figure": figure, "start": start, "width_pct": width}
     return {**sides, "at": loads, "load": load, "pairs": pairs, **wanted}
+
+
+def _platform(name: str) -> PlatformName:
+    if name not in list(PlatformName):
+        raise UsageError(f"There is no platform `{name}`. {suggest(name, set(PlatformName))}")
+    return PlatformName(name)
 
 
 def predict(

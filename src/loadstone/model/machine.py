@@ -9,7 +9,6 @@ from pydantic import Field
 
 from loadstone.model.errors import UsageError
 from loadstone.model.reading import Section, from_settings, settings_of
-from loadstone.model.workload import Positive
 
 PUBLIC, PRIVATE = "public", "private"
 """The network of users, and the one between machines of one system."""
@@ -94,7 +93,9 @@ class Machine(Section):
     image: str = Field(default=MINIMAL, description="`minimal`, `debian`, `debian+PACKAGE+...`, or an OCI image")
     accelerator: Accelerator = Field(default=Accelerator.AUTO, description="`auto`, `kvm` or `tcg`")
     network: NetworkKind = Field(default=NetworkKind.AUTO, description="`auto`, `bridge` or `user`")
-    rate: Positive | None = Field(default=None, description="Mbit/s of its public line, each way, above 0")
+    rate: Annotated[float, Field(ge=0.01, le=30_000)] | None = Field(
+        default=None, description="Mbit/s of its public line, each way, 0.01 to 30000"
+    )
     lines: Lines = Field(default=Lines.SHARED, description="`shared`: all on one bridge, or `own`: each on its own")
     nic: Nic = Field(default=Nic.VIRTIO, description="`virtio-net-pci` or `vmxnet3`")
     cache: Cache = Field(default=Cache.NONE, description="`none`, `writeback`, `writethrough`, `directsync`, `unsafe`")
@@ -144,7 +145,8 @@ class Machine(Section):
         else:
             size = f" of {self.cpus or 1} CPU{'s' * ((self.cpus or 1) != 1)} and {self.memory} MiB"
         name = TITLES[self.platform] if self.count == 1 else f"{self.count} {PLURALS[self.platform]}"
-        return f"{name}{size}"
+        said = self.model_dump(mode="json", exclude_defaults=True, exclude={"platform", "count", "cpus", "memory"})
+        return ", ".join([f"{name}{size}", *(f"{key} {value}" for key, value in said.items())])
 
 
 SIZE = frozenset({"platform", "count", "cpus", "pin"})

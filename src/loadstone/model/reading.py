@@ -148,8 +148,12 @@ Kind = TypeVar("Kind", bound=Section)
 
 
 def settings_of(text: str) -> dict[str, str]:
-    """Reads `workers=4,service=0.005`."""
-    return dict(word.partition("=")[::2] for word in text.split(",") if word)
+    """Reads `workers=4,service=0.005`; raises UsageError for a name without a value."""
+    words = [word for word in text.split(",") if word]
+    bare = [word for word in words if "=" not in word or word.endswith("=")]
+    if bare:
+        raise UsageError(f"`{bare[0].rstrip('=')}` needs a value. Write NAME=VALUE, several with commas between.")
+    return dict(word.partition("=")[::2] for word in words)
 
 
 def from_settings(kind: type[Kind], title: str, given: Mapping[str, object]) -> Kind:

@@ -2,18 +2,16 @@
 
 import contextlib
 import os
-import time
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
 from loadstone.model.errors import PlatformError
-from loadstone.platforms.lease import Lease
+from loadstone.platforms.lease import Lease, remove_group
 
 ROOT = Path("/sys/fs/cgroup")
 PERIOD_US = 100_000
 """Of the CPU quota (Linux, `Documentation/admin-guide/cgroup-v2.rst`, cpu.max)."""
-GONE_S = 2.0
-LOOK_S = 0.01
 
 
 @dataclass(frozen=True)
@@ -27,7 +25,7 @@ class Group:
     @property
     def joining(self) -> str:
         """Shell words by which a process enters it before it becomes what it is to be."""
-        return " && ".join(f"echo $$ > {path}/cgroup.procs" for path in self.paths)
+        return " && ".join(f"echo $$ > {shlex.quote(str(path))}/cgroup.procs" for path in self.paths)
 
     def cpu_seconds(self) -> float:
         """CPU time of all that ran in it."""
@@ -38,13 +36,8 @@ class Group:
 
     def remove(self) -> None:
         """Removes it once its last process is gone."""
-        until = time.monotonic() + GONE_S
         for path in self.paths:
-            while path.is_dir() and time.monotonic() < until:
-                with contextlib.suppress(OSError):
-                    path.rmdir()
-                    break
-                time.sleep(LOOK_S)
+            remove_group(path)
 
 
 def group(lease: Lease, name: str, cpus: int, memory_mib: int) -> Group:

@@ -16,7 +16,7 @@ from loadstone.model.errors import PlatformError
 from loadstone.model.machine import SERVER, Machine
 from loadstone.platforms.cgroup import Group, group, may_make_groups
 from loadstone.platforms.contract import Greeting, Place, Service, Site
-from loadstone.platforms.fabric import addresses, line_counters, may_make_networks
+from loadstone.platforms.fabric import addresses, may_make_networks
 from loadstone.platforms.local import LocalPlace
 from loadstone.platforms.process import begin, claim, core_list, stop_all
 from loadstone.platforms.programs import server
@@ -50,11 +50,13 @@ class Container(LocalPlace):
         wall += ["--bind", self.files, self.files, "--ro-bind", server(), INSIDE]
         wall += [f"--unshare-{what}" for what in ("pid", "ipc", "uts")]
         wall += ["--die-with-parent"]
+        upper, work, root = (f"{scratch}/{name}" for name in ("upper", "work", "root"))
+        layers = f"lowerdir=/,upperdir={upper},workdir={work}"
         steps = [
             self.limits.joining,
-            f"mount -t tmpfs tmpfs {scratch}",
-            f"mkdir {scratch}/upper {scratch}/work {scratch}/root",
-            f"mount -t overlay overlay -o lowerdir=/,upperdir={scratch}/upper,workdir={scratch}/work {scratch}/root",
+            shlex.join(["mount", "-t", "tmpfs", "tmpfs", str(scratch)]),
+            shlex.join(["mkdir", upper, work, root]),
+            shlex.join(["mount", "-t", "overlay", "overlay", "-o", layers, root]),
             f"exec {shlex.join([*wall, '--', *own])}",
         ]
         pin = self.site.machine.pin
@@ -64,10 +66,8 @@ class Container(LocalPlace):
 
     async def outside(self) -> Json | None:
         """CPU time of its group, and its lines."""
-        pid = next((service.pid for service in self.services.values()), 0)
         try:
-            network = line_counters(pid, self.site.wires) if pid else {}
-            return {"cpu": {"group": self.limits.cpu_seconds()}, "disk": {}, "network": network, "exits": None}
+            return {"cpu": {"group": self.limits.cpu_seconds()}, "disk": {}, "network": self.lines(), "exits": None}
         except OSError:
             return None
 
@@ -93,10 +93,12 @@ class ContainerPlatform:
         started = time.monotonic()
         if not site.wires:
             raise PlatformError("A container needs a network of its own. Leave out `network=user`.")
+        if set(",:") & set(str(site.lease.folder)):
+            raise PlatformError(
+                f"An overlay cannot stand in {site.lease.folder}. Name another in LOADSTONE_RUNTIME_DIR."
+            )
         machine = site.machine
         cpus = machine.cpus or 1
-        if machine.pin is not None:
-            core_list(machine.pin)
         limits = await asyncio.to_thread(group, site.lease, site.name, cpus, machine.memory)
         facts = {"platform": "container", "cpus": cpus, "memory_mib": machine.memory, "network": "bridge"}
         facts |= {"networks": addresses(site.wires), "boot_s": round(time.monotonic() - started, 3)}

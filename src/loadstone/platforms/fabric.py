@@ -5,6 +5,7 @@ The host reaches each network through one link, so that drivers stay where they 
 
 import asyncio
 import ipaddress
+import socket
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +17,8 @@ from pyroute2.netlink.exceptions import NetlinkError
 
 from loadstone.model.errors import PlatformError
 from loadstone.model.machine import PUBLIC
-from loadstone.platforms.lease import Lease
+from loadstone.platforms import locks
+from loadstone.platforms.lease import Lease, private_folder
 
 BLOCK = ipaddress.IPv4Network("10.200.0.0/13")
 """Private addresses from which each testbed takes networks that the host does not use."""
@@ -81,7 +83,8 @@ class Fabric:
     async def network(self, name: str) -> Network:
         """A network by name; made when it is not there yet. Raises PlatformError."""
         if name not in self.networks:
-            self.networks[name] = await _guarded(self._make, name)
+            async with locks.waiting(private_folder() / "networks.lock"):  # two may not choose the same addresses
+                self.networks[name] = await _guarded(self._make, name)
         return self.networks[name]
 
     async def tap(self, network: str, rate_mbit: float | None) -> Wire:
@@ -209,8 +212,8 @@ def may_make_networks() -> bool:
 
 
 def _free_subnet(ours: Iterator[ipaddress.IPv4Network]) -> ipaddress.IPv4Network:
-    """A network that no address of this host is in."""
-    taken = list(ours)
+    """A network that no address of this host is in, and no route leads to."""
+    taken = [*ours, *_routed()]
     for addresses in psutil.net_if_addrs().values():
         for one in addresses:
             if one.family.name == "AF_INET" and one.netmask:
@@ -219,6 +222,14 @@ def _free_subnet(ours: Iterator[ipaddress.IPv4Network]) -> ipaddress.IPv4Network
         if not any(subnet.overlaps(held) for held in taken):
             return subnet
     raise PlatformError(f"All private networks of {BLOCK} are in use on this machine; end the testbeds that use them.")
+
+
+def _routed() -> list[ipaddress.IPv4Network]:
+    """Where this host's routes lead, the default one left out."""
+    with IPRoute() as routes:
+        found = routes.get_routes(family=socket.AF_INET)
+        leads = [(one.get_attr("RTA_DST"), one["dst_len"]) for one in found]
+    return [ipaddress.IPv4Network(f"{address}/{length}", strict=False) for address, length in leads if address]
 
 
 def _index(routes: IPRoute, name: str) -> int:

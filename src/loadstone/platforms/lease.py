@@ -13,6 +13,7 @@ import signal
 import stat
 import subprocess
 import tempfile
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ from typing import IO, Any
 
 import psutil
 from pyroute2 import IPRoute, netns
+from pyroute2.netlink.exceptions import NetlinkError
 
 from loadstone.model.errors import PlatformError
 
@@ -32,6 +34,7 @@ PREFIX = "ls"
 """First letters of all names that are given outside this process."""
 SAME_S = 2.0
 """A start time is reckoned from the clock, which may be set meanwhile."""
+LOOK_S = 0.01
 GONE_S = 5.0
 """Longest wait for a killed process to be gone."""
 
@@ -123,11 +126,28 @@ def reap() -> list[str]:
 
 def undo(folder: Path) -> list[str]:
     """Takes away everything that a lease noted and that is still there, the last first; then its folder."""
-    entries = reversed(_entries(folder / JOURNAL))
-    found = [line for entry in entries if (line := UNDO[entry["kind"]](entry))]
+    found = [line for entry in reversed(_entries(folder / JOURNAL)) if (line := _undo(entry))]
     found += [f"disk {disk.name}" for disk in sorted(folder.glob("*.qcow2"))]
     shutil.rmtree(folder, ignore_errors=True)
     return found
+
+
+def _undo(entry: Json) -> str:
+    """Takes one thing away; what cannot be, or an older journal says in other words, keeps nobody from the rest."""
+    with contextlib.suppress(KeyError, TypeError, OSError, psutil.Error, NetlinkError):
+        return UNDO[entry["kind"]](entry)
+    return ""
+
+
+def remove_group(path: Path) -> bool:
+    """Removes a control group once its last process is gone; whether it is."""
+    until = time.monotonic() + GONE_S
+    while path.is_dir() and time.monotonic() < until:
+        with contextlib.suppress(OSError):
+            path.rmdir()
+            break
+        time.sleep(LOOK_S)
+    return not path.is_dir()
 
 
 def _entries(journal: Path) -> list[Json]:
@@ -177,9 +197,7 @@ def _remove_group(entry: Json) -> str:
     kill = path / "cgroup.kill"
     if kill.is_file():
         kill.write_text("1")
-    with contextlib.suppress(OSError):
-        path.rmdir()
-    return f"control group {path}"
+    return f"control group {path}" if remove_group(path) else ""
 
 
 def _run(entry: Json) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 from loadstone.model.target import Endpoint
 from loadstone.platforms.contract import Place, Service, Site
-from loadstone.platforms.fabric import address_of
+from loadstone.platforms.fabric import address_of, line_counters
 from loadstone.platforms.ways import way_over
 
 Json = dict[str, Any]
@@ -60,6 +60,15 @@ class LocalPlace:
     async def way_to(self, peer: Place, port: int) -> Endpoint | None:
         """Over a network both are on, or the host; from the host as the driver does."""
         return await way_over(self.site.wires, peer, port, None) if self.site.wires else await peer.reach(port)
+
+    def running(self) -> list[int]:
+        """Processes of its services that have not ended."""
+        return [service.pid for service in self.services.values() if service.pid and not service.end()]
+
+    def lines(self) -> dict[str, dict[str, int]]:
+        """Counters of its lines, as a process there sees them; none while nothing runs."""
+        pids = self.running()
+        return line_counters(pids[0], self.site.wires) if pids else {}
 
     async def inside(self) -> Json | None:
         """Nothing: the host's own monitor sees what its kernel counts."""

@@ -17,7 +17,7 @@ import psutil
 from loadstone.model.errors import PlatformError
 from loadstone.model.machine import MINIMAL, SERVER, Machine
 from loadstone.platforms.contract import Greeting, Place, Service, Site
-from loadstone.platforms.fabric import addresses, line_counters, may_make_networks
+from loadstone.platforms.fabric import addresses, may_make_networks
 from loadstone.platforms.local import LocalPlace
 from loadstone.platforms.process import Child, begin, claim, stop_all
 from loadstone.platforms.programs import server
@@ -60,24 +60,31 @@ class PodmanPlace(LocalPlace):
         words += ["--network", f"ns:/run/netns/{next(iter(self.site.wires.values())).namespace}"]
         words += ["-v", f"{server()}:{INSIDE}:ro", "-v", f"{self.files}:{self.files}", self.image, *own]
         started = await begin(words, self.site.logs / f"{role}.log", command, greeting)
-        inner = await _podman("inspect", "--format", "{{.State.Pid}}", called)
-        self.services[role] = PodmanService(started.process, started.first_line, started.log, int(inner or 0))
+        inner = 0
+        with contextlib.suppress(PlatformError, ValueError):  # a short program may have ended
+            inner = int(await _podman("inspect", "--format", "{{.State.Pid}}", called))
+        self.services[role] = PodmanService(started.process, started.first_line, started.log, inner)
         return self.services[role]
 
     async def outside(self) -> Json | None:
-        """Its lines; its CPU time is that of its processes."""
-        pid = next((service.pid for service in self.services.values()), 0)
+        """CPU time of its programs that run, and its lines."""
         try:
-            return {"cpu": _cpu(pid), "disk": {}, "network": line_counters(pid, self.site.wires), "exits": None}
+            return {
+                "cpu": {"process": sum(map(_cpu, self.running()))},
+                "disk": {},
+                "network": self.lines(),
+                "exits": None,
+            }
         except OSError:
             return None
 
 
-def _cpu(pid: int) -> dict[str, float]:
+def _cpu(pid: int) -> float:
+    """CPU seconds of a process; none of one that has ended."""
     with contextlib.suppress(psutil.Error):
         times = psutil.Process(pid).cpu_times()
-        return {"process": times.user + times.system}
-    raise OSError(f"there is no process {pid}")
+        return float(times.user + times.system)
+    return 0.0
 
 
 def base() -> list[str]:

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import os
+import re
 import signal
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -147,10 +148,11 @@ def core_list(text: str) -> set[int]:
     """Reads `0-1` or `0+2` as numbers of cores; raises PlatformError for those that are not here."""
     cores: set[int] = set()
     for part in text.split("+"):
-        first, _, last = part.partition("-")
-        if not first.isdigit() or not (last or first).isdigit():
+        found = re.fullmatch(r"([0-9]{1,5})(?:-([0-9]{1,5}))?", part)
+        first, last = (int(found[1]), int(found[2] or found[1])) if found else (1, 0)
+        if first > last:
             raise PlatformError(f"`{text}` names no cores. Write them as 0-1 or 0+2.")
-        cores |= set(range(int(first), int(last or first) + 1))
+        cores |= set(range(first, last + 1))
     there = os.sched_getaffinity(0)
     strange = cores - there
     if strange:

@@ -11,6 +11,7 @@ Json = dict[str, Any]
 
 UNKNOWABLE = "it cannot know"
 HIDDEN = "not readable"
+SHARED = "shares the host's kernel"
 Known = float | str | None
 """A figure, a text in its place, or nothing."""
 
@@ -47,6 +48,13 @@ def _rows(samples: Sequence[Json], name: str) -> list[MachineRow]:
     def row(title: str, unit: str, host: Known, guest: Known, by: float = 1.0, why_not: str = HIDDEN) -> MachineRow:
         return MachineRow(title, unit, _text(host, by, why_not), _text(guest, by, why_not))
 
+    if not inside and "vcpu_cores" not in outside:
+        return [
+            row("CPU in all", "cores", outside.get("cores") or tree.get("cores"), SHARED),
+            row("memory", "MiB", tree.get("resident_bytes"), SHARED, MIB),
+            row("network sent", "Mbit/s", outside.get("network_sent_per_s"), SHARED, MBIT),
+            row("network received", "Mbit/s", outside.get("network_recv_per_s"), SHARED, MBIT),
+        ]
     return [
         row("CPU in all", "cores", outside.get("cores") or tree.get("cores"), busy),
         row("of virtual processors", "cores", outside.get("vcpu_cores"), UNKNOWABLE),

@@ -106,7 +106,7 @@ def rows(specs: tuple[Spec, ...], point: Json) -> list[Row]:
 
 def _why(title: str, why: str, side: Side) -> str:
     """Why there is no figure: what has no machine has none of a machine's; a machine's may not be readable."""
-    has_machine = any(name.startswith("outside.") for name in side["monitors"])
+    has_machine = "outside.vcpu_cores" in side["monitors"]
     if title.startswith(("machine:", "guest:")) and not has_machine:
         return why if why == ONE_NETWORK else NO_MACHINE
     return HIDDEN if why == NO_MACHINE else why

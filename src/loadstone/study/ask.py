@@ -88,6 +88,8 @@ def _compare(asked: CompareSection, workload: str, profile: Profile) -> Question
             {"platform": platform.value, "machine.cpus": cpus, **own}
             for platform, own in zip(asked.platform, (a, b), strict=True)
         ]
+        if sides[0] == sides[1]:
+            raise UsageError("Both sides are the same. Name two platforms, or let --a and --b differ.")
         return Platforms(workload, sides[0], sides[1], search, asked.pairs or 1)
     if asked.at == "peak":
         return ComparePeaks(workload, a, b, search, asked.pairs or 1)

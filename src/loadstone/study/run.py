@@ -1,7 +1,6 @@
 """A run: one or several workloads, one after the other, each as often as the profile says; judged and kept."""
 
 import asyncio
-import signal
 import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -23,10 +22,11 @@ from loadstone.model.workload import Workload
 from loadstone.run.driver import Joining
 from loadstone.run.executor import Executor, Listener
 from loadstone.run.plan import Part, Timing, make_plan
+from loadstone.run.signals import Signals
 from loadstone.run.terms import FIT, Fitness, make_terms
 from loadstone.store.folder import LOGS, VERDICT, ResultFolder, Status, write_json
 from loadstone.store.read import Result, read_result
-from loadstone.testbed import testbed_of
+from loadstone.testbed import refuse_impossible, testbed_of
 from loadstone.workloads import is_unchanged, load, shipped
 
 Json = dict[str, Any]
@@ -85,6 +85,8 @@ class Beginning:
 async def run(order: RunOrder, listener: Listener, begin: Callable[[Beginning], object]) -> Path:
     """Executes an order; returns the result folder, which is marked with how far it got. Raises LoadstoneError."""
     check(order)
+    if not isinstance(order.system, Target) and order.clock is Clock.REAL:
+        await refuse_impossible(order.placement)
     folder = ResultFolder.create(order.results, order.name, datetime.now(UTC), _manifest(order))
     try:
         status, reason = await _execute(order, folder, listener, begin)
@@ -155,31 +157,33 @@ def _close(folder: ResultFolder, status: Status, reason: str) -> None:
 async def _execute(
     order: RunOrder, folder: ResultFolder, listener: Listener, begin: Callable[[Beginning], object]
 ) -> tuple[Status, str]:
-    async with testbed_of(order.system, order.clock, folder.path / LOGS, order.placement) as testbed:
-        folder.manifest["target"] = testbed.about
-        folder.manifest["machines"] = testbed.machines()
-        folder.mark(Status.RUNNING)
-        executor = Executor(testbed, listener, order.joining)
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, executor.interrupt)
-        try:
-            for parts in order.rounds:
-                for iteration in range(1, order.profile.iterations + 1):
-                    if executor.interrupted:
-                        return Status.INTERRUPTED, "ended by a signal; later iterations were not begun"
-                    begin(_beginning(order, parts, iteration))
-                    folders = {part.workload.name: folder.run(part.workload.name, iteration) for part in parts}
-                    try:
-                        await executor.execute(_plan(order, parts, iteration, testbed.targets), folders)
-                    except DriverError:
-                        if not executor.interrupted:  # else it ended because it was told to
-                            raise
-        finally:
-            for number in (signal.SIGINT, signal.SIGTERM):
-                loop.remove_signal_handler(number)
-        if executor.interrupted:
-            return Status.INTERRUPTED, "ended by a signal; what was measured by then is kept"
+    with Signals() as signals:
+        async with testbed_of(order.system, order.clock, folder.path / LOGS, order.placement) as testbed:
+            folder.manifest["target"] = testbed.about
+            folder.manifest["machines"] = testbed.machines()
+            folder.mark(Status.RUNNING)
+            executor = Executor(testbed, listener, order.joining)
+            with signals.told(executor.interrupt):
+                return await _play(order, folder, executor, begin)
+
+
+async def _play(
+    order: RunOrder, folder: ResultFolder, executor: Executor, begin: Callable[[Beginning], object]
+) -> tuple[Status, str]:
+    """Plays all rounds on a testbed that is up."""
+    for parts in order.rounds:
+        for iteration in range(1, order.profile.iterations + 1):
+            if executor.interrupted:
+                return Status.INTERRUPTED, "ended by a signal; later iterations were not begun"
+            begin(_beginning(order, parts, iteration))
+            folders = {part.workload.name: folder.run(part.workload.name, iteration) for part in parts}
+            try:
+                await executor.execute(_plan(order, parts, iteration, executor.testbed.targets), folders)
+            except DriverError:
+                if not executor.interrupted:  # else it ended because it was told to
+                    raise
+    if executor.interrupted:
+        return Status.INTERRUPTED, "ended by a signal; what was measured by then is kept"
     return Status.COMPLETE, ""
 
 

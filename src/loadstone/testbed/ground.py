@@ -6,11 +6,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from loadstone.model.errors import PlatformError
-from loadstone.model.machine import PRIVATE, PUBLIC, Lines, Machine, NetworkKind, PlatformName
+from loadstone.model.machine import PRIVATE, PUBLIC, Lines, Machine, NetworkKind, Placement, PlatformName
 from loadstone.platforms.catalogue import PLATFORMS
 from loadstone.platforms.contract import Place, Site
 from loadstone.platforms.fabric import Fabric, Wire, may_make_networks
 from loadstone.platforms.lease import Lease, lease
+from loadstone.platforms.process import core_list
 
 LOOPBACK = "127.0.0.1"
 
@@ -55,6 +56,17 @@ async def ground(logs: Path) -> AsyncIterator[Ground]:
     """New ground; all on it is gone when the block ends."""
     async with lease() as held, AsyncExitStack() as stack:
         yield Ground(logs, held, Fabric(held), stack)
+
+
+async def refuse_impossible(placement: Placement) -> None:
+    """Raises PlatformError for what cannot be placed here, before anything is made."""
+    for machine in (placement.machine, placement.backend):
+        missing = await PLATFORMS[machine.platform].missing(machine)
+        if missing:
+            raise PlatformError(missing)
+        for turn in machine.pin.split("/") if machine.pin else ():
+            core_list(turn)
+        is_bridged(machine)
 
 
 def is_bridged(machine: Machine) -> bool:

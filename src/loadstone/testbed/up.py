@@ -20,6 +20,8 @@ from loadstone.testbed.ground import LOOPBACK, Ground, alike, ground, networks_b
 
 Json = dict[str, Any]
 
+FILES_S = 1800.0
+"""Longest time for writing a workload's files."""
 ANSWER_S = 30.0
 """Longest time a server that says nothing may take to answer."""
 LOOK_S, PAUSE_S = 2.0, 0.05
@@ -154,7 +156,8 @@ async def file_testbed(layout: FileServer, logs: Path, placement: Placement = PL
             place = await base.place(name, machine, (PUBLIC,))
             port = free_port() if place.listen == LOOPBACK else nginx.PORT
             server = nginx.Nginx(place.files, place.listen, port, layout.workers)
-            await place.start(f"{name}-files", nginx.fileset_command(layout.files, layout.sessions, server.site))
+            writing = nginx.fileset_command(layout.files, layout.sessions, server.site)
+            await done(await place.start(f"{name}-files", writing, Greeting.NONE))
             await place.write(nginx.CONFIGURATION, server.text())
             service = await running.start(place, name, server.command, Greeting.NONE)
             target = await place.reach(port)
@@ -163,6 +166,17 @@ async def file_testbed(layout: FileServer, logs: Path, placement: Placement = PL
         yield Testbed(
             tuple(targets), f"{layout}, on {placement.machine}", running.pids, running.dead, places=base.places
         )
+
+
+async def done(service: Service) -> None:
+    """Waits until a program has done its work; raises ServiceError when it failed, or takes too long."""
+    until = asyncio.get_running_loop().time() + FILES_S
+    while not service.end():
+        if asyncio.get_running_loop().time() > until:
+            raise ServiceError(f"The files were not written within {FILES_S:g} s.")
+        await asyncio.sleep(PAUSE_S)
+    if not service.end().startswith("code 0"):
+        raise ServiceError(f"The files could not be written: {service.end()}")
 
 
 async def answers(at: Endpoint, service: Service) -> None:

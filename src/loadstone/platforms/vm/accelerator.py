@@ -34,31 +34,34 @@ async def found_accelerator(asked: Accelerator) -> Found:
         return Found(Accelerator.TCG, "asked for")
     found = await _found()
     if asked is Accelerator.KVM and found.accelerator is not Accelerator.KVM:
-        raise PlatformError(f"This host has no working KVM: {found.why}. Take `accelerator=auto` or `tcg`.")
+        remedy = f"Take `accelerator=auto` or `tcg`; remove {kept()} to have it tried anew."
+        raise PlatformError(f"This host has no working KVM: {found.why}. {remedy}")
     return found
 
 
 def remembered() -> Found | None:
     """What was found since this host was booted; None when no machine asked yet."""
-    kept = _kept()
-    if not kept.is_file():
+    if not kept().is_file():
         return None
-    said = json.loads(kept.read_text())
+    said = json.loads(kept().read_text())
     return Found(Accelerator(said["accelerator"]), said["why"])
 
 
-def _kept() -> Path:
+def kept() -> Path:
+    """The file that holds it; without it the next machine finds out anew."""
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     return runtime_folder() / f"accelerator-{boot}.json"
 
 
 async def _found() -> Found:
     """The probe's answer; kept until the host boots anew."""
-    with locks.exclusive(private_folder() / "accelerator.lock"):
+    async with locks.waiting(private_folder() / "accelerator.lock"):
         found = remembered()
         if found is None:
             found = await _probe()
-            _kept().write_text(json.dumps(asdict(found)))
+            unfinished = kept().with_suffix(".part")
+            unfinished.write_text(json.dumps(asdict(found)))
+            unfinished.replace(kept())
     return found
 
 
@@ -72,10 +75,8 @@ async def _probe() -> Found:
         sockets = short(held, "probe", held.folder / "console.log")
         layout = Layout("probe", site.machine, Accelerator.KVM, made, sockets)
         try:
-            async with asyncio.timeout(PROBE_S), virtual_machine(site, layout):
+            async with virtual_machine(site, layout, PROBE_S):
                 return Found(Accelerator.KVM, "a machine was booted with it")
-        except TimeoutError:
-            return Found(Accelerator.TCG, f"{DEVICE} is there, but a machine did not boot with it in {PROBE_S:g} s")
         except PlatformError as error:
             first = str(error).split("; console kept")[0].replace(str(held.folder), "")[:300]
             return Found(Accelerator.TCG, f"{DEVICE} is there, but a machine did not boot with it: {first}")

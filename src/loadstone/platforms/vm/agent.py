@@ -1,7 +1,6 @@
 """Talking to the agent in a machine: requests with numbers, answers, and what services write as it comes."""
 
 import asyncio
-import contextlib
 import json
 import time
 from collections.abc import Callable
@@ -87,20 +86,24 @@ class Agent:
 
     async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._writer = writer
-        with contextlib.suppress(ConnectionError, asyncio.LimitOverrunError):
+        try:
             async for line in reader:
                 self._take(line)
-        for answer in self._answers.values():
-            if not answer.done():
-                answer.set_exception(PlatformError("The machine ended instead of answering."))
-        writer.close()
+        except (ConnectionError, ValueError):
+            pass  # a line beyond all bounds is no conversation any more
+        finally:
+            for answer in self._answers.values():
+                if not answer.done():
+                    answer.set_exception(PlatformError("The machine ended instead of answering."))
+            writer.close()
 
     def _take(self, line: bytes) -> None:
         try:
             said: Json = json.loads(line)
-        except ValueError:
+            number = said.get("id", 0)
+        except (ValueError, AttributeError):
             return  # noise of a machine that is going down
-        answer = self._answers.get(said.get("id", 0))
+        answer = self._answers.get(number)
         if answer is not None and not answer.done():
             if "error" in said:
                 answer.set_exception(PlatformError(said["error"]))

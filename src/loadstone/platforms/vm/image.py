@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from loadstone.model.errors import PlatformError
-from loadstone.model.machine import DEBIAN, MINIMAL
+from loadstone.model.machine import DEBIAN, MINIMAL, Machine
 from loadstone.platforms.programs import server
 from loadstone.platforms.vm.cache import cached, digest
 from loadstone.platforms.vm.kernel import Kernel, kernel, run_tool
@@ -22,7 +22,7 @@ RECIPE = b"2"
 """Changes when images are made in another way."""
 SUITE = "bookworm"
 PACKAGES = ("nginx-light",)
-"""What a `debian` machine has unless told otherwise."""
+"""What every `debian` machine has; its name adds others."""
 SPARE_MIB = 512
 """Free space on a root disk as made; `disk` asks for more."""
 FIXED = ("SOURCE_DATE_EPOCH=0", "E2FSPROGS_FAKE_TIME=1")
@@ -53,7 +53,7 @@ def image(name: str) -> Image:
     base = minimal()
     if name == MINIMAL:
         return base
-    packages = _packages(name)
+    packages = packages_of(name)
     key = digest(RECIPE, SUITE.encode(), " ".join(packages).encode())
     folder = cached("debian", key, lambda into: _make_root(into, packages))
     content = (folder / CONTENT).read_text()
@@ -71,12 +71,13 @@ def minimal() -> Image:
     return Image(MINIMAL, key, system.image, system.version, folder / "initial.cpio")
 
 
-def _packages(name: str) -> tuple[str, ...]:
+def packages_of(name: str) -> tuple[str, ...]:
+    """Packages of a `debian` image; raises PlatformError for another name."""
     first, *others = name.split("+")
     if first != DEBIAN:
         remedy = f"There are `{MINIMAL}`, `{DEBIAN}` and `{DEBIAN}+PACKAGE+PACKAGE`."
         raise PlatformError(f"There is no image `{name}`. {remedy}")
-    return tuple(sorted(others)) or PACKAGES
+    return tuple(sorted({*PACKAGES, *filter(None, others)}))
 
 
 def _require_static(program: Path) -> None:
@@ -102,8 +103,11 @@ def _make_initial(folder: Path, program: Path, system: Kernel) -> None:
     for name in names:
         os.utime(tree / name, (0, 0))
     words = ["cpio", "--create", "--format=newc", "--reproducible", "--owner=0:0", "--quiet"]
-    with (folder / "initial.cpio").open("wb") as out:
-        done = subprocess.run(words, cwd=tree, input="\n".join(names).encode(), stdout=out, check=False)
+    try:
+        with (folder / "initial.cpio").open("wb") as out:
+            done = subprocess.run(words, cwd=tree, input="\n".join(names).encode(), stdout=out, check=False)
+    except FileNotFoundError:
+        raise PlatformError("There is no `cpio` here. Install it: `apt-get install cpio`.") from None
     if done.returncode != 0:
         raise PlatformError(f"`cpio` failed with code {done.returncode}. Is it installed, and is there space?")
     shutil.rmtree(tree)
@@ -139,8 +143,26 @@ def _make_root(folder: Path, packages: tuple[str, ...]) -> None:
         (folder / spare).unlink()
 
 
+def disk_of(made: Image, machine: Machine, into: Path) -> Path | None:
+    """The disk of one machine, an overlay; none where the image has none. Raises PlatformError."""
+    if made.root is None and machine.disk:
+        raise PlatformError("The image `minimal` has no disk. Leave out `disk`, or take the image `debian`.")
+    if made.root is not None:
+        overlay(made.root, into, machine.disk)
+    return into if made.root is not None else None
+
+
 def overlay(base: Path, into: Path, size_mib: int) -> None:
     """A disk that holds what is written to it and reads all else from `base`; raises PlatformError."""
     words = ["qemu-img", "create", "-q", "-f", "qcow2", "-F", "qcow2", "-b", str(base), str(into)]
     size = [f"{size_mib}M"] if size_mib else []
     run_tool([*words, *size], into.parent, "Install it: `apt-get install qemu-utils`.")
+
+
+def unknown_image(name: str) -> str:
+    """What is wrong with an image's name; empty when nothing is."""
+    try:
+        packages_of(name if name != MINIMAL else DEBIAN)
+    except PlatformError as error:
+        return str(error)
+    return ""

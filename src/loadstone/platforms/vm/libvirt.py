@@ -21,7 +21,7 @@ from loadstone.platforms.sockets import free_port
 from loadstone.platforms.vm.agent import Agent
 from loadstone.platforms.vm.command import PORT, Layout, kernel_line, user_mac
 from loadstone.platforms.vm.guest import Guest, interfaces
-from loadstone.platforms.vm.image import image, overlay
+from loadstone.platforms.vm.image import disk_of, image, unknown_image
 from loadstone.platforms.vm.machine import BOOT_S, last_words, short
 from loadstone.platforms.ways import LOOPBACK
 
@@ -140,7 +140,7 @@ class LibvirtPlatform:
         except PlatformError as error:
             return str(error)
         connection.close()
-        return ""
+        return unknown_image(machine.image)
 
     @asynccontextmanager
     async def place(self, site: Site) -> AsyncIterator[Place]:
@@ -155,10 +155,7 @@ class LibvirtPlatform:
         domain = None
         try:
             made = await asyncio.to_thread(image, machine.image)
-            disk = None
-            if made.root is not None:
-                disk = site.lease.folder / f"{site.name}.qcow2"
-                await asyncio.to_thread(overlay, made.root, disk, machine.disk)
+            disk = await asyncio.to_thread(disk_of, made, machine, site.lease.folder / f"{site.name}.qcow2")
             accelerator = Accelerator.KVM if machine.accelerator is Accelerator.KVM else Accelerator.TCG
             name = f"{site.lease.name}-{site.name}"
             layout = Layout(name, machine, accelerator, made, sockets, (), disk)

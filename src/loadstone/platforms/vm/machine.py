@@ -78,7 +78,7 @@ class VirtualMachine(Guest):
 
 
 @asynccontextmanager
-async def virtual_machine(site: Site, layout: Layout) -> AsyncIterator[VirtualMachine]:
+async def virtual_machine(site: Site, layout: Layout, boot_s: float | None = None) -> AsyncIterator[VirtualMachine]:
     """Starts a machine, waits for its agent, gives its interfaces their addresses; ends it with the block.
 
     Raises PlatformError with the end of its console when it does not come up.
@@ -96,7 +96,7 @@ async def virtual_machine(site: Site, layout: Layout) -> AsyncIterator[VirtualMa
         await _within(machine, qmp.accept(), CONNECT_S, "start")
         await _place_threads(machine)
         await qmp.execute("cont")
-        hello = await _within(machine, agent.hello(), BOOT_S, "boot")
+        hello = await _within(machine, agent.hello(), boot_s or BOOT_S, "boot")
         await agent.ask("network", interfaces=interfaces(site.wires))
         machine.describe(hello, time.monotonic() - started, await agent.clock())
         machine.facts["qemu"] = await _version(qmp)
@@ -125,6 +125,9 @@ async def _within(machine: VirtualMachine, waiting: Coroutine[Any, Any, Any], se
     if sign.done() and sign.exception() is None:
         death.cancel()
         return sign.result()
+    if sign.done() and isinstance(sign.exception(), PlatformError):
+        death.cancel()
+        sign.result()
     if sign.done():  # the channel broke: QEMU is ending
         await asyncio.wait((death,), timeout=QUIT_S)
     for task in (sign, death):
@@ -160,7 +163,8 @@ async def _place_threads(machine: VirtualMachine) -> None:
     if pin is not None:
         cores = core_list(pin)
         for task in Path(f"/proc/{machine.process.pid}/task").iterdir():
-            os.sched_setaffinity(int(task.name), cores)
+            with contextlib.suppress(ProcessLookupError):  # a thread that has ended
+                os.sched_setaffinity(int(task.name), cores)
 
 
 async def _version(qmp: QMPClient) -> str:
@@ -172,7 +176,7 @@ async def _version(qmp: QMPClient) -> str:
 
 async def _end(process: asyncio.subprocess.Process, qmp: QMPClient, agent: Agent) -> None:
     """Powers it off, then has QEMU end, then kills it."""
-    if process.returncode is None:
+    if process.returncode is None and agent.was_there:
         with contextlib.suppress(PlatformError, TimeoutError):
             await agent.ask("off", patience_s=OFF_S)
     for wait in (process.wait, lambda: _quit(qmp, process)):

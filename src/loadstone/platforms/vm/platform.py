@@ -5,12 +5,11 @@ import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from loadstone.model.errors import PlatformError
 from loadstone.model.machine import Machine
 from loadstone.platforms.contract import Place, Site
 from loadstone.platforms.vm.accelerator import found_accelerator
 from loadstone.platforms.vm.command import QEMU, Layout
-from loadstone.platforms.vm.image import image, overlay
+from loadstone.platforms.vm.image import disk_of, image, unknown_image
 from loadstone.platforms.vm.machine import short, virtual_machine
 
 
@@ -23,7 +22,9 @@ class VmPlatform:
         """What must be installed first."""
         needs = {QEMU: "qemu-system-x86", "qemu-img": "qemu-utils", "cpio": "cpio", "nsenter": "util-linux"}
         absent = [package for tool, package in needs.items() if shutil.which(tool) is None]
-        return f"Virtual machines need {', '.join(absent)}: `apt-get install {' '.join(absent)}`." if absent else ""
+        if absent:
+            return f"Virtual machines need {', '.join(absent)}: `apt-get install {' '.join(absent)}`."
+        return unknown_image(machine.image)
 
     @asynccontextmanager
     async def place(self, site: Site) -> AsyncIterator[Place]:
@@ -31,12 +32,7 @@ class VmPlatform:
         machine = site.machine
         made = await asyncio.to_thread(image, machine.image)
         accelerator = (await found_accelerator(machine.accelerator)).accelerator
-        disk = None
-        if made.root is not None:
-            disk = site.lease.folder / f"{site.name}.qcow2"
-            await asyncio.to_thread(overlay, made.root, disk, machine.disk)
-        elif machine.disk:
-            raise PlatformError("The image `minimal` has no disk. Leave out `disk`, or take the image `debian`.")
+        disk = await asyncio.to_thread(disk_of, made, machine, site.lease.folder / f"{site.name}.qcow2")
         sockets = short(site.lease, site.name, site.logs / f"{site.name}-console.log")
         layout = Layout(site.name, machine, accelerator, made, sockets, tuple(site.wires.values()), disk)
         try:

@@ -4,7 +4,7 @@ of the smaller one, curves over loads that both were given, and the load where t
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean
+from statistics import fmean, median
 from typing import Any
 
 from loadstone.study.made import FIGURES, Made, Wanted
@@ -105,7 +105,7 @@ class Platforms:
         return {
             "a": dict(self.a),
             "b": dict(self.b),
-            "names": {A: self.a.get("platform", A), B: self.b.get("platform", B)},
+            "names": _names(self),
             "load": self.searches()[A].load,
             "peaks": {side: peaks.get(side) for side in (A, B)},
             "ratio": peaks[B] / peaks[A] if len(peaks) == 2 else None,
@@ -135,6 +135,12 @@ class Platforms:
         """The point of the curve that stands for a load."""
         near = [point for point in curve if load and abs(point["load"] / load - 1) <= NEAR]
         return near[-1] if near else None
+
+
+def _names(of: Platforms) -> dict[str, str]:
+    """What both sides are called: their platform, with the side where that is the same."""
+    names = {A: of.a.get("platform", A), B: of.b.get("platform", B)}
+    return names if names[A] != names[B] else {side: f"{name} ({side.upper()})" for side, name in names.items()}
 
 
 def _at(runs: Sequence[Made]) -> Json:
@@ -181,7 +187,7 @@ def _cost(curve: Sequence[Json]) -> float | None:
         for point in curve
         if all(point[side]["figures"].get(name) and point[side]["verdicts"]["pass"] for side in (A, B))
     ]
-    return sorted(ratios)[len(ratios) // 2] if ratios else None
+    return median(ratios) if ratios else None
 
 
 def _is_lower(answers: Mapping[str, Json]) -> bool:
@@ -197,7 +203,7 @@ def _headline(
     parted: Json | None,
     accelerators: Mapping[str, str],
 ) -> list[str]:
-    names = {A: of.a.get("platform", A), B: of.b.get("platform", B)}
+    names = _names(of)
     lines = [f"{names[side]}: {line}" for side, one in answers.items() for line in one["headline"][:1]]
     if len(peaks) < 2:
         return lines
