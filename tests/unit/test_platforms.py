@@ -145,7 +145,7 @@ def test_what_a_killed_process_left_is_undone_and_told_once(tmp_path: Path, monk
     (folder / "web.qcow2").touch()
     gone = {"kind": "process", "pid": 2**22 - 1, "started": 0.0, "what": "nobody"}
     (folder / leases.JOURNAL).write_text(json.dumps(gone) + '\n{"kind": "proc')  # the last line was cut
-    assert leases.reap() == ["disk web.qcow2"]
+    assert leases.reap() == ["nobody (had ended by itself)", "disk web.qcow2"]
     assert not folder.exists()
     assert leases.reap() == []
 

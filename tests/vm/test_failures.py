@@ -119,13 +119,12 @@ def test_a_killed_hypervisor_makes_the_run_invalid_with_time_and_console(
 def test_the_next_command_clears_up_after_a_killed_laboratory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LOADSTONE_RUNTIME_DIR", str(tmp_path / "r"))
     words = ("repeat", "support", "--machine", "platform=vm", "--sessions", "5", "--profile", "demo", "--runs", "3")
-    running = subprocess.Popen(command(*words), cwd=tmp_path, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    running = subprocess.Popen(command(*words), cwd=tmp_path, stderr=(tmp_path / "said").open("w"), stdout=subprocess.DEVNULL)
     qemu = wait_for(lambda: hypervisor(running.pid))
     (lease,) = (tmp_path / "r").glob("ls*")
     wait_for(lambda: list((tmp_path / "results").glob("*/runs/*/runs/*/monitor.jsonl")))
     running.kill()
     running.wait()
-    assert qemu.is_running()
     assert Path(f"/run/netns/{lease.name}").exists()
     done = subprocess.run(
         command("workloads", "list"), cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
@@ -142,7 +141,7 @@ def test_the_next_command_clears_up_after_a_killed_laboratory(tmp_path: Path, mo
 def test_a_signal_while_a_machine_boots_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LOADSTONE_RUNTIME_DIR", str(tmp_path / "r"))
     words = ("run", "support", "--machine", "platform=vm", "--sessions", "5", "--profile", "demo")
-    running = subprocess.Popen(command(*words), cwd=tmp_path, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    running = subprocess.Popen(command(*words), cwd=tmp_path, stderr=(tmp_path / "said").open("w"), stdout=subprocess.DEVNULL)
     qemu = wait_for(lambda: hypervisor(running.pid))
     running.terminate()
     assert running.wait(timeout=30) == 130
@@ -189,3 +188,17 @@ def test_twenty_starts_and_stops_leave_nothing(tmp_path: Path) -> None:
 
     asyncio.run(play())
     assert {path.name for path in Path("/tmp").iterdir()} - files <= {"loadstone-0"}
+
+
+def test_making_networks_is_heard_by_nobody_as_a_signal(tmp_path: Path) -> None:
+    heard: list[int] = []
+
+    async def play() -> None:
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, lambda: heard.append(1))
+        for _ in range(5):
+            async with ground(tmp_path) as base:
+                await base.fabric.tap(PUBLIC, None)
+        await asyncio.sleep(0.1)
+
+    asyncio.run(play())
+    assert not heard

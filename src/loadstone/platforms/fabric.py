@@ -5,6 +5,8 @@ The host reaches each network through one link, so that drivers stay where they 
 
 import asyncio
 import ipaddress
+import os
+import signal
 import socket
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -29,6 +31,16 @@ BURST_BYTES = 32 * 1024
 """What a line may send at once: at least a millisecond's worth up to 250 Mbit/s."""
 QUEUE_MS = 50
 """Longest stay in a line's queue, as a small router's."""
+
+
+def _apart() -> None:
+    """What the network library forks must not share the event loop's ear: a signal to it would be heard as ours."""
+    signal.set_wakeup_fd(-1)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.SIG_DFL)
+
+
+os.register_at_fork(after_in_child=_apart)
 
 
 @dataclass(frozen=True)

@@ -160,13 +160,15 @@ def _entries(journal: Path) -> list[Json]:
 
 
 def _end_process(entry: Json) -> str:
+    """Machines and services end by themselves when nobody talks to them any more; what does not is killed."""
+    ended = f"{entry['what']} (had ended by itself)"
     try:
         process = psutil.Process(entry["pid"])
-        if abs(process.create_time() - entry["started"]) > SAME_S:
-            return ""
+        if abs(process.create_time() - entry["started"]) > SAME_S or process.status() == psutil.STATUS_ZOMBIE:
+            return ended
         family = [process, *process.children(recursive=True)]
     except psutil.Error:
-        return ""
+        return ended
     for one in family:
         with contextlib.suppress(psutil.Error):
             one.send_signal(signal.SIGKILL)
