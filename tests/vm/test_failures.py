@@ -119,7 +119,7 @@ def test_a_killed_hypervisor_makes_the_run_invalid_with_time_and_console(
 def test_the_next_command_clears_up_after_a_killed_laboratory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LOADSTONE_RUNTIME_DIR", str(tmp_path / "r"))
     words = ("repeat", "support", "--machine", "platform=vm", "--sessions", "5", "--profile", "demo", "--runs", "3")
-    running = subprocess.Popen(command(*words), cwd=tmp_path, stderr=(tmp_path / "said").open("w"), stdout=subprocess.DEVNULL)
+    running = subprocess.Popen(command(*words), cwd=tmp_path, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     qemu = wait_for(lambda: hypervisor(running.pid))
     (lease,) = (tmp_path / "r").glob("ls*")
     wait_for(lambda: list((tmp_path / "results").glob("*/runs/*/runs/*/monitor.jsonl")))
@@ -141,7 +141,7 @@ def test_the_next_command_clears_up_after_a_killed_laboratory(tmp_path: Path, mo
 def test_a_signal_while_a_machine_boots_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LOADSTONE_RUNTIME_DIR", str(tmp_path / "r"))
     words = ("run", "support", "--machine", "platform=vm", "--sessions", "5", "--profile", "demo")
-    running = subprocess.Popen(command(*words), cwd=tmp_path, stderr=(tmp_path / "said").open("w"), stdout=subprocess.DEVNULL)
+    running = subprocess.Popen(command(*words), cwd=tmp_path, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     qemu = wait_for(lambda: hypervisor(running.pid))
     running.terminate()
     assert running.wait(timeout=30) == 130
