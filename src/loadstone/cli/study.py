@@ -44,7 +44,7 @@ from loadstone.cli.orders import IN_A_FILE, order_of, parts_of, refuse_beside_a_
 from loadstone.cli.screen import out
 from loadstone.judge.score import DISCLAIMER, NAME
 from loadstone.judge.verdict import Verdict, worst
-from loadstone.model.asked import SECTIONS, Asked
+from loadstone.model.asked import SECTIONS, Asked, varies_platform
 from loadstone.model.errors import UsageError
 from loadstone.model.load import MOST_AT_ONCE, Arrivals, Load, Process, make_load
 from loadstone.model.machine import PlatformName
@@ -245,7 +245,7 @@ def _ask(kind: str, given: Json, options: Common) -> Exit:
     file = study_file(options.workloads)
     if file is None:
         asked = _section(kind, COMMANDS[kind](**given))
-        base = _base(options, _varies_platform(asked))
+        base = _base(options, varies_platform(asked))
         loaded = options.sessions is not None or options.rate is not None
         if loaded and brings_load(_known(asked)):
             remedy = FINDING_LOADS.get(kind, "")
@@ -283,13 +283,6 @@ def _section(kind: str, given: Json) -> Section:
         where = tuple(str(part) for part in error.errors()[0]["loc"])
         option = where[0].removesuffix("_pct") if where else kind
         raise UsageError(f"--{option}: {remedy(SECTIONS[kind], where)}") from None
-
-
-def _varies_platform(asked: Section) -> bool:
-    """Whether runs of a study differ in their platform."""
-    said = asked.model_dump()
-    settings = [*(said.get("over") or ()), *(said.get("a") or ()), *(said.get("b") or ())]
-    return bool(said.get("platform")) or any(name in ("platform", "machine.platform") for name in settings)
 
 
 def _base(options: Common, varied: bool) -> RunOrder:

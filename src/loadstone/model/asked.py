@@ -77,3 +77,10 @@ SECTIONS: dict[str, type[Section]] = {
     "predict": PredictSection,
 }
 """All kinds of question by name."""
+
+
+def varies_platform(asked: Section) -> bool:
+    """Whether runs of a study differ in their platform, so that a machine's settings need not fit all of them."""
+    said = asked.model_dump()
+    settings = [*(said.get("over") or ()), *(said.get("a") or ()), *(said.get("b") or ())]
+    return bool(said.get("platform")) or any(name in ("platform", "machine.platform") for name in settings)

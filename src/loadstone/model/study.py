@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from loadstone.model.asked import SECTIONS
+from loadstone.model.asked import SECTIONS, varies_platform
 from loadstone.model.errors import UsageError
 from loadstone.model.figures import DRIVER_CPU_PCT, LAG_SHARE
 from loadstone.model.load import MOST_AT_ONCE, Arrivals, Load, Process, make_load
@@ -167,9 +167,12 @@ def read_study(file: Path) -> StudyFile:
     if not asked:
         _check_loaded(document, loads)
     _check_system(document, header)
+    questions = {kind: section for kind, section in asked.items() if section is not None}
+    varied = any(map(varies_platform, questions.values()))
+    for name, declared in (("machine", None if varied else machine), ("backend", backend)):
+        _check_machine(document, name, declared)
     document.finish()
     assert header and profile and target and driver and server and machine and backend
-    questions = {kind: section for kind, section in asked.items() if section is not None}
     name = header.name or file.stem
     return StudyFile(
         name=name,
@@ -202,6 +205,15 @@ def _check_system(document: Document, header: StudyHeader | None) -> None:
         document.problem((alone[0],), f"stands beside [{other}]", "A study measures one system: keep one.")
     if header is not None and header.virtual and "station" not in given:
         document.problem(("study", "virtual"), "needs a modelled server", "Add a [station].")
+
+
+def _check_machine(document: Document, name: str, machine: Machine | None) -> None:
+    if machine is None or name not in document.content:
+        return
+    try:
+        machine.refuse_foreign(document.content[name])
+    except UsageError as error:
+        document.problem((name,), "has what its platform has not", str(error))
 
 
 def _from(file: Path, load: LoadEntry) -> LoadEntry:
