@@ -167,7 +167,7 @@ def read_study(file: Path) -> StudyFile:
     if not asked:
         _check_loaded(document, loads)
     _check_system(document, header)
-    questions = {kind: section for kind, section in asked.items() if section is not None}
+    questions: dict[str, Section] = {kind: section for kind, section in asked.items() if section is not None}
     varied = any(map(varies_platform, questions.values()))
     for name, declared in (("machine", None if varied else machine), ("backend", backend)):
         _check_machine(document, name, declared)
