@@ -160,14 +160,16 @@ def read_study(file: Path) -> StudyFile:
     backend = document.take(("backend",), Machine, content.get("backend", {}))
     station = document.take(("station",), Station, content["station"]) if "station" in content else None
     nginx = document.take(("nginx",), FileServer, content["nginx"]) if "nginx" in content else None
-    asked = {kind: document.take((kind,), SECTIONS[kind], content[kind]) for kind in SECTIONS if kind in content}
+    asked: dict[str, Section | None] = {
+        kind: document.take((kind,), SECTIONS[kind], content[kind]) for kind in SECTIONS if kind in content
+    }
     target = _beside(file, target)
     loads = tuple(_from(file, load) for load in loads)
     _check_names(document, loads, profile, target)
     if not asked:
         _check_loaded(document, loads)
     _check_system(document, header)
-    questions: dict[str, Section] = {kind: section for kind, section in asked.items() if section is not None}
+    questions = {kind: section for kind, section in asked.items() if section is not None}
     varied = any(map(varies_platform, questions.values()))
     for name, declared in (("machine", None if varied else machine), ("backend", backend)):
         _check_machine(document, name, declared)
