@@ -2,22 +2,31 @@
 
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from loadstone.model.asked import CompareSection
 from loadstone.model.errors import PlatformError, UsageError
+from loadstone.model.load import Population
 from loadstone.model.machine import Accelerator, Cache, Machine, Pages, PlatformName
 from loadstone.model.profile import PROFILES
+from loadstone.model.system import Reference
 from loadstone.platforms import lease as leases
 from loadstone.platforms.fabric import Wire
 from loadstone.platforms.process import core_list
 from loadstone.platforms.vm.command import Layout, Sockets, command
 from loadstone.platforms.vm.image import Image
+from loadstone.report.build import Format
 from loadstone.report.platform_rows import tables
+from loadstone.report.study import render_study
+from loadstone.store.folder import Status
+from loadstone.store.study import StudyFolder
 from loadstone.study.ask import questions
+from loadstone.study.conduct import StudyOrder, answer_of, manifest_of
 from loadstone.study.made import Made, Wanted
+from loadstone.study.run import Played, RunOrder
 from loadstone.workloads import load as load_workload
 from tests.made import carry_out, made
 
@@ -90,6 +99,25 @@ def test_every_row_of_a_comparison_has_a_figure_or_a_reason() -> None:
     for table in tables(compared(1000, 200)):
         for row in table["rows"]:
             assert row.a is not None or row.why_not[0] or table["title"] != "Monitors at the peak"
+
+
+def test_the_report_says_in_large_letters_what_was_emulated(tmp_path: Path) -> None:
+    asked = CompareSection(platform=(PlatformName.PROCESS, PlatformName.VM))
+    workload = load_workload("support")
+    question = questions(asked, [workload], PROFILES["quick"], None)
+    _, runs = carry_out(question, platform(1000, 200, 10.0))
+    part = Played(workload, Population(1))
+    base = RunOrder("support", (part,), PROFILES["quick"], 1, 1, Reference(1), tmp_path)
+    order = StudyOrder("platforms", question, base, {"kind": "compare"})
+    folder = StudyFolder.create(tmp_path, "platforms", datetime.now(UTC), manifest_of(order, "identity"))
+    folder.answer(answer_of(question, runs))
+    folder.mark(Status.COMPLETE)
+    page = render_study(folder.path, Format.HTML)
+    assert "<b>Emulated by TCG, not KVM: 10.0 times the CPU time an operation</b>" in page
+    assert "Monitors at the peak" in page
+    assert "no machine of its own" in page
+    assert page.count("<svg") == 3
+    assert "holds 20 % of the peak" in render_study(folder.path, Format.MARKDOWN)
 
 
 def test_two_platforms_are_needed() -> None:

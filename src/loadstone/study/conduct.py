@@ -62,7 +62,9 @@ async def conduct(
         check(run_order(order, wanted, Path()))
     identity = identity_of(order)
     found = None if order.fresh else unfinished(order.base.results, identity)
-    folder = found or StudyFolder.create(order.base.results, order.name, datetime.now(UTC), _manifest(order, identity))
+    folder = found or StudyFolder.create(
+        order.base.results, order.name, datetime.now(UTC), manifest_of(order, identity)
+    )
     with folder.locked():
         folder.mark(Status.RUNNING)
         try:
@@ -141,7 +143,8 @@ def _declared(folder: Path) -> str:
     return hashlib.sha256((folder / "workload.toml").read_bytes()).hexdigest()
 
 
-def _manifest(order: StudyOrder, identity: str) -> Json:
+def manifest_of(order: StudyOrder, identity: str) -> Json:
+    """A study's declaration, as kept."""
     base = order.base
     return {
         "kind": order.question.kind,
