@@ -18,7 +18,7 @@ from loadstone.platforms.cgroup import Group, group, may_make_groups
 from loadstone.platforms.contract import Greeting, Place, Service, Site
 from loadstone.platforms.fabric import addresses, may_make_networks
 from loadstone.platforms.local import LocalPlace
-from loadstone.platforms.process import begin, claim, core_list, stop_all
+from loadstone.platforms.process import begin, claim, on_cores, stop_all
 from loadstone.platforms.programs import server
 
 Json = dict[str, Any]
@@ -60,8 +60,11 @@ class Container(LocalPlace):
             f"exec {shlex.join([*wall, '--', *own])}",
         ]
         pin = self.site.machine.pin
-        on = ["taskset", "--cpu-list", ",".join(map(str, sorted(core_list(pin))))] if pin else []
-        outside = [*on, "nsenter", f"--net=/run/netns/{next(iter(self.site.wires.values())).namespace}"]
+        outside = [
+            *(on_cores(pin) if pin else ()),
+            "nsenter",
+            f"--net=/run/netns/{next(iter(self.site.wires.values())).namespace}",
+        ]
         return [*outside, "unshare", "--mount", "--propagation", "private", "sh", "-c", " && ".join(steps)]
 
     async def outside(self) -> Json | None:

@@ -51,10 +51,10 @@ class PodmanPlace(LocalPlace):
         """Starts a container."""
         claim(self.services, role, self.name)
         called = f"{self.site.lease.name}-{role}"
-        self.site.lease.note("foreign", what=f"container {called}", undo="\0".join([*base(), "rm", "-f", called]))
+        self.site.lease.note("foreign", what=f"container {called}", undo="\0".join([*podman(), "rm", "-f", called]))
         own = [INSIDE, *command[1:]] if command[0] == SERVER else command
         machine = self.site.machine
-        words = [*base(), "run", "--rm", "-i", "--name", called, "--cpus", str(machine.cpus or 1)]
+        words = [*podman(), "run", "--rm", "-i", "--name", called, "--cpus", str(machine.cpus or 1)]
         words += ["--memory", f"{machine.memory}m", "--ulimit", f"nofile={MOST}:{MOST}"]
         words += ["--ulimit", f"nproc={MOST}:{MOST}"]
         words += ["--network", f"ns:/run/netns/{next(iter(self.site.wires.values())).namespace}"]
@@ -87,7 +87,7 @@ def _cpu(pid: int) -> float:
     return 0.0
 
 
-def base() -> list[str]:
+def podman() -> list[str]:
     """Podman without systemd's help; by `runc` where it is: others refuse hosts that mix versions of control groups."""
     runtime = ["--runtime", "runc"] if shutil.which("runc") else []
     return ["podman", "--cgroup-manager=cgroupfs", *runtime]
@@ -96,7 +96,7 @@ def base() -> list[str]:
 async def _podman(*words: str, given: bytes | None = None) -> str:
     """Has podman do something; raises PlatformError with what it says when it fails."""
     process = await asyncio.create_subprocess_exec(
-        *base(),
+        *podman(),
         *words,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,

@@ -101,8 +101,13 @@ class ProcessPlatform:
 def _wrapper(machine: Machine) -> list[str]:
     """Keeps commands on the declared cores: those named, or the first so many."""
     if machine.pin is not None:
-        return ["taskset", "--cpu-list", ",".join(map(str, sorted(core_list(machine.pin))))]
+        return on_cores(machine.pin)
     return ["taskset", "--cpu-list", first_cores(machine.cpus)] if machine.cpus else []
+
+
+def on_cores(pin: str) -> list[str]:
+    """Words that keep a command on named cores; raises PlatformError for those that are not here."""
+    return ["taskset", "--cpu-list", ",".join(map(str, sorted(core_list(pin))))]
 
 
 async def stop_all(services: Mapping[str, Service]) -> None:
