@@ -11,7 +11,7 @@ from loadstone.study.made import FIGURES, Made, Wanted
 from loadstone.study.questions.compare import A, B
 from loadstone.study.questions.question import key_of, missing
 from loadstone.study.questions.repeat import verdicts
-from loadstone.study.questions.search import Search
+from loadstone.study.questions.search import Search, State
 
 Json = dict[str, Any]
 Settings = Mapping[str, str]
@@ -63,7 +63,7 @@ class Platforms:
 
     def peaks(self, made: Sequence[Made]) -> dict[str, float]:
         """The peaks found so far."""
-        found = {side: search.answer(search.own(made))["peak"] for side, search in self.searches().items()}
+        found = {side: State(search, search.own(made)).peak for side, search in self.searches().items()}
         return {side: peak for side, peak in found.items() if peak}
 
     def loads(self, made: Sequence[Made]) -> list[float]:
