@@ -25,14 +25,19 @@ LoadstoneRunner = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture(autouse=True)
 def nothing_is_left() -> Iterator[None]:
-    """Every test leaves the processes as they were."""
+    """Every test leaves the processes as they were; what a browser of several tests starts meanwhile is the browser's."""
     before = {process.pid for process in psutil.Process().children(recursive=True)}
     yield
-    gone, alive = psutil.wait_procs(
-        [process for process in psutil.Process().children(recursive=True) if process.pid not in before], timeout=3
-    )
+    new = [process for process in psutil.Process().children(recursive=True) if process.pid not in before]
+    _, alive = psutil.wait_procs([process for process in new if not _is_below(process, before)], timeout=3)
     assert not alive, f"left running: {alive}"
-    del gone
+
+
+def _is_below(process: psutil.Process, others: set[int]) -> bool:
+    try:
+        return any(parent.pid in others for parent in process.parents())
+    except psutil.Error:
+        return False  # it is gone
 
 
 @pytest.fixture

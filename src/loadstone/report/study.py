@@ -45,10 +45,9 @@ def write_run_reports(path: Path) -> None:
 
 
 def _emulated(answer: Json) -> list[Json]:
-    """Parts whose machines were emulated on one side only: nobody may take such a comparison for one of hardware."""
-    if answer["kind"] != "platforms":
-        return []
-    return [part for part in answer["parts"] if "tcg" in part["accelerators"].values()]
+    """Parts some of whose machines were emulated: nobody may take such figures for those of hardware."""
+    workloads = {run["wanted"]["workload"] for run in answer["runs"] if run.get("accelerator") == "tcg"}
+    return [part for part in answer["parts"] if part["workload"] in workloads]
 
 
 def render_study(path: Path, form: Format, run_link: str | None = None) -> str:

@@ -126,6 +126,8 @@ def _rows(points: Sequence[tuple[float, Json]], names: Sequence[tuple[str, str]]
 
 def _sweep(part: Json, workload: Json) -> Iterator[Picture]:
     load = next((name for name in part["over"] if name in UNITS), None)
+    if len(part.get("curves", ())) > 1:
+        yield from _beside(part["curves"], load or "sessions")
     for curve in part.get("curves", ()):
         points = [(float(row["at"][load or ""]), row["figures"]) for row in curve["points"]]
         verdicts = {float(row["at"][load or ""]): _worst(row["verdicts"]) for row in curve["points"]}
@@ -141,6 +143,27 @@ def _sweep(part: Json, workload: Json) -> Iterator[Picture]:
         yield from _scaling(scaling["points"], of)
     if not part.get("curves") and not part.get("scaling"):
         yield from _points_by_name(part)
+
+
+def _beside(curves: Sequence[Json], load: str) -> Iterator[Picture]:
+    """The curves of all settings in one plot each, as one large machine is held against several small ones."""
+    for figure, title, unit in (
+        ("response_p90", "Response time, 90th percentile, of all settings", "seconds"),
+        ("throughput", "Throughput of all settings", "operations per second"),
+        ("server_cpu", "CPU of the system under test, of all settings", "cores"),
+    ):
+        rows = [
+            {
+                "x": float(point["at"][load]),
+                "y": point["figures"][figure]["mean"],
+                "series": ", ".join(f"{name}={value}" for name, value in curve["of"].items()),
+            }
+            for curve in curves
+            for point in curve["points"]
+            if figure in point["figures"]
+        ]
+        if rows:
+            yield Picture(title, "One line a setting.", draw(Plot(UNITS[load], unit, rows, rows)))
 
 
 def _scaling(points: Sequence[Json], of: str) -> Iterator[Picture]:
