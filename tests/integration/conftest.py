@@ -25,7 +25,7 @@ LoadstoneRunner = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture(autouse=True)
 def nothing_is_left() -> Iterator[None]:
-    """Every test leaves the processes as they were; what a browser of several tests starts meanwhile is the browser's."""
+    """Every test leaves the processes as they were; what a browser of several tests starts is the browser's."""
     before = {process.pid for process in psutil.Process().children(recursive=True)}
     yield
     new = [process for process in psutil.Process().children(recursive=True) if process.pid not in before]
