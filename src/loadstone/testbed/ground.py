@@ -8,7 +8,7 @@ from pathlib import Path
 from loadstone.model.errors import PlatformError
 from loadstone.model.machine import PRIVATE, PUBLIC, Lines, Machine, NetworkKind, Placement, PlatformName
 from loadstone.platforms.catalogue import PLATFORMS
-from loadstone.platforms.contract import Place, Site
+from loadstone.platforms.contract import Place, Platform, Site
 from loadstone.platforms.fabric import Fabric, Wire, may_make_networks
 from loadstone.platforms.lease import Lease, lease
 from loadstone.platforms.process import core_list
@@ -32,10 +32,7 @@ class Ground:
         """A place, up until the testbed goes down. Raises PlatformError."""
         if name in self.places:
             raise PlatformError(f"There is a machine `{name}` already. Give the second one another name.")
-        platform = PLATFORMS[machine.platform]
-        missing = await platform.missing(machine)
-        if missing:
-            raise PlatformError(missing)
+        platform = await _able(machine)
         wires = {network: await self._wire(name, machine, network) for network in networks if is_bridged(machine)}
         self.hosts += [wires[PUBLIC].host] if PUBLIC in wires else []
         site = Site(name, machine, self.logs, self.lease, wires, listen)
@@ -61,12 +58,19 @@ async def ground(logs: Path) -> AsyncIterator[Ground]:
 async def refuse_impossible(placement: Placement) -> None:
     """Raises PlatformError for what cannot be placed here, before anything is made."""
     for machine in (placement.machine, placement.backend):
-        missing = await PLATFORMS[machine.platform].missing(machine)
-        if missing:
-            raise PlatformError(missing)
+        await _able(machine)
         for turn in machine.pin.split("/") if machine.pin else ():
             core_list(turn)
         is_bridged(machine)
+
+
+async def _able(machine: Machine) -> Platform:
+    """The platform of a machine; raises PlatformError with its reason when it cannot make it here."""
+    platform = PLATFORMS[machine.platform]
+    missing = await platform.missing(machine)
+    if missing:
+        raise PlatformError(missing)
+    return platform
 
 
 def is_bridged(machine: Machine) -> bool:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from loadstone.model.machine import Accelerator, Cache, Machine, Pages
@@ -29,13 +29,6 @@ class Sockets:
 
 
 @dataclass(frozen=True)
-class Disk:
-    """A virtual disk."""
-
-    path: Path
-
-
-@dataclass(frozen=True)
 class Layout:
     """Everything that a machine is made from."""
 
@@ -48,7 +41,6 @@ class Layout:
     wires: Sequence[Wire] = ()
     """None for user-mode network."""
     disk: Path | None = None
-    extra: Sequence[str] = field(default=())
 
 
 def command(layout: Layout) -> list[str]:
@@ -61,7 +53,7 @@ def command(layout: Layout) -> list[str]:
     words += ["-chardev", f"socket,id=qmp,path={layout.sockets.qmp}", "-mon", "chardev=qmp,mode=control"]
     words += ["-chardev", f"socket,id=agent,path={layout.sockets.agent}", "-device", "virtio-serial-pci"]
     words += ["-device", f"virtserialport,chardev=agent,name={PORT}", "-device", "virtio-rng-pci"]
-    return [*words, *_networks(layout), *_disk(layout), *layout.extra]
+    return [*words, *_networks(layout), *_disk(layout)]
 
 
 def kernel_line(layout: Layout) -> str:
