@@ -143,3 +143,23 @@ def holm(p_values: Sequence[float]) -> list[float]:
         worst = max(worst, min(1.0, (len(p_values) - rank) * p_values[at]))
         corrected[at] = worst
     return corrected
+
+
+def unpaired(a: Sequence[float], b: Sequence[float]) -> float:
+    """p-value of equal means by permuting all values over the two groups: all ways up to a limit, else that many drawn.
+
+    Both groups need a value.
+    """
+
+    def apart(first: np.ndarray, second: np.ndarray, axis: int) -> np.ndarray:
+        return np.mean(first, axis=axis) - np.mean(second, axis=axis)
+
+    found = stats.permutation_test(
+        (np.asarray(a, float), np.asarray(b, float)),
+        apart,
+        permutation_type="independent",
+        vectorized=True,
+        n_resamples=2**MOST_EXACT_PAIRS,
+        rng=np.random.default_rng(1),
+    )
+    return float(found.pvalue)

@@ -1,0 +1,158 @@
+"""`loadstone score` and `loadstone placement`: arithmetic on tiles that were measured before, here or elsewhere."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from loadstone.cli.options import RESULTS, Results
+from loadstone.cli.report import find_result
+from loadstone.cli.screen import errors, out
+from loadstone.judge.consolidation import CLASSIC, NAME, Consolidation, Maxima, Tile, consolidation
+from loadstone.judge.placement import parity
+from loadstone.judge.score import DISCLAIMER
+from loadstone.model.errors import UsageError
+from loadstone.store.read import read_result
+from loadstone.study.tiles.placement import figures_of, findings, worse_groups
+from loadstone.study.tiles.scoring import maxima_of, tiles_of
+from loadstone.study.tiles.table import read_tiles
+
+Json = dict[str, Any]
+
+app = typer.Typer(no_args_is_help=True, help="Work out scores from figures that were measured before.")
+
+CsvFile = Annotated[
+    Path | None,
+    typer.Option("--csv", exists=True, dir_okay=False, help="A table: app,web,mail,qos_app,qos_web,qos_mail,qos_idle."),
+]
+Stored = Annotated[str | None, typer.Argument(metavar="RUN", help="A stored run of tiles, or `latest`.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Write JSON instead of a table.")]
+
+
+@app.callback()
+def score() -> None:
+    """Work out scores from figures that were measured before."""
+
+
+@app.command("consolidation")
+def consolidation_score(
+    run: Stored = None,
+    file: CsvFile = None,
+    maxima: Annotated[
+        str | None, typer.Option(metavar="APP,WEB,MAIL", help="Other maxima than the run's, or than the classic ones.")
+    ] = None,
+    as_json: AsJson = False,
+    results: Results = RESULTS,
+) -> None:
+    """Score tiles: each tile's score and quality of service, and the overall figures.
+
+    [bold]loadstone score consolidation --csv tiles.csv[/] scores a table; [bold]loadstone score consolidation latest[/]
+    scores a stored run anew.
+    """
+    numbers, tiles, most, loads = _given(run, file, results)
+    scored = consolidation(tiles, most if maxima is None else _maxima(maxima))
+    if as_json:
+        typer.echo(json.dumps(_document(numbers, scored), indent=1))
+        return
+    _print(numbers, tiles, loads, scored)
+
+
+def placement(
+    run: Stored = None,
+    file: CsvFile = None,
+    by: Annotated[
+        str, typer.Option(help="parity (even against odd tiles), a column of the table, or a grouping of the run.")
+    ] = "parity",
+    as_json: AsJson = False,
+    results: Results = RESULTS,
+) -> None:
+    """Test whether a group of tiles did worse than the others: by NUMA node, bridge, disk, or even and odd numbers."""
+    numbers, tiles, most, _ = _given(run, file, results)
+    groups = _groups(run, file, by, numbers, results)
+    found = findings(groups, figures_of(tiles, consolidation(tiles, most)))
+    worse = worse_groups(found)
+    if as_json:
+        rows = [
+            {"group": one.group, "figure": one.figure.name, "mean": one.mean, "others": one.others, "p": one.p,
+             "worse": one.is_worse}
+            for one in found
+        ]  # fmt: skip
+        typer.echo(json.dumps({"by": by, "worse": list(worse), "findings": rows}, indent=1))
+        return
+    table = Table("group", "figure", "its mean", "others", "p", "")
+    for one in found:
+        word = "[red]worse[/]" if one.is_worse else ""
+        table.add_row(one.group, one.figure.name, f"{one.mean:.3f}", f"{one.others:.3f}", f"{one.p:.4f}", word)
+    out.print(table)
+    for group, shown in worse.items():
+        named = ", ".join(f"{one.figure.name} (p = {one.p:.4f})" for one in shown)
+        out.print(f"[bold red]{group}[/] tiles did worse than the others: {named}.", soft_wrap=True)
+    if not worse:
+        out.print("No group did worse than chance explains.")
+    out.print("p-values by permutation of tiles over groups, corrected for all tests together (Holm).", style="dim")
+
+
+def _given(run: str | None, file: Path | None, results: Path) -> tuple[list[int], list[Tile], Maxima, list[float]]:
+    """Numbers, figures, maxima and loads in percent of the tiles asked for; raises LoadstoneError."""
+    if (run is None) == (file is None):
+        raise UsageError("Name either a stored run or a table: `--csv FILE`.")
+    if file is not None:
+        rows = read_tiles(file)
+        return [row.number for row in rows], [row.tile for row in rows], CLASSIC, [row.pct_load for row in rows]
+    result = read_result(find_result(str(run), results))
+    held = tiles_of(result)
+    return [one.number for one in held], [one.tile for one in held], maxima_of(result), [one.pct_load for one in held]
+
+
+def _groups(run: str | None, file: Path | None, by: str, numbers: list[int], results: Path) -> list[str]:
+    if by == "parity":
+        return parity(numbers)
+    if file is not None:
+        rows = read_tiles(file)
+        if by not in rows[0].cells:
+            raise UsageError(f"{file} has no column `{by}`. Group by parity or by {', '.join(rows[0].cells)}.")
+        return [row.cells[by] for row in rows]
+    held = tiles_of(read_result(find_result(str(run), results)))
+    known = sorted({name for one in held for name in one.groups})
+    if by not in known:
+        raise UsageError(f"The run's tiles have no grouping `{by}`. There are {', '.join(['parity', *known])}.")
+    return [one.groups.get(by, "none") for one in held]
+
+
+def _maxima(text: str) -> Maxima:
+    try:
+        app, web, mail = (float(part) for part in text.split(","))
+    except ValueError:
+        app = web = mail = 0.0
+    if not (app > 0 and web > 0 and mail > 0):
+        raise UsageError(f"`{text}` are no maxima. Give three rates above 0: --maxima 34.90,54.14,89.88.")
+    return Maxima.of(app, web, mail)
+
+
+def _document(numbers: list[int], scored: Consolidation) -> Json:
+    tiles = [
+        {"tile": number, "score": float(tile.shown), "qos": float(tile.shown_qos)}
+        for number, tile in zip(numbers, scored.tiles, strict=True)
+    ]
+    return {
+        "name": NAME,
+        "tiles": tiles,
+        "score": float(scored.score),
+        "qos_pct": float(scored.qos_pct),
+        "least_qos_pct": float(scored.least_qos_pct),
+        "headline": scored.headline,
+        "disclaimer": DISCLAIMER,
+    }
+
+
+def _print(numbers: list[int], tiles: list[Tile], loads: list[float], scored: Consolidation) -> None:
+    table = Table("tile", "load", "app/s", "web/s", "mail/s", "score", "QoS app", "web", "mail", "idle", "QoS")
+    for number, load, tile, one in zip(numbers, loads, tiles, scored.tiles, strict=True):
+        rates = [f"{rate:.2f}" for rate in (tile.app, tile.web, tile.mail)]
+        shares = [f"{share:.2f}" for share in tile.qualities]
+        table.add_row(str(number), f"{load:g} %", *rates, str(one.shown), *shares, str(one.shown_qos))
+    out.print(table)
+    out.print(f"{NAME}: [bold]{scored.headline}[/], QoS {scored.qos_pct} % (worst tile {scored.least_qos_pct} %)")
+    errors.print(DISCLAIMER, style="dim")
