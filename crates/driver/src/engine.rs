@@ -9,13 +9,14 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use anyhow::{Context, Result};
 use loadstone_record::event::{CpuShare, EndReason, Event, Moment, PartNames, EVENT_SCHEMA};
 use loadstone_record::{Interval, Totals};
-use loadstone_schedule::plan::{Load, Phase, Phases, Plan};
+use loadstone_schedule::plan::{Load, Phase, Phases, Plan, Scheme};
 use tokio::signal::unix::{signal, Signal, SignalKind};
 use tokio::sync::{mpsc, watch};
 use tokio::task::LocalSet;
 
 use crate::clock::{kernel_ns, reading_cost_ns, thread_cpu_ns, Clock};
 use crate::join::{self, Members, Setting};
+use crate::mail;
 use crate::report::{ticks, Report};
 use crate::shared::{Common, Job, Shared};
 use crate::timer::{slack_ns, Timer};
@@ -39,16 +40,73 @@ impl<F: Fn() -> Result<Plan> + Send> Setting for Alone<F> {
     }
 }
 
+/// A driver that is told when to start, once it and others are prepared.
+#[derive(Default)]
+pub struct Told;
+
+/// The word to start.
+#[derive(serde::Deserialize)]
+struct Start {
+    /// Of this machine's monotonic clock.
+    origin_ns: u64,
+}
+
+impl Setting for Told {
+    fn prepare(&mut self) -> Result<(Plan, Members)> {
+        Ok((crate::parse_plan(&line()?)?, Members::default()))
+    }
+
+    fn agree(&mut self, _: &mut Members) -> Result<Clock> {
+        let Start { origin_ns } = serde_json::from_str(&line()?).context("that is no word to start")?;
+        let late_ns = kernel_ns(rustix::time::ClockId::Monotonic).saturating_sub(origin_ns);
+        anyhow::ensure!(late_ns == 0, "told to start {} ms ago", late_ns / 1_000_000);
+        Ok(Clock::starting_at(origin_ns))
+    }
+
+    fn waits(&self) -> bool {
+        true
+    }
+}
+
+fn line() -> Result<String> {
+    let mut line = String::new();
+    std::io::stdin().read_line(&mut line).context("cannot read standard input")?;
+    anyhow::ensure!(!line.is_empty(), "standard input ended before all was said");
+    Ok(line)
+}
+
 /// Runs a plan and writes its events to `out`. `Interrupted` when a signal ended it early.
 pub fn run(setting: Box<dyn Setting>, out: &mut dyn Write) -> Result<EndReason> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let mut signals = runtime.block_on(async { Signals::new() })?;
-    let Some((mut setting, plan, mut members)) = runtime.block_on(prepare(setting, &mut signals))? else {
+    let prepared = apart(&mut signals, move || {
+        let mut setting = setting;
+        setting.prepare().map(|(plan, members)| (setting, plan, members))
+    });
+    let Some((setting, plan, members)) = runtime.block_on(prepared)? else {
         return Ok(EndReason::Interrupted);
     };
     let jobs = Job::all(&plan)?;
+    let filled = async {
+        tokio::select! {
+            filled = populate(&jobs, &plan) => filled.map(Some),
+            () = signals.any() => Ok(None),
+        }
+    };
+    if runtime.block_on(filled)?.is_none() {
+        return Ok(EndReason::Interrupted);
+    }
     let slack = runtime.block_on(LocalSet::new().run_until(calibrate()))?;
-    let clock = setting.agree(&mut members)?;
+    if setting.waits() {
+        write(out, &Event::Ready { schema: EVENT_SCHEMA })?;
+    }
+    let agreed = apart(&mut signals, move || {
+        let (mut setting, mut members) = (setting, members);
+        setting.agree(&mut members).map(|clock| (clock, members))
+    });
+    let Some((clock, members)) = runtime.block_on(agreed)? else {
+        return Ok(EndReason::Interrupted);
+    };
     let (stop, stopped) = watch::channel(false);
     let (sender, reports) = mpsc::unbounded_channel();
     let threads = plan.threads.max(1);
@@ -77,20 +135,38 @@ pub fn run(setting: Box<dyn Setting>, out: &mut dyn Write) -> Result<EndReason> 
     Ok(reason)
 }
 
-/// Prepares on a thread of its own, since that may mean waiting for others; none when a signal came first.
-async fn prepare(
-    mut setting: Box<dyn Setting>,
+/// Works on a thread of its own, since that may mean waiting for others; none when a signal came first.
+async fn apart<T: Send + 'static>(
     signals: &mut Signals,
-) -> Result<Option<(Box<dyn Setting>, Plan, Members)>> {
+    work: impl FnOnce() -> Result<T> + Send + 'static,
+) -> Result<Option<T>> {
     let (sender, receiver) = tokio::sync::oneshot::channel();
     std::thread::Builder::new().name("prepare".into()).spawn(move || {
-        let prepared = setting.prepare();
-        let _ = sender.send(prepared.map(|(plan, members)| (setting, plan, members)));
+        let _ = sender.send(work());
     })?;
     tokio::select! {
-        prepared = receiver => prepared.context("preparing the run panicked")?.map(Some),
+        done = receiver => done.context("preparing the run panicked")?.map(Some),
         () = signals.any() => Ok(None),
     }
+}
+
+/// Fills the mailboxes of the sessions that this driver plays.
+async fn populate(jobs: &[Arc<Job>], plan: &Plan) -> Result<()> {
+    for job in jobs {
+        let (Some(post), Load::Population { sessions }) = (&job.post, &job.part.load) else { continue };
+        let threads = u64::from(plan.threads.max(1));
+        let (index, of) = (u64::from(plan.member.index), u64::from(plan.member.of.max(1)));
+        let ours = (0..u64::from(*sessions)).filter(|id| id % (threads * of) / threads == index);
+        let address = |id: u64| job.servers[job.server_of(id)].destination(Scheme::Http).map(|to| (id, to.address));
+        mail::populate::populate(post, ours.filter_map(address)).await?;
+    }
+    Ok(())
+}
+
+fn write(out: &mut dyn Write, event: &Event) -> Result<()> {
+    serde_json::to_writer(&mut *out, event)?;
+    out.write_all(b"\n")?;
+    out.flush().context("nobody reads the driver's events any more")
 }
 
 async fn calibrate() -> Result<u64> {
@@ -189,9 +265,7 @@ impl<'a> Scribe<'a> {
     }
 
     fn write(&mut self, event: &Event) -> Result<()> {
-        serde_json::to_writer(&mut *self.out, event)?;
-        self.out.write_all(b"\n")?;
-        self.out.flush().context("nobody reads the driver's events any more")
+        write(self.out, event)
     }
 
     fn start(&mut self, clock: Clock, timer_slack_ns: u64, drivers: usize) -> Result<()> {
@@ -391,6 +465,10 @@ impl Shared {
     fn conclude(&self, sender: &mpsc::UnboundedSender<Report>, steady_ns: u64, cpu: f64) {
         for (operation, intended_ns) in self.under_way.borrow().iter().flatten() {
             self.recorder.borrow_mut().unfinished(*operation, *intended_ns);
+            self.books.borrow_mut().doubted(*operation);
+        }
+        for event in self.books.borrow().events(self.job.name(), &self.job.operations) {
+            let _ = sender.send(Report::Event(Box::new(event)));
         }
         let starts = std::mem::take(&mut *self.starts.borrow_mut());
         if !starts.is_empty() {

@@ -35,6 +35,10 @@ pub trait Setting: Send {
     fn prepare(&mut self) -> Result<(Plan, Members)>;
     /// The instant of the start, once everyone is ready.
     fn agree(&mut self, members: &mut Members) -> Result<Clock>;
+    /// Whether someone waits to hear that all is prepared.
+    fn waits(&self) -> bool {
+        false
+    }
 }
 
 /// What a leader says.
@@ -208,8 +212,8 @@ impl Follower {
     /// An event of a member as a report to be merged; none for what the leader says itself.
     fn report(&self, event: Event) -> Result<Option<Report>> {
         Ok(Some(match event {
-            Event::Start { .. } | Event::Phase { .. } | Event::End { .. } => return Ok(None),
-            event @ (Event::Trouble { .. } | Event::Starts { .. } | Event::Station { .. }) => {
+            Event::Ready { .. } | Event::Start { .. } | Event::Phase { .. } | Event::End { .. } => return Ok(None),
+            event @ (Event::Trouble { .. } | Event::Starts { .. } | Event::Ledger { .. } | Event::Station { .. }) => {
                 Report::Event(Box::new(event))
             }
             Event::Interval {

@@ -187,6 +187,6 @@ async fn open(
     Ok(match protocol {
         Protocol::Http2 => Connection::Http2(Http2::open(stream).await?),
         Protocol::Echo => Connection::Echo(stream),
-        Protocol::Http1 | Protocol::Null => Connection::Http1(stream),
+        Protocol::Http1 | Protocol::Imap | Protocol::Null => Connection::Http1(stream),
     })
 }

@@ -1,11 +1,13 @@
 //! The load driver: reads a plan, plays its sessions with honest timing, writes events.
 
+pub mod books;
 pub mod clock;
 pub mod cookies;
 pub mod engine;
 pub mod inspect;
 pub mod join;
 pub mod lane;
+pub mod mail;
 pub mod operation;
 pub mod page;
 pub mod rehearse;
@@ -28,7 +30,7 @@ use clap::{Parser, Subcommand};
 use loadstone_record::event::{EndReason, Event};
 use loadstone_schedule::plan::{Plan, PLAN_SCHEMA};
 
-use engine::Alone;
+use engine::{Alone, Told};
 use join::{Joiner, Leader};
 
 /// Exit code after an interruption, as shells use it for SIGINT.
@@ -52,6 +54,10 @@ enum Command {
         /// How many other drivers will join
         #[arg(long, requires = "listen", value_parser = clap::value_parser!(u32).range(1..=1000))]
         joining: Option<u32>,
+        /// Read the plan as one line, say when all is prepared, and start at the instant that the next line gives:
+        /// {"origin_ns": N} of this machine's monotonic clock
+        #[arg(long, conflicts_with = "listen")]
+        await_start: bool,
     },
     /// Join the driver that leads at this address (HOST:PORT) and play a share of its plan
     Join { address: String },
@@ -86,8 +92,11 @@ pub fn main() -> ExitCode {
 fn dispatch(command: Command) -> Result<EndReason> {
     let mut out = std::io::stdout().lock();
     match command {
-        Command::Run { listen, joining } => {
+        Command::Run { listen, joining, await_start } => {
             raise_file_limit();
+            if await_start {
+                return engine::run(Box::new(Told::default()), &mut out);
+            }
             return match (listen, joining) {
                 (Some(address), Some(joining)) => {
                     engine::run(Box::new(Leader { read_plan, address, joining }), &mut out)
@@ -127,7 +136,12 @@ fn dispatch(command: Command) -> Result<EndReason> {
 }
 
 fn read_plan() -> Result<Plan> {
-    let plan: Plan = serde_json::from_str(&input()?).context("the plan is not valid")?;
+    parse_plan(&input()?)
+}
+
+/// A plan from its text; refuses one of another schema.
+pub(crate) fn parse_plan(text: &str) -> Result<Plan> {
+    let plan: Plan = serde_json::from_str(text).context("the plan is not valid")?;
     check_schema(&plan)?;
     Ok(plan)
 }

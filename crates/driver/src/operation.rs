@@ -85,6 +85,21 @@ pub struct Compiled {
     absent: Vec<Needle>,
     bytes: Option<Needle>,
     extract: Vec<(Slot, Extract)>,
+    pub endings: Vec<CompiledEnding>,
+}
+
+/// A way to end well.
+#[derive(Clone, Debug)]
+pub struct CompiledEnding {
+    pub name: String,
+    needle: Needle,
+    ledger: Option<Template>,
+}
+
+/// How an operation ended well: which of its endings, and what the server must now hold.
+pub struct Ended {
+    pub ending: usize,
+    pub ledger: Option<String>,
 }
 
 /// A file that belongs to a page.
@@ -149,6 +164,14 @@ impl Compiled {
             absent: expect.absent.iter().map(needle).collect::<Result<_, _>>()?,
             bytes: expect.bytes.as_ref().map(needle).transpose()?,
             extract: extract.collect(),
+            endings: operation
+                .endings
+                .iter()
+                .map(|ending| {
+                    let ledger = ending.ledger.as_ref().map(compile).transpose()?;
+                    Ok(CompiledEnding { name: ending.name.clone(), needle: needle(&ending.contains)?, ledger })
+                })
+                .collect::<Result<_, _>>()?,
         })
     }
 
@@ -185,8 +208,11 @@ impl Compiled {
 
     /// How much of the body's beginning the checks need.
     pub fn keeps(&self) -> usize {
-        let looks =
-            self.title.is_some() || !self.contains.is_empty() || !self.absent.is_empty() || !self.extract.is_empty();
+        let looks = self.title.is_some()
+            || !self.contains.is_empty()
+            || !self.absent.is_empty()
+            || !self.extract.is_empty()
+            || !self.endings.is_empty();
         if looks {
             crate::inspect::HEAD_BYTES
         } else {
@@ -258,6 +284,20 @@ impl Compiled {
             }
         }
         Ok(())
+    }
+
+    /// Which of its endings the answer tells; none where there is but one way to end well.
+    pub fn ended(&self, inspector: &Inspector, values: &Values) -> Result<Option<Ended>, Failure> {
+        let mut told = (0..).zip(&self.endings).filter(|(_, ending)| ending.needle.is_in(&inspector.head, values));
+        match (told.next(), told.next()) {
+            (Some((ending, found)), None) => {
+                let ledger = found.ledger.as_ref().map(|text| text.text(values));
+                Ok(Some(Ended { ending, ledger }))
+            }
+            (None, _) if self.endings.is_empty() => Ok(None),
+            (None, _) => Err(Failure::new(Fault::Content, "the answer tells none of the ways it may end")),
+            (Some(_), Some(_)) => Err(Failure::new(Fault::Content, "the answer tells several ways to end")),
+        }
     }
 
     /// Takes values for later requests out of the answer.

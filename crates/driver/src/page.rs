@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use futures_util::future::try_join_all;
-use loadstone_record::recorder::{Grade, Outcome};
+use loadstone_record::recorder::{Grade, Outcome, Window, WireCounts};
 use loadstone_record::Fault;
 use loadstone_schedule::line::{page_line_time, Rates};
 use loadstone_schedule::plan::{Method, Protocol, Scheme};
@@ -14,7 +14,8 @@ use rustls::ClientConfig;
 
 use crate::cookies::Jar;
 use crate::lane::{Belongings, Lane};
-use crate::operation::{check_embedded, grade, Compiled, Sending};
+use crate::mail::{Delivery, Post, Postman};
+use crate::operation::{check_embedded, grade, Compiled, Ended, Sending};
 use crate::server::Server;
 use crate::shared::Shared;
 use crate::transport::http1::Reader;
@@ -29,6 +30,8 @@ pub struct Browser {
     /// The machine it talks to, by its number.
     server: usize,
     files: RefCell<Vec<File>>,
+    /// Of a mail user: its mailboxes.
+    post: Option<Postman>,
 }
 
 /// An embedded file of the page under way.
@@ -50,10 +53,12 @@ struct Progress {
     conditional: Cell<u32>,
     not_modified: Cell<u32>,
     redirects: Cell<u32>,
+    ended: RefCell<Option<Ended>>,
 }
 
 impl Browser {
-    pub fn new(shared: &Shared) -> Self {
+    /// Of session number `session`.
+    pub fn new(shared: &Shared, session: u64) -> Self {
         let parallel = usize::from(shared.job.connections().parallel.max(1));
         let lanes = |scheme| match shared.job.uses(scheme) {
             true => (0..parallel).map(|_| Lane::new(scheme)).collect(),
@@ -66,6 +71,7 @@ impl Browser {
             server: 0,
             tls: None,
             files: RefCell::default(),
+            post: shared.job.post.as_ref().map(|post| Postman::new(post, session)),
         }
     }
 
@@ -87,6 +93,9 @@ impl Browser {
 
     pub fn close(&mut self, shared: &Shared) {
         self.http.iter_mut().chain(&mut self.https).for_each(|lane| lane.close(shared));
+        if self.post.as_mut().is_some_and(Postman::close) {
+            shared.open.set(shared.open.get().saturating_sub(1));
+        }
     }
 
     /// Performs an operation that begins at `sent_ns`; the outcome says how it went, errors included.
@@ -103,7 +112,7 @@ impl Browser {
         let deadline = sent_ns.saturating_add(compiled.timeout_ns);
         let result = tokio::select! {
             biased;
-            result = self.load(shared, compiled, values, &progress) => Some(result),
+            result = self.load(shared, operation, values, &progress) => Some(result),
             () = shared.timer.deadline(deadline) => None,
         };
         let result = result.unwrap_or_else(|| Err(self.too_late(compiled.timeout_ns as f64 / 1e9)));
@@ -115,9 +124,17 @@ impl Browser {
         let end_ns = if fault.is_some() { shared.clock.now() } else { progress.end_ns.get() };
         let bytes = progress.bytes.get();
         let grade = match fault {
-            Some(_) => Grade::Fail,
+            Some(_) => {
+                shared.books.borrow_mut().doubted(operation);
+                Grade::Fail
+            }
             None => grade(&compiled.limit, end_ns.saturating_sub(intended_ns), bytes),
         };
+        if let Some(ended) = progress.ended.take().filter(|_| fault.is_none()) {
+            let steady = shared.job.phases.steady_start()..shared.job.phases.steady_end();
+            let is_inside = Window::of(intended_ns, Some(end_ns), steady) == Window::Inside;
+            shared.books.borrow_mut().kept(operation, &ended, is_inside);
+        }
         Outcome {
             operation,
             intended_ns,
@@ -157,10 +174,14 @@ impl Browser {
     async fn load(
         &mut self,
         shared: &Shared,
-        operation: &Compiled,
+        number: usize,
         values: &mut Values,
         progress: &Progress,
     ) -> Result<(), Failure> {
+        let operation = &shared.job.operations[number];
+        if let (Some(postman), Some(post)) = (&mut self.post, &shared.job.post) {
+            return mail(shared, (post, postman, self.server), number, progress).await;
+        }
         let scheme = self.load_page(shared, operation, values, progress).await?;
         if operation.embedded.is_empty() {
             return Ok(());
@@ -201,6 +222,7 @@ impl Browser {
             let Some(location) = redirection(&answer, &mut lane.reader, operation.redirects) else {
                 operation.check(&answer, &lane.inspector, values)?;
                 operation.extract(&lane.inspector, values)?;
+                progress.ended.replace(operation.ended(&lane.inspector, values)?);
                 lane.inspector.give_back(&mut shared.heads.borrow_mut());
                 return Ok(scheme);
             };
@@ -257,6 +279,29 @@ impl Browser {
         }
         try_join_all(lanes.iter_mut().map(|lane| page.fetch(shared, lane))).await.map(drop)
     }
+}
+
+/// Performs a mail command.
+async fn mail(
+    shared: &Shared,
+    (post, postman, server): (&Post, &mut Postman, usize),
+    operation: usize,
+    progress: &Progress,
+) -> Result<(), Failure> {
+    let destination = shared.job.servers[server].destination(Scheme::Http);
+    let address = destination.map(|to| to.address).ok_or_else(|| Failure::new(Fault::Driver, "there is no server"))?;
+    let had = postman.is_connected();
+    let delivery = Delivery::default();
+    shared.recorder.borrow_mut().request(shared.clock.now());
+    let done = postman.perform(post, post.verbs[operation], address, &delivery).await;
+    let now_ns = shared.clock.now();
+    let change = WireCounts { connections: delivery.connections.get(), ..WireCounts::default() };
+    shared.recorder.borrow_mut().wires(now_ns, change);
+    let (before, after) = (u64::from(had), u64::from(postman.is_connected()));
+    shared.open.set((shared.open.get() + after).saturating_sub(before));
+    progress.bytes.set(delivery.bytes.get());
+    progress.end_ns.set(now_ns);
+    done
 }
 
 /// A page whose embedded files are being fetched, over all lanes at once.

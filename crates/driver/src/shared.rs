@@ -13,7 +13,9 @@ use loadstone_schedule::plan::{Connections, Load, Part, Phases, Plan, Protocol, 
 use loadstone_schedule::rng::{Purpose, Stream};
 use loadstone_schedule::session::Script;
 
+use crate::books::Books;
 use crate::clock::Clock;
+use crate::mail::Post;
 use crate::operation::{is_overdue, Compiled};
 use crate::scratch::Scratch;
 use crate::server::Server;
@@ -34,6 +36,8 @@ pub struct Job {
     pub operations: Vec<Compiled>,
     /// The machines that users are dealt to; a plan without a target has one that is nowhere.
     pub servers: Vec<Server>,
+    /// What mail users share; none for other protocols.
+    pub post: Option<Arc<Post>>,
     remembered: usize,
 }
 
@@ -56,7 +60,9 @@ impl Job {
         let (operations, remembered) = Compiled::all(&part.workload.operations, &script)?;
         let protocol = part.workload.connections.protocol;
         let servers = Server::all(&part.targets, protocol)?;
+        let post = mail_of(plan, part)?;
         let job = Job {
+            post,
             number,
             part: part.clone(),
             phases: plan.phases,
@@ -95,6 +101,21 @@ impl Job {
     }
 }
 
+/// What mail users share; none for other protocols.
+fn mail_of(plan: &Plan, part: &Part) -> Result<Option<Arc<Post>>> {
+    if part.workload.connections.protocol != Protocol::Imap {
+        return Ok(None);
+    }
+    let name = &part.workload.name;
+    anyhow::ensure!(
+        matches!(part.load, Load::Population { .. }),
+        "{name} needs a number of sessions: each has its mailboxes"
+    );
+    let scale = part.workload.mailboxes.as_ref();
+    let scale = scale.ok_or_else(|| anyhow::anyhow!("{name} speaks IMAP, so it needs mailboxes"))?;
+    Ok(Some(Arc::new(Post::new(scale, &part.workload.operations, plan.seed)?)))
+}
+
 /// What all sessions of a thread share, whatever they play.
 #[derive(Clone)]
 pub struct Common {
@@ -118,6 +139,8 @@ pub struct Shared {
     pub heads: RefCell<Vec<Vec<u8>>>,
     /// The first starts of the steady state: intended and actual.
     pub starts: RefCell<Vec<(u64, u64)>>,
+    /// What the server must hold.
+    pub books: RefCell<Books>,
     dates: RefCell<Vec<Option<Rc<str>>>>,
     dealt: RefCell<Vec<f64>>,
     handshakes: Cell<f64>,
@@ -136,6 +159,7 @@ impl Shared {
             under_way: RefCell::default(),
             heads: RefCell::default(),
             starts: RefCell::default(),
+            books: RefCell::new(Books::new(&job.operations)),
             dates: RefCell::new(vec![None; job.remembered]),
             dealt: RefCell::new((0..job.remembered).map(|_| chance.unit()).collect()),
             handshakes: Cell::new(chance.unit()),

@@ -137,7 +137,7 @@ struct Player {
 impl Player {
     fn new(shared: &Shared, id: u64) -> Self {
         let session = Session::new(&shared.job.script, shared.job.seed, id);
-        Player { session, browser: Browser::new(shared), seat: shared.seat(), server: shared.job.server_of(id) }
+        Player { session, browser: Browser::new(shared, id), seat: shared.seat(), server: shared.job.server_of(id) }
     }
 
     /// Plays one user from `from_ns` on; returns when the next one may come.
@@ -151,7 +151,10 @@ impl Player {
         let mut before: Option<(usize, u64)> = None;
         loop {
             let (state, pause) = match session.next(&job.script) {
-                Step::Perform { state, pause } => (state, pause),
+                Step::Perform { state, pause } => {
+                    let bend = |pause| job.part.curve.as_ref().map_or(pause, |curve| curve.bend(pause, ended_ns));
+                    (state, pause.map(bend))
+                }
                 Step::End(departure) => {
                     let abandoned = u64::from(departure == Departure::Abandoned);
                     let operations_in_finished = u64::from(session.operations());

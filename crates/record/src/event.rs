@@ -9,12 +9,16 @@ use crate::recorder::{Counts, Interval, OperationTotals, PauseCounts, SessionCou
 use crate::{Fault, TimeHistogram};
 
 /// Version of the event schema.
-pub const EVENT_SCHEMA: u32 = 4;
+pub const EVENT_SCHEMA: u32 = 5;
 
 /// A line. Times are nanoseconds; `at_ns` counts from the start of the run.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
+    /// All is prepared; the driver waits to be told when to start.
+    Ready {
+        schema: u32,
+    },
     Start {
         schema: u32,
         version: String,
@@ -64,6 +68,14 @@ pub enum Event {
         intended_ns: Vec<u64>,
         actual_ns: Vec<u64>,
     },
+    /// How operations of several possible endings ended on one thread, over the whole run: what an audit is held against.
+    Ledger {
+        part: String,
+        operation: String,
+        endings: Vec<LedgerEntry>,
+        /// Operations that had no right answer, or none in time: the server may hold what they asked for, or not.
+        in_doubt: u64,
+    },
     /// What the modelled station of a rehearsal did in an interval.
     Station {
         at_ns: u64,
@@ -85,6 +97,17 @@ pub enum Event {
         at_ns: u64,
         reason: EndReason,
     },
+}
+
+/// One way of ending well.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LedgerEntry {
+    pub name: String,
+    pub count: u64,
+    /// Of those, the ones that started and ended in the steady state.
+    pub steady: u64,
+    /// Sum of the hashes (FNV-1a, 64 bits, wrapping) of what the server must hold, in hexadecimal.
+    pub sum: String,
 }
 
 /// A workload of the plan and its operations.

@@ -5,6 +5,7 @@
 
 pub mod arrivals;
 pub mod draw;
+pub mod ledger;
 pub mod line;
 pub mod marker;
 pub mod mix;

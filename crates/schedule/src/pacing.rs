@@ -1,6 +1,6 @@
 //! Pauses: think time (from an answer to the next request) and cycle time (from start to start).
 
-use crate::plan::{Distribution, Pacing, PacingKind};
+use crate::plan::{Curve, Distribution, Pacing, PacingKind};
 use crate::rng::Stream;
 use crate::Nanos;
 
@@ -25,6 +25,17 @@ impl Pacing {
     }
 }
 
+impl Curve {
+    /// A pause as it is at this moment of the run.
+    pub fn bend(&self, pause: Nanos, at: Nanos) -> Nanos {
+        let place = (at.saturating_add(self.shift_ns) / self.step_ns.max(1)) as usize;
+        match self.factors.get(place % self.factors.len().max(1)) {
+            Some(&factor) if factor > 0.0 => (pause as f64 / factor) as Nanos,
+            _ => pause,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -43,6 +54,12 @@ mod tests {
         // Standard error 10 / sqrt(200 000) = 0.022 s; four of them.
         assert!((mean - 10.0).abs() < 0.09, "mean {mean}");
         assert!(draws.iter().all(|&pause| pause <= 150.0));
+    }
+
+    #[test]
+    fn a_curve_shortens_pauses_at_its_peaks_and_comes_again() {
+        let curve = Curve { step_ns: 10, factors: vec![0.5, 1.5], shift_ns: 10 };
+        assert_eq!([0, 9, 10, 20, 30].map(|at| curve.bend(300, at)), [200, 200, 600, 200, 600]);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::Nanos;
 
 /// Version of this schema. A driver refuses any other.
-pub const PLAN_SCHEMA: u32 = 3;
+pub const PLAN_SCHEMA: u32 = 4;
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -51,6 +51,21 @@ pub struct Part {
     /// Machines alike, to which sessions are dealt in turn; empty when the plan is only simulated.
     pub targets: Vec<Target>,
     pub workload: Workload,
+    /// How the load varies in time; even without one.
+    #[serde(default)]
+    pub curve: Option<Curve>,
+}
+
+/// A load that varies in time: pauses are divided by the factor of their moment, again and again from the start.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Curve {
+    /// How long each factor holds.
+    pub step_ns: Nanos,
+    /// How many times the mean load; their own mean should be 1.
+    pub factors: Vec<f64>,
+    /// Place on the curve at the start of the run.
+    pub shift_ns: Nanos,
 }
 
 /// How much load: a number of sessions, or sessions that come by themselves.
@@ -193,6 +208,31 @@ pub struct Workload {
     pub mix: Mix,
     pub pacing: Pacing,
     pub connections: Connections,
+    /// Of mail: what stands in the mailboxes.
+    #[serde(default)]
+    pub mailboxes: Option<Mailboxes>,
+}
+
+/// Users' mailboxes and what is in them before the run.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Mailboxes {
+    /// What user names begin with; the session's number, from 1, follows.
+    pub user: String,
+    pub password: String,
+    /// The first is where most mail is read.
+    pub folders: Vec<String>,
+    /// Messages of a user at first, over all folders.
+    pub messages: u32,
+    pub sizes: Vec<MessageSize>,
+}
+
+/// A length of messages and how often it comes.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MessageSize {
+    pub bytes: u32,
+    pub weight: f64,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -284,6 +324,21 @@ pub struct Operation {
     pub embedded: Vec<Embedded>,
     pub limit: Limit,
     pub timeout_ns: Nanos,
+    /// Ways it may end well, of which exactly one must be told by its answer; none where there is but one.
+    #[serde(default)]
+    pub endings: Vec<Ending>,
+}
+
+/// A way in which an operation ends well.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Ending {
+    pub name: String,
+    /// A text of the answer that tells it.
+    pub contains: String,
+    /// What the server must then hold, once: it goes into the ledger that an audit is held against.
+    #[serde(default)]
+    pub ledger: Option<String>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -458,6 +513,8 @@ pub enum Protocol {
     Http2,
     /// Bytes sent come back unchanged (RFC 862).
     Echo,
+    /// Mail (RFC 3501): an operation's path is its command.
+    Imap,
     /// No server at all: every operation is answered at once. Measures the driver itself.
     Null,
 }

@@ -16,6 +16,9 @@ pub enum Purpose {
     Embedded = 4,
     /// When sessions come.
     Arrivals = 5,
+    /// What mail users choose, and what stands in their mailboxes at first.
+    Mail = 6,
+    Populate = 7,
 }
 
 /// A small, fast, reproducible generator (xoshiro256++).

@@ -116,6 +116,7 @@ fn texts(operation: &Operation) -> impl Iterator<Item = &String> {
         .chain(&expect.contains)
         .chain(&expect.absent)
         .chain(&expect.bytes)
+        .chain(operation.endings.iter().flat_map(|ending| &ending.ledger))
         .chain(operation.embedded.iter().map(|file| &file.path))
 }
 

@@ -3,10 +3,15 @@
 pub mod agent;
 pub mod backend;
 pub mod content;
+pub mod dealership;
 pub mod echo;
 pub mod fileset;
 pub mod front;
+pub mod idle;
+pub mod infra;
+pub mod mail;
 pub mod site;
+pub mod sql;
 pub mod station;
 pub mod web;
 
@@ -45,6 +50,9 @@ enum Command {
         /// host:port of the back-end simulator
         #[arg(long)]
         backend: String,
+        /// host:port of the infra role that keeps the downloads; without it they are made here
+        #[arg(long)]
+        store: Option<String>,
         /// Names and addresses that a certificate made in memory is for
         #[arg(long = "name", default_values_t = local_names())]
         names: Vec<String>,
@@ -53,6 +61,48 @@ enum Command {
     Backend {
         #[command(flatten)]
         common: Common,
+    },
+    /// Serve the back-end simulator and the store of files of a tile
+    Infra {
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Answer heartbeats and do nothing else
+    Idle {
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Serve the dealership: dealers, works, suppliers over one database
+    Dealership {
+        #[command(flatten)]
+        common: Common,
+        /// The database: a file, role://HOST:PORT of the database role, or postgresql://USER@HOST:PORT/NAME
+        #[arg(long)]
+        database: String,
+        /// Injection rate that an empty database is filled for
+        #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+        rate: u32,
+    },
+    /// Serve a SQLite file to the dealership of another machine
+    Database {
+        #[command(flatten)]
+        common: Common,
+        /// The file; made when it is not there
+        #[arg(long)]
+        file: PathBuf,
+    },
+    /// Serve mail by IMAP4rev1, messages on disk
+    Mail {
+        #[command(flatten)]
+        common: Common,
+        /// Folder of the mailboxes
+        #[arg(long)]
+        folder: PathBuf,
+        /// Every user's password
+        #[arg(long, default_value = "loadstone")]
+        password: String,
+        #[command(flatten)]
+        faults: mail::Faults,
     },
     /// Send every byte back (RFC 862), for the echo protocol
     Echo {
@@ -124,8 +174,38 @@ fn dispatch(command: Command) -> Result<()> {
     match command {
         Command::Backend { common } => serve_plain(&common, backend::Backend::default()),
         Command::Station { common, options } => serve_plain(&common, station::Waiting::new(&options)?),
-        Command::Web { common, listen_tls, certificates, backend, names } => {
-            let role = Arc::new(web::Web::new(&backend)?);
+        Command::Infra { common } => serve_plain(&common, infra::Infra::default()),
+        Command::Idle { common } => serve_plain(&common, idle::Idle),
+        Command::Dealership { common, database, rate } => {
+            let role = Arc::new(dealership::Dealership::new(sql::Database::parse(&database), i64::from(rate))?);
+            run(&common, async {
+                let listener = front::listen(common.listen)?;
+                role.listens_at(listener.local_addr()?);
+                ready(Some(listener.local_addr()?), None, None)?;
+                front::serve(listener, role, None).await;
+                Ok(())
+            })
+        }
+        Command::Database { common, file } => {
+            sql::sqlite::Sqlite::open(&file)?;
+            run(&common, async {
+                let listener = std::net::TcpListener::bind(common.listen)?;
+                ready(Some(listener.local_addr()?), None, None)?;
+                tokio::task::spawn_blocking(move || sql::link::serve(&listener, &file)).await?;
+                Ok(())
+            })
+        }
+        Command::Mail { common, folder, password, faults } => {
+            let store = Arc::new(mail::store::Store::new(&folder)?);
+            run(&common, async {
+                let listener = front::listen(common.listen)?;
+                ready(Some(listener.local_addr()?), None, None)?;
+                mail::serve(listener, store, password.into(), faults).await;
+                Ok(())
+            })
+        }
+        Command::Web { common, listen_tls, certificates, backend, store, names } => {
+            let role = Arc::new(web::Web::new(&backend, store.as_deref())?);
             run(&common, async {
                 let plain = front::listen(common.listen)?;
                 let secure = listen_tls.map(|address| {

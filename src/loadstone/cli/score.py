@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from loadstone.cli.options import RESULTS, Results
@@ -81,7 +82,7 @@ def placement(
         ]  # fmt: skip
         typer.echo(json.dumps({"by": by, "worse": list(worse), "findings": rows}, indent=1))
         return
-    table = Table("group", "figure", "its mean", "others", "p", "")
+    table = Table("group", "figure", "its mean", "others", "p", "", box=SIMPLE_HEAD, pad_edge=False)
     for one in found:
         word = "[red]worse[/]" if one.is_worse else ""
         table.add_row(one.group, one.figure.name, f"{one.mean:.3f}", f"{one.others:.3f}", f"{one.p:.4f}", word)
@@ -148,11 +149,13 @@ def _document(numbers: list[int], scored: Consolidation) -> Json:
 
 
 def _print(numbers: list[int], tiles: list[Tile], loads: list[float], scored: Consolidation) -> None:
-    table = Table("tile", "load", "app/s", "web/s", "mail/s", "score", "QoS app", "web", "mail", "idle", "QoS")
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
+    for name in ("tile", "load", "app/s", "web/s", "mail/s", "score", "app", "web", "mail", "idle", "QoS"):
+        table.add_column(name, justify="right")
     for number, load, tile, one in zip(numbers, loads, tiles, scored.tiles, strict=True):
         rates = [f"{rate:.2f}" for rate in (tile.app, tile.web, tile.mail)]
         shares = [f"{share:.2f}" for share in tile.qualities]
-        table.add_row(str(number), f"{load:g} %", *rates, str(one.shown), *shares, str(one.shown_qos))
+        table.add_row(str(number), f"{load:g}%", *rates, str(one.shown), *shares, str(one.shown_qos))
     out.print(table)
     out.print(f"{NAME}: [bold]{scored.headline}[/], QoS {scored.qos_pct} % (worst tile {scored.least_qos_pct} %)")
     errors.print(DISCLAIMER, style="dim")

@@ -46,6 +46,7 @@ def _all(terms: Terms, figures: IterationFigures) -> Iterator[Check]:
     if not figures.operations:
         return
     yield from _quality(terms, figures)
+    yield from _each(terms, figures)
     yield from _if_disclosed(figures, _errors(figures))
     yield from _arrivals(terms, figures)
     yield from _mix(terms, figures)
@@ -79,7 +80,18 @@ def _quality(terms: Terms, figures: IterationFigures) -> Iterator[Check]:
         ("good operations", good, terms.good_share_pct),
         ("tolerable operations", tolerable, terms.tolerable_share_pct),
     ):
-        yield at_least(rule, 100 * count / requests, limit, "%", Weight.FAIL, PUBLISHED, detail)
+        yield at_least(rule, 100 * count / requests, limit, "%", Weight.FAIL, f"published figures, {terms.source}", detail)
+
+
+def _each(terms: Terms, figures: IterationFigures) -> Iterator[Check]:
+    """Whether the worst kind of operation has its share of good ones: a percentile that lies inside its limit."""
+    counted = [operation for operation in figures.operations if operation.requests + operation.overdue]
+    if terms.each_share_pct is None or not counted:
+        return
+    shares = {one.name: 100 * one.good / (one.requests + one.overdue) for one in counted}
+    name, worst = min(shares.items(), key=lambda item: item[1])
+    source = f"published figures, {terms.source}"
+    yield at_least("good operations of each kind", worst, terms.each_share_pct, "%", Weight.FAIL, source, name)
 
 
 def _errors(figures: IterationFigures) -> Iterator[Check]:

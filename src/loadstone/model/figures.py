@@ -168,6 +168,10 @@ class Terms:
     """Arrivals to be expected in the steady state; None for a population."""
     is_even: bool = True
     """Whether the load is the same all the time."""
+    source: str = "docs/web-workloads.md"
+    """Where its limits come from."""
+    each_share_pct: float | None = None
+    """Least share of good operations of each kind; None where kinds are not judged by themselves."""
     lag_share: float = LAG_SHARE
     driver_cpu_pct: float = DRIVER_CPU_PCT
 

@@ -104,6 +104,16 @@ class Arrivals:
 Load = Population | Arrivals
 
 
+@dataclass(frozen=True)
+class Curve:
+    """A load that varies in time: factors with mean 1 that pauses are divided by, each for a while, again and again."""
+
+    step_s: float
+    factors: tuple[float, ...]
+    shift_s: float = 0.0
+    """Place on the curve at the start of the run."""
+
+
 def make_load(
     sessions: int | None, rate: str | None, trace: Path | None, process: Process, most_sessions: int = MOST_AT_ONCE
 ) -> Load:

@@ -27,6 +27,17 @@ class MixKind(StrEnum):
     SEQUENCE = "sequence"
 
 
+class Need(StrEnum):
+    """What a workload's users talk to."""
+
+    WEB = "web"
+    """The web sites with their back end."""
+    APPLICATION = "application"
+    """The dealership with its database."""
+    MAIL = "mail"
+    IDLE = "idle"
+
+
 class Header(Section):
     """What the workload is."""
 
@@ -34,6 +45,11 @@ class Header(Section):
     title: str = Field(description="a title in a few words")
     about: str = Field(default="", description="one sentence about its users")
     sources: tuple[str, ...] = Field(default=(), description="where its figures come from, a list of texts")
+    document: str = Field(default="docs/web-workloads.md", description="the page that its limits come from")
+    needs: Need = Field(default=Need.WEB, description="`web`, `application`, `mail` or `idle`: what is to be served")
+    companions: dict[Name, Positive] = Field(
+        default_factory=dict, description="workloads played with it, { name = sessions of it for each of ours }"
+    )
 
 
 class TargetRules(Section):
@@ -57,8 +73,8 @@ class Pacing(Section):
 class Connections(Section):
     """What a user's line and browser allow."""
 
-    protocol: Literal["http1", "http2", "echo", "null"] = Field(
-        default="http1", description="`http1`, `http2`, `echo` (bytes come back) or `null` (no server at all)"
+    protocol: Literal["http1", "http2", "echo", "imap", "null"] = Field(
+        default="http1", description="`http1`, `http2`, `echo` (bytes come back), `imap` or `null` (no server at all)"
     )
     parallel: Annotated[int, Field(ge=1, le=16)] = Field(default=2, description="a whole number from 1 to 16")
     page_bytes_per_s: Positive | None = Field(default=None, description="bytes per second, above 0; none for no limit")
@@ -83,6 +99,9 @@ class Limits(Section):
     tolerable_s: Positive = Field(description="seconds below which an operation is tolerable, at least `good_s`")
     good_share_pct: Percent = Field(default=95, description="least share of good operations, above 0 to 100")
     tolerable_share_pct: Percent = Field(default=99, description="least share of tolerable ones, above 0 to 100")
+    each_share_pct: Percent | None = Field(
+        default=None, description="least share of good ones among the operations of each kind, above 0 to 100"
+    )
 
 
 class Checks(Section):
@@ -131,6 +150,13 @@ class Extract(Section):
     before: Annotated[str, StringConstraints(min_length=1)]
 
 
+class Ending(Section):
+    """A way in which an operation ends well."""
+
+    contains: Annotated[str, StringConstraints(min_length=1)] = Field(description="the text of the answer that tells it")
+    ledger: str | None = Field(default=None, description="what the server must then hold, once, as a text with values")
+
+
 class Operation(Section):
     """A timed unit: a page with its embedded files, or one request."""
 
@@ -158,8 +184,36 @@ class Operation(Section):
         default=None, description="{ good_s, tolerable_s } or { good_bytes_per_s, tolerable_bytes_per_s }"
     )
     timeout_s: Positive = Field(default=60, description="seconds, above 0")
+    endings: dict[Name, Ending] = Field(
+        default_factory=dict, description="ways to end well of which the answer tells one, { name = { contains } }"
+    )
     document_bytes: Annotated[int, Field(ge=0)] | None = Field(
         default=None, description="length of the page itself on the reference server"
+    )
+
+
+class MessageSize(Section):
+    """A length of messages and how often it comes."""
+
+    bytes: Annotated[int, Field(ge=512, le=1 << 26)] = Field(description="whole bytes, 512 or more")
+    weight: Positive = Field(description="how often, against the others, above 0")
+
+
+class Mailboxes(Section):
+    """What stands in the mailboxes of mail users; the session's number follows their name."""
+
+    user: Annotated[str, StringConstraints(pattern=r"^[a-z]+$")] = Field(
+        default="user", description="what user names begin with, small letters"
+    )
+    password: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9]+$")] = Field(
+        default="loadstone", description="every user's password, letters and digits"
+    )
+    folders: Annotated[tuple[Name, ...], Field(min_length=1)] = Field(
+        default=("INBOX",), description="a list of names; most mail is read in the first"
+    )
+    messages: Annotated[int, Field(ge=1, le=100_000)] = Field(default=20, description="messages of a user at first")
+    sizes: Annotated[tuple[MessageSize, ...], Field(min_length=1)] = Field(
+        description="a list of { bytes, weight }"
     )
 
 
@@ -283,6 +337,7 @@ class Workload:
     limits: Limits
     checks: Checks
     embedded: EmbeddedPattern | None
+    mailboxes: Mailboxes | None
     scale: dict[str, float]
     values: dict[str, Value]
     mix: Mix

@@ -16,7 +16,7 @@ from loadstone.platforms.programs import driver
 
 Json = dict[str, Any]
 
-EVENT_SCHEMA = 4
+EVENT_SCHEMA = 5
 """Version of the events' schema; `schemas/events.json` is generated from the driver."""
 
 LONGEST_LINE = 64 * 1024 * 1024

@@ -7,7 +7,7 @@ from datetime import date
 from typing import Any
 
 from loadstone.model.errors import UsageError
-from loadstone.model.load import Arrivals, Load, Population
+from loadstone.model.load import Arrivals, Curve, Load, Population
 from loadstone.model.profile import SECOND, Phases
 from loadstone.model.target import Endpoint, Target
 from loadstone.model.workload import (
@@ -29,7 +29,7 @@ from loadstone.model.workload import (
 )
 from loadstone.workloads.shares import shares
 
-PLAN_SCHEMA = 3
+PLAN_SCHEMA = 4
 """Version of the plan's schema; `schemas/plan.json` is generated from the driver."""
 
 Json = dict[str, Any]
@@ -43,6 +43,8 @@ class Part:
     load: Load
     targets: tuple[Target, ...] = ()
     """Machines alike, to which sessions are dealt in turn; none where the plan is only simulated."""
+    curve: Curve | None = None
+    """How the load varies in time; even without one."""
 
 
 @dataclass(frozen=True)
@@ -101,8 +103,14 @@ def _part(part: Part, phases: Phases) -> Json:
                 "cap_ns": None if workload.pacing.cap_s is None else _ns(workload.pacing.cap_s),
             },
             "connections": workload.connections.model_dump(),
+            "mailboxes": None if workload.mailboxes is None else workload.mailboxes.model_dump(mode="json"),
         },
+        "curve": None if part.curve is None else _curve(part.curve),
     }
+
+
+def _curve(curve: Curve) -> Json:
+    return {"step_ns": _ns(curve.step_s), "factors": list(curve.factors), "shift_ns": _ns(curve.shift_s)}
 
 
 def data_sessions(workload: Workload, load: Load, phases: Phases) -> int:
@@ -196,6 +204,7 @@ def _operation(workload: Workload, name: str, target: Target | None) -> Json:
         "embedded": embedded_files(workload, operation),
         "limit": _limit(workload, operation),
         "timeout_ns": _ns(operation.timeout_s),
+        "endings": [{"name": name, **ending.model_dump()} for name, ending in operation.endings.items()],
     }
 
 

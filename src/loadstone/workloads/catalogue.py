@@ -14,6 +14,7 @@ from loadstone.model.workload import (
     EmbeddedPattern,
     Header,
     Limits,
+    Mailboxes,
     Mix,
     Operation,
     Pacing,
@@ -42,6 +43,9 @@ _SECTIONS: dict[str, tuple[Any, object]] = {
     "mix": (Mix, None),
     "published": (Published, {}),
 }
+
+
+_OPTIONAL: dict[str, Any] = {"embedded": EmbeddedPattern, "mailboxes": Mailboxes}
 
 
 def shipped() -> Catalogue:
@@ -75,9 +79,12 @@ def load(name: str) -> Workload:
     """Reads and checks a workload; raises StudyError with every problem in it."""
     folder = find(name)
     document = Document.read(folder / FILE)
-    document.only({*_SECTIONS, "values", "operations", "embedded"})
+    document.only({*_SECTIONS, "values", "operations", *_OPTIONAL})
     parts = {key: _section(document, key, kind, default) for key, (kind, default) in _SECTIONS.items()}
-    pattern = document.content.get("embedded")
+    optional = {
+        key: None if key not in document.content else document.take((key,), kind, document.content[key])
+        for key, kind in _OPTIONAL.items()
+    }
     workload = Workload(
         folder=folder,
         header=parts["workload"],
@@ -89,7 +96,7 @@ def load(name: str) -> Workload:
         scale=parts["scale"],
         mix=parts["mix"],
         published=parts["published"],
-        embedded=None if pattern is None else document.take(("embedded",), EmbeddedPattern, pattern),
+        **optional,
         values=_each(document, "values", Value),
         operations=_each(document, "operations", Operation),
     )

@@ -83,7 +83,8 @@ def _check_operations(workload: Workload, document: Document) -> None:
     for name, operation in workload.operations.items():
         path = ("operations", name)
         _check_texts(document, path, _texts(operation), known)
-        if not operation.path.startswith(("/", "{")):
+        is_page = workload.connections is None or workload.connections.protocol != "imap"
+        if is_page and not operation.path.startswith(("/", "{")):
             document.problem(
                 (*path, "path"), f"`{operation.path}` does not begin with /", "Give the path without host."
             )
@@ -104,6 +105,8 @@ def _check_operations(workload: Workload, document: Document) -> None:
 
 
 def _texts(operation: Operation) -> Iterable[str]:
+    yield from (ending.contains for ending in operation.endings.values())
+    yield from (ending.ledger for ending in operation.endings.values() if ending.ledger is not None)
     yield operation.path
     for table in (operation.query, operation.form, operation.headers):
         yield from table.values()

@@ -3,11 +3,12 @@
 use bytes::Bytes;
 use http::{header, HeaderMap, HeaderValue, Response, StatusCode};
 use http_body_util::{Either, Full};
+use hyper::body::Incoming;
 
 use crate::content::FileBody;
 
-/// A response: bytes at hand or a file made while it is sent.
-pub type Answer = Response<Either<Full<Bytes>, FileBody>>;
+/// A response: bytes at hand, a file made while it is sent, or one that comes from elsewhere.
+pub type Answer = Response<Either<Full<Bytes>, Either<FileBody, Incoming>>>;
 
 /// All files have this date: they are computed, and never change.
 pub const FILE_DATE: &str = "Thu, 01 Jan 2026 00:00:00 GMT";
@@ -48,7 +49,7 @@ pub fn file(request_headers: &HeaderMap, name: &str, length: u64) -> Answer {
         answer.headers_mut().insert(header::LAST_MODIFIED, date);
         return answer;
     }
-    let mut answer = Response::new(Either::Right(FileBody::new(name, length)));
+    let mut answer = Response::new(Either::Right(Either::Left(FileBody::new(name, length))));
     let kind = if name.ends_with(".gif") { "image/gif" } else { "application/octet-stream" };
     answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
     answer.headers_mut().insert(header::LAST_MODIFIED, date);

@@ -19,6 +19,11 @@ impl Form {
         self.0.iter().find(|(held, _)| held == name).map(|(_, value)| value.as_str())
     }
 
+    /// A whole number; none when it is missing or no number.
+    pub fn number(&self, name: &str) -> Option<i64> {
+        self.get(name)?.parse().ok()
+    }
+
     /// A value, empty when it is missing.
     pub fn text(&self, name: &str) -> &str {
         self.get(name).unwrap_or("")

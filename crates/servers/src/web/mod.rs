@@ -1,9 +1,10 @@
 //! The web role: bank, shop and support site of the web workloads, with their file sets.
 
 mod bank;
-mod form;
+pub mod form;
 mod sessions;
 mod shop;
+mod store;
 mod support;
 
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use crate::front::{Request, Role};
 use crate::site::{PageFacts, Site};
 use form::Form;
 use sessions::Sessions;
+use store::FileStore;
 
 pub use shop::image_bytes as shop_image_bytes;
 pub use support::{download_bytes as support_download_bytes, downloads};
@@ -34,14 +36,14 @@ pub struct Web {
 }
 
 impl Web {
-    /// `backend` is the `host:port` of the back-end simulator.
-    pub fn new(backend: &str) -> Result<Self> {
+    /// `backend` is the `host:port` of the back-end simulator, `store` that of a machine that keeps the downloads.
+    pub fn new(backend: &str, store: Option<&str>) -> Result<Self> {
         let sessions = Arc::new(Sessions::default());
         let backend = BackendClient::new(backend);
         Ok(Web {
             bank: bank::Bank::new(Site::banking()?, sessions.clone(), backend.clone()),
             shop: shop::Shop::new(Site::shopping()?, sessions.clone(), backend.clone()),
-            support: support::Support::new(Site::support()?, backend.clone()),
+            support: support::Support::new(Site::support()?, backend.clone(), store.map(FileStore::new)),
             sessions,
             backend,
         })

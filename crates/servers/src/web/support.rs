@@ -4,6 +4,7 @@ use anyhow::Result;
 use http::StatusCode;
 
 use super::form::Form;
+use super::store::FileStore;
 use super::{begin, end, fixed_file, table};
 use crate::backend::client::BackendClient;
 use crate::content::escape;
@@ -27,11 +28,13 @@ const CLASSES: [(u64, u64, u64); 6] = [
 pub struct Support {
     site: Site,
     backend: BackendClient,
+    /// Where the downloads come from; made here when there is none.
+    store: Option<FileStore>,
 }
 
 impl Support {
-    pub fn new(site: Site, backend: BackendClient) -> Self {
-        Support { site, backend }
+    pub fn new(site: Site, backend: BackendClient, store: Option<FileStore>) -> Self {
+        Support { site, backend, store }
     }
 
     /// Answers a request below `/support/`.
@@ -40,6 +43,9 @@ impl Support {
             return Ok(answer);
         }
         if let Some(path) = script.strip_prefix("downloads/") {
+            if let Some(store) = &self.store {
+                return store.fetch(&request.path, &request.headers).await;
+            }
             return Ok(download_bytes(path)
                 .map_or(refusal(StatusCode::NOT_FOUND), |length| file(&request.headers, &request.path, length)));
         }

@@ -1,0 +1,227 @@
+//! What a user's mailboxes must hold: counts, order, UIDs, flags and digests, kept up with every command and held
+//! against every answer. Pure.
+
+/// Flags as bits.
+pub const SEEN: u8 = 1;
+pub const FLAGGED: u8 = 4;
+pub const DELETED: u8 = 8;
+
+/// A message that must be there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// As the server told it; none before it has.
+    pub uid: Option<u32>,
+    /// Length and digest; none for a message that is only known to be there.
+    pub text: Option<(u64, u64)>,
+    /// None where they are not known.
+    pub flags: Option<u8>,
+}
+
+impl Held {
+    pub fn sent(bytes: u64, digest: u64, flags: u8) -> Self {
+        Held { uid: None, text: Some((bytes, digest)), flags: Some(flags) }
+    }
+}
+
+/// Whether a mailbox's content is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trust {
+    /// It must be as the model says.
+    Sure,
+    /// A command had no answer, or a difference was reported: it is learned anew when it is selected next.
+    Lost,
+}
+
+#[derive(Clone, Debug)]
+pub struct Folder {
+    pub name: String,
+    pub validity: Option<u32>,
+    pub messages: Vec<Held>,
+    pub trust: Trust,
+}
+
+/// A user's mailboxes.
+#[derive(Clone, Debug)]
+pub struct Account {
+    pub user: String,
+    pub folders: Vec<Folder>,
+    /// Number of its next message.
+    pub serial: u64,
+}
+
+impl Account {
+    pub fn new(user: String, folders: &[String]) -> Self {
+        let folder =
+            |name: &String| Folder { name: name.clone(), validity: None, messages: Vec::new(), trust: Trust::Sure };
+        Account { user, folders: folders.iter().map(folder).collect(), serial: 1 }
+    }
+}
+
+impl Folder {
+    /// Messages there must be.
+    pub fn count(&self) -> u32 {
+        self.messages.len() as u32
+    }
+
+    /// Sequence numbers of the messages for which `fits` holds of their flags; none where some are not known.
+    pub fn numbers(&self, fits: impl Fn(u8) -> bool) -> Option<Vec<u32>> {
+        if self.trust == Trust::Lost || self.messages.iter().any(|held| held.flags.is_none()) {
+            return None;
+        }
+        let numbers = (1..).zip(&self.messages).filter(|(_, held)| held.flags.is_some_and(&fits));
+        Some(numbers.map(|(number, _)| number).collect())
+    }
+
+    /// The server says that so many messages are there when it is selected.
+    pub fn selected(&mut self, exists: u32, validity: Option<u32>, next: Option<u32>) -> Result<(), String> {
+        if self.trust == Trust::Lost {
+            self.messages = vec![Held { uid: None, text: None, flags: None }; exists as usize];
+            (self.validity, self.trust) = (validity, Trust::Sure);
+            return Ok(());
+        }
+        self.counted(exists)?;
+        if self.validity.is_some() && self.validity != validity {
+            let before = self.validity.unwrap_or(0);
+            return Err(self.lost(format!("its UIDs are no longer valid: {validity:?} instead of {before}")));
+        }
+        self.validity = validity;
+        let last = self.messages.iter().filter_map(|held| held.uid).max();
+        match (last, next) {
+            (Some(last), Some(next)) if next <= last => {
+                Err(self.lost(format!("UIDNEXT {next}, but there is UID {last}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The server says that so many messages are there.
+    pub fn counted(&mut self, exists: u32) -> Result<(), String> {
+        if self.trust == Trust::Sure && exists != self.count() {
+            let count = self.count();
+            return Err(self.lost(format!("{exists} messages, {count} must be there")));
+        }
+        Ok(())
+    }
+
+    /// The server says what a message's UID is: it never changes, and follows those before.
+    pub fn told_uid(&mut self, number: u32, uid: u32) -> Result<(), String> {
+        let at = number as usize - 1;
+        let before = self.messages[..at].iter().rev().find_map(|held| held.uid);
+        let after = self.messages[at + 1..].iter().find_map(|held| held.uid);
+        let wrong = match self.messages[at].uid {
+            Some(known) => known != uid,
+            None => before.is_some_and(|one| one >= uid) || after.is_some_and(|one| one <= uid),
+        };
+        if wrong {
+            let known = self.messages[at].uid;
+            return Err(self.lost(format!("message {number} has UID {uid}, known is {known:?} behind {before:?}")));
+        }
+        self.messages[at].uid = Some(uid);
+        Ok(())
+    }
+
+    /// The server says what flags a message has; `may` be added without having been told.
+    pub fn told_flags(&mut self, number: u32, flags: u8, may: u8) -> Result<(), String> {
+        let held = &mut self.messages[number as usize - 1];
+        match held.flags {
+            Some(known) if flags & !may != known & !may || known & !flags != 0 => {
+                Err(self.lost(format!("message {number} has flags {flags:#07b} instead of {known:#07b}")))
+            }
+            _ => {
+                held.flags = Some(flags);
+                Ok(())
+            }
+        }
+    }
+
+    /// The server gives a message's text.
+    pub fn told_text(&mut self, number: u32, bytes: u64, digest: u64) -> Result<(), String> {
+        let held = &mut self.messages[number as usize - 1];
+        match held.text {
+            Some((length, _)) if length != bytes => {
+                Err(self.lost(format!("message {number} has {bytes} bytes, {length} were sent")))
+            }
+            Some((_, sent)) if sent != digest => Err(self.lost(format!("message {number} is not as it was sent"))),
+            _ => {
+                held.text = Some((bytes, digest));
+                Ok(())
+            }
+        }
+    }
+
+    /// The server says that a message is gone: only those marked as deleted may be.
+    pub fn expunged(&mut self, number: u32) -> Result<(), String> {
+        let held = self.messages.get(number as usize - 1);
+        match held.map(|held| held.flags) {
+            Some(Some(flags)) if flags & DELETED == 0 => {
+                Err(self.lost(format!("message {number} is gone, which nobody deleted")))
+            }
+            Some(_) => {
+                self.messages.remove(number as usize - 1);
+                Ok(())
+            }
+            None => Err(self.lost(format!("message {number} is gone, which was never there"))),
+        }
+    }
+
+    /// Notes that the model says no more; returns the reason with the mailbox's name.
+    fn lost(&mut self, reason: String) -> String {
+        self.trust = Trust::Lost;
+        format!("{}: {reason}", self.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder() -> Folder {
+        let mut folder = Account::new("user1".into(), &["INBOX".into()]).folders.remove(0);
+        folder.messages = vec![Held::sent(600, 11, 0), Held::sent(700, 12, SEEN), Held::sent(800, 13, DELETED)];
+        folder
+    }
+
+    #[test]
+    fn a_wrong_count_is_reported_once_and_then_learned() {
+        let mut folder = folder();
+        assert_eq!(folder.counted(2), Err("INBOX: 2 messages, 3 must be there".into()));
+        assert_eq!(folder.counted(2), Ok(()));
+        assert_eq!(folder.selected(2, Some(1), Some(9)), Ok(()));
+        assert_eq!((folder.count(), folder.counted(3).is_err()), (2, true));
+    }
+
+    #[test]
+    fn uids_ascend_and_never_change() {
+        let mut folder = folder();
+        assert_eq!(folder.told_uid(2, 7), Ok(()));
+        assert!(folder.clone().told_uid(2, 8).is_err());
+        assert!(folder.clone().told_uid(1, 7).is_err());
+        assert!(folder.clone().told_uid(3, 6).is_err());
+        assert!(folder.clone().selected(3, Some(1), Some(7)).is_err());
+        assert_eq!((folder.told_uid(1, 2), folder.told_uid(3, 8)), (Ok(()), Ok(())));
+    }
+
+    #[test]
+    fn altered_and_shortened_texts_show() {
+        assert!(folder().told_text(1, 600, 11).is_ok());
+        assert!(folder().told_text(1, 600, 12).is_err_and(|why| why.contains("not as it was sent")));
+        assert!(folder().told_text(1, 599, 11).is_err_and(|why| why.contains("599 bytes")));
+    }
+
+    #[test]
+    fn only_deleted_messages_may_go_and_only_reading_adds_a_flag() {
+        assert!(folder().expunged(1).is_err() && folder().expunged(4).is_err());
+        let mut kept = folder();
+        assert_eq!((kept.expunged(3), kept.count()), (Ok(()), 2));
+        assert!(folder().told_flags(1, SEEN, SEEN).is_ok() && folder().told_flags(1, SEEN, 0).is_err());
+        assert!(folder().told_flags(2, 0, SEEN).is_err());
+    }
+
+    #[test]
+    fn searches_are_known_only_where_all_flags_are() {
+        assert_eq!(folder().numbers(|flags| flags & SEEN == 0), Some(vec![1, 3]));
+        let mut folder = folder();
+        folder.messages[0].flags = None;
+        assert_eq!(folder.numbers(|_| true), None);
+    }
+}

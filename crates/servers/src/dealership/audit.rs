@@ -1,0 +1,91 @@
+//! The audit: what the database holds, so that a driver's own books prove that no order was lost or doubled, and whether
+//! the tables agree with each other.
+
+use serde::Serialize;
+
+use super::schema::PART_STOCK;
+use crate::sql::{transact, Access, Connection, Fate, SqlError};
+
+/// Orders or work orders as the driver counts them: how many, and the sum of the hashes of their ids.
+#[derive(Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Held {
+    pub count: u64,
+    /// Sum of FNV-1a hashes, 64 bits, wrapping; in hexadecimal, since JSON has no such numbers.
+    pub sum: String,
+}
+
+/// A rule that holds in every state of the tables, and how many rows break it.
+#[derive(Debug, Serialize)]
+pub struct Rule {
+    pub rule: &'static str,
+    pub broken: i64,
+}
+
+#[derive(Debug, Serialize)]
+pub struct Audit {
+    pub orders: Held,
+    pub work_orders: Held,
+    /// Large order lines that wait for the works.
+    pub waiting: i64,
+    /// Orders for parts, and how many of them have been delivered.
+    pub parts_orders: i64,
+    pub deliveries: i64,
+    pub rules: Vec<Rule>,
+}
+
+const RULES: [(&str, &str); 5] = [
+    (
+        "an order has all its lines",
+        "SELECT COUNT(*) FROM orders o WHERE o.lines <> (SELECT COUNT(*) FROM order_lines l WHERE l.order_id = o.id)",
+    ),
+    (
+        "an order's total is its lines'",
+        "SELECT COUNT(*) FROM orders o WHERE o.total <> \
+         (SELECT COALESCE(CAST(SUM(l.price * l.quantity) AS BIGINT), 0) FROM order_lines l WHERE l.order_id = o.id)",
+    ),
+    (
+        "a dealer owes what it ordered",
+        "SELECT COUNT(*) FROM customers c WHERE c.ordered <> (SELECT COALESCE(CAST(SUM(o.total) AS BIGINT), 0) \
+         FROM orders o WHERE o.customer = c.id AND o.state <> 'cancelled')",
+    ),
+    (
+        "parts used are those of the work orders done",
+        "SELECT COUNT(*) FROM parts p WHERE p.used <> (SELECT COALESCE(CAST(SUM(w.quantity * a.quantity) AS BIGINT), 0) \
+         FROM assemblies a JOIN work_orders w ON w.vehicle = a.vehicle AND w.state = 'completed' WHERE a.part = p.id)",
+    ),
+    ("parts in stock are those delivered less those used", ""),
+];
+
+/// Looks at everything in one transaction.
+pub fn audit(connection: &mut dyn Connection) -> Result<Audit, SqlError> {
+    transact(connection, Access::Read, |c| {
+        let stock = format!(
+            "SELECT COUNT(*) FROM parts p WHERE p.stock <> {PART_STOCK} - p.used + (SELECT COALESCE(CAST(SUM(o.quantity) \
+             AS BIGINT), 0) FROM purchase_orders o WHERE o.part = p.id AND o.state = 'delivered')"
+        );
+        let mut rules = Vec::new();
+        for (rule, sql) in RULES {
+            let sql = if sql.is_empty() { &stock } else { sql };
+            rules.push(Rule { rule, broken: count(c, sql)? });
+        }
+        let found = Audit {
+            orders: held(c, "SELECT id FROM orders WHERE id NOT LIKE 'backlog-%'")?,
+            work_orders: held(c, "SELECT id FROM work_orders WHERE state = 'completed'")?,
+            waiting: count(c, "SELECT COUNT(*) FROM order_lines WHERE state = 'waiting'")?,
+            parts_orders: count(c, "SELECT COUNT(*) FROM purchase_orders")?,
+            deliveries: count(c, "SELECT COUNT(*) FROM purchase_orders WHERE state = 'delivered'")?,
+            rules,
+        };
+        Ok((found, Fate::Kept))
+    })
+}
+
+fn count(c: &mut dyn Connection, sql: &str) -> Result<i64, SqlError> {
+    Ok(c.run(sql, &[])?[0][0].int())
+}
+
+fn held(c: &mut dyn Connection, sql: &str) -> Result<Held, SqlError> {
+    let rows = c.run(sql, &[])?;
+    let sum = rows.iter().fold(0u64, |sum, row| sum.wrapping_add(loadstone_schedule::ledger::hash(row[0].text())));
+    Ok(Held { count: rows.len() as u64, sum: format!("{sum:016x}") })
+}
