@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 
 from loadstone.model.reading import Section, from_settings, settings_of
 from loadstone.model.target import Target
+from loadstone.model.software import DatabaseKind, MailKind
 from loadstone.model.workload import NotNegative, Positive, Probability
 
 
@@ -61,9 +62,13 @@ class Station(Section):
 
 @dataclass(frozen=True)
 class Reference:
-    """The reference web server with its back-end simulator."""
+    """The reference servers, with what stands behind them."""
 
     threads: int
+    database: DatabaseKind = DatabaseKind.EMBEDDED
+    """What keeps the dealership's data."""
+    imap: MailKind = MailKind.EMBEDDED
+    """What keeps the mail."""
 
 
 class FileSet(StrEnum):

@@ -19,16 +19,29 @@ class Ready:
     """Certificate of the authority that signed the server's."""
 
 
+def plain_command(role: str, listen: str, threads: int, *options: str) -> list[str]:
+    """A role that only listens, on a free port of an address."""
+    return [SERVER, role, "--until-stdin-ends", "--listen", f"{listen}:0", "--threads", str(threads), *options]
+
+
 def backend_command(listen: str, threads: int) -> list[str]:
     """The back-end simulator on a free port of an address."""
-    return [SERVER, "backend", "--until-stdin-ends", "--listen", f"{listen}:0", "--threads", str(threads)]
+    return plain_command("backend", listen, threads)
 
 
-def web_command(listen: str, backend: Endpoint, threads: int, known_as: Sequence[str]) -> list[str]:
+def dealership_command(listen: str, database: str, rate: int, threads: int) -> list[str]:
+    """The dealership; an empty database is filled for an injection rate."""
+    return plain_command("dealership", listen, threads, "--database", database, "--rate", str(rate))
+
+
+def web_command(
+    listen: str, backend: Endpoint, threads: int, known_as: Sequence[str], store: Endpoint | None = None
+) -> list[str]:
     """The three web sites on two free ports of an address; certificates for the names and addresses the server is
-    `known_as` are made new, in memory.
+    `known_as` are made new, in memory. Downloads come from a `store` where there is one.
     """
     command = [SERVER, "web", "--until-stdin-ends", "--threads", str(threads), "--backend", str(backend)]
+    command += ["--store", str(store)] if store else []
     names = [word for name in known_as for word in ("--name", name)]
     return [*command, "--listen", f"{listen}:0", "--listen-tls", f"{listen}:0", *names]
 

@@ -1,6 +1,7 @@
 """A run: one or several workloads, one after the other, each as often as the profile says; judged and kept."""
 
 import asyncio
+import math
 import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -12,7 +13,7 @@ from loadstone.judge.score import REFERENCE, web_index
 from loadstone.judge.verdict import WorkloadVerdict, judge_workload
 from loadstone.measure import host
 from loadstone.model.errors import DriverError, LoadstoneError, UsageError
-from loadstone.model.load import Load
+from loadstone.model.load import Load, Population
 from loadstone.model.machine import PLAIN, Placement
 from loadstone.model.profile import Profile
 from loadstone.model.reading import Section
@@ -26,10 +27,13 @@ from loadstone.run.signals import Signals
 from loadstone.run.terms import FIT, Fitness, make_terms
 from loadstone.store.folder import LOGS, VERDICT, ResultFolder, Status, write_json
 from loadstone.store.read import Result, read_result
-from loadstone.testbed import refuse_impossible, testbed_of
+from loadstone.testbed import Demand, refuse_impossible, testbed_of
 from loadstone.workloads import is_unchanged, load, shipped
 
 Json = dict[str, Any]
+
+DEALERS_PER_RATE = 10
+"""Dealers of each unit of injection rate (docs/consolidation.md, Application server)."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +66,17 @@ class RunOrder:
     """Which run of a study it is."""
     placement: Placement = PLAIN
     """Where the system's services run."""
+
+    @property
+    def demand(self) -> Demand:
+        """What its workloads want of the reference servers; raises UsageError when they want different ones."""
+        needs = {part.workload.header.needs for part in self.parts}
+        if len(needs) > 1:
+            named = ", ".join(f"{part.workload.name} ({part.workload.header.needs})" for part in self.parts)
+            raise UsageError(f"These workloads need different servers: {named}. Run them one by one, or as a tile.")
+        main = [part for part in self.parts if part.workload.name == "dealership"] or list(self.parts)
+        sessions = max(part.load.sessions if isinstance(part.load, Population) else 1 for part in main)
+        return Demand(needs.pop(), max(1, math.ceil(sessions / DEALERS_PER_RATE)))
 
     @property
     def rounds(self) -> tuple[tuple[Played, ...], ...]:
@@ -110,6 +125,8 @@ def check(order: RunOrder) -> None:
     """Says what cannot be run before anything is started; raises LoadstoneError."""
     if not order.placement.is_plain and (isinstance(order.system, Target) or order.clock is Clock.VIRTUAL):
         raise UsageError("A machine is declared, but there is nothing to put on it: others set up this system.")
+    if isinstance(order.system, Reference):
+        _ = order.demand
     for parts in order.rounds:
         _plan(order, parts, 1, _anything(order))
 
@@ -158,7 +175,9 @@ async def _execute(
     order: RunOrder, folder: ResultFolder, listener: Listener, begin: Callable[[Beginning], object]
 ) -> tuple[Status, str]:
     with Signals() as signals:
-        async with testbed_of(order.system, order.clock, folder.path / LOGS, order.placement) as testbed:
+        async with testbed_of(
+            order.system, order.clock, folder.path / LOGS, order.placement, order.demand
+        ) as testbed:
             folder.manifest["target"] = testbed.about
             folder.manifest["machines"] = testbed.machines()
             folder.mark(Status.RUNNING)

@@ -1,7 +1,5 @@
 """Composing machines and services into a system under test: up, ready, down."""
 
-import asyncio
-import contextlib
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
@@ -9,23 +7,19 @@ from pathlib import Path
 from typing import Any
 
 from loadstone.measure.station import Meter
-from loadstone.model.errors import PlatformError, ServiceError
+from loadstone.model.errors import ServiceError
 from loadstone.model.machine import PLAIN, PRIVATE, PUBLIC, Placement
 from loadstone.model.system import Clock, FileServer, Reference, Station, System
-from loadstone.model.target import Endpoint, Target
-from loadstone.platforms.contract import Greeting, Place, Service
-from loadstone.platforms.sockets import free_port, status
+from loadstone.model.target import Target
+from loadstone.model.workload import Need
+from loadstone.platforms.contract import Greeting, Place
+from loadstone.platforms.sockets import free_port
 from loadstone.services import nginx, reference, station
-from loadstone.testbed.ground import LOOPBACK, Ground, alike, ground, networks_beside
+from loadstone.testbed import roles
+from loadstone.testbed.ground import LOOPBACK, alike, ground, networks_beside
+from loadstone.testbed.running import Running, answers, done, target_of
 
 Json = dict[str, Any]
-
-FILES_S = 1800.0
-"""Longest time for writing a workload's files."""
-ANSWER_S = 30.0
-"""Longest time a server that says nothing may take to answer."""
-LOOK_S, PAUSE_S = 2.0, 0.05
-"""Longest wait for one answer, and between two questions."""
 
 
 @dataclass(frozen=True)
@@ -53,8 +47,17 @@ class Testbed:
         return {name: {"about": place.about, **place.facts} for name, place in self.places.items()}
 
 
+@dataclass(frozen=True)
+class Demand:
+    """What the workloads of a run want of the reference servers."""
+
+    need: Need = Need.WEB
+    rate: int = 1
+    """Injection rate that the dealership's database is filled for."""
+
+
 def testbed_of(
-    system: System, clock: Clock, logs: Path, placement: Placement = PLAIN
+    system: System, clock: Clock, logs: Path, placement: Placement = PLAIN, demand: Demand = Demand()
 ) -> AbstractAsyncContextManager[Testbed]:
     """Puts a system up; it is down when the block ends."""
     match system:
@@ -65,7 +68,7 @@ def testbed_of(
         case Station():
             return station_testbed(system, logs, placement)
         case Reference():
-            return reference_testbed(logs, system.threads, placement)
+            return reference_testbed(system, logs, placement, demand)
         case FileServer():
             return file_testbed(system, logs, placement)
 
@@ -73,62 +76,57 @@ def testbed_of(
 testbed_of.__test__ = False  # type: ignore[attr-defined]
 
 
-@dataclass
-class Running:
-    """What runs where, while a testbed is put up."""
-
-    base: Ground
-    services: dict[str, Service] = field(default_factory=dict)
-    pids: dict[str, int] = field(default_factory=dict)
-
-    async def start(self, place: Place, role: str, command: list[str], greeting: Greeting = Greeting.LINE) -> Service:
-        """Starts a service that is to run as long as the testbed."""
-        service = self.services[role] = await place.start(role, command, greeting)
-        self.pids[role] = service.pid or place.pid
-        return service
-
-    async def ready(self, place: Place, role: str, command: list[str]) -> reference.Ready:
-        """Starts one of our servers; returns where it says that it answers."""
-        return reference.read_ready((await self.start(place, role, command)).first_line)
-
-    def dead(self) -> str:
-        """Which services and machines have ended, and how."""
-        ends = [(name, service.end()) for name, service in self.services.items()]
-        ends += [(name, place.end()) for name, place in self.base.places.items()]
-        return ", ".join(f"{name} ({how})" for name, how in ends if how)
-
-
 @asynccontextmanager
-async def reference_testbed(logs: Path, threads: int, placement: Placement = PLAIN) -> AsyncIterator[Testbed]:
-    """The reference web server on its machines, with one back-end simulator for all of them."""
+async def reference_testbed(
+    system: Reference, logs: Path, placement: Placement = PLAIN, demand: Demand = Demand()
+) -> AsyncIterator[Testbed]:
+    """Reference servers on their machines, with one back end or database for all of them."""
     async with ground(logs) as base:
         running = Running(base)
-        webs = [
-            await base.place(name, machine, networks_beside(placement.backend))
-            for name, machine in alike(placement.machine, "web")
+        has_behind = demand.need in (Need.WEB, Need.APPLICATION)
+        networks = networks_beside(placement.backend) if has_behind else (PUBLIC,)
+        fronts = [
+            await base.place(name, machine, networks)
+            for name, machine in alike(placement.machine, ROLE_NAMES[demand.need])
         ]
-        listen = base.hosts[0] if base.hosts else LOOPBACK
-        backend = await base.place("backend", placement.backend, (PRIVATE,), listen)
-        said = await running.ready(backend, "backend", reference.backend_command(backend.listen, 1))
-        if said.http is None:
-            raise ServiceError("The back-end simulator does not say where it answers.")
+        about = f"{demand.need} server, {system.threads} threads, on {placement.machine}"
         targets = []
-        for web in webs:
-            asked = await web.way_to(backend, said.http.port)
-            if asked is None:
-                remedy = "Put both on bridges: `network=bridge`, as root."
-                raise PlatformError(f"{web.name} does not reach {backend.name}. {remedy}")
-            command = reference.web_command(web.listen, asked, threads, ["localhost", web.address])
-            targets.append(await _target(web, await running.ready(web, web.name, command)))
-        about = (
-            f"reference server, {threads} threads, on {placement.machine}; back-end simulator on {placement.backend}"
-        )
+        if has_behind:
+            listen = base.hosts[0] if base.hosts else LOOPBACK
+            name = "backend" if demand.need is Need.WEB else "database"
+            behind = await base.place(name, placement.backend, (PRIVATE,), listen)
+            about += f"; {name} on {placement.backend}"
+            put = _web if demand.need is Need.WEB else _application
+            targets = await put(running, fronts, behind, system, demand)
+        else:
+            for front in fronts:
+                targets.append(await _alone(running, front, system, demand))
         yield Testbed(tuple(targets), about, running.pids, running.dead, places=base.places)
 
 
-async def _target(place: Place, ready: reference.Ready) -> Target:
-    sides = [None if side is None else await place.reach(side.port) for side in (ready.http, ready.https)]
-    return Target(sides[0], sides[1], ready.authority_pem)
+ROLE_NAMES = {Need.WEB: "web", Need.APPLICATION: "app", Need.MAIL: "mail", Need.IDLE: "idle"}
+"""What the machines of the reference servers are called."""
+
+
+async def _web(running: Running, fronts: list[Place], behind: Place, system: Reference, _: Demand) -> list[Target]:
+    said = await running.ready(behind, "backend", reference.backend_command(behind.listen, 1))
+    if said.http is None:
+        raise ServiceError("The back-end simulator does not say where it answers.")
+    return [await roles.web(running, web, behind, said.http.port, system.threads, stores=False) for web in fronts]
+
+
+async def _application(
+    running: Running, fronts: list[Place], behind: Place, system: Reference, demand: Demand
+) -> list[Target]:
+    port = await roles.database(running, behind, system.database, system.threads)
+    kind, rate, threads = system.database, demand.rate, system.threads
+    return [await roles.app(running, app, behind, port, kind, rate, threads) for app in fronts]
+
+
+async def _alone(running: Running, front: Place, system: Reference, demand: Demand) -> Target:
+    if demand.need is Need.MAIL:
+        return await roles.mail(running, front, system.imap, system.threads)
+    return await roles.heartbeat(running, front, front.name)
 
 
 @asynccontextmanager
@@ -138,7 +136,7 @@ async def station_testbed(layout: Station, logs: Path, placement: Placement = PL
         running, targets, meters = Running(base), [], {}
         for name, machine in alike(placement.machine, "station"):
             place = await base.place(name, machine, (PUBLIC,))
-            target = await _target(place, await running.ready(place, name, station.command(layout, place.listen, 1)))
+            target = await target_of(place, await running.ready(place, name, station.command(layout, place.listen, 1)))
             if target.http is None:
                 raise ServiceError("The station does not say where it answers.")
             targets.append(target)
@@ -157,7 +155,7 @@ async def file_testbed(layout: FileServer, logs: Path, placement: Placement = PL
             port = free_port() if place.listen == LOOPBACK else nginx.PORT
             server = nginx.Nginx(place.files, place.listen, port, layout.workers)
             writing = nginx.fileset_command(layout.files, layout.sessions, server.site)
-            await done(await place.start(f"{name}-files", writing, Greeting.NONE))
+            await done(await place.start(f"{name}-files", writing, Greeting.NONE), "The files")
             await place.write(nginx.CONFIGURATION, server.text())
             service = await running.start(place, name, server.command, Greeting.NONE)
             target = await place.reach(port)
@@ -166,30 +164,6 @@ async def file_testbed(layout: FileServer, logs: Path, placement: Placement = PL
         yield Testbed(
             tuple(targets), f"{layout}, on {placement.machine}", running.pids, running.dead, places=base.places
         )
-
-
-async def done(service: Service) -> None:
-    """Waits until a program has done its work; raises ServiceError when it failed, or takes too long."""
-    until = asyncio.get_running_loop().time() + FILES_S
-    while not service.end():
-        if asyncio.get_running_loop().time() > until:
-            raise ServiceError(f"The files were not written within {FILES_S:g} s.")
-        await asyncio.sleep(PAUSE_S)
-    if not service.end().startswith("code 0"):
-        raise ServiceError(f"The files could not be written: {service.end()}")
-
-
-async def answers(at: Endpoint, service: Service) -> None:
-    """Waits until a service that does not say when it is ready answers over HTTP; raises ServiceError."""
-    until = asyncio.get_running_loop().time() + ANSWER_S
-    while asyncio.get_running_loop().time() < until:
-        with contextlib.suppress(OSError, TimeoutError):
-            if await asyncio.wait_for(status(at), LOOK_S):
-                return
-        if service.end():
-            raise ServiceError(f"The server at {at} ended instead of getting ready: {service.end()}")
-        await asyncio.sleep(PAUSE_S)
-    raise ServiceError(f"The server at {at} did not answer within {ANSWER_S:g} s.")
 
 
 @asynccontextmanager

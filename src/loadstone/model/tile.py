@@ -1,0 +1,186 @@
+"""A tile: one set of all roles, their machines, their loads and what rates they would come to with ideal answers."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
+
+from loadstone.model.load import Curve
+from loadstone.model.machine import FITTING, Machine
+from loadstone.model.profile import Phases
+from loadstone.model.reading import Document, Section
+from loadstone.model.workload import Name, Positive
+
+
+class Role(StrEnum):
+    """A machine of a tile."""
+
+    WEB = "web"
+    INFRA = "infra"
+    APP = "app"
+    DB = "db"
+    MAIL = "mail"
+    IDLE = "idle"
+
+
+NETWORKS = {Role.WEB: "web", Role.INFRA: "web", Role.APP: "app", Role.DB: "app"}
+"""Private networks: web and infra share one, app and db another (docs/consolidation.md, Tile)."""
+
+
+class Size(Section):
+    """How large a role's machine is where it has a size of its own."""
+
+    cpus: Annotated[int, Field(ge=1, le=4096)] = Field(default=1, description="virtual CPUs, 1 or more")
+    memory: Annotated[int, Field(ge=64, le=1 << 22)] = Field(default=256, description="MiB of memory, 64 or more")
+
+
+class Sizes(Section):
+    """Machines of the six roles."""
+
+    web: Size = Size()
+    infra: Size = Size()
+    app: Size = Size()
+    db: Size = Size()
+    mail: Size = Size()
+    idle: Size = Size()
+
+
+class TileHeader(Section):
+    """What the tile is."""
+
+    name: Name = Field(description="a short name of letters, digits, `_` and `-`")
+    title: str = Field(description="a title in a few words")
+    about: str = Field(default="", description="a sentence about it")
+
+
+class TileLoads(Section):
+    """What a full tile bears."""
+
+    injection_rate: Annotated[int, Field(ge=1, le=100_000)] = Field(
+        description="ten dealers and four production lines for each unit, 1 or more"
+    )
+    web_sessions: Annotated[int, Field(ge=1, le=1_000_000)] = Field(description="sessions of the support site")
+    web_think_s: Positive = Field(default=10.0, description="mean think time on the support site, in seconds")
+    mail_users: Annotated[int, Field(ge=1, le=1_000_000)] = Field(description="users of the mail store")
+    heartbeat_s: Positive = Field(default=10.0, description="seconds between heartbeats")
+
+
+class TileMaxima(Section):
+    """Rates that a full tile comes to where answers take no time, per second."""
+
+    app: Positive = Field(description="transactions and work orders/s")
+    web: Positive = Field(description="pages and downloads/s")
+    mail: Positive = Field(description="commands/s")
+
+
+class TileCurve(Section):
+    """How the application's load varies; each tile begins at another place, so that they do not peak together."""
+
+    factors: Annotated[tuple[Positive, ...], Field(min_length=2)] = Field(
+        description="how many times the mean, one after the other, with mean 1"
+    )
+    periods: Annotated[int, Field(ge=1, le=1000)] = Field(
+        default=2, description="how often the curve comes in the measured window"
+    )
+
+
+class TileRun(Section):
+    """Lengths of the phases, in seconds."""
+
+    ramp_up_s: Positive
+    warm_up_s: Positive
+    steady_s: Positive
+    ramp_down_s: Positive
+    stagger_s: Annotated[float, Field(ge=0)] = Field(default=2.0, description="seconds between the starts of two tiles")
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A tile as declared."""
+
+    header: TileHeader
+    loads: TileLoads
+    run: TileRun
+    curve: TileCurve
+    maxima: TileMaxima | None
+    """None where they follow from the loads."""
+    machines: Sizes
+
+    @property
+    def name(self) -> str:
+        """Its short name."""
+        return self.header.name
+
+    @property
+    def phases(self) -> Phases:
+        """Its own lengths."""
+        run = self.run
+        return Phases(run.ramp_up_s, run.warm_up_s, run.steady_s, run.ramp_down_s)
+
+    def machine(self, role: Role, base: Machine) -> Machine:
+        """A role's machine on the platform of `base`; processes share this machine and have no size."""
+        size: Size = getattr(self.machines, role.value)
+        if "memory" not in FITTING[base.platform]:
+            return base
+        return base.model_copy(update={"cpus": base.cpus or size.cpus, "memory": size.memory})
+
+    def curve_of(self, number: int, tiles: int, phases: Phases) -> Curve:
+        """The curve of tile `number` of so many, counted from 1: whole periods in the steady state."""
+        period_s = phases.steady_s / self.curve.periods
+        lead_s = phases.ramp_up_s + phases.warm_up_s
+        shift_s = (period_s * (number - 1) / tiles - lead_s) % period_s
+        return Curve(period_s / len(self.curve.factors), tuple(self.curve.factors), shift_s)
+
+
+
+
+@dataclass(frozen=True)
+class TileLoad:
+    """What one tile of a run bears."""
+
+    number: int
+    """Counted from 1."""
+    pct: int
+    """100, or 10 to 90 for a fractional one."""
+
+    def share(self, full: float) -> int:
+        """So much of a full tile's load, at least one."""
+        return max(1, round(full * self.pct / 100))
+
+
+_SECTIONS = {
+    "tile": TileHeader,
+    "loads": TileLoads,
+    "run": TileRun,
+    "curve": TileCurve,
+    "maxima": TileMaxima,
+    "machines": Sizes,
+}
+
+
+def read_tile(file: Path) -> Tile:
+    """Reads a tile's declaration; raises StudyError with every problem."""
+    document = Document.read(file)
+    document.only(set(_SECTIONS))
+    for key in ("tile", "loads", "run", "curve"):
+        if key not in document.content:
+            document.problem((key,), "the section is missing", f"Add [{key}]; docs/consolidation.md shows a whole file.")
+    parts = {
+        key: document.take((key,), kind, document.content[key]) if key in document.content else None
+        for key, kind in _SECTIONS.items()
+    }
+    curve = parts["curve"]
+    if curve is not None and abs(sum(curve.factors) / len(curve.factors) - 1) > 1e-6:
+        mean = sum(curve.factors) / len(curve.factors)
+        document.problem(("curve", "factors"), f"their mean is {mean:.4f}", "Give factors whose mean is 1.")
+    document.finish()
+    return Tile(
+        header=parts["tile"],
+        loads=parts["loads"],
+        run=parts["run"],
+        curve=parts["curve"],
+        maxima=parts["maxima"],
+        machines=parts["machines"] or Sizes(),
+    )

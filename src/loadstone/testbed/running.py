@@ -1,0 +1,74 @@
+"""Services while they are put up on their places, and the waiting for them."""
+
+import asyncio
+import contextlib
+from dataclasses import dataclass, field
+
+from loadstone.model.errors import ServiceError
+from loadstone.model.target import Endpoint, Target
+from loadstone.platforms.contract import Greeting, Place, Service
+from loadstone.platforms.sockets import status
+from loadstone.services import reference
+from loadstone.testbed.ground import Ground
+
+FILES_S = 1800.0
+"""Longest time for writing a workload's files, or for making a database."""
+ANSWER_S = 30.0
+"""Longest time a server that says nothing may take to answer."""
+LOOK_S, PAUSE_S = 2.0, 0.05
+"""Longest wait for one answer, and between two questions."""
+
+
+@dataclass
+class Running:
+    """What runs where, while a testbed is put up."""
+
+    base: Ground
+    services: dict[str, Service] = field(default_factory=dict)
+    pids: dict[str, int] = field(default_factory=dict)
+
+    async def start(self, place: Place, role: str, command: list[str], greeting: Greeting = Greeting.LINE) -> Service:
+        """Starts a service that is to run as long as the testbed."""
+        service = self.services[role] = await place.start(role, command, greeting)
+        self.pids[role] = service.pid or place.pid
+        return service
+
+    async def ready(self, place: Place, role: str, command: list[str]) -> reference.Ready:
+        """Starts one of our servers; returns where it says that it answers."""
+        return reference.read_ready((await self.start(place, role, command)).first_line)
+
+    def dead(self) -> str:
+        """Which services and machines have ended, and how."""
+        ends = [(name, service.end()) for name, service in self.services.items()]
+        ends += [(name, place.end()) for name, place in self.base.places.items()]
+        return ", ".join(f"{name} ({how})" for name, how in ends if how)
+
+
+async def target_of(place: Place, ready: reference.Ready) -> Target:
+    """Where the driver reaches a server that is ready."""
+    sides = [None if side is None else await place.reach(side.port) for side in (ready.http, ready.https)]
+    return Target(sides[0], sides[1], ready.authority_pem)
+
+
+async def done(service: Service, what: str) -> None:
+    """Waits until a program has done its work; raises ServiceError when it failed, or takes too long."""
+    until = asyncio.get_running_loop().time() + FILES_S
+    while not service.end():
+        if asyncio.get_running_loop().time() > until:
+            raise ServiceError(f"{what} could not be prepared within {FILES_S:g} s.")
+        await asyncio.sleep(PAUSE_S)
+    if not service.end().startswith("code 0"):
+        raise ServiceError(f"{what} could not be prepared: {service.end()}")
+
+
+async def answers(at: Endpoint, service: Service) -> None:
+    """Waits until a service that does not say when it is ready answers over HTTP; raises ServiceError."""
+    until = asyncio.get_running_loop().time() + ANSWER_S
+    while asyncio.get_running_loop().time() < until:
+        with contextlib.suppress(OSError, TimeoutError):
+            if await asyncio.wait_for(status(at), LOOK_S):
+                return
+        if service.end():
+            raise ServiceError(f"The server at {at} ended instead of getting ready: {service.end()}")
+        await asyncio.sleep(PAUSE_S)
+    raise ServiceError(f"The server at {at} did not answer within {ANSWER_S:g} s.")
