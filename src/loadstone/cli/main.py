@@ -8,7 +8,7 @@ import typer
 from rich.markup import escape
 
 from loadstone import __version__
-from loadstone.cli import doctor, fileset, report, run, score, serve, simulate, study, workloads
+from loadstone.cli import doctor, fileset, report, run, score, serve, simulate, study, tiles, workloads
 from loadstone.cli.exits import Exit
 from loadstone.cli.screen import errors
 from loadstone.model.errors import DriverError, LoadstoneError, PlatformError, ServiceError, StudyError
@@ -31,6 +31,7 @@ app.command("export")(report.export)
 app.command("serve")(serve.serve)
 app.command("placement")(score.placement)
 app.command("doctor")(doctor.doctor)
+app.add_typer(tiles.app, name="tiles")
 app.add_typer(score.app, name="score")
 app.add_typer(workloads.app, name="workloads")
 app.add_typer(fileset.app, name="fileset")

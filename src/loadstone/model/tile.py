@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -167,7 +167,7 @@ def read_tile(file: Path) -> Tile:
     for key in ("tile", "loads", "run", "curve"):
         if key not in document.content:
             document.problem((key,), "the section is missing", f"Add [{key}]; docs/consolidation.md shows a whole file.")
-    parts = {
+    parts: dict[str, Any] = {
         key: document.take((key,), kind, document.content[key]) if key in document.content else None
         for key, kind in _SECTIONS.items()
     }
@@ -176,11 +176,5 @@ def read_tile(file: Path) -> Tile:
         mean = sum(curve.factors) / len(curve.factors)
         document.problem(("curve", "factors"), f"their mean is {mean:.4f}", "Give factors whose mean is 1.")
     document.finish()
-    return Tile(
-        header=parts["tile"],
-        loads=parts["loads"],
-        run=parts["run"],
-        curve=parts["curve"],
-        maxima=parts["maxima"],
-        machines=parts["machines"] or Sizes(),
-    )
+    header, loads, run, maxima = parts["tile"], parts["loads"], parts["run"], parts["maxima"]
+    return Tile(header, loads, run, curve, maxima, parts["machines"] or Sizes())

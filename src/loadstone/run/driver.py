@@ -60,6 +60,13 @@ class Driving:
             died = f"was killed by signal {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
             raise DriverError(f"The driver {died}: {said or 'it said nothing'}")
 
+    async def tell(self, word: Json) -> None:
+        """Says a word to a driver that waits for it; one that is gone need not hear it."""
+        assert self.process.stdin is not None
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            self.process.stdin.write(json.dumps(word).encode() + b"\n")
+            await self.process.stdin.drain()
+
     def end_early(self) -> None:
         """Asks it to end now and write what it has."""
         with contextlib.suppress(ProcessLookupError):
@@ -84,11 +91,18 @@ class Task:
 
     words: tuple[str, ...]
     document: Json
+    is_told: bool = False
+    """Whether it waits for a word after its document."""
 
 
 def running(plan: Json, joining: Joining | None = None) -> Task:
     """Play a plan for real."""
     return Task(("run", *(joining.options if joining else ())), plan)
+
+
+def waiting(plan: Json) -> Task:
+    """Prepare for a plan, then wait for the word to start."""
+    return Task(("run", "--await-start"), plan, is_told=True)
 
 
 def rehearsing(plan: Json, station: Json) -> Task:
@@ -112,9 +126,10 @@ async def driving(task: Task, log: Path) -> AsyncIterator[Driving]:
     try:
         assert process.stdin is not None
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-            process.stdin.write(json.dumps(task.document).encode())
+            process.stdin.write(json.dumps(task.document).encode() + b"\n")
             await process.stdin.drain()
-            process.stdin.close()
+            if not task.is_told:
+                process.stdin.close()
         yield Driving(process, log)
     finally:
         if process.returncode is None:

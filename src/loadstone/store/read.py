@@ -33,6 +33,8 @@ class Iteration:
     monitor: tuple[Json, ...]
     stations: tuple[Json, ...] = ()
     """What the modelled station of a rehearsal did in the steady state."""
+    ledger: tuple[Json, ...] = ()
+    """How operations of several possible endings ended, over the whole run."""
 
     @property
     def steady_samples(self) -> list[Json]:
@@ -127,7 +129,8 @@ def read_iteration(folder: Path) -> Iteration:
     figures = figures_of(events)
     monitor = tuple(_lines(folder / "monitor.jsonl"))
     stations = tuple(event for event in events if event["event"] == "station" and _is_steady(event, plan["phases"]))
-    iteration = Iteration(number, plan, figures, start, intervals, monitor, stations)
+    ledger = tuple(event for event in events if event["event"] == "ledger")
+    iteration = Iteration(number, plan, figures, start, intervals, monitor, stations, ledger)
     return replace(iteration, figures=replace(figures, tcp_pressure_s=_tcp_pressure_s(iteration)))
 
 

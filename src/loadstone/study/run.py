@@ -27,6 +27,7 @@ from loadstone.run.signals import Signals
 from loadstone.run.terms import FIT, Fitness, make_terms
 from loadstone.store.folder import LOGS, VERDICT, ResultFolder, Status, write_json
 from loadstone.store.read import Result, read_result
+from loadstone.study.tiles.scoring import consolidation_verdict, is_of_tiles
 from loadstone.testbed import Demand, refuse_impossible, testbed_of
 from loadstone.workloads import is_unchanged, load, shipped
 
@@ -149,6 +150,7 @@ def verdict_of(result: Result) -> Json:
         "judged_by": host.versions()["loadstone"],
         "workloads": [asdict(verdict) for verdict in verdicts],
         "index": None if value is None else {"value": value, "compliant": all(v.compliant for v in verdicts)},
+        "consolidation": consolidation_verdict(result) if is_of_tiles(result.manifest) else None,
     }
 
 

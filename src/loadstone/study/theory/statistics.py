@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy import stats
+from scipy.stats import permutation_test  # type: ignore[attr-defined]
 from scipy.special import stdtrit
 
 LEVEL = 0.95
@@ -152,9 +153,9 @@ def unpaired(a: Sequence[float], b: Sequence[float]) -> float:
     """
 
     def apart(first: np.ndarray, second: np.ndarray, axis: int) -> np.ndarray:
-        return np.mean(first, axis=axis) - np.mean(second, axis=axis)
+        return np.asarray(np.mean(first, axis=axis) - np.mean(second, axis=axis))
 
-    found = stats.permutation_test(
+    found = permutation_test(
         (np.asarray(a, float), np.asarray(b, float)),
         apart,
         permutation_type="independent",

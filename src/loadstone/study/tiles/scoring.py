@@ -1,10 +1,28 @@
-"""From a stored run of tiles to the figures its score is made of."""
+"""From a stored run of tiles to the figures its score is made of, and to the verdict on the whole."""
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
-from loadstone.judge.consolidation import Maxima, Tile
+from loadstone.judge import ledger
+from loadstone.judge.check import Check, Outcome, Weight, at_least, at_most
+from loadstone.judge.consolidation import Consolidation, Maxima, Tile, consolidation
+from loadstone.judge.placement import parity
+from loadstone.judge.verdict import Verdict
 from loadstone.model.errors import UsageError
-from loadstone.store.read import Result
+from loadstone.model.figures import OperationFigures
+from loadstone.store.read import Iteration, Result, WorkloadResult
+from loadstone.study.tiles.placement import figures_of, findings
+
+Json = dict[str, Any]
+
+OURS = "our own, docs/consolidation.md"
+WINDOW_S = 1.0
+"""How far apart the measured windows of all workloads may begin and end."""
+LEAST_FOR_PLACEMENT = 4
+"""Tiles below which no test can find a difference between two groups."""
+COUNTED_MAIL = ("append", "fetch")
+"""Commands that the quality of the mail store counts (docs/consolidation.md, Quality of service)."""
 
 
 @dataclass(frozen=True)
@@ -18,10 +36,174 @@ class HeldTile:
 
 
 def tiles_of(result: Result) -> list[HeldTile]:
-    """The tiles of a run; raises UsageError when it has none."""
-    raise UsageError(f"{result.path} is no run of tiles.")
+    """The tiles of a run, with rates of nothing where nothing was measured; raises UsageError when it has none."""
+    held = _by_name(result)
+    return [
+        HeldTile(one["number"], one["pct_load"], _figures(held, one["number"]), dict(one.get("groups", {})))
+        for one in _declared(result)
+    ]
 
 
 def maxima_of(result: Result) -> Maxima:
     """The maxima of the profile that a run was made with; raises UsageError when it has none."""
-    raise UsageError(f"{result.path} is no run of tiles.")
+    _declared(result)
+    return Maxima.of(**result.manifest["tile"]["maxima"])
+
+
+def is_of_tiles(manifest: Json) -> bool:
+    """Whether a result is a run of tiles."""
+    return "tiles" in manifest
+
+
+def _declared(result: Result) -> list[Json]:
+    if not is_of_tiles(result.manifest):
+        raise UsageError(f"{result.path} is no run of tiles. `loadstone tiles` makes one.")
+    declared: list[Json] = result.manifest["tiles"]
+    return declared
+
+
+def _by_name(result: Result) -> dict[str, Iteration]:
+    return {one.terms.workload: one.iterations[0] for one in result.workloads if one.iterations}
+
+
+def _figures(held: Mapping[str, Iteration], number: int) -> Tile:
+    figures = {kind: _of(held, number, kind) for kind in ("web", "dealers", "lines", "mail", "idle")}
+    app = [*figures["dealers"][0], *figures["lines"][0]]
+    rates = {
+        "app": sum(_right(one) / seconds for kind in ("dealers", "lines") for one, seconds in _timed(figures[kind])),
+        "web": sum(one.requests / seconds for one, seconds in _timed(figures["web"])),
+        "mail": sum(_right(one) / seconds for one, seconds in _timed(figures["mail"])),
+    }
+    mail = [one for one in figures["mail"][0] if one.name in COUNTED_MAIL]
+    shares = {
+        "app": _share(app),
+        "web": _share(figures["web"][0]),
+        "mail": _share(mail),
+        "idle": _share(figures["idle"][0]),
+    }
+    return Tile.of(rates, shares)
+
+
+def _of(held: Mapping[str, Iteration], number: int, kind: str) -> tuple[list[OperationFigures], float]:
+    iteration = held.get(f"tile{number}-{kind}")
+    if iteration is None:
+        return [], 0.0
+    return list(iteration.figures.operations), iteration.figures.steady_s
+
+
+def _timed(figures: tuple[list[OperationFigures], float]) -> Iterator[tuple[OperationFigures, float]]:
+    operations, seconds = figures
+    return ((one, seconds) for one in operations if seconds)
+
+
+def _right(operation: OperationFigures) -> int:
+    """Operations that did what they were asked to, however late."""
+    return operation.requests - sum(operation.errors.values())
+
+
+def _share(operations: list[OperationFigures]) -> float:
+    """Share of good operations; overdue ones are not good. Without any there is no quality to speak of: 0."""
+    counted = sum(one.requests + one.overdue for one in operations)
+    return sum(one.good for one in operations) / counted if counted else 0.0
+
+
+def consolidation_verdict(result: Result) -> Json:
+    """Score, quality, common rules and placement of a run of tiles, as they are kept."""
+    tiles, maxima = tiles_of(result), maxima_of(result)
+    scored = consolidation([one.tile for one in tiles], maxima)
+    checks = list(_checks(result))
+    broken = {check.weight for check in checks if check.outcome is Outcome.BROKEN}
+    verdict = Verdict.INVALID if Weight.INVALID in broken else Verdict.FAIL if Weight.FAIL in broken else Verdict.PASS
+    return {
+        "verdict": verdict,
+        "checks": [asdict(check) for check in checks],
+        "reasons": [str(check) for check in checks if check.outcome is Outcome.BROKEN],
+        "maxima": maxima.document(),
+        "score": float(scored.score),
+        "qos_pct": float(scored.qos_pct),
+        "least_qos_pct": float(scored.least_qos_pct),
+        "headline": scored.headline,
+        "tiles": [_row(one, scored, at) for at, one in enumerate(tiles)],
+        "placement": _placement(tiles, scored),
+    }
+
+
+def _row(held: HeldTile, scored: Consolidation, at: int) -> Json:
+    one = scored.tiles[at]
+    figures = {name: float(value) for name, value in asdict(held.tile).items()}
+    head = {"number": held.number, "pct_load": held.pct_load, "groups": held.groups}
+    return {**head, **figures, "score": float(one.shown), "qos": float(one.shown_qos)}
+
+
+def _placement(tiles: list[HeldTile], scored: Consolidation) -> list[Json]:
+    """Every grouping of the run tested, where there are tiles enough of the same load."""
+    full = [at for at, one in enumerate(tiles) if one.pct_load == 100]
+    if len(full) < LEAST_FOR_PLACEMENT:
+        return []
+    values = {
+        name: [held[at] for at in full]
+        for name, held in figures_of([one.tile for one in tiles], scored).items()
+    }
+    groupings = {"parity": parity([tiles[at].number for at in full])}
+    for name in sorted({name for at in full for name in tiles[at].groups}):
+        groupings[name] = [tiles[at].groups.get(name, "none") for at in full]
+    return [
+        {"by": by, "findings": [{**asdict(one), "is_worse": one.is_worse} for one in findings(groups, values)]}
+        for by, groups in groupings.items()
+        if len(set(groups)) > 1
+    ]
+
+
+def _checks(result: Result) -> Iterator[Check]:
+    held = {one.terms.workload: one for one in result.workloads}
+    yield _whole(result)
+    windows = [found for one in held.values() for found in [_window(one)] if found is not None]
+    if windows:
+        apart = max(max(edge) - min(edge) for edge in zip(*windows, strict=True))
+        detail = f"{len(windows)} workloads in one window of {windows[0][1] - windows[0][0]:.0f} s"
+        yield at_most("measured windows apart", apart, WINDOW_S, "s", Weight.INVALID, OURS, detail)
+    missing = [name for name, one in held.items() if not _is_whole_at_start(one)]
+    rule = "workloads not at full load when the window began"
+    yield at_most(rule, len(missing), 0, "workloads", Weight.INVALID, OURS, ", ".join(missing))
+    for one in result.manifest["tiles"]:
+        yield from _audited(result, one["number"])
+
+
+def _whole(result: Result) -> Check:
+    trouble = result.manifest.get("reason", "")
+    rule = "parts that died or were ended"
+    return at_most(rule, len(result.manifest.get("troubles", [])) or bool(trouble), 0, "", Weight.INVALID, OURS, trouble)
+
+
+def _window(workload: WorkloadResult) -> tuple[float, float] | None:
+    """Beginning and end of a workload's measured window on the wall clock, in seconds."""
+    if not workload.iterations or "start_unix_ns" not in workload.iterations[0].start:
+        return None
+    iteration = workload.iterations[0]
+    phases = iteration.plan["phases"]
+    begin_s = (iteration.start["start_unix_ns"] + phases["ramp_up_ns"] + phases["warm_up_ns"]) / 1e9
+    return begin_s, begin_s + iteration.figures.steady_s
+
+
+def _is_whole_at_start(workload: WorkloadResult) -> bool:
+    """Whether all sessions were at work in the first second of the window."""
+    steady = [one for iteration in workload.iterations for one in iteration.intervals if one["phase"] == "steady"]
+    return bool(steady) and steady[0]["sessions_active"] >= workload.terms.sessions
+
+
+def _audited(result: Result, number: int) -> Iterator[Check]:
+    """The dealership's books against the drivers'."""
+    audit = result.manifest.get("audits", {}).get(f"tile{number}")
+    if audit is None:
+        yield at_least(f"tile {number}: audits made", 0, 1, "", Weight.INVALID, OURS, "the database was not asked")
+        return
+    said = {
+        name: next((one.iterations[0].ledger for one in result.workloads if one.terms.workload == name and one.iterations), ())
+        for name in (f"tile{number}-dealers", f"tile{number}-lines")
+    }
+    for what, lines in (("orders", said[f"tile{number}-dealers"]), ("work_orders", said[f"tile{number}-lines"])):
+        yield from ledger.checks(f"tile {number}: {what.replace('_', ' ')}", ledger.told(lines), audit[what])
+    for rule in audit["rules"]:
+        name = f"tile {number}: rows against `{rule['rule']}`"
+        yield at_most(name, rule["broken"], 0, "rows", Weight.FAIL, OURS)
+

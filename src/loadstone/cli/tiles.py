@@ -1,0 +1,106 @@
+"""`loadstone tiles` and `loadstone tiles search`: consolidation, all workloads of all tiles at once."""
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from loadstone.cli.live import View
+from loadstone.cli.options import RESULTS, MachineText, Platform, Results, Seed, Steady, StudyName, make_placement, profile_of
+from loadstone.cli.run import conclude
+from loadstone.cli.screen import errors
+from loadstone.model.errors import UsageError
+from loadstone.model.profile import PROFILES
+from loadstone.model.software import DatabaseKind, MailKind
+from loadstone.report.build import write_report
+from loadstone.study.tiles.order import TilesOrder, find_tile, shipped_tiles, tile_loads
+from loadstone.study.tiles.run import run_tiles
+
+app = typer.Typer(no_args_is_help=False, help="Run tiles of six machines under all loads at once, and score them.")
+
+TileName = Annotated[str, typer.Option(help=f"What a tile is: {', '.join(shipped_tiles())}, or a file (.toml).")]
+Length = Annotated[
+    str | None, typer.Option("--profile", help=f"Length: {', '.join(PROFILES)}. Default: the tile's own.")
+]
+DatabaseOption = Annotated[DatabaseKind, typer.Option(help="What keeps the application's data.")]
+ImapOption = Annotated[MailKind, typer.Option(help="What keeps the mail.")]
+Groups = Annotated[
+    list[str] | None,
+    typer.Option("--group", metavar="NAME=A,B,...", help="Groups that tiles are in, one a tile in turn: numa=0,1."),
+]
+
+
+@app.callback(invoke_without_command=True)
+def tiles(
+    context: typer.Context,
+    count: Annotated[int, typer.Option("--tiles", min=1, max=1000, help="How many tiles.")] = 1,
+    last_fraction: Annotated[
+        float | None, typer.Option(help="Load of the last tile, 0.1 to 0.9 of a full one.")
+    ] = None,
+    tile: TileName = "laptop",
+    profile: Length = None,
+    steady: Steady = None,
+    platform: Platform = None,
+    machine: MachineText = None,
+    database: DatabaseOption = DatabaseKind.EMBEDDED,
+    imap: ImapOption = MailKind.EMBEDDED,
+    group: Groups = None,
+    seed: Seed = 1,
+    name: StudyName = None,
+    results: Results = RESULTS,
+) -> None:
+    """Run tiles - web, infra, app, db, mail and idle machines - under all loads at once, and score them.
+
+    [bold]loadstone tiles --tiles 2 --last-fraction 0.5 --profile quick[/] runs a full tile and half of one;
+    [bold]loadstone tiles --platform vm[/] gives each of the six roles a virtual machine of its own;
+    [bold]loadstone tiles search[/] adds tiles until a limit breaks or the score stops rising.
+    """
+    if context.invoked_subcommand is not None:
+        return
+    order = make_order(tile, profile, steady, results, name)
+    placement = make_placement(platform, machine, None)
+    order = replace(
+        order,
+        loads=tile_loads(count, last_fraction),
+        machine=placement.machine,
+        database=database,
+        imap=imap,
+        groups=_groups(group or []),
+        seed=seed,
+    )
+    raise typer.Exit(carry_out(order))
+
+
+def make_order(tile: str, profile: str | None, steady: float | None, results: Path, name: str | None) -> TilesOrder:
+    """An order of one full tile, of the tile's own lengths or of those of a profile. Raises LoadstoneError."""
+    if profile in shipped_tiles():
+        raise UsageError(f"`{profile}` is a tile, not a length. Give --tile {profile}, and --profile for how long.")
+    declared = find_tile(tile)
+    phases, named = declared.phases, declared.name
+    if profile is not None:
+        phases, named = profile_of(profile).phases, profile
+    if steady is not None:
+        phases, named = replace(phases, steady_s=steady), f"{named} (changed)"
+    return TilesOrder(name or f"tiles-{declared.name}", declared, tile_loads(1, None), phases, named, results)
+
+
+def carry_out(order: TilesOrder) -> int:
+    """Runs an order, writes its report and says what came of it."""
+    with View() as view:
+        path = asyncio.run(run_tiles(order, view.hear, view.begin))
+        if errors.is_terminal:
+            view.phase = "writing the report"
+        report = write_report(path)
+    return conclude(path, report)
+
+
+def _groups(texts: list[str]) -> dict[str, tuple[str, ...]]:
+    groups = {}
+    for text in texts:
+        name, _, members = text.partition("=")
+        if not name or not all(members.split(",")):
+            raise UsageError(f"`{text}` is no grouping. Give a name and a group for each tile, as numa=0,1,0,1.")
+        groups[name] = tuple(members.split(","))
+    return groups

@@ -1,0 +1,157 @@
+"""A run of tiles: all up, all loads at once in one measured window, audited, judged and kept."""
+
+import asyncio
+import contextlib
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from loadstone.measure import host
+from loadstone.model.errors import LoadstoneError
+from loadstone.model.machine import Placement
+from loadstone.model.target import Target
+from loadstone.model.tile import Role
+from loadstone.platforms.sockets import get
+from loadstone.run.ensemble import Crew, Ensemble
+from loadstone.run.executor import Listener
+from loadstone.run.signals import Signals
+from loadstone.run.terms import make_terms
+from loadstone.store.folder import LOGS, ResultFolder, RunFolder, Status
+from loadstone.study.run import Beginning, judge
+from loadstone.study.tiles.order import CREWS, TilePart, TilesOrder, maxima_of_tile, parts_of_tile, plan_of
+from loadstone.testbed import refuse_impossible
+from loadstone.testbed.tiles import FILE_STORE, TilesUp, tiles_testbed
+from loadstone.workloads import is_unchanged
+
+Json = dict[str, Any]
+
+AUDIT_S = 60.0
+"""Longest time for an audit."""
+ORIGINS = {"web": "support", "dealers": "dealership", "lines": "manufacturing", "mail": "mail", "idle": "idle"}
+"""The workload that each kind of load is made from."""
+
+Parts = dict[int, tuple[TilePart, ...]]
+
+
+async def run_tiles(order: TilesOrder, listener: Listener, begin: Callable[[Beginning], object]) -> Path:
+    """Executes an order; returns the result folder, which is marked with how far it got. Raises LoadstoneError."""
+    parts = {one.number: parts_of_tile(order, one) for one in order.loads}
+    await refuse_impossible(Placement(order.machine))
+    folder = ResultFolder.create(order.results, order.name, datetime.now(UTC), _manifest(order, parts))
+    try:
+        status, reason = await _execute(order, parts, folder, listener, begin)
+    except LoadstoneError as error:
+        _close(folder, Status.FAILED, str(error))
+        raise
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        _close(folder, Status.INTERRUPTED, "ended by a signal before all tiles were up")
+        raise
+    except BaseException as error:
+        _close(folder, Status.FAILED, f"{type(error).__name__}: {error}")
+        raise
+    _close(folder, status, reason)
+    judge(folder.path)
+    return folder.path
+
+
+async def _execute(
+    order: TilesOrder, parts: Parts, folder: ResultFolder, listener: Listener, begin: Callable[[Beginning], object]
+) -> tuple[Status, str]:
+    with Signals() as signals:
+        async with tiles_testbed(order.system, folder.path / LOGS) as up:
+            folder.manifest["target"] = up.testbed.about
+            folder.manifest["machines"] = up.testbed.machines()
+            folder.mark(Status.RUNNING)
+            ensemble = Ensemble(up.testbed, listener)
+            with signals.told(ensemble.interrupt):
+                begin(_beginning(order))
+                await ensemble.execute(_crews(order, parts, folder, up))
+                if not ensemble.interrupted:
+                    folder.manifest["audits"] = await _audits(up)
+    folder.manifest["troubles"] = [asdict(trouble) for trouble in ensemble.troubles]
+    if ensemble.troubles:
+        return Status.FAILED, "; ".join(map(str, ensemble.troubles))
+    if ensemble.interrupted:
+        return Status.INTERRUPTED, "ended by a signal; what was measured by then is kept"
+    return Status.COMPLETE, ""
+
+
+def _crews(order: TilesOrder, parts: Parts, folder: ResultFolder, up: TilesUp) -> list[Crew]:
+    crews = []
+    for tile in up.tiles:
+        for name, kinds in CREWS.items():
+            own = tuple(part for part in parts[tile.number] if part.kind in kinds)
+            folders: dict[str, RunFolder] = {part.name: folder.run(part.name, 1) for part in own}
+            plan = plan_of(order, tile.number, own, tile)
+            after_s = order.stagger_s * (tile.number - 1)
+            crews.append(Crew(f"tile{tile.number}-{name}", f"tile{tile.number}", plan, folders, after_s))
+    return crews
+
+
+async def _audits(up: TilesUp) -> Json:
+    """What each tile's database holds; tiles that do not answer are left out."""
+    found = {}
+    for tile in up.tiles:
+        with contextlib.suppress(OSError, ValueError, TimeoutError):
+            found[f"tile{tile.number}"] = await asyncio.wait_for(_audit(tile.targets[Role.APP]), AUDIT_S)
+    return found
+
+
+async def _audit(target: Target) -> Json:
+    assert target.http is not None
+    audit: Json = json.loads(await get(target.http, "/audit"))
+    return audit
+
+
+def _beginning(order: TilesOrder) -> Beginning:
+    fraction = "" if order.loads[-1].pct == 100 else f", the last at {order.loads[-1].pct} %"
+    count = len(order.loads)
+    seconds = order.phases.total_s + order.stagger_s * (count - 1)
+    return Beginning(f"{count} {order.tile.name} tile{'s' * (count != 1)}{fraction}", "all loads at once", 1, 1, seconds)
+
+
+def _close(folder: ResultFolder, status: Status, reason: str) -> None:
+    folder.mark(status, reason, datetime.now(UTC))
+    folder.seal()
+
+
+def _manifest(order: TilesOrder, parts: Parts) -> Json:
+    every = [part for own in parts.values() for part in own]
+    profile = order.profile
+    maxima = maxima_of_tile(order.tile)
+    return {
+        "command": sys.argv,
+        "profile": {"name": profile.name, "about": profile.about, **asdict(order.phases)},
+        "seed": order.seed,
+        "driver_threads": 1,
+        "joining_drivers": 0,
+        "together": True,
+        "clock": "real",
+        "key": order.key,
+        "system": {"kind": "tiles", "database": order.database, "imap": order.imap},
+        "placement": {"machine": order.machine.model_dump(mode="json", exclude_defaults=True)},
+        "target": "not up yet",
+        "verify_certificates": True,
+        "versions": host.versions(),
+        "host": host.facts(),
+        "tile": {
+            "name": order.tile.name,
+            "title": order.tile.header.title,
+            "loads": order.tile.loads.model_dump(),
+            "maxima": maxima.document(),
+            "stagger_s": order.stagger_s,
+            "file_store": FILE_STORE,
+            "machines": {role: order.system.machine_of(1, role).model_dump(mode="json") for role in Role},
+        },
+        "tiles": [
+            {"number": one.number, "pct_load": one.pct, "groups": order.group_of(one.number)} for one in order.loads
+        ],
+        "terms": [
+            asdict(make_terms(part.workload, profile, part.load, is_unchanged(ORIGINS[part.kind]))) for part in every
+        ],
+        "declarations": {part.name: (part.workload.folder / "workload.toml").read_text() for part in every},
+    }

@@ -1,0 +1,101 @@
+"""Tiles as a system under test: six roles each, on their machines and networks, all up at once."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from loadstone.model.machine import PUBLIC, Machine
+from loadstone.model.software import DatabaseKind, MailKind
+from loadstone.model.target import Target
+from loadstone.model.tile import NETWORKS, Role, Tile
+from loadstone.platforms.contract import Place
+from loadstone.testbed import roles
+from loadstone.testbed.ground import LOOPBACK, Ground, ground, is_bridged
+from loadstone.testbed.running import Running
+from loadstone.testbed.up import Testbed
+
+Json = dict[str, Any]
+
+FILE_STORE = "HTTP store of the infra role: no network file protocol is set up by this version"
+"""How the web role gets its downloads."""
+
+
+@dataclass(frozen=True)
+class TilesSystem:
+    """What is put up."""
+
+    tile: Tile
+    tiles: int
+    machine: Machine
+    """Platform and settings of all machines; sizes come from the tile where they have one."""
+    database: DatabaseKind = DatabaseKind.EMBEDDED
+    imap: MailKind = MailKind.EMBEDDED
+    heartbeats: bool = False
+    """Whether every machine answers heartbeats, not only the idle one."""
+
+    def machine_of(self, number: int, role: Role) -> Machine:
+        """The machine of a role of a tile, counted from 1; what is pinned in turn goes by tiles."""
+        return self.tile.machine(role, self.machine.number(number - 1))
+
+
+@dataclass
+class TileUp:
+    """A tile that is up."""
+
+    number: int
+    targets: dict[Role, Target] = field(default_factory=dict)
+    """Where users reach it: web, app, mail, idle."""
+    heartbeats: dict[str, Target] = field(default_factory=dict)
+    """Where its machines answer heartbeats, by name."""
+
+
+@dataclass(frozen=True)
+class TilesUp:
+    """All tiles, up, and what they have in common."""
+
+    testbed: Testbed
+    tiles: tuple[TileUp, ...]
+
+
+def place_name(number: int, role: Role) -> str:
+    """What a role's machine is called."""
+    return f"tile{number}-{role}"
+
+
+@asynccontextmanager
+async def tiles_testbed(system: TilesSystem, logs: Path) -> AsyncIterator[TilesUp]:
+    """All tiles, one after the other; down when the block ends. Raises PlatformError and ServiceError."""
+    async with ground(logs) as base:
+        running = Running(base)
+        tiles = [await _tile(running, system, number) for number in range(1, system.tiles + 1)]
+        about = f"{system.tiles} x {system.tile.header.title.lower()}, each role on {system.machine}"
+        testbed = Testbed((), about, running.pids, running.dead, places=base.places)
+        yield TilesUp(testbed, tuple(tiles))
+
+
+async def _tile(running: Running, system: TilesSystem, number: int) -> TileUp:
+    places = {role: await _place(running.base, system, number, role) for role in Role}
+    threads = {role: system.machine_of(number, role).cpus or 1 for role in Role}
+    tile = TileUp(number)
+    port = await roles.infra(running, places[Role.INFRA], threads[Role.INFRA])
+    web, behind = places[Role.WEB], places[Role.INFRA]
+    tile.targets[Role.WEB] = await roles.web(running, web, behind, port, threads[Role.WEB], stores=True)
+    port = await roles.database(running, places[Role.DB], system.database, threads[Role.DB])
+    app, behind, rate = places[Role.APP], places[Role.DB], system.tile.loads.injection_rate
+    tile.targets[Role.APP] = await roles.app(running, app, behind, port, system.database, rate, threads[Role.APP])
+    tile.targets[Role.MAIL] = await roles.mail(running, places[Role.MAIL], system.imap, threads[Role.MAIL])
+    idle = places[Role.IDLE]
+    tile.targets[Role.IDLE] = tile.heartbeats[idle.name] = await roles.heartbeat(running, idle, idle.name)
+    for role, place in places.items():
+        if system.heartbeats and role is not Role.IDLE:
+            tile.heartbeats[place.name] = await roles.heartbeat(running, place, f"{place.name}-heartbeat")
+    return tile
+
+
+async def _place(base: Ground, system: TilesSystem, number: int, role: Role) -> Place:
+    """All are on the public network, and on the private one of their pair."""
+    machine = system.machine_of(number, role)
+    private = [f"t{number}-{NETWORKS[role]}"] if role in NETWORKS and is_bridged(machine) else []
+    return await base.place(place_name(number, role), machine, (PUBLIC, *private), LOOPBACK)
