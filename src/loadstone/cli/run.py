@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from loadstone.cli.consolidation import show_common, show_tiles, show_workloads
 from loadstone.cli.exits import BY_VERDICT, Exit
 from loadstone.cli.live import View
 from loadstone.cli.options import (
@@ -41,6 +42,7 @@ from loadstone.cli.options import (
 )
 from loadstone.cli.orders import IN_A_FILE, order_of, parts_of, refuse_beside_a_file, study_file
 from loadstone.cli.screen import VERDICT_STYLE, errors, out
+from loadstone.judge.consolidation import consolidation
 from loadstone.judge.score import DISCLAIMER, NAME
 from loadstone.judge.verdict import Verdict, worst
 from loadstone.model.errors import UsageError
@@ -52,9 +54,10 @@ from loadstone.report.build import write_report
 from loadstone.run.driver import Joining
 from loadstone.run.executor import Json, Listener
 from loadstone.store.folder import Status
-from loadstone.store.read import read_manifest, read_verdict
+from loadstone.store.read import read_manifest, read_result, read_verdict
 from loadstone.study.run import Played, RunOrder
 from loadstone.study.run import run as execute
+from loadstone.study.tiles.scoring import maxima_of, tiles_of
 from loadstone.telemetry.otlp import push_otlp
 from loadstone.telemetry.prometheus import serve_prometheus
 from loadstone.telemetry.tally import Tally
@@ -170,7 +173,12 @@ def _carry_out(order: RunOrder, listeners: Sequence[Listener] = ()) -> Exit:
 def conclude(path: Path, report: Path) -> Exit:
     """Prints the verdict on a result and says where its report is; returns what the shell is told."""
     manifest, verdict = read_manifest(path), read_verdict(path) or {"workloads": [], "index": None}
-    for one in verdict["workloads"]:
+    common = verdict.get("consolidation")
+    if common is not None:
+        show_workloads(verdict["workloads"])
+        show_common(common)
+        _show_score(path)
+    for one in () if common else verdict["workloads"]:
         style = VERDICT_STYLE[one["verdict"]]
         load = next(terms["load"] for terms in manifest["terms"] if terms["workload"] == one["workload"])
         claim = "compliant" if one["compliant"] else f"not compliant, profile {manifest['profile']['name']}"
@@ -192,4 +200,14 @@ def conclude(path: Path, report: Path) -> Exit:
         return Exit.INTERRUPTED
     if manifest["status"] == Status.FAILED:
         return Exit.INVALID
-    return BY_VERDICT[worst([Verdict(one["verdict"]) for one in verdict["workloads"]])]
+    whole = [Verdict(common["verdict"])] if common else []
+    return BY_VERDICT[worst([*whole, *(Verdict(one["verdict"]) for one in verdict["workloads"])])]
+
+
+def _show_score(path: Path) -> None:
+    result = read_result(path)
+    held = tiles_of(result)
+    tiles = [one.tile for one in held]
+    show_tiles(
+        [one.number for one in held], [one.pct_load for one in held], tiles, consolidation(tiles, maxima_of(result))
+    )

@@ -8,9 +8,10 @@ import typer
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
+from loadstone.cli.consolidation import show_tiles
 from loadstone.cli.options import RESULTS, Results
 from loadstone.cli.report import find_result
-from loadstone.cli.screen import errors, out
+from loadstone.cli.screen import out
 from loadstone.judge.consolidation import CLASSIC, NAME, Consolidation, Maxima, Tile, consolidation
 from loadstone.judge.placement import parity
 from loadstone.judge.score import DISCLAIMER
@@ -57,7 +58,7 @@ def consolidation_score(
     if as_json:
         typer.echo(json.dumps(_document(numbers, scored), indent=1))
         return
-    _print(numbers, tiles, loads, scored)
+    show_tiles(numbers, loads, tiles, scored)
 
 
 def placement(
@@ -146,16 +147,3 @@ def _document(numbers: list[int], scored: Consolidation) -> Json:
         "headline": scored.headline,
         "disclaimer": DISCLAIMER,
     }
-
-
-def _print(numbers: list[int], tiles: list[Tile], loads: list[float], scored: Consolidation) -> None:
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
-    for name in ("tile", "load", "app/s", "web/s", "mail/s", "score", "app", "web", "mail", "idle", "QoS"):
-        table.add_column(name, justify="right")
-    for number, load, tile, one in zip(numbers, loads, tiles, scored.tiles, strict=True):
-        rates = [f"{rate:.2f}" for rate in (tile.app, tile.web, tile.mail)]
-        shares = [f"{share:.2f}" for share in tile.qualities]
-        table.add_row(str(number), f"{load:g}%", *rates, str(one.shown), *shares, str(one.shown_qos))
-    out.print(table)
-    out.print(f"{NAME}: [bold]{scored.headline}[/], QoS {scored.qos_pct} % (worst tile {scored.least_qos_pct} %)")
-    errors.print(DISCLAIMER, style="dim")

@@ -11,7 +11,7 @@ from loadstone.model.machine import Machine
 from loadstone.model.profile import Phases, Profile, Rigor
 from loadstone.model.software import DatabaseKind, MailKind
 from loadstone.model.tile import Role, Tile, TileLoad, read_tile
-from loadstone.model.workload import Workload
+from loadstone.model.workload import Published, Table, Workload
 from loadstone.run.plan import Part, Timing, make_plan
 from loadstone.run.terms import mean_pause_s
 from loadstone.testbed.tiles import TilesSystem, TileUp
@@ -23,6 +23,7 @@ DEALERS, LINES = 10, 4
 """Of each unit of injection rate: dealers, one transaction in 10 s each, and lines, one work order in 6 s each."""
 CAP = 15
 """Longest think time of the web's users, times the mean (docs/web-workloads.md, Pauses)."""
+MOST_DOWNLOAD_BYTES = 6_000_000
 APP_MAXIMUM = 1.745
 """Transactions and work orders/s of a unit of injection rate: 34.90 at 20 (docs/consolidation.md, Score)."""
 LEAST_PCT, MOST_PCT, STEP_PCT = 10, 90, 10
@@ -159,7 +160,23 @@ def plan_of(order: TilesOrder, number: int, parts: tuple[TilePart, ...], up: Til
 
 
 def _web(tile: Tile) -> Workload:
-    return _paced(load("support"), tile.loads.web_think_s, CAP * tile.loads.web_think_s)
+    """The support site as tiles have it: users on the machine's own network instead of slow lines, downloads of up to
+    6 MB (docs/consolidation.md, Web).
+    """
+    support = load("support")
+    lines = {"page_bytes_per_s": None, "embedded_bytes_per_s": None}
+    downloads = support.values["download"]
+    assert isinstance(downloads, Table) and downloads.weights is not None
+    bytes_at = downloads.columns.index("bytes")
+    kept = [at for at, row in enumerate(downloads.rows) if int(row[bytes_at]) <= MOST_DOWNLOAD_BYTES]
+    rows = {"rows": tuple(downloads.rows[at] for at in kept), "weights": tuple(downloads.weights[at] for at in kept)}
+    lighter = replace(
+        support,
+        connections=support.connections.model_copy(update=lines),
+        values={**support.values, "download": downloads.model_copy(update=rows)},
+        published=Published(),
+    )
+    return _paced(lighter, tile.loads.web_think_s, CAP * tile.loads.web_think_s)
 
 
 def _paced(workload: Workload, mean_s: float, cap_s: float | None = None) -> Workload:
