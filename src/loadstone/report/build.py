@@ -9,12 +9,14 @@ from typing import Any
 
 import jinja2
 
+from loadstone.judge.consolidation import NAME as CONSOLIDATION
 from loadstone.judge.score import DISCLAIMER, NAME
 from loadstone.model.errors import StoreError
 from loadstone.model.figures import IterationFigures, Terms
 from loadstone.report.machines import MachineView, machine_views
 from loadstone.report.pictures import Picture, load_pictures, resource_pictures
 from loadstone.report.tables import MixRow, OperationRow, mix_rows, operation_rows
+from loadstone.report.tiles import tiles_view
 from loadstone.store.read import Iteration, Result, WorkloadResult, read_result
 
 Json = dict[str, Any]
@@ -78,6 +80,8 @@ def render(result: Result, form: Format) -> str:
         disclaimer=DISCLAIMER,
         command=command(result.manifest),
         sections=sections,
+        tiles=tiles_view(result, pictures=form is Format.HTML),
+        score_name=CONSOLIDATION,
     )
 
 
@@ -126,7 +130,9 @@ def as_json(result: Result) -> Json:
     index = (result.verdict or {}).get("index")
     named = None if index is None else {**index, "name": NAME, "disclaimer": DISCLAIMER}
     manifest = {key: value for key, value in result.manifest.items() if key not in ("terms", "declarations")}
-    return {"manifest": manifest, "index": named, "workloads": sections}
+    consolidation = (result.verdict or {}).get("consolidation")
+    scored = None if consolidation is None else {**consolidation, "name": CONSOLIDATION, "disclaimer": DISCLAIMER}
+    return {"manifest": manifest, "index": named, "consolidation": scored, "workloads": sections}
 
 
 def command(manifest: Json) -> str:
@@ -159,15 +165,19 @@ def _workload(result: Result, workload: WorkloadResult, verdicts: dict[str, Json
     terms = workload.terms
     none = {"verdict": "not judged", "compliant": False, "iterations": [], "reasons": [], "not_judged": []}
     verdict = verdicts.get(terms.workload, none)
+    # All workloads of a tile have the same monitors: one shows what they saw.
+    shows_resources = "tiles" not in result.manifest or terms.workload.endswith("-web")
     judged = [*verdict["iterations"], *([{"verdict": "not judged", "checks": []}] * len(workload.iterations))]
     iterations = [
-        _iteration(terms, iteration, kept, pictures)
+        _iteration(terms, iteration, kept, pictures, shows_resources)
         for iteration, kept in zip(workload.iterations, judged, strict=False)
     ]
     return WorkloadSection(terms, verdict, iterations, result.manifest["declarations"].get(terms.workload, ""))
 
 
-def _iteration(terms: Terms, iteration: Iteration, verdict: Json, pictures: bool) -> IterationSection:
+def _iteration(
+    terms: Terms, iteration: Iteration, verdict: Json, pictures: bool, shows_resources: bool
+) -> IterationSection:
     figures = iteration.figures
     rows = operation_rows(terms, figures) if figures.operations else []
     return IterationSection(
@@ -177,7 +187,7 @@ def _iteration(terms: Terms, iteration: Iteration, verdict: Json, pictures: bool
         rows=rows,
         mix=list(mix_rows(terms, figures)),
         load=load_pictures(iteration, rows) if pictures else [],
-        resources=resource_pictures(iteration) if pictures else [],
+        resources=resource_pictures(iteration) if pictures and shows_resources else [],
         start=iteration.start,
         machines=machine_views(iteration.steady_samples),
     )

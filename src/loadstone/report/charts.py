@@ -104,6 +104,24 @@ def bars(rows: Iterable[Json], x_title: str, width: int = WIDTH) -> str:
     return svg(styled(chart, width, height=15 * len(names)))
 
 
+def heat(rows: Iterable[Json], names: Sequence[str], window: tuple[float, float], width: int = 2 * WIDTH) -> str:
+    """Cells over time, one row a name: rows of {from, to, name, value}; 0 is calm, 1 and beyond is red."""
+    scale = alt.Scale(domain=[0, 0.25, 0.5, 1], range=["#3a9d5d", "#c9c23a", "#d9822b", "#c0392b"], clamp=True)
+    legend = alt.Legend(title="p99 by limit", orient="top", titleColor=INK)
+    cells = (
+        alt.Chart(alt.Data(values=list(rows)))
+        .mark_rect(stroke=None)
+        .encode(
+            x=alt.X("from:Q", title="seconds since the first start"),
+            x2="to:Q",
+            y=alt.Y("name:N", sort=list(names), title=None),
+            color=alt.Color("value:Q", scale=scale, legend=legend),
+        )
+    )
+    edges = alt.Chart(alt.Data(values=[{"x": edge} for edge in window])).mark_rule(color=INK, strokeDash=[4, 3])
+    return svg(styled(alt.layer(cells, edges.encode(x="x:Q")), width, height=17 * max(2, len(names))))
+
+
 def phase_bands(intervals: Sequence[Json]) -> list[Json]:
     """Where each phase lies, from the driver's interval records."""
     bands: list[Json] = []
