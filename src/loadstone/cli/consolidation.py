@@ -46,9 +46,16 @@ def show_workloads(verdicts: Sequence[Json]) -> None:
 def show_common(consolidation: Json) -> None:
     """What broke the rules that all workloads share, and groups of tiles that did worse."""
     if consolidation["verdict"] != "pass":
-        out.print(f"[{VERDICT_STYLE[consolidation['verdict']]}]{consolidation['verdict'].upper():8}[/] the run as a whole")
+        out.print(
+            f"[{VERDICT_STYLE[consolidation['verdict']]}]{consolidation['verdict'].upper():8}[/] the run as a whole"
+        )
         for reason in consolidation["reasons"]:
             out.print(f"         {reason}", markup=False, soft_wrap=True)
+    for row in consolidation.get("power", []):
+        if row["score_per_w"] is not None:
+            idle = "" if row["idle_w"] is None else f", {row['idle_w']:.1f} W in active idle"
+            text = f"{row['category']}: {row['score_per_w']:.3f} ({row['loaded_w']:.1f} W loaded{idle})"
+            out.print(f"power    {text}", markup=False, soft_wrap=True)
     for grouping in consolidation["placement"]:
         for one in grouping["findings"]:
             if one["is_worse"]:

@@ -7,16 +7,33 @@ from typing import Annotated
 
 import typer
 
+from loadstone.cli.exits import Exit
 from loadstone.cli.live import View
-from loadstone.cli.options import RESULTS, MachineText, Platform, Results, Seed, Steady, StudyName, make_placement, profile_of
+from loadstone.cli.options import (
+    RESULTS,
+    MachineText,
+    Platform,
+    Results,
+    Seed,
+    Steady,
+    StudyName,
+    make_placement,
+    profile_of,
+)
 from loadstone.cli.run import conclude
-from loadstone.cli.screen import errors
+from loadstone.cli.screen import errors, out
+from loadstone.judge.score import DISCLAIMER
 from loadstone.model.errors import UsageError
 from loadstone.model.profile import PROFILES
 from loadstone.model.software import DatabaseKind, MailKind
 from loadstone.report.build import write_report
+from loadstone.report.study import write_run_reports, write_study_report
+from loadstone.store.folder import Status
+from loadstone.store.study import read_answer, read_study_manifest
+from loadstone.study.questions.tiles import TilesPeak, Tried, words
 from loadstone.study.tiles.order import TilesOrder, find_tile, shipped_tiles, tile_loads
 from loadstone.study.tiles.run import run_tiles
+from loadstone.study.tiles.search import search_tiles
 
 app = typer.Typer(no_args_is_help=False, help="Run tiles of six machines under all loads at once, and score them.")
 
@@ -29,6 +46,15 @@ ImapOption = Annotated[MailKind, typer.Option(help="What keeps the mail.")]
 Groups = Annotated[
     list[str] | None,
     typer.Option("--group", metavar="NAME=A,B,...", help="Groups that tiles are in, one a tile in turn: numa=0,1."),
+]
+
+
+Power = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="SCOPE=METER",
+        help="server= or system= with rapl, rapl:FOLDER, csv:FILE (seconds,watts), command:WORDS.",
+    ),
 ]
 
 
@@ -47,6 +73,7 @@ def tiles(
     database: DatabaseOption = DatabaseKind.EMBEDDED,
     imap: ImapOption = MailKind.EMBEDDED,
     group: Groups = None,
+    power: Power = None,
     seed: Seed = 1,
     name: StudyName = None,
     results: Results = RESULTS,
@@ -68,9 +95,53 @@ def tiles(
         database=database,
         imap=imap,
         groups=_groups(group or []),
+        power=tuple(power or ()),
         seed=seed,
     )
     raise typer.Exit(carry_out(order))
+
+
+@app.command("search")
+def search(
+    tile: TileName = "laptop",
+    profile: Length = None,
+    steady: Steady = None,
+    most_tiles: Annotated[int, typer.Option(min=1, max=1000, help="Tiles beyond which no more are tried.")] = 64,
+    platform: Platform = None,
+    machine: MachineText = None,
+    database: DatabaseOption = DatabaseKind.EMBEDDED,
+    imap: ImapOption = MailKind.EMBEDDED,
+    seed: Seed = 1,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Do not go on with a search that was interrupted.")] = False,
+    name: StudyName = None,
+    results: Results = RESULTS,
+) -> None:
+    """Find how many tiles this host holds: tiles, then a fraction, until a limit breaks or the score stops rising."""
+    placement = make_placement(platform, machine, None)
+    order = make_order(tile, profile, steady, results, name or f"tiles-search-{Path(tile).stem}")
+    order = replace(order, machine=placement.machine, database=database, imap=imap, seed=seed)
+    with View() as view:
+
+        def tell(last: Tried | None, tenths: int | None) -> None:
+            if last is not None:
+                errors.print(f"{words(last.tenths)}: {last.verdict}, score {last.score:g}", markup=False)
+
+        path = asyncio.run(search_tiles(order, TilesPeak(most_tiles), view.hear, view.begin, tell, fresh))
+        view.phase = "writing the reports"
+        write_run_reports(path)
+        report = write_study_report(path)
+    raise typer.Exit(_conclude_search(path, report))
+
+
+def _conclude_search(path: Path, report: Path) -> Exit:
+    manifest, part = read_study_manifest(path), read_answer(path)["parts"][0]
+    for line in part["headline"]:
+        out.print(line, markup=False, soft_wrap=True)
+    out.print(DISCLAIMER, style="dim", soft_wrap=True)
+    out.print(f"report: {report}", soft_wrap=True)
+    if manifest["status"] == Status.INTERRUPTED:
+        return Exit.INTERRUPTED
+    return Exit.PASS if part["is_answered"] else Exit.FAIL
 
 
 def make_order(tile: str, profile: str | None, steady: float | None, results: Path, name: str | None) -> TilesOrder:

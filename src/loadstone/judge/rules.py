@@ -80,7 +80,9 @@ def _quality(terms: Terms, figures: IterationFigures) -> Iterator[Check]:
         ("good operations", good, terms.good_share_pct),
         ("tolerable operations", tolerable, terms.tolerable_share_pct),
     ):
-        yield at_least(rule, 100 * count / requests, limit, "%", Weight.FAIL, f"published figures, {terms.source}", detail)
+        yield at_least(
+            rule, 100 * count / requests, limit, "%", Weight.FAIL, f"published figures, {terms.source}", detail
+        )
 
 
 def _each(terms: Terms, figures: IterationFigures) -> Iterator[Check]:

@@ -7,8 +7,8 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from loadstone.model.reading import Section, from_settings, settings_of
-from loadstone.model.target import Target
 from loadstone.model.software import DatabaseKind, MailKind
+from loadstone.model.target import Target
 from loadstone.model.workload import NotNegative, Positive, Probability
 
 

@@ -134,8 +134,6 @@ class Tile:
         return Curve(period_s / len(self.curve.factors), tuple(self.curve.factors), shift_s)
 
 
-
-
 @dataclass(frozen=True)
 class TileLoad:
     """What one tile of a run bears."""
@@ -166,7 +164,9 @@ def read_tile(file: Path) -> Tile:
     document.only(set(_SECTIONS))
     for key in ("tile", "loads", "run", "curve"):
         if key not in document.content:
-            document.problem((key,), "the section is missing", f"Add [{key}]; docs/consolidation.md shows a whole file.")
+            document.problem(
+                (key,), "the section is missing", f"Add [{key}]; docs/consolidation.md shows a whole file."
+            )
     parts: dict[str, Any] = {
         key: document.take((key,), kind, document.content[key]) if key in document.content else None
         for key, kind in _SECTIONS.items()

@@ -153,7 +153,9 @@ class Extract(Section):
 class Ending(Section):
     """A way in which an operation ends well."""
 
-    contains: Annotated[str, StringConstraints(min_length=1)] = Field(description="the text of the answer that tells it")
+    contains: Annotated[str, StringConstraints(min_length=1)] = Field(
+        description="the text of the answer that tells it"
+    )
     ledger: str | None = Field(default=None, description="what the server must then hold, once, as a text with values")
 
 
@@ -212,9 +214,7 @@ class Mailboxes(Section):
         default=("INBOX",), description="a list of names; most mail is read in the first"
     )
     messages: Annotated[int, Field(ge=1, le=100_000)] = Field(default=20, description="messages of a user at first")
-    sizes: Annotated[tuple[MessageSize, ...], Field(min_length=1)] = Field(
-        description="a list of { bytes, weight }"
-    )
+    sizes: Annotated[tuple[MessageSize, ...], Field(min_length=1)] = Field(description="a list of { bytes, weight }")
 
 
 class State(Section):

@@ -23,6 +23,7 @@ QUESTIONS = {
     "sweep": "How do the figures move with what was varied?",
     "platforms": "What does one platform cost against the other?",
     "compare": "Is there a difference between A and B?",
+    "tiles": "How many tiles does the host hold?",
     "predict": "What do a few loads say of others?",
 }
 

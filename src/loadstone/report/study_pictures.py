@@ -39,8 +39,16 @@ def pictures_of(kind: str, part: Json, workload: Json) -> list[Picture]:
         "compare": _compare,
         "predict": _predict,
         "platforms": _platforms,
+        "tiles": _tiles,
     }
     return list(makers[kind](part, workload))
+
+
+def _tiles(part: Json, workload: Json) -> Iterator[Picture]:
+    points = [{"x": one["tiles"], "y": one["score"], "verdict": one["verdict"]} for one in part["tried"]]
+    if points:
+        caption = "Each point is a run, colored by its verdict."
+        yield Picture("Score by load", caption, draw(Plot("tiles", "score", points=points)))
 
 
 def _limits(workload: Json) -> list[Json]:

@@ -69,7 +69,6 @@ class TilesView:
     tiles: list[TileView]
     heat: list[Picture]
     host_cores: float | None
-    power: Json | None
 
 
 def tiles_view(result: Result, pictures: bool) -> TilesView | None:
@@ -83,12 +82,12 @@ def tiles_view(result: Result, pictures: bool) -> TilesView | None:
     heat = [_heat(result, held)] if pictures and any(one.intervals for one in held.values()) else []
     cores = host_usage(samples)
     busy = sum(cores.get(f"{mode}_cores", 0.0) for mode in ("user", "system")) if cores else None
-    return TilesView(score, VMS_PER_TILE * len(tiles), tiles, heat, busy, result.manifest.get("power"))
+    return TilesView(score, VMS_PER_TILE * len(tiles), tiles, heat, busy)
 
 
 def _tile(result: Result, held: dict[str, Iteration], score: Json) -> TileView:
     number = score["number"]
-    rows = []
+    rows: list[DetailRow] = []
     for kind in KINDS:
         iteration = held.get(f"tile{number}-{kind}")
         if iteration is not None and iteration.figures.operations:
@@ -168,8 +167,8 @@ def _heat(result: Result, held: dict[str, Iteration]) -> Picture:
         rows += [{"from": at * bin_s, "to": (at + 1) * bin_s, "name": name, "value": v} for at, v in worst.items()]
     window = _window(held, start_ns)
     caption = (
-        "Each cell: the 99th percentile of the response time as a share of the limit, the worst second of it; red is at "
-        "or beyond the limit. The lines enclose the measured window."
+        "Each cell: the 99th percentile of the response time as a share of the limit, the worst second of it; red "
+        "is at or beyond the limit. The lines enclose the measured window."
     )
     names = [name for name in held if limits.get(name)]
     return Picture("Heat map: tiles and workloads over time", caption, charts.heat(rows, names, window))

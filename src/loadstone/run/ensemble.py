@@ -88,6 +88,16 @@ class Ensemble:
                 await asyncio.gather(watching, *following, return_exceptions=True)
                 self._drivers.clear()
 
+    @property
+    def origin_unix_s(self) -> float | None:
+        """Wall-clock time of the first start; None before it is known."""
+        return None if self._origin_s is None else time.time() - time.monotonic() + self._origin_s
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether nobody died and nobody ended it."""
+        return not self.troubles and not self.interrupted
+
     def interrupt(self) -> None:
         """Ends the run early."""
         self.interrupted = True
@@ -163,4 +173,3 @@ def _of_group(sample: Json, group: str) -> Json:
         for key in ("trees", "machines", "stations")
     }
     return {**sample, **parts}
-

@@ -29,7 +29,9 @@ class Dovecot:
 
     def text(self) -> str:
         """The configuration: nothing outside the folder, no TLS, no user of the system."""
-        listeners = f"  inet_listener imap {{\n    port = {self.port}\n  }}\n  inet_listener imaps {{\n    port = 0\n  }}\n"
+        listeners = (
+            f"  inet_listener imap {{\n    port = {self.port}\n  }}\n  inet_listener imaps {{\n    port = 0\n  }}\n"
+        )
         return (
             f"base_dir = {self.folder}/run\nstate_dir = {self.folder}/run\nlog_path = /dev/stderr\n"
             f"protocols = imap\nlisten = {self.listen}\nssl = no\ndisable_plaintext_auth = no\n"

@@ -1,4 +1,4 @@
-"""Programs that refuse to run as root: they run as nobody in a user namespace, where root's private folders are their own."""
+"""Programs that refuse to run as root run as nobody in a user namespace, where root's private folders are their own."""
 
 NOBODY = 65534
 """User and group id of nobody, on every Linux."""

@@ -177,9 +177,7 @@ async def _execute(
     order: RunOrder, folder: ResultFolder, listener: Listener, begin: Callable[[Beginning], object]
 ) -> tuple[Status, str]:
     with Signals() as signals:
-        async with testbed_of(
-            order.system, order.clock, folder.path / LOGS, order.placement, order.demand
-        ) as testbed:
+        async with testbed_of(order.system, order.clock, folder.path / LOGS, order.placement, order.demand) as testbed:
             folder.manifest["target"] = testbed.about
             folder.manifest["machines"] = testbed.machines()
             folder.mark(Status.RUNNING)

@@ -1,8 +1,8 @@
 """How each role of a tile is put on its place, alone or with the others: one function a role."""
 
 from loadstone.model.errors import PlatformError, ServiceError
-from loadstone.model.target import Endpoint, Target
 from loadstone.model.software import DatabaseKind, MailKind
+from loadstone.model.target import Endpoint, Target
 from loadstone.platforms.contract import Greeting, Place
 from loadstone.platforms.sockets import free_port
 from loadstone.services import postgresql, reference
@@ -40,7 +40,9 @@ async def database(running: Running, place: Place, kind: DatabaseKind, threads: 
     return port
 
 
-async def app(running: Running, place: Place, behind: Place, port: int, kind: DatabaseKind, rate: int, threads: int) -> Target:
+async def app(
+    running: Running, place: Place, behind: Place, port: int, kind: DatabaseKind, rate: int, threads: int
+) -> Target:
     """The dealership, whose database is on another place."""
     asked = await way(place, behind, port)
     where = postgresql.url(asked.host, asked.port) if kind is DatabaseKind.POSTGRESQL else f"role://{asked}"

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy import stats
-from scipy.stats import permutation_test  # type: ignore[attr-defined]
 from scipy.special import stdtrit
+from scipy.stats import permutation_test  # type: ignore[attr-defined]
 
 LEVEL = 0.95
 """Confidence of all intervals; tests are made at one less this."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from loadstone.judge.consolidation import Maxima
+from loadstone.measure.power import Scope, Source, source_of
 from loadstone.model.errors import UsageError
 from loadstone.model.load import Curve, Population
 from loadstone.model.machine import Machine
@@ -26,6 +27,8 @@ CAP = 15
 MOST_DOWNLOAD_BYTES = 6_000_000
 APP_MAXIMUM = 1.745
 """Transactions and work orders/s of a unit of injection rate: 34.90 at 20 (docs/consolidation.md, Score)."""
+IDLE_S = 60.0
+"""Longest phase of active idle."""
 LEAST_PCT, MOST_PCT, STEP_PCT = 10, 90, 10
 """Loads of a fractional tile."""
 
@@ -98,13 +101,26 @@ class TilesOrder:
     imap: MailKind = MailKind.EMBEDDED
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Names of groups that tiles are in, by grouping, one a tile."""
+    power: tuple[str, ...] = ()
+    """Meters, as `server=rapl`; with one, a phase of active idle follows the load."""
     key: str = ""
     """Which run of a search it is."""
 
     @property
     def system(self) -> TilesSystem:
         """What is put up."""
-        return TilesSystem(self.tile, len(self.loads), self.machine, self.database, self.imap)
+        return TilesSystem(
+            self.tile, len(self.loads), self.machine, self.database, self.imap, heartbeats=bool(self.power)
+        )
+
+    @property
+    def idle_phases(self) -> Phases:
+        """Of active idle: as long as the loaded window, a minute at most."""
+        return Phases(1, 1, min(IDLE_S, self.phases.steady_s), 1)
+
+    def meters(self) -> list[tuple[Scope, Source]]:
+        """The power meters; raises UsageError."""
+        return [source_of(text) for text in self.power]
 
     @property
     def stagger_s(self) -> float:
@@ -146,6 +162,13 @@ def parts_of_tile(order: TilesOrder, load_of: TileLoad) -> tuple[TilePart, ...]:
     )
 
 
+def polling(order: TilesOrder, number: int) -> TilePart:
+    """Heartbeats to every machine of a tile, for active idle."""
+    name = f"tile{number}-poll"
+    workload = _named(_paced(load("idle"), order.tile.loads.heartbeat_s), name)
+    return TilePart(name, Role.IDLE, "poll", workload, Population(len(Role)))
+
+
 CREWS = {"web": ("web",), "app": ("dealers", "lines"), "mail": ("mail",), "idle": ("idle",)}
 """What each driver of a tile plays."""
 
@@ -153,9 +176,7 @@ CREWS = {"web": ("web",), "app": ("dealers", "lines"), "mail": ("mail",), "idle"
 def plan_of(order: TilesOrder, number: int, parts: tuple[TilePart, ...], up: TileUp | None) -> dict[str, object]:
     """The plan of one driver; without targets where the tile is not up yet."""
     timing = Timing(order.phases_of(number), order.seed * 1000 + number, 1)
-    made = [
-        Part(part.workload, part.load, (up.targets[part.role],) if up else (), part.curve) for part in parts
-    ]
+    made = [Part(part.workload, part.load, (up.targets[part.role],) if up else (), part.curve) for part in parts]
     return make_plan(made, timing)
 
 

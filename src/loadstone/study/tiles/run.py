@@ -5,7 +5,7 @@ import contextlib
 import json
 import sys
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -18,11 +18,21 @@ from loadstone.model.tile import Role
 from loadstone.platforms.sockets import get
 from loadstone.run.ensemble import Crew, Ensemble
 from loadstone.run.executor import Listener
+from loadstone.run.plan import Part, Timing, make_plan
 from loadstone.run.signals import Signals
 from loadstone.run.terms import make_terms
 from loadstone.store.folder import LOGS, ResultFolder, RunFolder, Status
 from loadstone.study.run import Beginning, judge
-from loadstone.study.tiles.order import CREWS, TilePart, TilesOrder, maxima_of_tile, parts_of_tile, plan_of
+from loadstone.study.tiles.order import (
+    CREWS,
+    TilePart,
+    TilesOrder,
+    maxima_of_tile,
+    parts_of_tile,
+    plan_of,
+    polling,
+)
+from loadstone.study.tiles.power import powered
 from loadstone.testbed import refuse_impossible
 from loadstone.testbed.tiles import FILE_STORE, TilesUp, tiles_testbed
 from loadstone.workloads import is_unchanged
@@ -41,6 +51,7 @@ async def run_tiles(order: TilesOrder, listener: Listener, begin: Callable[[Begi
     """Executes an order; returns the result folder, which is marked with how far it got. Raises LoadstoneError."""
     parts = {one.number: parts_of_tile(order, one) for one in order.loads}
     await refuse_impossible(Placement(order.machine))
+    order.meters()
     folder = ResultFolder.create(order.results, order.name, datetime.now(UTC), _manifest(order, parts))
     try:
         status, reason = await _execute(order, parts, folder, listener, begin)
@@ -66,18 +77,36 @@ async def _execute(
             folder.manifest["target"] = up.testbed.about
             folder.manifest["machines"] = up.testbed.machines()
             folder.mark(Status.RUNNING)
-            ensemble = Ensemble(up.testbed, listener)
-            with signals.told(ensemble.interrupt):
-                begin(_beginning(order))
-                await ensemble.execute(_crews(order, parts, folder, up))
-                if not ensemble.interrupted:
-                    folder.manifest["audits"] = await _audits(up)
-    folder.manifest["troubles"] = [asdict(trouble) for trouble in ensemble.troubles]
-    if ensemble.troubles:
-        return Status.FAILED, "; ".join(map(str, ensemble.troubles))
-    if ensemble.interrupted:
+            ensembles = [Ensemble(up.testbed, listener)]
+            begin(_beginning(order))
+            async with powered(order, folder) as power:
+                with signals.told(ensembles[0].interrupt):
+                    await ensembles[0].execute(_crews(order, parts, folder, up))
+                    if not ensembles[0].interrupted:
+                        folder.manifest["audits"] = await _audits(up)
+                if order.power and ensembles[0].is_complete:
+                    ensembles.append(Ensemble(up.testbed, listener))
+                    with signals.told(ensembles[1].interrupt):
+                        await ensembles[1].execute(_polls(order, folder, up))
+                folder.manifest["power"] = power.summary(order, ensembles)
+    troubles = [trouble for ensemble in ensembles for trouble in ensemble.troubles]
+    folder.manifest["troubles"] = [asdict(trouble) for trouble in troubles]
+    if troubles:
+        return Status.FAILED, "; ".join(map(str, troubles))
+    if any(ensemble.interrupted for ensemble in ensembles):
         return Status.INTERRUPTED, "ended by a signal; what was measured by then is kept"
     return Status.COMPLETE, ""
+
+
+def _polls(order: TilesOrder, folder: ResultFolder, up: TilesUp) -> list[Crew]:
+    """One driver a tile that sends heartbeats to all its machines."""
+    crews = []
+    for tile in up.tiles:
+        part = polling(order, tile.number)
+        timing = Timing(order.idle_phases, order.seed, 1)
+        plan = make_plan([Part(part.workload, part.load, tuple(tile.heartbeats.values()))], timing)
+        crews.append(Crew(part.name, f"tile{tile.number}", plan, {part.name: folder.run(part.name, 1)}))
+    return crews
 
 
 def _crews(order: TilesOrder, parts: Parts, folder: ResultFolder, up: TilesUp) -> list[Crew]:
@@ -111,7 +140,9 @@ def _beginning(order: TilesOrder) -> Beginning:
     fraction = "" if order.loads[-1].pct == 100 else f", the last at {order.loads[-1].pct} %"
     count = len(order.loads)
     seconds = order.phases.total_s + order.stagger_s * (count - 1)
-    return Beginning(f"{count} {order.tile.name} tile{'s' * (count != 1)}{fraction}", "all loads at once", 1, 1, seconds)
+    return Beginning(
+        f"{count} {order.tile.name} tile{'s' * (count != 1)}{fraction}", "all loads at once", 1, 1, seconds
+    )
 
 
 def _close(folder: ResultFolder, status: Status, reason: str) -> None:
@@ -121,7 +152,9 @@ def _close(folder: ResultFolder, status: Status, reason: str) -> None:
 
 def _manifest(order: TilesOrder, parts: Parts) -> Json:
     every = [part for own in parts.values() for part in own]
+    polls = [polling(order, number) for number in parts] if order.power else []
     profile = order.profile
+    at_idle = replace(profile, phases=order.idle_phases)
     maxima = maxima_of_tile(order.tile)
     return {
         "command": sys.argv,
@@ -151,7 +184,8 @@ def _manifest(order: TilesOrder, parts: Parts) -> Json:
             {"number": one.number, "pct_load": one.pct, "groups": order.group_of(one.number)} for one in order.loads
         ],
         "terms": [
-            asdict(make_terms(part.workload, profile, part.load, is_unchanged(ORIGINS[part.kind]))) for part in every
+            *(asdict(make_terms(one.workload, profile, one.load, is_unchanged(ORIGINS[one.kind]))) for one in every),
+            *(asdict(make_terms(one.workload, at_idle, one.load, is_unchanged("idle"))) for one in polls),
         ],
-        "declarations": {part.name: (part.workload.folder / "workload.toml").read_text() for part in every},
+        "declarations": {part.name: (part.workload.folder / "workload.toml").read_text() for part in (*every, *polls)},
     }

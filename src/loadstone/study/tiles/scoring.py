@@ -19,6 +19,8 @@ Json = dict[str, Any]
 OURS = "our own, docs/consolidation.md"
 WINDOW_S = 1.0
 """How far apart the measured windows of all workloads may begin and end."""
+POLL = "-poll"
+"""What the names of heartbeats in active idle end with: another phase than the load's."""
 LEAST_FOR_PLACEMENT = 4
 """Tiles below which no test can find a difference between two groups."""
 COUNTED_MAIL = ("append", "fetch")
@@ -125,7 +127,23 @@ def consolidation_verdict(result: Result) -> Json:
         "headline": scored.headline,
         "tiles": [_row(one, scored, at) for at, one in enumerate(tiles)],
         "placement": _placement(tiles, scored),
+        "power": list(_power(result, float(scored.score))),
     }
+
+
+CATEGORIES = {"system": "performance per watt, whole system", "server": "performance per watt, server only"}
+
+
+def _power(result: Result, score: float) -> Iterator[Json]:
+    """The three categories: the score alone, by the watts of the whole system, by those of the server."""
+    meters = result.manifest.get("power") or []
+    if meters:
+        nothing = {"loaded_w": None, "idle_w": None, "score_per_w": None, "meter": "none"}
+        yield {"category": "performance", **nothing}
+    for meter in sorted(meters, key=lambda one: list(CATEGORIES).index(one["scope"])):
+        watts = {name: meter[name] for name in ("loaded_w", "idle_w")}
+        ratio = score / meter["loaded_w"] if meter["loaded_w"] else None
+        yield {"category": CATEGORIES[meter["scope"]], **watts, "score_per_w": ratio, "meter": meter["about"]}
 
 
 def _row(held: HeldTile, scored: Consolidation, at: int) -> Json:
@@ -140,10 +158,7 @@ def _placement(tiles: list[HeldTile], scored: Consolidation) -> list[Json]:
     full = [at for at, one in enumerate(tiles) if one.pct_load == 100]
     if len(full) < LEAST_FOR_PLACEMENT:
         return []
-    values = {
-        name: [held[at] for at in full]
-        for name, held in figures_of([one.tile for one in tiles], scored).items()
-    }
+    values = {name: [held[at] for at in full] for name, held in figures_of([one.tile for one in tiles], scored).items()}
     groupings = {"parity": parity([tiles[at].number for at in full])}
     for name in sorted({name for at in full for name in tiles[at].groups}):
         groupings[name] = [tiles[at].groups.get(name, "none") for at in full]
@@ -157,6 +172,12 @@ def _placement(tiles: list[HeldTile], scored: Consolidation) -> list[Json]:
 def _checks(result: Result) -> Iterator[Check]:
     held = {one.terms.workload: one for one in result.workloads}
     yield _whole(result)
+    for meter in result.manifest.get("power") or []:
+        for phase in ("loaded", "idle"):
+            rule = f"power samples of the {meter['scope']}, {phase}"
+            count = meter[f"{phase}_samples"]
+            yield at_least(rule, count, 1, "", Weight.INVALID, OURS, meter["trouble"] or meter["about"])
+    held = {name: one for name, one in held.items() if not name.endswith(POLL)}
     windows = [found for one in held.values() for found in [_window(one)] if found is not None]
     if windows:
         apart = max(max(edge) - min(edge) for edge in zip(*windows, strict=True))
@@ -172,7 +193,9 @@ def _checks(result: Result) -> Iterator[Check]:
 def _whole(result: Result) -> Check:
     trouble = result.manifest.get("reason", "")
     rule = "parts that died or were ended"
-    return at_most(rule, len(result.manifest.get("troubles", [])) or bool(trouble), 0, "", Weight.INVALID, OURS, trouble)
+    return at_most(
+        rule, len(result.manifest.get("troubles", [])) or bool(trouble), 0, "", Weight.INVALID, OURS, trouble
+    )
 
 
 def _window(workload: WorkloadResult) -> tuple[float, float] | None:
@@ -198,12 +221,14 @@ def _audited(result: Result, number: int) -> Iterator[Check]:
         yield at_least(f"tile {number}: audits made", 0, 1, "", Weight.INVALID, OURS, "the database was not asked")
         return
     said = {
-        name: next((one.iterations[0].ledger for one in result.workloads if one.terms.workload == name and one.iterations), ())
+        name: next(
+            (one.iterations[0].ledger for one in result.workloads if one.terms.workload == name and one.iterations), ()
+        )
         for name in (f"tile{number}-dealers", f"tile{number}-lines")
     }
     for what, lines in (("orders", said[f"tile{number}-dealers"]), ("work_orders", said[f"tile{number}-lines"])):
         yield from ledger.checks(f"tile {number}: {what.replace('_', ' ')}", ledger.told(lines), audit[what])
-    for rule in audit["rules"]:
-        name = f"tile {number}: rows against `{rule['rule']}`"
-        yield at_most(name, rule["broken"], 0, "rows", Weight.FAIL, OURS)
-
+    broken = [f"not so: {rule['rule']} ({rule['broken']} times)" for rule in audit["rules"] if rule["broken"]]
+    rows = sum(rule["broken"] for rule in audit["rules"])
+    detail = "; ".join(broken) or f"{len(audit['rules'])} rules"
+    yield at_most(f"tile {number}: rows that break the database's rules", rows, 0, "rows", Weight.FAIL, OURS, detail)
