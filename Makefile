@@ -23,7 +23,7 @@ test-rust:       ## tests of the driver and the servers
 	cargo test --workspace --quiet --release
 
 test-python: $(VENV)/testing   ## tests of everything else, real runs and virtual machines included
-	@scripts/system-packages nginx chromium qemu images containers kernel
+	@scripts/system-packages nginx chromium qemu images containers kernel dovecot postgresql
 	$(BIN)/pytest
 
 lint: $(VENV)/developing   ## style, types, direction of imports; warnings are errors

@@ -15,6 +15,7 @@ import psutil
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
+from loadstone.model.system import Reference
 from loadstone.testbed.up import Testbed, reference_testbed
 
 Json = dict[str, Any]
@@ -69,7 +70,7 @@ def testbed(tmp_path: Path) -> Iterator[Testbed]:
     logs.mkdir()
     with asyncio.Runner() as runner:
         stack = AsyncExitStack()
-        up = runner.run(stack.enter_async_context(reference_testbed(logs, 1)))
+        up = runner.run(stack.enter_async_context(reference_testbed(Reference(1), logs)))
         yield up
         runner.run(stack.aclose())
 

@@ -1,0 +1,217 @@
+"""What every mail store and every database must do, the embedded ones and the real ones alike."""
+
+import asyncio
+import imaplib
+import json
+import shutil
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from loadstone.model.machine import PUBLIC, Machine
+from loadstone.model.software import DatabaseKind, MailKind
+from loadstone.model.target import Endpoint
+from loadstone.testbed import roles
+from loadstone.testbed.ground import ground
+from loadstone.testbed.running import Running
+
+pytestmark = pytest.mark.integration
+Json = dict[str, Any]
+MESSAGE = b"From: a@loadstone.example\r\nSubject: a word\r\n\r\n" + b"line of text\r\n" * 400
+
+
+@pytest.fixture(params=list(MailKind))
+def mail(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Endpoint]:
+    """A mail store of each kind, empty and up."""
+    if request.param is MailKind.DOVECOT:
+        assert shutil.which("dovecot", path="/usr/sbin:/usr/bin"), "scripts/system-packages dovecot installs it"
+    with asyncio.Runner() as runner:
+        stack = AsyncExitStack()
+
+        async def up() -> Endpoint:
+            running = Running(await stack.enter_async_context(ground(tmp_path)))
+            place = await running.base.place("mail", Machine(), (PUBLIC,))
+            target = (await roles.mail(running, place, request.param, 1)).http
+            assert target is not None
+            return target
+
+        yield runner.run(up())
+        runner.run(stack.aclose())
+
+
+def client(mail: Endpoint, user: str = "user1") -> imaplib.IMAP4:
+    opened = imaplib.IMAP4(mail.host, mail.port, timeout=10)
+    opened.login(user, "loadstone")
+    return opened
+
+
+def numbers(answer: tuple[str, list[Any]]) -> list[int]:
+    return [int(number) for number in answer[1][0].split()]
+
+
+def test_a_message_comes_back_as_it_was_sent_and_reading_marks_it(mail: Endpoint) -> None:
+    user = client(mail)
+    assert user.append("INBOX", "", "", MESSAGE)[0] == "OK"
+    assert user.select("INBOX") == ("OK", [b"1"])
+    assert numbers(user.search(None, "UNSEEN")) == [1]
+    found = user.fetch("1", "(UID FLAGS RFC822.SIZE BODY[])")[1]
+    assert found[0][1] == MESSAGE
+    assert f"RFC822.SIZE {len(MESSAGE)}".encode() in b"".join(part for one in found for part in one if one != b")")
+    assert numbers(user.search(None, "UNSEEN")) == []
+    assert user.fetch("1", "(BODY.PEEK[HEADER.FIELDS (SUBJECT)])")[1][0][1] == b"Subject: a word\r\n\r\n"
+    assert user.fetch("1", "BODY.PEEK[TEXT]<5.10>")[1][0][1] == MESSAGE.partition(b"\r\n\r\n")[2][5:15]
+    user.logout()
+
+
+def test_deleted_messages_go_when_they_are_expunged_and_uids_do_not_come_back(mail: Endpoint) -> None:
+    user = client(mail)
+    for _ in range(3):
+        user.append("INBOX", "", "", MESSAGE)
+    user.select("INBOX")
+    before = numbers(user.uid("SEARCH", "ALL"))  # type: ignore[arg-type]
+    user.store("2:3", "+FLAGS", r"(\Deleted)")
+    assert numbers(user.search(None, "DELETED")) == [2, 3]
+    assert sorted(int(number) for number in user.expunge()[1]) in ([2, 2], [2, 3])
+    user.append("INBOX", "", "", MESSAGE)
+    user.noop()
+    after = numbers(user.uid("SEARCH", "ALL"))  # type: ignore[arg-type]
+    assert after[0] == before[0]
+    assert after[1] > before[2]
+    user.logout()
+
+
+def test_folders_are_made_listed_counted_filled_and_removed(mail: Endpoint) -> None:
+    user = client(mail)
+    assert user.create("Archive")[0] == "OK"
+    assert user.create("Archive")[0] == "NO"
+    user.append("INBOX", r"(\Seen \Flagged)", "", MESSAGE)
+    user.select("INBOX")
+    assert user.copy("1", "Archive")[0] == "OK"
+    assert user.copy("1", "Nowhere")[0] == "NO"
+    assert b"MESSAGES 1" in user.status("Archive", "(MESSAGES UNSEEN)")[1][0]
+    assert any(b"Archive" in one for one in user.list()[1])
+    user.select("Archive")
+    assert rb"\Flagged" in user.fetch("1", "FLAGS")[1][0]
+    user.select("INBOX")
+    assert user.delete("Archive")[0] == "OK"
+    assert not any(b"Archive" in one for one in user.list()[1])
+    user.logout()
+
+
+def test_users_do_not_see_each_other_and_strangers_see_nothing(mail: Endpoint) -> None:
+    one, other = client(mail), client(mail, "user2")
+    one.append("INBOX", "", "", MESSAGE)
+    assert other.select("INBOX") == ("OK", [b"0"])
+    stranger = imaplib.IMAP4(mail.host, mail.port, timeout=10)
+    with pytest.raises(imaplib.IMAP4.error, match="AUTHENTICATIONFAILED"):
+        stranger.login("user1", "wrong")
+    for open_one in (one, other, stranger):
+        open_one.logout()
+
+
+def test_two_sessions_of_a_user_hear_of_each_other(mail: Endpoint) -> None:
+    one, other = client(mail), client(mail)
+    one.select("INBOX")
+    other.append("INBOX", "", "", MESSAGE)
+    until = time.monotonic() + 5
+    while numbers(one.search(None, "ALL")) != [1] and time.monotonic() < until:
+        one.noop()
+    assert numbers(one.search(None, "ALL")) == [1]
+    one.logout()
+    other.logout()
+
+
+@pytest.fixture(params=["file", *DatabaseKind])
+def dealership(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Endpoint]:
+    """The dealership over each kind of database, filled for an injection rate of one."""
+    with asyncio.Runner() as runner:
+        stack = AsyncExitStack()
+
+        async def up() -> Endpoint:
+            running = Running(await stack.enter_async_context(ground(tmp_path)))
+            app = await running.base.place("app", Machine(), (PUBLIC,))
+            if request.param == "file":
+                from loadstone.services import reference
+
+                words = reference.dealership_command(app.listen, f"{tmp_path}/dealership.db", 1, 1)
+                found = (await running.ready(app, "app", words)).http
+            else:
+                behind = await running.base.place("db", Machine(), (PUBLIC,))
+                port = await roles.database(running, behind, request.param, 1)
+                found = (await roles.app(running, app, behind, port, request.param, 1, 1)).http
+            assert found is not None
+            return found
+
+        yield runner.run(up())
+        runner.run(stack.aclose())
+
+
+def post(at: Endpoint, path: str, **form: object) -> str:
+    data = urllib.parse.urlencode(form).encode()
+    with urllib.request.urlopen(f"http://{at}{path}", data, timeout=20) as answer:
+        text: str = answer.read().decode()
+    return text
+
+
+def audit(at: Endpoint) -> Json:
+    with urllib.request.urlopen(f"http://{at}/audit", timeout=20) as answer:
+        found: Json = json.loads(answer.read())
+    return found
+
+
+def test_orders_are_kept_once_and_planned_roll_backs_leave_nothing(dealership: Endpoint) -> None:
+    order = {"customer": 3, "vehicles": "1,2", "quantity": 2, "size": "regular"}
+    assert "Order placed" in post(dealership, "/dealer/purchase", id="a1", **order)
+    assert "Order rolled back" in post(dealership, "/dealer/purchase", id="a2", then="rollback", **order)
+    with pytest.raises(urllib.error.HTTPError, match="409"):
+        post(dealership, "/dealer/purchase", id="a1", **order)
+    found = audit(dealership)
+    assert found["orders"]["count"] == 1
+    assert not [rule for rule in found["rules"] if rule["broken"]]
+
+
+def test_the_works_build_what_large_orders_ask_for_and_suppliers_deliver_later(dealership: Endpoint) -> None:
+    waiting = audit(dealership)["waiting"]
+    large = {"customer": 5, "vehicles": "7", "quantity": 3, "size": "large"}
+    assert "Order placed" in post(dealership, "/dealer/purchase", id="0-first", **large)
+    assert audit(dealership)["waiting"] == waiting + 1
+    done = post(dealership, "/works/large", id="w1", vehicle=9, quantity=1)
+    assert "Work order done: 3 of 7, for 0-first/1" in done
+    for number in range(5):
+        post(dealership, "/works/planned", id=f"p{number}", vehicle=4, quantity=100)
+    until = time.monotonic() + 10
+    while (found := audit(dealership))["deliveries"] < found["parts_orders"] and time.monotonic() < until:
+        time.sleep(0.1)
+    assert found["parts_orders"] == found["deliveries"] > 0
+    assert found["work_orders"]["count"] == 6
+    assert not [rule for rule in found["rules"] if rule["broken"]]
+
+
+def test_an_order_can_be_cancelled_until_the_works_begin_it(dealership: Endpoint) -> None:
+    large = {"customer": 60, "vehicles": "7,8", "quantity": 3, "size": "large"}
+    post(dealership, "/dealer/purchase", id="0-first", **large)
+    post(dealership, "/works/large", id="w1", vehicle=9, quantity=1)
+    assert "cancelled" not in post(dealership, "/dealer/manage", customer=60, cancel="yes")
+    post(dealership, "/dealer/purchase", id="0-second", **large)
+    assert "order cancelled: 0-second" in post(dealership, "/dealer/manage", customer=60, cancel="yes")
+    assert not [rule for rule in audit(dealership)["rules"] if rule["broken"]]
+
+
+def test_nonsense_is_refused_and_breaks_nothing(dealership: Endpoint) -> None:
+    for path, form in (
+        ("/dealer/purchase", {"id": "", "customer": 1, "vehicles": "1", "quantity": 1}),
+        ("/dealer/purchase", {"id": "x", "customer": 1, "vehicles": "one", "quantity": 1}),
+        ("/dealer/purchase", {"id": "x", "customer": 1, "vehicles": "1", "quantity": -5}),
+        ("/dealer/manage", {"customer": "'; DROP TABLE orders; --"}),
+        ("/works/planned", {"id": "w", "vehicle": 1, "quantity": 10**12}),
+    ):
+        with pytest.raises(urllib.error.HTTPError, match="400"):
+            post(dealership, path, **form)
+    assert not [rule for rule in audit(dealership)["rules"] if rule["broken"]]

@@ -1,0 +1,146 @@
+"""Tiles as declared: what they bear, when they start, what is refused; and the books they are audited by."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from loadstone.judge import ledger
+from loadstone.judge.check import Outcome
+from loadstone.model.errors import StudyError, UsageError
+from loadstone.model.load import Population
+from loadstone.model.machine import Machine
+from loadstone.model.tile import Role, read_tile
+from loadstone.run.terms import mean_pause_s
+from loadstone.study.tiles.order import TilesOrder, find_tile, parts_of_tile, plan_of, shipped_tiles, tile_loads
+from loadstone.workloads import load
+from loadstone.workloads.shares import shares
+
+TINY = Path(__file__).parents[1] / "data" / "tiny-tile.toml"
+
+
+def order(tiles: int, fraction: float | None = None) -> TilesOrder:
+    tile = find_tile("classic")
+    return TilesOrder("x", tile, tile_loads(tiles, fraction), tile.phases, "classic", Path())
+
+
+def test_the_classic_tile_has_the_published_loads_and_sizes() -> None:
+    counts = {part.kind: part.load.sessions for part in parts_of_tile(order(1), tile_loads(1, None)[0])}
+    assert counts == {"web": 500, "dealers": 200, "lines": 80, "mail": 500, "idle": 1}
+    tile = find_tile("classic")
+    virtual = Machine.model_validate({"platform": "vm"})
+    sizes = {role: (one.cpus, one.memory) for role in Role for one in [tile.machine(role, virtual)]}
+    # docs/consolidation.md, Tile: eleven virtual CPUs and 11,776 MB.
+    assert (sum(cpus or 0 for cpus, _ in sizes.values()), sum(memory for _, memory in sizes.values())) == (11, 11_776)
+    assert tile.phases.steady_s == 7200
+
+
+def test_a_fractional_tile_bears_its_share_and_only_the_last_may_be_one() -> None:
+    full, last = order(2, 0.3).loads
+    assert (full.pct, last.pct) == (100, 30)
+    counts = {part.kind: part.load.sessions for part in parts_of_tile(order(2, 0.3), last)}
+    assert counts == {"web": 150, "dealers": 60, "lines": 24, "mail": 150, "idle": 1}
+    for wrong in (0.0, 0.05, 0.25, 0.95, 1.5):
+        with pytest.raises(UsageError, match="fractional tile"):
+            tile_loads(1, wrong)
+
+
+def test_ideal_rates_of_the_workloads_are_the_published_ones() -> None:
+    """Dealers at the injection rate, work orders at two thirds of it (docs/consolidation.md, Application server)."""
+    dealers, lines, mail = load("dealership"), load("manufacturing"), load("mail")
+    assert 200 / mean_pause_s(dealers.pacing) == pytest.approx(20.065, rel=0.01)
+    assert 80 / mean_pause_s(lines.pacing) == pytest.approx(13.335, rel=0.01)
+    mix = shares(mail)
+    assert 500 / (mean_pause_s(mail.pacing) * mix.paused) == pytest.approx(89.88, rel=0.001)
+    assert mix.operations["append"] == pytest.approx(0.161, abs=0.0005)
+    assert mix.operations["fetch"] == pytest.approx(0.408, abs=0.0005)
+
+
+def test_the_windows_of_staggered_tiles_are_one() -> None:
+    many = order(3)
+    begins = {
+        one.number: many.stagger_s * (one.number - 1) + phases.ramp_up_s + phases.warm_up_s
+        for one in many.loads
+        for phases in [many.phases_of(one.number)]
+    }
+    assert len(set(begins.values())) == 1
+
+
+def test_tiles_do_not_peak_together_and_each_has_whole_periods() -> None:
+    many = order(3)
+    curves = [parts_of_tile(many, one)[1].curve for one in many.loads]
+    shifts = []
+    for one, curve in zip(many.loads, curves, strict=True):
+        assert curve is not None
+        period_s = curve.step_s * len(curve.factors)
+        assert many.phases.steady_s / period_s == pytest.approx(6)
+        phases = many.phases_of(one.number)
+        shifts.append(round((curve.shift_s + phases.ramp_up_s + phases.warm_up_s) % period_s, 6))
+    assert shifts == [0, 400, 800]
+
+
+def test_every_plan_names_its_own_parts_and_has_its_own_seed() -> None:
+    many = order(2)
+    plans = [plan_of(many, one.number, parts_of_tile(many, one)[1:3], None) for one in many.loads]
+    assert [plan["name"] for plan in plans] == ["tile1-dealers-tile1-lines", "tile2-dealers-tile2-lines"]
+    assert plans[0]["seed"] != plans[1]["seed"]
+
+
+def test_downloads_of_a_tile_are_not_slowed_by_a_line() -> None:
+    web = parts_of_tile(order(1), order(1).loads[0])[0]
+    assert web.workload.connections.page_bytes_per_s is None
+    assert web.workload.pacing.mean_s == 10
+    assert isinstance(web.load, Population)
+
+
+def test_processes_have_no_size_of_their_own() -> None:
+    here = Machine()
+    assert read_tile(TINY).machine(Role.WEB, here) == here
+
+
+def test_all_shipped_tiles_are_read() -> None:
+    assert {name: find_tile(name).name for name in shipped_tiles()} == {"classic": "classic", "laptop": "laptop"}
+    with pytest.raises(UsageError, match="There are classic, laptop"):
+        find_tile("big")
+
+
+def test_a_bad_tile_is_refused_with_every_problem(tmp_path: Path) -> None:
+    file = tmp_path / "tile.toml"
+    text = TINY.read_text().replace("[0.5, 1.5]", "[0.5, 1.9]").replace("web_sessions = 12", "web_session = 12")
+    file.write_text(text.replace("[run]", "[runs]"))
+    with pytest.raises(StudyError) as caught:
+        read_tile(file)
+    said = str(caught.value)
+    for part in ("their mean is 1.2", "web_session", "unknown section", "[run]"):
+        assert part in said, said
+
+
+def test_only_the_classic_tile_at_full_length_is_judged_by_all_rules() -> None:
+    whole = order(1)
+    assert whole.profile.rigor == "full"
+    assert replace(whole, phases=replace(whole.phases, steady_s=60)).profile.rigor == "reduced"
+
+
+def line(count: int, total: int, in_doubt: int = 0) -> ledger.Json:
+    return {"endings": [{"name": "placed", "count": count, "sum": f"{total:016x}"}], "in_doubt": in_doubt}
+
+
+def outcomes(said: ledger.Told, count: int, total: int) -> list[Outcome]:
+    return [check.outcome for check in ledger.checks("orders", said, {"count": count, "sum": f"{total:x}"})]
+
+
+def test_an_order_that_is_lost_doubled_or_another_one_shows() -> None:
+    said = ledger.told([line(2, (1 << 64) - 1), line(1, 5)])
+    assert (said.count, said.total) == (3, 4)
+    kept, broken = Outcome.KEPT, Outcome.BROKEN
+    assert outcomes(said, 3, 4) == [kept, kept, kept]
+    assert outcomes(said, 2, 4) == [broken, kept, kept]
+    assert outcomes(said, 4, 4) == [kept, broken, kept]
+    assert outcomes(said, 3, 7) == [kept, kept, broken]
+
+
+def test_orders_in_doubt_may_be_there_or_not() -> None:
+    said = ledger.told([line(3, 4, in_doubt=2)])
+    kept, broken = Outcome.KEPT, Outcome.BROKEN
+    assert [outcomes(said, count, 0) for count in (3, 5)] == [[kept, kept], [kept, kept]]
+    assert (outcomes(said, 2, 0), outcomes(said, 6, 0)) == ([broken, kept], [kept, broken])
