@@ -14,7 +14,7 @@ help:            ## say what there is
 
 setup: $(VENV)/installed   ## build the programs and install them into .venv
 
-demo: setup      ## play all three web sites for a quarter of a minute each, judge them, write a report
+demo: setup      ## run one laptop tile of six roles for half a minute, judge and score it, write a report
 	@$(BIN)/loadstone demo
 
 test: test-rust test-python   ## every test, with the system packages they need

@@ -8,6 +8,7 @@ import pytest
 from loadstone.judge import ledger
 from loadstone.judge.check import Outcome
 from loadstone.model.errors import StudyError, UsageError
+from loadstone.model.figures import Audit
 from loadstone.model.load import Population
 from loadstone.model.machine import Machine
 from loadstone.model.tile import Role, read_tile
@@ -121,26 +122,25 @@ def test_only_the_classic_tile_at_full_length_is_judged_by_all_rules() -> None:
     assert replace(whole, phases=replace(whole.phases, steady_s=60)).profile.rigor == "reduced"
 
 
-def line(count: int, total: int, in_doubt: int = 0) -> ledger.Json:
-    return {"endings": [{"name": "placed", "count": count, "sum": f"{total:016x}"}], "in_doubt": in_doubt}
-
-
-def outcomes(said: ledger.Told, count: int, total: int) -> list[Outcome]:
-    return [check.outcome for check in ledger.checks("orders", said, {"count": count, "sum": f"{total:x}"})]
+def outcomes(held: int, held_sum: int, in_doubt: int = 0) -> list[bool]:
+    """Which rules are kept of an audit of three acknowledged orders whose hashes sum to four."""
+    audit = Audit("orders", 3, 4, in_doubt, held, held_sum)
+    return [check.outcome is Outcome.KEPT for check in ledger.checks(audit)]
 
 
 def test_an_order_that_is_lost_doubled_or_another_one_shows() -> None:
-    said = ledger.told([line(2, (1 << 64) - 1), line(1, 5)])
-    assert (said.count, said.total) == (3, 4)
-    kept, broken = Outcome.KEPT, Outcome.BROKEN
-    assert outcomes(said, 3, 4) == [kept, kept, kept]
-    assert outcomes(said, 2, 4) == [broken, kept, kept]
-    assert outcomes(said, 4, 4) == [kept, broken, kept]
-    assert outcomes(said, 3, 7) == [kept, kept, broken]
+    assert outcomes(3, 4) == [True] * 4
+    assert outcomes(2, 4) == [False, True, True, True]
+    assert outcomes(4, 4) == [True, False, True, True]
+    assert outcomes(3, 7) == [True, True, False, True]
 
 
 def test_orders_in_doubt_may_be_there_or_not() -> None:
-    said = ledger.told([line(3, 4, in_doubt=2)])
-    kept, broken = Outcome.KEPT, Outcome.BROKEN
-    assert [outcomes(said, count, 0) for count in (3, 5)] == [[kept, kept], [kept, kept]]
-    assert (outcomes(said, 2, 0), outcomes(said, 6, 0)) == ([broken, kept], [kept, broken])
+    assert [outcomes(count, 9, in_doubt=2) for count in (3, 5)] == [[True] * 3] * 2
+    assert (outcomes(2, 9, in_doubt=2), outcomes(6, 9, in_doubt=2)) == ([False, True, True], [True, False, True])
+
+
+def test_rules_of_the_tables_that_do_not_hold_are_named() -> None:
+    audit = Audit("orders", 0, 0, 0, 0, 0, ("not so: an order has all its lines (2 times)",))
+    (broken,) = [check for check in ledger.checks(audit) if check.outcome is Outcome.BROKEN]
+    assert "an order has all its lines" in str(broken)

@@ -20,7 +20,7 @@ Exit codes: 0 pass, 1 fail, 2 wrong input or set-up, 3 invalid run, 130 interrup
 
 app = typer.Typer(help=ABOUT, no_args_is_help=True, rich_markup_mode="rich", pretty_exceptions_enable=False)
 app.command("run")(run.run)
-app.command("demo")(run.demo)
+app.command("demo")(tiles.demo)
 app.command("simulate")(simulate.simulate)
 for kind in study.COMMANDS:
     app.command(kind)(study.command(kind))

@@ -7,7 +7,7 @@ import typer
 
 from loadstone.cli.options import half_the_cores, make_system
 from loadstone.model.errors import UsageError
-from loadstone.model.load import Load
+from loadstone.model.load import Load, Population
 from loadstone.model.profile import PROFILES
 from loadstone.model.study import StudyFile
 from loadstone.model.system import Clock, System
@@ -45,6 +45,17 @@ def parts_of(names: Sequence[str], each: Load) -> tuple[Played, ...]:
     if twice:
         raise UsageError(f"`{twice.pop()}` is named twice. A run plays each workload once; profiles repeat it.")
     return tuple(Played(workload, each) for workload in loaded)
+
+
+def with_companions(parts: tuple[Played, ...]) -> tuple[Played, ...]:
+    """With the workloads that these are always played with, where they come as a number of sessions."""
+    named = {part.workload.name for part in parts}
+    brought = []
+    for part in parts:
+        for name, ratio in part.workload.header.companions.items():
+            if name not in named and isinstance(part.load, Population):
+                brought.append(Played(load(name), Population(max(1, round(ratio * part.load.sessions)))))
+    return (*parts, *brought)
 
 
 def order_of(

@@ -1,4 +1,4 @@
-"""`loadstone run` and `loadstone demo`."""
+"""`loadstone run`."""
 
 import asyncio
 from collections.abc import Sequence
@@ -40,31 +40,25 @@ from loadstone.cli.options import (
     make_system,
     profile_of,
 )
-from loadstone.cli.orders import IN_A_FILE, order_of, parts_of, refuse_beside_a_file, study_file
+from loadstone.cli.orders import IN_A_FILE, order_of, parts_of, refuse_beside_a_file, study_file, with_companions
 from loadstone.cli.screen import VERDICT_STYLE, errors, out
 from loadstone.judge.consolidation import consolidation
 from loadstone.judge.score import DISCLAIMER, NAME
 from loadstone.judge.verdict import Verdict, worst
 from loadstone.model.errors import UsageError
-from loadstone.model.load import MOST_AT_ONCE, Population, Process, make_load
-from loadstone.model.profile import PROFILES
+from loadstone.model.load import MOST_AT_ONCE, Process, make_load
 from loadstone.model.study import read_study
-from loadstone.model.system import Reference
 from loadstone.report.build import write_report
 from loadstone.run.driver import Joining
 from loadstone.run.executor import Json, Listener
 from loadstone.store.folder import Status
 from loadstone.store.read import read_manifest, read_result, read_verdict
-from loadstone.study.run import Played, RunOrder
+from loadstone.study.run import RunOrder
 from loadstone.study.run import run as execute
 from loadstone.study.tiles.scoring import maxima_of, tiles_of
 from loadstone.telemetry.otlp import push_otlp
 from loadstone.telemetry.prometheus import serve_prometheus
 from loadstone.telemetry.tally import Tally
-from loadstone.workloads import load
-
-DEMO_SESSIONS = {"banking": 60, "shopping": 40, "support": 40}
-"""Few enough for two shared cores, enough to see every page."""
 
 
 def run(
@@ -124,15 +118,17 @@ def run(
     else:
         load = make_load(sessions, rate, trace, arrivals, most_sessions)
         placement = make_placement(platform, machine, backend)
+        alone = parts_of(names, load)
+        parts = with_companions(alone)
         order = RunOrder(
             name=name or "-".join(Path(word).name for word in names),
-            parts=parts_of(names, load),
+            parts=parts,
             profile=profile_of(profile).changed(steady_s=steady),
             seed=seed,
             threads=threads or half_the_cores(),
             system=make_system(target or [], authority, not insecure, server_threads, station, placement, nginx),
             results=results,
-            together=together,
+            together=together or len(parts) > len(alone),
             clock=clock_of(virtual, station),
             placement=placement,
         )
@@ -146,14 +142,6 @@ def run(
             stack.enter_context(push_otlp(otlp, tally))
         code = _carry_out(order, [tally.hear] if prometheus or otlp else [])
     raise typer.Exit(code)
-
-
-def demo(results: Results = RESULTS) -> None:
-    """Play all three web sites for a quarter of a minute each and show what a result looks like."""
-    parts = tuple(Played(load(name), Population(sessions)) for name, sessions in DEMO_SESSIONS.items())
-    threads = half_the_cores()
-    order = RunOrder("demo", parts, PROFILES["demo"], 1, threads, Reference(threads), results)
-    raise typer.Exit(_carry_out(order))
 
 
 def _carry_out(order: RunOrder, listeners: Sequence[Listener] = ()) -> Exit:

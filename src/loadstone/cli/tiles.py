@@ -24,7 +24,7 @@ from loadstone.cli.run import conclude
 from loadstone.cli.screen import errors, out
 from loadstone.judge.score import DISCLAIMER
 from loadstone.model.errors import UsageError
-from loadstone.model.profile import PROFILES
+from loadstone.model.profile import PROFILES, Phases
 from loadstone.model.software import DatabaseKind, MailKind
 from loadstone.report.build import write_report
 from loadstone.report.study import write_run_reports, write_study_report
@@ -99,6 +99,16 @@ def tiles(
         seed=seed,
     )
     raise typer.Exit(carry_out(order))
+
+
+DEMO = Phases(ramp_up_s=4, warm_up_s=5, steady_s=21, ramp_down_s=1)
+"""Long enough for two heartbeats of every machine that is asked for them."""
+
+
+def demo(results: Results = RESULTS) -> None:
+    """Run one laptop tile of six roles as processes of this machine for half a minute, and score it."""
+    order = make_order("laptop", None, None, results, "demo")
+    raise typer.Exit(carry_out(replace(order, phases=DEMO, profile_name="demo")))
 
 
 @app.command("search")

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 
+from loadstone.judge import ledger
 from loadstone.judge.check import Check, Outcome, Weight, at_least, at_most
 from loadstone.judge.deviation import Deviation, deviation, deviation_from
 from loadstone.model.figures import Blame, IterationFigures, Terms, blame_of
@@ -47,6 +48,7 @@ def _all(terms: Terms, figures: IterationFigures) -> Iterator[Check]:
         return
     yield from _quality(terms, figures)
     yield from _each(terms, figures)
+    yield from _audit(terms, figures)
     yield from _if_disclosed(figures, _errors(figures))
     yield from _arrivals(terms, figures)
     yield from _mix(terms, figures)
@@ -94,6 +96,14 @@ def _each(terms: Terms, figures: IterationFigures) -> Iterator[Check]:
     name, worst = min(shares.items(), key=lambda item: item[1])
     source = f"published figures, {terms.source}"
     yield at_least("good operations of each kind", worst, terms.each_share_pct, "%", Weight.FAIL, source, name)
+
+
+def _audit(terms: Terms, figures: IterationFigures) -> Iterator[Check]:
+    """Whether the server holds what it acknowledged."""
+    if figures.audit is not None:
+        yield from ledger.checks(figures.audit)
+    elif terms.audited:
+        yield at_least("audits made", 0, 1, "", Weight.INVALID, ledger.SOURCE, "the server was not asked what it holds")
 
 
 def _errors(figures: IterationFigures) -> Iterator[Check]:

@@ -92,6 +92,21 @@ class OperationFigures:
 
 
 @dataclass(frozen=True)
+class Audit:
+    """What drivers were told is kept, and what the server says that it holds: counts, and sums of hashes of all ids."""
+
+    what: str
+    acknowledged: int
+    acknowledged_sum: int
+    in_doubt: int
+    """Operations without a right answer: the server may hold them, or not."""
+    held: int
+    held_sum: int
+    broken_rules: tuple[str, ...] = ()
+    """Rules of the server's own tables that do not hold, in words."""
+
+
+@dataclass(frozen=True)
 class IterationFigures:
     """One iteration's steady state as a whole."""
 
@@ -118,6 +133,8 @@ class IterationFigures:
     """For how long the driver's machine was short of memory for TCP; None where that is not known."""
     samples: tuple[str, ...] = field(default=())
     """A few of the errors in words."""
+    audit: Audit | None = None
+    """What was acknowledged against what is held; None where no audit was made."""
 
     @property
     def requests(self) -> int:
@@ -172,6 +189,8 @@ class Terms:
     """Where its limits come from."""
     each_share_pct: float | None = None
     """Least share of good operations of each kind; None where kinds are not judged by themselves."""
+    audited: bool = False
+    """Whether the server must be asked what it holds."""
     lag_share: float = LAG_SHARE
     driver_cpu_pct: float = DRIVER_CPU_PCT
 

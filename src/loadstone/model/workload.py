@@ -47,6 +47,9 @@ class Header(Section):
     sources: tuple[str, ...] = Field(default=(), description="where its figures come from, a list of texts")
     document: str = Field(default="docs/web-workloads.md", description="the page that its limits come from")
     needs: Need = Field(default=Need.WEB, description="`web`, `application`, `mail` or `idle`: what is to be served")
+    audit: Literal["orders", "work_orders"] | None = Field(
+        default=None, description="what the application's audit is asked for after a run: `orders` or `work_orders`"
+    )
     companions: dict[Name, Positive] = Field(
         default_factory=dict, description="workloads played with it, { name = sessions of it for each of ours }"
     )

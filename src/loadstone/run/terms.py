@@ -22,8 +22,10 @@ class Fitness:
 FIT = Fitness()
 
 
-def make_terms(workload: Workload, profile: Profile, load: Load, shipped: bool, fitness: Fitness = FIT) -> Terms:
-    """The terms of one workload's run."""
+def make_terms(
+    workload: Workload, profile: Profile, load: Load, shipped: bool, fitness: Fitness = FIT, is_ours: bool = False
+) -> Terms:
+    """The terms of one workload's run; a server that `is_ours` can be asked what it holds."""
     mix = shares(workload)
     return Terms(
         workload=workload.name,
@@ -47,6 +49,7 @@ def make_terms(workload: Workload, profile: Profile, load: Load, shipped: bool, 
         good_share_pct=workload.limits.good_share_pct,
         tolerable_share_pct=workload.limits.tolerable_share_pct,
         source=workload.header.document,
+        audited=workload.header.audit is not None and is_ours,
         each_share_pct=workload.limits.each_share_pct,
         shortest_limit_s=_shortest_limit_s(workload),
         longest_operation_s=max(_line_s(workload, operation) for operation in workload.operations.values()),

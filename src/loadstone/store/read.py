@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from loadstone.model.errors import StoreError
-from loadstone.model.figures import NOTHING, IterationFigures, OperationFigures, Terms
+from loadstone.model.figures import NOTHING, Audit, IterationFigures, OperationFigures, Terms
 from loadstone.store import SCHEMA
 from loadstone.store.folder import MANIFEST, RUNS, VERDICT, Status, with_true_status
 from loadstone.store.histograms import distribution, merged
@@ -17,6 +17,10 @@ from loadstone.store.published import FIGURES, from_document
 
 Json = dict[str, Any]
 
+AUDIT = "audit.json"
+"""Of an iteration: what the server said that it holds."""
+HASHES = 1 << 64
+"""Sums of hashes begin anew here."""
 NO_CYCLES = {"count": 0, "drawn_ns": 0, "actual_ns": 0}
 """What records of older drivers lack."""
 
@@ -131,7 +135,25 @@ def read_iteration(folder: Path) -> Iteration:
     stations = tuple(event for event in events if event["event"] == "station" and _is_steady(event, plan["phases"]))
     ledger = tuple(event for event in events if event["event"] == "ledger")
     iteration = Iteration(number, plan, figures, start, intervals, monitor, stations, ledger)
-    return replace(iteration, figures=replace(figures, tcp_pressure_s=_tcp_pressure_s(iteration)))
+    audit = _audit(folder / AUDIT, ledger)
+    return replace(iteration, figures=replace(figures, tcp_pressure_s=_tcp_pressure_s(iteration), audit=audit))
+
+
+def _audit(file: Path, ledger: tuple[Json, ...]) -> Audit | None:
+    """What the drivers' ledgers say against what the server said; of endings that leave something there."""
+    if not file.is_file():
+        return None
+    said: Json = json.loads(file.read_text(encoding="utf-8"))
+    kept = [ending for line in ledger for ending in line["endings"] if int(ending["sum"], 16)]
+    return Audit(
+        what=said["what"],
+        acknowledged=sum(ending["count"] for ending in kept),
+        acknowledged_sum=sum(int(ending["sum"], 16) for ending in kept) % HASHES,
+        in_doubt=sum(line["in_doubt"] for line in ledger),
+        held=said["count"],
+        held_sum=int(said["sum"], 16),
+        broken_rules=tuple(said["broken_rules"]),
+    )
 
 
 def _tcp_pressure_s(iteration: Iteration) -> float | None:

@@ -20,12 +20,13 @@ from loadstone.model.reading import Section
 from loadstone.model.system import Clock, Reference, System
 from loadstone.model.target import Target
 from loadstone.model.workload import Workload
+from loadstone.run import audit
 from loadstone.run.driver import Joining
 from loadstone.run.executor import Executor, Listener
 from loadstone.run.plan import Part, Timing, make_plan
 from loadstone.run.signals import Signals
 from loadstone.run.terms import FIT, Fitness, make_terms
-from loadstone.store.folder import LOGS, VERDICT, ResultFolder, Status, write_json
+from loadstone.store.folder import LOGS, VERDICT, ResultFolder, RunFolder, Status, write_json
 from loadstone.store.read import Result, read_result
 from loadstone.study.tiles.scoring import consolidation_verdict, is_of_tiles
 from loadstone.testbed import Demand, refuse_impossible, testbed_of
@@ -196,11 +197,19 @@ async def _play(
                 return Status.INTERRUPTED, "ended by a signal; later iterations were not begun"
             begin(_beginning(order, parts, iteration))
             folders = {part.workload.name: folder.run(part.workload.name, iteration) for part in parts}
+            audited: dict[str, RunFolder] = {
+                part.workload.header.audit: folders[part.workload.name]
+                for part in parts
+                if part.workload.header.audit is not None and isinstance(order.system, Reference)
+            }
+            before = await audit.look(executor.testbed.targets[0]) if audited else None
             try:
                 await executor.execute(_plan(order, parts, iteration, executor.testbed.targets), folders)
             except DriverError:
                 if not executor.interrupted:  # else it ended because it was told to
                     raise
+            if audited:
+                audit.keep(audited, before, await audit.look(executor.testbed.targets[0]))
     if executor.interrupted:
         return Status.INTERRUPTED, "ended by a signal; what was measured by then is kept"
     return Status.COMPLETE, ""
@@ -243,9 +252,10 @@ def placement_of(placement: Placement) -> Json:
 
 
 def _manifest(order: RunOrder) -> Json:
-    parts = order.parts
+    parts, is_ours = order.parts, isinstance(order.system, Reference)
     terms = [
-        make_terms(part.workload, order.profile, part.load, is_shipped(part.workload), order.fitness) for part in parts
+        make_terms(part.workload, order.profile, part.load, is_shipped(part.workload), order.fitness, is_ours)
+        for part in parts
     ]
     return {
         "command": sys.argv,

@@ -1,8 +1,6 @@
 """A run of tiles: all up, all loads at once in one measured window, audited, judged and kept."""
 
 import asyncio
-import contextlib
-import json
 import sys
 from collections.abc import Callable
 from dataclasses import asdict, replace
@@ -13,15 +11,14 @@ from typing import Any
 from loadstone.measure import host
 from loadstone.model.errors import LoadstoneError
 from loadstone.model.machine import Placement
-from loadstone.model.target import Target
 from loadstone.model.tile import Role
-from loadstone.platforms.sockets import get
+from loadstone.run import audit
 from loadstone.run.ensemble import Crew, Ensemble
 from loadstone.run.executor import Listener
 from loadstone.run.plan import Part, Timing, make_plan
 from loadstone.run.signals import Signals
 from loadstone.run.terms import make_terms
-from loadstone.store.folder import LOGS, ResultFolder, RunFolder, Status
+from loadstone.store.folder import LOGS, RUNS, ResultFolder, RunFolder, Status
 from loadstone.study.run import Beginning, judge
 from loadstone.study.tiles.order import (
     CREWS,
@@ -39,8 +36,6 @@ from loadstone.workloads import is_unchanged
 
 Json = dict[str, Any]
 
-AUDIT_S = 60.0
-"""Longest time for an audit."""
 ORIGINS = {"web": "support", "dealers": "dealership", "lines": "manufacturing", "mail": "mail", "idle": "idle"}
 """The workload that each kind of load is made from."""
 
@@ -83,7 +78,7 @@ async def _execute(
                 with signals.told(ensembles[0].interrupt):
                     await ensembles[0].execute(_crews(order, parts, folder, up))
                     if not ensembles[0].interrupted:
-                        folder.manifest["audits"] = await _audits(up)
+                        await _audit(parts, folder, up)
                 if order.power and ensembles[0].is_complete:
                     ensembles.append(Ensemble(up.testbed, listener))
                     with signals.told(ensembles[1].interrupt):
@@ -121,19 +116,15 @@ def _crews(order: TilesOrder, parts: Parts, folder: ResultFolder, up: TilesUp) -
     return crews
 
 
-async def _audits(up: TilesUp) -> Json:
-    """What each tile's database holds; tiles that do not answer are left out."""
-    found = {}
+async def _audit(parts: Parts, folder: ResultFolder, up: TilesUp) -> None:
+    """Asks each tile's application what it holds; its database was empty at first."""
     for tile in up.tiles:
-        with contextlib.suppress(OSError, ValueError, TimeoutError):
-            found[f"tile{tile.number}"] = await asyncio.wait_for(_audit(tile.targets[Role.APP]), AUDIT_S)
-    return found
-
-
-async def _audit(target: Target) -> Json:
-    assert target.http is not None
-    audit: Json = json.loads(await get(target.http, "/audit"))
-    return audit
+        folders: dict[str, RunFolder] = {
+            part.workload.header.audit: RunFolder(folder.path / RUNS / f"{part.name}-1")
+            for part in parts[tile.number]
+            if part.workload.header.audit is not None
+        }
+        audit.keep(folders, {}, await audit.look(tile.targets[Role.APP]))
 
 
 def _beginning(order: TilesOrder) -> Beginning:
@@ -184,7 +175,10 @@ def _manifest(order: TilesOrder, parts: Parts) -> Json:
             {"number": one.number, "pct_load": one.pct, "groups": order.group_of(one.number)} for one in order.loads
         ],
         "terms": [
-            *(asdict(make_terms(one.workload, profile, one.load, is_unchanged(ORIGINS[one.kind]))) for one in every),
+            *(
+                asdict(make_terms(one.workload, profile, one.load, is_unchanged(ORIGINS[one.kind]), is_ours=True))
+                for one in every
+            ),
             *(asdict(make_terms(one.workload, at_idle, one.load, is_unchanged("idle"))) for one in polls),
         ],
         "declarations": {part.name: (part.workload.folder / "workload.toml").read_text() for part in (*every, *polls)},

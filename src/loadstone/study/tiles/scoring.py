@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from loadstone.judge import ledger
 from loadstone.judge.check import Check, Outcome, Weight, at_least, at_most
 from loadstone.judge.consolidation import Consolidation, Maxima, Tile, consolidation
 from loadstone.judge.placement import parity
@@ -186,8 +185,6 @@ def _checks(result: Result) -> Iterator[Check]:
     missing = [name for name, one in held.items() if not _is_whole_at_start(one)]
     rule = "workloads not at full load when the window began"
     yield at_most(rule, len(missing), 0, "workloads", Weight.INVALID, OURS, ", ".join(missing))
-    for one in result.manifest["tiles"]:
-        yield from _audited(result, one["number"])
 
 
 def _whole(result: Result) -> Check:
@@ -212,23 +209,3 @@ def _is_whole_at_start(workload: WorkloadResult) -> bool:
     """Whether all sessions were at work in the first second of the window."""
     steady = [one for iteration in workload.iterations for one in iteration.intervals if one["phase"] == "steady"]
     return bool(steady) and steady[0]["sessions_active"] >= workload.terms.sessions
-
-
-def _audited(result: Result, number: int) -> Iterator[Check]:
-    """The dealership's books against the drivers'."""
-    audit = result.manifest.get("audits", {}).get(f"tile{number}")
-    if audit is None:
-        yield at_least(f"tile {number}: audits made", 0, 1, "", Weight.INVALID, OURS, "the database was not asked")
-        return
-    said = {
-        name: next(
-            (one.iterations[0].ledger for one in result.workloads if one.terms.workload == name and one.iterations), ()
-        )
-        for name in (f"tile{number}-dealers", f"tile{number}-lines")
-    }
-    for what, lines in (("orders", said[f"tile{number}-dealers"]), ("work_orders", said[f"tile{number}-lines"])):
-        yield from ledger.checks(f"tile {number}: {what.replace('_', ' ')}", ledger.told(lines), audit[what])
-    broken = [f"not so: {rule['rule']} ({rule['broken']} times)" for rule in audit["rules"] if rule["broken"]]
-    rows = sum(rule["broken"] for rule in audit["rules"])
-    detail = "; ".join(broken) or f"{len(audit['rules'])} rules"
-    yield at_most(f"tile {number}: rows that break the database's rules", rows, 0, "rows", Weight.FAIL, OURS, detail)
