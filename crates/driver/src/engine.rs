@@ -41,7 +41,6 @@ impl<F: Fn() -> Result<Plan> + Send> Setting for Alone<F> {
 }
 
 /// A driver that is told when to start, once it and others are prepared.
-#[derive(Default)]
 pub struct Told;
 
 /// The word to start.

@@ -95,7 +95,7 @@ fn dispatch(command: Command) -> Result<EndReason> {
         Command::Run { listen, joining, await_start } => {
             raise_file_limit();
             if await_start {
-                return engine::run(Box::new(Told::default()), &mut out);
+                return engine::run(Box::new(Told), &mut out);
             }
             return match (listen, joining) {
                 (Some(address), Some(joining)) => {

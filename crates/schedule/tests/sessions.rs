@@ -26,6 +26,7 @@ fn operation(name: &str) -> Operation {
         embedded: vec![],
         limit: Limit::None,
         timeout_ns: 1,
+        endings: vec![],
     }
 }
 
@@ -54,6 +55,7 @@ fn workload(mix: Mix) -> Workload {
             kept_between_users: false,
             full_handshakes: 0.0,
         },
+        mailboxes: None,
     }
 }
 

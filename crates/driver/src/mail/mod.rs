@@ -115,6 +115,9 @@ impl Post {
     }
 }
 
+/// A word of SEARCH, and the flags it finds.
+type Searched = (&'static str, fn(u8) -> bool);
+
 /// What a command amounted to so far.
 #[derive(Default)]
 pub struct Delivery {
@@ -308,7 +311,7 @@ impl Postman {
     }
 
     async fn search(&mut self) -> Result<(), Failure> {
-        let kinds: [(&str, fn(u8) -> bool); 4] = [
+        let kinds: [Searched; 4] = [
             ("ALL", |_| true),
             ("UNSEEN", |flags| flags & SEEN == 0),
             ("FLAGGED", |flags| flags & FLAGGED != 0),

@@ -46,7 +46,7 @@ pub fn parrot(answer: &'static [u8]) -> SocketAddr {
 /// A plan for one page at `address`; change what a test needs.
 pub fn plan(address: SocketAddr, load: Value, seconds: f64) -> Value {
     json!({
-        "schema": 3, "name": "test", "seed": 1, "threads": 1,
+        "schema": 4, "name": "test", "seed": 1, "threads": 1,
         "phases": {
             "ramp_up_ns": 0, "warm_up_ns": 0, "steady_ns": (seconds * 1e9) as u64, "ramp_down_ns": 0,
         },

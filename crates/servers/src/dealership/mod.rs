@@ -198,7 +198,7 @@ mod tests {
     }
 
     fn order(id: &str) -> Purchase<'_> {
-        Purchase { id, customer: 3, vehicles: &[1, 2], quantity: 5, is_large: false, changes_mind: false }
+        Purchase { id, customer: 60, vehicles: &[1, 2], quantity: 5, is_large: false, changes_mind: false }
     }
 
     #[test]
@@ -224,12 +224,12 @@ mod tests {
         trade::purchase(c, &large).expect("placed");
         let built = works::large(c, "w1", 9, 1).expect("built");
         assert_eq!((built.origin.as_str(), built.vehicle, built.quantity), ("0-first/1", 1, 5));
-        assert_eq!(trade::manage(c, 3, true).expect("managed").cancelled, None); // begun, and the backlog is another's
+        assert_eq!(trade::manage(c, 60, true).expect("managed").cancelled, None); // begun, and the backlog is another's
         works::large(c, "w2", 9, 1).expect("built");
         let state = c.run("SELECT state FROM orders WHERE id = '0-first'", &[]).expect("rows");
         assert_eq!(state, [[Value::from("filled")]]);
         trade::purchase(c, &Purchase { is_large: true, ..order("0-second") }).expect("placed");
-        assert_eq!(trade::manage(c, 3, true).expect("managed").cancelled.as_deref(), Some("0-second"));
+        assert_eq!(trade::manage(c, 60, true).expect("managed").cancelled.as_deref(), Some("0-second"));
         let found = audit::audit(c).expect("an audit");
         assert!(found.rules.iter().all(|rule| rule.broken == 0), "{:?}", found.rules);
     }

@@ -1,0 +1,36 @@
+"""A tile on six virtual machines: each role in its own, on the networks that it shares with the right ones."""
+
+from pathlib import Path
+
+import pytest
+
+from loadstone.store.read import read_manifest, read_verdict
+from tests.integration.conftest import LoadstoneRunner, loadstone, newest
+
+pytestmark = pytest.mark.integration
+__all__ = ["loadstone"]
+TINY = str(Path(__file__).parents[1] / "data" / "tiny-tile.toml")
+
+
+def test_a_fraction_of_a_tile_runs_on_six_machines(
+    loadstone: LoadstoneRunner,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    done = loadstone("tiles", "--tile", TINY, "--platform", "vm", "--last-fraction", "0.3")
+    assert done.returncode == 0, done.stdout + done.stderr
+    result = newest(tmp_path)
+    machines = read_manifest(result)["machines"]
+    networks = {name.partition("-")[2]: set(machine["networks"]) for name, machine in machines.items()}
+    web, app = {"public", "t1-web"}, {"public", "t1-app"}
+    assert networks == {
+        **{"web": web, "infra": web, "app": app, "db": app},
+        **{"mail": {"public"}, "idle": {"public"}},
+    }
+    sizes = {name.partition("-")[2]: machine["memory_mib"] for name, machine in machines.items()}
+    assert (sizes["web"], sizes["mail"], sizes["idle"]) == (192, 256, 128)
+    verdict = read_verdict(result)
+    assert verdict is not None
+    assert {one["verdict"] for one in [*verdict["workloads"], verdict["consolidation"]]} == {"pass"}
+    page = (result / "report.html").read_text()
+    assert "Emulated by TCG" in page or machines["tile1-web"]["accelerator"] == "kvm"
+    assert "t1-app" in page
