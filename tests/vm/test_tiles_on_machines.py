@@ -13,7 +13,7 @@ TINY = str(Path(__file__).parents[1] / "data" / "tiny-tile.toml")
 
 
 def test_a_fraction_of_a_tile_runs_on_six_machines(
-    loadstone: LoadstoneRunner,  # noqa: F811
+    loadstone: LoadstoneRunner,
     tmp_path: Path,
 ) -> None:
     done = loadstone("tiles", "--tile", TINY, "--platform", "vm", "--last-fraction", "0.3")
@@ -23,8 +23,12 @@ def test_a_fraction_of_a_tile_runs_on_six_machines(
     networks = {name.partition("-")[2]: set(machine["networks"]) for name, machine in machines.items()}
     web, app = {"public", "t1-web"}, {"public", "t1-app"}
     assert networks == {
-        **{"web": web, "infra": web, "app": app, "db": app},
-        **{"mail": {"public"}, "idle": {"public"}},
+        "web": web,
+        "infra": web,
+        "app": app,
+        "db": app,
+        "mail": {"public"},
+        "idle": {"public"},
     }
     sizes = {name.partition("-")[2]: machine["memory_mib"] for name, machine in machines.items()}
     assert (sizes["web"], sizes["mail"], sizes["idle"]) == (192, 256, 128)

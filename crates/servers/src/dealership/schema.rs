@@ -3,7 +3,7 @@
 //! Five domains: dealers and their stock, customers' orders, the works, suppliers, and what the company holds of all of
 //! them. Amounts are whole cents; all numbers fit SQLite and PostgreSQL alike.
 
-use crate::sql::{transact, Access, Connection, Fate, SqlError, Value};
+use crate::sql::{transact, Access, Connection, Fate, Row, SqlError, Value};
 
 /// What one unit of injection rate brings (docs/consolidation.md, Data scale).
 pub const CUSTOMERS_PER_RATE: i64 = 75;
@@ -70,39 +70,54 @@ pub fn held_rate(connection: &mut dyn Connection) -> Option<i64> {
 }
 
 fn fill(c: &mut dyn Connection, rate: i64) -> Result<(), SqlError> {
-    let vehicles = VEHICLES_PER_RATE * rate;
-    for id in 1..=CUSTOMERS_PER_RATE * rate {
-        let values = [id.into(), format!("Dealer {id}").as_str().into(), CREDIT.into()];
-        c.run("INSERT INTO customers (id, name, credit, ordered) VALUES ($1, $2, $3, 0)", &values)?;
-        let values = [id.into(), (1 + id % vehicles).into()];
-        c.run("INSERT INTO inventory (customer, vehicle, quantity) VALUES ($1, $2, 100)", &values)?;
-    }
-    for id in 1..=SUPPLIERS {
-        let values = [id.into(), format!("Supplier {id}").as_str().into()];
-        c.run("INSERT INTO suppliers (id, name) VALUES ($1, $2)", &values)?;
-    }
-    for id in 1..=vehicles {
-        let name = format!("Model {:02}-{id}", id % 40);
-        let values = [id.into(), name.as_str().into(), price_of(id).into(), VEHICLE_STOCK.into()];
-        c.run("INSERT INTO vehicles (id, name, price, stock) VALUES ($1, $2, $3, $4)", &values)?;
-        for part in parts_of(id) {
-            let values = [part.into(), format!("Part {part}").as_str().into(), (1 + part % SUPPLIERS).into()];
-            let sql = "INSERT INTO parts (id, name, supplier, stock, coming, used) VALUES ($1, $2, $3, $4, 0, 0)";
-            c.run(sql, &[&values[..], &[PART_STOCK.into()]].concat())?;
-            let values: [Value; 3] = [id.into(), part.into(), (1 + part % 3).into()];
-            c.run("INSERT INTO assemblies (vehicle, part, quantity) VALUES ($1, $2, $3)", &values)?;
-        }
-    }
-    for number in 1..=BACKLOG_PER_RATE * rate {
-        let (id, vehicle) = (format!("backlog-{number:06}"), 1 + number % vehicles);
-        let order = [id.as_str().into(), (1 + number % (CUSTOMERS_PER_RATE * rate)).into(), 0.into()];
-        let sql =
-            "INSERT INTO orders (id, customer, size, state, lines, total) VALUES ($1, $2, 'large', 'open', 1, $3)";
-        c.run(sql, &order)?;
-        let line = [id.as_str().into(), vehicle.into()];
-        let sql = "INSERT INTO order_lines (order_id, line, vehicle, quantity, price, state) \
-                   VALUES ($1, 1, $2, 10, 0, 'waiting')";
-        c.run(sql, &line)?;
+    let (customers, vehicles) = (CUSTOMERS_PER_RATE * rate, VEHICLES_PER_RATE * rate);
+    let named = |kind: &str, id: i64| Value::Text(format!("{kind} {id}"));
+    let rows = (1..=customers).map(|id| vec![id.into(), named("Dealer", id), CREDIT.into(), 0.into()]);
+    insert(c, "customers (id, name, credit, ordered)", rows)?;
+    let rows = (1..=customers).map(|id| vec![id.into(), (1 + id % vehicles).into(), 100.into()]);
+    insert(c, "inventory (customer, vehicle, quantity)", rows)?;
+    insert(c, "suppliers (id, name)", (1..=SUPPLIERS).map(|id| vec![id.into(), named("Supplier", id)]))?;
+    let vehicle = |id: i64| {
+        let name = Value::Text(format!("Model {:02}-{id}", id % 40));
+        vec![id.into(), name, price_of(id).into(), VEHICLE_STOCK.into()]
+    };
+    insert(c, "vehicles (id, name, price, stock)", (1..=vehicles).map(vehicle))?;
+    let part = |id: i64| {
+        vec![id.into(), named("Part", id), (1 + id % SUPPLIERS).into(), PART_STOCK.into(), 0.into(), 0.into()]
+    };
+    let parts = 1..=vehicles * PARTS_PER_VEHICLE;
+    insert(c, "parts (id, name, supplier, stock, coming, used)", parts.map(part))?;
+    let pairs = (1..=vehicles).flat_map(|id| parts_of(id).map(move |part| (id, part)));
+    let rows = pairs.map(|(vehicle, part)| vec![vehicle.into(), part.into(), (1 + part % 3).into()]);
+    insert(c, "assemblies (vehicle, part, quantity)", rows)?;
+    let backlog = 1..=BACKLOG_PER_RATE * rate;
+    let id = |number: i64| Value::Text(format!("backlog-{number:06}"));
+    let rows = backlog.clone().map(|number| {
+        let customer = (1 + number % customers).into();
+        vec![id(number), customer, "large".into(), "open".into(), 1.into(), 0.into()]
+    });
+    insert(c, "orders (id, customer, size, state, lines, total)", rows)?;
+    let rows = backlog.map(|number| {
+        vec![id(number), 1.into(), (1 + number % vehicles).into(), 10.into(), 0.into(), "waiting".into()]
+    });
+    insert(c, "order_lines (order_id, line, vehicle, quantity, price, state)", rows)
+}
+
+/// Rows of one statement: the way to the database may be long.
+const ROWS_AT_ONCE: usize = 200;
+
+/// Inserts rows into a table with its columns, many at once.
+fn insert(c: &mut dyn Connection, into: &str, rows: impl Iterator<Item = Row>) -> Result<(), SqlError> {
+    let rows: Vec<Row> = rows.collect();
+    for chunk in rows.chunks(ROWS_AT_ONCE) {
+        let mut number = 0;
+        let mut places = |row: &Row| {
+            let places: Vec<String> = (number + 1..=number + row.len()).map(|place| format!("${place}")).collect();
+            number += row.len();
+            format!("({})", places.join(", "))
+        };
+        let places: Vec<String> = chunk.iter().map(&mut places).collect();
+        c.run(&format!("INSERT INTO {into} VALUES {}", places.join(", ")), &chunk.concat())?;
     }
     Ok(())
 }
