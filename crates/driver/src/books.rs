@@ -3,7 +3,8 @@
 use loadstone_record::event::{Event, LedgerEntry};
 use loadstone_schedule::ledger::hash;
 
-use crate::operation::{Compiled, Ended};
+use crate::ending::Ended;
+use crate::operation::Compiled;
 
 /// What is known of one ending.
 #[derive(Clone, Copy, Debug, Default)]

@@ -15,64 +15,15 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::LocalSet;
 
 use crate::clock::{kernel_ns, reading_cost_ns, thread_cpu_ns, Clock};
-use crate::join::{self, Members, Setting};
+use crate::join::{self, Setting};
 use crate::mail;
 use crate::report::{ticks, Report};
 use crate::shared::{Common, Job, Shared};
 use crate::timer::{slack_ns, Timer};
 use crate::user::{admit, live, Admission, Stay};
 
-/// Time between the plan's arrival and the start of the run, for threads to get ready.
-const LEAD_NS: u64 = 100_000_000;
 /// Most operations of a thread's loop between two looks at the kernel.
 const EVENTS_A_TURN: u32 = 16;
-
-/// A driver of its own.
-pub struct Alone<F>(pub F);
-
-impl<F: Fn() -> Result<Plan> + Send> Setting for Alone<F> {
-    fn prepare(&mut self) -> Result<(Plan, Members)> {
-        Ok(((self.0)()?, Members::default()))
-    }
-
-    fn agree(&mut self, _: &mut Members) -> Result<Clock> {
-        Ok(Clock::starting_in(LEAD_NS))
-    }
-}
-
-/// A driver that is told when to start, once it and others are prepared.
-pub struct Told;
-
-/// The word to start.
-#[derive(serde::Deserialize)]
-struct Start {
-    /// Of this machine's monotonic clock.
-    origin_ns: u64,
-}
-
-impl Setting for Told {
-    fn prepare(&mut self) -> Result<(Plan, Members)> {
-        Ok((crate::parse_plan(&line()?)?, Members::default()))
-    }
-
-    fn agree(&mut self, _: &mut Members) -> Result<Clock> {
-        let Start { origin_ns } = serde_json::from_str(&line()?).context("that is no word to start")?;
-        let late_ns = kernel_ns(rustix::time::ClockId::Monotonic).saturating_sub(origin_ns);
-        anyhow::ensure!(late_ns == 0, "told to start {} ms ago", late_ns / 1_000_000);
-        Ok(Clock::starting_at(origin_ns))
-    }
-
-    fn waits(&self) -> bool {
-        true
-    }
-}
-
-fn line() -> Result<String> {
-    let mut line = String::new();
-    std::io::stdin().read_line(&mut line).context("cannot read standard input")?;
-    anyhow::ensure!(!line.is_empty(), "standard input ended before all was said");
-    Ok(line)
-}
 
 /// Runs a plan and writes its events to `out`. `Interrupted` when a signal ended it early.
 pub fn run(setting: Box<dyn Setting>, out: &mut dyn Write) -> Result<EndReason> {

@@ -3,6 +3,7 @@
 pub mod books;
 pub mod clock;
 pub mod cookies;
+pub mod ending;
 pub mod engine;
 pub mod inspect;
 pub mod join;
@@ -16,6 +17,7 @@ pub mod scratch;
 pub mod server;
 pub mod shared;
 pub mod simulate;
+pub mod start;
 pub mod timer;
 pub mod transport;
 pub mod user;
@@ -30,8 +32,8 @@ use clap::{Parser, Subcommand};
 use loadstone_record::event::{EndReason, Event};
 use loadstone_schedule::plan::{Plan, PLAN_SCHEMA};
 
-use engine::{Alone, Told};
 use join::{Joiner, Leader};
+use start::{Alone, Told};
 
 /// Exit code after an interruption, as shells use it for SIGINT.
 const INTERRUPTED: u8 = 130;

@@ -15,6 +15,7 @@ use loadstone_schedule::PlanError;
 use memchr::memmem;
 
 use crate::cookies::Jar;
+use crate::ending::CompiledEnding;
 use crate::inspect::Inspector;
 use crate::transport::{Answer, Failure};
 
@@ -35,19 +36,19 @@ pub struct Sending<'a> {
 
 /// A text looked for in an answer: with holes, or known beforehand and then searched for with a ready searcher.
 #[derive(Clone, Debug)]
-struct Needle {
+pub struct Needle {
     template: Template,
     ready: Option<memmem::Finder<'static>>,
 }
 
 impl Needle {
-    fn compile(text: &str, slots: &Slots, place: &str) -> Result<Self, PlanError> {
+    pub fn compile(text: &str, slots: &Slots, place: &str) -> Result<Self, PlanError> {
         let template = Template::compile(text, slots, place)?;
         let ready = template.fixed().map(|text| memmem::Finder::new(text.as_bytes()).into_owned());
         Ok(Needle { template, ready })
     }
 
-    fn is_in(&self, text: &[u8], values: &Values) -> bool {
+    pub fn is_in(&self, text: &[u8], values: &Values) -> bool {
         match &self.ready {
             Some(finder) => finder.find(text).is_some(),
             None => memmem::find(text, self.template.text(values).as_bytes()).is_some(),
@@ -86,20 +87,6 @@ pub struct Compiled {
     bytes: Option<Needle>,
     extract: Vec<(Slot, Extract)>,
     pub endings: Vec<CompiledEnding>,
-}
-
-/// A way to end well.
-#[derive(Clone, Debug)]
-pub struct CompiledEnding {
-    pub name: String,
-    needle: Needle,
-    ledger: Option<Template>,
-}
-
-/// How an operation ended well: which of its endings, and what the server must now hold.
-pub struct Ended {
-    pub ending: usize,
-    pub ledger: Option<String>,
 }
 
 /// A file that belongs to a page.
@@ -167,10 +154,7 @@ impl Compiled {
             endings: operation
                 .endings
                 .iter()
-                .map(|ending| {
-                    let ledger = ending.ledger.as_ref().map(compile).transpose()?;
-                    Ok(CompiledEnding { name: ending.name.clone(), needle: needle(&ending.contains)?, ledger })
-                })
+                .map(|one| CompiledEnding::new(one, slots, &place))
                 .collect::<Result<_, _>>()?,
         })
     }
@@ -284,20 +268,6 @@ impl Compiled {
             }
         }
         Ok(())
-    }
-
-    /// Which of its endings the answer tells; none where there is but one way to end well.
-    pub fn ended(&self, inspector: &Inspector, values: &Values) -> Result<Option<Ended>, Failure> {
-        let mut told = (0..).zip(&self.endings).filter(|(_, ending)| ending.needle.is_in(&inspector.head, values));
-        match (told.next(), told.next()) {
-            (Some((ending, found)), None) => {
-                let ledger = found.ledger.as_ref().map(|text| text.text(values));
-                Ok(Some(Ended { ending, ledger }))
-            }
-            (None, _) if self.endings.is_empty() => Ok(None),
-            (None, _) => Err(Failure::new(Fault::Content, "the answer tells none of the ways it may end")),
-            (Some(_), Some(_)) => Err(Failure::new(Fault::Content, "the answer tells several ways to end")),
-        }
     }
 
     /// Takes values for later requests out of the answer.

@@ -13,9 +13,10 @@ use loadstone_schedule::template::Encoding;
 use rustls::ClientConfig;
 
 use crate::cookies::Jar;
+use crate::ending::{ended, Ended};
 use crate::lane::{Belongings, Lane};
 use crate::mail::{Delivery, Post, Postman};
-use crate::operation::{check_embedded, grade, Compiled, Ended, Sending};
+use crate::operation::{check_embedded, grade, Compiled, Sending};
 use crate::server::Server;
 use crate::shared::Shared;
 use crate::transport::http1::Reader;
@@ -222,7 +223,7 @@ impl Browser {
             let Some(location) = redirection(&answer, &mut lane.reader, operation.redirects) else {
                 operation.check(&answer, &lane.inspector, values)?;
                 operation.extract(&lane.inspector, values)?;
-                progress.ended.replace(operation.ended(&lane.inspector, values)?);
+                progress.ended.replace(ended(&operation.endings, &lane.inspector, values)?);
                 lane.inspector.give_back(&mut shared.heads.borrow_mut());
                 return Ok(scheme);
             };

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from loadstone.measure import host
-from loadstone.model.errors import LoadstoneError
 from loadstone.run.executor import Listener
 from loadstone.store.folder import Status
 from loadstone.store.read import read_manifest, read_result, read_verdict
 from loadstone.store.study import StudyFolder, unfinished
+from loadstone.study.keeping import mark_after
 from loadstone.study.made import Made, Wanted, made_of
 from loadstone.study.parameters import apply
 from loadstone.study.questions.question import Question
@@ -65,17 +65,7 @@ async def conduct(
     folder = found or StudyFolder.create(
         order.base.results, order.name, datetime.now(UTC), manifest_of(order, identity)
     )
-    with folder.locked():
-        folder.mark(Status.RUNNING)
-        try:
-            status, reason = await _make_all(order, folder, listener, begin, tell)
-        except LoadstoneError as error:
-            folder.mark(Status.FAILED, str(error), datetime.now(UTC))
-            raise
-        except BaseException as error:
-            folder.mark(Status.INTERRUPTED, f"ended by {type(error).__name__}", datetime.now(UTC))
-            raise
-        folder.mark(status, reason, datetime.now(UTC))
+    await mark_after(folder, lambda: _make_all(order, folder, listener, begin, tell))
     return folder.path
 
 

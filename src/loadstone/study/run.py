@@ -1,6 +1,5 @@
 """A run: one or several workloads, one after the other, each as often as the profile says; judged and kept."""
 
-import asyncio
 import math
 import sys
 from collections.abc import Callable
@@ -12,7 +11,7 @@ from typing import Any
 from loadstone.judge.score import REFERENCE, web_index
 from loadstone.judge.verdict import WorkloadVerdict, judge_workload
 from loadstone.measure import host
-from loadstone.model.errors import DriverError, LoadstoneError, UsageError
+from loadstone.model.errors import DriverError, UsageError
 from loadstone.model.load import Load, Population
 from loadstone.model.machine import PLAIN, Placement
 from loadstone.model.profile import Profile
@@ -28,6 +27,7 @@ from loadstone.run.signals import Signals
 from loadstone.run.terms import FIT, Fitness, make_terms
 from loadstone.store.folder import LOGS, VERDICT, ResultFolder, RunFolder, Status, write_json
 from loadstone.store.read import Result, read_result
+from loadstone.study.keeping import seal_after
 from loadstone.study.tiles.scoring import consolidation_verdict, is_of_tiles
 from loadstone.testbed import Demand, refuse_impossible, testbed_of
 from loadstone.workloads import is_unchanged, load, shipped
@@ -105,20 +105,7 @@ async def run(order: RunOrder, listener: Listener, begin: Callable[[Beginning], 
     if not isinstance(order.system, Target) and order.clock is Clock.REAL:
         await refuse_impossible(order.placement)
     folder = ResultFolder.create(order.results, order.name, datetime.now(UTC), _manifest(order))
-    try:
-        status, reason = await _execute(order, folder, listener, begin)
-    except DriverError as error:
-        status, reason = Status.FAILED, str(error)
-    except LoadstoneError as error:
-        _close(folder, Status.FAILED, str(error))
-        raise
-    except (KeyboardInterrupt, asyncio.CancelledError):
-        _close(folder, Status.INTERRUPTED, "ended by a signal before the system under test was up")
-        raise
-    except BaseException as error:
-        _close(folder, Status.FAILED, f"{type(error).__name__}: {error}")
-        raise
-    _close(folder, status, reason)
+    await seal_after(folder, _execute(order, folder, listener, begin))
     judge(folder.path)
     return folder.path
 
@@ -167,11 +154,6 @@ def is_shipped(workload: Workload) -> bool:
     """Whether a workload is one that comes with the program, unchanged."""
     is_ours = shipped().get(workload.name) == workload.folder and is_unchanged(workload.name)
     return is_ours and workload == load(workload.name)
-
-
-def _close(folder: ResultFolder, status: Status, reason: str) -> None:
-    folder.mark(status, reason, datetime.now(UTC))
-    folder.seal()
 
 
 async def _execute(

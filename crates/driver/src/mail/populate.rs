@@ -10,7 +10,8 @@ use imap_codec::imap_types::response::{Data, Response};
 use loadstone_schedule::rng::{Purpose, Stream};
 
 use super::link::Link;
-use super::{write_next, Account, Post};
+use super::postman::write_next;
+use super::{Account, Post};
 use crate::transport::Failure;
 
 /// Users filled at once.

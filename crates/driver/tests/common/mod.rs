@@ -6,7 +6,8 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 
-use loadstone_driver::engine::{run, Alone};
+use loadstone_driver::engine::run;
+use loadstone_driver::start::Alone;
 use loadstone_schedule::plan::Plan;
 use serde_json::{json, Value};
 

@@ -1,6 +1,5 @@
 """A run of tiles: all up, all loads at once in one measured window, audited, judged and kept."""
 
-import asyncio
 import sys
 from collections.abc import Callable
 from dataclasses import asdict, replace
@@ -9,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from loadstone.measure import host
-from loadstone.model.errors import LoadstoneError
 from loadstone.model.machine import Placement
 from loadstone.model.tile import Role
 from loadstone.run import audit
@@ -19,6 +17,7 @@ from loadstone.run.plan import Part, Timing, make_plan
 from loadstone.run.signals import Signals
 from loadstone.run.terms import make_terms
 from loadstone.store.folder import LOGS, RUNS, ResultFolder, RunFolder, Status
+from loadstone.study.keeping import seal_after
 from loadstone.study.run import Beginning, judge
 from loadstone.study.tiles.order import (
     CREWS,
@@ -48,18 +47,7 @@ async def run_tiles(order: TilesOrder, listener: Listener, begin: Callable[[Begi
     await refuse_impossible(Placement(order.machine))
     order.meters()
     folder = ResultFolder.create(order.results, order.name, datetime.now(UTC), _manifest(order, parts))
-    try:
-        status, reason = await _execute(order, parts, folder, listener, begin)
-    except LoadstoneError as error:
-        _close(folder, Status.FAILED, str(error))
-        raise
-    except (KeyboardInterrupt, asyncio.CancelledError):
-        _close(folder, Status.INTERRUPTED, "ended by a signal before all tiles were up")
-        raise
-    except BaseException as error:
-        _close(folder, Status.FAILED, f"{type(error).__name__}: {error}")
-        raise
-    _close(folder, status, reason)
+    await seal_after(folder, _execute(order, parts, folder, listener, begin))
     judge(folder.path)
     return folder.path
 
@@ -134,11 +122,6 @@ def _beginning(order: TilesOrder) -> Beginning:
     return Beginning(
         f"{count} {order.tile.name} tile{'s' * (count != 1)}{fraction}", "all loads at once", 1, 1, seconds
     )
-
-
-def _close(folder: ResultFolder, status: Status, reason: str) -> None:
-    folder.mark(status, reason, datetime.now(UTC))
-    folder.seal()
 
 
 def _manifest(order: TilesOrder, parts: Parts) -> Json:

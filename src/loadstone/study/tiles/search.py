@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from loadstone.measure import host
-from loadstone.model.errors import LoadstoneError
 from loadstone.model.tile import TileLoad
 from loadstone.run.executor import Listener
 from loadstone.store.folder import Status
 from loadstone.store.read import read_manifest, read_verdict
 from loadstone.store.study import StudyFolder, unfinished
+from loadstone.study.keeping import mark_after
 from loadstone.study.questions.tiles import FULL, TilesPeak, Tried, words
 from loadstone.study.run import Beginning, judge
 from loadstone.study.tiles.order import TilesOrder
@@ -37,17 +37,7 @@ async def search_tiles(
     identity = _identity(order, question)
     found = None if fresh else unfinished(order.results, identity)
     folder = found or StudyFolder.create(order.results, order.name, datetime.now(UTC), _manifest(order, identity))
-    with folder.locked():
-        folder.mark(Status.RUNNING)
-        try:
-            status, reason = await _make_all(order, question, folder, listener, begin, tell)
-        except LoadstoneError as error:
-            folder.mark(Status.FAILED, str(error), datetime.now(UTC))
-            raise
-        except BaseException as error:
-            folder.mark(Status.INTERRUPTED, f"ended by {type(error).__name__}", datetime.now(UTC))
-            raise
-        folder.mark(status, reason, datetime.now(UTC))
+    await mark_after(folder, lambda: _make_all(order, question, folder, listener, begin, tell))
     return folder.path
 
 

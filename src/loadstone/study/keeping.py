@@ -1,0 +1,52 @@
+"""Marking what work came to, however it ended: a result folder is sealed, a study's folder can be gone on with."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+
+from loadstone.model.errors import DriverError, LoadstoneError
+from loadstone.store.folder import ResultFolder, Status
+from loadstone.store.study import StudyFolder
+
+Work = Awaitable[tuple[Status, str]]
+"""Says how far it got, and why."""
+
+
+async def seal_after(folder: ResultFolder, work: Work) -> None:
+    """Waits for the work of a result, marks the folder and seals it. A failed driver is no error here: what it measured
+    is kept. Raises whatever else ended the work.
+    """
+    try:
+        status, reason = await work
+    except DriverError as error:
+        status, reason = Status.FAILED, str(error)
+    except LoadstoneError as error:
+        _close(folder, Status.FAILED, str(error))
+        raise
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        _close(folder, Status.INTERRUPTED, "ended by a signal before the system under test was up")
+        raise
+    except BaseException as error:
+        _close(folder, Status.FAILED, f"{type(error).__name__}: {error}")
+        raise
+    _close(folder, status, reason)
+
+
+async def mark_after(folder: StudyFolder, work: Callable[[], Work]) -> None:
+    """Does the work of a study under its lock and marks the folder; raises whatever ended the work."""
+    with folder.locked():
+        folder.mark(Status.RUNNING)
+        try:
+            status, reason = await work()
+        except LoadstoneError as error:
+            folder.mark(Status.FAILED, str(error), datetime.now(UTC))
+            raise
+        except BaseException as error:
+            folder.mark(Status.INTERRUPTED, f"ended by {type(error).__name__}", datetime.now(UTC))
+            raise
+        folder.mark(status, reason, datetime.now(UTC))
+
+
+def _close(folder: ResultFolder, status: Status, reason: str) -> None:
+    folder.mark(status, reason, datetime.now(UTC))
+    folder.seal()
