@@ -30,7 +30,7 @@ def test_tiles_run_in_one_window_and_their_tables_are_complete(
 ) -> None:
     done = loadstone("tiles", "--tile", TINY, "--tiles", "3", "--last-fraction", "0.3", "--group", "disk=a,b")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "@ 18 VMs" in done.stdout
+    assert "@ 18 machines" in done.stdout
     assert "not a SPEC result" in done.stdout
     result = newest(tmp_path)
     verdict = read_verdict(result)

@@ -28,7 +28,7 @@ def test_all_published_tiles_are_exact() -> None:
     scored = consolidation([row.tile for row in read_tiles(BOARD)])
     for tile, row in zip(scored.tiles, board(), strict=True):
         assert (tile.shown, tile.shown_qos) == (Decimal(row["per_tile"]), Decimal(row["qos_tile"])), row["tile"]
-    assert (plain(scored.score), scored.qos_pct, scored.headline) == ("1169", Decimal("99.54"), "1169 @ 72 VMs")
+    assert (plain(scored.score), scored.qos_pct, scored.headline) == ("1169", Decimal("99.54"), "1169 @ 72 machines")
     assert scored.least_qos_pct == Decimal("98.75")
 
 

@@ -7,7 +7,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from loadstone.cli.screen import VERDICT_STYLE, out
-from loadstone.judge.consolidation import NAME, Consolidation, Tile
+from loadstone.judge.consolidation import NAME, Consolidation, Maxima, Tile
 from loadstone.judge.score import DISCLAIMER
 
 Json = dict[str, Any]
@@ -15,7 +15,9 @@ Json = dict[str, Any]
 COLUMNS = ("tile", "load", "app/s", "web/s", "mail/s", "score", "app", "web", "mail", "idle", "QoS")
 
 
-def show_tiles(numbers: Sequence[int], loads: Sequence[float], tiles: Sequence[Tile], scored: Consolidation) -> None:
+def show_tiles(
+    numbers: Sequence[int], loads: Sequence[float], tiles: Sequence[Tile], scored: Consolidation, maxima: Maxima
+) -> None:
     """A table of rates, scores and shares of good operations, and the overall figures."""
     table = Table(box=SIMPLE_HEAD, collapse_padding=True, pad_edge=False)
     for name in COLUMNS:
@@ -27,14 +29,20 @@ def show_tiles(numbers: Sequence[int], loads: Sequence[float], tiles: Sequence[T
     out.print(table)
     out.print(f"{NAME}: [bold]{scored.headline}[/]")
     out.print(f"quality of service {scored.qos_pct} %, worst tile {scored.least_qos_pct} %", style="dim")
+    out.print(f"maxima: app {maxima.app}, web {maxima.web}, mail {maxima.mail} /s", style="dim")
     out.print(DISCLAIMER, style="dim", soft_wrap=True)
 
 
 def show_workloads(verdicts: Sequence[Json]) -> None:
     """One line for all workloads that pass, and the reasons of those that do not."""
     passed = [one["workload"] for one in verdicts if one["verdict"] == "pass"]
+    compliant = all(one["compliant"] for one in verdicts)
     if passed:
-        out.print(f"[{VERDICT_STYLE['pass']}]PASS    [/] {', '.join(passed)}", soft_wrap=True)
+        claim = "" if compliant else " (not compliant: the window is shorter than the rules ask)"
+        out.print(f"[{VERDICT_STYLE['pass']}]PASS    [/] {', '.join(passed)}{claim}", soft_wrap=True)
+    skipped = dict.fromkeys(rule for one in verdicts for rule in one["not_judged"])
+    if skipped:
+        out.print(f"         not judged everywhere: {', '.join(skipped)}", style="dim", soft_wrap=True)
     for one in verdicts:
         if one["verdict"] == "pass":
             continue

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
+from rich.box import SIMPLE_HEAD
+from rich.table import Column, Table
 
 from loadstone.cli.options import RESULTS, Results
 from loadstone.cli.run import conclude
@@ -20,6 +21,7 @@ from loadstone.store.read import catalogue, read_result, read_verdict
 from loadstone.store.study import STUDY, studies
 from loadstone.study.published import take_in as take_published
 from loadstone.study.run import judge
+from loadstone.study.tiles.scoring import is_of_tiles
 
 Json = dict[str, Any]
 
@@ -116,6 +118,7 @@ def results(
                 "path": str(path),
                 "status": manifest["status"],
                 "profile": manifest["profile"]["name"],
+                **({"tiles": _tiles(manifest, verdict)} if is_of_tiles(manifest) else {}),
                 "workloads": {
                     terms["workload"]: {
                         "sessions": terms["sessions"],
@@ -133,9 +136,12 @@ def results(
     if not rows:
         out.print(f"There is no result in {results}. `loadstone demo` makes one.")
         return
-    table = Table("result", "status", "profile", "workloads")
+    result = Column("result", no_wrap=True)
+    table = Table(result, "status", "profile", "workloads", box=SIMPLE_HEAD, pad_edge=False)
     for row in rows:
-        about = f"{row['study']} of {', '.join(row['workloads'])}" if "study" in row else _verdicts(row["workloads"])
+        about = row.get("tiles") or _verdicts(row["workloads"])
+        if "study" in row:
+            about = f"{row['study']} of {', '.join(row['workloads'])}"
         table.add_row(Path(row["path"]).name, row["status"], row["profile"], about)
     out.print(table)
 
@@ -151,6 +157,14 @@ def find_result(name: str, results: Path) -> Path:
         if path.is_dir():
             return path
     raise StoreError(f"There is no result `{name}`. `loadstone results` lists those there are.")
+
+
+def _tiles(manifest: Json, verdict: Json) -> str:
+    """A run of tiles in a line."""
+    count, common = len(manifest["tiles"]), verdict.get("consolidation") or {"verdict": "not judged", "score": 0.0}
+    parts = [common["verdict"], *(one["verdict"] for one in verdict["workloads"])]
+    worst = next((grave for grave in ("invalid", "fail", "not judged") if grave in parts), "pass")
+    return f"{count} {manifest['tile']['name']} tile{'s' * (count != 1)}: {common['score']:g}, {worst}"
 
 
 def _verdicts(workloads: Json) -> str:

@@ -195,7 +195,6 @@ def conclude(path: Path, report: Path) -> Exit:
 def _show_score(path: Path) -> None:
     result = read_result(path)
     held = tiles_of(result)
-    tiles = [one.tile for one in held]
-    show_tiles(
-        [one.number for one in held], [one.pct_load for one in held], tiles, consolidation(tiles, maxima_of(result))
-    )
+    tiles, maxima = [one.tile for one in held], maxima_of(result)
+    scored = consolidation(tiles, maxima)
+    show_tiles([one.number for one in held], [one.pct_load for one in held], tiles, scored, maxima)

@@ -9,14 +9,16 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from loadstone.cli.consolidation import show_tiles
+from loadstone.cli.exits import BY_VERDICT
 from loadstone.cli.options import RESULTS, Results
 from loadstone.cli.report import find_result
-from loadstone.cli.screen import out
+from loadstone.cli.screen import VERDICT_STYLE, out
 from loadstone.judge.consolidation import CLASSIC, NAME, Consolidation, Maxima, Tile, consolidation
 from loadstone.judge.placement import parity
 from loadstone.judge.score import DISCLAIMER
+from loadstone.judge.verdict import Verdict, worst
 from loadstone.model.errors import UsageError
-from loadstone.store.read import read_result
+from loadstone.store.read import read_result, read_verdict
 from loadstone.study.tiles.placement import figures_of, findings, worse_groups
 from loadstone.study.tiles.scoring import maxima_of, tiles_of
 from loadstone.study.tiles.table import read_tiles
@@ -54,11 +56,25 @@ def consolidation_score(
     scores a stored run anew.
     """
     numbers, tiles, most, loads = _given(run, file, results)
-    scored = consolidation(tiles, most if maxima is None else _maxima(maxima))
+    most = most if maxima is None else _maxima(maxima)
+    scored = consolidation(tiles, most)
+    verdict = None if run is None else _verdict(find_result(run, results))
     if as_json:
-        typer.echo(json.dumps(_document(numbers, scored), indent=1))
-        return
-    show_tiles(numbers, loads, tiles, scored)
+        typer.echo(json.dumps({**_document(numbers, scored), "verdict": verdict}, indent=1))
+    else:
+        show_tiles(numbers, loads, tiles, scored, most)
+        if verdict not in (None, Verdict.PASS):
+            out.print(f"[{VERDICT_STYLE[verdict]}]{verdict}[/]: this is no result. `loadstone report {run}` says why.")
+    if verdict is not None:
+        raise typer.Exit(BY_VERDICT[verdict])
+
+
+def _verdict(path: Path) -> Verdict:
+    """What the whole run amounts to; one that was never judged is invalid."""
+    kept = read_verdict(path)
+    if kept is None or not kept.get("consolidation"):
+        return Verdict.INVALID
+    return worst([Verdict(one["verdict"]) for one in [kept["consolidation"], *kept["workloads"]]])
 
 
 def placement(
@@ -70,7 +86,11 @@ def placement(
     as_json: AsJson = False,
     results: Results = RESULTS,
 ) -> None:
-    """Test whether a group of tiles did worse than the others: by NUMA node, bridge, disk, or even and odd numbers."""
+    """Test whether a group of tiles did worse than the others: by NUMA node, bridge, disk, or even and odd numbers.
+
+    [bold]loadstone placement --csv tiles.csv --by parity[/] sets even against odd tiles. Every group needs two
+    tiles. p is the chance of so great a difference where groups do not matter.
+    """
     numbers, tiles, most, _ = _given(run, file, results)
     groups = _groups(run, file, by, numbers, results)
     found = findings(groups, figures_of(tiles, consolidation(tiles, most)))
@@ -98,8 +118,10 @@ def placement(
 
 def _given(run: str | None, file: Path | None, results: Path) -> tuple[list[int], list[Tile], Maxima, list[float]]:
     """Numbers, figures, maxima and loads in percent of the tiles asked for; raises LoadstoneError."""
-    if (run is None) == (file is None):
-        raise UsageError("Name either a stored run or a table: `--csv FILE`.")
+    if run is None and file is None:
+        raise UsageError("Name a stored run, or a table: `--csv FILE`.")
+    if run is not None and file is not None:
+        raise UsageError("Name a stored run or a table, not both.")
     if file is not None:
         rows = read_tiles(file)
         return [row.number for row in rows], [row.tile for row in rows], CLASSIC, [row.pct_load for row in rows]

@@ -39,7 +39,8 @@ class Check:
     detail: str = ""
 
     def __str__(self) -> str:
-        text = f"{self.rule}: {self.figure:.4g} {self.unit}, {self.bound} {self.limit:.4g}"
+        figure = f"{self.figure:.4g} {self.unit}".rstrip()
+        text = f"{self.rule}: {figure}, {self.bound} {self.limit:.4g}"
         return f"{text} ({self.detail})" if self.detail else text
 
 

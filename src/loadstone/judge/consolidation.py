@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 
 CENT = Decimal("0.01")
-VMS_PER_TILE = 6
+MACHINES_PER_TILE = 6
 """Machines of a tile; a fractional one counts all of them."""
 NAME = "Loadstone consolidation score"
 
@@ -102,8 +102,8 @@ class Consolidation:
 
     @property
     def headline(self) -> str:
-        """As published: the score at the number of machines."""
-        return f"{plain(self.score)} @ {VMS_PER_TILE * len(self.tiles)} VMs"
+        """The score at the number of machines: published ones say so of virtual machines."""
+        return f"{plain(self.score)} @ {MACHINES_PER_TILE * len(self.tiles)} machines"
 
 
 def consolidation(tiles: Sequence[Tile], maxima: Maxima = CLASSIC) -> Consolidation:

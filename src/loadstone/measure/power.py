@@ -57,6 +57,11 @@ class Rapl:
         """What it is."""
         return f"RAPL, {len(self._domains())} packages below {self.root}"
 
+    def require(self) -> None:
+        """Raises PlatformError where there is nothing to read."""
+        if not self._domains():
+            raise PlatformError(f"There is no RAPL package below {self.root}. Take another meter: command: or csv:.")
+
     def _domains(self) -> list[Path]:
         """Packages: zones one level deep, not their parts (docs.kernel.org, powercap); psys would count them twice."""
         zones = [zone for zone in sorted(self.root.glob("*:*")) if zone.name.count(":") == 1]
@@ -64,10 +69,8 @@ class Rapl:
 
     async def watts(self, at_s: float) -> float | None:
         """The mean power since the sample before."""
-        domains = self._domains()
-        if not domains:
-            raise PlatformError(f"There is no RAPL package below {self.root}. Take another meter: command: or csv:.")
-        now = (at_s, {zone: _number(zone / "energy_uj") for zone in domains})
+        self.require()
+        now = (at_s, {zone: _number(zone / "energy_uj") for zone in self._domains()})
         before, self._last = self._last, now
         if before is None or at_s <= before[0]:
             return None
@@ -143,7 +146,10 @@ class Replay:
 
 
 def source_of(text: str) -> tuple[Scope, Source]:
-    """Reads `server=rapl`, `server=rapl:FOLDER`, `system=csv:FILE`, `system=command:WORDS`. Raises UsageError."""
+    """Reads `server=rapl`, `server=rapl:FOLDER`, `system=csv:FILE`, `system=command:WORDS`.
+
+    Raises UsageError, and PlatformError where there are no energy counters.
+    """
     scope, _, meter = text.partition("=")
     kind, _, rest = meter.partition(":")
     wrong = f"`{text}` is no meter. Give server= or system= with rapl, rapl:FOLDER, csv:FILE or command:WORDS."
@@ -151,7 +157,9 @@ def source_of(text: str) -> tuple[Scope, Source]:
         raise UsageError(wrong)
     match kind:
         case "rapl":
-            return Scope(scope), Rapl(Path(rest)) if rest else Rapl()
+            rapl = Rapl(Path(rest)) if rest else Rapl()
+            rapl.require()
+            return Scope(scope), rapl
         case "csv" if rest:
             return Scope(scope), Replay.read(Path(rest))
         case "command" if rest:

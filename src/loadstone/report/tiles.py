@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from loadstone.judge.consolidation import VMS_PER_TILE
+from loadstone.judge.consolidation import MACHINES_PER_TILE
 from loadstone.model.figures import Distribution, OperationFigures
 from loadstone.report import charts
 from loadstone.report.pictures import Picture
@@ -82,7 +82,7 @@ def tiles_view(result: Result, pictures: bool) -> TilesView | None:
     heat = [_heat(result, held)] if pictures and any(one.intervals for one in held.values()) else []
     cores = host_usage(samples)
     busy = sum(cores.get(f"{mode}_cores", 0.0) for mode in ("user", "system")) if cores else None
-    return TilesView(score, VMS_PER_TILE * len(tiles), tiles, heat, busy)
+    return TilesView(score, MACHINES_PER_TILE * len(tiles), tiles, heat, busy)
 
 
 def _tile(result: Result, held: dict[str, Iteration], score: Json) -> TileView:
@@ -168,7 +168,7 @@ def _heat(result: Result, held: dict[str, Iteration]) -> Picture:
     window = _window(held, start_ns)
     caption = (
         "Each cell: the 99th percentile of the response time as a share of the limit, the worst second of it; red "
-        "is at or beyond the limit. The lines enclose the measured window."
+        "is at or beyond the limit, empty where no operation ended. The lines enclose the measured window."
     )
     names = [name for name in held if limits.get(name)]
     return Picture("Heat map: tiles and workloads over time", caption, charts.heat(rows, names, window))

@@ -66,7 +66,7 @@ def tile_loads(tiles: int, last_fraction: float | None) -> tuple[TileLoad, ...]:
     if tiles < 1:
         raise UsageError("A run needs a tile. Give --tiles 1 or more.")
     pct = 100 if last_fraction is None else round(last_fraction * 100)
-    if pct != 100 and not (LEAST_PCT <= pct <= MOST_PCT and pct % STEP_PCT == 0):
+    if last_fraction is not None and not (LEAST_PCT <= pct <= MOST_PCT and pct % STEP_PCT == 0):
         raise UsageError(f"A fractional tile runs at 0.1, 0.2 ... 0.9 of its load, not at {last_fraction}.")
     return (*(TileLoad(number, 100) for number in range(1, tiles)), TileLoad(tiles, pct))
 

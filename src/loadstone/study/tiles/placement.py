@@ -7,6 +7,9 @@ from loadstone.judge.placement import FIGURES, Finding, sides, split, varying
 from loadstone.model.errors import UsageError
 from loadstone.study.theory.statistics import holm, unpaired
 
+LEAST = 2
+"""Tiles that a group needs."""
+
 
 def figures_of(tiles: Sequence[Tile], scored: Consolidation) -> dict[str, list[float]]:
     """What groups are compared by, one value a tile."""
@@ -22,15 +25,22 @@ def findings(groups: Sequence[str], figures: Mapping[str, Sequence[float]]) -> l
     if len(set(groups)) < 2:
         only = f"all {len(groups)} tiles are in `{groups[0]}`" if groups else "there are no tiles"
         raise UsageError(f"There is nothing to compare: {only}. Group the tiles in at least two.")
+    lonely = sorted({group for group in groups if groups.count(group) < LEAST})
+    if lonely:
+        named = ", ".join(f"`{group}`" for group in lonely[:5])
+        raise UsageError(
+            f"A group needs {LEAST} tiles to be tested; only one is in {named}. Group the tiles otherwise."
+        )
     tests = [(figure, group) for figure in varying(figures) for group in sides(groups)]
     chances = holm([unpaired(*split(groups, group, figures[figure.name])) for figure, group in tests])
     found = []
     for (figure, group), p in zip(tests, chances, strict=True):
         inside, outside = (sum(values) / len(values) for values in split(groups, group, figures[figure.name]))
-        found.append(Finding(figure, group, inside, outside, p))
-        if len(set(groups)) == 2:  # the same test, seen from the other side
-            other = next(name for name in groups if name != group)
-            found.append(Finding(figure, other, outside, inside, p))
+        one = Finding(figure, group, inside, outside, p)
+        if len(set(groups)) == 2 and not one.is_worse:  # the same test, seen from the side that may have done worse
+            other = Finding(figure, next(name for name in groups if name != group), outside, inside, p)
+            one = other if other.mean < other.others or other.is_worse else one
+        found.append(one)
     return sorted(found, key=lambda one: one.p)
 
 

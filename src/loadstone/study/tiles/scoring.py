@@ -11,7 +11,8 @@ from loadstone.judge.verdict import Verdict
 from loadstone.model.errors import UsageError
 from loadstone.model.figures import OperationFigures
 from loadstone.store.read import Iteration, Result, WorkloadResult
-from loadstone.study.tiles.placement import figures_of, findings
+from loadstone.store.usage import host_usage
+from loadstone.study.tiles.placement import LEAST, figures_of, findings
 
 Json = dict[str, Any]
 
@@ -20,6 +21,8 @@ WINDOW_S = 1.0
 """How far apart the measured windows of all workloads may begin and end."""
 POLL = "-poll"
 """What the names of heartbeats in active idle end with: another phase than the load's."""
+BUSY_PCT = 95.0
+"""Use of the host from which the report says so."""
 LEAST_FOR_PLACEMENT = 4
 """Tiles below which no test can find a difference between two groups."""
 COUNTED_MAIL = ("append", "fetch")
@@ -164,7 +167,7 @@ def _placement(tiles: list[HeldTile], scored: Consolidation) -> list[Json]:
     return [
         {"by": by, "findings": [{**asdict(one), "is_worse": one.is_worse} for one in findings(groups, values)]}
         for by, groups in groupings.items()
-        if len(set(groups)) > 1
+        if len(set(groups)) > 1 and min(map(groups.count, groups)) >= LEAST
     ]
 
 
@@ -182,9 +185,39 @@ def _checks(result: Result) -> Iterator[Check]:
         apart = max(max(edge) - min(edge) for edge in zip(*windows, strict=True))
         detail = f"{len(windows)} workloads in one window of {windows[0][1] - windows[0][0]:.0f} s"
         yield at_most("measured windows apart", apart, WINDOW_S, "s", Weight.INVALID, OURS, detail)
+    yield from _host(result)
+    yield from _sampled(result)
     missing = [name for name, one in held.items() if not _is_whole_at_start(one)]
     rule = "workloads not at full load when the window began"
     yield at_most(rule, len(missing), 0, "workloads", Weight.INVALID, OURS, ", ".join(missing))
+
+
+def _host(result: Result) -> Iterator[Check]:
+    """How busy the host was, drivers included where they share it: a host without a spare moment is worth knowing."""
+    samples = next((one.iterations[0].steady_samples for one in result.workloads if one.iterations), [])
+    usage, cores = host_usage(samples), result.manifest["host"].get("cores_usable")
+    if usage and cores:
+        busy = 100 * sum(usage.get(f"{mode}_cores", 0.0) for mode in ("user", "system", "steal")) / cores
+        detail = f"of {cores} cores, drivers and all else that runs there included"
+        yield at_most("host's cores in use", busy, BUSY_PCT, "%", Weight.NOTE, OURS, detail)
+
+
+def _sampled(result: Result) -> Iterator[Check]:
+    """Whether every share of a tile's quality has something to be a share of."""
+    held = _by_name(result)
+    empty = [
+        f"tile {one['number']} {kind}"
+        for one in _declared(result)
+        for kind in ("web", "dealers", "mail", "idle")
+        if not any(_counts(kind, operation) for operation in _of(held, one["number"], kind)[0])
+    ]
+    rule = "qualities without a sample"
+    yield at_most(rule, len(empty), 0, "", Weight.INVALID, OURS, f"{', '.join(empty)}: counted as 0" if empty else "")
+
+
+def _counts(kind: str, operation: OperationFigures) -> bool:
+    counted = kind != "mail" or operation.name in COUNTED_MAIL
+    return counted and bool(operation.requests + operation.overdue)
 
 
 def _whole(result: Result) -> Check:
