@@ -7,7 +7,7 @@ use loadstone_schedule::template::Template;
 use loadstone_schedule::PlanError;
 
 use crate::inspect::Inspector;
-use crate::operation::Needle;
+use crate::needle::Needle;
 use crate::transport::Failure;
 
 /// A way to end well.

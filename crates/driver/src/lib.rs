@@ -9,6 +9,7 @@ pub mod inspect;
 pub mod join;
 pub mod lane;
 pub mod mail;
+pub mod needle;
 pub mod operation;
 pub mod page;
 pub mod rehearse;

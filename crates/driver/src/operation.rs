@@ -1,6 +1,5 @@
 //! Operations compiled for the hot path: templates for the request, what the answer must be, what is embedded.
 
-use std::borrow::Cow;
 use std::cell::RefCell;
 use std::io::Write;
 use std::sync::LazyLock;
@@ -17,6 +16,7 @@ use memchr::memmem;
 use crate::cookies::Jar;
 use crate::ending::CompiledEnding;
 use crate::inspect::Inspector;
+use crate::needle::Needle;
 use crate::transport::{Answer, Failure};
 
 /// Bytes sent to an echo service where the operation does not say.
@@ -32,35 +32,6 @@ pub struct Sending<'a> {
     pub values: &'a Values,
     pub host: &'a str,
     pub jar: &'a RefCell<Jar>,
-}
-
-/// A text looked for in an answer: with holes, or known beforehand and then searched for with a ready searcher.
-#[derive(Clone, Debug)]
-pub struct Needle {
-    template: Template,
-    ready: Option<memmem::Finder<'static>>,
-}
-
-impl Needle {
-    pub fn compile(text: &str, slots: &Slots, place: &str) -> Result<Self, PlanError> {
-        let template = Template::compile(text, slots, place)?;
-        let ready = template.fixed().map(|text| memmem::Finder::new(text.as_bytes()).into_owned());
-        Ok(Needle { template, ready })
-    }
-
-    pub fn is_in(&self, text: &[u8], values: &Values) -> bool {
-        match &self.ready {
-            Some(finder) => finder.find(text).is_some(),
-            None => memmem::find(text, self.template.text(values).as_bytes()).is_some(),
-        }
-    }
-
-    fn text(&self, values: &Values) -> Cow<'_, str> {
-        match self.template.fixed() {
-            Some(text) => Cow::Borrowed(text),
-            None => Cow::Owned(self.template.text(values)),
-        }
-    }
 }
 
 /// An operation ready to be performed.

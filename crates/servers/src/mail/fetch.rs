@@ -5,9 +5,10 @@ use std::sync::atomic::AtomicU64;
 use imap_codec::imap_types::core::{AString, Vec1};
 use imap_codec::imap_types::fetch::{Macro, MacroOrMessageDataItemNames, MessageDataItemName, Section};
 
-use super::session::is_due;
-use super::store::{Mailbox, ANSWERED, DELETED, DRAFT, FLAGGED, SEEN};
+use super::faults::is_due;
+use super::store::{Mailbox, SEEN};
 use super::structure;
+use super::words::{flag_list, header_length};
 
 static FETCHES: AtomicU64 = AtomicU64::new(0);
 
@@ -157,11 +158,6 @@ fn section_of(section: Option<&Section<'_>>) -> Option<(String, Part)> {
     })
 }
 
-/// Length of the header with the empty line that ends it.
-pub fn header_length(content: &[u8]) -> usize {
-    content.windows(4).position(|four| four == b"\r\n\r\n").map_or(content.len(), |at| at + 4)
-}
-
 fn cut(content: &[u8], part: &Part) -> Vec<u8> {
     let (header, text) = content.split_at(header_length(content));
     match part {
@@ -193,14 +189,6 @@ fn write_text(name: &str, text: &[u8], range: Option<(u32, u32)>, out: &mut Vec<
     let to = from.saturating_add(length as usize).min(text.len());
     out.extend_from_slice(format!("{name} {{{}}}\r\n", to - from).as_bytes());
     out.extend_from_slice(&text[from..to]);
-}
-
-/// Flags as IMAP writes them.
-pub fn flag_list(flags: u8) -> String {
-    let named = [(SEEN, "Seen"), (ANSWERED, "Answered"), (FLAGGED, "Flagged"), (DELETED, "Deleted"), (DRAFT, "Draft")];
-    let held: Vec<String> =
-        named.iter().filter(|(bit, _)| flags & bit != 0).map(|(_, name)| format!("\\{name}")).collect();
-    format!("({})", held.join(" "))
 }
 
 #[cfg(test)]

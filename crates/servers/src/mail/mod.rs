@@ -1,11 +1,13 @@
 //! The mail role: an IMAP4rev1 server (RFC 3501) over mailboxes on disk. Commands are parsed by a library; extensions
 //! there are none.
 
+mod faults;
 mod fetch;
 mod search;
 mod session;
 pub mod store;
 mod structure;
+mod words;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,6 +19,7 @@ use imap_codec::CommandCodec;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
+pub use faults::Faults;
 use session::{Session, Turn};
 use store::Store;
 
@@ -27,20 +30,6 @@ const MOST_LITERAL_BYTES: u32 = 64 * 1024 * 1024;
 const IDLE: Duration = Duration::from_secs(1800);
 /// Bytes read at once.
 const PIECE: usize = 32 * 1024;
-
-/// Faults made on purpose, for testing those who look for them: every n-th time, 0 for never.
-#[derive(Clone, Copy, Debug, Default, clap::Args)]
-pub struct Faults {
-    /// Acknowledge every n-th append and keep nothing
-    #[arg(long, default_value_t = 0, hide = true)]
-    pub drop_every: u64,
-    /// Change a byte of every n-th message that is fetched
-    #[arg(long, default_value_t = 0, hide = true)]
-    pub alter_every: u64,
-    /// Say one message too many in every n-th status
-    #[arg(long, default_value_t = 0, hide = true)]
-    pub miscount_every: u64,
-}
 
 /// Accepts connections for ever.
 pub async fn serve(listener: TcpListener, store: Arc<Store>, password: Arc<str>, faults: Faults) {

@@ -5,10 +5,9 @@ use std::io;
 use imap_codec::imap_types::core::AString;
 use imap_codec::imap_types::search::SearchKey;
 
-use super::fetch::header_length;
-use super::session::chosen;
 use super::store::{Mailbox, Message, ANSWERED, DELETED, DRAFT, FLAGGED, SEEN};
 use super::structure::day_of;
+use super::words::{chosen, header_length};
 
 /// A mailbox as a client sees it.
 pub struct Search<'a> {

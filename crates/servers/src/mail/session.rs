@@ -1,8 +1,7 @@
 //! One client's session: what it has selected, as it sees it, and what each command does. Answers are texts.
 
 use std::io;
-use std::num::NonZeroU32;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -14,10 +13,11 @@ use imap_codec::imap_types::mailbox::{ListMailbox, Mailbox as Name};
 use imap_codec::imap_types::sequence::SequenceSet;
 use imap_codec::imap_types::status::StatusDataItemName;
 
-use super::fetch::{flag_list, Fetching};
+use super::faults::{is_due, Faults};
+use super::fetch::Fetching;
 use super::search::Search;
 use super::store::{self, Account, Mailbox, Store, INBOX};
-use super::Faults;
+use super::words::{chosen, flag_list, quoted};
 
 /// Whether the client may go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,11 +65,6 @@ pub struct Session {
 
 static APPENDS: AtomicU64 = AtomicU64::new(0);
 static COUNTS: AtomicU64 = AtomicU64::new(0);
-
-/// Whether this is a time at which a fault is made.
-pub fn is_due(counter: &AtomicU64, every: u64) -> bool {
-    every > 0 && (counter.fetch_add(1, Ordering::Relaxed) + 1).is_multiple_of(every)
-}
 
 impl Session {
     pub fn new(store: Arc<Store>, password: Arc<str>, faults: Faults) -> Self {
@@ -381,20 +376,6 @@ fn mailbox_of_mut<'a>(account: &'a mut Account, name: &str) -> Result<&'a mut Ma
     account.mailboxes.get_mut(name).ok_or_else(|| End::No("[NONEXISTENT] no such mailbox".into()))
 }
 
-/// Sequence numbers and UIDs of the messages that a set names, of those the client knows.
-pub fn chosen(set: &SequenceSet, view: &[u32], uid: bool) -> Vec<(usize, u32)> {
-    let last = if uid { view.last().copied().unwrap_or(0) } else { view.len() as u32 };
-    let Some(largest) = NonZeroU32::new(last) else { return Vec::new() };
-    let mut numbers: Vec<u32> = set.iter_naive(largest).map(NonZeroU32::get).collect();
-    numbers.sort_unstable();
-    numbers.dedup();
-    let place = |number: u32| match uid {
-        true => view.binary_search(&number).ok().map(|at| (at + 1, number)),
-        false => view.get(number as usize - 1).map(|&id| (number as usize, id)),
-    };
-    numbers.into_iter().filter_map(place).collect()
-}
-
 fn name_of(name: &Name<'_>) -> String {
     match name {
         Name::Inbox => INBOX.to_owned(),
@@ -413,10 +394,6 @@ fn bits(flags: &[Flag<'_>]) -> u8 {
             _ => 0,
         }
     })
-}
-
-pub fn quoted(text: &str) -> String {
-    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
 /// Whether a name fits a pattern: `*` stands for anything, `%` for anything without a `/`.

@@ -3,8 +3,7 @@
 use chrono::{DateTime, NaiveDate};
 use mail_parser::{Address, MessageParser, MimeHeaders};
 
-use super::fetch::header_length;
-use super::session::quoted;
+use super::words::{header_length, quoted};
 
 /// A time as INTERNALDATE writes it.
 pub fn internal_date(seconds: i64) -> String {
