@@ -144,3 +144,12 @@ def test_rules_of_the_tables_that_do_not_hold_are_named() -> None:
     audit = Audit("orders", 0, 0, 0, 0, 0, ("not so: an order has all its lines (2 times)",))
     (broken,) = [check for check in ledger.checks(audit) if check.outcome is Outcome.BROKEN]
     assert "an order has all its lines" in str(broken)
+
+
+def test_the_tile_in_the_document_is_one(tmp_path: Path) -> None:
+    text = (Path(__file__).parents[2] / "docs" / "consolidation.md").read_text(encoding="utf-8")
+    (block,) = [part.partition("```")[0] for part in text.split("```toml\n")[1:]]
+    file = tmp_path / "tile.toml"
+    file.write_text(block)
+    tile = read_tile(file)
+    assert (tile.name, tile.machines.mail.memory, tile.run.stagger_s) == ("mine", 1024, 2)

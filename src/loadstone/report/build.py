@@ -22,6 +22,10 @@ from loadstone.store.read import Iteration, Result, WorkloadResult, read_result
 Json = dict[str, Any]
 
 
+MOST_PICTURED = 30
+"""Workloads of a result up to which each has pictures of its own: those of dozens of tiles would take minutes."""
+
+
 class Format(StrEnum):
     """Forms of a report."""
 
@@ -82,6 +86,7 @@ def render(result: Result, form: Format) -> str:
         sections=sections,
         tiles=tiles_view(result, pictures=form is Format.HTML),
         score_name=CONSOLIDATION,
+        most_pictured=MOST_PICTURED,
     )
 
 
@@ -101,6 +106,7 @@ def environment(form: Format) -> jinja2.Environment:
 def gather(result: Result, pictures: bool) -> list[WorkloadSection]:
     """Everything the templates need, workload by workload."""
     verdicts = {one["workload"]: one for one in (result.verdict or {"workloads": []})["workloads"]}
+    pictures = pictures and len(result.workloads) <= MOST_PICTURED
     return [_workload(result, workload, verdicts, pictures) for workload in result.workloads]
 
 
