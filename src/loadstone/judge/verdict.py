@@ -28,9 +28,7 @@ class IterationVerdict:
     @property
     def reasons(self) -> tuple[str, ...]:
         """The broken rules in words, those that make it invalid first."""
-        broken = [check for check in self.checks if check.outcome is Outcome.BROKEN]
-        order = (Weight.INVALID, Weight.FAIL)
-        return tuple(str(check) for weight in order for check in broken if check.weight is weight)
+        return reasons_of(self.checks)
 
     @property
     def not_judged(self) -> tuple[str, ...]:
@@ -54,10 +52,21 @@ class WorkloadVerdict:
 def judge_iteration(terms: Terms, figures: IterationFigures) -> IterationVerdict:
     """Applies all rules to an iteration."""
     made = checks(terms, figures)
+    return IterationVerdict(verdict_on(made), made)
+
+
+def verdict_on(made: Sequence[Check]) -> Verdict:
+    """What checks amount to: those that make a run invalid come before those that make it fail."""
     broken = {check.weight for check in made if check.outcome is Outcome.BROKEN}
     if Weight.INVALID in broken:
-        return IterationVerdict(Verdict.INVALID, made)
-    return IterationVerdict(Verdict.FAIL if Weight.FAIL in broken else Verdict.PASS, made)
+        return Verdict.INVALID
+    return Verdict.FAIL if Weight.FAIL in broken else Verdict.PASS
+
+
+def reasons_of(made: Sequence[Check]) -> tuple[str, ...]:
+    """The broken rules in words, those that make it invalid first."""
+    broken = [check for check in made if check.outcome is Outcome.BROKEN]
+    return tuple(str(check) for weight in (Weight.INVALID, Weight.FAIL) for check in broken if check.weight is weight)
 
 
 def judge_workload(terms: Terms, figures: Sequence[IterationFigures]) -> WorkloadVerdict:

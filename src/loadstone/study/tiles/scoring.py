@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from loadstone.judge.check import Check, Outcome, Weight, at_least, at_most
+from loadstone.judge.check import Check, Weight, at_least, at_most
 from loadstone.judge.consolidation import Consolidation, Maxima, Tile, consolidation
 from loadstone.judge.placement import parity
-from loadstone.judge.verdict import Verdict
+from loadstone.judge.verdict import reasons_of, verdict_on
 from loadstone.model.errors import UsageError
 from loadstone.model.figures import OperationFigures
 from loadstone.store.read import Iteration, Result, WorkloadResult
@@ -116,12 +116,10 @@ def consolidation_verdict(result: Result) -> Json:
     tiles, maxima = tiles_of(result), maxima_of(result)
     scored = consolidation([one.tile for one in tiles], maxima)
     checks = list(_checks(result))
-    broken = {check.weight for check in checks if check.outcome is Outcome.BROKEN}
-    verdict = Verdict.INVALID if Weight.INVALID in broken else Verdict.FAIL if Weight.FAIL in broken else Verdict.PASS
     return {
-        "verdict": verdict,
+        "verdict": verdict_on(checks),
         "checks": [asdict(check) for check in checks],
-        "reasons": [str(check) for check in checks if check.outcome is Outcome.BROKEN],
+        "reasons": reasons_of(checks),
         "maxima": maxima.document(),
         "score": float(scored.score),
         "qos_pct": float(scored.qos_pct),
