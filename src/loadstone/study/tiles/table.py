@@ -61,6 +61,6 @@ def _row(file: Path, at: int, number: int, row: dict[str, str], problems: list[P
         return value
 
     tile = Tile(**{name: take(name, cells.get(name, "")) for name in COLUMNS})
-    pct_load = float(take("pct_load", cells.get("pct_load") or "100"))
+    pct_load = float(take("pct_load", (cells.get("pct_load") or "100").removesuffix("%").strip()))
     named = float(take("tile", cells.get("tile") or str(number)))
     return Row(math.floor(named), tile, pct_load, cells)
