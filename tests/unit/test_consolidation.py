@@ -1,6 +1,9 @@
 """The consolidation score against published tiles, to the last digit."""
 
 import csv
+import math
+import random
+import statistics
 from decimal import Decimal
 from pathlib import Path
 
@@ -8,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadstone.judge.consolidation import CLASSIC, Maxima, Tile, consolidation, plain
+from loadstone.judge.consolidation import CLASSIC, Maxima, Tile, consolidation, plain, scatter
 from loadstone.judge.placement import parity
 from loadstone.model.errors import StudyError, UsageError
 from loadstone.study.tiles.order import find_tile, maxima_of_tile
@@ -116,3 +119,19 @@ def test_groups_that_are_alike_are_not_named() -> None:
 def test_one_group_alone_cannot_be_tested() -> None:
     with pytest.raises(UsageError, match="nothing to compare"):
         findings(["odd", "odd"], {"score": [1.0, 2.0]})
+
+
+def test_scatter_is_that_of_counted_operations() -> None:
+    """By simulation: three independent Poisson counts over a window."""
+    chance = random.Random(1)
+    seconds, most = 20.0, Maxima.of(17, 11, 18)
+    scores = []
+    for _ in range(4000):
+        rates = {
+            name: chance.gauss(rate * seconds, math.sqrt(rate * seconds)) / seconds
+            for name, rate in (("app", 17), ("web", 11), ("mail", 18))
+        }
+        scores.append(100 / 3 * (rates["app"] / 17 + rates["web"] / 11 + rates["mail"] / 18))
+    tile = Tile.of({"app": 17, "web": 11, "mail": 18}, {"app": 1, "web": 1, "mail": 1, "idle": 1})
+    assert scatter([tile], most, seconds) == pytest.approx(statistics.stdev(scores), rel=0.05)
+    assert scatter([tile] * 4, most, seconds) == pytest.approx(2 * scatter([tile], most, seconds))

@@ -59,6 +59,7 @@ def show_common(consolidation: Json) -> None:
         )
         for reason in consolidation["reasons"]:
             out.print(f"         {reason}", markup=False, soft_wrap=True)
+    out.print(f"scatter of the score by chance alone: {consolidation['score_error']:.1f}", style="dim")
     for row in consolidation.get("power", []):
         if row["score_per_w"] is not None:
             idle = "" if row["idle_w"] is None else f", {row['idle_w']:.1f} W in active idle"

@@ -5,6 +5,7 @@ tile's score is 100 times the mean of its rates by their maxima; scores are summ
 mean of its four two-decimal shares; the overall one is the mean of those, unrounded.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
@@ -109,6 +110,14 @@ class Consolidation:
 def consolidation(tiles: Sequence[Tile], maxima: Maxima = CLASSIC) -> Consolidation:
     """Scores tiles, at least one, against the maxima of their profile."""
     return Consolidation(tuple(_scored(tile, maxima) for tile in tiles))
+
+
+def scatter(tiles: Sequence[Tile], maxima: Maxima, seconds: float) -> float:
+    """Standard error of the score by chance alone: users act by themselves, so that n operations scatter by their root."""
+    if seconds <= 0:
+        return 0.0
+    pairs = [(getattr(tile, name), getattr(maxima, name)) for tile in tiles for name in ("app", "web", "mail")]
+    return 100 / 3 * math.sqrt(sum(float(rate) / seconds / float(most) ** 2 for rate, most in pairs))
 
 
 def _scored(tile: Tile, maxima: Maxima) -> TileScore:

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from loadstone.judge.check import Check, Weight, at_least, at_most
-from loadstone.judge.consolidation import Consolidation, Maxima, Tile, consolidation
+from loadstone.judge.consolidation import Consolidation, Maxima, Tile, consolidation, scatter
 from loadstone.judge.placement import parity
 from loadstone.judge.verdict import reasons_of, verdict_on
 from loadstone.model.errors import UsageError
@@ -125,6 +125,7 @@ def consolidation_verdict(result: Result) -> Json:
         "qos_pct": float(scored.qos_pct),
         "least_qos_pct": float(scored.least_qos_pct),
         "headline": scored.headline,
+        "score_error": scatter([one.tile for one in tiles], maxima, result.manifest["profile"]["steady_s"]),
         "tiles": [_row(one, scored, at) for at, one in enumerate(tiles)],
         "placement": _placement(tiles, scored),
         "power": list(_power(result, float(scored.score))),
