@@ -113,7 +113,7 @@ def consolidation(tiles: Sequence[Tile], maxima: Maxima = CLASSIC) -> Consolidat
 
 
 def scatter(tiles: Sequence[Tile], maxima: Maxima, seconds: float) -> float:
-    """Standard error of the score by chance alone: users act by themselves, so that n operations scatter by their root."""
+    """Standard error of the score by chance alone: users act by themselves, so n operations scatter by their root."""
     if seconds <= 0:
         return 0.0
     pairs = [(getattr(tile, name), getattr(maxima, name)) for tile in tiles for name in ("app", "web", "mail")]
