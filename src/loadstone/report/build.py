@@ -15,7 +15,7 @@ from loadstone.model.errors import StoreError
 from loadstone.model.figures import IterationFigures, Terms
 from loadstone.report.machines import MachineView, machine_views
 from loadstone.report.pictures import Picture, load_pictures, resource_pictures
-from loadstone.report.tables import MixRow, OperationRow, mix_rows, operation_rows
+from loadstone.report.tables import EndingRow, MixRow, OperationRow, ending_rows, mix_rows, operation_rows
 from loadstone.report.tiles import tiles_view
 from loadstone.store.read import Iteration, Result, WorkloadResult, read_result
 
@@ -47,6 +47,7 @@ class IterationSection:
     resources: list[Picture]
     start: Json
     machines: list[MachineView]
+    endings: list[EndingRow]
 
 
 @dataclass(frozen=True)
@@ -123,6 +124,7 @@ def as_json(result: Result) -> Json:
                     "verdict": one.verdict,
                     "operations": operations,
                     "mix": mix,
+                    "endings": [asdict(row) for row in one.endings],
                     "sessions": dict(one.figures.sessions),
                     "wires": dict(one.figures.wires),
                     "driver_lag_p99_s": one.figures.lag.at(99.0),
@@ -196,4 +198,5 @@ def _iteration(
         resources=resource_pictures(iteration) if pictures and shows_resources else [],
         start=iteration.start,
         machines=machine_views(iteration.steady_samples),
+        endings=ending_rows(iteration.ledger),
     )

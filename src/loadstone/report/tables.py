@@ -1,10 +1,13 @@
 """The figures of the tables, as records; used by every form of the report."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from loadstone.judge.rules import expected
 from loadstone.model.figures import NOTHING, IterationFigures, OperationFigures, Terms
+
+Json = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,29 @@ class MixRow:
     share_pct: float
     expected_pct: float
     deviation_pct: float | None
+
+
+@dataclass(frozen=True)
+class EndingRow:
+    """One of the ways in which an operation ends well, and how often it did."""
+
+    operation: str
+    ending: str
+    steady: int
+    """Started and ended in the steady state."""
+    whole: int
+    """Over all phases."""
+
+
+def ending_rows(ledger: Sequence[Json]) -> list[EndingRow]:
+    """Endings by operation, all driver threads together."""
+    counts: dict[tuple[str, str], tuple[int, int]] = {}
+    for line in ledger:
+        for one in line["endings"]:
+            key = (line["operation"], one["name"])
+            steady, whole = counts.get(key, (0, 0))
+            counts[key] = (steady + one["steady"], whole + one["count"])
+    return [EndingRow(operation, ending, *both) for (operation, ending), both in counts.items()]
 
 
 def operation_rows(terms: Terms, figures: IterationFigures) -> list[OperationRow]:
