@@ -21,7 +21,7 @@ from loadstone.store.read import catalogue, read_result, read_verdict
 from loadstone.store.study import STUDY, studies
 from loadstone.study.published import take_in as take_published
 from loadstone.study.run import judge
-from loadstone.study.tiles.scoring import is_of_tiles
+from loadstone.study.tiles.scoring import is_of_tiles, whole_verdict
 
 Json = dict[str, Any]
 
@@ -161,10 +161,11 @@ def find_result(name: str, results: Path) -> Path:
 
 def _tiles(manifest: Json, verdict: Json) -> str:
     """A run of tiles in a line."""
-    count, common = len(manifest["tiles"]), verdict.get("consolidation") or {"verdict": "not judged", "score": 0.0}
-    parts = [common["verdict"], *(one["verdict"] for one in verdict["workloads"])]
-    worst = next((grave for grave in ("invalid", "fail", "not judged") if grave in parts), "pass")
-    return f"{count} {manifest['tile']['name']} tile{'s' * (count != 1)}: {common['score']:g}, {worst}"
+    count, common = len(manifest["tiles"]), verdict.get("consolidation")
+    what = f"{count} {manifest['tile']['name']} tile{'s' * (count != 1)}"
+    if common is None:
+        return f"{what}: not judged"
+    return f"{what}: {common['score']:g}, {whole_verdict(verdict)}"
 
 
 def _verdicts(workloads: Json) -> str:

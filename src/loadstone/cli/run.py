@@ -44,7 +44,6 @@ from loadstone.cli.orders import IN_A_FILE, order_of, parts_of, refuse_beside_a_
 from loadstone.cli.screen import VERDICT_STYLE, errors, out
 from loadstone.judge.consolidation import consolidation
 from loadstone.judge.score import DISCLAIMER, NAME
-from loadstone.judge.verdict import Verdict, worst
 from loadstone.model.errors import UsageError
 from loadstone.model.load import MOST_AT_ONCE, Process, make_load
 from loadstone.model.study import read_study
@@ -55,7 +54,7 @@ from loadstone.store.folder import Status
 from loadstone.store.read import read_manifest, read_result, read_verdict
 from loadstone.study.run import RunOrder
 from loadstone.study.run import run as execute
-from loadstone.study.tiles.scoring import maxima_of, tiles_of
+from loadstone.study.tiles.scoring import maxima_of, tiles_of, whole_verdict
 from loadstone.telemetry.otlp import push_otlp
 from loadstone.telemetry.prometheus import serve_prometheus
 from loadstone.telemetry.tally import Tally
@@ -188,8 +187,7 @@ def conclude(path: Path, report: Path) -> Exit:
         return Exit.INTERRUPTED
     if manifest["status"] == Status.FAILED:
         return Exit.INVALID
-    whole = [Verdict(common["verdict"])] if common else []
-    return BY_VERDICT[worst([*whole, *(Verdict(one["verdict"]) for one in verdict["workloads"])])]
+    return BY_VERDICT[whole_verdict(verdict)]
 
 
 def _show_score(path: Path) -> None:

@@ -13,14 +13,14 @@ from loadstone.cli.exits import BY_VERDICT
 from loadstone.cli.options import RESULTS, Results
 from loadstone.cli.report import find_result
 from loadstone.cli.screen import VERDICT_STYLE, out
-from loadstone.judge.consolidation import CLASSIC, NAME, Consolidation, Maxima, Tile, consolidation
+from loadstone.judge.consolidation import CLASSIC, NAME, Consolidation, Maxima, consolidation
 from loadstone.judge.placement import parity
 from loadstone.judge.score import DISCLAIMER
-from loadstone.judge.verdict import Verdict, worst
+from loadstone.judge.verdict import Verdict
 from loadstone.model.errors import UsageError
 from loadstone.store.read import read_result, read_verdict
 from loadstone.study.tiles.placement import figures_of, findings, worse_groups
-from loadstone.study.tiles.scoring import maxima_of, tiles_of
+from loadstone.study.tiles.scoring import HeldTile, maxima_of, tiles_of, whole_verdict
 from loadstone.study.tiles.table import read_tiles
 
 Json = dict[str, Any]
@@ -55,7 +55,8 @@ def consolidation_score(
     [bold]loadstone score consolidation --csv tiles.csv[/] scores a table; [bold]loadstone score consolidation latest[/]
     scores a stored run anew.
     """
-    numbers, tiles, most, loads = _given(run, file, results)
+    held, most = _given(run, file, results)
+    numbers, tiles, loads = [one.number for one in held], [one.tile for one in held], [one.pct_load for one in held]
     most = most if maxima is None else _maxima(maxima)
     scored = consolidation(tiles, most)
     verdict = None if run is None else _verdict(find_result(run, results))
@@ -74,7 +75,7 @@ def _verdict(path: Path) -> Verdict:
     kept = read_verdict(path)
     if kept is None or not kept.get("consolidation"):
         return Verdict.INVALID
-    return worst([Verdict(one["verdict"]) for one in [kept["consolidation"], *kept["workloads"]]])
+    return whole_verdict(kept)
 
 
 def placement(
@@ -91,9 +92,9 @@ def placement(
     [bold]loadstone placement --csv tiles.csv --by parity[/] sets even against odd tiles. Every group needs two
     tiles. p is the chance of so great a difference where groups do not matter.
     """
-    numbers, tiles, most, _ = _given(run, file, results)
-    groups = _groups(run, file, by, numbers, results)
-    found = findings(groups, figures_of(tiles, consolidation(tiles, most)))
+    held, most = _given(run, file, results)
+    tiles = [one.tile for one in held]
+    found = findings(_groups(held, by), figures_of(tiles, consolidation(tiles, most)))
     worse = worse_groups(found)
     if as_json:
         rows = [
@@ -116,32 +117,24 @@ def placement(
     out.print("p-values by permutation of tiles over groups, corrected for all tests together (Holm).", style="dim")
 
 
-def _given(run: str | None, file: Path | None, results: Path) -> tuple[list[int], list[Tile], Maxima, list[float]]:
-    """Numbers, figures, maxima and loads in percent of the tiles asked for; raises LoadstoneError."""
+def _given(run: str | None, file: Path | None, results: Path) -> tuple[list[HeldTile], Maxima]:
+    """The tiles asked for and their maxima; every column of a table is a grouping. Raises LoadstoneError."""
     if run is None and file is None:
         raise UsageError("Name a stored run, or a table: `--csv FILE`.")
     if run is not None and file is not None:
         raise UsageError("Name a stored run or a table, not both.")
     if file is not None:
-        rows = read_tiles(file)
-        return [row.number for row in rows], [row.tile for row in rows], CLASSIC, [row.pct_load for row in rows]
+        return [HeldTile(row.number, row.pct_load, row.tile, row.cells) for row in read_tiles(file)], CLASSIC
     result = read_result(find_result(str(run), results))
-    held = tiles_of(result)
-    return [one.number for one in held], [one.tile for one in held], maxima_of(result), [one.pct_load for one in held]
+    return tiles_of(result), maxima_of(result)
 
 
-def _groups(run: str | None, file: Path | None, by: str, numbers: list[int], results: Path) -> list[str]:
+def _groups(held: list[HeldTile], by: str) -> list[str]:
     if by == "parity":
-        return parity(numbers)
-    if file is not None:
-        rows = read_tiles(file)
-        if by not in rows[0].cells:
-            raise UsageError(f"{file} has no column `{by}`. Group by parity or by {', '.join(rows[0].cells)}.")
-        return [row.cells[by] for row in rows]
-    held = tiles_of(read_result(find_result(str(run), results)))
+        return parity([one.number for one in held])
     known = sorted({name for one in held for name in one.groups})
     if by not in known:
-        raise UsageError(f"The run's tiles have no grouping `{by}`. There are {', '.join(['parity', *known])}.")
+        raise UsageError(f"The tiles have no grouping `{by}`. There are {', '.join(['parity', *known])}.")
     return [one.groups.get(by, "none") for one in held]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from loadstone.judge.check import Check, Weight, at_least, at_most
 from loadstone.judge.consolidation import Consolidation, Maxima, Tile, consolidation, scatter
 from loadstone.judge.placement import parity
-from loadstone.judge.verdict import reasons_of, verdict_on
+from loadstone.judge.verdict import Verdict, reasons_of, verdict_on, worst
 from loadstone.model.errors import UsageError
 from loadstone.model.figures import OperationFigures
 from loadstone.store.read import Iteration, Result, WorkloadResult
@@ -52,6 +52,12 @@ def maxima_of(result: Result) -> Maxima:
     """The maxima of the profile that a run was made with; raises UsageError when it has none."""
     _declared(result)
     return Maxima.of(**result.manifest["tile"]["maxima"])
+
+
+def whole_verdict(verdict: Json) -> Verdict:
+    """What a kept verdict amounts to: its workloads, and of tiles the run as a whole."""
+    common = verdict.get("consolidation")
+    return worst([Verdict(one["verdict"]) for one in [*([common] if common else []), *verdict["workloads"]]])
 
 
 def is_of_tiles(manifest: Json) -> bool:

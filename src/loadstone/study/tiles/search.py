@@ -20,6 +20,7 @@ from loadstone.study.questions.tiles import FULL, TilesPeak, Tried, words
 from loadstone.study.run import Beginning, judge
 from loadstone.study.tiles.order import TilesOrder
 from loadstone.study.tiles.run import run_tiles
+from loadstone.study.tiles.scoring import whole_verdict
 
 Json = dict[str, Any]
 KIND = "tiles"
@@ -77,15 +78,14 @@ def _tried(path: Path, tenths: int) -> Tried:
     verdict = read_verdict(path) or judge(path)
     common = verdict["consolidation"]
     parts = [common, *verdict["workloads"]]
-    found = {one["verdict"] for one in parts}
-    worst = "invalid" if "invalid" in found else "fail" if "fail" in found else "pass"
+    gravest = whole_verdict(verdict)
     reasons = [
         f"{one.get('workload', 'the run')}: {reason}"
         for one in parts
-        if one["verdict"] == worst
+        if one["verdict"] == gravest
         for reason in one["reasons"]
     ]
-    return Tried(tenths, worst, common["score"], common["qos_pct"], tuple(reasons[:5]), path.name)
+    return Tried(tenths, gravest.value, common["score"], common["qos_pct"], tuple(reasons[:5]), path.name)
 
 
 def _answer(order: TilesOrder, question: TilesPeak, tried: list[Tried]) -> Json:
