@@ -8,7 +8,7 @@ from benches.cases import CASES, Setting, say, versions, workshop
 from benches.measure import machine, save
 from benches.page import write_page
 from benches.server import nginx
-from loadstone.platforms import programs
+from loadstone.host import programs
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"

@@ -22,13 +22,13 @@ from benches.measure import Series, execute, stop_for
 from benches.server import FILES, Server
 from benches.theory import closed_stall_s, open_stall_s
 from benches.tools import OTHERS, Job, MissingError, Tool
+from loadstone.host import programs
 from loadstone.model.load import Arrivals, Population
 from loadstone.model.profile import Phases
 from loadstone.model.target import Target
-from loadstone.platforms import programs
 from loadstone.run.plan import Part, Timing, make_plan
+from loadstone.run.simulate import server_model
 from loadstone.store.read import figures_of
-from loadstone.study.simulate import server_model
 from loadstone.workloads import load as load_workload
 
 Json = dict[str, Any]

@@ -9,10 +9,10 @@ import tomlkit
 
 from benches.measure import Cost, execute
 from benches.server import FILES, TITLE
+from loadstone.host.programs import driver
 from loadstone.model.load import Load, Population
 from loadstone.model.profile import Phases
 from loadstone.model.target import Target
-from loadstone.platforms.programs import driver
 from loadstone.run.plan import Part, Timing, make_plan
 from loadstone.workloads import load as load_workload
 from loadstone.workloads.catalogue import HERE

@@ -4,8 +4,8 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from loadstone.study.made import Made, Rule, Wanted
-from loadstone.study.questions.question import Question
+from loadstone.study.question import Question
+from loadstone.study.summary import Made, Rule, Wanted
 
 Json = dict[str, Any]
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from loadstone.model.figures import Distribution, IterationFigures, OperationFigures, Terms
 from loadstone.model.load import Population
 from loadstone.model.profile import PROFILES, Profile
+from loadstone.run.criteria import make_terms
 from loadstone.run.plan import Part, Timing, make_plan
-from loadstone.run.terms import make_terms
 from loadstone.store.folder import ResultFolder, Status
 from loadstone.workloads import load
 

@@ -13,10 +13,10 @@ import pyarrow.parquet as parquet
 import pytest
 from benches.theory import closed_stall_s, open_stall_s
 
+from loadstone.host.programs import driver
 from loadstone.model.figures import IterationFigures
 from loadstone.model.load import Arrivals, Load, Population
 from loadstone.model.profile import Phases
-from loadstone.platforms.programs import driver
 from loadstone.run.executor import Executor
 from loadstone.run.plan import Part, Timing, make_plan
 from loadstone.store.folder import RunFolder

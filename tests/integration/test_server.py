@@ -138,7 +138,7 @@ def test_the_backend_is_reset_through_the_web_server(testbed: Testbed) -> None:
 
 
 def test_a_port_that_is_taken_is_named(testbed: Testbed) -> None:
-    from loadstone.platforms.programs import server
+    from loadstone.host.programs import server
 
     words = [server(), "backend", "--listen", str(testbed.targets[0].http)]
     done = subprocess.run(words, capture_output=True, text=True, timeout=10, check=False)

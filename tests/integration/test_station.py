@@ -18,8 +18,8 @@ from loadstone.run.executor import Executor
 from loadstone.run.plan import Part, Timing, make_plan
 from loadstone.store.folder import RunFolder
 from loadstone.store.read import Iteration, read_iteration
-from loadstone.study.made import figures_of
-from loadstone.study.theory.queueing import Centre, closed, open_wait_s
+from loadstone.study.queueing import Centre, closed, open_wait_s
+from loadstone.study.summary import figures_of
 from loadstone.testbed.up import Testbed, rehearsed_testbed, station_testbed
 from loadstone.workloads import load as load_workload
 

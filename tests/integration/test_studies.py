@@ -18,12 +18,12 @@ from loadstone.model.asked import Asked, CompareSection, PredictSection, SearchS
 from loadstone.model.load import Population
 from loadstone.model.profile import PROFILES
 from loadstone.model.system import Clock, Station
+from loadstone.run.runner import Played, RunOrder
 from loadstone.store.read import catalogue
 from loadstone.store.study import read_answer
-from loadstone.study.ask import questions
-from loadstone.study.conduct import StudyOrder, conduct
-from loadstone.study.run import Played, RunOrder
-from loadstone.study.theory.queueing import Centre, closed_quantile_s, open_quantile_s
+from loadstone.study.queueing import Centre, closed_quantile_s, open_quantile_s
+from loadstone.study.runner import StudyOrder, conduct
+from loadstone.study.spec import questions
 from loadstone.workloads import load as load_workload
 from tests.integration.conftest import LoadstoneRunner, command
 from tests.integration.test_station import one_page

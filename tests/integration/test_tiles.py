@@ -14,9 +14,9 @@ import psutil
 import pytest
 from playwright.sync_api import Browser
 
-from loadstone.platforms.programs import server
+from loadstone.host.programs import server
+from loadstone.judge.tiles import tiles_of
 from loadstone.store.read import read_manifest, read_result, read_verdict
-from loadstone.study.tiles.scoring import tiles_of
 from tests.integration.conftest import LoadstoneRunner, command, free_port, newest
 
 pytestmark = pytest.mark.integration

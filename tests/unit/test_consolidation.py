@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loadstone.judge.consolidation import CLASSIC, Maxima, Tile, consolidation, plain, scatter
+from loadstone.judge.grouping import figures_of, findings, worse_groups
 from loadstone.judge.placement import parity
 from loadstone.model.errors import StudyError, UsageError
-from loadstone.study.tiles.order import find_tile, maxima_of_tile
-from loadstone.study.tiles.placement import figures_of, findings, worse_groups
-from loadstone.study.tiles.table import read_tiles
+from loadstone.run.tiles.spec import find_tile, maxima_of_tile
+from loadstone.run.tiles.table import read_tiles
 
 BOARD = Path(__file__).parents[1] / "data" / "consolidation_tiles.csv"
 HEADING = "app,web,mail,qos_app,qos_web,qos_mail,qos_idle\n"

@@ -11,8 +11,8 @@ from loadstone.model.profile import PROFILES
 from loadstone.model.study import read_study
 from loadstone.model.system import Reference, Station
 from loadstone.model.target import Endpoint, Target
+from loadstone.run.runner import Played, RunOrder, is_shipped
 from loadstone.study.parameters import apply, read_points, read_settings
-from loadstone.study.run import Played, RunOrder, is_shipped
 from loadstone.workloads import load
 
 ORDER = RunOrder(

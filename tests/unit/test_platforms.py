@@ -7,26 +7,26 @@ from pathlib import Path
 
 import pytest
 
+from loadstone.host.cores import core_list
 from loadstone.model.asked import CompareSection
 from loadstone.model.errors import PlatformError, UsageError
 from loadstone.model.load import Population
 from loadstone.model.machine import Accelerator, Cache, Machine, Pages, PlatformName
 from loadstone.model.profile import PROFILES
 from loadstone.model.system import Reference
-from loadstone.platforms import lease as leases
+from loadstone.platforms import journal as leases
 from loadstone.platforms.fabric import Wire
-from loadstone.platforms.process import core_list
 from loadstone.platforms.vm.command import Layout, Sockets, command
 from loadstone.platforms.vm.image import Image
 from loadstone.report.build import Format
 from loadstone.report.platform_rows import tables
 from loadstone.report.study import render_study
+from loadstone.run.runner import Played, RunOrder
 from loadstone.store.folder import Status
 from loadstone.store.study import StudyFolder
-from loadstone.study.ask import questions
-from loadstone.study.conduct import StudyOrder, answer_of, manifest_of
-from loadstone.study.made import Made, Wanted
-from loadstone.study.run import Played, RunOrder
+from loadstone.study.runner import StudyOrder, answer_of, manifest_of
+from loadstone.study.spec import questions
+from loadstone.study.summary import Made, Wanted
 from loadstone.workloads import load as load_workload
 from tests.made import carry_out, made
 

@@ -9,13 +9,13 @@ from loadstone.model.asked import CompareSection, PredictSection, RepeatSection,
 from loadstone.model.errors import UsageError
 from loadstone.model.load import Population
 from loadstone.model.profile import PROFILES
-from loadstone.study.ask import limits_of, questions
-from loadstone.study.made import Made, Wanted
-from loadstone.study.questions.compare import Compare
-from loadstone.study.questions.predict import Limits, Predict
-from loadstone.study.questions.repeat import Repeat
-from loadstone.study.questions.sweep import Sweep, knee
-from loadstone.study.theory.queueing import Centre, closed, open_wait_s
+from loadstone.study.kinds.compare import Compare
+from loadstone.study.kinds.predict import Limits, Predict
+from loadstone.study.kinds.repeat import Repeat
+from loadstone.study.kinds.sweep import Sweep, knee
+from loadstone.study.queueing import Centre, closed, open_wait_s
+from loadstone.study.spec import limits_of, questions
+from loadstone.study.summary import Made, Wanted
 from loadstone.workloads import load as load_workload
 from tests.made import carry_out, made
 

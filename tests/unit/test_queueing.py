@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from loadstone.study.theory.queueing import (
+from loadstone.study.queueing import (
     Centre,
     closed,
     closed_quantile_s,

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from loadstone.study.made import Made, Purpose, Wanted
-from loadstone.study.questions.search import MOST_RUNS, Search
+from loadstone.study.kinds.search import MOST_RUNS, Search
+from loadstone.study.summary import Made, Purpose, Wanted
 from tests.made import carry_out, made, noisy_edge
 
 SEARCH = Search("page", {}, "sessions", start=100, width=0.01)

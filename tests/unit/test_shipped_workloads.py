@@ -7,8 +7,8 @@ import pytest
 from loadstone.model.load import Population
 from loadstone.model.profile import PROFILES
 from loadstone.model.workload import EmbeddedFile, Pacing
+from loadstone.run.criteria import make_terms, mean_pause_s
 from loadstone.run.plan import embedded_files
-from loadstone.run.terms import make_terms, mean_pause_s
 from loadstone.workloads import is_unchanged, load, shipped
 from loadstone.workloads.shares import shares
 from tests import published

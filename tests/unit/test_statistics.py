@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from loadstone.study.theory.statistics import difference, drift, holm, outliers, summary
+from loadstone.judge.statistics import difference, drift, holm, outliers, summary
 
 
 def gauss(count: int, mean: float, sd: float, seed: int) -> list[float]:

@@ -12,8 +12,8 @@ from loadstone.model.figures import Audit
 from loadstone.model.load import Population
 from loadstone.model.machine import Machine
 from loadstone.model.tile import Role, read_tile
-from loadstone.run.terms import mean_pause_s
-from loadstone.study.tiles.order import TilesOrder, find_tile, parts_of_tile, plan_of, shipped_tiles, tile_loads
+from loadstone.run.criteria import mean_pause_s
+from loadstone.run.tiles.spec import TilesOrder, find_tile, parts_of_tile, plan_of, shipped_tiles, tile_loads
 from loadstone.workloads import load
 from loadstone.workloads.shares import shares
 

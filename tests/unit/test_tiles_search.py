@@ -5,7 +5,7 @@ from collections.abc import Callable
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadstone.study.questions.tiles import TilesPeak, Tried, words
+from loadstone.study.kinds.tiles import TilesPeak, Tried, words
 
 
 def play(question: TilesPeak, run: Callable[[int], Tried]) -> list[Tried]:

@@ -12,11 +12,11 @@ from rich.table import Table
 from loadstone.cli.exits import Exit
 from loadstone.cli.options import RESULTS, Results
 from loadstone.cli.screen import out
+from loadstone.host.programs import driver, server
 from loadstone.measure.doctor import Advice, Finding, examine
 from loadstone.model.errors import PlatformError
 from loadstone.model.machine import Accelerator, Machine
 from loadstone.platforms.catalogue import PLATFORMS
-from loadstone.platforms.programs import driver, server
 from loadstone.platforms.vm.accelerator import kept, remembered
 
 WORDS = 90

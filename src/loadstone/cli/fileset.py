@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from loadstone.platforms.programs import server
+from loadstone.host.programs import server
 
 app = typer.Typer(help="Files of the web workloads, for servers that serve files.", no_args_is_help=True)
 

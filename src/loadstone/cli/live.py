@@ -12,8 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from loadstone.cli.screen import errors
-from loadstone.study.conduct import Progress
-from loadstone.study.run import Beginning
+from loadstone.run.runner import Beginning
+from loadstone.study.runner import Progress
 
 Json = dict[str, Any]
 

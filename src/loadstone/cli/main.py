@@ -12,7 +12,7 @@ from loadstone.cli import doctor, fileset, report, run, score, serve, simulate, 
 from loadstone.cli.exits import Exit
 from loadstone.cli.screen import errors
 from loadstone.model.errors import DriverError, LoadstoneError, PlatformError, ServiceError, StudyError
-from loadstone.platforms.lease import reap
+from loadstone.platforms.journal import reap
 
 ABOUT = """Measure what a platform costs: play realistic server workloads with honest timing and judge what held.
 

@@ -11,8 +11,8 @@ from loadstone.model.load import Load, Population
 from loadstone.model.profile import PROFILES
 from loadstone.model.study import StudyFile
 from loadstone.model.system import Clock, System
-from loadstone.run.terms import Fitness
-from loadstone.study.run import Played, RunOrder
+from loadstone.run.criteria import Fitness
+from loadstone.run.runner import Played, RunOrder
 from loadstone.workloads import load
 
 IN_A_FILE = (

@@ -12,16 +12,16 @@ from rich.table import Column, Table
 from loadstone.cli.options import RESULTS, Results
 from loadstone.cli.run import conclude
 from loadstone.cli.screen import VERDICT_STYLE, errors, out
+from loadstone.judge.tiles import is_of_tiles, whole_verdict
 from loadstone.model.errors import StoreError, UsageError
 from loadstone.report import export as export_module
 from loadstone.report.build import Format, write_report
 from loadstone.report.study import write_study_report
+from loadstone.run.published import take_in as take_published
+from loadstone.run.runner import judge
 from loadstone.store.folder import broken_seal
 from loadstone.store.read import catalogue, read_result, read_verdict
 from loadstone.store.study import STUDY, studies
-from loadstone.study.published import take_in as take_published
-from loadstone.study.run import judge
-from loadstone.study.tiles.scoring import is_of_tiles, whole_verdict
 
 Json = dict[str, Any]
 

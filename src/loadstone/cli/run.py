@@ -44,17 +44,17 @@ from loadstone.cli.orders import IN_A_FILE, order_of, parts_of, refuse_beside_a_
 from loadstone.cli.screen import VERDICT_STYLE, errors, out
 from loadstone.judge.consolidation import consolidation
 from loadstone.judge.score import DISCLAIMER, NAME
+from loadstone.judge.tiles import maxima_of, tiles_of, whole_verdict
 from loadstone.model.errors import UsageError
 from loadstone.model.load import MOST_AT_ONCE, Process, make_load
 from loadstone.model.study import read_study
 from loadstone.report.build import write_report
 from loadstone.run.driver import Joining
 from loadstone.run.executor import Json, Listener
+from loadstone.run.runner import RunOrder
+from loadstone.run.runner import run as execute
 from loadstone.store.folder import Status
 from loadstone.store.read import read_manifest, read_result, read_verdict
-from loadstone.study.run import RunOrder
-from loadstone.study.run import run as execute
-from loadstone.study.tiles.scoring import maxima_of, tiles_of, whole_verdict
 from loadstone.telemetry.otlp import push_otlp
 from loadstone.telemetry.prometheus import serve_prometheus
 from loadstone.telemetry.tally import Tally

@@ -14,14 +14,14 @@ from loadstone.cli.options import RESULTS, Results
 from loadstone.cli.report import find_result
 from loadstone.cli.screen import VERDICT_STYLE, out
 from loadstone.judge.consolidation import CLASSIC, NAME, Consolidation, Maxima, consolidation
+from loadstone.judge.grouping import figures_of, findings, worse_groups
 from loadstone.judge.placement import parity
 from loadstone.judge.score import DISCLAIMER
+from loadstone.judge.tiles import HeldTile, maxima_of, tiles_of, whole_verdict
 from loadstone.judge.verdict import Verdict
 from loadstone.model.errors import UsageError
+from loadstone.run.tiles.table import read_tiles
 from loadstone.store.read import read_result, read_verdict
-from loadstone.study.tiles.placement import figures_of, findings, worse_groups
-from loadstone.study.tiles.scoring import HeldTile, maxima_of, tiles_of, whole_verdict
-from loadstone.study.tiles.table import read_tiles
 
 Json = dict[str, Any]
 

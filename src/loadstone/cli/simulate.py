@@ -11,7 +11,7 @@ from rich.table import Table
 from loadstone.cli.options import ArrivalProcess, Rate, Seed
 from loadstone.cli.screen import out
 from loadstone.model.load import MOST_SESSIONS, Process, make_load
-from loadstone.study.simulate import simulate as play
+from loadstone.run.simulate import simulate as play
 from loadstone.workloads import load as load_workload
 from loadstone.workloads.shares import shares
 

@@ -51,12 +51,12 @@ from loadstone.model.machine import PlatformName
 from loadstone.model.reading import Section, remedy, suggest
 from loadstone.model.study import read_study
 from loadstone.report.study import write_run_reports, write_study_report
+from loadstone.run.runner import RunOrder
 from loadstone.store.folder import Status
 from loadstone.store.study import read_answer, read_study_manifest
-from loadstone.study.ask import brings_load, questions
-from loadstone.study.conduct import StudyOrder, conduct
 from loadstone.study.parameters import PARAMETERS, read_points, read_settings
-from loadstone.study.run import RunOrder
+from loadstone.study.runner import StudyOrder, conduct
+from loadstone.study.spec import brings_load, questions
 
 Json = dict[str, Any]
 

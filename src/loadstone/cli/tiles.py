@@ -28,12 +28,12 @@ from loadstone.model.profile import PROFILES, Phases
 from loadstone.model.software import DatabaseKind, MailKind
 from loadstone.report.build import write_report
 from loadstone.report.study import write_run_reports, write_study_report
+from loadstone.run.tiles.runner import run_tiles
+from loadstone.run.tiles.spec import TilesOrder, find_tile, shipped_tiles, tile_loads
 from loadstone.store.folder import Status
 from loadstone.store.study import read_answer, read_study_manifest
-from loadstone.study.questions.tiles import TilesPeak, Tried, words
-from loadstone.study.tiles.order import TilesOrder, find_tile, shipped_tiles, tile_loads
-from loadstone.study.tiles.run import run_tiles
-from loadstone.study.tiles.search import search_tiles
+from loadstone.study.kinds.tiles import TilesPeak, Tried, words
+from loadstone.study.tiles_search import search_tiles
 
 app = typer.Typer(no_args_is_help=False, help="Run tiles of six machines under all loads at once, and score them.")
 

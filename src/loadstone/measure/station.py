@@ -1,16 +1,16 @@
 """How busy a service says it is itself: worker time, asked for by a small HTTP request that it does not queue."""
 
-import asyncio
 import contextlib
 import json
 from dataclasses import dataclass
 from typing import Any
 
+from loadstone.host.http import get
 from loadstone.model.target import Endpoint
 
 Json = dict[str, Any]
 
-PATIENCE_S = 0.5
+TIMEOUT_S = 0.5
 """Longest wait for an answer; the sample is left out then."""
 
 
@@ -23,19 +23,10 @@ class Meter:
 
     async def read(self) -> Json | None:
         """`{workers, at_ns, busy_ns}`, or None when it does not answer in time."""
-        with contextlib.suppress(OSError, ValueError, TimeoutError):
-            return await asyncio.wait_for(self._ask(), PATIENCE_S)
+        with contextlib.suppress(OSError, ValueError):
+            said: Json = json.loads(await get(self.at, self.path, TIMEOUT_S))
+            return said
         return None
-
-    async def _ask(self) -> Json:
-        reader, writer = await asyncio.open_connection(self.at.host, self.at.port)
-        try:
-            writer.write(f"GET {self.path} HTTP/1.1\r\nhost: {self.at}\r\nconnection: close\r\n\r\n".encode())
-            answer = await reader.read()
-        finally:
-            writer.close()
-        said: Json = json.loads(answer.partition(b"\r\n\r\n")[2])
-        return said
 
 
 def usage(before: Json | None, after: Json | None) -> Json | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from loadstone.model.errors import PlatformError
-from loadstone.platforms.lease import Lease, remove_group
+from loadstone.platforms.journal import Lease, remove_group
 
 ROOT = Path("/sys/fs/cgroup")
 PERIOD_US = 100_000

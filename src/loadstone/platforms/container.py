@@ -12,14 +12,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from loadstone.host.cores import on_cores
+from loadstone.host.process import Greeting, begin, stop_all
+from loadstone.host.programs import server
 from loadstone.model.errors import PlatformError
 from loadstone.model.machine import SERVER, Machine
 from loadstone.platforms.cgroup import Group, group, may_make_groups
-from loadstone.platforms.contract import Greeting, Place, Service, Site
+from loadstone.platforms.contract import Place, Service, Site
 from loadstone.platforms.fabric import addresses, may_make_networks
 from loadstone.platforms.local import LocalPlace
-from loadstone.platforms.process import begin, claim, on_cores, stop_all
-from loadstone.platforms.programs import server
+from loadstone.platforms.process import claim
 
 Json = dict[str, Any]
 

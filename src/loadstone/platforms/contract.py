@@ -6,25 +6,16 @@ A place comes up inside `async with`, and is gone with everything in it when the
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from enum import Enum, auto
 from pathlib import Path
 from typing import Any, Protocol
 
+from loadstone.host.process import Greeting
 from loadstone.model.machine import Machine
 from loadstone.model.target import Endpoint
 from loadstone.platforms.fabric import Wire
-from loadstone.platforms.lease import Lease
+from loadstone.platforms.journal import Lease
 
 Json = dict[str, Any]
-
-
-class Greeting(Enum):
-    """How a program says that it is ready."""
-
-    LINE = auto()
-    """By a line on its standard output."""
-    NONE = auto()
-    """Not at all; whoever starts it asks it until it answers."""
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,10 @@ import psutil
 from pyroute2 import IPRoute, NetNS, netns
 from pyroute2.netlink.exceptions import NetlinkError
 
+from loadstone.host import locks
 from loadstone.model.errors import PlatformError
 from loadstone.model.machine import PUBLIC
-from loadstone.platforms import locks
-from loadstone.platforms.lease import Lease, private_folder
+from loadstone.platforms.journal import Lease, private_folder
 
 BLOCK = ipaddress.IPv4Network("10.200.0.0/13")
 """Private addresses from which each testbed takes networks that the host does not use."""

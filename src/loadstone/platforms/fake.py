@@ -9,12 +9,13 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from loadstone.host.process import Greeting, stop_all
 from loadstone.model.errors import ServiceError
 from loadstone.model.machine import SERVER, Machine
-from loadstone.platforms.contract import Greeting, Place, Service, Site
+from loadstone.platforms.contract import Place, Service, Site
 from loadstone.platforms.local import LocalPlace
-from loadstone.platforms.process import claim, stop_all
-from loadstone.platforms.ways import LOOPBACK
+from loadstone.platforms.process import claim
+from loadstone.platforms.routing import LOOPBACK
 
 Json = dict[str, Any]
 

@@ -7,7 +7,7 @@ from typing import Any
 from loadstone.model.target import Endpoint
 from loadstone.platforms.contract import Place, Service, Site
 from loadstone.platforms.fabric import address_of, line_counters
-from loadstone.platforms.ways import way_over
+from loadstone.platforms.routing import way_over
 
 Json = dict[str, Any]
 

@@ -14,13 +14,14 @@ from typing import Any
 
 import psutil
 
+from loadstone.host.process import Child, Greeting, begin, stop_all
+from loadstone.host.programs import server
 from loadstone.model.errors import PlatformError
 from loadstone.model.machine import MINIMAL, SERVER, Machine
-from loadstone.platforms.contract import Greeting, Place, Service, Site
+from loadstone.platforms.contract import Place, Service, Site
 from loadstone.platforms.fabric import addresses, may_make_networks
 from loadstone.platforms.local import LocalPlace
-from loadstone.platforms.process import Child, begin, claim, stop_all
-from loadstone.platforms.programs import server
+from loadstone.platforms.process import claim
 
 Json = dict[str, Any]
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from loadstone.judge.usage import inside_usage, outside_usage, tree_usage
 from loadstone.report.units import MBIT, MIB
-from loadstone.store.usage import inside_usage, outside_usage, tree_usage
 
 Json = dict[str, Any]
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from loadstone.judge.consolidation import MACHINES_PER_TILE
+from loadstone.judge.usage import host_usage, tree_usage
 from loadstone.model.figures import Distribution, OperationFigures
 from loadstone.report import charts
 from loadstone.report.pictures import Picture
 from loadstone.store.read import Iteration, Result
-from loadstone.store.usage import host_usage, tree_usage
 
 Json = dict[str, Any]
 

@@ -1,20 +1,19 @@
 """Asking the application what it holds, before and after its load: what came between is what the drivers brought."""
 
-import asyncio
 import contextlib
 import json
 from collections.abc import Mapping
 from typing import Any
 
+from loadstone.host.http import get
 from loadstone.model.target import Target
-from loadstone.platforms.sockets import get
 from loadstone.store.folder import RunFolder
 from loadstone.store.read import AUDIT, HASHES
 
 Json = dict[str, Any]
 
 PATH = "/audit"
-PATIENCE_S = 60.0
+TIMEOUT_S = 60.0
 """Longest time for an audit."""
 NOTHING: Json = {"count": 0, "sum": "0"}
 
@@ -23,8 +22,8 @@ async def look(target: Target) -> Json | None:
     """What the application holds now; None when it does not answer."""
     if target.http is None:
         return None
-    with contextlib.suppress(OSError, ValueError, TimeoutError):
-        found: Json = json.loads(await asyncio.wait_for(get(target.http, PATH), PATIENCE_S))
+    with contextlib.suppress(OSError, ValueError):
+        found: Json = json.loads(await get(target.http, PATH, TIMEOUT_S))
         return found
     return None
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from loadstone.host.process import stop
+from loadstone.host.programs import driver
 from loadstone.model.errors import DriverError
-from loadstone.platforms.process import stop
-from loadstone.platforms.programs import driver
 
 Json = dict[str, Any]
 

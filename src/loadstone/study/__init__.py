@@ -1,1 +1,1 @@
-"""Questions asked of runs: so far a run of one or several workloads, and the same in virtual time."""
+"""Questions put to many runs: what each asks for next, the running of them, and their answers."""

@@ -10,7 +10,7 @@ from loadstone.model.reading import from_settings, suggest
 from loadstone.model.system import Clock, Reference, Station
 from loadstone.model.target import Target
 from loadstone.model.workload import Workload
-from loadstone.study.run import Played, RunOrder
+from loadstone.run.runner import Played, RunOrder
 
 Settings = Mapping[str, str]
 """Parameters by name, as texts."""

@@ -5,13 +5,13 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from loadstone.host.cores import core_list
 from loadstone.model.errors import PlatformError
 from loadstone.model.machine import PRIVATE, PUBLIC, Lines, Machine, NetworkKind, Placement, PlatformName
 from loadstone.platforms.catalogue import PLATFORMS
 from loadstone.platforms.contract import Place, Platform, Site
 from loadstone.platforms.fabric import Fabric, Wire, may_make_networks
-from loadstone.platforms.lease import Lease, lease
-from loadstone.platforms.process import core_list
+from loadstone.platforms.journal import Lease, lease
 
 LOOPBACK = "127.0.0.1"
 

@@ -1,10 +1,11 @@
 """How each role of a tile is put on its place, alone or with the others: one function a role."""
 
+from loadstone.host.http import free_port
+from loadstone.host.process import Greeting
 from loadstone.model.errors import PlatformError, ServiceError
 from loadstone.model.software import DatabaseKind, MailKind
 from loadstone.model.target import Endpoint, Target
-from loadstone.platforms.contract import Greeting, Place
-from loadstone.platforms.sockets import free_port
+from loadstone.platforms.contract import Place
 from loadstone.services import postgresql, reference
 from loadstone.services.dovecot import CONFIGURATION, Dovecot
 from loadstone.services.dovecot import PORT as DOVECOT_PORT

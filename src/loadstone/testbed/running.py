@@ -4,10 +4,11 @@ import asyncio
 import contextlib
 from dataclasses import dataclass, field
 
+from loadstone.host.http import first_line
+from loadstone.host.process import Greeting
 from loadstone.model.errors import ServiceError
 from loadstone.model.target import Endpoint, Target
-from loadstone.platforms.contract import Greeting, Place, Service
-from loadstone.platforms.sockets import status
+from loadstone.platforms.contract import Place, Service
 from loadstone.services import reference
 from loadstone.testbed.ground import Ground
 
@@ -66,7 +67,7 @@ async def answers(at: Endpoint, service: Service) -> None:
     until = asyncio.get_running_loop().time() + ANSWER_S
     while asyncio.get_running_loop().time() < until:
         with contextlib.suppress(OSError, TimeoutError):
-            if await asyncio.wait_for(status(at), LOOK_S):
+            if await asyncio.wait_for(first_line(at), LOOK_S):
                 return
         if service.end():
             raise ServiceError(f"The server at {at} ended instead of getting ready: {service.end()}")

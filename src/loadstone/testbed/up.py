@@ -6,14 +6,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from loadstone.host.http import free_port
+from loadstone.host.process import Greeting
 from loadstone.measure.station import Meter
 from loadstone.model.errors import ServiceError
 from loadstone.model.machine import PLAIN, PRIVATE, PUBLIC, Placement
 from loadstone.model.system import Clock, FileServer, Reference, Station, System
 from loadstone.model.target import Target
 from loadstone.model.workload import Need
-from loadstone.platforms.contract import Greeting, Place
-from loadstone.platforms.sockets import free_port
+from loadstone.platforms.contract import Place
 from loadstone.services import nginx, reference, station
 from loadstone.testbed import roles
 from loadstone.testbed.ground import LOOPBACK, alike, ground, networks_beside

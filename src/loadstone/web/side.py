@@ -6,7 +6,7 @@ from pathlib import Path
 from loadstone.report.build import gather
 from loadstone.report.pictures import Picture
 from loadstone.store.read import Result, read_result
-from loadstone.study.made import FIGURES, figures_of
+from loadstone.study.summary import FIGURES, figures_of
 
 
 @dataclass(frozen=True)

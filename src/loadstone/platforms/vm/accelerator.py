@@ -6,11 +6,11 @@ import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from loadstone.host import locks
 from loadstone.model.errors import PlatformError
 from loadstone.model.machine import Accelerator, Machine
-from loadstone.platforms import locks
 from loadstone.platforms.contract import Site
-from loadstone.platforms.lease import lease, private_folder, runtime_folder
+from loadstone.platforms.journal import lease, private_folder, runtime_folder
 from loadstone.platforms.vm.command import Layout
 from loadstone.platforms.vm.image import minimal
 from loadstone.platforms.vm.machine import short, virtual_machine

@@ -7,8 +7,8 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+from loadstone.host import locks
 from loadstone.model.errors import PlatformError
-from loadstone.platforms import locks
 
 
 def cache_folder() -> Path:

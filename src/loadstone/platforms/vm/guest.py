@@ -9,16 +9,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from loadstone.host.process import START_S, Greeting
 from loadstone.model.errors import PlatformError, ServiceError
 from loadstone.model.machine import PUBLIC
 from loadstone.model.target import Endpoint
-from loadstone.platforms.contract import Greeting, Place, Service, Site
+from loadstone.platforms.contract import Place, Service, Site
 from loadstone.platforms.fabric import Wire, address_of, addresses
-from loadstone.platforms.process import START_S, claim
+from loadstone.platforms.process import claim
+from loadstone.platforms.routing import LOOPBACK, way_over
 from loadstone.platforms.vm import usage
 from loadstone.platforms.vm.agent import Agent
 from loadstone.platforms.vm.command import USER_GUEST, USER_HOST, Layout, user_mac
-from loadstone.platforms.ways import LOOPBACK, way_over
 
 Json = dict[str, Any]
 

@@ -12,9 +12,9 @@ import tarfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from loadstone.host.programs import server
 from loadstone.model.errors import PlatformError
 from loadstone.model.machine import DEBIAN, MINIMAL, Machine
-from loadstone.platforms.programs import server
 from loadstone.platforms.vm.cache import cached, digest
 from loadstone.platforms.vm.kernel import Kernel, kernel, run_tool
 

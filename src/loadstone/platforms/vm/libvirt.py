@@ -13,17 +13,18 @@ from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement, tostring
 
+from loadstone.host.http import free_port
+from loadstone.host.process import Greeting
 from loadstone.model.errors import PlatformError, ServiceError
 from loadstone.model.machine import Accelerator, Machine, Nic
 from loadstone.model.target import Endpoint
-from loadstone.platforms.contract import Greeting, Place, Service, Site
-from loadstone.platforms.sockets import free_port
+from loadstone.platforms.contract import Place, Service, Site
+from loadstone.platforms.routing import LOOPBACK
 from loadstone.platforms.vm.agent import Agent
 from loadstone.platforms.vm.command import PORT, Layout, kernel_line, user_mac
 from loadstone.platforms.vm.guest import Guest, interfaces
 from loadstone.platforms.vm.image import disk_of, image, unknown_image
 from loadstone.platforms.vm.machine import BOOT_S, last_words, short
-from loadstone.platforms.ways import LOOPBACK
 
 Json = dict[str, Any]
 

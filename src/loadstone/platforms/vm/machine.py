@@ -14,17 +14,17 @@ from typing import Any
 
 from qemu.qmp import QMPClient, QMPError
 
+from loadstone.host.cores import core_list
+from loadstone.host.http import free_port
 from loadstone.model.errors import PlatformError
 from loadstone.model.target import Endpoint
 from loadstone.platforms.contract import Site
-from loadstone.platforms.lease import Lease
-from loadstone.platforms.process import core_list
-from loadstone.platforms.sockets import free_port
+from loadstone.platforms.journal import Lease
+from loadstone.platforms.routing import LOOPBACK
 from loadstone.platforms.vm import usage
 from loadstone.platforms.vm.agent import Agent
 from loadstone.platforms.vm.command import Layout, Sockets, command
 from loadstone.platforms.vm.guest import Guest, interfaces
-from loadstone.platforms.ways import LOOPBACK
 
 Json = dict[str, Any]
 

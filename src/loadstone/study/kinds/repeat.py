@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from loadstone.study.made import FIGURES, Made, Wanted
-from loadstone.study.questions.question import key_of, planned
-from loadstone.study.theory.statistics import LEVEL, drift, outliers, summary
+from loadstone.judge.statistics import LEVEL, drift, outliers, summary
+from loadstone.study.question import key_of, planned
+from loadstone.study.summary import FIGURES, Made, Wanted
 
 Json = dict[str, Any]
 

@@ -9,18 +9,18 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from loadstone.measure import host
+from loadstone.judge.tiles import whole_verdict
+from loadstone.measure import facts as host
 from loadstone.model.tile import TileLoad
 from loadstone.run.executor import Listener
+from loadstone.run.lifecycle import mark_after
+from loadstone.run.runner import Beginning, judge
+from loadstone.run.tiles.runner import run_tiles
+from loadstone.run.tiles.spec import TilesOrder
 from loadstone.store.folder import Status
 from loadstone.store.read import read_manifest, read_verdict
 from loadstone.store.study import StudyFolder, unfinished
-from loadstone.study.keeping import mark_after
-from loadstone.study.questions.tiles import FULL, TilesPeak, Tried, words
-from loadstone.study.run import Beginning, judge
-from loadstone.study.tiles.order import TilesOrder
-from loadstone.study.tiles.run import run_tiles
-from loadstone.study.tiles.scoring import whole_verdict
+from loadstone.study.kinds.tiles import FULL, TilesPeak, Tried, words
 
 Json = dict[str, Any]
 KIND = "tiles"

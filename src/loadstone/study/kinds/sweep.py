@@ -5,10 +5,10 @@ from dataclasses import asdict, dataclass
 from itertools import product
 from typing import Any
 
-from loadstone.study.made import FIGURES, Made, Wanted
-from loadstone.study.questions.question import key_of, planned
-from loadstone.study.questions.repeat import verdicts
-from loadstone.study.theory.statistics import summary
+from loadstone.judge.statistics import summary
+from loadstone.study.kinds.repeat import verdicts
+from loadstone.study.question import key_of, planned
+from loadstone.study.summary import FIGURES, Made, Wanted
 
 Json = dict[str, Any]
 

@@ -8,15 +8,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from loadstone.measure import host
+from loadstone.measure import facts as host
 from loadstone.model.errors import UsageError
 from loadstone.model.load import Population
 from loadstone.model.profile import PROFILES
 from loadstone.model.workload import Workload
-from loadstone.run.terms import make_terms
+from loadstone.run.criteria import make_terms
+from loadstone.run.runner import judge
 from loadstone.store.folder import ResultFolder, Status
 from loadstone.store.published import FIGURES, as_document, read_published
-from loadstone.study.run import judge
 from loadstone.workloads import load
 
 Json = dict[str, Any]

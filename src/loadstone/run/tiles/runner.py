@@ -7,19 +7,19 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from loadstone.measure import host
+from loadstone.measure import facts as host
 from loadstone.model.machine import Placement
 from loadstone.model.tile import Role
 from loadstone.run import audit
-from loadstone.run.ensemble import Crew, Ensemble
+from loadstone.run.criteria import make_terms
 from loadstone.run.executor import Listener
+from loadstone.run.lifecycle import seal_after
 from loadstone.run.plan import Part, Timing, make_plan
+from loadstone.run.runner import Beginning, judge
 from loadstone.run.signals import Signals
-from loadstone.run.terms import make_terms
-from loadstone.store.folder import LOGS, RUNS, ResultFolder, RunFolder, Status
-from loadstone.study.keeping import seal_after
-from loadstone.study.run import Beginning, judge
-from loadstone.study.tiles.order import (
+from loadstone.run.tiles.ensemble import Crew, Ensemble
+from loadstone.run.tiles.power import powered
+from loadstone.run.tiles.spec import (
     CREWS,
     TilePart,
     TilesOrder,
@@ -28,7 +28,7 @@ from loadstone.study.tiles.order import (
     plan_of,
     polling,
 )
-from loadstone.study.tiles.power import powered
+from loadstone.store.folder import LOGS, RUNS, ResultFolder, RunFolder, Status
 from loadstone.testbed import refuse_impossible
 from loadstone.testbed.tiles import FILE_STORE, TilesUp, tiles_testbed
 from loadstone.workloads import is_unchanged

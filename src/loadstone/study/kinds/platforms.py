@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from statistics import fmean, median
 from typing import Any
 
-from loadstone.study.made import FIGURES, Made, Wanted
-from loadstone.study.questions.compare import A, B
-from loadstone.study.questions.question import key_of, missing
-from loadstone.study.questions.repeat import verdicts
-from loadstone.study.questions.search import Search, State
+from loadstone.study.kinds.compare import A, B
+from loadstone.study.kinds.repeat import verdicts
+from loadstone.study.kinds.search import Search, State
+from loadstone.study.question import key_of, missing
+from loadstone.study.summary import FIGURES, Made, Wanted
 
 Json = dict[str, Any]
 Settings = Mapping[str, str]

@@ -6,13 +6,13 @@ from typing import Any
 
 from loadstone.judge.check import Check, Weight, at_least, at_most
 from loadstone.judge.consolidation import Consolidation, Maxima, Tile, consolidation, scatter
+from loadstone.judge.grouping import LEAST, figures_of, findings
 from loadstone.judge.placement import parity
+from loadstone.judge.usage import host_usage
 from loadstone.judge.verdict import Verdict, reasons_of, verdict_on, worst
 from loadstone.model.errors import UsageError
 from loadstone.model.figures import OperationFigures
 from loadstone.store.read import Iteration, Result, WorkloadResult
-from loadstone.store.usage import host_usage
-from loadstone.study.tiles.placement import LEAST, figures_of, findings
 
 Json = dict[str, Any]
 

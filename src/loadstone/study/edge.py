@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from loadstone.study.made import Made, Rule
+from loadstone.study.summary import Made, Rule
 
 AROUND = 0.15
 """Runs within this share of the peak are used."""

@@ -9,17 +9,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from loadstone.measure import host
+from loadstone.measure import facts as host
 from loadstone.run.executor import Listener
+from loadstone.run.lifecycle import mark_after
+from loadstone.run.runner import Beginning, RunOrder, check, judge, placement_of, system_of
+from loadstone.run.runner import run as make_run
 from loadstone.store.folder import Status
 from loadstone.store.read import read_manifest, read_result, read_verdict
 from loadstone.store.study import StudyFolder, unfinished
-from loadstone.study.keeping import mark_after
-from loadstone.study.made import Made, Wanted, made_of
 from loadstone.study.parameters import apply
-from loadstone.study.questions.question import Question
-from loadstone.study.run import Beginning, RunOrder, check, judge, placement_of, system_of
-from loadstone.study.run import run as make_run
+from loadstone.study.question import Question
+from loadstone.study.summary import Made, Wanted, made_of
 
 Json = dict[str, Any]
 

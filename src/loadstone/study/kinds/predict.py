@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from scipy.optimize import least_squares
 
-from loadstone.study.made import Made, Purpose, Wanted
-from loadstone.study.questions.question import key_of, missing, planned
-from loadstone.study.theory.queueing import (
+from loadstone.judge.statistics import LEVEL
+from loadstone.study.question import key_of, missing, planned
+from loadstone.study.queueing import (
     Centre,
     Scalability,
     closed,
@@ -21,7 +21,7 @@ from loadstone.study.theory.queueing import (
     open_quantile_s,
     open_wait_s,
 )
-from loadstone.study.theory.statistics import LEVEL
+from loadstone.study.summary import Made, Purpose, Wanted
 
 Json = dict[str, Any]
 

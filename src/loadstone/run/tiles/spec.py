@@ -13,8 +13,8 @@ from loadstone.model.profile import Phases, Profile, Rigor
 from loadstone.model.software import DatabaseKind, MailKind
 from loadstone.model.tile import Role, Tile, TileLoad, read_tile
 from loadstone.model.workload import Published, Table, Workload
+from loadstone.run.criteria import mean_pause_s
 from loadstone.run.plan import Part, Timing, make_plan
-from loadstone.run.terms import mean_pause_s
 from loadstone.testbed.tiles import TilesSystem, TileUp
 from loadstone.workloads import load
 from loadstone.workloads.shares import shares

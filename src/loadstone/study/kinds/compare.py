@@ -5,11 +5,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from loadstone.study.made import FIGURES, Better, Figure, Made, Wanted
-from loadstone.study.questions.question import key_of, planned
-from loadstone.study.questions.repeat import verdicts
-from loadstone.study.questions.search import Search
-from loadstone.study.theory.statistics import LEVEL, Difference, difference, holm, summary
+from loadstone.judge.statistics import LEVEL, Difference, difference, holm, summary
+from loadstone.study.kinds.repeat import verdicts
+from loadstone.study.kinds.search import Search
+from loadstone.study.question import key_of, planned
+from loadstone.study.summary import FIGURES, Better, Figure, Made, Wanted
 
 Json = dict[str, Any]
 Settings = Mapping[str, str]

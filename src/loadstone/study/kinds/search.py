@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from loadstone.judge.statistics import LEVEL
 from loadstone.judge.verdict import Verdict
 from loadstone.model.load import MOST_SESSIONS
-from loadstone.study.made import FIGURES, Made, Purpose, Wanted
-from loadstone.study.questions.edge import Edge, find_edge
-from loadstone.study.questions.question import key_of
-from loadstone.study.theory.statistics import LEVEL
+from loadstone.study.edge import Edge, find_edge
+from loadstone.study.question import key_of
+from loadstone.study.summary import FIGURES, Made, Purpose, Wanted
 
 Json = dict[str, Any]
 

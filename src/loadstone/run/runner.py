@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from loadstone.judge.score import REFERENCE, web_index
+from loadstone.judge.tiles import consolidation_verdict, is_of_tiles
 from loadstone.judge.verdict import WorkloadVerdict, judge_workload
-from loadstone.measure import host
+from loadstone.measure import facts as host
 from loadstone.model.errors import DriverError, UsageError
 from loadstone.model.load import Load, Population
 from loadstone.model.machine import PLAIN, Placement
@@ -20,15 +21,14 @@ from loadstone.model.system import Clock, Reference, System
 from loadstone.model.target import Target
 from loadstone.model.workload import Workload
 from loadstone.run import audit
+from loadstone.run.criteria import FIT, Fitness, make_terms
 from loadstone.run.driver import Joining
 from loadstone.run.executor import Executor, Listener
+from loadstone.run.lifecycle import seal_after
 from loadstone.run.plan import Part, Timing, make_plan
 from loadstone.run.signals import Signals
-from loadstone.run.terms import FIT, Fitness, make_terms
 from loadstone.store.folder import LOGS, VERDICT, ResultFolder, RunFolder, Status, write_json
 from loadstone.store.read import Result, read_result
-from loadstone.study.keeping import seal_after
-from loadstone.study.tiles.scoring import consolidation_verdict, is_of_tiles
 from loadstone.testbed import Demand, refuse_impossible, testbed_of
 from loadstone.workloads import is_unchanged, load, shipped
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from loadstone.measure.power import PowerMeter, switched_on
 from loadstone.model.profile import Phases
-from loadstone.run.ensemble import Ensemble
+from loadstone.run.tiles.ensemble import Ensemble
+from loadstone.run.tiles.spec import TilesOrder
 from loadstone.store.folder import LOGS, ResultFolder, RunFolder
-from loadstone.study.tiles.order import TilesOrder
 
 Json = dict[str, Any]
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 from loadstone.judge.consolidation import Consolidation, Tile
 from loadstone.judge.placement import FIGURES, Finding, sides, split, varying
+from loadstone.judge.statistics import holm, unpaired
 from loadstone.model.errors import UsageError
-from loadstone.study.theory.statistics import holm, unpaired
 
 LEAST = 2
 """Tiles that a group needs."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from loadstone.judge.score import web_index
-from loadstone.study.made import Made, Wanted
+from loadstone.study.summary import Made, Wanted
 
 Json = dict[str, Any]
 

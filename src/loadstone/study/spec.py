@@ -16,15 +16,15 @@ from loadstone.model.load import MOST_PER_S, MOST_SESSIONS, Arrivals, Load
 from loadstone.model.profile import Profile
 from loadstone.model.reading import suggest
 from loadstone.model.workload import RateLimit, TimeLimit, Workload
-from loadstone.study.made import FIGURES
+from loadstone.study.kinds.compare import Compare, ComparePeaks, pairs_for
+from loadstone.study.kinds.platforms import Platforms
+from loadstone.study.kinds.predict import PREDICTED_PCT, Limits, Predict
+from loadstone.study.kinds.repeat import Repeat
+from loadstone.study.kinds.search import Search
+from loadstone.study.kinds.sweep import Sweep
 from loadstone.study.parameters import parameter
-from loadstone.study.questions.compare import Compare, ComparePeaks, pairs_for
-from loadstone.study.questions.platforms import Platforms
-from loadstone.study.questions.predict import PREDICTED_PCT, Limits, Predict
-from loadstone.study.questions.question import InTurn, Question
-from loadstone.study.questions.repeat import Repeat
-from loadstone.study.questions.search import Search
-from loadstone.study.questions.sweep import Sweep
+from loadstone.study.question import InTurn, Question
+from loadstone.study.summary import FIGURES
 
 START = {"sessions": 100.0, "rate": 50.0}
 """First load of a search, unless told otherwise."""

@@ -7,10 +7,10 @@ from statistics import fmean
 from typing import Any
 
 from loadstone.judge.check import Outcome, Weight
+from loadstone.judge.usage import SUPPORT, host_usage, inside_usage, measured_machines, outside_usage, tree_usage
 from loadstone.judge.verdict import Verdict
 from loadstone.model.figures import Blame, IterationFigures
 from loadstone.store.read import Iteration, Result
-from loadstone.store.usage import SUPPORT, host_usage, inside_usage, measured_machines, outside_usage, tree_usage
 
 Json = dict[str, Any]
 

@@ -1,0 +1,35 @@
+"""Cores of this machine: which there are, which are named, and the words that keep a command on some of them."""
+
+import os
+import re
+
+from loadstone.model.errors import PlatformError
+
+
+def on_cores(pin: str) -> list[str]:
+    """Words that keep a command on named cores; raises PlatformError for those that are not here."""
+    return ["taskset", "--cpu-list", ",".join(map(str, sorted(core_list(pin))))]
+
+
+def first_cores(count: int) -> str:
+    """The first so many of the cores this process may use, as a list for taskset; raises PlatformError."""
+    there = sorted(os.sched_getaffinity(0))
+    if not 1 <= count <= len(there):
+        raise PlatformError(f"There are {len(there)} cores here, not {count}. Ask for 1 to {len(there)}.")
+    return ",".join(map(str, there[:count]))
+
+
+def core_list(text: str) -> set[int]:
+    """Reads `0-1` or `0+2` as numbers of cores; raises PlatformError for those that are not here."""
+    cores: set[int] = set()
+    for part in text.split("+"):
+        found = re.fullmatch(r"([0-9]{1,5})(?:-([0-9]{1,5}))?", part)
+        first, last = (int(found[1]), int(found[2] or found[1])) if found else (1, 0)
+        if first > last:
+            raise PlatformError(f"`{text}` names no cores. Write them as 0-1 or 0+2.")
+        cores |= set(range(first, last + 1))
+    there = os.sched_getaffinity(0)
+    strange = cores - there
+    if strange:
+        raise PlatformError(f"There is no core {min(strange)} here. There are {sorted(there)}.")
+    return cores

@@ -1,0 +1,48 @@
+"""Small HTTP requests of the laboratory's own, and ports of this machine. What drivers send is none of this."""
+
+import asyncio
+import contextlib
+import socket
+from http.client import HTTPConnection, HTTPException
+
+from loadstone.model.target import Endpoint
+
+LARGEST_BODY = 16 * 1024 * 1024
+"""Bytes of an answer that are read; what services say of themselves is far smaller."""
+
+
+def free_port() -> int:
+    """A port of the loopback address that nobody uses at this moment."""
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        port: int = held.getsockname()[1]
+        return port
+
+
+async def get(at: Endpoint, path: str, timeout_s: float) -> bytes:
+    """Body of the answer to a request for a path; raises OSError, and ValueError for anything but 200."""
+    return await asyncio.to_thread(_get, at, path, timeout_s)
+
+
+def _get(at: Endpoint, path: str, timeout_s: float) -> bytes:
+    connection = HTTPConnection(at.host.strip("[]"), at.port, timeout=timeout_s)
+    with contextlib.closing(connection):
+        try:
+            connection.request("GET", path, headers={"connection": "close"})
+            answer = connection.getresponse()
+            body = answer.read(LARGEST_BODY)
+        except HTTPException as error:
+            raise ValueError(f"{at}{path} gives no answer in HTTP: {type(error).__name__}") from None
+    if answer.status != 200:
+        raise ValueError(f"{at}{path} answers {answer.status} {answer.reason}")
+    return body
+
+
+async def first_line(at: Endpoint) -> bytes:
+    """What a server of any protocol says first, asked for `/`; empty when it ends the connection. Raises OSError."""
+    reader, writer = await asyncio.open_connection(at.host, at.port)
+    try:
+        writer.write(f"GET / HTTP/1.0\r\nhost: {at}\r\n\r\n".encode())
+        return await reader.readline()
+    finally:
+        writer.close()

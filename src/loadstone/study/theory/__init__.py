@@ -1,1 +1,0 @@
-"""What studies reckon with: statistics of repeated runs, and queueing theory. Pure."""
