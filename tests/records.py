@@ -6,12 +6,13 @@ from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from loadstone.model.figures import Distribution, IterationFigures, OperationFigures, Terms
+from loadstone.model.figures import Criteria, Distribution, IterationFigures, OperationFigures
 from loadstone.model.load import Population
 from loadstone.model.profile import PROFILES, Profile
-from loadstone.run.criteria import make_terms
+from loadstone.run.criteria import make_criteria
 from loadstone.run.plan import Part, Timing, make_plan
-from loadstone.store.folder import ResultFolder, Status
+from loadstone.store.folder import ResultFolder
+from loadstone.model.records.manifest import Status
 from loadstone.workloads import load
 
 
@@ -74,20 +75,20 @@ def iteration(
         pause_drawn_s=100 * mean_pause_s,
         pause_actual_s=100.01 * mean_pause_s,
         sessions={},
-        wires={},
+        connections={},
         completed=True,
     )
 
 
-def terms(workload: str, sessions: int, profile: Profile | None = None) -> Terms:
+def criteria(workload: str, sessions: int, profile: Profile | None = None) -> Criteria:
     """The terms of a shipped workload."""
-    return make_terms(load(workload), profile or PROFILES["full"], Population(sessions), shipped=True)
+    return make_criteria(load(workload), profile or PROFILES["full"], Population(sessions), shipped=True)
 
 
-def small_terms(**changes: object) -> Terms:
+def small_terms(**changes: object) -> Criteria:
     """Terms of a workload with two operations, `a` and `b`, equally frequent."""
     made = replace(
-        terms("banking", 100),
+        criteria("banking", 100),
         workload="small",
         expected_shares={"a": 0.5, "b": 0.5},
         mean_pause_s=1.0,
@@ -110,7 +111,7 @@ def result_folder(results: Path, events: list[dict[str, object]], status: Status
         "verify_certificates": True,
         "versions": {"loadstone": "0.1.0"},
         "host": {"cores": 2, "mitigations": {}, "cgroup_limits": {}},
-        "terms": [asdict(make_terms(load("banking"), profile, Population(10), shipped=True))],
+        "terms": [asdict(make_criteria(load("banking"), profile, Population(10), shipped=True))],
         "declarations": {"banking": "[workload]\n"},
     }
     folder = ResultFolder.create(results, "banking", datetime(2026, 1, 1, tzinfo=UTC), manifest)

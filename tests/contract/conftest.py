@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from loadstone.model.machine import Machine, PlatformName
+from loadstone.model.machine import MachineSpec, PlatformName
 from loadstone.platforms import fake, lease
 from loadstone.platforms.catalogue import PLATFORMS
 from loadstone.platforms.contract import Platform
@@ -29,11 +29,11 @@ def platform(request: pytest.FixtureRequest) -> Platform:
     return found
 
 
-def machine_of(platform: Platform) -> Machine:
+def machine_of(platform: Platform) -> MachineSpec:
     """A small machine of a platform."""
     name = PlatformName.PROCESS if platform.name == "fake" else PlatformName(platform.name)
     uri = {"uri": os.environ.get("LOADSTONE_TEST_LIBVIRT_URI", "test:///default")} if name == "libvirt" else {}
-    return Machine.model_validate({"platform": name, "memory": 192, **uri})
+    return MachineSpec.model_validate({"platform": name, "memory": 192, **uri})
 
 
 @pytest.fixture(autouse=True)

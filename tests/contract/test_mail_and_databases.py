@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from loadstone.model.machine import PUBLIC, Machine
+from loadstone.model.machine import PUBLIC, MachineSpec
 from loadstone.model.software import DatabaseKind, MailKind
 from loadstone.model.target import Endpoint
 from loadstone.testbed import roles
@@ -37,7 +37,7 @@ def mail(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Endpoint]:
 
         async def up() -> Endpoint:
             running = Running(await stack.enter_async_context(ground(tmp_path)))
-            place = await running.base.place("mail", Machine(), (PUBLIC,))
+            place = await running.base.place("mail", MachineSpec(), (PUBLIC,))
             target = (await roles.mail(running, place, request.param, 1)).http
             assert target is not None
             return target
@@ -136,14 +136,14 @@ def dealership(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Endpo
 
         async def up() -> Endpoint:
             running = Running(await stack.enter_async_context(ground(tmp_path)))
-            app = await running.base.place("app", Machine(), (PUBLIC,))
+            app = await running.base.place("app", MachineSpec(), (PUBLIC,))
             if request.param == "file":
                 from loadstone.services import reference
 
                 words = reference.dealership_command(app.listen, f"{tmp_path}/dealership.db", 1, 1)
                 found = (await running.ready(app, "app", words)).http
             else:
-                behind = await running.base.place("db", Machine(), (PUBLIC,))
+                behind = await running.base.place("db", MachineSpec(), (PUBLIC,))
                 port = await roles.database(running, behind, request.param, 1)
                 found = (await roles.app(running, app, behind, port, request.param, 1, 1)).http
             assert found is not None

@@ -13,13 +13,13 @@ from loadstone.model.machine import PUBLIC, SERVER
 from loadstone.platforms.contract import Place, Platform
 from loadstone.services import reference
 from loadstone.testbed import ground as grounds
-from loadstone.testbed.ground import Ground, ground
+from loadstone.testbed.ground import TestbedContext, ground
 from tests.contract.conftest import get, machine_of
 
 pytestmark = pytest.mark.integration
 
 
-def on(platform: Platform, folder: Path, what: Callable[[Ground, Place], Awaitable[None]]) -> None:
+def on(platform: Platform, folder: Path, what: Callable[[TestbedContext, Place], Awaitable[None]]) -> None:
     """Puts a place up, does something with it, and takes it down."""
 
     async def play() -> None:
@@ -30,7 +30,7 @@ def on(platform: Platform, folder: Path, what: Callable[[Ground, Place], Awaitab
 
 
 @asynccontextmanager
-async def up(platform: Platform, folder: Path) -> AsyncIterator[tuple[Ground, Place]]:
+async def up(platform: Platform, folder: Path) -> AsyncIterator[tuple[TestbedContext, Place]]:
     async with ground(folder) as base:
         machine = machine_of(platform)
         known = grounds.PLATFORMS[machine.platform]
@@ -56,7 +56,7 @@ async def backend(place: Place, role: str = "backend") -> reference.Ready:
 
 
 def test_a_service_that_is_ready_answers(platform: Platform, tmp_path: Path) -> None:
-    async def check(base: Ground, place: Place) -> None:
+    async def check(base: TestbedContext, place: Place) -> None:
         ready = await backend(place)
         assert ready.http
         assert await asyncio.to_thread(get, await place.reach(ready.http.port))
@@ -66,7 +66,7 @@ def test_a_service_that_is_ready_answers(platform: Platform, tmp_path: Path) -> 
 
 
 def test_a_service_that_cannot_start_says_why(platform: Platform, tmp_path: Path) -> None:
-    async def check(base: Ground, place: Place) -> None:
+    async def check(base: TestbedContext, place: Place) -> None:
         require_guest(place)
         with pytest.raises(ServiceError, match=r"nonsense.* instead of getting ready"):
             await place.start("odd", [SERVER, "nonsense"])
@@ -75,7 +75,7 @@ def test_a_service_that_cannot_start_says_why(platform: Platform, tmp_path: Path
 
 
 def test_a_program_that_is_not_there_is_a_clear_error(platform: Platform, tmp_path: Path) -> None:
-    async def check(base: Ground, place: Place) -> None:
+    async def check(base: TestbedContext, place: Place) -> None:
         require_guest(place)
         with pytest.raises(ServiceError, match="no-such-program"):
             await place.start("odd", ["/no-such-program"])
@@ -84,7 +84,7 @@ def test_a_program_that_is_not_there_is_a_clear_error(platform: Platform, tmp_pa
 
 
 def test_a_role_runs_once_on_a_place(platform: Platform, tmp_path: Path) -> None:
-    async def check(base: Ground, place: Place) -> None:
+    async def check(base: TestbedContext, place: Place) -> None:
         await backend(place)
         with pytest.raises(ServiceError, match="runs on one already"):
             await backend(place)
@@ -93,7 +93,7 @@ def test_a_role_runs_once_on_a_place(platform: Platform, tmp_path: Path) -> None
 
 
 def test_a_name_is_given_once(platform: Platform, tmp_path: Path) -> None:
-    async def check(base: Ground, place: Place) -> None:
+    async def check(base: TestbedContext, place: Place) -> None:
         with pytest.raises(PlatformError, match="a machine `one` already"):
             await base.place("one", machine_of(platform), (PUBLIC,))
 
@@ -101,7 +101,7 @@ def test_a_name_is_given_once(platform: Platform, tmp_path: Path) -> None:
 
 
 def test_a_service_that_was_stopped_has_ended(platform: Platform, tmp_path: Path) -> None:
-    async def check(base: Ground, place: Place) -> None:
+    async def check(base: TestbedContext, place: Place) -> None:
         require_guest(place)
         service = await place.start("backend", reference.backend_command(place.listen, 1))
         await service.stop()
@@ -115,7 +115,7 @@ def test_a_service_that_was_stopped_has_ended(platform: Platform, tmp_path: Path
 
 
 def test_one_place_reaches_another(platform: Platform, tmp_path: Path) -> None:
-    async def check(base: Ground, place: Place) -> None:
+    async def check(base: TestbedContext, place: Place) -> None:
         other = await base.place("two", machine_of(platform), (PUBLIC,))
         ready = await backend(other)
         assert ready.http
@@ -130,7 +130,7 @@ def test_one_place_reaches_another(platform: Platform, tmp_path: Path) -> None:
 
 
 def test_what_the_host_counts_only_grows(platform: Platform, tmp_path: Path) -> None:
-    async def check(base: Ground, place: Place) -> None:
+    async def check(base: TestbedContext, place: Place) -> None:
         ready = await backend(place)
         assert ready.http
         before = await place.outside()
@@ -147,7 +147,7 @@ def test_what_the_host_counts_only_grows(platform: Platform, tmp_path: Path) -> 
 
 
 def test_a_place_tells_its_address_and_what_it_is(platform: Platform, tmp_path: Path) -> None:
-    async def check(base: Ground, place: Place) -> None:
+    async def check(base: TestbedContext, place: Place) -> None:
         assert place.about
         assert place.address
         assert replace(base.places["one"].site).name == place.name  # type: ignore[attr-defined]
@@ -156,7 +156,7 @@ def test_a_place_tells_its_address_and_what_it_is(platform: Platform, tmp_path: 
 
 
 def test_an_error_inside_takes_everything_down(platform: Platform, tmp_path: Path) -> None:
-    async def check(base: Ground, place: Place) -> None:
+    async def check(base: TestbedContext, place: Place) -> None:
         await backend(place)
         raise RuntimeError("on purpose")
 

@@ -47,8 +47,8 @@ def test_the_bank_has_the_published_bytes_and_the_lines_page_times(loadstone: Lo
         assert row["mean_bytes"] == pytest.approx(row["published_bytes"], rel=slack), name
         assert row["mean_s"] >= row["line_s"] - 1e-6, name
         assert row["mean_s"] <= row["line_s"] + 0.020, name
-    wires = content["workloads"][0]["iterations"][0]["wires"]
-    full, resumed = wires["handshakes_full"], wires["handshakes_resumed"]
+    connections = content["workloads"][0]["iterations"][0]["wires"]
+    full, resumed = connections["handshakes_full"], nics["handshakes_resumed"]
     assert full == pytest.approx(resumed, rel=0.1)  # one of each in a login session
     rules = content["workloads"][0]["iterations"][0]["verdict"]["checks"]
     honoured = next(rule for rule in rules if rule["rule"] == "conditional requests honoured")

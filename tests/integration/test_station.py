@@ -17,10 +17,11 @@ from loadstone.model.system import Spread, Station
 from loadstone.run.executor import Executor
 from loadstone.run.plan import Part, Timing, make_plan
 from loadstone.store.folder import RunFolder
-from loadstone.store.read import Iteration, read_iteration
+from loadstone.model.records.result import Iteration
+from loadstone.store.read import read_iteration
 from loadstone.study.queueing import Centre, closed, open_wait_s
 from loadstone.study.summary import figures_of
-from loadstone.testbed.up import Testbed, rehearsed_testbed, station_testbed
+from loadstone.testbed.up import Testbed, simulated_testbed, station_testbed
 from loadstone.workloads import load as load_workload
 
 pytestmark = pytest.mark.integration
@@ -50,7 +51,7 @@ def rehearse(folder: Path, station: Station, load: Load, phases: Phases) -> Iter
     plan = make_plan([Part(load_workload(str(folder)), load)], Timing(phases))
 
     async def play() -> None:
-        async with rehearsed_testbed(station) as testbed:
+        async with simulated_testbed(station) as testbed:
             await Executor(testbed, lambda event: None).execute(plan, {folder.name: RunFolder(run)})
 
     asyncio.run(play())

@@ -18,11 +18,11 @@ from loadstone.model.asked import Asked, CompareSection, PredictSection, SearchS
 from loadstone.model.load import Population
 from loadstone.model.profile import PROFILES
 from loadstone.model.system import Clock, Station
-from loadstone.run.runner import Played, RunOrder
+from loadstone.run.runner import WorkloadLoad, RunSpec
 from loadstone.store.read import catalogue
 from loadstone.store.study import read_answer
 from loadstone.study.queueing import Centre, closed_quantile_s, open_quantile_s
-from loadstone.study.runner import StudyOrder, conduct
+from loadstone.study.runner import StudySpec, run_study
 from loadstone.study.spec import questions
 from loadstone.workloads import load as load_workload
 from tests.integration.conftest import LoadstoneRunner, command
@@ -41,15 +41,15 @@ def study(folder: Path, asked: Asked, seed: int, steady_s: float, pacing: str, m
     """Conducts a study in virtual time against the station; returns its answer about the one workload."""
     workload = load_workload(str(one_page(folder / "page", pacing, mix, LIMITS)))
     profile = replace(PROFILES["standard"].changed(ramp_up_s=5, warm_up_s=10, steady_s=steady_s, ramp_down_s=1))
-    parts = (Played(workload, Population(1)),)
-    base = RunOrder("page", parts, profile, seed, 1, STATION, folder / "results", clock=Clock.VIRTUAL)
+    parts = (WorkloadLoad(workload, Population(1)),)
+    base = RunSpec("page", parts, profile, seed, 1, STATION, folder / "results", clock=Clock.VIRTUAL)
     question = questions(asked, [workload], profile, Population(1))
-    order = StudyOrder("study", question, base, asked.model_dump(mode="json"), fresh=True)
+    order = StudySpec("study", question, base, asked.model_dump(mode="json"), fresh=True)
 
     def ignore(anything: object) -> None:
         return None
 
-    path = asyncio.run(conduct(order, ignore, ignore, ignore))
+    path = asyncio.run(run_study(order, ignore, ignore, ignore))
     answer: Json = read_answer(path)["parts"][0]
     shutil.rmtree(path)
     return answer

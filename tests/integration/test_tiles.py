@@ -95,8 +95,8 @@ def test_power_is_measured_loaded_and_idle(loadstone: LoadstoneRunner, tmp_path:
     assert (system["loaded_w"], system["idle_w"]) == (200, 80)
     assert system["score_per_w"] == pytest.approx(score / 200)
     assert power[2]["loaded_w"] == 0  # its counter stands still
-    polls = next(one for one in read_result(newest(tmp_path)).workloads if one.terms.workload == "tile1-poll")
-    assert polls.terms.sessions == len(ROLES)
+    polls = next(one for one in read_result(newest(tmp_path)).workloads if one.criteria.workload == "tile1-poll")
+    assert polls.criteria.sessions == len(ROLES)
     assert polls.iterations[0].figures.requests >= 4 * len(ROLES)
     assert "score a watt" in (newest(tmp_path) / "report.html").read_text()
 
@@ -162,7 +162,7 @@ def died_well(folder: Path, who: str) -> None:
     assert verdict["consolidation"]["verdict"] == "invalid"
     assert who in verdict["consolidation"]["reasons"][0]
     for one in read_result(result).workloads:
-        assert one.iterations[0].intervals, one.terms.workload
+        assert one.iterations[0].intervals, one.criteria.workload
     assert who.partition(" (")[0] in (result / "report.html").read_text()
     (tile,) = tiles_of(read_result(result))
     assert tile.number == 1

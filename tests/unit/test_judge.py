@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from loadstone.judge.check import Check, Outcome
+from loadstone.model.records.check import Check, Outcome
 from loadstone.judge.rules import checks
-from loadstone.judge.verdict import Verdict, judge_iteration, worst
+from loadstone.model.records.verdict import Verdict, worst
+from loadstone.judge.verdict import judge_iteration
 from loadstone.model.figures import BLAME, NOTHING, IterationFigures
 from loadstone.model.profile import Rigor
 from tests.records import iteration, operation, small_terms, times

@@ -11,14 +11,14 @@ from loadstone.model.profile import PROFILES
 from loadstone.model.study import read_study
 from loadstone.model.system import Reference, Station
 from loadstone.model.target import Endpoint, Target
-from loadstone.run.runner import Played, RunOrder, is_shipped
+from loadstone.run.runner import WorkloadLoad, RunSpec, is_shipped
 from loadstone.study.parameters import apply, read_points, read_settings
 from loadstone.workloads import load
 
-ORDER = RunOrder(
-    "test", (Played(load("banking"), Population(1)),), PROFILES["demo"], 1, 1, Reference(1), Path("results")
+ORDER = RunSpec(
+    "test", (WorkloadLoad(load("banking"), Population(1)),), PROFILES["demo"], 1, 1, Reference(1), Path("results")
 )
-STATION = RunOrder("test", (Played(load("static"), Population(1)),), PROFILES["demo"], 1, 1, Station(), Path("results"))
+STATION = RunSpec("test", (WorkloadLoad(load("static"), Population(1)),), PROFILES["demo"], 1, 1, Station(), Path("results"))
 
 
 def test_settings_change_the_order_they_are_applied_to() -> None:

@@ -11,30 +11,30 @@ from loadstone.host.cores import core_list
 from loadstone.model.asked import CompareSection
 from loadstone.model.errors import PlatformError, UsageError
 from loadstone.model.load import Population
-from loadstone.model.machine import Accelerator, Cache, Machine, Pages, PlatformName
+from loadstone.model.machine import Accelerator, Cache, MachineSpec, Pages, PlatformName
 from loadstone.model.profile import PROFILES
 from loadstone.model.system import Reference
 from loadstone.platforms import journal as leases
-from loadstone.platforms.fabric import Wire
+from loadstone.platforms.fabric import NetworkInterface
 from loadstone.platforms.vm.command import Layout, Sockets, command
 from loadstone.platforms.vm.image import Image
 from loadstone.report.build import Format
 from loadstone.report.platform_rows import tables
 from loadstone.report.study import render_study
-from loadstone.run.runner import Played, RunOrder
-from loadstone.store.folder import Status
+from loadstone.run.runner import WorkloadLoad, RunSpec
+from loadstone.model.records.manifest import Status
 from loadstone.store.study import StudyFolder
-from loadstone.study.runner import StudyOrder, answer_of, manifest_of
+from loadstone.study.runner import StudySpec, answer_of, manifest_of
 from loadstone.study.spec import questions
-from loadstone.study.summary import Made, Wanted
+from loadstone.study.summary import RunRequest, RunSummary
 from loadstone.workloads import load as load_workload
 from tests.made import carry_out, made
 
 
-def platform(peak_of_a: float, peak_of_b: float, factor: float) -> Callable[[Wanted], Made]:
+def platform(peak_of_a: float, peak_of_b: float, factor: float) -> Callable[[RunRequest], RunSummary]:
     """Two servers whose response time grows with their use; B takes `factor` times the CPU time."""
 
-    def play(wanted: Wanted) -> Made:
+    def play(wanted: RunRequest) -> RunSummary:
         is_b = wanted.settings["platform"] == "vm"
         used = wanted.load / (peak_of_b if is_b else peak_of_a)
         p90 = 0.1 / max(0.01, 1.1 - used)
@@ -50,7 +50,7 @@ def platform(peak_of_a: float, peak_of_b: float, factor: float) -> Callable[[Wan
             server_cpu_per_operation=cpu / wanted.load,
             host_cpu=cpu + 0.1,
         )
-        return Made(**{**vars(found), "accelerator": "tcg" if is_b else "", "monitors": {"host.idle_cores": 1.0}})
+        return RunSummary(**{**vars(found), "accelerator": "tcg" if is_b else "", "monitors": {"host.idle_cores": 1.0}})
 
     return play
 
@@ -106,9 +106,9 @@ def test_the_report_says_in_large_letters_what_was_emulated(tmp_path: Path) -> N
     workload = load_workload("support")
     question = questions(asked, [workload], PROFILES["quick"], None)
     _, runs = carry_out(question, platform(1000, 200, 10.0))
-    part = Played(workload, Population(1))
-    base = RunOrder("support", (part,), PROFILES["quick"], 1, 1, Reference(1), tmp_path)
-    order = StudyOrder("platforms", question, base, {"kind": "compare"})
+    part = WorkloadLoad(workload, Population(1))
+    base = RunSpec("support", (part,), PROFILES["quick"], 1, 1, Reference(1), tmp_path)
+    order = StudySpec("platforms", question, base, {"kind": "compare"})
     folder = StudyFolder.create(tmp_path, "platforms", datetime.now(UTC), manifest_of(order, "identity"))
     folder.answer(answer_of(question, runs))
     folder.mark(Status.COMPLETE)
@@ -126,21 +126,21 @@ def test_two_platforms_are_needed() -> None:
 
 
 def test_a_machine_is_read_from_its_settings() -> None:
-    machine = Machine.parse("platform=vm,cpus=2,memory=1024,cache=none,pin=0-1")
+    machine = MachineSpec.parse("platform=vm,cpus=2,memory=1024,cache=none,pin=0-1")
     assert (machine.cpus, machine.memory, machine.cache) == (2, 1024, Cache.NONE)
     assert str(machine) == "virtual machine of 2 CPUs and 1024 MiB, pin 0-1"
     with pytest.raises(UsageError, match=r"A machine has no `cpu`. Did you mean `cpus`"):
-        Machine.parse("cpu=2")
+        MachineSpec.parse("cpu=2")
     with pytest.raises(UsageError, match=r"`memory=8` does not fit a machine. Expected: MiB of memory, 64 or more"):
-        Machine.parse("memory=8")
+        MachineSpec.parse("memory=8")
 
 
 def layout(**settings: object) -> Layout:
     image = Image("minimal", "0", Path("/k"), "6.1", Path("/i"), Path("/root.qcow2"))
     sockets = Sockets(Path("/q"), Path("/a"), Path("/c"))
-    wire = Wire("public", "tap1", "ls1", "10.200.0.2", "52:54:0a:c8:00:02", "10.200.0.1")
-    machine = Machine.model_validate({"platform": "vm", **settings})
-    return Layout("web", machine, Accelerator.TCG, image, sockets, (wire,), Path("/overlay.qcow2"))
+    nic = NetworkInterface("public", "tap1", "ls1", "10.200.0.2", "52:54:0a:c8:00:02", "10.200.0.1")
+    machine = MachineSpec.model_validate({"platform": "vm", **settings})
+    return Layout("web", machine, Accelerator.TCG, image, sockets, (nic,), Path("/overlay.qcow2"))
 
 
 def test_declared_options_reach_the_hypervisor() -> None:

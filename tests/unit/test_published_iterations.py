@@ -4,7 +4,8 @@ import pytest
 
 from loadstone.judge.rules import expected
 from loadstone.judge.score import web_index
-from loadstone.judge.verdict import Verdict, judge_iteration, judge_workload
+from loadstone.model.records.verdict import Verdict
+from loadstone.judge.verdict import judge_iteration, judge_workload
 from loadstone.model.figures import IterationFigures
 from loadstone.report.tables import operation_rows
 from tests import published, records
@@ -37,14 +38,14 @@ def measured(workload: str, iteration: str) -> IterationFigures:
 
 @pytest.mark.parametrize(("workload", "iteration"), CASES)
 def test_every_published_iteration_passes(workload: str, iteration: str) -> None:
-    verdict = judge_iteration(records.terms(workload, published.SESSIONS[workload]), measured(workload, iteration))
+    verdict = judge_iteration(records.criteria(workload, published.SESSIONS[workload]), measured(workload, iteration))
     assert verdict.verdict is Verdict.PASS, verdict.reasons
     assert not verdict.not_judged
 
 
 @pytest.mark.parametrize(("workload", "iteration"), LITTLE)
 def test_the_deviation_from_littles_law_is_the_published_one(workload: str, iteration: str) -> None:
-    found = expected(records.terms(workload, published.SESSIONS[workload]), measured(workload, iteration))
+    found = expected(records.criteria(workload, published.SESSIONS[workload]), measured(workload, iteration))
     requests, net = LITTLE[workload, iteration]
     assert found is not None
     # The published figure uses the configured share of thinking pages, we that of the chain: 61.58 against 61.51 %.
@@ -55,7 +56,7 @@ def test_the_deviation_from_littles_law_is_the_published_one(workload: str, iter
 
 @pytest.mark.parametrize(("workload", "iteration"), CASES)
 def test_shares_and_weighted_byte_rates_are_the_disclosed_ones(workload: str, iteration: str) -> None:
-    rows = operation_rows(records.terms(workload, published.SESSIONS[workload]), measured(workload, iteration))
+    rows = operation_rows(records.criteria(workload, published.SESSIONS[workload]), measured(workload, iteration))
     for row in rows:
         assert 100 * row.good / row.requests == pytest.approx(
             published.figure(workload, "good share", row.name, iteration), abs=0.006
@@ -66,9 +67,9 @@ def test_shares_and_weighted_byte_rates_are_the_disclosed_ones(workload: str, it
 
 def test_three_passing_iterations_of_a_full_run_are_compliant() -> None:
     figures = [measured("banking", iteration) for iteration in published.ITERATIONS]
-    verdict = judge_workload(records.terms("banking", 2300), figures)
+    verdict = judge_workload(records.criteria("banking", 2300), figures)
     assert verdict.compliant
-    assert judge_workload(records.terms("banking", 2300), figures[:2]).verdict is Verdict.INVALID
+    assert judge_workload(records.criteria("banking", 2300), figures[:2]).verdict is Verdict.INVALID
 
 
 @pytest.mark.parametrize(("sessions", "index"), [((2300, 3200, 2200), 1940), ((2600, 4100, 2600), 2321)])

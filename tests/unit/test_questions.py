@@ -15,15 +15,15 @@ from loadstone.study.kinds.repeat import Repeat
 from loadstone.study.kinds.sweep import Sweep, knee
 from loadstone.study.queueing import Centre, closed, open_wait_s
 from loadstone.study.spec import limits_of, questions
-from loadstone.study.summary import Made, Wanted
+from loadstone.study.summary import RunRequest, RunSummary
 from loadstone.workloads import load as load_workload
 from tests.made import carry_out, made
 
 
-def responding(of_b: float, noise: float, seed: int) -> Callable[[Wanted], Made]:
+def responding(of_b: float, noise: float, seed: int) -> Callable[[RunRequest], RunSummary]:
     chance = random.Random(seed)
 
-    def play(wanted: Wanted) -> Made:
+    def play(wanted: RunRequest) -> RunSummary:
         mean = 0.1 * (of_b if wanted.side == "b" else 1) * chance.gauss(1, noise)
         return made(wanted, response_mean=mean, throughput=100.0)
 
@@ -72,7 +72,7 @@ def test_peaks_are_searched_in_turns_with_seeds_of_their_own() -> None:
     ((_, question),) = questions(asked, [load_workload("banking")], PROFILES["quick"], load=None).questions
     chance = random.Random(3)
 
-    def play(wanted: Wanted) -> Made:
+    def play(wanted: RunRequest) -> RunSummary:
         capacity = (1200 if wanted.settings.get("server.threads") == "2" else 1000) * chance.gauss(1, 0.003)
         good = 100.0 if wanted.load <= capacity else 50.0
         return made(wanted, "pass" if good == 100 else "fail", good=good)
@@ -112,7 +112,7 @@ def test_two_kinds_of_load_are_not_varied_at_once() -> None:
 
 
 def test_a_sweep_goes_forth_and_back_and_marks_knee_and_largest_passing_load() -> None:
-    def play(wanted: Wanted) -> Made:
+    def play(wanted: RunRequest) -> RunSummary:
         response = 0.01 / (1 - wanted.load / 100)
         verdict = "pass" if wanted.load <= 80 else "fail"
         return made(wanted, verdict, response_mean=response, throughput=wanted.load)
@@ -150,7 +150,7 @@ def test_repeats_name_outliers_and_keep_them() -> None:
     assert [one["value"] for one in throughput["outliers"]] == [14]
 
 
-def station(wanted: Wanted) -> Made:
+def station(wanted: RunRequest) -> RunSummary:
     """Four workers of 4 ms with exponential service, 1 ms of network, a second of thinking: exact figures."""
     centre = Centre(4, 0.004)
     if "rate" in wanted.settings:
@@ -166,7 +166,7 @@ def station(wanted: Wanted) -> Made:
         response_p99=5 * response,
         busy_workers=throughput * 0.004,
     )
-    return Made(**{**run.__dict__, "capacity": {"workers": 4.0}})
+    return RunSummary(**{**run.__dict__, "capacity": {"workers": 4.0}})
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from loadstone.report.build import Format, number, rounded, write_report
 from loadstone.run.runner import judge
-from loadstone.store.folder import Status
+from loadstone.model.records.manifest import Status
 from tests.records import result_folder
 from tests.unit.test_store import interval
 

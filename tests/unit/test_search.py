@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from loadstone.study.kinds.search import MOST_RUNS, Search
-from loadstone.study.summary import Made, Purpose, Wanted
+from loadstone.study.summary import Purpose, RunRequest, RunSummary
 from tests.made import carry_out, made, noisy_edge
 
 SEARCH = Search("page", {}, "sessions", start=100, width=0.01)
@@ -41,7 +41,7 @@ def test_repetitions_lie_within_each_others_intervals() -> None:
 
 
 def test_where_the_driver_is_the_limit_the_answer_says_so() -> None:
-    def play(wanted: Wanted) -> Made:
+    def play(wanted: RunRequest) -> RunSummary:
         bound = wanted.load > 500
         return made(wanted, "invalid" if bound else "pass", driver_bound=bound)
 

@@ -7,7 +7,7 @@ import pytest
 from loadstone.model.load import Population
 from loadstone.model.profile import PROFILES
 from loadstone.model.workload import EmbeddedFile, Pacing
-from loadstone.run.criteria import make_terms, mean_pause_s
+from loadstone.run.criteria import make_criteria, mean_pause_s
 from loadstone.run.plan import embedded_files
 from loadstone.workloads import is_unchanged, load, shipped
 from loadstone.workloads.shares import shares
@@ -85,7 +85,7 @@ def test_downloads_have_the_published_mean() -> None:
 
 
 def test_the_longest_download_takes_377_seconds_on_the_line() -> None:
-    made = make_terms(load("support"), PROFILES["full"], Population(100), shipped=True)
+    made = make_criteria(load("support"), PROFILES["full"], Population(100), shipped=True)
     assert made.longest_operation_s == pytest.approx(377.5, abs=0.1)
 
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from loadstone.model.errors import StoreError
 from loadstone.store import lock
-from loadstone.store.folder import ResultFolder, Status, broken_seal
+from loadstone.store.folder import ResultFolder, broken_seal
+from loadstone.model.records.manifest import Status
 from loadstone.store.histograms import DIGITS, HIGHEST_US, LOWEST_US, distribution, merged
 from loadstone.store.published import read_published
 from loadstone.store.read import catalogue, read_manifest, read_result

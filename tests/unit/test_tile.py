@@ -6,30 +6,30 @@ from pathlib import Path
 import pytest
 
 from loadstone.judge import ledger
-from loadstone.judge.check import Outcome
+from loadstone.model.records.check import Outcome
 from loadstone.model.errors import StudyError, UsageError
 from loadstone.model.figures import Audit
 from loadstone.model.load import Population
-from loadstone.model.machine import Machine
+from loadstone.model.machine import MachineSpec
 from loadstone.model.tile import Role, read_tile
 from loadstone.run.criteria import mean_pause_s
-from loadstone.run.tiles.spec import TilesOrder, find_tile, parts_of_tile, plan_of, shipped_tiles, tile_loads
+from loadstone.run.tiles.spec import TilesSpec, find_tile, parts_of_tile, plan_of, shipped_tiles, tile_loads
 from loadstone.workloads import load
 from loadstone.workloads.shares import shares
 
 TINY = Path(__file__).parents[1] / "data" / "tiny-tile.toml"
 
 
-def order(tiles: int, fraction: float | None = None) -> TilesOrder:
+def order(tiles: int, fraction: float | None = None) -> TilesSpec:
     tile = find_tile("classic")
-    return TilesOrder("x", tile, tile_loads(tiles, fraction), tile.phases, "classic", Path())
+    return TilesSpec("x", tile, tile_loads(tiles, fraction), tile.phases, "classic", Path())
 
 
 def test_the_classic_tile_has_the_published_loads_and_sizes() -> None:
     counts = {part.kind: part.load.sessions for part in parts_of_tile(order(1), tile_loads(1, None)[0])}
     assert counts == {"web": 500, "dealers": 200, "lines": 80, "mail": 500, "idle": 1}
     tile = find_tile("classic")
-    virtual = Machine.model_validate({"platform": "vm"})
+    virtual = MachineSpec.model_validate({"platform": "vm"})
     sizes = {role: (one.cpus, one.memory) for role in Role for one in [tile.machine(role, virtual)]}
     # docs/consolidation.md, Tile: eleven virtual CPUs and 11,776 MB.
     assert (sum(cpus or 0 for cpus, _ in sizes.values()), sum(memory for _, memory in sizes.values())) == (11, 11_776)
@@ -95,7 +95,7 @@ def test_downloads_of_a_tile_are_not_slowed_by_a_line() -> None:
 
 
 def test_processes_have_no_size_of_their_own() -> None:
-    here = Machine()
+    here = MachineSpec()
     assert read_tile(TINY).machine(Role.WEB, here) == here
 
 

@@ -5,21 +5,23 @@ from collections.abc import Callable
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadstone.study.kinds.tiles import TilesPeak, Tried, words
+from loadstone.study.kinds.tiles import TilesPeak, TileTrial, words
 
 
-def play(question: TilesPeak, run: Callable[[int], Tried]) -> list[Tried]:
+def play(question: TilesPeak, run: Callable[[int], TileTrial]) -> list[TileTrial]:
     """Answers the question's runs until it wants no more; it must end."""
-    tried: list[Tried] = []
+    tried: list[TileTrial] = []
     while (tenths := question.next(tried)) is not None:
         tried.append(run(tenths))
         assert len(tried) < 60
     return tried
 
 
-def host(capacity: int) -> Callable[[int], Tried]:
+def host(capacity: int) -> Callable[[int], TileTrial]:
     """A host that holds so many tenths of a tile."""
-    return lambda tenths: Tried(tenths, "pass" if tenths <= capacity else "fail", 9.8 * tenths, 100, ("p99 too long",))
+    return lambda tenths: TileTrial(
+        tenths, "pass" if tenths <= capacity else "fail", 9.8 * tenths, 100, ("p99 too long",)
+    )
 
 
 @given(st.integers(0, 640))
@@ -34,7 +36,7 @@ def test_the_peak_is_found_to_a_tenth_of_a_tile(capacity: int) -> None:
 
 def test_a_score_that_stops_rising_ends_the_search() -> None:
     question = TilesPeak(64)
-    tried = play(question, lambda tenths: Tried(tenths, "pass", min(9.8 * tenths, 300 - tenths / 100), 100))
+    tried = play(question, lambda tenths: TileTrial(tenths, "pass", min(9.8 * tenths, 300 - tenths / 100), 100))
     peak = question.peak(tried)
     assert peak is not None
     assert peak.tenths == 40  # the last load whose score was above those of all smaller ones that were tried
@@ -43,7 +45,9 @@ def test_a_score_that_stops_rising_ends_the_search() -> None:
 
 def test_a_run_that_cannot_be_judged_is_tried_once_more_and_then_named() -> None:
     question = TilesPeak(8)
-    tried = play(question, lambda tenths: Tried(tenths, "invalid" if tenths > 20 else "pass", tenths, 100, ("lag",)))
+    tried = play(
+        question, lambda tenths: TileTrial(tenths, "invalid" if tenths > 20 else "pass", tenths, 100, ("lag",))
+    )
     assert [one.tenths for one in tried[:4]] == [10, 20, 40, 40]
     peak = question.peak(tried)
     assert peak is not None

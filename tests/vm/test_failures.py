@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from loadstone.model.errors import PlatformError
-from loadstone.model.machine import PUBLIC, Accelerator, Machine, PlatformName
+from loadstone.model.machine import PUBLIC, Accelerator, MachineSpec, PlatformName
 from loadstone.platforms.vm import command as commands
 from loadstone.platforms.vm import machine as machines
 from loadstone.services import reference
@@ -35,7 +35,7 @@ def boot(folder: Path, **settings: object) -> None:
 
     async def play() -> None:
         async with ground(folder) as base:
-            machine = Machine.model_validate({"platform": PlatformName.VM, "memory": 192, **settings})
+            machine = MachineSpec.model_validate({"platform": PlatformName.VM, "memory": 192, **settings})
             await base.place("one", machine, (PUBLIC,))
 
     asyncio.run(play())
@@ -181,7 +181,7 @@ def test_twenty_starts_and_stops_leave_nothing(tmp_path: Path) -> None:
     async def one(base: object, name: str) -> None:
         async with ground(tmp_path / name) as own:
             (tmp_path / name).mkdir()
-            place = await own.place("one", Machine(platform=PlatformName.VM, memory=192), (PUBLIC,))
+            place = await own.place("one", MachineSpec(platform=PlatformName.VM, memory=192), (PUBLIC,))
             started = await place.start("backend", reference.backend_command(place.listen, 1))
             assert reference.read_ready(started.first_line).http
             assert place.facts["boot_s"] < 10

@@ -15,7 +15,7 @@ from loadstone.cli.screen import out
 from loadstone.host.programs import driver, server
 from loadstone.measure.doctor import Advice, Finding, examine
 from loadstone.model.errors import PlatformError
-from loadstone.model.machine import Accelerator, Machine
+from loadstone.model.machine import Accelerator, MachineSpec
 from loadstone.platforms.catalogue import PLATFORMS
 from loadstone.platforms.vm.accelerator import kept, remembered
 
@@ -56,7 +56,7 @@ def _programs() -> Iterator[Advice]:
 def _platforms() -> Iterator[Advice]:
     """Which platforms can make machines here, and by what virtual machines run."""
     for name, platform in PLATFORMS.items():
-        missing = asyncio.run(platform.missing(Machine(platform=name)))
+        missing = asyncio.run(platform.missing(MachineSpec(platform=name)))
         if missing:
             yield Advice(f"platform {name}", Finding.WARNING, "not here", missing)
         else:

@@ -2,7 +2,7 @@
 
 from enum import IntEnum
 
-from loadstone.judge.verdict import Verdict
+from loadstone.model.records.verdict import Verdict
 
 
 class Exit(IntEnum):
@@ -12,6 +12,8 @@ class Exit(IntEnum):
     FAIL = 1
     WRONG_INPUT = 2
     INVALID = 3
+    CRASHED = 70
+    """An error of the program itself (sysexits.h, EX_SOFTWARE)."""
     INTERRUPTED = 130
 
 

@@ -3,19 +3,22 @@
 import time
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from rich.console import Group, RenderableType
 from rich.live import Live
+from rich.markup import escape
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
 from loadstone.cli.screen import errors
-from loadstone.run.runner import Beginning
+from loadstone.model.records.events import Event, Interval, PhaseChange, Start, Trouble
+from loadstone.run.spec import Beginning
 from loadstone.study.runner import Progress
 
-Json = dict[str, Any]
+MOST_TROUBLES = 3
+"""Errors in words that are shown."""
 
 
 @dataclass
@@ -25,7 +28,7 @@ class View:
     beginning: Beginning | None = None
     phase: str = "starting"
     started: float = 0.0
-    last: dict[str, Json] = field(default_factory=dict)
+    last: dict[str, Interval] = field(default_factory=dict)
     """The last interval of each workload."""
     failures: int = 0
     troubles: list[str] = field(default_factory=list)
@@ -48,18 +51,20 @@ class View:
         self.beginning, self.phase, self.started = beginning, "starting", time.monotonic()
         self.last, self.failures, self.troubles = {}, 0, []
 
-    def hear(self, event: Json) -> None:
+    def hear(self, event: Event) -> None:
         """Takes one of the driver's events."""
-        match event["event"]:
-            case "start":
+        match event:
+            case Start():
                 self.started = time.monotonic()
-            case "phase":
-                self.phase = str(event["phase"]).replace("_", " ")
-            case "interval":
-                self.last[event["part"]] = event
-                self.failures += sum(sum(counts["errors"].values()) for counts in event["operations"])
-            case "trouble" if len(self.troubles) < 3:
-                self.troubles.append(f"{event['operation']}: {event['kind']}: {event['detail']}")
+            case PhaseChange():
+                self.phase = event.phase.replace("_", " ")
+            case Interval():
+                self.last[event.part] = event
+                self.failures += event.error_count
+            case Trouble() if len(self.troubles) < MOST_TROUBLES:
+                self.troubles.append(str(event))
+            case _:
+                return
 
     def _render(self) -> RenderableType:
         if self.beginning is None:
@@ -69,12 +74,14 @@ class View:
             return Text(f"waiting for {begun.waits_for}: loadstone-driver join ADDRESS", style="dim")
         elapsed = min(time.monotonic() - self.started, begun.seconds)
         turn = f"iteration {begun.iteration} of {begun.iterations}"
-        title = f"[bold]{begun.workload}[/]  {turn}, {begun.load}"
+        title = f"[bold]{escape(begun.workload)}[/]  {turn}, {begun.load}"
         head = Table.grid(padding=(0, 2))
         head.add_row(title, f"[cyan]{self.phase}[/]", f"{begun.seconds - elapsed:4.0f} s left")
         figures = Table.grid(padding=(0, 2))
-        for part, last in self.last.items() or [("", {})]:
+        for part, last in self.last.items():
             figures.add_row(*_figures(part if len(self.last) > 1 else "", last))
+        if not self.last:
+            figures.add_row(*_figures("", None))
         figures.add_row(f"[{'red' if self.failures else 'green'}]{self.failures} errors[/]")
         bar = Table.grid()
         bar.add_row(ProgressBar(total=begun.seconds, completed=elapsed, width=72))
@@ -101,7 +108,7 @@ class StudyView(View):
         if progress.last is not None and not errors.is_terminal:
             last = progress.last
             errors.print(
-                f"{progress.done} done, about {progress.left} left: {last.wanted}: {last.verdict}", markup=False
+                f"{progress.done} done, about {progress.left} left: {last.request}: {last.verdict}", markup=False
             )
 
     def _render(self) -> RenderableType:
@@ -111,21 +118,20 @@ class StudyView(View):
         each = sum(self.spent_s) / len(self.spent_s) if self.spent_s else self.beginning and self.beginning.seconds
         time_left = f"about {max(0.0, left * each - (time.monotonic() - self.turned)) / 60:.1f} min" if each else ""
         taken = f" ({kept} of them from before)" if kept else ""
-        running = f"running: {self.progress.wanted}" if self.progress.wanted else "writing the report"
+        running = f"running: {self.progress.next}" if self.progress.next else "writing the report"
         title = Text(f"{self.progress.name}: {done} done{taken}, about {left} left, {time_left}", style="bold")
         bar = Table.grid()
         bar.add_row(ProgressBar(total=max(1, done + left), completed=done, width=72))
         return Group(title, bar, Text(running), super()._render())
 
 
-def _figures(part: str, last: Json) -> tuple[str, ...]:
-    requests = sum(counts["requests"] for counts in last.get("operations", []))
-    seconds = last.get("length_ns", 1e9) / 1e9
-    p99_ms = last.get("response", {}).get("p99_ns", 0) / 1e6
+def _figures(part: str, last: Interval | None) -> tuple[str, ...]:
+    rate = last.requests / last.length_s if last else 0.0
+    p99_ms = last.response.p99_ns / 1e6 if last else 0.0
     return (
         *([part] if part else []),
-        f"{requests / max(seconds, 1e-3):7.1f} operations/s",
+        f"{rate:7.1f} operations/s",
         f"p99 {p99_ms:7.0f} ms",
-        f"active {last.get('sessions_active', 0):5d}",
-        f"driver {100 * max(last.get('cpu', {}).get('threads', [0])):3.0f} % of a core",
+        f"active {last.sessions_active if last else 0:5d}",
+        f"driver {100 * last.cpu.busiest if last else 0:3.0f} % of a core",
     )

@@ -1,40 +1,45 @@
 """The program `loadstone`: its commands, and what each kind of error means to the shell."""
 
 import asyncio
+import os
 import sys
+import tempfile
+import traceback
 from collections.abc import Sequence
+from typing import Any
 
 import typer
-from rich.markup import escape
 
 from loadstone import __version__
 from loadstone.cli import doctor, fileset, report, run, score, serve, simulate, study, tiles, workloads
 from loadstone.cli.exits import Exit
-from loadstone.cli.screen import errors
+from loadstone.cli.screen import errors, patient_streams, warn
 from loadstone.model.errors import DriverError, LoadstoneError, PlatformError, ServiceError, StudyError
 from loadstone.platforms.journal import reap
 
 ABOUT = """Measure what a platform costs: play realistic server workloads with honest timing and judge what held.
 
-Exit codes: 0 pass, 1 fail, 2 wrong input or set-up, 3 invalid run, 130 interrupted."""
+Exit codes: 0 pass, 1 fail, 2 wrong input or set-up, 3 invalid run, 70 an error of the program, 130 interrupted."""
+
+MEASURING, RESULTS, TOOLS = "Measuring", "Results", "Tools"
 
 app = typer.Typer(help=ABOUT, no_args_is_help=True, rich_markup_mode="rich", pretty_exceptions_enable=False)
-app.command("run")(run.run)
-app.command("demo")(tiles.demo)
-app.command("simulate")(simulate.simulate)
-for kind in study.COMMANDS:
-    app.command(kind)(study.command(kind))
-app.command("report")(report.report)
-app.command("import")(report.take_in)
-app.command("results")(report.results)
-app.command("export")(report.export)
-app.command("serve")(serve.serve)
-app.command("placement")(score.placement)
-app.command("doctor")(doctor.doctor)
-app.add_typer(tiles.app, name="tiles")
-app.add_typer(score.app, name="score")
-app.add_typer(workloads.app, name="workloads")
-app.add_typer(fileset.app, name="fileset")
+app.command("run", help=run.HELP, rich_help_panel=MEASURING)(run.RunCommand)
+app.command("demo", rich_help_panel=MEASURING)(tiles.DemoCommand)
+for name, command, text in study.commands():
+    app.command(name, help=text, rich_help_panel=MEASURING)(command)
+app.add_typer(tiles.app, name="tiles", rich_help_panel=MEASURING)
+app.command("simulate", rich_help_panel=MEASURING)(simulate.simulate)
+app.command("results", rich_help_panel=RESULTS)(report.results)
+app.command("report", rich_help_panel=RESULTS)(report.report)
+app.command("export", rich_help_panel=RESULTS)(report.export)
+app.command("import", rich_help_panel=RESULTS)(report.import_table)
+app.command("serve", rich_help_panel=RESULTS)(serve.serve)
+app.add_typer(score.app, name="score", rich_help_panel=RESULTS)
+app.command("placement", rich_help_panel=RESULTS)(score.placement)
+app.command("doctor", rich_help_panel=TOOLS)(doctor.doctor)
+app.add_typer(workloads.app, name="workloads", rich_help_panel=TOOLS)
+app.add_typer(fileset.app, name="fileset", rich_help_panel=TOOLS)
 
 
 def _version(wanted: bool) -> None:
@@ -49,33 +54,61 @@ def options(
 ) -> None:
     """Options of the program itself."""
     for found in reap():
-        errors.print(f"[yellow]cleared up[/] after a `loadstone` that was killed: {escape(found)}")
+        warn(f"cleared up after a `loadstone` that was killed: {found}")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs the program and exits with its code."""
+    with patient_streams():
+        code = _run(arguments)
+    sys.exit(int(code))
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     try:
-        code = app(args=arguments, prog_name="loadstone", standalone_mode=False) or 0
+        done: Any = app(args=arguments, prog_name="loadstone", standalone_mode=False)
+        return done.carry_out() if hasattr(done, "carry_out") else done or Exit.PASS
     except typer.Exit as end:
-        code = end.exit_code
+        return end.exit_code
     except (typer.Abort, KeyboardInterrupt, asyncio.CancelledError):
-        code = Exit.INTERRUPTED
+        return Exit.INTERRUPTED
     except StudyError as error:
-        errors.print(f"[red]{len(error.problems)} problem{'s' * (len(error.problems) > 1)}:[/]")
-        for problem in error.problems:
-            errors.print(f"  {problem}", markup=False)
-        code = Exit.WRONG_INPUT
+        return _problems(error)
     except LoadstoneError as error:
-        errors.print("[red]error:[/] ", end="")
-        errors.print(str(error), markup=False)
-        code = Exit.INVALID if isinstance(error, DriverError | ServiceError) else Exit.WRONG_INPUT
-        code = Exit.WRONG_INPUT if isinstance(error, PlatformError) else code
+        _error(str(error))
+        is_invalid = isinstance(error, DriverError | ServiceError) and not isinstance(error, PlatformError)
+        return Exit.INVALID if is_invalid else Exit.WRONG_INPUT
     except Exception as error:
         # What the option parser refuses has a text of its own and an exit code of 2.
         if not hasattr(error, "format_message"):
-            raise
-        errors.print("[red]error:[/] ", end="")
-        errors.print(error.format_message(), markup=False)
+            return _crashed()
+        _error(error.format_message())
         errors.print("`loadstone --help` and `loadstone COMMAND --help` show what there is.", style="dim")
-        code = Exit.WRONG_INPUT
-    sys.exit(int(code))
+        return Exit.WRONG_INPUT
+
+
+def _problems(error: StudyError) -> Exit:
+    errors.print(f"[red]{len(error.problems)} problem{'s' * (len(error.problems) > 1)}:[/]")
+    for problem in error.problems:
+        errors.print(f"  {problem}", markup=False)
+    return Exit.WRONG_INPUT
+
+
+def _error(text: str) -> None:
+    errors.print("[red]error:[/] ", end="")
+    errors.print(text, markup=False)
+
+
+def _crashed() -> Exit:
+    """An error that nobody foresaw: one line for the person at the terminal, everything else in a file."""
+    kind, error, _ = sys.exc_info()
+    details = "the details could not be written"
+    try:
+        descriptor, path = tempfile.mkstemp(prefix="loadstone-crash-", suffix=".txt")
+        with os.fdopen(descriptor, "w", encoding="utf-8", errors="replace") as file:
+            file.write(f"loadstone {__version__}: {' '.join(sys.argv)}\n{traceback.format_exc()}")
+        details = f"details are in {path}"
+    except OSError:
+        pass  # the disk may be full: that may be the very reason
+    _error(f"loadstone itself failed: {kind.__name__ if kind else ''}: {error}; {details}. Please report it.")
+    return Exit.CRASHED

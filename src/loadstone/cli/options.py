@@ -1,71 +1,219 @@
-"""Options that several commands have, and what they amount to."""
+"""Options that several commands have, each declared once: a command is a dataclass made of such groups."""
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from loadstone.model.errors import UsageError
-from loadstone.model.load import MOST_SESSIONS, Process
-from loadstone.model.machine import PLAIN, Machine, Placement, PlatformName
+from loadstone.model.load import MOST_AT_ONCE, MOST_SESSIONS, Arrivals, Load, Process, make_load
+from loadstone.model.machine import PLAIN, MachineSpec, Placement, PlatformName
 from loadstone.model.profile import PROFILES, Profile
 from loadstone.model.reading import from_settings, settings_of
 from loadstone.model.system import Clock, FileServer, Reference, Station, System
 from loadstone.model.target import Target
 
 RESULTS = Path("results")
+LOAD, SYSTEM, MACHINE, RUN, RESULT = "Load", "System under test", "Where it runs", "Run", "Result"
+"""Groups in which help shows options."""
+
+Results = Annotated[
+    Path, typer.Option(help="Where result folders are made.", envvar="LOADSTONE_RESULTS", rich_help_panel=RESULT)
+]
+Seed = Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Seed of everything that is drawn.", rich_help_panel=RUN)]
 Rate = Annotated[
     str | None,
-    typer.Option(help="Open load: sessions that arrive each second; steps as 50,100,150, a ramp as 10-100."),
-]
-ArrivalProcess = Annotated[Process, typer.Option(help="How arrivals are spread at that rate.")]
-StationText = Annotated[
-    str | None,
     typer.Option(
-        "--station",
-        metavar="SETTINGS",
-        help="Measure a station instead, whose behaviour theory knows: workers=4,service=0.005,spread=exponential,"
-        "queue=100 and the like.",
+        help="Open load: sessions that arrive each second; steps as 50,100,150, a ramp as 10-100.", rich_help_panel=LOAD
     ),
 ]
-NginxText = Annotated[
-    str | None,
-    typer.Option("--nginx", metavar="SETTINGS", help="Measure a stock nginx: files=support,sessions=4."),
-]
-Virtual = Annotated[
-    bool, typer.Option("--virtual", help="In virtual time against the modelled --station: done in a moment.")
-]
-Platform = Annotated[
-    PlatformName | None, typer.Option("--platform", help="Where the system under test runs: a process, a machine.")
-]
-MachineText = Annotated[
-    str | None,
+ArrivalProcess = Annotated[Process, typer.Option(help="How arrivals are spread at that rate.", rich_help_panel=LOAD)]
+Sessions = Annotated[
+    int | None,
     typer.Option(
-        "--machine", metavar="SETTINGS", help="Its machine: cpus=2,memory=1024,count=2,cache=none and the like."
+        min=1, max=MOST_SESSIONS, help="Closed load: simultaneous sessions of each workload.", rich_help_panel=LOAD
     ),
 ]
-BackendText = Annotated[
-    str | None,
-    typer.Option("--backend", metavar="SETTINGS", help="The back-end simulator's machine, as platform=vm,memory=256."),
-]
-Seed = Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Seed of everything that is drawn.")]
-Results = Annotated[Path, typer.Option(help="Where result folders are made.", envvar="LOADSTONE_RESULTS")]
-Sessions = Annotated[int | None, typer.Option(min=1, max=MOST_SESSIONS, help="Simultaneous sessions of each workload.")]
-MostSessions = Annotated[int, typer.Option(min=1, max=MOST_SESSIONS, help="Sessions at once under open load, at most.")]
-ProfileName = Annotated[str, typer.Option(help=f"Length and rigor: {', '.join(PROFILES)}.")]
-Targets = Annotated[
-    list[str] | None,
-    typer.Option(help="http://HOST:PORT, and https://HOST:PORT beside it. Default: the reference server."),
-]
-Authority = Annotated[
-    Path | None, typer.Option(exists=True, dir_okay=False, help="Certificate of a private authority to believe.")
-]
-Insecure = Annotated[bool, typer.Option("--insecure", help="Believe any certificate (the report says so).")]
-Threads = Annotated[int | None, typer.Option(min=1, help="Driver threads. Default: half the cores.")]
-ServerThreads = Annotated[int | None, typer.Option(min=1, help="Threads of the reference server.")]
-Steady = Annotated[float | None, typer.Option(min=1, help="Another length of the steady state, in seconds.")]
-StudyName = Annotated[str | None, typer.Option(help="Name of the result folder.")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResultOptions:
+    """Where results go, and under what name."""
+
+    name: Annotated[str | None, typer.Option(help="Name of the result folder.", rich_help_panel=RESULT)] = None
+    results: Results = RESULTS
+
+
+@dataclass(frozen=True, kw_only=True)
+class LengthOptions:
+    """What changes a profile's length, and what is drawn."""
+
+    steady: Annotated[
+        float | None,
+        typer.Option(min=1, help="Another length of the steady state, in seconds.", rich_help_panel=RUN),
+    ] = None
+    seed: Seed = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadOptions:
+    """How much load: sessions at once, or sessions that arrive."""
+
+    sessions: Sessions = None
+    rate: Rate = None
+    arrivals: ArrivalProcess = Process.POISSON
+    most_sessions: Annotated[
+        int,
+        typer.Option(min=1, max=MOST_SESSIONS, help="Sessions at once under open load, at most.", rich_help_panel=LOAD),
+    ] = MOST_AT_ONCE
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether it is said how much."""
+        return self.sessions is not None or self.rate is not None
+
+    def load(self, trace: Path | None = None) -> Load:
+        """The load; raises UsageError unless it is said in exactly one way."""
+        return make_load(self.sessions, self.rate, trace, self.arrivals, self.most_sessions)
+
+    def load_or_none(self) -> Load:
+        """The load, or arrivals without a rate yet: what varies it says how much, how they are spread stays."""
+        none = Arrivals((), process=self.arrivals, most_sessions=self.most_sessions)
+        return self.load() if self.is_loaded else none
+
+
+@dataclass(frozen=True, kw_only=True)
+class MachineOptions:
+    """What the system under test runs on."""
+
+    platform: Annotated[
+        PlatformName | None,
+        typer.Option(help="Where the system under test runs: a process, a machine.", rich_help_panel=MACHINE),
+    ] = None
+    machine: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SETTINGS",
+            help="Its machine: cpus=2,memory=1024,count=2,cache=none and the like.",
+            rich_help_panel=MACHINE,
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SystemOptions(MachineOptions):
+    """What is measured, and on what machines."""
+
+    target: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="http://HOST:PORT, and https://HOST:PORT beside it. Default: the reference server.",
+            rich_help_panel=SYSTEM,
+        ),
+    ] = None
+    authority: Annotated[
+        Path | None,
+        typer.Option(
+            exists=True, dir_okay=False, help="Certificate of a private authority to believe.", rich_help_panel=SYSTEM
+        ),
+    ] = None
+    insecure: Annotated[
+        bool, typer.Option("--insecure", help="Believe any certificate (the report says so).", rich_help_panel=SYSTEM)
+    ] = False
+    station: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SETTINGS",
+            help="Measure a station instead, whose behaviour theory knows: workers=4,service=0.005,spread=exponential,"
+            "queue=100 and the like.",
+            rich_help_panel=SYSTEM,
+        ),
+    ] = None
+    nginx: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SETTINGS", help="Measure a stock nginx: files=support,sessions=4.", rich_help_panel=SYSTEM
+        ),
+    ] = None
+    virtual: Annotated[
+        bool,
+        typer.Option(
+            "--virtual",
+            help="In virtual time against the modelled --station: done in a moment.",
+            rich_help_panel=SYSTEM,
+        ),
+    ] = False
+    backend: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SETTINGS",
+            help="The back-end simulator's machine, as platform=vm,memory=256.",
+            rich_help_panel=MACHINE,
+        ),
+    ] = None
+    server_threads: Annotated[
+        int | None, typer.Option(min=1, help="Threads of the reference server.", rich_help_panel=SYSTEM)
+    ] = None
+
+    def system(self, placement: Placement) -> System:
+        """What is measured; raises UsageError."""
+        urls = list(self.target or [])
+        given = (bool(urls), self.station is not None, self.nginx is not None)
+        if sum(given) > 1:
+            raise UsageError("Give one of --target, --station and --nginx: a run measures one system.")
+        if self.nginx is not None:
+            return FileServer.parse(self.nginx)
+        if not urls and (self.authority or self.insecure):
+            raise UsageError("--authority and --insecure go with --target; the reference server brings its own.")
+        if self.station is not None:
+            return Station.parse(self.station)
+        return make_system(urls, self.authority, not self.insecure, self.server_threads, placement)
+
+    @property
+    def clock(self) -> Clock:
+        """In what time to play; raises UsageError."""
+        if self.virtual and self.station is None:
+            raise UsageError("--virtual needs a modelled server. Give it as --station workers=4,service=0.005.")
+        return Clock.VIRTUAL if self.virtual else Clock.REAL
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkloadOptions(LoadOptions, SystemOptions, LengthOptions, ResultOptions):
+    """All that runs of workloads have in common, single ones and those of studies."""
+
+    context: typer.Context
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="WORKLOAD...", help="Workloads by name or folder, or one study file (.toml)."),
+    ] = None
+    profile: Annotated[str, typer.Option(help=f"Length and rigor: {', '.join(PROFILES)}.", rich_help_panel=RUN)] = (
+        "quick"
+    )
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="Driver threads. Default: half the cores.", rich_help_panel=RUN)
+    ] = None
+
+    @property
+    def driver_threads(self) -> int:
+        """Driver threads."""
+        return self.threads or half_the_cores()
+
+    def refuse_beside_a_file(self, *options: str) -> None:
+        """What a study file says is not said again on the command line."""
+        for option in (*IN_A_FILE, *options):
+            source = self.context.get_parameter_source(option)
+            if source is not None and source.name == "COMMANDLINE":
+                raise UsageError(f"--{option.replace('_', '-')} does not go with a study file. Write it in the file.")
+
+
+IN_A_FILE = (
+    *("sessions", "rate", "arrivals", "most_sessions"),
+    *("profile", "target", "authority", "insecure", "station", "nginx", "virtual", "seed", "steady"),
+    *("platform", "machine", "backend"),
+)
+"""Options whose matter a study file says."""
 
 
 def half_the_cores() -> int:
@@ -88,44 +236,27 @@ def make_placement(
     given, behind = settings_of(machine or ""), settings_of(backend or "")
     if platform is not None:
         given["platform"] = platform.value
-    placement = Placement(from_settings(Machine, "machine", given), from_settings(Machine, "machine", behind))
+    placement = Placement(from_settings(MachineSpec, "machine", given), from_settings(MachineSpec, "machine", behind))
     if not varied:
         placement.machine.refuse_foreign(given)
     placement.backend.refuse_foreign(behind)
     return placement
 
 
-def threads_on(machine: Machine, threads: int | None) -> int:
+def make_system(
+    urls: list[str], authority: Path | None, verify: bool, threads: int | None, placement: Placement = PLAIN
+) -> System:
+    """A system that others set up, or else the reference server. Raises UsageError."""
+    if not urls:
+        return Reference(threads_on(placement.machine, threads))
+    try:
+        pem = authority.read_text(encoding="utf-8") if authority else None
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"The certificate {authority} cannot be read: {error}.") from None
+    return Target.parse(urls, pem, verify)
+
+
+def threads_on(machine: MachineSpec, threads: int | None) -> int:
     """Threads of the reference server: as asked for, one a CPU of its machine, or half of this machine's cores."""
     alone = None if machine.platform is PlatformName.PROCESS else 1
     return threads or machine.cpus or alone or half_the_cores()
-
-
-def make_system(
-    urls: list[str],
-    authority: Path | None,
-    verify: bool,
-    threads: int | None,
-    station: str | None,
-    placement: Placement = PLAIN,
-    nginx: str | None = None,
-) -> System:
-    """What is measured: a target, a station, an nginx, or else the reference server. Raises UsageError."""
-    if sum((bool(urls), station is not None, nginx is not None)) > 1:
-        raise UsageError("Give one of --target, --station and --nginx: a run measures one system.")
-    if nginx is not None:
-        return FileServer.parse(nginx)
-    if not urls and (authority or not verify):
-        raise UsageError("--authority and --insecure go with --target; the reference server brings its own.")
-    if station is not None:
-        return Station.parse(station)
-    if urls:
-        return Target.parse(urls, authority.read_text() if authority else None, verify)
-    return Reference(threads_on(placement.machine, threads))
-
-
-def clock_of(virtual: bool, station: str | None) -> Clock:
-    """In what time to play; raises UsageError."""
-    if virtual and station is None:
-        raise UsageError("--virtual needs a modelled server. Give it as --station workers=4,service=0.005.")
-    return Clock.VIRTUAL if virtual else Clock.REAL

@@ -1,4 +1,4 @@
-"""`loadstone report` and `loadstone results`."""
+"""`loadstone results`, `report`, `export` and `import`: what has been measured, and what can be made of it."""
 
 import json
 import sys
@@ -7,49 +7,63 @@ from typing import Annotated, Any
 
 import typer
 from rich.box import SIMPLE_HEAD
+from rich.markup import escape
 from rich.table import Column, Table
 
+from loadstone.cli.conclude import conclude
+from loadstone.cli.exits import Exit
 from loadstone.cli.options import RESULTS, Results
-from loadstone.cli.run import conclude
-from loadstone.cli.screen import VERDICT_STYLE, errors, out
-from loadstone.judge.tiles import is_of_tiles, whole_verdict
+from loadstone.cli.screen import VERDICT_STYLE, errors, out, say, warn
 from loadstone.model.errors import StoreError, UsageError
+from loadstone.model.records.manifest import Manifest
+from loadstone.model.records.verdict import ResultVerdict
 from loadstone.report import export as export_module
 from loadstone.report.build import Format, write_report
 from loadstone.report.study import write_study_report
-from loadstone.run.published import take_in as take_published
-from loadstone.run.runner import judge
-from loadstone.store.folder import broken_seal
+from loadstone.run.judging import judge
+from loadstone.run.published import import_published
+from loadstone.store.folder import Seal, SealState, seal_of
 from loadstone.store.read import catalogue, read_result, read_verdict
-from loadstone.store.study import STUDY, studies
+from loadstone.store.study import is_study, studies
 
-Json = dict[str, Any]
+Listed = dict[str, Any]
+"""A result or study as `results --json` prints it."""
+ResultName = Annotated[str, typer.Argument(metavar="RUN", help="A result folder, its name, or `latest`.")]
 
 
 def report(
-    result: Annotated[str, typer.Argument(metavar="RUN", help="A result folder, its name, or `latest`.")],
+    result: ResultName,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Where to write it.")] = None,
     form: Annotated[Format, typer.Option("--format", help="What to write.")] = Format.HTML,
     rejudge: Annotated[bool, typer.Option("--rejudge", help="Judge the stored figures anew first.")] = False,
     results: Results = RESULTS,
 ) -> None:
-    """Write the report of a result or a study: one self-contained HTML file, Markdown or JSON."""
+    """Write the report of a result or a study: one self-contained HTML file, Markdown or JSON.
+
+    Ends with exit code 3 when the seal of a result is broken.
+    """
     path = find_result(result, results)
-    if (path / STUDY).is_file():
+    if is_study(path):
         if rejudge:
             raise UsageError("A study's runs are judged one by one. Name a run of it.")
-        out.print(str(write_study_report(path, form, output)), soft_wrap=True)
+        say(str(write_study_report(path, form, output)))
         return
-    changed = broken_seal(path)
-    if changed:
-        errors.print(f"[yellow]warning:[/] not what was measured any more: {', '.join(changed)}")
-    if rejudge or read_verdict(path) is None:
+    seal = seal_of(path)
+    _warn_of(seal)
+    if rejudge:
         judge(path)
-    out.print(str(write_report(path, form, output)), soft_wrap=True)
+    say(str(write_report(path, form, output)))
+    if seal.state is SealState.BROKEN:
+        raise typer.Exit(Exit.INVALID)
+
+
+def _warn_of(seal: Seal) -> None:
+    if seal.state is SealState.BROKEN:
+        errors.print(f"[yellow]warning:[/] not what was measured any more: {escape(', '.join(seal.changed))}")
 
 
 def export(
-    result: Annotated[str, typer.Argument(metavar="RUN", help="A result folder, its name, or `latest`.")],
+    result: ResultName,
     form: Annotated[export_module.Form, typer.Option("--format", help="csv, parquet, hlog (HdrHistogram) or k6.")],
     run: Annotated[str | None, typer.Option(help="Which run of the result, as `banking-1`.")] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Where to write it, if not here.")] = None,
@@ -57,7 +71,7 @@ def export(
 ) -> None:
     """Write a run's records for other tools: CSV or Parquet series, HdrHistogram interval log, k6-like summary."""
     path = find_result(result, results)
-    if (path / STUDY).is_file():
+    if is_study(path):
         raise UsageError(f"{path} is a study. Name one of the runs below it: {path / 'runs'}.")
     content = export_module.export(read_result(path), form, run)
     if output is None and form is export_module.Form.PARQUET and sys.stdout.isatty():
@@ -71,7 +85,7 @@ def export(
         raise StoreError(f"It cannot be written: {error}. Name another file with --output.") from None
 
 
-def take_in(
+def import_table(
     file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="A CSV of published iterations.")],
     sessions: Annotated[str, typer.Option(help="Sessions of each workload, as banking=2300,support=2200.")],
     name: Annotated[str | None, typer.Option(help="Name of the result folder.")] = None,
@@ -81,18 +95,22 @@ def take_in(
 
     The file has the columns workload,table,page,column,value.
     """
-    path = take_published(file, _sessions(sessions), results, name or file.stem)
-    raise typer.Exit(conclude(path, write_report(path)))
+    path = import_published(file, _sessions(sessions), results, name or file.stem)
+    raise typer.Exit(conclude(path))
 
 
 def _sessions(text: str) -> dict[str, int]:
     found: dict[str, int] = {}
     for word in filter(None, text.split(",")):
         workload, _, count = word.partition("=")
-        if not count.isdigit() or int(count) < 1:
+        if not (count.isascii() and count.isdigit()) or len(count) > LONGEST_COUNT or int(count) < 1:
             raise UsageError(f"`{word}` is no number of sessions. Write WORKLOAD=N, several with commas between.")
         found[workload] = int(count)
     return found
+
+
+LONGEST_COUNT = 9
+"""Digits of a number of sessions."""
 
 
 def results(
@@ -100,50 +118,66 @@ def results(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """List the results and studies, newest first."""
-    rows: list[Json] = [
+    unreadable: list[str] = []
+    rows: list[Listed] = [
         {
             "path": str(path),
-            "status": manifest["status"],
-            "profile": manifest["profile"]["name"],
-            "study": manifest["kind"],
-            "workloads": [one["workload"] for one in manifest["workloads"]],
+            "status": manifest.status,
+            "profile": manifest.profile.name,
+            "study": manifest.kind,
+            "workloads": [one.workload for one in manifest.workloads],
         }
-        for path, manifest in studies(results)
+        for path, manifest in studies(results, unreadable)
     ]
-    for path, manifest in catalogue(results):
-        verdict = read_verdict(path) or {"workloads": []}
-        verdicts = {one["workload"]: one["verdict"] for one in verdict["workloads"]}
-        rows.append(
-            {
-                "path": str(path),
-                "status": manifest["status"],
-                "profile": manifest["profile"]["name"],
-                **({"tiles": _tiles(manifest, verdict)} if is_of_tiles(manifest) else {}),
-                "workloads": {
-                    terms["workload"]: {
-                        "sessions": terms["sessions"],
-                        "load": terms.get("load") or f"{terms['sessions']} sessions",
-                        "verdict": verdicts.get(terms["workload"]),
-                    }
-                    for terms in manifest["terms"]
-                },
-            }
-        )
+    rows += [_listed(path, manifest, unreadable) for path, manifest in catalogue(results, unreadable)]
     rows.sort(key=lambda row: Path(row["path"]).name, reverse=True)
     if as_json:
         typer.echo(json.dumps(rows, indent=1))
-        return
-    if not rows:
-        out.print(f"There is no result in {results}. `loadstone demo` makes one.")
-        return
+    elif not rows:
+        say(f"There is no result in {results}. `loadstone demo` makes one.")
+    else:
+        _show(rows)
+    for reason in unreadable:
+        warn(f"passed over: {reason}")
+
+
+def _listed(path: Path, manifest: Manifest, unreadable: list[str]) -> Listed:
+    try:
+        verdict = read_verdict(path)
+    except StoreError as error:
+        unreadable.append(str(error))
+        verdict = None
+    own = {one.workload: one.verdict for one in verdict.workloads} if verdict else {}
+    return {
+        "path": str(path),
+        "status": manifest.status,
+        "profile": manifest.profile.name,
+        **({"tiles": _tiles(manifest, verdict)} if manifest.is_of_tiles else {}),
+        "workloads": {
+            criteria.workload: {
+                "sessions": criteria.sessions,
+                "load": criteria.load_in_words,
+                "verdict": own.get(criteria.workload),
+            }
+            for criteria in manifest.criteria
+        },
+    }
+
+
+def _show(rows: list[Listed]) -> None:
     result = Column("result", no_wrap=True)
     table = Table(result, "status", "profile", "workloads", box=SIMPLE_HEAD, pad_edge=False)
     for row in rows:
-        about = row.get("tiles") or _verdicts(row["workloads"])
-        if "study" in row:
-            about = f"{row['study']} of {', '.join(row['workloads'])}"
-        table.add_row(Path(row["path"]).name, row["status"], row["profile"], about)
+        cells = (Path(row["path"]).name, row["status"], row["profile"])
+        table.add_row(*map(escape, cells), _about(row))
     out.print(table)
+
+
+def _about(row: Listed) -> str:
+    """What a result or a study is about, marked up."""
+    if "study" in row:
+        return escape(f"{row['study']} of {', '.join(row['workloads'])}")
+    return escape(row["tiles"]) if "tiles" in row else _verdicts(row["workloads"])
 
 
 def find_result(name: str, results: Path) -> Path:
@@ -159,18 +193,18 @@ def find_result(name: str, results: Path) -> Path:
     raise StoreError(f"There is no result `{name}`. `loadstone results` lists those there are.")
 
 
-def _tiles(manifest: Json, verdict: Json) -> str:
+def _tiles(manifest: Manifest, verdict: ResultVerdict | None) -> str:
     """A run of tiles in a line."""
-    count, common = len(manifest["tiles"]), verdict.get("consolidation")
-    what = f"{count} {manifest['tile']['name']} tile{'s' * (count != 1)}"
-    if common is None:
+    count, name = len(manifest.tiles), manifest.tile.name if manifest.tile else ""
+    what = f"{count} {name} tile{'s' * (count != 1)}"
+    if verdict is None or verdict.consolidation is None:
         return f"{what}: not judged"
-    return f"{what}: {common['score']:g}, {whole_verdict(verdict)}"
+    return f"{what}: {verdict.consolidation.score:g}, {verdict.whole}"
 
 
-def _verdicts(workloads: Json) -> str:
+def _verdicts(workloads: Listed) -> str:
     parts = []
     for name, one in workloads.items():
         style = VERDICT_STYLE.get(one["verdict"] or "", "dim")
-        parts.append(f"{name} ({one['load']}) [{style}]{one['verdict'] or 'not judged'}[/]")
+        parts.append(f"{escape(name)} ({escape(one['load'])}) [{style}]{one['verdict'] or 'not judged'}[/]")
     return ", ".join(parts)

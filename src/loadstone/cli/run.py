@@ -3,196 +3,120 @@
 import asyncio
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from loadstone.cli.consolidation import show_common, show_tiles, show_workloads
-from loadstone.cli.exits import BY_VERDICT, Exit
+from loadstone.cli.conclude import conclude
+from loadstone.cli.exits import Exit
 from loadstone.cli.live import View
-from loadstone.cli.options import (
-    RESULTS,
-    ArrivalProcess,
-    Authority,
-    BackendText,
-    Insecure,
-    MachineText,
-    MostSessions,
-    NginxText,
-    Platform,
-    ProfileName,
-    Rate,
-    Results,
-    Seed,
-    ServerThreads,
-    Sessions,
-    StationText,
-    Steady,
-    StudyName,
-    Targets,
-    Threads,
-    Virtual,
-    clock_of,
-    half_the_cores,
-    make_placement,
-    make_system,
-    profile_of,
-)
-from loadstone.cli.orders import IN_A_FILE, order_of, parts_of, refuse_beside_a_file, study_file, with_companions
-from loadstone.cli.screen import VERDICT_STYLE, errors, out
-from loadstone.judge.consolidation import consolidation
-from loadstone.judge.score import DISCLAIMER, NAME
-from loadstone.judge.tiles import maxima_of, tiles_of, whole_verdict
+from loadstone.cli.options import LOAD, RUN, WorkloadOptions, make_placement, profile_of
+from loadstone.cli.screen import errors
+from loadstone.cli.specs import parts_of, spec_of_file, study_file, with_companions
 from loadstone.model.errors import UsageError
-from loadstone.model.load import MOST_AT_ONCE, Process, make_load
+from loadstone.model.records.events import Event
 from loadstone.model.study import read_study
-from loadstone.report.build import write_report
-from loadstone.run.driver import Joining
-from loadstone.run.executor import Json, Listener
-from loadstone.run.runner import RunOrder
+from loadstone.run.executor import Listener
 from loadstone.run.runner import run as execute
-from loadstone.store.folder import Status
-from loadstone.store.read import read_manifest, read_result, read_verdict
+from loadstone.run.spec import Joining, RunSpec
+from loadstone.study.registry import file_sections
 from loadstone.telemetry.otlp import push_otlp
 from loadstone.telemetry.prometheus import serve_prometheus
 from loadstone.telemetry.tally import Tally
 
+HELP = """Run one or more workloads, judge them, and write a report.
 
-def run(
-    context: typer.Context,
-    names: Annotated[
-        list[str],
-        typer.Argument(metavar="WORKLOAD...", help="Workloads by name or folder, or one study file (.toml)."),
-    ],
-    sessions: Sessions = None,
-    rate: Rate = None,
-    arrivals: ArrivalProcess = Process.POISSON,
+[bold]loadstone run banking --sessions 200[/] plays the bank against the reference server;
+[bold]loadstone run ./my-site --target http://127.0.0.1:8080 --sessions 50[/] plays your own workload;
+[bold]loadstone run static --rate 200[/] lets 200 sessions arrive every second, however fast they are served.
+"""
+TELEMETRY, DRIVERS = "Live figures for other tools", "Several drivers"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunCommand(WorkloadOptions):
+    """The options of a run, and the run."""
+
     trace: Annotated[
-        Path | None, typer.Option(help="Open load: a file of arrival instants in seconds, one a line.")
-    ] = None,
-    most_sessions: MostSessions = MOST_AT_ONCE,
-    together: Annotated[bool, typer.Option("--together", help="All workloads at the same time.")] = False,
-    profile: ProfileName = "quick",
-    target: Targets = None,
-    authority: Authority = None,
-    insecure: Insecure = False,
-    station: StationText = None,
-    nginx: NginxText = None,
-    virtual: Virtual = False,
-    platform: Platform = None,
-    machine: MachineText = None,
-    backend: BackendText = None,
-    seed: Seed = 1,
-    threads: Threads = None,
-    server_threads: ServerThreads = None,
-    steady: Steady = None,
-    drivers: Annotated[int, typer.Option(min=1, max=1000, help="Drivers that play together, this one included.")] = 1,
+        Path | None,
+        typer.Option(help="Open load: a file of arrival instants in seconds, one a line.", rich_help_panel=LOAD),
+    ] = None
+    together: Annotated[
+        bool, typer.Option("--together", help="All workloads at the same time.", rich_help_panel=RUN)
+    ] = False
+    drivers: Annotated[
+        int,
+        typer.Option(min=1, max=1000, help="Drivers that play together, this one included.", rich_help_panel=DRIVERS),
+    ] = 1
     join_at: Annotated[
-        str, typer.Option(help="Where the other drivers join: `loadstone-driver join HOST:PORT` there.")
-    ] = "127.0.0.1:7700",
+        str,
+        typer.Option(
+            help="Where the other drivers join: `loadstone-driver join HOST:PORT` there.", rich_help_panel=DRIVERS
+        ),
+    ] = "127.0.0.1:7700"
     prometheus: Annotated[
-        str | None, typer.Option(metavar="HOST:PORT", help="Serve the live figures to Prometheus here.")
-    ] = None,
+        str | None,
+        typer.Option(metavar="HOST:PORT", help="Serve the live figures to Prometheus here.", rich_help_panel=TELEMETRY),
+    ] = None
     otlp: Annotated[
-        str | None, typer.Option(metavar="URL", help="Send the live figures to an OpenTelemetry collector (HTTP).")
-    ] = None,
-    name: StudyName = None,
-    results: Results = RESULTS,
-) -> None:
-    """Run one or more workloads, judge them, and write a report.
+        str | None,
+        typer.Option(
+            metavar="URL", help="Send the live figures to an OpenTelemetry collector (HTTP).", rich_help_panel=TELEMETRY
+        ),
+    ] = None
 
-    [bold]loadstone run banking --sessions 200[/] plays the bank against the reference server;
-    [bold]loadstone run ./my-site --target http://127.0.0.1:8080 --sessions 50[/] plays your own workload;
-    [bold]loadstone run static --rate 200[/] lets 200 sessions arrive every second, however fast they are served.
-    """
-    file = study_file(names)
-    if file is not None:
-        refuse_beside_a_file(context, "sessions", "rate", "arrivals", "trace", "most_sessions", "together", *IN_A_FILE)
-        study = read_study(file)
-        if not study.is_loaded:
-            raise UsageError(f"{file} leaves the load to its questions. Ask one: {', '.join(study.asked)}.")
-        order = order_of(study, name, threads, server_threads, results)
-    else:
-        load = make_load(sessions, rate, trace, arrivals, most_sessions)
-        placement = make_placement(platform, machine, backend)
-        alone = parts_of(names, load)
+    def carry_out(self) -> Exit:
+        """Runs, judges, reports; returns what the shell is told. Raises LoadstoneError."""
+        if not self.names:
+            raise UsageError("Name a workload, or a study file. `loadstone workloads` lists what there is.")
+        file = study_file(self.names)
+        spec = self._spec() if file is None else self._spec_of_file(file)
+        if self.drivers > 1:
+            spec = replace(spec, joining=Joining(self.drivers - 1, self.join_at))
+        tally = Tally()
+        with ExitStack() as stack:
+            if self.prometheus is not None:
+                stack.enter_context(serve_prometheus(self.prometheus, tally))
+            if self.otlp is not None:
+                stack.enter_context(push_otlp(self.otlp, tally))
+            return _carry_out(spec, [tally.hear] if self.prometheus or self.otlp else [])
+
+    def _spec(self) -> RunSpec:
+        names = self.names or []
+        placement = make_placement(self.platform, self.machine, self.backend)
+        alone = parts_of(names, self.load(self.trace))
         parts = with_companions(alone)
-        order = RunOrder(
-            name=name or "-".join(Path(word).name for word in names),
+        return RunSpec(
+            name=self.name or "-".join(Path(word).name for word in names),
             parts=parts,
-            profile=profile_of(profile).changed(steady_s=steady),
-            seed=seed,
-            threads=threads or half_the_cores(),
-            system=make_system(target or [], authority, not insecure, server_threads, station, placement, nginx),
-            results=results,
-            together=together or len(parts) > len(alone),
-            clock=clock_of(virtual, station),
+            profile=profile_of(self.profile).changed(steady_s=self.steady),
+            seed=self.seed,
+            threads=self.driver_threads,
+            system=self.system(placement),
+            results=self.results,
+            together=self.together or len(parts) > len(alone),
+            clock=self.clock,
             placement=placement,
         )
-    if drivers > 1:
-        order = replace(order, joining=Joining(drivers - 1, join_at))
-    tally = Tally()
-    with ExitStack() as stack:
-        if prometheus is not None:
-            stack.enter_context(serve_prometheus(prometheus, tally))
-        if otlp is not None:
-            stack.enter_context(push_otlp(otlp, tally))
-        code = _carry_out(order, [tally.hear] if prometheus or otlp else [])
-    raise typer.Exit(code)
+
+    def _spec_of_file(self, file: Path) -> RunSpec:
+        self.refuse_beside_a_file("trace", "together")
+        study = read_study(file, file_sections())
+        if not study.is_loaded:
+            raise UsageError(f"{file} leaves the load to its questions. Ask one: {', '.join(study.questions)}.")
+        return spec_of_file(study, self.name, self.threads, self.server_threads, self.results)
 
 
-def _carry_out(order: RunOrder, listeners: Sequence[Listener] = ()) -> Exit:
+def _carry_out(spec: RunSpec, listeners: Sequence[Listener]) -> Exit:
     with View() as view:
 
-        def hear(event: Json) -> None:
+        def hear(event: Event) -> None:
             for listener in (view.hear, *listeners):
                 listener(event)
 
-        path = asyncio.run(execute(order, hear, view.begin))
+        path = asyncio.run(execute(spec, hear, view.begin))
         if errors.is_terminal:
             view.phase = "writing the report"
-        report = write_report(path)
-    return conclude(path, report)
-
-
-def conclude(path: Path, report: Path) -> Exit:
-    """Prints the verdict on a result and says where its report is; returns what the shell is told."""
-    manifest, verdict = read_manifest(path), read_verdict(path) or {"workloads": [], "index": None}
-    common = verdict.get("consolidation")
-    if common is not None:
-        show_workloads(verdict["workloads"])
-        show_common(common)
-        _show_score(path)
-    for one in () if common else verdict["workloads"]:
-        style = VERDICT_STYLE[one["verdict"]]
-        load = next(terms["load"] for terms in manifest["terms"] if terms["workload"] == one["workload"])
-        claim = "compliant" if one["compliant"] else f"not compliant, profile {manifest['profile']['name']}"
-        out.print(f"[{style}]{one['verdict'].upper():8}[/] {one['workload']} with {load} ({claim})")
-        for reason in one["reasons"]:
-            out.print(f"         {reason}", markup=False, soft_wrap=True)
-        if one["not_judged"]:
-            out.print(f"         not judged: {', '.join(one['not_judged'])}", style="dim")
-    if verdict["index"]:
-        claim = "" if verdict["index"]["compliant"] else " (from a run that is not compliant)"
-        out.print(f"{NAME}: {verdict['index']['value']:.1f}{claim}. {DISCLAIMER}")
-    emulated = [name for name, one in manifest.get("machines", {}).items() if one.get("accelerator") == "tcg"]
-    if emulated:
-        out.print(f"[yellow]emulated[/] by TCG, not KVM: {', '.join(emulated)}. Nothing here says what KVM costs.")
-    if manifest["status"] != Status.COMPLETE:
-        out.print(f"[yellow]{manifest['status']}[/]: {manifest['reason']}")
-    out.print(f"report: {report}", soft_wrap=True)
-    if manifest["status"] == Status.INTERRUPTED:
-        return Exit.INTERRUPTED
-    if manifest["status"] == Status.FAILED:
-        return Exit.INVALID
-    return BY_VERDICT[whole_verdict(verdict)]
-
-
-def _show_score(path: Path) -> None:
-    result = read_result(path)
-    held = tiles_of(result)
-    tiles, maxima = [one.tile for one in held], maxima_of(result)
-    scored = consolidation(tiles, maxima)
-    show_tiles([one.number for one in held], [one.pct_load for one in held], tiles, scored, maxima)
+    return conclude(path)

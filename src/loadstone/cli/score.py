@@ -14,16 +14,16 @@ from loadstone.cli.options import RESULTS, Results
 from loadstone.cli.report import find_result
 from loadstone.cli.screen import VERDICT_STYLE, out
 from loadstone.judge.consolidation import CLASSIC, NAME, Consolidation, Maxima, consolidation
-from loadstone.judge.grouping import figures_of, findings, worse_groups
-from loadstone.judge.placement import parity
+from loadstone.judge.placement import compared_figures, findings, parity, worse_groups
 from loadstone.judge.score import DISCLAIMER
-from loadstone.judge.tiles import HeldTile, maxima_of, tiles_of, whole_verdict
-from loadstone.judge.verdict import Verdict
+from loadstone.judge.tiles import StoredTile, maxima_of, tiles_of
 from loadstone.model.errors import UsageError
+from loadstone.model.records.verdict import Verdict
 from loadstone.run.tiles.table import read_tiles
 from loadstone.store.read import read_result, read_verdict
 
-Json = dict[str, Any]
+Scored = dict[str, Any]
+"""A score as `--json` prints it."""
 
 app = typer.Typer(no_args_is_help=True, help="Work out scores from figures that were measured before.")
 
@@ -56,14 +56,13 @@ def consolidation_score(
     scores a stored run anew.
     """
     held, most = _given(run, file, results)
-    numbers, tiles, loads = [one.number for one in held], [one.tile for one in held], [one.pct_load for one in held]
     most = most if maxima is None else _maxima(maxima)
-    scored = consolidation(tiles, most)
+    scored = consolidation([one.tile for one in held], most)
     verdict = None if run is None else _verdict(find_result(run, results))
     if as_json:
-        typer.echo(json.dumps({**_document(numbers, scored), "verdict": verdict}, indent=1))
+        typer.echo(json.dumps({**_document([one.number for one in held], scored), "verdict": verdict}, indent=1))
     else:
-        show_tiles(numbers, loads, tiles, scored, most)
+        show_tiles(held, scored, most)
         if verdict not in (None, Verdict.PASS):
             out.print(f"[{VERDICT_STYLE[verdict]}]{verdict}[/]: this is no result. `loadstone report {run}` says why.")
     if verdict is not None:
@@ -73,9 +72,7 @@ def consolidation_score(
 def _verdict(path: Path) -> Verdict:
     """What the whole run amounts to; one that was never judged is invalid."""
     kept = read_verdict(path)
-    if kept is None or not kept.get("consolidation"):
-        return Verdict.INVALID
-    return whole_verdict(kept)
+    return Verdict.INVALID if kept is None or kept.consolidation is None else kept.whole
 
 
 def placement(
@@ -94,7 +91,7 @@ def placement(
     """
     held, most = _given(run, file, results)
     tiles = [one.tile for one in held]
-    found = findings(_groups(held, by), figures_of(tiles, consolidation(tiles, most)))
+    found = findings(_groups(held, by), compared_figures(tiles, consolidation(tiles, most)))
     worse = worse_groups(found)
     if as_json:
         rows = [
@@ -117,19 +114,19 @@ def placement(
     out.print("p-values by permutation of tiles over groups, corrected for all tests together (Holm).", style="dim")
 
 
-def _given(run: str | None, file: Path | None, results: Path) -> tuple[list[HeldTile], Maxima]:
+def _given(run: str | None, file: Path | None, results: Path) -> tuple[list[StoredTile], Maxima]:
     """The tiles asked for and their maxima; every column of a table is a grouping. Raises LoadstoneError."""
     if run is None and file is None:
         raise UsageError("Name a stored run, or a table: `--csv FILE`.")
     if run is not None and file is not None:
         raise UsageError("Name a stored run or a table, not both.")
     if file is not None:
-        return [HeldTile(row.number, row.pct_load, row.tile, row.cells) for row in read_tiles(file)], CLASSIC
+        return [StoredTile(row.number, row.pct_load, row.tile, row.cells) for row in read_tiles(file)], CLASSIC
     result = read_result(find_result(str(run), results))
     return tiles_of(result), maxima_of(result)
 
 
-def _groups(held: list[HeldTile], by: str) -> list[str]:
+def _groups(held: list[StoredTile], by: str) -> list[str]:
     if by == "parity":
         return parity([one.number for one in held])
     known = sorted({name for one in held for name in one.groups})
@@ -148,7 +145,7 @@ def _maxima(text: str) -> Maxima:
     return Maxima.of(app, web, mail)
 
 
-def _document(numbers: list[int], scored: Consolidation) -> Json:
+def _document(numbers: list[int], scored: Consolidation) -> Scored:
     tiles = [
         {"tile": number, "score": float(tile.shown), "qos": float(tile.shown_qos)}
         for number, tile in zip(numbers, scored.tiles, strict=True)

@@ -1,8 +1,58 @@
 """The terminal: results on standard output, everything else on standard error."""
 
+import contextlib
+import sys
+from collections.abc import Iterator
+from typing import IO, Any, cast
+
 from rich.console import Console
 
 out = Console(highlight=False)
 errors = Console(stderr=True, highlight=False)
 
 VERDICT_STYLE = {"pass": "bold green", "fail": "bold red", "invalid": "bold yellow"}
+
+
+def say(text: str) -> None:
+    """A line of a result, as it is: nothing in it is taken for markup, and it is not broken into lines."""
+    out.print(text, markup=False, soft_wrap=True)
+
+
+def warn(text: str) -> None:
+    """A line for the person at the terminal, as it is."""
+    errors.print(text, markup=False, soft_wrap=True)
+
+
+class PatientStream:
+    """A stream that nobody may be listening to, or that cannot show every letter: neither ends the program."""
+
+    def __init__(self, stream: IO[str]) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Writes what can be written."""
+        encoding = getattr(self._stream, "encoding", None) or "utf-8"
+        with contextlib.suppress(BrokenPipeError):
+            self._stream.write(text.encode(encoding, "replace").decode(encoding))
+        return len(text)
+
+    def flush(self) -> None:
+        """Hands on what was written."""
+        with contextlib.suppress(BrokenPipeError):
+            self._stream.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+@contextlib.contextmanager
+def patient_streams() -> Iterator[None]:
+    """Standard output and error, that never end the program."""
+    before = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = (cast(Any, PatientStream(stream)) for stream in before)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(BrokenPipeError, ValueError):
+            sys.stdout.flush()
+        sys.stdout, sys.stderr = before

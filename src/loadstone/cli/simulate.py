@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -37,18 +38,18 @@ def simulate(
     load = make_load(sessions, rate, None, arrivals)
     result = asyncio.run(play(declared, load, seconds, seed, server, len(os.sched_getaffinity(0))))
     if as_json:
-        typer.echo(json.dumps(result, indent=1))
+        typer.echo(json.dumps(asdict(result), indent=1))
         return
     expected = shares(declared).operations
     table = Table(title=f"{workload}: {load} for {seconds:g} s in virtual time, seed {seed}")
     for column in ("operation", "count", "share %", "expected %"):
         table.add_column(column, justify="left" if column == "operation" else "right")
-    for one in result["operations"]:
-        share, wanted = one["share_pct"], 100 * expected[one["name"]]
-        table.add_row(one["name"], str(one["count"]), f"{share:.3f}", f"{wanted:.3f}")
+    for operation in result.operations:
+        share, wanted = operation.share_pct, 100 * expected[operation.name]
+        table.add_row(operation.name, str(operation.count), f"{share:.3f}", f"{wanted:.3f}")
     out.print(table)
     out.print(
-        f"{result['operations_per_s']:.2f} operations/s ({result['operations_per_s_per_session']:.5f} a session), "
-        f"{result['sessions_finished']} sessions finished, {result['operations_per_session']:.2f} operations each, "
-        f"mean response {result['mean_response_s']:.3f} s, mean pause {result['mean_pause_s']:.2f} s"
+        f"{result.operations_per_s:.2f} operations/s ({result.operations_per_s_per_session:.5f} a session), "
+        f"{result.sessions_finished} sessions finished, {result.operations_per_session:.2f} operations each, "
+        f"mean response {result.mean_response_s:.3f} s, mean pause {result.mean_pause_s:.2f} s"
     )

@@ -1,7 +1,9 @@
-"""Locks between processes that end with their holder."""
+"""Locks between processes that end with their holder, of files and of folders."""
 
 import asyncio
 import fcntl
+import os
+import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -21,3 +23,44 @@ async def waiting(path: Path) -> AsyncIterator[None]:
     with path.open("a") as file:
         await asyncio.to_thread(fcntl.flock, file, fcntl.LOCK_EX)
         yield
+
+
+TRIES, PAUSE_S = 20, 0.01
+"""A reader that looks whether a folder is locked holds it for an instant."""
+
+
+def take(path: Path) -> int | None:
+    """Locks a folder; returns what `release` takes, or None when another process works on it."""
+    for _ in range(TRIES):
+        descriptor = _lock(path, fcntl.LOCK_EX)
+        if descriptor is not None:
+            return descriptor
+        time.sleep(PAUSE_S)
+    return None
+
+
+def release(descriptor: int) -> None:
+    """Gives a folder free."""
+    os.close(descriptor)
+
+
+def is_held(path: Path) -> bool:
+    """Whether a living process works on a folder."""
+    try:
+        descriptor = _lock(path, fcntl.LOCK_SH)
+    except OSError:
+        return False  # a folder that cannot be opened is nobody's work
+    if descriptor is None:
+        return True
+    release(descriptor)
+    return False
+
+
+def _lock(path: Path, kind: int) -> int | None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        return None
+    return descriptor

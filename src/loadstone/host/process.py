@@ -18,7 +18,7 @@ GRACE_S = 5.0
 """Time between the request to stop and the kill."""
 
 
-class Greeting(Enum):
+class Readiness(Enum):
     """How a program says that it is ready."""
 
     LINE = auto()
@@ -66,7 +66,7 @@ async def stop_all(services: Mapping[str, Stoppable]) -> None:
         await service.stop()
 
 
-async def begin(words: list[str], log: Path, command: list[str], greeting: Greeting = Greeting.LINE) -> Child:
+async def begin(words: list[str], log: Path, command: list[str], readiness: Readiness = Readiness.LINE) -> Child:
     """Starts a program and waits for its first line; standard error goes to `log`, errors speak of `command`.
 
     Raises ServiceError when it ends or stays silent instead of getting ready.
@@ -82,7 +82,7 @@ async def begin(words: list[str], log: Path, command: list[str], greeting: Greet
             )
     except OSError as error:
         raise ServiceError(f"`{command[0]}` cannot be started: {error}") from None
-    if greeting is Greeting.NONE:
+    if readiness is Readiness.NONE:
         return Child(process, "", log)
     try:
         return Child(process, await _first_line(process, command, log), log)

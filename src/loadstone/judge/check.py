@@ -1,56 +1,66 @@
-"""A check: one rule applied to one iteration, with its figure, limit, outcome and source."""
+"""Making checks: a figure held against its limit, under the rule's title."""
 
-from dataclasses import dataclass
-from enum import StrEnum
+from loadstone.model.records.check import Bound, Check, CheckId, Outcome, Weight
 
-
-class Outcome(StrEnum):
-    """How a check came out."""
-
-    KEPT = "kept"
-    BROKEN = "broken"
-    NOT_JUDGED = "not judged"
-
-
-class Weight(StrEnum):
-    """What a broken rule means."""
-
-    FAIL = "fail"
-    """The system under test did not hold its quality of service."""
-    INVALID = "invalid"
-    """The run is not fit to be judged; this says nothing about the system under test."""
-    NOTE = "note"
-    """Worth knowing, without effect on the verdict."""
-
-
-@dataclass(frozen=True)
-class Check:
-    """A rule's figure against its limit."""
-
-    rule: str
-    figure: float
-    limit: float
-    bound: str
-    """`at least` or `at most`."""
-    unit: str
-    weight: Weight
-    outcome: Outcome
-    source: str
-    detail: str = ""
-
-    def __str__(self) -> str:
-        figure = f"{self.figure:.4g} {self.unit}".rstrip()
-        text = f"{self.rule}: {figure}, {self.bound} {self.limit:.4g}"
-        return f"{text} ({self.detail})" if self.detail else text
+TITLES = {
+    CheckId.STEADY_STATE: "steady state measured",
+    CheckId.GOOD_SHARE: "good operations",
+    CheckId.TOLERABLE_SHARE: "tolerable operations",
+    CheckId.GOOD_SHARE_EACH: "good operations of each kind",
+    CheckId.AUDIT_MADE: "audits made",
+    CheckId.DATABASE_RULES: "database rules broken",
+    CheckId.VALIDATION_ERRORS: "validation errors",
+    CheckId.UNANSWERED: "operations without an answer",
+    CheckId.DRIVER_ERRORS: "driver errors",
+    CheckId.ARRIVALS_BEGUN: "sessions begun of those due",
+    CheckId.MIX_DEVIATION: "mix deviation of a page",
+    CheckId.NET_DEVIATION: "net deviation",
+    CheckId.UNSAMPLED: "operations without a sample",
+    CheckId.LEAD: "lead before steady state",
+    CheckId.PAUSE_DEVIATION: "pause deviation",
+    CheckId.MEAN_THINK_TIME: "mean think time",
+    CheckId.CYCLE_TIME: "cycle time of an operation",
+    CheckId.DRIVER_LAG: "driver lag p99",
+    CheckId.DRIVER_CPU: "busiest driver thread",
+    CheckId.TCP_MEMORY: "TCP memory pressure",
+    CheckId.CONDITIONAL_HONOURED: "conditional requests honoured",
+    CheckId.ACCEPTED_LATE: "connections accepted late",
+    CheckId.PARTS_DIED: "parts that died or were ended",
+    CheckId.WINDOWS_APART: "measured windows apart",
+    CheckId.HOST_BUSY: "host's cores in use",
+    CheckId.QUALITY_UNSAMPLED: "qualities without a sample",
+    CheckId.NOT_AT_FULL_LOAD: "workloads not at full load when the window began",
+}
+"""What rules are called, for people; rules whose title depends on what they are about give it themselves."""
 
 
-def at_least(rule: str, figure: float, limit: float, unit: str, weight: Weight, source: str, detail: str = "") -> Check:
+def at_least(
+    name: CheckId,
+    figure: float,
+    limit: float,
+    unit: str,
+    weight: Weight,
+    source: str,
+    detail: str = "",
+    title: str | None = None,
+) -> Check:
     """A figure that must not be below its limit."""
     outcome = Outcome.KEPT if figure >= limit else Outcome.BROKEN
-    return Check(rule, figure, limit, "at least", unit, weight, outcome, source, detail)
+    rule = title or TITLES[name]
+    return Check(name, rule, figure, limit, Bound.AT_LEAST, unit, weight, outcome, source, detail)
 
 
-def at_most(rule: str, figure: float, limit: float, unit: str, weight: Weight, source: str, detail: str = "") -> Check:
+def at_most(
+    name: CheckId,
+    figure: float,
+    limit: float,
+    unit: str,
+    weight: Weight,
+    source: str,
+    detail: str = "",
+    title: str | None = None,
+) -> Check:
     """A figure that must not be above its limit."""
     outcome = Outcome.KEPT if figure <= limit else Outcome.BROKEN
-    return Check(rule, figure, limit, "at most", unit, weight, outcome, source, detail)
+    rule = title or TITLES[name]
+    return Check(name, rule, figure, limit, Bound.AT_MOST, unit, weight, outcome, source, detail)

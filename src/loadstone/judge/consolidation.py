@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 
+from loadstone.model.records.verdict import RateMaxima
+
 CENT = Decimal("0.01")
 MACHINES_PER_TILE = 6
 """Machines of a tile; a fractional one counts all of them."""
@@ -24,9 +26,10 @@ class Maxima:
     web: Decimal
     mail: Decimal
 
-    def document(self) -> dict[str, float]:
-        """As it is kept."""
-        return {"app": float(self.app), "web": float(self.web), "mail": float(self.mail)}
+    @property
+    def record(self) -> RateMaxima:
+        """As they are kept."""
+        return RateMaxima(float(self.app), float(self.web), float(self.mail))
 
     @classmethod
     def of(cls, app: float, web: float, mail: float) -> "Maxima":

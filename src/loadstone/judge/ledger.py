@@ -5,8 +5,9 @@ Both sides sum the hashes of all ids (FNV-1a, 64 bits): one lost, doubled or str
 
 from collections.abc import Iterator
 
-from loadstone.judge.check import Check, Weight, at_least, at_most
+from loadstone.judge.check import at_least, at_most
 from loadstone.model.figures import Audit
+from loadstone.model.records.check import Check, CheckId, Weight
 
 SOURCE = "our own, docs/consolidation.md"
 
@@ -14,14 +15,13 @@ SOURCE = "our own, docs/consolidation.md"
 def checks(audit: Audit) -> Iterator[Check]:
     """Whether the database holds everything once; those in doubt may be there or not."""
     detail = f"{audit.acknowledged} acknowledged, {audit.in_doubt} in doubt"
-    name = audit.what.replace("_", " ")
-    yield at_least(f"{name} held", audit.held, audit.acknowledged, "", Weight.FAIL, SOURCE, detail)
-    beyond = audit.held - audit.acknowledged
-    yield at_most(f"{name} held beyond those acknowledged", beyond, audit.in_doubt, "", Weight.FAIL, SOURCE, detail)
+    name, fail = audit.what.replace("_", " "), Weight.FAIL
+    title = f"{name} held"
+    yield at_least(CheckId.AUDIT_HELD, audit.held, audit.acknowledged, "", fail, SOURCE, detail, title)
+    beyond, title = audit.held - audit.acknowledged, f"{name} held beyond those acknowledged"
+    yield at_most(CheckId.AUDIT_BEYOND, beyond, audit.in_doubt, "", fail, SOURCE, detail, title)
     if not audit.in_doubt:
-        differs = audit.held_sum != audit.acknowledged_sum
-        yield at_most(
-            f"sums of all {name} that differ", int(differs), 0, "", Weight.FAIL, SOURCE, "hashes of their ids"
-        )
+        differs, title = int(audit.held_sum != audit.acknowledged_sum), f"sums of all {name} that differ"
+        yield at_most(CheckId.AUDIT_HASHES, differs, 0, "", fail, SOURCE, "hashes of their ids", title)
     broken = len(audit.broken_rules)
-    yield at_most("database rules broken", broken, 0, "rules", Weight.FAIL, SOURCE, "; ".join(audit.broken_rules))
+    yield at_most(CheckId.DATABASE_RULES, broken, 0, "rules", fail, SOURCE, "; ".join(audit.broken_rules))

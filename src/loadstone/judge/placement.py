@@ -1,50 +1,34 @@
 """Whether a group of tiles - a NUMA node, a bridge, a disk, odd or even numbers - did worse than the others. Pure."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from loadstone.judge.consolidation import Consolidation, Tile
+from loadstone.judge.statistics import holm, unpaired
+from loadstone.model.errors import UsageError
+from loadstone.model.records.verdict import ComparedFigure, GroupFinding
 
 LEVEL = 0.05
 """Chance of naming any group worse where none is, over all figures together."""
 
 
-@dataclass(frozen=True)
-class Figure:
-    """A figure of a tile, and which way is better."""
-
-    name: str
-    unit: str
-    more_is_better: bool = True
-
-
-FIGURES = (
-    Figure("score", "points"),
-    Figure("app", "/s"),
-    Figure("web", "/s"),
-    Figure("mail", "/s"),
-    Figure("qos_app", ""),
-    Figure("qos_web", ""),
-    Figure("qos_mail", ""),
-    Figure("qos_idle", ""),
+COMPARED = (
+    ComparedFigure("score", "points"),
+    ComparedFigure("app", "/s"),
+    ComparedFigure("web", "/s"),
+    ComparedFigure("mail", "/s"),
+    ComparedFigure("qos_app", ""),
+    ComparedFigure("qos_web", ""),
+    ComparedFigure("qos_mail", ""),
+    ComparedFigure("qos_idle", ""),
 )
 """What groups are compared by."""
 
 
-@dataclass(frozen=True)
-class Finding:
-    """One figure of two groups: the group, all other tiles, and how likely so great a difference is by chance."""
-
-    figure: Figure
-    group: str
-    mean: float
-    others: float
-    p: float
-    """By permuting the tiles over the groups; corrected for all tests made together (Holm 1979)."""
-
-    @property
-    def is_worse(self) -> bool:
-        """Whether the group did worse, beyond chance."""
-        less = self.mean < self.others
-        return self.p <= LEVEL and (less if self.figure.more_is_better else self.mean > self.others)
+def finding(figure: ComparedFigure, group: str, mean: float, others: float, p: float) -> GroupFinding:
+    """A group's mean against that of all other tiles; `p` is corrected for all tests made together (Holm 1979)."""
+    less = mean < others
+    is_worse = p <= LEVEL and (less if figure.more_is_better else mean > others)
+    return GroupFinding(figure, group, mean, others, p, is_worse)
 
 
 def parity(numbers: Sequence[int]) -> list[str]:
@@ -65,6 +49,49 @@ def split(groups: Sequence[str], group: str, values: Sequence[float]) -> tuple[l
     return inside, outside
 
 
-def varying(figures: Mapping[str, Sequence[float]]) -> list[Figure]:
+def varying(figures: Mapping[str, Sequence[float]]) -> list[ComparedFigure]:
     """Figures that differ between tiles: one that is the same everywhere needs no test."""
-    return [figure for figure in FIGURES if len(set(figures.get(figure.name, ()))) > 1]
+    return [figure for figure in COMPARED if len(set(figures.get(figure.name, ()))) > 1]
+
+
+LEAST = 2
+"""Tiles that a group needs."""
+
+
+def compared_figures(tiles: Sequence[Tile], scored: Consolidation) -> dict[str, list[float]]:
+    """What groups are compared by, one value a tile."""
+    rates = {figure.name: [float(getattr(tile, figure.name)) for tile in tiles] for figure in COMPARED[1:]}
+    return {COMPARED[0].name: [float(one.score) for one in scored.tiles], **rates}
+
+
+def findings(groups: Sequence[str], figures: Mapping[str, Sequence[float]]) -> list[GroupFinding]:
+    """Every varying figure of every group against the other tiles, surest first. Raises UsageError with one group.
+
+    `groups` names each tile's group; `figures` has one value a tile for each figure.
+    """
+    if len(set(groups)) < 2:
+        only = f"all {len(groups)} tiles are in `{groups[0]}`" if groups else "there are no tiles"
+        raise UsageError(f"There is nothing to compare: {only}. Group the tiles in at least two.")
+    lonely = sorted({group for group in groups if groups.count(group) < LEAST})
+    if lonely:
+        named = ", ".join(f"`{group}`" for group in lonely[:5])
+        raise UsageError(
+            f"A group needs {LEAST} tiles to be tested; only one is in {named}. Group the tiles otherwise."
+        )
+    tests = [(figure, group) for figure in varying(figures) for group in sides(groups)]
+    chances = holm([unpaired(*split(groups, group, figures[figure.name])) for figure, group in tests])
+    found = []
+    for (figure, group), p in zip(tests, chances, strict=True):
+        inside, outside = (sum(values) / len(values) for values in split(groups, group, figures[figure.name]))
+        seen = finding(figure, group, inside, outside, p)
+        if len(set(groups)) == 2 and not seen.is_worse:  # the same test, seen from the side that may have done worse
+            other = finding(figure, next(name for name in groups if name != group), outside, inside, p)
+            seen = other if other.mean < other.others or other.is_worse else seen
+        found.append(seen)
+    return sorted(found, key=lambda one: one.p)
+
+
+def worse_groups(found: Sequence[GroupFinding]) -> dict[str, list[GroupFinding]]:
+    """Groups that did worse in some figure, with what shows it, surest first."""
+    groups = dict.fromkeys(one.group for one in found if one.is_worse)
+    return {group: [one for one in found if one.is_worse and one.group == group] for group in groups}

@@ -5,10 +5,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from loadstone.judge import ledger
-from loadstone.judge.check import Check, Outcome, Weight, at_least, at_most
+from loadstone.judge.check import at_least, at_most
 from loadstone.judge.deviation import Deviation, deviation, deviation_from
-from loadstone.model.figures import Blame, IterationFigures, Terms, blame_of
+from loadstone.model.figures import Blame, Criteria, IterationFigures, blame_of
 from loadstone.model.profile import Rigor
+from loadstone.model.records.check import Check, CheckId, Outcome, Weight
 
 PUBLISHED = "published figures, docs/web-workloads.md"
 CYCLES = "published rule of paced workloads, docs/studies.md"
@@ -37,40 +38,40 @@ SURE = 3.0
 """Standard errors within which chance is to be expected."""
 
 
-def checks(terms: Terms, figures: IterationFigures) -> tuple[Check, ...]:
+def checks(criteria: Criteria, figures: IterationFigures) -> tuple[Check, ...]:
     """All rules applied to one iteration."""
-    return tuple(_all(terms, figures))
+    return tuple(_all(criteria, figures))
 
 
-def _all(terms: Terms, figures: IterationFigures) -> Iterator[Check]:
-    yield _whole(terms, figures)
+def _all(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
+    yield _whole(criteria, figures)
     if not figures.operations:
         return
-    yield from _quality(terms, figures)
-    yield from _each(terms, figures)
-    yield from _audit(terms, figures)
+    yield from _quality(criteria, figures)
+    yield from _each(criteria, figures)
+    yield from _audit(criteria, figures)
     yield from _if_disclosed(figures, _errors(figures))
-    yield from _arrivals(terms, figures)
-    yield from _mix(terms, figures)
-    yield _sampled(terms, figures)
-    yield _warmed_up(terms)
-    yield from _if_disclosed(figures, _pauses(terms, figures))
-    yield from _cycles(terms, figures)
-    yield from _if_disclosed(figures, _driver(terms, figures))
+    yield from _arrivals(criteria, figures)
+    yield from _mix(criteria, figures)
+    yield _sampled(criteria, figures)
+    yield _warmed_up(criteria)
+    yield from _if_disclosed(figures, _pauses(criteria, figures))
+    yield from _cycles(criteria, figures)
+    yield from _if_disclosed(figures, _driver(criteria, figures))
     yield from _machine(figures)
     yield from _conditional(figures)
     yield from _connections(figures)
 
 
-def _whole(terms: Terms, figures: IterationFigures) -> Check:
+def _whole(criteria: Criteria, figures: IterationFigures) -> Check:
     detail = figures.trouble or ("" if figures.completed else "ended early")
     # The last interval may be cut by the clock's resolution.
-    share = 100 * figures.steady_s / terms.steady_s if terms.steady_s else 0.0
-    check = at_least("steady state measured", share, 99.9, "%", Weight.INVALID, OURS, detail)
+    share = 100 * figures.steady_s / criteria.steady_s if criteria.steady_s else 0.0
+    check = at_least(CheckId.STEADY_STATE, share, 99.9, "%", Weight.INVALID, OURS, detail)
     return replace(check, outcome=Outcome.BROKEN) if not figures.completed else check
 
 
-def _quality(terms: Terms, figures: IterationFigures) -> Iterator[Check]:
+def _quality(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
     """Operations that were overdue when the steady state ended count as failed: no answer is no good answer."""
     overdue = sum(operation.overdue for operation in figures.operations)
     requests = max(1, figures.requests + overdue)
@@ -78,32 +79,48 @@ def _quality(terms: Terms, figures: IterationFigures) -> Iterator[Check]:
     tolerable = good + sum(operation.tolerable for operation in figures.operations)
     detail = "over all pages together, downloads by their byte rate"
     detail = f"{overdue} overdue at the end count as failed" if overdue else detail
-    for rule, count, limit in (
-        ("good operations", good, terms.good_share_pct),
-        ("tolerable operations", tolerable, terms.tolerable_share_pct),
+    for name, count, limit in (
+        (CheckId.GOOD_SHARE, good, criteria.good_share_pct),
+        (CheckId.TOLERABLE_SHARE, tolerable, criteria.tolerable_share_pct),
     ):
         yield at_least(
-            rule, 100 * count / requests, limit, "%", Weight.FAIL, f"published figures, {terms.source}", detail
+            name, 100 * count / requests, limit, "%", Weight.FAIL, f"published figures, {criteria.source}", detail
         )
 
 
-def _each(terms: Terms, figures: IterationFigures) -> Iterator[Check]:
+def _each(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
     """Whether the worst kind of operation has its share of good ones: a percentile that lies inside its limit."""
     counted = [operation for operation in figures.operations if operation.requests + operation.overdue]
-    if terms.each_share_pct is None or not counted:
+    if criteria.each_share_pct is None or not counted:
         return
     shares = {one.name: 100 * one.good / (one.requests + one.overdue) for one in counted}
     name, worst = min(shares.items(), key=lambda item: item[1])
-    source = f"published figures, {terms.source}"
-    yield at_least("good operations of each kind", worst, terms.each_share_pct, "%", Weight.FAIL, source, name)
+    source = f"published figures, {criteria.source}"
+    yield at_least(
+        CheckId.GOOD_SHARE_EACH,
+        worst,
+        criteria.each_share_pct,
+        "%",
+        Weight.FAIL,
+        source,
+        name,
+    )
 
 
-def _audit(terms: Terms, figures: IterationFigures) -> Iterator[Check]:
+def _audit(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
     """Whether the server holds what it acknowledged."""
     if figures.audit is not None:
         yield from ledger.checks(figures.audit)
-    elif terms.audited:
-        yield at_least("audits made", 0, 1, "", Weight.INVALID, ledger.SOURCE, "the server was not asked what it holds")
+    elif criteria.audited:
+        yield at_least(
+            CheckId.AUDIT_MADE,
+            0,
+            1,
+            "",
+            Weight.INVALID,
+            ledger.SOURCE,
+            "the server was not asked what it holds",
+        )
 
 
 def _errors(figures: IterationFigures) -> Iterator[Check]:
@@ -111,10 +128,25 @@ def _errors(figures: IterationFigures) -> Iterator[Check]:
     kinds = {kind for op in figures.operations for kind in op.errors}
     named = {blame: ", ".join(sorted(kind for kind in kinds if blame_of(kind) is blame)) for blame in Blame}
     wrong, share = counts[Blame.VALIDATION], 100 * counts[Blame.TRANSPORT] / max(1, figures.requests)
-    yield at_most("validation errors", wrong, 0, "errors", Weight.FAIL, PUBLISHED, named[Blame.VALIDATION])
-    rule = "operations without an answer"
-    yield at_most(rule, share, ERROR_SHARE_PCT, "%", Weight.FAIL, PUBLISHED, named[Blame.TRANSPORT])
-    yield at_most("driver errors", counts[Blame.DRIVER], 0, "errors", Weight.INVALID, OURS, named[Blame.DRIVER])
+    yield at_most(
+        CheckId.VALIDATION_ERRORS,
+        wrong,
+        0,
+        "errors",
+        Weight.FAIL,
+        PUBLISHED,
+        named[Blame.VALIDATION],
+    )
+    yield at_most(CheckId.UNANSWERED, share, ERROR_SHARE_PCT, "%", Weight.FAIL, PUBLISHED, named[Blame.TRANSPORT])
+    yield at_most(
+        CheckId.DRIVER_ERRORS,
+        counts[Blame.DRIVER],
+        0,
+        "errors",
+        Weight.INVALID,
+        OURS,
+        named[Blame.DRIVER],
+    )
 
 
 def _is_disturbed(figures: IterationFigures) -> bool:
@@ -123,67 +155,85 @@ def _is_disturbed(figures: IterationFigures) -> bool:
     return 100 * lost > ERROR_SHARE_PCT * max(1, figures.requests)
 
 
-def expected(terms: Terms, figures: IterationFigures) -> Deviation | None:
+def expected(criteria: Criteria, figures: IterationFigures) -> Deviation | None:
     """The deviation from what the load brings: arrivals from their rate, a population from Little's law.
 
     Cycle times have their start fixed, so only think times are judged; where the rate changes, what ends in the steady
     state is not what began in it.
     """
     actual = {operation.name: operation.ended for operation in figures.operations}
-    if terms.due is not None:
-        total = figures.sessions.get("due", 0) * (terms.operations_per_session or 1)
-        return deviation_from(total, terms.expected_shares, actual) if terms.is_even else None
-    if terms.pacing != "think":
+    if criteria.due is not None:
+        total = figures.sessions.get("due", 0) * (criteria.operations_per_session or 1)
+        return deviation_from(total, criteria.expected_shares, actual) if criteria.is_even else None
+    if criteria.pacing != "think":
         return None
-    pause_s = terms.mean_pause_s * terms.paused_share
-    return deviation(terms.sessions, figures.steady_s, figures.mean_response_s, pause_s, terms.expected_shares, actual)
+    pause_s = criteria.mean_pause_s * criteria.paused_share
+    return deviation(
+        criteria.sessions, figures.steady_s, figures.mean_response_s, pause_s, criteria.expected_shares, actual
+    )
 
 
-def _arrivals(terms: Terms, figures: IterationFigures) -> Iterator[Check]:
+def _arrivals(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
     """Whether every session that was due was begun: a schedule that is dropped hides a slow server."""
     due = figures.sessions.get("due", 0)
-    if terms.due is None or not due:
+    if criteria.due is None or not due:
         return
     begun = 100 * figures.sessions.get("begun", 0) / due
-    detail = f"{due} were due, {terms.due:.0f} to be expected"
-    yield at_least("sessions begun of those due", begun, ARRIVED_PCT, "%", Weight.INVALID, OURS, detail)
+    detail = f"{due} were due, {criteria.due:.0f} to be expected"
+    yield at_least(CheckId.ARRIVALS_BEGUN, begun, ARRIVED_PCT, "%", Weight.INVALID, OURS, detail)
 
 
-def _mix(terms: Terms, figures: IterationFigures) -> Iterator[Check]:
-    found = expected(terms, figures)
+def _mix(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
+    found = expected(criteria, figures)
     if found is None:
         return
     name, worst = found.worst
-    share = terms.expected_shares.get(name, 0.0)
+    share = criteria.expected_shares.get(name, 0.0)
     # A share's standard error, and the total's: operations are drawn one by one from a population, and come in
     # sessions of about geometric length from arrivals.
-    drawn = found.expected if terms.due is None else found.expected / (terms.operations_per_session or 1)
+    drawn = found.expected if criteria.due is None else found.expected / (criteria.operations_per_session or 1)
     total_error = 100 / math.sqrt(max(1.0, drawn))
     share_error = 100 * math.sqrt(share * (1 - share) / max(1.0, found.expected))
-    share_error += 0 if terms.due is None else share * total_error
+    share_error += 0 if criteria.due is None else share * total_error
     detail = f"{name}, {worst:+.2f} %"
-    check = at_most("mix deviation of a page", abs(worst), PAGE_DEVIATION_PCT, "%", Weight.INVALID, PUBLISHED, detail)
-    yield _supported(terms, figures, check, SURE * share_error)
-    law = "Little's law" if terms.due is None else "the rate of arrivals"
+    check = at_most(
+        CheckId.MIX_DEVIATION,
+        abs(worst),
+        PAGE_DEVIATION_PCT,
+        "%",
+        Weight.INVALID,
+        PUBLISHED,
+        detail,
+    )
+    yield _supported(criteria, figures, check, SURE * share_error)
+    law = "Little's law" if criteria.due is None else "the rate of arrivals"
     detail = f"{figures.ended} operations, {found.expected:.0f} by {law}"
-    check = at_most("net deviation", abs(found.net_pct), NET_DEVIATION_PCT, "%", Weight.INVALID, PUBLISHED, detail)
-    yield _supported(terms, figures, check, SURE * total_error)
+    check = at_most(
+        CheckId.NET_DEVIATION,
+        abs(found.net_pct),
+        NET_DEVIATION_PCT,
+        "%",
+        Weight.INVALID,
+        PUBLISHED,
+        detail,
+    )
+    yield _supported(criteria, figures, check, SURE * total_error)
 
 
-def _supported(terms: Terms, figures: IterationFigures, check: Check, chance: float) -> Check:
+def _supported(criteria: Criteria, figures: IterationFigures, check: Check, chance: float) -> Check:
     """Withdraws a judgement that chance alone explains; a deviation beyond chance is judged however short the run."""
     by_chance = check.limit < chance and check.figure <= chance
     reason = f"so few operations deviate by up to {chance:.1f} {check.unit} by chance" if by_chance else ""
-    return _excused(terms, figures, check, reason)
+    return _excused(criteria, figures, check, reason)
 
 
-def _excused(terms: Terms, figures: IterationFigures, check: Check, too_short: str) -> Check:
+def _excused(criteria: Criteria, figures: IterationFigures, check: Check, too_short: str) -> Check:
     """Withdraws a judgement that errors brought about, or that the run is too short for (the full profile never is)."""
     if _is_disturbed(figures):
         return _withdrawn(check, DISTURBED)
-    if terms.rigor == Rigor.FULL:
+    if criteria.rigor == Rigor.FULL:
         return check
-    if not _settled(terms, figures):
+    if not _settled(criteria, figures):
         return _withdrawn(check, UNSETTLED)
     return _withdrawn(check, too_short) if too_short else check
 
@@ -199,48 +249,55 @@ def _if_disclosed(figures: IterationFigures, made: Iterator[Check]) -> Iterator[
         yield check if figures.lag.count else _withdrawn(replace(check, figure=0.0, detail=""), UNDISCLOSED)
 
 
-def _settled(terms: Terms, figures: IterationFigures) -> bool:
+def _settled(criteria: Criteria, figures: IterationFigures) -> bool:
     """Whether sessions had the time to come to their last pages before the steady state began."""
-    cycle_s = figures.mean_response_s + terms.mean_pause_s * terms.paused_share
-    return terms.ramp_up_s + terms.warm_up_s >= (terms.operations_per_session or 1) * cycle_s
+    cycle_s = figures.mean_response_s + criteria.mean_pause_s * criteria.paused_share
+    return criteria.ramp_up_s + criteria.warm_up_s >= (criteria.operations_per_session or 1) * cycle_s
 
 
-def _sampled(terms: Terms, figures: IterationFigures) -> Check:
+def _sampled(criteria: Criteria, figures: IterationFigures) -> Check:
     counts = {operation.name: operation.requests for operation in figures.operations}
-    missing = [name for name in terms.expected_shares if not counts.get(name)]
-    check = at_most("operations without a sample", len(missing), 0, "kinds", Weight.INVALID, OURS, ", ".join(missing))
+    missing = [name for name in criteria.expected_shares if not counts.get(name)]
+    check = at_most(
+        CheckId.UNSAMPLED,
+        len(missing),
+        0,
+        "kinds",
+        Weight.INVALID,
+        OURS,
+        ", ".join(missing),
+    )
     if not missing:
         return check
-    due = [name for name in missing if figures.ended * terms.expected_shares[name] >= LEAST_SAMPLES]
-    return _excused(terms, figures, check, "" if due else "too short to expect one")
+    due = [name for name in missing if figures.ended * criteria.expected_shares[name] >= LEAST_SAMPLES]
+    return _excused(criteria, figures, check, "" if due else "too short to expect one")
 
 
-def _warmed_up(terms: Terms) -> Check:
-    lead_s = terms.ramp_up_s + terms.warm_up_s
+def _warmed_up(criteria: Criteria) -> Check:
+    lead_s = criteria.ramp_up_s + criteria.warm_up_s
     detail = "ramp-up and warm-up against the longest operation"
-    rule = "lead before steady state"
-    check = at_least(rule, lead_s, terms.longest_operation_s, "s", Weight.INVALID, PUBLISHED, detail)
-    if terms.rigor == Rigor.FULL or check.outcome is Outcome.KEPT:
+    check = at_least(CheckId.LEAD, lead_s, criteria.longest_operation_s, "s", Weight.INVALID, PUBLISHED, detail)
+    if criteria.rigor == Rigor.FULL or check.outcome is Outcome.KEPT:
         return check
     return _withdrawn(check, "the profile is too short for it")
 
 
-def _pauses(terms: Terms, figures: IterationFigures) -> Iterator[Check]:
+def _pauses(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
     over = figures.pause_actual_s - figures.pause_drawn_s
     share = 100 * over / figures.pause_drawn_s if figures.pause_drawn_s else 0.0
     detail = f"{figures.pauses} pauses, {over:.3f} s longer than drawn"
-    yield at_most("pause deviation", abs(share), PAUSE_DEVIATION_PCT, "%", Weight.INVALID, OURS, detail)
-    if terms.pacing == "think" and terms.mean_pause_s and figures.pauses:
+    yield at_most(CheckId.PAUSE_DEVIATION, abs(share), PAUSE_DEVIATION_PCT, "%", Weight.INVALID, OURS, detail)
+    if criteria.pacing == "think" and criteria.mean_pause_s and figures.pauses:
         mean_s = figures.pause_actual_s / figures.pauses
-        off = 100 * (mean_s / terms.mean_pause_s - 1)
-        detail = f"{mean_s:.3f} s, {terms.mean_pause_s:.3f} s declared"
-        check = at_most("mean think time", abs(off), MEAN_PAUSE_PCT, "% off", Weight.INVALID, OURS, detail)
-        yield _supported(terms, figures, check, SURE * 100 / math.sqrt(figures.pauses))
+        off = 100 * (mean_s / criteria.mean_pause_s - 1)
+        detail = f"{mean_s:.3f} s, {criteria.mean_pause_s:.3f} s declared"
+        check = at_most(CheckId.MEAN_THINK_TIME, abs(off), MEAN_PAUSE_PCT, "% off", Weight.INVALID, OURS, detail)
+        yield _supported(criteria, figures, check, SURE * 100 / math.sqrt(figures.pauses))
 
 
-def _cycles(terms: Terms, figures: IterationFigures) -> Iterator[Check]:
+def _cycles(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
     """Whether starts kept their pace: where operations outlast their cycles, users come less often than declared."""
-    if terms.pacing != "cycle":
+    if criteria.pacing != "cycle":
         return
     off = {
         operation.name: 100 * (operation.cycle_actual_s / operation.cycle_drawn_s - 1)
@@ -249,25 +306,32 @@ def _cycles(terms: Terms, figures: IterationFigures) -> Iterator[Check]:
     }
     name, worst = max(off.items(), key=lambda item: abs(item[1]), default=("", 0.0))
     detail = f"{name}, {worst:+.2f} % of the drawn mean" if name else "no cycle was drawn"
-    rule = "cycle time of an operation"
-    yield at_most(rule, abs(worst), CYCLE_DEVIATION_PCT, "% off", Weight.INVALID, CYCLES, detail)
+    yield at_most(CheckId.CYCLE_TIME, abs(worst), CYCLE_DEVIATION_PCT, "% off", Weight.INVALID, CYCLES, detail)
 
 
-def _driver(terms: Terms, figures: IterationFigures) -> Iterator[Check]:
+def _driver(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
     lag_s = figures.lag.at(99.0) or 0.0
-    limit_s = terms.lag_share * terms.shortest_limit_s
+    limit_s = criteria.lag_share * criteria.shortest_limit_s
     yield at_most(
-        "driver lag p99",
+        CheckId.DRIVER_LAG,
         1000 * lag_s,
         1000 * limit_s,
         "ms",
         Weight.INVALID,
         OURS,
-        f"{100 * terms.lag_share:g} % of the shortest limit",
+        f"{100 * criteria.lag_share:g} % of the shortest limit",
     )
     busiest = 100 * max(figures.driver_cpu, default=0.0)
     detail = f"of {len(figures.driver_cpu)}"
-    yield at_most("busiest driver thread", busiest, terms.driver_cpu_pct, "% of a core", Weight.INVALID, OURS, detail)
+    yield at_most(
+        CheckId.DRIVER_CPU,
+        busiest,
+        criteria.driver_cpu_pct,
+        "% of a core",
+        Weight.INVALID,
+        OURS,
+        detail,
+    )
 
 
 def _machine(figures: IterationFigures) -> Iterator[Check]:
@@ -275,7 +339,7 @@ def _machine(figures: IterationFigures) -> Iterator[Check]:
     if figures.tcp_pressure_s is not None:
         detail = "the driver's machine had no memory for TCP left; raise net.ipv4.tcp_mem"
         detail = detail if figures.tcp_pressure_s else ""
-        yield at_most("TCP memory pressure", figures.tcp_pressure_s, 0, "s", Weight.INVALID, OURS, detail)
+        yield at_most(CheckId.TCP_MEMORY, figures.tcp_pressure_s, 0, "s", Weight.INVALID, OURS, detail)
 
 
 def _conditional(figures: IterationFigures) -> Iterator[Check]:
@@ -283,11 +347,19 @@ def _conditional(figures: IterationFigures) -> Iterator[Check]:
     if asked:
         honoured = 100 * sum(operation.not_modified for operation in figures.operations) / asked
         detail = "a server may ignore the condition, but then its bytes are other ones"
-        yield at_least("conditional requests honoured", honoured, 99, "%", Weight.NOTE, PUBLISHED, detail)
+        yield at_least(
+            CheckId.CONDITIONAL_HONOURED,
+            honoured,
+            99,
+            "%",
+            Weight.NOTE,
+            PUBLISHED,
+            detail,
+        )
 
 
 def _connections(figures: IterationFigures) -> Iterator[Check]:
-    late = figures.wires.get("connected_late", 0)
+    late = figures.connections.get("connected_late", 0)
     if late:
         detail = "the kernel had to ask again: the listener's queue was full, or packets were lost"
-        yield at_most("connections accepted late", late, 0, "connections", Weight.NOTE, OURS, detail)
+        yield at_most(CheckId.ACCEPTED_LATE, late, 0, "connections", Weight.NOTE, OURS, detail)

@@ -1,21 +1,12 @@
 """The web index: one number for the three web sites together. It has its own name and is not a SPEC result."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 REFERENCE = {"banking": 120, "shopping": 114, "support": 162}
 """Reference sessions (docs/web-workloads.md, Index)."""
 
 NAME = "Loadstone web index"
 DISCLAIMER = "This is not a SPEC result and must not be compared with published SPEC scores."
-
-
-@dataclass(frozen=True)
-class Index:
-    """A web index and what it may be called."""
-
-    value: float
-    compliant: bool
 
 
 def web_index(sessions: Mapping[str, int]) -> float | None:

@@ -1,13 +1,12 @@
 """What the monitors saw over the steady state, on the mean: of the host, of each machine, from within and from without.
 
-The rows are those that published comparisons print for native and for virtual systems (docs/virtual-machines.md).
+The rows are those that published comparisons print for native and for virtual systems (docs/virtual-machines.md). Pure.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
-from typing import Any
 
-Json = dict[str, Any]
+from loadstone.model.records.sample import InsideView, OutsideView, Rates, Sample
 
 SUPPORT = ("driver", "backend")
 """Roles that are not what is measured: the load's side, and what stands for other machines."""
@@ -21,86 +20,86 @@ CPU_GROUPS = {
 }
 
 
-def host_usage(samples: Sequence[Json]) -> dict[str, float]:
+def host_usage(samples: Sequence[Sample]) -> dict[str, float]:
     """CPU in cores by mode, memory in bytes, swap, disk and network a second, disk service time in milliseconds."""
-    return _view(samples, lambda sample: sample)
+    return _view(samples)
 
 
-def inside_usage(samples: Sequence[Json], machine: str) -> dict[str, float]:
+def inside_usage(samples: Sequence[Sample], machine: str) -> dict[str, float]:
     """The same as a machine's own kernel sees it; empty for one that has none."""
-    return _view(samples, lambda sample: _side(sample, machine, "inside"))
+    views = [sample.machines[machine].inside for sample in samples if machine in sample.machines]
+    return _view([view for view in views if view is not None])
 
 
-def outside_usage(samples: Sequence[Json], machine: str) -> dict[str, float]:
+def outside_usage(samples: Sequence[Sample], machine: str) -> dict[str, float]:
     """What a machine costs the host: cores by kind of thread, disk and lines as the hypervisor counts them."""
-    sides = [side for sample in samples if (side := _side(sample, machine, "outside")) is not None]
-    found = {f"{kind}_cores": _mean(side["cpu_cores"].get(kind) for side in sides) for kind in _kinds(sides)}
-    used = [sum(side["cpu_cores"].values()) for side in sides]
-    found |= {
+    views = [view for view in outside_views(samples, machine) if view is not None]
+    kinds = dict.fromkeys(kind for view in views for kind in view.cpu_cores)
+    usage = {f"{kind}_cores": _mean(view.cpu_cores.get(kind) for view in views) for kind in kinds}
+    used = [sum(view.cpu_cores.values()) for view in views]
+    usage |= {
         "cores": fmean(used) if used else None,
-        "exits_per_s": _mean(side["exits_per_s"] for side in sides),
-        "disk_ms": _mean(side["disk"].get("latency_ms") for side in sides),
-        "disk_bytes_per_s": _mean(_disk_bytes(side["disk"]) for side in sides),
+        "exits_per_s": _mean(view.exits_per_s for view in views),
+        "disk_ms": _mean(view.disk.get("latency_ms") for view in views),
+        "disk_bytes_per_s": _mean(_disk_bytes(view.disk) for view in views),
     }
-    for way in ("sent", "recv"):
-        found[f"network_{way}_per_s"] = _mean(_network(side["network"], way) for side in sides)
-    return _known(found)
+    for direction in ("sent", "recv"):
+        usage[f"network_{direction}_per_s"] = _mean(_all_lines(view, direction) for view in views)
+    return _known(usage)
 
 
-def tree_usage(samples: Sequence[Json], role: str) -> dict[str, float]:
+def outside_views(samples: Sequence[Sample], machine: str) -> list[OutsideView | None]:
+    """What the host counted for a machine, sample by sample."""
+    return [sample.machines[machine].outside for sample in samples if machine in sample.machines]
+
+
+def tree_usage(samples: Sequence[Sample], role: str) -> dict[str, float]:
     """Cores and resident bytes of a role's processes."""
-    trees = [tree for sample in samples if (tree := sample["trees"].get(role))]
-    names = {"cores": ("user_cores", "system_cores"), "resident_bytes": ("rss_bytes",)}
-    return _known({name: _mean(sum(tree[key] for key in keys) for tree in trees) for name, keys in names.items()})
+    trees = [tree for sample in samples if (tree := sample.trees.get(role)) is not None]
+    usage = {
+        "cores": _mean(tree.cores for tree in trees),
+        "resident_bytes": _mean(tree.rss_bytes for tree in trees),
+    }
+    return _known(usage)
 
 
-def measured_machines(samples: Sequence[Json]) -> list[str]:
+def measured_machines(samples: Sequence[Sample]) -> list[str]:
     """Names of the roles whose use is the system's own."""
-    return sorted({role for sample in samples for role in sample["trees"] if role not in SUPPORT})
+    return sorted({role for sample in samples for role in sample.trees if role not in SUPPORT})
 
 
-def _view(samples: Sequence[Json], side_of: Callable[[Json], Json | None]) -> dict[str, float]:
-    sides = [side for sample in samples if (side := side_of(sample)) is not None]
-    found: dict[str, float | None] = {
-        f"{group}_cores": _mean(sum(side["cpu_cores"].get(mode, 0) for mode in modes) for side in sides)
+def _view(sides: Sequence[Sample | InsideView]) -> dict[str, float]:
+    usage: dict[str, float | None] = {
+        f"{group}_cores": _mean(sum(side.cpu_cores.get(mode) or 0 for mode in modes) for side in sides)
         for group, modes in CPU_GROUPS.items()
     }
     for name in ("used", "active", "inactive"):
-        found[f"{name}_bytes"] = _mean(side["memory_bytes"].get(name) for side in sides)
-    found |= {
-        "swap_in_per_s": _mean(side["swap"].get("sin_per_s") for side in sides),
-        "swap_out_per_s": _mean(side["swap"].get("sout_per_s") for side in sides),
-        "disk_ms": _mean(side["disk"].get("latency_ms") for side in sides),
-        "disk_bytes_per_s": _mean(_disk_bytes(side["disk"]) for side in sides),
-        "network_sent_per_s": _mean(side["network"].get("bytes_sent_per_s") for side in sides),
-        "network_recv_per_s": _mean(side["network"].get("bytes_recv_per_s") for side in sides),
+        usage[f"{name}_bytes"] = _mean(side.memory_bytes.get(name) for side in sides)
+    usage |= {
+        "swap_in_per_s": _mean(side.swap.get("sin_per_s") for side in sides),
+        "swap_out_per_s": _mean(side.swap.get("sout_per_s") for side in sides),
+        "disk_ms": _mean(side.disk.get("latency_ms") for side in sides),
+        "disk_bytes_per_s": _mean(_disk_bytes(side.disk) for side in sides),
+        "network_sent_per_s": _mean(side.network.get("bytes_sent_per_s") for side in sides),
+        "network_recv_per_s": _mean(side.network.get("bytes_recv_per_s") for side in sides),
     }
-    return _known(found)
+    return _known(usage)
 
 
-def _side(sample: Json, machine: str, side: str) -> Json | None:
-    held: Json | None = sample.get("machines", {}).get(machine, {}).get(side)
-    return held
+def _disk_bytes(disk: Rates) -> float | None:
+    known = [rate for key in ("read_bytes_per_s", "write_bytes_per_s") if (rate := disk.get(key)) is not None]
+    return sum(known) if known else None
 
 
-def _kinds(sides: Sequence[Json]) -> list[str]:
-    return list(dict.fromkeys(kind for side in sides for kind in side["cpu_cores"]))
-
-
-def _disk_bytes(disk: Json) -> float | None:
-    held = [disk[key] for key in ("read_bytes_per_s", "write_bytes_per_s") if key in disk]
-    return sum(held) if held else None
-
-
-def _network(networks: Mapping[str, Json], way: str) -> float | None:
-    held = [one[f"bytes_{way}_per_s"] for one in networks.values() if f"bytes_{way}_per_s" in one]
-    return sum(held) if held else None
+def _all_lines(view: OutsideView, direction: str) -> float | None:
+    rates = [rate for line in view.network.values() if (rate := line.get(f"bytes_{direction}_per_s")) is not None]
+    return sum(rates) if rates else None
 
 
 def _mean(values: Iterable[float | None]) -> float | None:
-    held = [value for value in values if value is not None]
-    return fmean(held) if held else None
+    known = [value for value in values if value is not None]
+    return fmean(known) if known else None
 
 
-def _known(found: Mapping[str, float | None]) -> dict[str, float]:
-    return {name: value for name, value in found.items() if value is not None}
+def _known(usage: Mapping[str, float | None]) -> dict[str, float]:
+    return {name: value for name, value in usage.items() if value is not None}

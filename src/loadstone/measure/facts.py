@@ -6,37 +6,35 @@ import subprocess
 from functools import cache
 from importlib import metadata
 from pathlib import Path
-from typing import Any
 
 import psutil
 
 from loadstone import __version__
+from loadstone.model.records.manifest import HostFacts
 
-Json = dict[str, Any]
 
-
-def facts() -> Json:
+def facts() -> HostFacts:
     """What a reader needs to know of this machine; values that cannot be read are None."""
     memory = psutil.virtual_memory()
-    return {
-        "cpu_model": _cpu_model(),
-        "cores": psutil.cpu_count(logical=True),
-        "cores_usable": len(os.sched_getaffinity(0)),
-        "memory_bytes": memory.total,
-        "kernel": platform.release(),
-        "distribution": _distribution(),
-        "architecture": platform.machine(),
-        "governor": _text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
-        "clock_source": _text("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
-        "mitigations": _mitigations(),
-        "cgroup_limits": _cgroup_limits(),
-        "virtualization": _virtualization(),
-        "load_average": list(os.getloadavg()),
-    }
+    return HostFacts(
+        cpu_model=_cpu_model(),
+        cores=psutil.cpu_count(logical=True),
+        cores_usable=len(os.sched_getaffinity(0)),
+        memory_bytes=memory.total,
+        kernel=platform.release(),
+        distribution=_distribution(),
+        architecture=platform.machine(),
+        governor=_text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        clock_source=_text("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
+        mitigations=_mitigations(),
+        cgroup_limits=_cgroup_limits(),
+        virtualization=_virtualization(),
+        load_average=tuple(os.getloadavg()),
+    )
 
 
 @cache
-def versions() -> Json:
+def versions() -> dict[str, str | None]:
     """Versions of the program and of what it is made of."""
     libraries = ("altair", "hdrhistogram", "numpy", "psutil", "pydantic", "scipy", "vl-convert-python")
     return {

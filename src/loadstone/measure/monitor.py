@@ -13,6 +13,7 @@ import psutil
 from loadstone.measure.machine import Gauge, look, views
 from loadstone.measure.rates import cpu_cores, disk_rates, network_rates, rates
 from loadstone.measure.station import Meter, usage
+from loadstone.model.records.sample import SAMPLE, Sample
 
 Json = dict[str, Any]
 
@@ -26,7 +27,7 @@ class Monitor:
     """Samples the host and the process trees of `roles` (process ids by role, looked up anew each time)."""
 
     roles: Callable[[], Mapping[str, int]]
-    write: Callable[[Json], object]
+    write: Callable[[Sample], object]
     meters: Mapping[str, Meter] = field(default_factory=dict)
     """Services that say themselves how busy they are, by role."""
     machines: Mapping[str, Gauge] = field(default_factory=dict)
@@ -41,7 +42,7 @@ class Monitor:
         while True:
             await asyncio.sleep(max(0.0, started + turn * PERIOD_S - time.monotonic()))
             now = await self._look()
-            self.write(_difference(self._last, now))
+            self.write(SAMPLE.validate_python(_difference(self._last, now)))
             self._last = now
             turn += 1
 

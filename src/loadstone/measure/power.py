@@ -20,7 +20,7 @@ from loadstone.model.errors import PlatformError, UsageError
 POWERCAP = Path("/sys/class/powercap")
 PERIOD_S = 1.0
 """Time between two samples."""
-PATIENCE_S = 10.0
+TIMEOUT_S = 10.0
 """Longest time a command may take."""
 
 
@@ -101,7 +101,7 @@ class Command:
         except OSError as error:
             raise PlatformError(f"The power meter `{self.command}` cannot be started: {error}.") from None
         try:
-            out, _ = await asyncio.wait_for(process.communicate(), PATIENCE_S)
+            out, _ = await asyncio.wait_for(process.communicate(), TIMEOUT_S)
             return float(out.decode().split()[0])
         except (TimeoutError, ValueError, IndexError):
             raise PlatformError(f"The power meter `{self.command}` printed no watts.") from None

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from loadstone.model.records.workload_id import WorkloadId
+
 
 class Blame(StrEnum):
     """Whose matter an error is."""
@@ -86,6 +88,11 @@ class OperationFigures:
         """Operations that ended in the steady state, whenever they started."""
         return self.requests + self.cut_at_start
 
+    @property
+    def error_count(self) -> int:
+        """Operations in error, of whatever kind."""
+        return sum(self.errors.values())
+
     def errors_of(self, blame: Blame) -> int:
         """Errors of one kind of blame."""
         return sum(count for kind, count in self.errors.items() if blame_of(kind) is blame)
@@ -126,7 +133,7 @@ class IterationFigures:
     pause_actual_s: float = 0.0
     """Sums over all pauses."""
     sessions: Mapping[str, int] = field(default_factory=dict)
-    wires: Mapping[str, int] = field(default_factory=dict)
+    connections: Mapping[str, int] = field(default_factory=dict)
     trouble: str = ""
     """What went wrong with the run itself, if anything did."""
     tcp_pressure_s: float | None = None
@@ -153,10 +160,10 @@ class IterationFigures:
 
 
 @dataclass(frozen=True)
-class Terms:
+class Criteria:
     """What a run is held to: load, limits, expectations. Kept with the result, so that it can be judged again."""
 
-    workload: str
+    id: WorkloadId
     title: str
     sessions: int
     """Of a population; 0 where sessions arrive by themselves."""
@@ -193,6 +200,11 @@ class Terms:
     """Whether the server must be asked what it holds."""
     lag_share: float = LAG_SHARE
     driver_cpu_pct: float = DRIVER_CPU_PCT
+
+    @property
+    def workload(self) -> str:
+        """Its workload's label."""
+        return self.id.label
 
     @property
     def load_in_words(self) -> str:

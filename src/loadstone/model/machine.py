@@ -81,7 +81,7 @@ MINIMAL, DEBIAN = "minimal", "debian"
 Whole = Annotated[int, Field(ge=1, le=4096)]
 
 
-class Machine(Section):
+class MachineSpec(Section):
     """One machine, or several alike."""
 
     platform: PlatformName = Field(
@@ -110,16 +110,16 @@ class Machine(Section):
     uri: str = Field(default="qemu:///session", description="of libvirt: what to connect to")
 
     @classmethod
-    def parse(cls, text: str) -> "Machine":
+    def parse(cls, text: str) -> "MachineSpec":
         """Reads `platform=vm,cpus=2,memory=1024`. Raises UsageError."""
         return from_settings(cls, "machine", settings_of(text))
 
-    def changed(self, **settings: str) -> "Machine":
+    def changed(self, **settings: str) -> "MachineSpec":
         """With some settings given as texts; raises UsageError."""
         held = {name: value for name, value in self.model_dump(mode="json").items() if value is not None}
-        return from_settings(Machine, "machine", {**held, **settings})
+        return from_settings(MachineSpec, "machine", {**held, **settings})
 
-    def number(self, at: int) -> "Machine":
+    def number(self, at: int) -> "MachineSpec":
         """One of several alike, counted from 0, with the cores that are its turn."""
         turns = self.pin.split("/") if self.pin else []
         return self.model_copy(update={"count": 1, "pin": turns[at % len(turns)] if turns else None})
@@ -155,7 +155,7 @@ FITTING = {
     PlatformName.PROCESS: SIZE,
     PlatformName.CONTAINER: OWN_LINES,
     PlatformName.PODMAN: (OWN_LINES | {"image"}) - {"pin"},
-    PlatformName.VM: frozenset(Machine.model_fields) - {"uri"},
+    PlatformName.VM: frozenset(MachineSpec.model_fields) - {"uri"},
     PlatformName.LIBVIRT: SIZE | {"memory", "image", "accelerator", "nic", "cache", "disk", "uri"},
 }
 """What can be said of a machine, by its platform."""
@@ -176,7 +176,7 @@ PLURALS = {
 }
 
 
-HERE = Machine()
+HERE = MachineSpec()
 """A process of this machine, on any core."""
 
 
@@ -184,9 +184,9 @@ HERE = Machine()
 class Placement:
     """Where the services of a system run."""
 
-    machine: Machine = HERE
+    machine: MachineSpec = HERE
     """What is measured."""
-    backend: Machine = HERE
+    backend: MachineSpec = HERE
     """The back-end simulator, which stands for other machines."""
 
     @property

@@ -2,7 +2,7 @@
 
 import difflib
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import UnionType
@@ -22,6 +22,24 @@ class Section(BaseModel):
     """A part of a file users write: no unknown keys, never changed after reading."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+@dataclass(frozen=True)
+class Flag:
+    """How a field of a section is given on the command line, where it can be; stands among its annotations."""
+
+    help: str
+    name: str = ""
+    """As `--width`; the field's own name otherwise."""
+    kind: type = str
+    """What the words are read as, unless `read` reads them."""
+    min: float | None = None
+    max: float | None = None
+    metavar: str | None = None
+    read: Callable[[str], object] | None = None
+    """From the option's text to the field's value; raises UsageError. Without an option the field has its default."""
+    read_all: Callable[[Sequence[str]], object] | None = None
+    """The same for an option that may be given several times."""
 
 
 @dataclass

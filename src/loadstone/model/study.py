@@ -1,16 +1,16 @@
 """What a study file says: which workloads, how much load, for how long, against what."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Protocol
 
 from pydantic import Field
 
-from loadstone.model.asked import SECTIONS, varies_platform
 from loadstone.model.errors import UsageError
 from loadstone.model.figures import DRIVER_CPU_PCT, LAG_SHARE
 from loadstone.model.load import MOST_AT_ONCE, Arrivals, Load, Process, make_load
-from loadstone.model.machine import Machine, Placement
+from loadstone.model.machine import MachineSpec, Placement
 from loadstone.model.profile import PROFILES
 from loadstone.model.reading import Document, Section, suggest
 from loadstone.model.system import FileServer, Station
@@ -91,6 +91,14 @@ class DriverSection(Section):
     cpu_pct: Percent = Field(default=DRIVER_CPU_PCT, description="largest share of a core a driver thread may use")
 
 
+class QuestionSection(Protocol):
+    """A section that asks a question; which there are, the kinds of study say."""
+
+    @property
+    def varies_platform(self) -> bool:
+        """Whether its runs differ in their platform."""
+
+
 @dataclass(frozen=True)
 class StudyFile:
     """A study file, read."""
@@ -105,10 +113,10 @@ class StudyFile:
     station: Station | None
     nginx: FileServer | None
     virtual: bool
-    machine: Machine
-    backend: Machine
-    asked: dict[str, Section]
-    """The questions it asks, by kind."""
+    machine: MachineSpec
+    backend: MachineSpec
+    questions: Mapping[str, QuestionSection]
+    """What it asks, by kind of study."""
 
     @property
     def placement(self) -> Placement:
@@ -134,14 +142,13 @@ _SECTIONS = {
     "nginx",
     "machine",
     "backend",
-    *SECTIONS,
 }
 
 
-def read_study(file: Path) -> StudyFile:
-    """Reads a study file; raises StudyError with every problem in it."""
+def read_study(file: Path, kinds: Mapping[str, type[Section]]) -> StudyFile:
+    """Reads a study file with the sections of these kinds of study; raises StudyError with every problem in it."""
     document = Document.read(file)
-    document.only(_SECTIONS)
+    document.only(_SECTIONS | set(kinds))
     content = document.content
     header = document.take(("study",), StudyHeader, content.get("study", {}))
     entries = content.get("load", [])
@@ -156,12 +163,12 @@ def read_study(file: Path) -> StudyFile:
     target = document.take(("target",), TargetSection, content.get("target", {}))
     driver = document.take(("driver",), DriverSection, content.get("driver", {}))
     server = document.take(("server",), ServerSection, content.get("server", {}))
-    machine = document.take(("machine",), Machine, content.get("machine", {}))
-    backend = document.take(("backend",), Machine, content.get("backend", {}))
+    machine = document.take(("machine",), MachineSpec, content.get("machine", {}))
+    backend = document.take(("backend",), MachineSpec, content.get("backend", {}))
     station = document.take(("station",), Station, content["station"]) if "station" in content else None
     nginx = document.take(("nginx",), FileServer, content["nginx"]) if "nginx" in content else None
-    asked: dict[str, Section | None] = {
-        kind: document.take((kind,), SECTIONS[kind], content[kind]) for kind in SECTIONS if kind in content
+    asked: dict[str, Any] = {
+        kind: document.take((kind,), section, content[kind]) for kind, section in kinds.items() if kind in content
     }
     target = _beside(file, target)
     loads = tuple(_from(file, load) for load in loads)
@@ -170,7 +177,7 @@ def read_study(file: Path) -> StudyFile:
         _check_loaded(document, loads)
     _check_system(document, header)
     questions = {kind: section for kind, section in asked.items() if section is not None}
-    varied = any(map(varies_platform, questions.values()))
+    varied = any(section.varies_platform for section in questions.values())
     for name, declared in (("machine", None if varied else machine), ("backend", backend)):
         _check_machine(document, name, declared)
     document.finish()
@@ -189,7 +196,7 @@ def read_study(file: Path) -> StudyFile:
         virtual=header.virtual,
         machine=machine,
         backend=backend,
-        asked=questions,
+        questions=questions,
     )
 
 
@@ -209,7 +216,7 @@ def _check_system(document: Document, header: StudyHeader | None) -> None:
         document.problem(("study", "virtual"), "needs a modelled server", "Add a [station].")
 
 
-def _check_machine(document: Document, name: str, machine: Machine | None) -> None:
+def _check_machine(document: Document, name: str, machine: MachineSpec | None) -> None:
     if machine is None or name not in document.content:
         return
     try:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from loadstone.model.load import Curve
-from loadstone.model.machine import FITTING, Machine
+from loadstone.model.machine import FITTING, MachineSpec
 from loadstone.model.profile import Phases
 from loadstone.model.reading import Document, Section
 from loadstone.model.workload import Name, Positive
@@ -119,7 +119,7 @@ class Tile:
         run = self.run
         return Phases(run.ramp_up_s, run.warm_up_s, run.steady_s, run.ramp_down_s)
 
-    def machine(self, role: Role, base: Machine) -> Machine:
+    def machine(self, role: Role, base: MachineSpec) -> MachineSpec:
         """A role's machine on the platform of `base`; processes share this machine and have no size."""
         size: Size = getattr(self.machines, role.value)
         if "memory" not in FITTING[base.platform]:

@@ -38,6 +38,18 @@ class Need(StrEnum):
     IDLE = "idle"
 
 
+@dataclass(frozen=True)
+class ServerNeeds:
+    """What the workloads of a run want of the reference servers."""
+
+    need: Need = Need.WEB
+    rate: int = 1
+    """Injection rate that the dealership's database is filled for."""
+
+
+WEB_NEEDS = ServerNeeds()
+
+
 class Header(Section):
     """What the workload is."""
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from loadstone.model.errors import PlatformError
-from loadstone.platforms.journal import Lease, remove_group
+from loadstone.platforms.journal import ResourceJournal, remove_group
 
 ROOT = Path("/sys/fs/cgroup")
 PERIOD_US = 100_000
@@ -40,7 +40,7 @@ class Group:
             remove_group(path)
 
 
-def group(lease: Lease, name: str, cpus: int, memory_mib: int) -> Group:
+def group(lease: ResourceJournal, name: str, cpus: int, memory_mib: int) -> Group:
     """A group with so many cores and so much memory; raises PlatformError where this user may not make one."""
     try:
         return _unified(lease, name, cpus, memory_mib) if is_unified() else _split(lease, name, cpus, memory_mib)
@@ -58,7 +58,7 @@ def may_make_groups() -> bool:
     return os.access(ROOT if is_unified() else ROOT / "cpu", os.W_OK)
 
 
-def _unified(lease: Lease, name: str, cpus: int, memory_mib: int) -> Group:
+def _unified(lease: ResourceJournal, name: str, cpus: int, memory_mib: int) -> Group:
     path = _made(lease, ROOT / f"{lease.name}-{name}")
     with contextlib.suppress(OSError):  # they are on already, or another process's task
         (ROOT / "cgroup.subtree_control").write_text("+cpu +memory")
@@ -67,7 +67,7 @@ def _unified(lease: Lease, name: str, cpus: int, memory_mib: int) -> Group:
     return Group((path,), path / "cpu.stat")
 
 
-def _split(lease: Lease, name: str, cpus: int, memory_mib: int) -> Group:
+def _split(lease: ResourceJournal, name: str, cpus: int, memory_mib: int) -> Group:
     cpu, account, memory = (
         _made(lease, ROOT / controller / f"{lease.name}-{name}") for controller in ("cpu", "cpuacct", "memory")
     )
@@ -77,7 +77,7 @@ def _split(lease: Lease, name: str, cpus: int, memory_mib: int) -> Group:
     return Group(tuple(dict.fromkeys((cpu, account, memory))), account / "cpuacct.usage")
 
 
-def _made(lease: Lease, path: Path) -> Path:
+def _made(lease: ResourceJournal, path: Path) -> Path:
     lease.note("group", path=str(path))
     path.mkdir(exist_ok=True)
     return path

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from loadstone.host.cores import on_cores
-from loadstone.host.process import Greeting, begin, stop_all
+from loadstone.host.process import Readiness, begin, stop_all
 from loadstone.host.programs import server
 from loadstone.model.errors import PlatformError
-from loadstone.model.machine import SERVER, Machine
+from loadstone.model.machine import SERVER, MachineSpec
 from loadstone.platforms.cgroup import Group, group, may_make_groups
-from loadstone.platforms.contract import Place, Service, Site
+from loadstone.platforms.contract import MachineContext, Place, Service
 from loadstone.platforms.fabric import addresses, may_make_networks
 from loadstone.platforms.local import LocalPlace
 from loadstone.platforms.process import claim
@@ -35,10 +35,10 @@ class Container(LocalPlace):
 
     limits: Group = field(kw_only=True)
 
-    async def start(self, role: str, command: list[str], greeting: Greeting = Greeting.LINE) -> Service:
+    async def start(self, role: str, command: list[str], readiness: Readiness = Readiness.LINE) -> Service:
         """Starts a program in the container."""
         claim(self.services, role, self.name)
-        started = await begin(self._words(command), self.site.logs / f"{role}.log", command, greeting)
+        started = await begin(self._words(command), self.site.logs / f"{role}.log", command, readiness)
         self.services[role] = started
         self.site.lease.note_process(started.pid, f"{role} in container {self.name}")
         return started
@@ -65,7 +65,7 @@ class Container(LocalPlace):
         outside = [
             *(on_cores(pin) if pin else ()),
             "nsenter",
-            f"--net=/run/netns/{next(iter(self.site.wires.values())).namespace}",
+            f"--net=/run/netns/{next(iter(self.site.nics.values())).namespace}",
         ]
         return [*outside, "unshare", "--mount", "--propagation", "private", "sh", "-c", " && ".join(steps)]
 
@@ -82,7 +82,7 @@ class ContainerPlatform:
 
     name = "container"
 
-    async def missing(self, machine: Machine) -> str:
+    async def missing(self, machine: MachineSpec) -> str:
         """What must be installed or allowed first."""
         needs = {"bwrap": "bubblewrap", "nsenter": "util-linux", "unshare": "util-linux"}
         absent = sorted({package for tool, package in needs.items() if shutil.which(tool) is None})
@@ -93,10 +93,10 @@ class ContainerPlatform:
         return ""
 
     @asynccontextmanager
-    async def place(self, site: Site) -> AsyncIterator[Place]:
+    async def place(self, site: MachineContext) -> AsyncIterator[Place]:
         """A container; all in it is gone when the block ends."""
         started = time.monotonic()
-        if not site.wires:
+        if not site.nics:
             raise PlatformError("A container needs a network of its own. Leave out `network=user`.")
         if set(",:") & set(str(site.lease.folder)):
             raise PlatformError(
@@ -106,7 +106,7 @@ class ContainerPlatform:
         cpus = machine.cpus or 1
         limits = await asyncio.to_thread(group, site.lease, site.name, cpus, machine.memory)
         facts = {"platform": "container", "cpus": cpus, "memory_mib": machine.memory, "network": "bridge"}
-        facts |= {"networks": addresses(site.wires), "boot_s": round(time.monotonic() - started, 3)}
+        facts |= {"networks": addresses(site.nics), "boot_s": round(time.monotonic() - started, 3)}
         container = Container(site, facts, limits=limits)
         Path(container.files).mkdir()
         try:

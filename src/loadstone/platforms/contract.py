@@ -9,25 +9,25 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from loadstone.host.process import Greeting
-from loadstone.model.machine import Machine
+from loadstone.host.process import Readiness
+from loadstone.model.machine import MachineSpec
 from loadstone.model.target import Endpoint
-from loadstone.platforms.fabric import Wire
-from loadstone.platforms.journal import Lease
+from loadstone.platforms.fabric import NetworkInterface
+from loadstone.platforms.journal import ResourceJournal
 
 Json = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Site:
+class MachineContext:
     """What a place is made from."""
 
     name: str
-    machine: Machine
+    machine: MachineSpec
     logs: Path
-    lease: Lease
+    lease: ResourceJournal
     """Remembers what is made, for whoever must clear up if this process is killed."""
-    wires: Mapping[str, Wire] = field(default_factory=dict)
+    nics: Mapping[str, NetworkInterface] = field(default_factory=dict)
     """Its networks by name; empty for places that use the host's own."""
     listen: str = "127.0.0.1"
     """Of places that use the host's own network: the address that their services are reached at."""
@@ -82,7 +82,7 @@ class Place(Protocol):
     def files(self) -> str:
         """Path of a folder that services here can read and write, the same for all of them."""
 
-    async def start(self, role: str, command: list[str], greeting: Greeting = Greeting.LINE) -> Service:
+    async def start(self, role: str, command: list[str], readiness: Readiness = Readiness.LINE) -> Service:
         """Starts a program and waits for its first line, if it writes one.
 
         Raises ServiceError when it ends or stays silent instead, or when the role runs here already.
@@ -112,8 +112,8 @@ class Platform(Protocol):
 
     name: str
 
-    async def missing(self, machine: Machine) -> str:
+    async def missing(self, machine: MachineSpec) -> str:
         """Why it cannot make this machine here, with the remedy; empty when it can."""
 
-    def place(self, site: Site) -> AbstractAsyncContextManager[Place]:
+    def place(self, site: MachineContext) -> AbstractAsyncContextManager[Place]:
         """A place, up. Raises PlatformError."""

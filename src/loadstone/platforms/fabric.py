@@ -20,7 +20,7 @@ from pyroute2.netlink.exceptions import NetlinkError
 from loadstone.host import locks
 from loadstone.model.errors import PlatformError
 from loadstone.model.machine import PUBLIC
-from loadstone.platforms.journal import Lease, private_folder
+from loadstone.platforms.journal import ResourceJournal, private_folder
 
 BLOCK = ipaddress.IPv4Network("10.200.0.0/13")
 """Private addresses from which each testbed takes networks that the host does not use."""
@@ -44,7 +44,7 @@ os.register_at_fork(after_in_child=_apart)
 
 
 @dataclass(frozen=True)
-class Wire:
+class NetworkInterface:
     """One machine's line to one network."""
 
     network: str
@@ -83,7 +83,7 @@ class Network:
 class Fabric:
     """All networks of one testbed."""
 
-    lease: Lease
+    lease: ResourceJournal
     networks: dict[str, Network] = field(default_factory=dict)
     lines: int = 0
 
@@ -99,26 +99,26 @@ class Fabric:
                 self.networks[name] = await _guarded(self._make, name)
         return self.networks[name]
 
-    async def tap(self, network: str, rate_mbit: float | None) -> Wire:
+    async def tap(self, network: str, rate_mbit: float | None) -> NetworkInterface:
         """A line for a virtual machine that starts inside the namespace. Raises PlatformError."""
         held = await self.network(network)
         self.lines += 1
-        wire = self._wire(held, f"{TAP}{self.lines}", self.namespace)
-        await _guarded(self._make_tap, wire, rate_mbit)
-        return wire
+        nic = self._wire(held, f"{TAP}{self.lines}", self.namespace)
+        await _guarded(self._make_tap, nic, rate_mbit)
+        return nic
 
-    async def cable(self, network: str, namespace: str, rate_mbit: float | None) -> Wire:
+    async def cable(self, network: str, namespace: str, rate_mbit: float | None) -> NetworkInterface:
         """A line into another namespace, which is made if need be. Raises PlatformError."""
         held = await self.network(network)
         self.lines += 1
-        wire = self._wire(held, f"eth{self.lines}", namespace)
-        await _guarded(self._make_cable, wire, rate_mbit)
-        return wire
+        nic = self._wire(held, f"eth{self.lines}", namespace)
+        await _guarded(self._make_cable, nic, rate_mbit)
+        return nic
 
-    def _wire(self, network: Network, interface: str, namespace: str) -> Wire:
+    def _wire(self, network: Network, interface: str, namespace: str) -> NetworkInterface:
         address = network.next_address()
         mac = "52:54:" + ":".join(f"{byte:02x}" for byte in ipaddress.ip_address(address).packed)
-        return Wire(network.name, interface, namespace, address, mac, network.host)
+        return NetworkInterface(network.name, interface, namespace, address, mac, network.host)
 
     def _make(self, name: str) -> Network:
         network = Network(name, _free_subnet(held.subnet for held in self.networks.values()))
@@ -140,65 +140,65 @@ class Fabric:
             _join(inside, f"up-{name}", name)
         return network
 
-    def _make_tap(self, wire: Wire, rate_mbit: float | None) -> None:
+    def _make_tap(self, nic: NetworkInterface, rate_mbit: float | None) -> None:
         with NetNS(self.namespace) as inside:
-            inside.link("add", ifname=wire.interface, kind="tuntap", mode="tap")
+            inside.link("add", ifname=nic.interface, kind="tuntap", mode="tap")
             if rate_mbit is None:
-                _join(inside, wire.interface, wire.network)
+                _join(inside, nic.interface, nic.network)
                 return
             # What leaves the machine is slowed on a link of its own behind the tap, what goes to it on the tap.
-            own, near, far = (f"{wire.interface}{end}" for end in ("b", "n", "f"))
+            own, near, far = (f"{nic.interface}{end}" for end in ("b", "n", "f"))
             inside.link("add", ifname=own, kind="bridge", br_forward_delay=0)
             inside.link("set", index=_index(inside, own), state="up")
             inside.link("add", ifname=near, kind="veth", peer={"ifname": far})
-            _join(inside, wire.interface, own)
+            _join(inside, nic.interface, own)
             _join(inside, near, own)
-            _join(inside, far, wire.network)
+            _join(inside, far, nic.network)
             _slow(inside, near, rate_mbit)
-            _slow(inside, wire.interface, rate_mbit)
+            _slow(inside, nic.interface, rate_mbit)
 
-    def _make_cable(self, wire: Wire, rate_mbit: float | None) -> None:
-        if wire.namespace not in netns.listnetns():
-            self.lease.note("namespace", name=wire.namespace)
-            netns.create(wire.namespace)
-        far = f"far{wire.interface}"
+    def _make_cable(self, nic: NetworkInterface, rate_mbit: float | None) -> None:
+        if nic.namespace not in netns.listnetns():
+            self.lease.note("namespace", name=nic.namespace)
+            netns.create(nic.namespace)
+        far = f"far{nic.interface}"
         with NetNS(self.namespace) as inside:
-            peer = {"ifname": wire.interface, "net_ns_fd": wire.namespace}
+            peer = {"ifname": nic.interface, "net_ns_fd": nic.namespace}
             inside.link("add", ifname=far, kind="veth", peer=peer)
-            _join(inside, far, wire.network)
+            _join(inside, far, nic.network)
             if rate_mbit is not None:
                 _slow(inside, far, rate_mbit)
-        with NetNS(wire.namespace) as own:
+        with NetNS(nic.namespace) as own:
             own.link("set", index=_index(own, "lo"), state="up")
-            index = _index(own, wire.interface)
-            own.link("set", index=index, address=wire.mac)
-            own.addr("add", index=index, address=wire.address, prefixlen=wire.prefix)
+            index = _index(own, nic.interface)
+            own.link("set", index=index, address=nic.mac)
+            own.addr("add", index=index, address=nic.address, prefixlen=nic.prefix)
             own.link("set", index=index, state="up")
             if rate_mbit is not None:
-                _slow(own, wire.interface, rate_mbit)
-            if wire.network.startswith(PUBLIC):
-                own.route("add", dst="default", gateway=wire.host)
+                _slow(own, nic.interface, rate_mbit)
+            if nic.network.startswith(PUBLIC):
+                own.route("add", dst="default", gateway=nic.host)
 
 
-def address_of(wires: Mapping[str, Wire]) -> str | None:
+def address_of(nics: Mapping[str, NetworkInterface]) -> str | None:
     """The address at which the host reaches a machine with these lines: the public one, else the first."""
-    held = wires.get(PUBLIC) or next(iter(wires.values()), None)
+    held = nics.get(PUBLIC) or next(iter(nics.values()), None)
     return held.address if held else None
 
 
-def addresses(wires: Mapping[str, Wire]) -> dict[str, str]:
+def addresses(nics: Mapping[str, NetworkInterface]) -> dict[str, str]:
     """A machine's addresses by network, for its facts."""
-    return {name: wire.address for name, wire in wires.items()}
+    return {name: nic.address for name, nic in nics.items()}
 
 
-def line_counters(pid: int, wires: Mapping[str, Wire]) -> dict[str, dict[str, int]]:
+def line_counters(pid: int, nics: Mapping[str, NetworkInterface]) -> dict[str, dict[str, int]]:
     """Bytes and drops by network, as the machine counts them (proc(5), /proc/net/dev of a process's namespace).
 
     What a tap receives, its machine has sent.
     """
     found: dict[str, dict[str, int]] = {}
-    by_interface = {wire.interface: name for name, wire in wires.items()}
-    for line in Path(f"/proc/{pid}/net/dev").read_text().splitlines()[2:] if wires else []:
+    by_interface = {nic.interface: name for name, nic in nics.items()}
+    for line in Path(f"/proc/{pid}/net/dev").read_text().splitlines()[2:] if nics else []:
         name, _, rest = line.partition(":")
         network = by_interface.get(name.strip())
         if network is not None:

@@ -9,10 +9,10 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from loadstone.host.process import Greeting, stop_all
+from loadstone.host.process import Readiness, stop_all
 from loadstone.model.errors import ServiceError
-from loadstone.model.machine import SERVER, Machine
-from loadstone.platforms.contract import Place, Service, Site
+from loadstone.model.machine import SERVER, MachineSpec
+from loadstone.platforms.contract import MachineContext, Place, Service
 from loadstone.platforms.local import LocalPlace
 from loadstone.platforms.process import claim
 from loadstone.platforms.routing import LOOPBACK
@@ -51,7 +51,7 @@ class FakeService:
 class FakePlace(LocalPlace):
     """A place that is only a name."""
 
-    async def start(self, role: str, command: list[str], greeting: Greeting = Greeting.LINE) -> Service:
+    async def start(self, role: str, command: list[str], readiness: Readiness = Readiness.LINE) -> Service:
         """Listens; raises ServiceError for what is no role of our servers."""
         claim(self.services, role, self.name)
         if command[0] != SERVER and "/" in command[0]:
@@ -76,12 +76,12 @@ class FakePlatform:
 
     name = "fake"
 
-    async def missing(self, machine: Machine) -> str:
+    async def missing(self, machine: MachineSpec) -> str:
         """Nothing is."""
         return ""
 
     @asynccontextmanager
-    async def place(self, site: Site) -> AsyncIterator[Place]:
+    async def place(self, site: MachineContext) -> AsyncIterator[Place]:
         """A name."""
         place = FakePlace(site)
         try:

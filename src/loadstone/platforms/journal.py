@@ -34,7 +34,7 @@ PREFIX = "ls"
 """First letters of all names that are given outside this process."""
 SAME_S = 2.0
 """A start time is reckoned from the clock, which may be set meanwhile."""
-LOOK_S = 0.01
+POLL_INTERVAL_S = 0.01
 GONE_S = 5.0
 """Longest wait for a killed process to be gone."""
 
@@ -68,7 +68,7 @@ def _is_private(folder: Path) -> bool:
 
 
 @dataclass
-class Lease:
+class ResourceJournal:
     """One process's journal and folder for sockets and disks; locked as long as the process lives."""
 
     folder: Path
@@ -91,7 +91,7 @@ class Lease:
 
 
 @asynccontextmanager
-async def lease() -> AsyncIterator[Lease]:
+async def lease() -> AsyncIterator[ResourceJournal]:
     """A new lease; its folder is gone when the block ends, and what is noted in it with it."""
     name = f"{PREFIX}{secrets.token_hex(3)}"
     unlocked, folder = private_folder() / f".{name}", private_folder() / name
@@ -101,7 +101,7 @@ async def lease() -> AsyncIterator[Lease]:
     unlocked.rename(folder)  # nobody finds it before it is locked
     with (folder / JOURNAL).open("a", buffering=1) as journal:
         try:
-            yield Lease(folder, held, journal)
+            yield ResourceJournal(folder, held, journal)
         finally:
             await asyncio.to_thread(undo, folder)  # the network library waits
             os.close(held)
@@ -146,7 +146,7 @@ def remove_group(path: Path) -> bool:
         with contextlib.suppress(OSError):
             path.rmdir()
             break
-        time.sleep(LOOK_S)
+        time.sleep(POLL_INTERVAL_S)
     return not path.is_dir()
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from loadstone.model.target import Endpoint
-from loadstone.platforms.contract import Place, Service, Site
+from loadstone.platforms.contract import MachineContext, Place, Service
 from loadstone.platforms.fabric import address_of, line_counters
 from loadstone.platforms.routing import way_over
 
@@ -16,7 +16,7 @@ Json = dict[str, Any]
 class LocalPlace:
     """A place without a kernel of its own; with lines of its own it has addresses of its own."""
 
-    site: Site
+    site: MachineContext
     facts: Json = field(default_factory=dict)
     services: dict[str, Service] = field(default_factory=dict)
     pid: int = 0
@@ -35,12 +35,12 @@ class LocalPlace:
     @property
     def listen(self) -> str:
         """On a network of its own, wherever it is asked."""
-        return "0.0.0.0" if self.site.wires else self.site.listen
+        return "0.0.0.0" if self.site.nics else self.site.listen
 
     @property
     def address(self) -> str:
         """Its own, or the host's."""
-        return address_of(self.site.wires) or self.site.listen
+        return address_of(self.site.nics) or self.site.listen
 
     @property
     def files(self) -> str:
@@ -59,7 +59,7 @@ class LocalPlace:
 
     async def way_to(self, peer: Place, port: int) -> Endpoint | None:
         """Over a network both are on, or the host; from the host as the driver does."""
-        return await way_over(self.site.wires, peer, port, None) if self.site.wires else await peer.reach(port)
+        return await way_over(self.site.nics, peer, port, None) if self.site.nics else await peer.reach(port)
 
     def running(self) -> list[int]:
         """Processes of its services that have not ended."""
@@ -68,7 +68,7 @@ class LocalPlace:
     def lines(self) -> dict[str, dict[str, int]]:
         """Counters of its lines, as a process there sees them; none while nothing runs."""
         pids = self.running()
-        return line_counters(pids[0], self.site.wires) if pids else {}
+        return line_counters(pids[0], self.site.nics) if pids else {}
 
     async def inside(self) -> Json | None:
         """Nothing: the host's own monitor sees what its kernel counts."""

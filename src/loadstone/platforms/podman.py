@@ -14,11 +14,11 @@ from typing import Any
 
 import psutil
 
-from loadstone.host.process import Child, Greeting, begin, stop_all
+from loadstone.host.process import Child, Readiness, begin, stop_all
 from loadstone.host.programs import server
 from loadstone.model.errors import PlatformError
-from loadstone.model.machine import MINIMAL, SERVER, Machine
-from loadstone.platforms.contract import Place, Service, Site
+from loadstone.model.machine import MINIMAL, SERVER, MachineSpec
+from loadstone.platforms.contract import MachineContext, Place, Service
 from loadstone.platforms.fabric import addresses, may_make_networks
 from loadstone.platforms.local import LocalPlace
 from loadstone.platforms.process import claim
@@ -48,7 +48,7 @@ class PodmanPlace(LocalPlace):
 
     image: str = field(kw_only=True)
 
-    async def start(self, role: str, command: list[str], greeting: Greeting = Greeting.LINE) -> Service:
+    async def start(self, role: str, command: list[str], readiness: Readiness = Readiness.LINE) -> Service:
         """Starts a container."""
         claim(self.services, role, self.name)
         called = f"{self.site.lease.name}-{role}"
@@ -58,9 +58,9 @@ class PodmanPlace(LocalPlace):
         words = [*podman(), "run", "--rm", "-i", "--name", called, "--cpus", str(machine.cpus or 1)]
         words += ["--memory", f"{machine.memory}m", "--ulimit", f"nofile={MOST}:{MOST}"]
         words += ["--ulimit", f"nproc={MOST}:{MOST}"]
-        words += ["--network", f"ns:/run/netns/{next(iter(self.site.wires.values())).namespace}"]
+        words += ["--network", f"ns:/run/netns/{next(iter(self.site.nics.values())).namespace}"]
         words += ["-v", f"{server()}:{INSIDE}:ro", "-v", f"{self.files}:{self.files}", self.image, *own]
-        started = await begin(words, self.site.logs / f"{role}.log", command, greeting)
+        started = await begin(words, self.site.logs / f"{role}.log", command, readiness)
         inner = 0
         with contextlib.suppress(PlatformError, ValueError):  # a short program may have ended
             inner = int(await _podman("inspect", "--format", "{{.State.Pid}}", called))
@@ -132,21 +132,21 @@ class PodmanPlatform:
 
     name = "podman"
 
-    async def missing(self, machine: Machine) -> str:
+    async def missing(self, machine: MachineSpec) -> str:
         """What must be installed or allowed first."""
         if shutil.which("podman") is None:
             return "Podman is not installed: `apt-get install podman`. The platform `container` needs no such thing."
         return "" if may_make_networks() else "Containers need root, for networks of their own."
 
     @asynccontextmanager
-    async def place(self, site: Site) -> AsyncIterator[Place]:
+    async def place(self, site: MachineContext) -> AsyncIterator[Place]:
         """A place for containers; all are gone when the block ends."""
         started = time.monotonic()
-        if not site.wires:
+        if not site.nics:
             raise PlatformError("A container needs a network of its own. Leave out `network=user`.")
         machine = site.machine
         facts = {"platform": "podman", "cpus": machine.cpus or 1, "memory_mib": machine.memory, "image": machine.image}
-        facts |= {"network": "bridge", "networks": addresses(site.wires)}
+        facts |= {"network": "bridge", "networks": addresses(site.nics)}
         facts["podman"] = await _podman("version", "--format", "{{.Client.Version}}")
         place = PodmanPlace(site, facts, image=await _image(machine.image))
         Path(place.files).mkdir()

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from loadstone.host.cores import first_cores, on_cores
-from loadstone.host.process import Greeting, begin, stop_all
+from loadstone.host.process import Readiness, begin, stop_all
 from loadstone.host.programs import resolved
 from loadstone.model.errors import PlatformError, ServiceError
-from loadstone.model.machine import Machine
-from loadstone.platforms.contract import Place, Service, Site
+from loadstone.model.machine import MachineSpec
+from loadstone.platforms.contract import MachineContext, Place, Service
 from loadstone.platforms.local import LocalPlace
 
 Json = dict[str, Any]
@@ -24,11 +24,11 @@ class ProcessPlace(LocalPlace):
     wrapper: list[str] = field(default_factory=list)
     """Words before every command."""
 
-    async def start(self, role: str, command: list[str], greeting: Greeting = Greeting.LINE) -> Service:
+    async def start(self, role: str, command: list[str], readiness: Readiness = Readiness.LINE) -> Service:
         """Starts a child process."""
         claim(self.services, role, self.name)
         words = [*self.wrapper, *resolved(command)]
-        started = await begin(words, self.site.logs / f"{role}.log", command, greeting)
+        started = await begin(words, self.site.logs / f"{role}.log", command, readiness)
         self.services[role] = started
         self.site.lease.note_process(started.pid, role)
         return started
@@ -45,7 +45,7 @@ class ProcessPlatform:
 
     name = "process"
 
-    async def missing(self, machine: Machine) -> str:
+    async def missing(self, machine: MachineSpec) -> str:
         """Nothing, but cores that are not there."""
         try:
             first_cores(machine.cpus or 1)
@@ -54,7 +54,7 @@ class ProcessPlatform:
         return ""
 
     @asynccontextmanager
-    async def place(self, site: Site) -> AsyncIterator[Place]:
+    async def place(self, site: MachineContext) -> AsyncIterator[Place]:
         """This machine; its services are gone when the block ends."""
         wrapper = _wrapper(site.machine)
         place = ProcessPlace(site, {"cores": wrapper[2] if wrapper else "all"}, wrapper=wrapper)
@@ -64,7 +64,7 @@ class ProcessPlatform:
             yield place
 
 
-def _wrapper(machine: Machine) -> list[str]:
+def _wrapper(machine: MachineSpec) -> list[str]:
     """Keeps commands on the declared cores: those named, or the first so many."""
     if machine.pin is not None:
         return on_cores(machine.pin)

@@ -5,21 +5,21 @@ from collections.abc import Mapping
 from loadstone.model.machine import PUBLIC
 from loadstone.model.target import Endpoint
 from loadstone.platforms.contract import Place
-from loadstone.platforms.fabric import Wire
+from loadstone.platforms.fabric import NetworkInterface
 
 LOOPBACK = "127.0.0.1"
 
 
-async def way_over(wires: Mapping[str, Wire], peer: Place, port: int, host: str | None) -> Endpoint | None:
+async def way_over(nics: Mapping[str, NetworkInterface], peer: Place, port: int, host: str | None) -> Endpoint | None:
     """From a place with these lines to a port of a peer; None when there is no way.
 
     A private network comes before the public one; `host` is what a place without lines calls the host.
     """
     theirs: Mapping[str, str] = peer.facts.get("networks", {})
-    shared = sorted((name for name in wires if name in theirs), key=lambda name: name == PUBLIC)
+    shared = sorted((name for name in nics if name in theirs), key=lambda name: name == PUBLIC)
     if shared:
         return Endpoint(theirs[shared[0]], port)
     there = await peer.reach(port)
     if there.host != LOOPBACK:
-        return there if wires else None
+        return there if nics else None
     return Endpoint(host, there.port) if host else None

@@ -1,29 +1,30 @@
-"""Building a report: read the result, gather what it shows, render it in one of its forms."""
+"""Building a run's report: read the result, gather its sections, render them in one of the forms."""
 
 import json
-import shlex
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-import jinja2
-
+from loadstone import __version__
 from loadstone.judge.consolidation import NAME as CONSOLIDATION
+from loadstone.judge.result import judge_result
 from loadstone.judge.score import DISCLAIMER, NAME
-from loadstone.model.errors import StoreError
-from loadstone.model.figures import IterationFigures, Terms
-from loadstone.report.machines import MachineView, machine_views
-from loadstone.report.pictures import Picture, load_pictures, resource_pictures
-from loadstone.report.tables import EndingRow, MixRow, OperationRow, ending_rows, mix_rows, operation_rows
-from loadstone.report.tiles import tiles_view
-from loadstone.store.read import Iteration, Result, WorkloadResult, read_result
+from loadstone.model.records.result import Iteration, Result, WorkloadResult
+from loadstone.page.blocks import Heading
+from loadstone.report.html import html
+from loadstone.report.markdown import markdown
+from loadstone.report.section import ReportContext, result_blocks, shipped_sections
+from loadstone.report.sections.endings import ending_rows
+from loadstone.report.sections.machines import machine_views
+from loadstone.report.sections.mix import mix_rows
+from loadstone.report.sections.operations import operation_rows
+from loadstone.store.documents import write_atomic
+from loadstone.store.folder import MANIFESTS, REJUDGED, VERDICTS, Seal, SealState, seal_of
+from loadstone.store.read import read_result
 
-Json = dict[str, Any]
-
-
-MOST_PICTURED = 30
-"""Workloads of a result up to which each has pictures of its own: those of dozens of tiles would take minutes."""
+Document = dict[str, Any]
+"""A report as JSON, for other programs."""
 
 
 class Format(StrEnum):
@@ -34,169 +35,109 @@ class Format(StrEnum):
     JSON = "json"
 
 
-@dataclass(frozen=True)
-class IterationSection:
-    """What the report says of one iteration."""
-
-    number: int
-    verdict: Json
-    figures: IterationFigures
-    rows: list[OperationRow]
-    mix: list[MixRow]
-    load: list[Picture]
-    resources: list[Picture]
-    start: Json
-    machines: list[MachineView]
-    endings: list[EndingRow]
-
-
-@dataclass(frozen=True)
-class WorkloadSection:
-    """What the report says of one workload."""
-
-    terms: Terms
-    verdict: Json
-    iterations: list[IterationSection]
-    declaration: str
-
-
 def write_report(path: Path, form: Format = Format.HTML, output: Path | None = None) -> Path:
-    """Writes the report of a judged result folder; returns where it is."""
+    """Writes the report of a result folder, whole or not at all; returns where it is. Raises StoreError."""
     output = output or path / f"report.{form.value}"
-    text = render(read_result(path), form)
-    try:
-        output.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise StoreError(f"The report cannot be written: {error}. Name another file with --output.") from None
+    write_atomic(output, render_folder(path, form).encode("utf-8", "replace"))
     return output
 
 
-def render(result: Result, form: Format) -> str:
+def render_folder(path: Path, form: Format) -> str:
+    """The report of a result folder as text. Raises StoreError."""
+    seal = seal_of(path)
+    result, note = trusted(read_result(path), seal, (path / REJUDGED).exists())
+    return render(result, form, seal, note)
+
+
+def trusted(result: Result, seal: Seal, is_rejudged: bool = False) -> tuple[Result, str]:
+    """The result with a verdict that belongs to its figures, and what is to be said of it.
+
+    One that was sealed with the figures is shown as it is. Any other stands beside them, where anybody can write: it is
+    held against what the figures come to by this version's rules.
+    """
+    kept = result.verdict
+    if kept is not None and seal.covers_verdict and not is_rejudged:
+        return result, ""
+    anew = judge_result(result, __version__)
+    if kept is not None and [one.verdict for one in kept.workloads] == [one.verdict for one in anew.workloads]:
+        return result, "judged anew after the run was sealed." if is_rejudged else ""
+    if kept is None:
+        return replace(result, verdict=anew), ""
+    note = (
+        f"the one that was kept ({kept.whole}, by version {kept.judged_by}) was not sealed with the figures and does "
+        f"not follow from them; shown is what they come to by version {__version__}."
+    )
+    return replace(result, verdict=anew), note
+
+
+def render(result: Result, form: Format, seal: Seal | None = None, note: str = "") -> str:
     """The report's text."""
+    seal = seal or Seal(SealState.ABSENT)
     if form is Format.JSON:
-        return json.dumps(as_json(result), indent=1, ensure_ascii=False) + "\n"
-    sections = gather(result, pictures=form is Format.HTML)
-    templates = environment(form)
-    return templates.get_template(f"report.{form.value}.j2").render(
-        result=result,
-        manifest=result.manifest,
-        index=(result.verdict or {}).get("index"),
-        index_name=NAME,
-        disclaimer=DISCLAIMER,
-        command=command(result.manifest),
-        sections=sections,
-        tiles=tiles_view(result, pictures=form is Format.HTML),
-        score_name=CONSOLIDATION,
-        most_pictured=MOST_PICTURED,
-    )
+        return json.dumps(as_json(result, seal, note), indent=1) + "\n"
+    context = ReportContext(result, seal, form is Format.HTML, note)
+    blocks = list(result_blocks(context, shipped_sections()))
+    title = _title(result)
+    if form is Format.HTML:
+        return html(title, [Heading(result.manifest.name, 1), *blocks])
+    return markdown(result.manifest.name, blocks)
 
 
-def environment(form: Format) -> jinja2.Environment:
-    """The templates of one form of report."""
-    templates = jinja2.Environment(
-        loader=jinja2.PackageLoader("loadstone.report"),
-        autoescape=form is Format.HTML,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
-    templates.filters |= {"number": number, "seconds": seconds, "rounded": rounded, "figure": figure}
-    return templates
+def _title(result: Result) -> str:
+    verdict, name = result.verdict, result.manifest.name
+    if verdict is None:
+        return name
+    if verdict.consolidation is not None:
+        return f"{name}: {verdict.consolidation.headline}, {verdict.consolidation.verdict}"
+    return f"{name}: {', '.join(f'{one.workload} {one.verdict}' for one in verdict.workloads)}"
 
 
-def gather(result: Result, pictures: bool) -> list[WorkloadSection]:
-    """Everything the templates need, workload by workload."""
-    verdicts = {one["workload"]: one for one in (result.verdict or {"workloads": []})["workloads"]}
-    pictures = pictures and len(result.workloads) <= MOST_PICTURED
-    return [_workload(result, workload, verdicts, pictures) for workload in result.workloads]
-
-
-def as_json(result: Result) -> Json:
+def as_json(result: Result, seal: Seal | None = None, note: str = "") -> Document:
     """The report's figures as a JSON document; distributions without their curves."""
-    sections = []
-    for section in gather(result, pictures=False):
-        iterations = []
-        for one in section.iterations:
-            operations, mix = [asdict(row) for row in one.rows], [asdict(row) for row in one.mix]
-            iterations.append(
-                {
-                    "number": one.number,
-                    "verdict": one.verdict,
-                    "operations": operations,
-                    "mix": mix,
-                    "endings": [asdict(row) for row in one.endings],
-                    "sessions": dict(one.figures.sessions),
-                    "wires": dict(one.figures.wires),
-                    "driver_lag_p99_s": one.figures.lag.at(99.0),
-                    "driver_cpu": list(one.figures.driver_cpu),
-                    "steady_s": one.figures.steady_s,
-                    "errors": list(one.figures.samples),
-                    "machines": [asdict(view) for view in one.machines],
-                }
-            )
-        sections.append({"terms": asdict(section.terms), "verdict": section.verdict, "iterations": iterations})
-    index = (result.verdict or {}).get("index")
-    named = None if index is None else {**index, "name": NAME, "disclaimer": DISCLAIMER}
-    manifest = {key: value for key, value in result.manifest.items() if key not in ("terms", "declarations")}
-    consolidation = (result.verdict or {}).get("consolidation")
-    scored = None if consolidation is None else {**consolidation, "name": CONSOLIDATION, "disclaimer": DISCLAIMER}
-    return {"manifest": manifest, "index": named, "consolidation": scored, "workloads": sections}
+    seal = seal or Seal(SealState.ABSENT)
+    verdict: Document | None = VERDICTS.dump_python(result.verdict, mode="json") if result.verdict else None
+    kept = verdict or {"workloads": [], "index": None, "consolidation": None}
+    by_label = {one["workload"]: one for one in kept["workloads"]}
+    manifest: Document = MANIFESTS.dump_python(result.manifest, mode="json")
+    index, scored = kept["index"], kept["consolidation"]
+    return {
+        "manifest": {key: value for key, value in manifest.items() if key not in ("criteria", "declarations")},
+        "seal": {"state": seal.state, "changed": list(seal.changed)},
+        "verdict_note": note,
+        "index": None if index is None else {**index, "name": NAME, "disclaimer": DISCLAIMER},
+        "consolidation": None if scored is None else {**scored, "name": CONSOLIDATION, "disclaimer": DISCLAIMER},
+        "workloads": [_workload(workload, by_label.get(workload.id.label)) for workload in result.workloads],
+    }
 
 
-def command(manifest: Json) -> str:
-    """The command that makes the same run again."""
-    words = manifest["command"]
-    return shlex.join(["loadstone", *words[1:]])
-
-
-def number(value: float | None, digits: int = 0) -> str:
-    """A number with thousands apart; empty for none."""
-    return "" if value is None else f"{value:,.{digits}f}".replace(",", "\u202f")
-
-
-def seconds(value: float | None) -> str:
-    """Seconds with three places; empty for none."""
-    return "" if value is None else f"{value:.3f}"
-
-
-def rounded(value: float) -> str:
-    """Four significant figures, never in powers of ten."""
-    return f"{value:.4g}" if abs(value) < 10_000 else f"{value:.0f}"
-
-
-def figure(value: float, digits: int | None) -> str:
-    """With so many places, or where none are given with four significant figures."""
-    return rounded(value) if digits is None else number(value, digits)
-
-
-def _workload(result: Result, workload: WorkloadResult, verdicts: dict[str, Json], pictures: bool) -> WorkloadSection:
-    terms = workload.terms
+def _workload(workload: WorkloadResult, verdict: Document | None) -> Document:
     none = {"verdict": "not judged", "compliant": False, "iterations": [], "reasons": [], "not_judged": []}
-    verdict = verdicts.get(terms.workload, none)
-    # All workloads of a tile have the same monitors: one shows what they saw.
-    shows_resources = "tiles" not in result.manifest or terms.workload.endswith("-web")
-    judged = [*verdict["iterations"], *([{"verdict": "not judged", "checks": []}] * len(workload.iterations))]
-    iterations = [
-        _iteration(terms, iteration, kept, pictures, shows_resources)
-        for iteration, kept in zip(workload.iterations, judged, strict=False)
-    ]
-    return WorkloadSection(terms, verdict, iterations, result.manifest["declarations"].get(terms.workload, ""))
+    judged: list[Document] = verdict["iterations"] if verdict else []
+    unjudged = {"verdict": "not judged", "checks": []}
+    return {
+        "terms": {"workload": workload.id.label, **asdict(workload.criteria)},
+        "verdict": verdict or none,
+        "iterations": [
+            _iteration(workload, iteration, judged[at] if at < len(judged) else unjudged)
+            for at, iteration in enumerate(workload.iterations)
+        ],
+    }
 
 
-def _iteration(
-    terms: Terms, iteration: Iteration, verdict: Json, pictures: bool, shows_resources: bool
-) -> IterationSection:
-    figures = iteration.figures
-    rows = operation_rows(terms, figures) if figures.operations else []
-    return IterationSection(
-        number=iteration.number,
-        verdict=verdict,
-        figures=figures,
-        rows=rows,
-        mix=list(mix_rows(terms, figures)),
-        load=load_pictures(iteration, rows) if pictures else [],
-        resources=resource_pictures(iteration) if pictures and shows_resources else [],
-        start=iteration.start,
-        machines=machine_views(iteration.steady_samples),
-        endings=ending_rows(iteration.ledger),
-    )
+def _iteration(workload: WorkloadResult, iteration: Iteration, verdict: Document) -> Document:
+    figures, criteria = iteration.figures, workload.criteria
+    operations = operation_rows(criteria, figures) if figures.operations else []
+    return {
+        "number": iteration.number,
+        "verdict": verdict,
+        "operations": [asdict(row) for row in operations],
+        "mix": [asdict(row) for row in mix_rows(criteria, figures)],
+        "endings": [asdict(row) for row in ending_rows(iteration.ledger)],
+        "sessions": dict(figures.sessions),
+        "wires": dict(figures.connections),
+        "driver_lag_p99_s": figures.lag.at(99.0),
+        "driver_cpu": list(figures.driver_cpu),
+        "steady_s": figures.steady_s,
+        "errors": list(figures.samples),
+        "machines": [asdict(view) for view in machine_views(iteration.steady_samples)],
+    }

@@ -1,148 +1,82 @@
-"""Charts: Altair specifications turned into SVG that follows the page's colors, in print and in the dark."""
+"""Drawing plots: Altair specifications turned into SVG that follows the page's colors, in print and in the dark."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import altair as alt
 import vl_convert
 
-from loadstone.model.figures import Distribution
-
-Json = dict[str, Any]
+from loadstone.page.plot import (
+    AnyPlot,
+    BarPlot,
+    DifferencePlot,
+    HeatPlot,
+    PercentilePlot,
+    Plot,
+    Rows,
+    TimePlot,
+)
 
 INK = "#010203"
 """Stands for the page's text color in a specification; replaced in the picture."""
 PALETTE = ["#3b82c4", "#d9822b", "#3a9d5d", "#a05cc4", "#c94f4f", "#8a8f98"]
 """Colors that keep their contrast on white and on black."""
+GREY, RED, GREEN = "#8a8f98", "#c94f4f", "#3a9d5d"
+OUTCOMES = {"pass": GREEN, "fail": RED, "invalid": "#d9822b"}
+"""Colors of points by the verdict of their run."""
 WIDTH, HEIGHT = 420, 170
-
-PHASES = {"ramp_up": "ramp-up", "warm_up": "warm-up", "steady": "steady state", "ramp_down": "ramp-down"}
-
-
-def svg(chart: alt.TopLevelMixin) -> str:
-    """Draws a chart; the picture scales with the page and takes its text color from it."""
-    picture: str = vl_convert.vegalite_to_svg(chart.to_dict(validate=False))
-    picture = picture.replace(INK, "currentColor")
-    return picture.replace("<svg ", '<svg role="img" ', 1)
+COUNTED = ("run", "pair", "search")
+"""Axes on which there is nothing between two whole numbers."""
+STEADY = "steady state"
 
 
-def lines(rows: Iterable[Json], y_title: str, bands: Sequence[Json] = (), log: bool = False, width: int = WIDTH) -> str:
-    """Lines over time: rows of {second, value, series}; bands of {from, to, phase} behind them."""
-    data = list(rows)
-    series = list(dict.fromkeys(row["series"] for row in data))
-    chart = (
-        alt.Chart(alt.Data(values=data))
-        .mark_line(strokeWidth=1.4, interpolate="linear")
-        .encode(
-            x=alt.X("second:Q", title="seconds since the start"),
-            y=alt.Y("value:Q", title=y_title, scale=alt.Scale(zero=True)),
-            color=color(series),
-            strokeDash=dash(series),
+def draw(plot: AnyPlot, width: int = WIDTH) -> str:
+    """The picture as SVG; it scales with the page and takes its text color from it."""
+    match plot:
+        case Plot():
+            return _svg(_plot(plot), width)
+        case DifferencePlot():
+            return _svg(_differences(plot), width, height=22 * max(2, len(plot.rows)))
+        case TimePlot():
+            return _svg(_over_time(plot), width)
+        case PercentilePlot():
+            return _svg(_percentiles(plot), width)
+        case BarPlot():
+            return _svg(_bars(plot), width, height=15 * len({row["name"] for row in plot.rows}))
+        case HeatPlot():
+            return _svg(_heat(plot), 2 * WIDTH, height=17 * max(2, len(plot.names)))
+
+
+def _svg(chart: Any, width: int, height: int = HEIGHT) -> str:
+    styled = (
+        chart.properties(width=width, height=height, background="transparent")
+        .configure_view(stroke=None)
+        .configure_axis(
+            labelColor=INK,
+            titleColor=INK,
+            domainColor=GREY,
+            tickColor=GREY,
+            gridColor=GREY,
+            gridOpacity=0.25,
+            titleFontWeight="normal",
+            labelFont="sans-serif",
+            titleFont="sans-serif",
         )
+        .configure_legend(labelColor=INK, labelFont="sans-serif")
     )
-    return svg(styled(alt.layer(_bands(bands), chart) if bands else chart, width))
+    picture: str = vl_convert.vegalite_to_svg(styled.to_dict(validate=False))
+    return picture.replace(INK, "currentColor").replace("<svg ", '<svg role="img" ', 1)
 
 
-def areas(rows: Iterable[Json], y_title: str, width: int = WIDTH) -> str:
-    """Stacked areas over time: rows of {second, value, series}."""
-    data = list(rows)
-    series = list(dict.fromkeys(row["series"] for row in data))
-    chart = (
-        alt.Chart(alt.Data(values=data))
-        .mark_area(opacity=0.85)
-        .encode(
-            x=alt.X("second:Q", title="seconds since the start"),
-            y=alt.Y("value:Q", title=y_title, stack="zero"),
-            color=color(series, "square"),
-        )
-    )
-    return svg(styled(chart, width))
+def _of(rows: Rows) -> alt.Chart:
+    return alt.Chart(alt.Data(values=[dict(row) for row in rows]))
 
 
-def curves(distributions: Sequence[tuple[str, Distribution]], width: int = WIDTH) -> str:
-    """Time by percentile, with room for the tail: the share of operations that take longer, on a log scale."""
-    rows = [
-        {"beyond": max(1 - share, 0.5 / one.count), "value": seconds, "series": name}
-        for name, one in distributions
-        for seconds, share in one.curve
-        if seconds > 0
-    ]
-    labels = "datum.value <= 0.00001 ? '99.999' : format(100 * (1 - datum.value), '.4~r')"
-    chart = (
-        alt.Chart(alt.Data(values=rows))
-        .mark_line(strokeWidth=1.6, interpolate="step-after")
-        .encode(
-            x=alt.X(
-                "beyond:Q",
-                title="percentile of operations",
-                scale=alt.Scale(type="log", reverse=True, nice=False),
-                axis=alt.Axis(labelExpr=labels, values=[1, 0.5, 0.1, 0.01, 0.001, 0.0001, 0.00001]),
-            ),
-            y=alt.Y("value:Q", title="seconds"),
-            color=color([name for name, _ in distributions]),
-            strokeDash=dash([name for name, _ in distributions]),
-        )
-    )
-    return svg(styled(chart, width))
+def _series(rows: Rows) -> list[str]:
+    return list(dict.fromkeys(row["series"] for row in rows if "series" in row))
 
 
-def bars(rows: Iterable[Json], x_title: str, width: int = WIDTH) -> str:
-    """Stacked horizontal bars: rows of {name, value, series}, in the order given."""
-    data = list(rows)
-    names = list(dict.fromkeys(row["name"] for row in data))
-    series = list(dict.fromkeys(row["series"] for row in data))
-    chart = (
-        alt.Chart(alt.Data(values=data))
-        .mark_bar(height=10)
-        .encode(
-            y=alt.Y("name:N", sort=names, title=None),
-            x=alt.X("value:Q", title=x_title, stack="zero"),
-            color=color(series, "square"),
-            order=alt.Order("rank:Q"),
-        )
-    )
-    return svg(styled(chart, width, height=15 * len(names)))
-
-
-def heat(rows: Iterable[Json], names: Sequence[str], window: tuple[float, float], width: int = 2 * WIDTH) -> str:
-    """Cells over time, one row a name: rows of {from, to, name, value}; 0 is calm, 1 and beyond is red."""
-    scale = alt.Scale(domain=[0, 0.25, 0.5, 1], range=["#3a9d5d", "#c9c23a", "#d9822b", "#c0392b"], clamp=True)
-    legend = alt.Legend(title="p99 by limit", orient="top", titleColor=INK)
-    cells = (
-        alt.Chart(alt.Data(values=list(rows)))
-        .mark_rect(stroke=None)
-        .encode(
-            x=alt.X("from:Q", title="seconds since the first start"),
-            x2="to:Q",
-            y=alt.Y("name:N", sort=list(names), title=None),
-            color=alt.Color("value:Q", scale=scale, legend=legend),
-        )
-    )
-    edges = alt.Chart(alt.Data(values=[{"x": edge} for edge in window])).mark_rule(color=INK, strokeDash=[4, 3])
-    return svg(styled(alt.layer(cells, edges.encode(x="x:Q")), width, height=17 * max(2, len(names))))
-
-
-def phase_bands(intervals: Sequence[Json]) -> list[Json]:
-    """Where each phase lies, from the driver's interval records."""
-    bands: list[Json] = []
-    for interval in intervals:
-        start, end = (interval["at_ns"] - interval["length_ns"]) / 1e9, interval["at_ns"] / 1e9
-        if bands and bands[-1]["phase"] == PHASES.get(interval["phase"]):
-            bands[-1]["to"] = end
-        else:
-            bands.append({"from": start, "to": end, "phase": PHASES.get(interval["phase"], interval["phase"])})
-    return bands
-
-
-def _bands(bands: Sequence[Json]) -> alt.Chart:
-    """Shades everything that is not steady state."""
-    shaded = [band for band in bands if band["phase"] != PHASES["steady"]]
-    chart: alt.Chart = alt.Chart(alt.Data(values=shaded)).mark_rect(color="#8a8f98", opacity=0.16)
-    banded: alt.Chart = chart.encode(x="from:Q", x2="to:Q")
-    return banded
-
-
-def color(series: Sequence[str], symbol: str = "stroke", named: Sequence[str] | None = None) -> alt.Color:
+def _color(series: Sequence[str], symbol: str = "stroke", named: Sequence[str] | None = None) -> alt.Color:
     """Colors of series, with a legend where there are several: of all, or of those to be named."""
     colors = [PALETTE[at % len(PALETTE)] for at in range(len(series))]
     shown = list(series if named is None else named)
@@ -152,31 +86,153 @@ def color(series: Sequence[str], symbol: str = "stroke", named: Sequence[str] | 
     return alt.Color("series:N", sort=list(series), scale=alt.Scale(domain=list(series), range=colors), legend=legend)
 
 
-def dash(series: Sequence[str]) -> alt.StrokeDash:
+def _dash(series: Sequence[str]) -> alt.StrokeDash:
     """Dashes for all but the first, so that lines that lie upon each other both show."""
     dashes = [[1, 0], [5, 3], [2, 2], [8, 3, 2, 3]]
     ranges = [dashes[at % len(dashes)] for at in range(len(series))]
-    return alt.StrokeDash(
-        "series:N", sort=list(series), scale=alt.Scale(domain=list(series), range=ranges), legend=None
-    )
+    scale = alt.Scale(domain=list(series), range=ranges)
+    return alt.StrokeDash("series:N", sort=list(series), scale=scale, legend=None)
 
 
-def styled(chart: Any, width: int, height: int = HEIGHT) -> alt.TopLevelMixin:
-    """A chart in the house's style."""
-    styled: alt.TopLevelMixin = (
-        chart.properties(width=width, height=height, background="transparent")
-        .configure_view(stroke=None)
-        .configure_axis(
-            labelColor=INK,
-            titleColor=INK,
-            domainColor="#8a8f98",
-            tickColor="#8a8f98",
-            gridColor="#8a8f98",
-            gridOpacity=0.25,
-            titleFontWeight="normal",
-            labelFont="sans-serif",
-            titleFont="sans-serif",
+def _over_time(plot: TimePlot) -> Any:
+    series = _series(plot.rows)
+    second = alt.X("second:Q", title="seconds since the start")
+    if plot.is_stacked:
+        value = alt.Y("value:Q", title=plot.y_title, stack="zero")
+        return _of(plot.rows).mark_area(opacity=0.85).encode(x=second, y=value, color=_color(series, "square"))
+    value = alt.Y("value:Q", title=plot.y_title, scale=alt.Scale(zero=True))
+    line = _of(plot.rows).mark_line(strokeWidth=1.4, interpolate="linear")
+    chart = line.encode(x=second, y=value, color=_color(series), strokeDash=_dash(series))
+    return alt.layer(_shaded(plot.bands), chart) if plot.bands else chart
+
+
+def _shaded(bands: Rows) -> Any:
+    """Shades everything that is not steady state."""
+    others = [band for band in bands if band["phase"] != STEADY]
+    return _of(others).mark_rect(color=GREY, opacity=0.16).encode(x="from:Q", x2="to:Q")
+
+
+def _percentiles(plot: PercentilePlot) -> Any:
+    series = _series(plot.rows)
+    labels = "datum.value <= 0.00001 ? '99.999' : format(100 * (1 - datum.value), '.4~r')"
+    ticks = alt.Axis(labelExpr=labels, values=[1, 0.5, 0.1, 0.01, 0.001, 0.0001, 0.00001])
+    scale = alt.Scale(type="log", reverse=True, nice=False)
+    beyond = alt.X("beyond:Q", title="percentile of operations", scale=scale, axis=ticks)
+    line = _of(plot.rows).mark_line(strokeWidth=1.6, interpolate="step-after")
+    value = alt.Y("value:Q", title="seconds")
+    return line.encode(x=beyond, y=value, color=_color(series), strokeDash=_dash(series))
+
+
+def _bars(plot: BarPlot) -> Any:
+    names = list(dict.fromkeys(row["name"] for row in plot.rows))
+    return (
+        _of(plot.rows)
+        .mark_bar(height=10)
+        .encode(
+            y=alt.Y("name:N", sort=names, title=None),
+            x=alt.X("value:Q", title=plot.x_title, stack="zero"),
+            color=_color(_series(plot.rows), "square"),
+            order=alt.Order("rank:Q"),
         )
-        .configure_legend(labelColor=INK, labelFont="sans-serif")
     )
-    return styled
+
+
+def _heat(plot: HeatPlot) -> Any:
+    scale = alt.Scale(domain=[0, 0.25, 0.5, 1], range=[GREEN, "#c9c23a", "#d9822b", "#c0392b"], clamp=True)
+    legend = alt.Legend(title="p99 by limit", orient="top", titleColor=INK)
+    cells = (
+        _of(plot.rows)
+        .mark_rect(stroke=None)
+        .encode(
+            x=alt.X("from:Q", title="seconds since the first start"),
+            x2="to:Q",
+            y=alt.Y("name:N", sort=list(plot.names), title=None),
+            color=alt.Color("value:Q", scale=scale, legend=legend),
+        )
+    )
+    edges = _of([{"x": edge} for edge in plot.window]).mark_rule(color=INK, strokeDash=[4, 3])
+    return alt.layer(cells, edges.encode(x="x:Q"))
+
+
+def _differences(plot: DifferencePlot) -> Any:
+    names = [row["name"] for row in plot.rows]
+    base = _of(plot.rows).encode(y=alt.Y("name:N", sort=names, title=None))
+    found = alt.condition("datum.found", alt.value(RED), alt.value(PALETTE[0]))
+    spans = base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", title=plot.x_title), x2="high:Q", color=found)
+    points = base.mark_point(filled=True, size=50, opacity=1)
+    points = points.encode(x=alt.X("value:Q", title=plot.x_title), color=found)
+    zero = _of([{"x": 0}]).mark_rule(color=INK, strokeDash=[3, 3]).encode(x="x:Q")
+    return alt.layer(zero, spans, points)
+
+
+def _plot(plot: Plot) -> Any:
+    series = _series([*plot.lines, *plot.points])
+    layers = [*_bands(plot), *_lines(plot, series), *_spans(plot), *_points(plot, series), *_marks(plot)]
+    return alt.layer(*layers).resolve_scale(color="independent")
+
+
+def _x(plot: Plot) -> alt.X:
+    whole = alt.Axis(tickMinStep=1) if plot.x_title in COUNTED else alt.Axis()
+    return alt.X("x:Q", title=plot.x_title, scale=alt.Scale(zero=False, nice=True), axis=whole)
+
+
+def _y(plot: Plot, field: str = "y") -> alt.Y:
+    return alt.Y(f"{field}:Q", title=plot.y_title, scale=alt.Scale(zero=plot.from_zero))
+
+
+def _bands(plot: Plot) -> list[Any]:
+    if not plot.bands:
+        return []
+    area = _of(plot.bands).mark_area(color=PALETTE[0], opacity=0.2)
+    return [area.encode(x=_x(plot), y=_y(plot, "low"), y2="high:Q")]
+
+
+def _lines(plot: Plot, series: Sequence[str]) -> list[Any]:
+    if not plot.lines:
+        return []
+    line = _of(plot.lines).mark_line(strokeWidth=1.6)
+    drawn = [name for name in series if any(row["series"] == name for row in plot.lines)]
+    return [line.encode(x=_x(plot), y=_y(plot), color=_color(series, "stroke", drawn), strokeDash=_dash(series))]
+
+
+def _spans(plot: Plot) -> list[Any]:
+    if not plot.spans:
+        return []
+    rule = _of(plot.spans).mark_rule(color=GREY, strokeWidth=1.5)
+    return [rule.encode(x=_x(plot), y=_y(plot, "low"), y2="high:Q")]
+
+
+def _points(plot: Plot, series: Sequence[str]) -> list[Any]:
+    plain = [row for row in plot.points if "verdict" not in row]
+    judged = [row for row in plot.points if "verdict" in row]
+    layers = []
+    if plain:
+        dots = _of(plain).mark_point(filled=True, size=34, opacity=0.9)
+        drawn = {row["series"] for row in plot.lines}
+        named = [name for name in series if name not in drawn]
+        layers.append(dots.encode(x=_x(plot), y=_y(plot), color=_color(series, "circle", named)))
+    if judged:
+        layers.append(_judged(plot, judged))
+    return layers
+
+
+def _judged(plot: Plot, rows: Sequence[Mapping[str, Any]]) -> Any:
+    there = [name for name in OUTCOMES if any(row["verdict"] == name for row in rows)]
+    scale = alt.Scale(domain=there, range=[OUTCOMES[name] for name in there])
+    legend = alt.Legend(title=None, orient="top", symbolType="circle")
+    dots = _of(rows).mark_point(filled=True, size=38, opacity=0.9)
+    return dots.encode(x=_x(plot), y=_y(plot), color=alt.Color("verdict:N", scale=scale, legend=legend))
+
+
+def _marks(plot: Plot) -> list[Any]:
+    layers = []
+    if plot.limits:
+        rule = _of(plot.limits).mark_rule(color=RED, strokeDash=[6, 3])
+        layers.append(rule.encode(y=_y(plot)))
+        text = _of(plot.limits).mark_text(align="left", dx=4, dy=-5, color=INK, fontSize=10)
+        layers.append(text.encode(y=_y(plot), x=alt.value(0), text="label:N"))
+    for place, mark in enumerate(plot.marks):
+        layers.append(_of([mark]).mark_rule(color=INK, strokeDash=[2, 2]).encode(x=_x(plot)))
+        text = _of([mark]).mark_text(align="right", dx=-4, baseline="top", color=INK, fontSize=10)
+        layers.append(text.encode(x=_x(plot), y=alt.value(2 + 13 * place), text="label:N"))
+    return layers

@@ -10,9 +10,12 @@ from typing import Any
 
 from loadstone.model.errors import UsageError
 from loadstone.model.figures import Distribution, IterationFigures
-from loadstone.store.read import Iteration, Result, WorkloadResult
+from loadstone.model.records.result import Iteration, Result, WorkloadResult
 
-Json = dict[str, Any]
+Row = dict[str, str | int | float]
+"""A row of a series."""
+Metrics = dict[str, Any]
+"""A k6 summary, as that tool lays it out."""
 
 
 class Form(StrEnum):
@@ -31,7 +34,7 @@ def export(result: Result, form: Form, run: str | None) -> bytes:
         case Form.CSV:
             return as_csv(iteration).encode()
         case Form.HLOG:
-            return as_hlog(workload.terms.workload, iteration).encode()
+            return as_hlog(workload.id.label, iteration).encode()
         case Form.K6:
             return (json.dumps(as_k6(workload, iteration.figures), indent=1) + "\n").encode()
         case Form.PARQUET:
@@ -40,7 +43,7 @@ def export(result: Result, form: Form, run: str | None) -> bytes:
 
 def _choose(result: Result, run: str | None) -> tuple[WorkloadResult, Iteration]:
     runs = {
-        f"{workload.terms.workload}-{iteration.number}": (workload, iteration)
+        f"{workload.id.label}-{iteration.number}": (workload, iteration)
         for workload in result.workloads
         for iteration in workload.iterations
     }
@@ -75,23 +78,28 @@ def as_parquet(iteration: Iteration) -> bytes:
     return content
 
 
-def _rows(iteration: Iteration) -> Iterator[Json]:
-    for one in iteration.intervals:
-        counts = one["operations"]
+def _rows(iteration: Iteration) -> Iterator[Row]:
+    for interval in iteration.intervals:
+        counts = interval.operations
+        times = {"response": interval.response, "service": interval.service, "lag": interval.lag}
         yield {
-            "end_s": round(one["at_ns"] / 1e9, 3),
-            "length_s": round(one["length_ns"] / 1e9, 3),
-            "phase": one["phase"],
-            **{key: sum(part[key] for part in counts) for key in ("requests", "good", "tolerable", "fail", "bytes")},
-            "errors": sum(sum(part["errors"].values()) for part in counts),
+            "end_s": round(interval.at_ns / 1e9, 3),
+            "length_s": round(interval.length_ns / 1e9, 3),
+            "phase": interval.phase,
+            "requests": interval.requests,
+            "good": sum(one.good for one in counts),
+            "tolerable": sum(one.tolerable for one in counts),
+            "fail": sum(one.fail for one in counts),
+            "bytes": sum(one.bytes for one in counts),
+            "errors": interval.error_count,
             **{
-                f"{kind}_{figure}_ms": round(one[kind][f"{figure}_ns"] / 1e6, 3)
-                for kind in ("response", "service", "lag")
-                for figure in ("p50", "p99", "max")
+                f"{kind}_{name}_ms": round(value_ns / 1e6, 3)
+                for kind, one in times.items()
+                for name, value_ns in (("p50", one.p50_ns), ("p99", one.p99_ns), ("max", one.max_ns))
             },
-            "sessions_active": one["sessions_active"],
-            "connections_open": one["connections_open"],
-            "driver_busiest_core_share": round(max(one["cpu"]["threads"], default=0.0), 4),
+            "sessions_active": interval.sessions_active,
+            "connections_open": interval.connections_open,
+            "driver_busiest_core_share": round(interval.cpu.busiest, 4),
         }
 
 
@@ -101,28 +109,28 @@ def as_hlog(workload: str, iteration: Iteration) -> str:
     Histograms hold microseconds; the column of largest values is in milliseconds, times in seconds from the start.
     The package's own writer is not used: it writes no tags, and its start time line fails.
     """
-    start_s = iteration.start.get("start_unix_ns", 0) / 1e9
+    start_s = iteration.start.start_unix_ns / 1e9 if iteration.start else 0.0
     lines = [
         f"#[Loadstone {workload}, iteration {iteration.number}; values in microseconds]",
         "#[Histogram log format version 1.3]",
         f"#[StartTime: {start_s:.3f} (seconds since epoch), {datetime.fromtimestamp(start_s, UTC).isoformat()}]",
         '"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"',
     ]
-    for one in iteration.intervals:
-        length_s = one["length_ns"] / 1e9
-        times = f"{one['at_ns'] / 1e9 - length_s:.3f},{length_s:.3f}"
-        for kind in ("response", "service", "lag"):
-            if one[kind]["count"]:
-                lines.append(f"Tag={kind},{times},{one[kind]['max_ns'] / 1e6:.3f},{one[kind]['hdr']}")
+    for interval in iteration.intervals:
+        length_s = interval.length_ns / 1e9
+        times = f"{interval.at_ns / 1e9 - length_s:.3f},{length_s:.3f}"
+        for kind, one in (("response", interval.response), ("service", interval.service), ("lag", interval.lag)):
+            if one.count:
+                lines.append(f"Tag={kind},{times},{one.max_ns / 1e6:.3f},{one.hdr}")
     return "\n".join(lines) + "\n"
 
 
-def as_k6(workload: WorkloadResult, figures: IterationFigures) -> Json:
+def as_k6(workload: WorkloadResult, figures: IterationFigures) -> Metrics:
     """The steady state in the shape of a k6 summary export: times in milliseconds, an operation as a tagged metric."""
     seconds = max(figures.steady_s, 1e-9)
-    failed = sum(sum(operation.errors.values()) for operation in figures.operations)
+    failed = sum(operation.error_count for operation in figures.operations)
     size = sum(operation.bytes for operation in figures.operations)
-    metrics: Json = {
+    metrics: Metrics = {
         "http_req_duration": _trend(figures.response),
         "service_time": _trend(figures.service),
         "driver_lag": _trend(figures.lag),
@@ -134,14 +142,18 @@ def as_k6(workload: WorkloadResult, figures: IterationFigures) -> Json:
         },
         "data_received": {"count": size, "rate": size / seconds},
         "iterations": {"count": figures.sessions.get("finished", 0)},
-        "vus": {"value": workload.terms.sessions, "min": workload.terms.sessions, "max": workload.terms.sessions},
+        "vus": {
+            "value": workload.criteria.sessions,
+            "min": workload.criteria.sessions,
+            "max": workload.criteria.sessions,
+        },
     }
     for operation in figures.operations:
         metrics[f"http_req_duration{{operation:{operation.name}}}"] = _trend(operation.response)
     return {"metrics": metrics}
 
 
-def _trend(one: Distribution) -> Json:
+def _trend(one: Distribution) -> Metrics:
     """A k6 trend: milliseconds."""
     if not one.count or one.mean_s is None:
         return {}

@@ -1,87 +1,180 @@
 """Building a study's report: its answer as kept, in HTML, Markdown or JSON."""
 
-import json
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+
+from pydantic_core import to_json
 
 from loadstone.judge.score import DISCLAIMER, NAME
-from loadstone.model.errors import StoreError
-from loadstone.report.build import Format, command, environment, write_report
-from loadstone.report.platform_rows import tables
-from loadstone.report.study_pictures import pictures_of
+from loadstone.model.records.manifest import Status, StudiedWorkload, StudyManifest
+from loadstone.model.system import Clock
+from loadstone.page.blocks import (
+    Block,
+    Card,
+    Cards,
+    Cell,
+    Column,
+    ColumnKind,
+    Facts,
+    Fold,
+    Gallery,
+    Heading,
+    Paragraph,
+    Row,
+    Table,
+    Tone,
+    Verbatim,
+)
+from loadstone.page.numbers import number, rounded, shown
+from loadstone.report.build import Format, write_report
+from loadstone.report.disclosure import command, phases, versions_and_host
+from loadstone.report.html import html
+from loadstone.report.markdown import markdown
+from loadstone.store.documents import write_atomic
 from loadstone.store.folder import RUNS
 from loadstone.store.read import catalogue
 from loadstone.store.study import read_answer, read_study_manifest
+from loadstone.study.kind import StudyAnswer
+from loadstone.study.question import Answer
+from loadstone.study.registry import AnyKind, kind_of
+from loadstone.study.summary import Purpose, RunSummary
 
-Json = dict[str, Any]
-
-RUN_LINKS = {"real": "runs/{folder}/report.html", "virtual": "runs/{folder}/"}
-"""Where a run's own report is, from its study's: rehearsals have none until one is asked for."""
-QUESTIONS = {
-    "repeat": "How far may the figures of one run be trusted?",
-    "search": "What is the largest load that passes every rule?",
-    "sweep": "How do the figures move with what was varied?",
-    "platforms": "What does one platform cost against the other?",
-    "compare": "Is there a difference between A and B?",
-    "tiles": "How many tiles does the host hold?",
-    "predict": "What do a few loads say of others?",
-}
+RUN_LINKS = {Clock.REAL: "runs/{folder}/report.html", Clock.VIRTUAL: "runs/{folder}/"}
+"""Where a run's own report is, from its study's: those in virtual time have none until one is asked for."""
+OPEN_RUNS = 12
+"""Runs up to which their table is not folded."""
+NOTE = (
+    "Every run is a result folder of its own below runs/; answer.json holds all figures of this page. How each "
+    "question is answered, and by what rule, says docs/studies.md."
+)
+EMULATED = (
+    "this machine's processors do not run virtual machines by hardware, so QEMU translated every instruction. The "
+    "figures show that the set-up works; they say nothing of what virtualization costs where KVM is."
+)
+RUN_METRICS = (
+    ("throughput", "operations/s", 1, 1.0),
+    ("response_p95", "p95, s", None, 1.0),
+    ("response_p99", "p99, s", None, 1.0),
+    ("good", "good, %", 2, 1.0),
+    ("server_cpu", "server CPU, cores", 2, 1.0),
+    ("driver_lag_p99", "driver lag p99, ms", None, 1000.0),
+)
+"""Metrics of the table of runs: title, digits, factor."""
 
 
 def write_study_report(path: Path, form: Format = Format.HTML, output: Path | None = None) -> Path:
-    """Writes the report of a study's folder; returns where it is."""
+    """Writes the report of a study's folder, whole or not at all; returns where it is. Raises StoreError."""
     output = output or path / f"report.{form.value}"
-    try:
-        output.write_text(render_study(path, form), encoding="utf-8")
-    except OSError as error:
-        raise StoreError(f"The report cannot be written: {error}. Name another file with --output.") from None
+    write_atomic(output, render_study(path, form).encode("utf-8", "replace"))
     return output
 
 
 def write_run_reports(path: Path) -> None:
     """Writes the reports of a study's real runs that have none yet."""
     for run, manifest in catalogue(path / RUNS):
-        if manifest.get("clock") == "real" and not (run / "report.html").is_file():
+        if manifest.clock is Clock.REAL and not (run / "report.html").exists():
             write_report(run)
 
 
-def _emulated(answer: Json) -> list[Json]:
-    """Parts some of whose machines were emulated: nobody may take such figures for those of hardware."""
-    workloads = {run["wanted"]["workload"] for run in answer["runs"] if run.get("accelerator") == "tcg"}
-    return [part for part in answer["parts"] if part["workload"] in workloads]
-
-
 def render_study(path: Path, form: Format, run_link: str | None = None) -> str:
-    """The report's text; `run_link` is where a run's own report is found, if not beside it."""
-    manifest, answer = read_study_manifest(path), read_answer(path)
+    """The report's text; `run_link` is where a run's own report is found, if not beside it. Raises StoreError."""
+    manifest = read_study_manifest(path)
+    kind = kind_of(manifest.kind)
+    answer = read_answer(path, kind.adapter)
     if form is Format.JSON:
-        return json.dumps({"manifest": manifest, "answer": answer}, indent=1, ensure_ascii=False) + "\n"
-    workloads = {one["workload"]: one for one in manifest["workloads"]}
-    parts = [
-        {
-            **part,
-            "title": workloads[part["workload"]]["title"],
-            "pictures": pictures_of(answer["kind"], part, workloads[part["workload"]]) if form is Format.HTML else [],
-            "tables": tables(part) if answer["kind"] == "platforms" else [],
-            "made": [run for run in answer["runs"] if run["wanted"]["workload"] == part["workload"]],
-        }
-        for part in answer["parts"]
+        return to_json({"manifest": manifest, "answer": answer}, indent=1).decode() + "\n"
+    blocks = list(study_blocks(manifest, kind, answer, form is Format.HTML))
+    if form is Format.MARKDOWN:
+        return markdown(manifest.name, blocks)
+    return html(manifest.name, [Heading(manifest.name, 1), *blocks], run_link or RUN_LINKS[manifest.clock])
+
+
+def study_blocks(
+    manifest: StudyManifest, kind: AnyKind, answer: StudyAnswer[Answer], has_pictures: bool
+) -> Iterator[Block]:
+    """Everything a study's report says."""
+    yield from _banner(manifest, kind, answer)
+    yield Cards([_card(part) for part in answer.parts])
+    yield from _indices(answer)
+    workloads = {one.workload: one for one in manifest.workloads}
+    for part in answer.parts:
+        workload = workloads.get(part.workload, StudiedWorkload(part.workload, part.workload))
+        yield Heading(workload.title, 2, part.workload, part.workload)
+        runs = [run for run in answer.runs if run.request.workload == part.workload]
+        found = kind.blocks(part, workload, runs)
+        yield from (block for block in found if has_pictures or not isinstance(block, Gallery))
+        if runs:
+            yield Fold(f"All {len(runs)} runs", [_runs(runs)], is_open=len(runs) <= OPEN_RUNS)
+    yield from _configuration(manifest)
+
+
+def _banner(manifest: StudyManifest, kind: AnyKind, answer: StudyAnswer[Answer]) -> Iterator[Block]:
+    started = manifest.started[:19].replace("T", " ")
+    where = ", in virtual time against a modelled station" if manifest.clock is Clock.VIRTUAL else ""
+    text = f"{kind.question} {started} UTC, profile {manifest.profile.name}, seed {manifest.seed}{where}"
+    yield Paragraph(text, Tone.QUIET)
+    if manifest.status is not Status.COMPLETE:
+        reason = manifest.reason or "it has not come to its end"
+        left = f"about {answer.left} runs are left. The same command goes on from here."
+        yield Paragraph(f"{reason}; {left}", Tone.INVALID, f"{manifest.status}:")
+    emulated = {run.request.workload for run in answer.runs if run.accelerator == "tcg"}
+    for part in answer.parts:
+        if part.workload in emulated:
+            cost: float | None = getattr(part, "cost", None)
+            times = f": {number(cost, 1)} times the CPU time an operation" if cost else ""
+            yield Paragraph(f"{part.workload}: {EMULATED}", Tone.ALARM, f"Emulated by TCG, not KVM{times}")
+
+
+def _card(part: Answer) -> Card:
+    return Card(Tone.PASS if part.is_answered else Tone.INVALID, "", part.workload, part.headline)
+
+
+def _indices(answer: StudyAnswer[Answer]) -> Iterator[Block]:
+    if answer.indices is not None:
+        a, b, ratio = answer.indices.a, answer.indices.b, answer.indices.ratio
+        said = f"A {number(a, 1)}, B {number(b, 1)}, B by A {number(ratio, 3)}. {DISCLAIMER}"
+        yield Paragraph(said, strong=f"{NAME}:")
+    if answer.index is not None:
+        yield Paragraph(f"{number(answer.index, 1)}. {DISCLAIMER}", strong=f"{NAME} of these peaks:")
+
+
+def _runs(runs: Sequence[RunSummary]) -> Table:
+    text = [Column("what", ColumnKind.TEXT), Column("verdict", ColumnKind.TEXT)]
+    metrics = [Column(title) for _, title, _, _ in RUN_METRICS]
+    columns = [Column("run"), *text, *metrics, Column("reasons", ColumnKind.LONG)]
+    return Table(columns, [_run(run) for run in runs])
+
+
+def _run(run: RunSummary) -> Row:
+    request = run.request
+    settings = ", ".join(f"{name}={value}" for name, value in request.settings.items()) or "as it is"
+    purpose = "" if request.purpose is Purpose.MEASURE else f" ({request.purpose})"
+    what = f"{request.side.upper()} {settings}{purpose}".strip()
+    metrics = [
+        shown(run.metrics[name] * factor, digits) if name in run.metrics else ""
+        for name, _, digits, factor in RUN_METRICS
     ]
-    return (
-        environment(form)
-        .get_template(f"study.{form.value}.j2")
-        .render(
-            manifest=manifest,
-            kind=answer["kind"],
-            question=QUESTIONS[answer["kind"]],
-            parts=parts,
-            left=answer["left"],
-            index=answer.get("index"),
-            indices=answer.get("indices"),
-            emulated=_emulated(answer),
-            index_name=NAME,
-            disclaimer=DISCLAIMER,
-            command=command(manifest),
-            run_link=run_link or RUN_LINKS[manifest["clock"]],
-        )
+    verdict = Cell(run.verdict, Tone(run.verdict.value))
+    return Row([Cell(request.key or run.folder, link=run.folder), what, verdict, *metrics, "; ".join(run.reasons)])
+
+
+def _configuration(manifest: StudyManifest) -> Iterator[Block]:
+    settings = manifest.system.settings
+    shown_settings = [f"{name.replace('_', ' ')} {value}" for name, value in settings.items() if _is_shown(name, value)]
+    yield Heading("Configuration", 2, "configuration")
+    yield Facts(
+        [
+            ("profile", f"{manifest.profile.name}: {phases(manifest.profile)}"),
+            ("seed", f"{manifest.seed}; every run adds its own"),
+            ("system", ", ".join([f"kind {manifest.system.kind}", *shown_settings])),
+            ("driver threads", rounded(manifest.driver_threads)),
+            *versions_and_host(manifest.versions, manifest.host),
+        ]
     )
+    yield Heading("How to reproduce", 2, "reproduce")
+    yield Verbatim(command(manifest.command))
+    yield Paragraph(NOTE, Tone.QUIET)
+
+
+def _is_shown(name: str, value: object) -> bool:
+    return bool(value) and name != "authority_pem"

@@ -1,40 +1,69 @@
 """Asking the application what it holds, before and after its load: what came between is what the drivers brought."""
 
 import contextlib
-import json
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+
+from pydantic import TypeAdapter
 
 from loadstone.host.http import get
 from loadstone.model.target import Target
 from loadstone.store.folder import RunFolder
 from loadstone.store.read import AUDIT, HASHES
 
-Json = dict[str, Any]
-
 PATH = "/audit"
 TIMEOUT_S = 60.0
 """Longest time for an audit."""
-NOTHING: Json = {"count": 0, "sum": "0"}
 
 
-async def look(target: Target) -> Json | None:
+@dataclass(frozen=True)
+class HeldTotal:
+    """How many of one thing the application holds, and the sum of the hashes of their ids, hexadecimal."""
+
+    count: int = 0
+    sum: str = "0"
+
+
+@dataclass(frozen=True)
+class TableRule:
+    """A rule of the application's tables, and how many rows break it."""
+
+    rule: str
+    broken: int
+
+
+@dataclass(frozen=True)
+class Holdings:
+    """What the application says that it holds."""
+
+    orders: HeldTotal = HeldTotal()
+    work_orders: HeldTotal = HeldTotal()
+    rules: tuple[TableRule, ...] = ()
+
+    def of(self, what: str) -> HeldTotal:
+        """One kind of thing: `orders` or `work_orders`."""
+        return {"orders": self.orders, "work_orders": self.work_orders}[what]
+
+
+_HOLDINGS: TypeAdapter[Holdings] = TypeAdapter(Holdings)
+
+
+async def read_holdings(target: Target) -> Holdings | None:
     """What the application holds now; None when it does not answer."""
     if target.http is None:
         return None
-    with contextlib.suppress(OSError, ValueError):
-        found: Json = json.loads(await get(target.http, PATH, TIMEOUT_S))
-        return found
+    with contextlib.suppress(OSError, ValueError):  # pydantic's errors are ValueErrors
+        return _HOLDINGS.validate_json(await get(target.http, PATH, TIMEOUT_S))
     return None
 
 
-def keep(folders: Mapping[str, RunFolder], before: Json | None, after: Json | None) -> None:
+def write_audits(folders: Mapping[str, RunFolder], before: Holdings | None, after: Holdings | None) -> None:
     """Writes what came between two looks into the folders of workloads, by what each is asked for."""
     if before is None or after is None:
         return
-    broken = [f"not so: {rule['rule']} ({rule['broken']} times)" for rule in after["rules"] if rule["broken"]]
+    broken = [f"not so: {rule.rule} ({rule.broken} times)" for rule in after.rules if rule.broken]
     for what, folder in folders.items():
-        begin, end = before.get(what, NOTHING), after[what]
-        total = (int(end["sum"], 16) - int(begin["sum"], 16)) % HASHES
-        said = {"what": what, "count": end["count"] - begin["count"], "sum": f"{total:016x}", "broken_rules": broken}
-        folder.write(AUDIT, said)
+        begin, end = before.of(what), after.of(what)
+        total = (int(end.sum, 16) - int(begin.sum, 16)) % HASHES
+        content = {"what": what, "count": end.count - begin.count, "sum": f"{total:016x}", "broken_rules": broken}
+        folder.write(AUDIT, content)

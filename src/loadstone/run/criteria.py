@@ -3,32 +3,39 @@
 import math
 from dataclasses import dataclass
 
-from loadstone.model.figures import DRIVER_CPU_PCT, LAG_SHARE, Terms
+from loadstone.model.figures import DRIVER_CPU_PCT, LAG_SHARE, Criteria
 from loadstone.model.load import Arrivals, Load, Population
 from loadstone.model.profile import Profile
+from loadstone.model.records.workload_id import WorkloadId
 from loadstone.model.workload import Operation, Pacing, RateLimit, Table, TimeLimit, Workload
 from loadstone.workloads.check import holes
 from loadstone.workloads.shares import shares
 
 
 @dataclass(frozen=True)
-class Fitness:
+class DriverLimits:
     """What the driver may use for a run to be fit to be judged."""
 
     lag_share: float = LAG_SHARE
     driver_cpu_pct: float = DRIVER_CPU_PCT
 
 
-FIT = Fitness()
+DRIVER_LIMITS = DriverLimits()
 
 
-def make_terms(
-    workload: Workload, profile: Profile, load: Load, shipped: bool, fitness: Fitness = FIT, is_ours: bool = False
-) -> Terms:
-    """The terms of one workload's run; a server that `is_ours` can be asked what it holds."""
+def make_criteria(
+    workload: Workload,
+    profile: Profile,
+    load: Load,
+    shipped: bool,
+    driver_limits: DriverLimits = DRIVER_LIMITS,
+    is_ours: bool = False,
+    identity: WorkloadId | None = None,
+) -> Criteria:
+    """What one workload's run is held to; a server that `is_ours` can be asked what it holds."""
     mix = shares(workload)
-    return Terms(
-        workload=workload.name,
+    return Criteria(
+        id=identity or WorkloadId(workload.name),
         title=workload.header.title,
         sessions=load.sessions if isinstance(load, Population) else 0,
         load=str(load),
@@ -54,8 +61,8 @@ def make_terms(
         shortest_limit_s=_shortest_limit_s(workload),
         longest_operation_s=max(_line_s(workload, operation) for operation in workload.operations.values()),
         published_bytes=dict(workload.published.bytes),
-        lag_share=fitness.lag_share,
-        driver_cpu_pct=fitness.driver_cpu_pct,
+        lag_share=driver_limits.lag_share,
+        driver_cpu_pct=driver_limits.driver_cpu_pct,
     )
 
 

@@ -4,36 +4,29 @@ import asyncio
 import contextlib
 import json
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter, ValidationError
+
 from loadstone.host.process import stop
 from loadstone.host.programs import driver
 from loadstone.model.errors import DriverError
-
-Json = dict[str, Any]
-
-EVENT_SCHEMA = 5
-"""Version of the events' schema; `schemas/events.json` is generated from the driver."""
+from loadstone.model.records.events import EVENT, EVENT_SCHEMA, Event, Ready, Start
+from loadstone.model.records.simulation import Simulated
+from loadstone.model.system import Station
+from loadstone.run.spec import Joining
+from loadstone.services.station import layout
 
 LONGEST_LINE = 64 * 1024 * 1024
 """Bytes of the longest event (the totals with all histograms)."""
 
-
-@dataclass(frozen=True)
-class Joining:
-    """Other drivers that play a share of the plan: how many, and where they join (HOST:PORT)."""
-
-    drivers: int
-    address: str
-
-    @property
-    def options(self) -> tuple[str, ...]:
-        """What the leading driver is told."""
-        return ("--listen", self.address, "--joining", str(self.drivers))
+Document = Mapping[str, Any]
+"""A document for the driver, as `schemas/` says."""
+_SIMULATED: TypeAdapter[Simulated] = TypeAdapter(Simulated)
 
 
 @dataclass(frozen=True)
@@ -42,25 +35,25 @@ class Driving:
 
     process: asyncio.subprocess.Process
     log: Path
+    role: str
 
     @property
     def pid(self) -> int:
         """Its process id."""
         return self.process.pid
 
-    async def events(self) -> AsyncIterator[tuple[str, Json]]:
+    async def events(self) -> AsyncIterator[tuple[str, Event]]:
         """Its events, each as the line it wrote and what it says; raises DriverError when it fails."""
         assert self.process.stdout is not None
         async for line in self.process.stdout:
-            text = line.decode(errors="replace")
-            yield text, _read(text)
+            yield line.decode(errors="replace"), _read(line)
         code = await self.process.wait()
         if code not in (0, 130):
             said = self.log.read_text(errors="replace").strip()[-500:]
             died = f"was killed by signal {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
             raise DriverError(f"The driver {died}: {said or 'it said nothing'}")
 
-    async def tell(self, word: Json) -> None:
+    async def tell(self, word: Document) -> None:
         """Says a word to a driver that waits for it; one that is gone need not hear it."""
         assert self.process.stdin is not None
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
@@ -73,16 +66,29 @@ class Driving:
             self.process.send_signal(signal.SIGINT)
 
 
-def _read(text: str) -> Json:
+def _read(line: bytes) -> Event:
     """An event from its line; raises DriverError for what is none, or of a driver of another version."""
     try:
-        event: Json = json.loads(text)
-    except ValueError:
+        event = EVENT.validate_json(line)
+    except ValidationError:
+        _refuse_version(line)
+        text = line.decode(errors="replace")
         raise DriverError(f"The driver wrote `{text[:80].strip()}`, which is no event.") from None
-    if event["event"] == "start" and event["schema"] != EVENT_SCHEMA:
-        found = event["schema"]
-        raise DriverError(f"The installed driver speaks schema {found}, this is {EVENT_SCHEMA}. Run `make setup`.")
+    if isinstance(event, Start | Ready) and event.schema != EVENT_SCHEMA:
+        raise _wrong_version(event.schema)
     return event
+
+
+def _refuse_version(line: bytes) -> None:
+    """Raises DriverError for the first event of a driver of another version."""
+    with contextlib.suppress(ValueError, AttributeError):
+        found = json.loads(line).get("schema", EVENT_SCHEMA)
+        if found != EVENT_SCHEMA:
+            raise _wrong_version(found)
+
+
+def _wrong_version(found: int) -> DriverError:
+    return DriverError(f"The installed driver speaks schema {found}, this is {EVENT_SCHEMA}. Run `make setup`.")
 
 
 @dataclass(frozen=True)
@@ -90,28 +96,28 @@ class Task:
     """What a driver is told to do: its words and the document it reads."""
 
     words: tuple[str, ...]
-    document: Json
+    document: Document
     is_told: bool = False
     """Whether it waits for a word after its document."""
 
 
-def running(plan: Json, joining: Joining | None = None) -> Task:
+def running(plan: Document, joining: Joining | None = None) -> Task:
     """Play a plan for real."""
     return Task(("run", *(joining.options if joining else ())), plan)
 
 
-def waiting(plan: Json) -> Task:
+def waiting(plan: Document) -> Task:
     """Prepare for a plan, then wait for the word to start."""
     return Task(("run", "--await-start"), plan, is_told=True)
 
 
-def rehearsing(plan: Json, station: Json) -> Task:
+def simulating(plan: Document, station: Station) -> Task:
     """Play a plan in virtual time against a modelled station."""
-    return Task(("rehearse",), {"plan": plan, "station": station})
+    return Task(("rehearse",), {"plan": plan, "station": layout(station)})
 
 
 @asynccontextmanager
-async def driving(task: Task, log: Path) -> AsyncIterator[Driving]:
+async def driving(task: Task, log: Path, role: str = "driver") -> AsyncIterator[Driving]:
     """Starts the driver on a task; it is gone when the block ends, however it ends."""
     with log.open("ab") as errors:
         process = await asyncio.create_subprocess_exec(
@@ -130,14 +136,14 @@ async def driving(task: Task, log: Path) -> AsyncIterator[Driving]:
             await process.stdin.drain()
             if not task.is_told:
                 process.stdin.close()
-        yield Driving(process, log)
+        yield Driving(process, log, role)
     finally:
         if process.returncode is None:
             await stop(process)
 
 
-async def simulate(simulation: Json) -> Json:
-    """Plays a simulation in virtual time; raises DriverError when it fails."""
+async def simulate(simulation: Document) -> Simulated:
+    """Plays a schedule in virtual time without queues; raises DriverError when it fails."""
     process = await asyncio.create_subprocess_exec(
         driver(),
         "simulate",
@@ -148,5 +154,4 @@ async def simulate(simulation: Json) -> Json:
     out, errors = await process.communicate(json.dumps(simulation).encode())
     if process.returncode != 0:
         raise DriverError(f"The simulation failed: {errors.decode(errors='replace').strip()}")
-    result: Json = json.loads(out)
-    return result
+    return _SIMULATED.validate_json(out)

@@ -1,116 +1,252 @@
-"""Executing one plan against a testbed that is up: driver, monitors and store side by side."""
+"""Executing plans against a testbed that is up, each by a driver of its own: drivers, monitors and store side by side.
+
+A run with one driver is a run of many with one. Where there are several they are prepared, told one start, watched and
+collected together; one driver or server that dies ends the run early for all, and what was measured by then is kept
+with who it was and when.
+"""
 
 import asyncio
 import contextlib
-import json
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum, auto
 from typing import Any
 
 from loadstone.measure.monitor import Monitor
-from loadstone.model.errors import DriverError
-from loadstone.run.driver import Driving, Joining, Task, driving, rehearsing, running
-from loadstone.services.station import layout
+from loadstone.model.errors import DriverError, StoreError
+from loadstone.model.records.events import Event, Ready, Start
+from loadstone.model.records.manifest import TroubleRecord
+from loadstone.model.records.sample import SAMPLE, Sample
+from loadstone.run.driver import Driving, Task, driving, running, simulating, waiting
+from loadstone.run.spec import Joining
 from loadstone.store.folder import RunFolder
+from loadstone.store.read import EVENTS, MONITOR, PLAN
 from loadstone.testbed import Testbed
 
-Json = dict[str, Any]
-Listener = Callable[[Json], object]
+Listener = Callable[[Event], object]
 
-LOOK_S = 0.5
+POLL_INTERVAL_S = 0.5
 """Time between two looks whether all parts of the system are alive."""
+PREPARE_S = 1800.0
+"""Longest time for filling mailboxes and the like before the start."""
+LEAD_S = 1.0
+"""From the word to start to the first start."""
 
 
-class Scribes:
+class StartMode(Enum):
+    """When a driver starts."""
+
+    AT_ONCE = auto()
+    """As soon as it is prepared."""
+    TOGETHER = auto()
+    """When it is told to, since others start at the same instant."""
+
+
+@dataclass(frozen=True)
+class DriverJob:
+    """One driver: its plan, the folders of its workloads, and when it starts."""
+
+    name: str
+    """What it plays, for people."""
+    plan: Mapping[str, Any]
+    folders: Mapping[str, RunFolder]
+    """By the label of the workload."""
+    role: str = "driver"
+    """Its name among the process trees that are watched."""
+    start: StartMode = StartMode.AT_ONCE
+    after_s: float = 0.0
+    """Seconds after the first start."""
+    members: frozenset[str] | None = None
+    """Parts of the system that belong in its record; None for all of them."""
+
+    @property
+    def is_told(self) -> bool:
+        """Whether it waits for the word to start."""
+        return self.start is StartMode.TOGETHER
+
+
+class RecordWriter:
     """The record files of all workloads of a plan: what is said of one goes into its folder, the rest into each."""
 
     def __init__(self, folders: Mapping[str, RunFolder], stack: contextlib.ExitStack) -> None:
-        self.events = {name: stack.enter_context(folder.lines("events.jsonl")) for name, folder in folders.items()}
-        self.samples = [stack.enter_context(folder.lines("monitor.jsonl")) for folder in folders.values()]
+        self.events = {label: stack.enter_context(folder.lines(EVENTS)) for label, folder in folders.items()}
+        self.samples = [stack.enter_context(folder.lines(MONITOR)) for folder in folders.values()]
 
-    def event(self, line: str, event: Json) -> None:
-        """Keeps an event of the driver."""
-        part = event.get("part")
-        for name, file in self.events.items():
-            if part in (None, name):
-                file.write(line)
+    def event(self, line: str, event: Event) -> None:
+        """Keeps an event of the driver; raises StoreError when the disk takes no more."""
+        part = getattr(event, "part", None)
+        for label, file in self.events.items():
+            if part in (None, label):
+                _write(file.write, line)
 
-    def sample(self, sample: Json) -> None:
-        """Keeps what a monitor saw."""
+    def sample(self, sample: Sample) -> None:
+        """Keeps what a monitor saw; raises StoreError when the disk takes no more."""
+        line = SAMPLE.dump_json(sample).decode() + "\n"
         for file in self.samples:
-            file.write(json.dumps(sample) + "\n")
+            _write(file.write, line)
+
+
+def _write(write: Callable[[str], object], line: str) -> None:
+    try:
+        write(line)
+    except OSError as error:
+        raise StoreError(f"Records can no longer be written: {error.strerror}.") from None
 
 
 @dataclass
 class Executor:
-    """Runs plans one after the other; `interrupt` ends the one under way and keeps what it measured."""
+    """Runs jobs against a testbed; `interrupt` ends those under way early and keeps what they measured."""
 
     testbed: Testbed
     listener: Listener
     joining: Joining | None = None
     interrupted: bool = False
-    _driving: Driving | None = field(default=None, repr=False)
-    _dead: str = ""
+    troubles: list[TroubleRecord] = field(default_factory=list)
+    _drivers: dict[str, Driving] = field(default_factory=dict)
+    _ready: dict[str, asyncio.Event] = field(default_factory=dict)
+    _over: asyncio.Event = field(default_factory=asyncio.Event)
+    _origin_s: float | None = None
 
-    async def execute(self, plan: Json, folders: Mapping[str, RunFolder]) -> None:
-        """Runs a plan into the folders of its workloads; every event is there before anyone hears of it.
+    async def execute(self, jobs: Sequence[DriverJob]) -> None:
+        """Runs all jobs at once into their folders, every event kept before anyone hears of it.
 
-        Raises DriverError.
+        What ends a run early is noted in `troubles`, not raised. Raises StoreError.
         """
-        for folder in folders.values():
-            folder.write("plan.json", plan)
-        log = next(iter(folders.values())).path / "driver.log"
-        with contextlib.ExitStack() as stack:
-            scribes = Scribes(folders, stack)
-            async with driving(self._task(plan), log) as self._driving:
-                if self.interrupted:  # while it was started
-                    self._driving.end_early()
-                monitor = Monitor(self._roles, scribes.sample, self.testbed.meters, self.testbed.places)
-                watching = asyncio.create_task(self._watch(monitor))
-                try:
-                    async for line, event in self._driving.events():
-                        scribes.event(line, event)
-                        self.listener(event)
-                finally:
-                    watching.cancel()
-                    with contextlib.suppress(asyncio.CancelledError):
-                        await watching
-                    self._driving = None
-        dead = self._dead or self.testbed.dead()
-        if dead:
-            raise DriverError(f"The system under test died during the run: {dead}")
+        self._origin_s = None
+        async with contextlib.AsyncExitStack() as stack:
+            files = stack.enter_context(contextlib.ExitStack())
+            writers = {}
+            for job in jobs:
+                for folder in job.folders.values():
+                    folder.write(PLAN, job.plan)
+                log = next(iter(job.folders.values())).path / "driver.log"
+                writers[job.name] = RecordWriter(job.folders, files)
+                self._drivers[job.name] = await stack.enter_async_context(driving(self._task(job), log, job.role))
+                self._ready[job.name] = asyncio.Event()
+            if self.interrupted:  # while they were started
+                self._end_early()
+            await self._collect(jobs, writers)
 
-    async def _watch(self, monitor: Monitor) -> None:
-        """Samples, and ends the run when a part of the system has died: what comes after says nothing of it."""
-        if self.testbed.rehearsed is not None:
-            return
-        started = time.monotonic()
-        sampling = asyncio.create_task(monitor.run())
-        try:
-            while not self._dead:
-                await asyncio.sleep(LOOK_S)
-                dead = self.testbed.dead()
-                if dead and self._driving is not None:
-                    self._dead = f"{dead}, {time.monotonic() - started:.0f} s after the driver started"
-                    self._driving.end_early()
-            await sampling
-        finally:
-            sampling.cancel()
+    @property
+    def origin_unix_s(self) -> float | None:
+        """Wall-clock time of the first start; None before it is known."""
+        return None if self._origin_s is None else time.time() - time.monotonic() + self._origin_s
 
-    def _task(self, plan: Json) -> Task:
-        if self.testbed.rehearsed is not None:
-            return rehearsing(plan, layout(self.testbed.rehearsed))
-        return running(plan, self.joining)
+    @property
+    def is_complete(self) -> bool:
+        """Whether nobody died and nobody ended it."""
+        return not self.troubles and not self.interrupted
 
     def interrupt(self) -> None:
-        """Ends the run under way early; those after it are not begun."""
+        """Ends what is under way early; what comes after it is not begun."""
         self.interrupted = True
-        if self._driving is not None:
-            self._driving.end_early()
+        self._end_early()
+
+    def _task(self, job: DriverJob) -> Task:
+        if self.testbed.simulated is not None:
+            return simulating(job.plan, self.testbed.simulated)
+        return waiting(job.plan) if job.is_told else running(job.plan, self.joining)
+
+    async def _collect(self, jobs: Sequence[DriverJob], writers: Mapping[str, RecordWriter]) -> None:
+        following = [asyncio.create_task(self._follow(job, writers[job.name])) for job in jobs]
+        watching = asyncio.create_task(self._watch(jobs, writers))
+        try:
+            if any(job.is_told for job in jobs):
+                await self._start(jobs)
+            await asyncio.gather(*following)
+            # A server that dies at the very end is seen by the driver first.
+            self._note_dead()
+        finally:
+            for task in (watching, *following):
+                task.cancel()
+            ends = await asyncio.gather(watching, *following, return_exceptions=True)
+            self._drivers.clear()
+            self._ready.clear()
+        for end in ends:
+            if isinstance(end, Exception):
+                raise end
+
+    async def _start(self, jobs: Sequence[DriverJob]) -> None:
+        """Tells all drivers one start, once every one of them is prepared."""
+        ready = asyncio.gather(*(event.wait() for event in self._ready.values()))
+        over = asyncio.ensure_future(self._over.wait())
+        done, _ = await asyncio.wait((ready, over), timeout=PREPARE_S, return_when=asyncio.FIRST_COMPLETED)
+        over.cancel()
+        if ready not in done:
+            ready.cancel()
+            if not self._over.is_set():
+                waited = [name for name, event in self._ready.items() if not event.is_set()]
+                self._note(waited[0], f"was not prepared within {PREPARE_S:g} s")
+            return
+        self._origin_s = time.monotonic() + LEAD_S
+        for job in jobs:
+            origin_ns = round((self._origin_s + job.after_s) * 1e9)
+            await self._drivers[job.name].tell({"origin_ns": origin_ns})
+
+    async def _follow(self, job: DriverJob, writer: RecordWriter) -> None:
+        try:
+            async for line, event in self._drivers[job.name].events():
+                if isinstance(event, Ready):
+                    self._ready[job.name].set()
+                    continue
+                if isinstance(event, Start) and self._origin_s is None:
+                    self._origin_s = time.monotonic()
+                writer.event(line, event)
+                self.listener(event)
+        except StoreError as error:
+            self._note("the store", str(error))
+        except DriverError as error:
+            if not self._over.is_set():
+                self._note(f"the driver of {job.name}", str(error))
+
+    async def _watch(self, jobs: Sequence[DriverJob], writers: Mapping[str, RecordWriter]) -> None:
+        """Samples, and ends the run when a part of the system has died: what comes after says nothing of it."""
+        if self.testbed.simulated is not None:
+            return
+
+        def write(sample: Sample) -> None:
+            for job in jobs:
+                writers[job.name].sample(_of_members(sample, job.members))
+
+        sampling = asyncio.create_task(Monitor(self._roles, write, self.testbed.meters, self.testbed.places).run())
+        try:
+            while not sampling.done():
+                await asyncio.sleep(POLL_INTERVAL_S)
+                self._note_dead()
+            if error := sampling.exception():
+                self._note("the monitor", str(error))
+        finally:
+            sampling.cancel()
+            await asyncio.gather(sampling, return_exceptions=True)
+
+    def _note_dead(self) -> None:
+        dead = self.testbed.dead()
+        if dead and not self._over.is_set():
+            self._note(dead, "it died during the run")
+
+    def _note(self, who: str, what: str) -> None:
+        at_s = None if self._origin_s is None else time.monotonic() - self._origin_s
+        self.troubles.append(TroubleRecord(who, what, at_s))
+        self._end_early()
+
+    def _end_early(self) -> None:
+        self._over.set()
+        for driver in self._drivers.values():
+            driver.end_early()
 
     def _roles(self) -> dict[str, int]:
-        roles = dict(self.testbed.pids)
-        if self._driving is not None:
-            roles["driver"] = self._driving.pid
-        return roles
+        drivers = {driver.role: driver.pid for driver in self._drivers.values()}
+        return {**self.testbed.pids, **drivers}
+
+
+def _of_members(sample: Sample, members: frozenset[str] | None) -> Sample:
+    """A sample with some parts of the system alone."""
+    if members is None:
+        return sample
+    return replace(
+        sample,
+        trees={name: tree for name, tree in sample.trees.items() if name in members},
+        machines={name: views for name, views in sample.machines.items() if name in members},
+        stations={name: busy for name, busy in sample.stations.items() if name in members},
+    )

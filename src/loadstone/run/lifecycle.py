@@ -1,11 +1,14 @@
-"""Marking what work came to, however it ended: a result folder is sealed, a study's folder can be gone on with."""
+"""Marking what work came to, however it ended: a result folder is judged and sealed, a study's can be gone on with."""
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 
 from loadstone.model.errors import DriverError, LoadstoneError
-from loadstone.store.folder import ResultFolder, Status
+from loadstone.model.records.manifest import Status
+from loadstone.run.judging import judge
+from loadstone.store.folder import ResultFolder
 from loadstone.store.study import StudyFolder
 
 Work = Awaitable[tuple[Status, str]]
@@ -13,23 +16,25 @@ Work = Awaitable[tuple[Status, str]]
 
 
 async def seal_after(folder: ResultFolder, work: Work) -> None:
-    """Waits for the work of a result, marks the folder and seals it. A failed driver is no error here: what it measured
-    is kept. Raises whatever else ended the work.
+    """Waits for the work of a result; marks the folder, judges what it holds and seals it, however the work ended.
+
+    A failed driver is no error here: what it measured is kept. Raises whatever else ended the work.
     """
     try:
         status, reason = await work
     except DriverError as error:
-        status, reason = Status.FAILED, str(error)
-    except LoadstoneError as error:
         _close(folder, Status.FAILED, str(error))
+    except LoadstoneError as error:
+        _abandon(folder, Status.FAILED, str(error))
         raise
     except (KeyboardInterrupt, asyncio.CancelledError):
-        _close(folder, Status.INTERRUPTED, "ended by a signal before the system under test was up")
+        _abandon(folder, Status.INTERRUPTED, "ended by a signal before the system under test was up")
         raise
     except BaseException as error:
-        _close(folder, Status.FAILED, f"{type(error).__name__}: {error}")
+        _abandon(folder, Status.FAILED, f"{type(error).__name__}: {error}")
         raise
-    _close(folder, status, reason)
+    else:
+        _close(folder, status, reason)
 
 
 async def mark_after(folder: StudyFolder, work: Callable[[], Work]) -> None:
@@ -48,5 +53,16 @@ async def mark_after(folder: StudyFolder, work: Callable[[], Work]) -> None:
 
 
 def _close(folder: ResultFolder, status: Status, reason: str) -> None:
-    folder.mark(status, reason, datetime.now(UTC))
-    folder.seal()
+    """Marks, judges and seals; what could not be written because the disk is full is said in the error that ends it."""
+    try:
+        folder.mark(status, reason, datetime.now(UTC))
+        judge(folder.path)
+        folder.seal()
+    finally:
+        folder.release()
+
+
+def _abandon(folder: ResultFolder, status: Status, reason: str) -> None:
+    """Closes a folder because of an error; another error on the way must not hide the first one."""
+    with contextlib.suppress(LoadstoneError, OSError):
+        _close(folder, status, reason)

@@ -1,28 +1,32 @@
 """Taking published iterations into the store: as a result that can be judged, reported and compared like any other."""
 
 import hashlib
-import sys
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
-from loadstone.measure import facts as host
 from loadstone.model.errors import UsageError
 from loadstone.model.load import Population
 from loadstone.model.profile import PROFILES
+from loadstone.model.records.manifest import (
+    HostFacts,
+    ImportedFrom,
+    ProfileRecord,
+    Status,
+    SystemKind,
+    SystemRecord,
+)
 from loadstone.model.workload import Workload
-from loadstone.run.criteria import make_terms
-from loadstone.run.runner import judge
-from loadstone.store.folder import ResultFolder, Status
+from loadstone.run.criteria import make_criteria
+from loadstone.run.disclosure import declarations, make_manifest
+from loadstone.run.judging import judge
+from loadstone.store.folder import ResultFolder
 from loadstone.store.published import FIGURES, as_document, read_published
 from loadstone.workloads import load
 
-Json = dict[str, Any]
 
-
-def take_in(file: Path, sessions: Mapping[str, int], results: Path, name: str) -> Path:
+def import_published(file: Path, sessions: Mapping[str, int], results: Path, name: str) -> Path:
     """Makes a judged result of a file of published iterations; returns its folder. Raises LoadstoneError."""
     published = read_published(file)
     if set(sessions) != set(published):
@@ -34,32 +38,26 @@ def take_in(file: Path, sessions: Mapping[str, int], results: Path, name: str) -
     counts = {len(iterations) for iterations in published.values()}
     seconds = {figures.steady_s for iterations in published.values() for figures in iterations.values()}
     profile = replace(PROFILES["full"].changed(steady_s=max(seconds)), iterations=max(counts))
-    terms = [make_terms(workloads[one], profile, Population(sessions[one]), shipped=False) for one in published]
-    manifest = {
-        "command": sys.argv,
-        "imported": {"file": file.name, "sha256": hashlib.sha256(file.read_bytes()).hexdigest()},
-        "profile": {"name": "as published", "about": profile.about, **asdict(profile.phases)},
-        "seed": 0,
-        "driver_threads": 0,
-        "joining_drivers": 0,
-        "together": False,
-        "clock": "real",
-        "key": "",
-        "system": {"kind": "published"},
-        "target": f"a published system; figures from {file.name}, not measured here",
-        "verify_certificates": True,
-        "versions": host.versions(),
-        "host": {"cores": None, "mitigations": {}, "cgroup_limits": {}},
-        "terms": [asdict(one) for one in terms],
-        "declarations": {one: (held.folder / "workload.toml").read_text() for one, held in workloads.items()},
-    }
-    folder = ResultFolder.create(results, name, datetime.now(UTC), manifest)
-    for one, iterations in published.items():
+    criteria = [make_criteria(workloads[one], profile, Population(sessions[one]), shipped=False) for one in published]
+    manifest = make_manifest(
+        name=name,
+        imported=ImportedFrom(file.name, hashlib.sha256(file.read_bytes()).hexdigest()),
+        profile=ProfileRecord.of(profile, "as published"),
+        seed=0,
+        driver_threads=0,
+        system=SystemRecord(SystemKind.PUBLISHED),
+        target=f"a published system; figures from {file.name}, not measured here",
+        criteria=tuple(criteria),
+        declarations=declarations(workloads.items()),
+    )
+    # The machine they were measured on is not this one.
+    folder = ResultFolder.create(results, replace(manifest, host=HostFacts()))
+    for label, iterations in published.items():
         for number, figures in enumerate(iterations.values(), start=1):
-            folder.run(one, number).write(FIGURES, as_document(figures))
+            folder.run(label, number).write(FIGURES, as_document(figures))
     folder.mark(Status.COMPLETE, "", datetime.now(UTC))
-    folder.seal()
     judge(folder.path)
+    folder.seal()
     return folder.path
 
 

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
 
-ENDING = (signal.SIGINT, signal.SIGTERM)
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+"""Signals that ask for an end: from the keyboard, from others, and when the terminal goes away."""
 
 
 class Signals:
@@ -19,6 +20,8 @@ class Signals:
         task = asyncio.current_task()
         assert task is not None
         self._task = task
+        self.was_heard_late = False
+        """Whether one came on the way down: what was measured is complete, but nothing more is to be begun."""
         self._act: Callable[[], object] = self._give_up
 
     def __enter__(self) -> "Signals":
@@ -39,15 +42,14 @@ class Signals:
         try:
             yield
         finally:
-            self._act = _nothing
+            self._act = self._note
 
     def _hear(self) -> None:
         self._act()
 
+    def _note(self) -> None:
+        self.was_heard_late = True
+
     def _give_up(self) -> None:
-        self._act = _nothing  # a second signal must not break the way down
+        self._act = self._note  # a second signal must not break the way down
         self._task.cancel()
-
-
-def _nothing() -> None:
-    return

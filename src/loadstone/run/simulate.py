@@ -5,11 +5,13 @@ from typing import Any
 from loadstone.model.errors import UsageError
 from loadstone.model.load import Load
 from loadstone.model.profile import PROFILES, Phases
+from loadstone.model.records.simulation import Simulated
 from loadstone.model.workload import Workload
 from loadstone.run.driver import simulate as play
 from loadstone.run.plan import Part, Timing, make_plan
 
-Json = dict[str, Any]
+ServerModel = dict[str, Any]
+"""A modelled server, as `schemas/simulation.json` says."""
 
 PUBLISHED = "published"
 """The modelled server that takes the published mean response time of each operation."""
@@ -17,7 +19,7 @@ PUBLISHED = "published"
 
 async def simulate(
     workload: Workload, load: Load, seconds: float, seed: int, server: str | None, threads: int = 1
-) -> Json:
+) -> Simulated:
     """Plays `seconds` of steady state, led in by the full profile's ramp-up and warm-up. Raises UsageError."""
     lead = PROFILES["full"].phases
     phases = Phases(lead.ramp_up_s, lead.warm_up_s, seconds, 0)
@@ -25,7 +27,7 @@ async def simulate(
     return await play({"plan": plan, "server": server_model(workload, server)})
 
 
-def server_model(workload: Workload, server: str | None) -> Json:
+def server_model(workload: Workload, server: str | None) -> ServerModel:
     """Reads `fixed:SECONDS`, `exponential:SECONDS` or `published`; without one, published where there is such."""
     known = set(workload.published.response_s) >= set(workload.operations)
     if server is None:

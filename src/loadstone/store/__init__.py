@@ -1,4 +1,1 @@
-"""The result folder: schema version, writing, reading, catalogue."""
-
-SCHEMA = 1
-"""Version of the result folder's layout."""
+"""The result folder: writing, sealing, reading, and what older versions wrote."""

@@ -1,40 +1,35 @@
 """Writing a result folder: what was measured goes in as it comes, so that a crash loses nothing; then it is sealed."""
 
 import hashlib
-import json
 import re
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import IO, Any
 
-from loadstone.model.errors import StoreError
-from loadstone.store import SCHEMA, lock
+from pydantic import TypeAdapter
+from pydantic_core import to_json
 
-Json = dict[str, Any]
+from loadstone.host import locks
+from loadstone.model.errors import StoreError
+from loadstone.model.records.manifest import Manifest, Status
+from loadstone.model.records.verdict import ResultVerdict
+from loadstone.store.documents import open_regular, read_raw, write_atomic, write_document
 
 MANIFEST = "manifest.json"
 SEAL = "seal.json"
 VERDICT = "verdict.json"
+"""What was judged when the run was made; sealed with what was measured."""
+REJUDGED = "rejudged.json"
+"""A later judgement of the same figures."""
 RUNS = "runs"
 LOGS = "logs"
+SEAL_SCHEMA = 1
 
-
-def with_true_status(path: Path, manifest: Json) -> Json:
-    """The manifest, where it says that work goes on and nobody is there any more, with what that means."""
-    if manifest.get("status") != Status.RUNNING or lock.is_held(path):
-        return manifest
-    return {**manifest, "status": Status.INTERRUPTED, "reason": "its process was killed before it could say so"}
-
-
-class Status(StrEnum):
-    """How far a result got."""
-
-    RUNNING = "running"
-    COMPLETE = "complete"
-    INTERRUPTED = "interrupted"
-    FAILED = "failed"
+MANIFESTS: TypeAdapter[Manifest] = TypeAdapter(Manifest)
+VERDICTS: TypeAdapter[ResultVerdict] = TypeAdapter(ResultVerdict)
 
 
 @dataclass
@@ -43,9 +38,9 @@ class RunFolder:
 
     path: Path
 
-    def write(self, name: str, content: Json) -> None:
-        """Writes a JSON document."""
-        write_json(self.path / name, content)
+    def write(self, name: str, content: Mapping[str, Any]) -> None:
+        """Writes a JSON document. Raises StoreError."""
+        write_atomic(self.path / name, to_json(content, indent=1) + b"\n")
 
     def lines(self, name: str) -> IO[str]:
         """Opens a file of JSON lines for appending; every line is handed to the system at once."""
@@ -57,64 +52,108 @@ class ResultFolder:
     """A result being made."""
 
     path: Path
-    manifest: Json
+    manifest: Manifest
     lock: int | None = field(default=None, repr=False)
     """Held until it is sealed, so that readers can tell a run under way from one whose maker was killed."""
 
     @classmethod
-    def create(cls, results: Path, name: str, started: datetime, manifest: Json) -> "ResultFolder":
+    def create(cls, results: Path, manifest: Manifest) -> "ResultFolder":
         """Makes `results/<time>-<name>/`; raises StoreError when that is not possible."""
-        path = unused(results, name, started)
-        (path / RUNS).mkdir()
-        (path / LOGS).mkdir()
-        folder = cls(path, {"schema": SCHEMA, "name": name, "started": started.isoformat(), **manifest})
-        folder.lock = lock.take(path)
+        path = unused(results, manifest.name, manifest.started)
+        try:
+            (path / RUNS).mkdir()
+            (path / LOGS).mkdir()
+        except OSError as error:
+            raise StoreError(f"{path} cannot be filled: {error.strerror}.") from None
+        folder = cls(path, manifest, locks.take(path))
         folder.mark(Status.RUNNING)
         return folder
 
-    def mark(self, status: Status, reason: str = "", ended: datetime | None = None) -> None:
-        """Says how far the result got, and why."""
-        self.manifest |= {"status": status, "reason": reason, "ended": ended.isoformat() if ended else None}
-        write_json(self.path / MANIFEST, self.manifest)
+    def change(self, **changes: Any) -> None:
+        """Changes fields of the manifest; `mark` writes it."""
+        self.manifest = replace(self.manifest, **changes)
 
-    def run(self, workload: str, iteration: int) -> RunFolder:
-        """The folder of one iteration."""
-        path = self.path / RUNS / f"{workload}-{iteration}"
-        path.mkdir()
-        return RunFolder(path)
+    def mark(self, status: Status, reason: str = "", ended: datetime | None = None) -> None:
+        """Says how far the result got, and why. Raises StoreError."""
+        self.change(status=status, reason=reason, ended=ended.isoformat() if ended else None)
+        write_document(self.path / MANIFEST, MANIFESTS, self.manifest)
+
+    def run(self, label: str, iteration: int) -> RunFolder:
+        """Makes the folder of one iteration of a workload."""
+        folder = self.of(label, iteration)
+        try:
+            folder.path.mkdir()
+        except OSError as error:
+            raise StoreError(f"{folder.path} cannot be made: {error.strerror}.") from None
+        return folder
+
+    def of(self, label: str, iteration: int) -> RunFolder:
+        """The folder of one iteration of a workload."""
+        return RunFolder(self.path / RUNS / f"{label}-{iteration}")
 
     def seal(self) -> None:
-        """Writes the check sums of everything measured. Later judgements and reports are files beside it."""
+        """Writes the check sums of everything measured and of its verdict; what is made later stands beside."""
         below = [file for folder in (RUNS, LOGS) for file in sorted((self.path / folder).rglob("*"))]
-        measured = [self.path / MANIFEST, *below]
+        measured = [self.path / MANIFEST, self.path / VERDICT, *below]
         sums = {str(file.relative_to(self.path)): _sha256(file) for file in measured if file.is_file()}
-        write_json(self.path / SEAL, {"schema": SCHEMA, "sha256": sums})
+        write_atomic(self.path / SEAL, to_json({"schema": SEAL_SCHEMA, "sha256": sums}, indent=1) + b"\n")
+        self.release()
+
+    def release(self) -> None:
+        """Gives the folder free."""
         if self.lock is not None:
-            lock.release(self.lock)
+            locks.release(self.lock)
             self.lock = None
 
 
-def broken_seal(path: Path) -> list[str]:
-    """Files of a sealed result that are missing or not what they were; empty when all is well or nothing is sealed."""
-    seal = path / SEAL
-    if not seal.is_file():
-        return []
-    sums: dict[str, str] = json.loads(seal.read_text())["sha256"]
-    return [name for name, held in sums.items() if not (path / name).is_file() or _sha256(path / name) != held]
+class SealState(StrEnum):
+    """Whether what a result holds is what was measured."""
+
+    INTACT = "intact"
+    BROKEN = "broken"
+    ABSENT = "absent"
+    """Never sealed: its maker was killed."""
 
 
-def write_json(path: Path, content: object) -> None:
-    """Writes a JSON document so that readers see the old or the new one, never a part."""
-    unfinished = path.with_name(path.name + ".part")
-    unfinished.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    unfinished.replace(path)
+@dataclass(frozen=True)
+class Seal:
+    """A result's seal, compared with what is there."""
+
+    state: SealState
+    changed: tuple[str, ...] = ()
+    """Sealed files that are missing or not what they were."""
+    covers_verdict: bool = False
+    """Whether the verdict beside the figures was sealed with them."""
 
 
-def unused(results: Path, name: str, started: datetime) -> Path:
-    """Makes a new folder `results/<time>-<name>`; raises StoreError when that is not possible."""
+def seal_of(path: Path) -> Seal:
+    """Compares a result with its seal; raises StoreError for a seal that is none."""
+    if not (path / SEAL).is_file():
+        return Seal(SealState.ABSENT)
+    sums = read_raw(path / SEAL).get("sha256")
+    if not isinstance(sums, dict):
+        raise StoreError(f"{path / SEAL} holds no check sums.")
+    changed = tuple(name for name, held in sums.items() if not _is_inside(name) or _sum_of(path / name) != held)
+    covers_verdict = VERDICT in sums and VERDICT not in changed
+    return Seal(SealState.BROKEN if changed else SealState.INTACT, changed, covers_verdict)
+
+
+def _is_inside(name: str) -> bool:
+    return not Path(name).is_absolute() and ".." not in Path(name).parts
+
+
+def _sum_of(path: Path) -> str | None:
+    try:
+        return _sha256(path)
+    except StoreError:
+        return None
+
+
+def unused(results: Path, name: str, started: str) -> Path:
+    """Makes a new folder `results/<time>-<name>`, by a start in ISO 8601; raises StoreError when that fails."""
     plain = re.sub(r"[^A-Za-z0-9_.-]+", "-", name).strip("-.") or "run"
     try:
-        return _numbered(results, f"{started:%Y%m%d-%H%M%S}-{plain}")
+        return _numbered(results, f"{datetime.fromisoformat(started):%Y%m%d-%H%M%S}-{plain}"[:200])
     except OSError as error:
         raise StoreError(f"No result folder can be made in {results}: {error}. Name another with --results.") from None
 
@@ -131,5 +170,10 @@ def _numbered(results: Path, base: str) -> Path:
 
 
 def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    with open_regular(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
+
+
+def is_folder(path: Path) -> bool:
+    """Whether a path is a folder itself, not a link to one."""
+    return path.is_dir() and not path.is_symlink()

@@ -6,15 +6,14 @@ known by how their names begin: `requests counted in N s`, `average response tim
 """
 
 import csv
-from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+
+from pydantic import TypeAdapter
 
 from loadstone.model.errors import StoreError
 from loadstone.model.figures import NOTHING, Distribution, IterationFigures, OperationFigures
+from loadstone.store.documents import Raw, checked
 
-Json = dict[str, Any]
 Cells = dict[tuple[str, str, str], str]
 """Values by table, page and column."""
 
@@ -107,24 +106,17 @@ def _operation(cells: Cells, page: str, column: str) -> OperationFigures:
     )
 
 
-def as_document(figures: IterationFigures) -> Json:
+FIGURES_OF: TypeAdapter[IterationFigures] = TypeAdapter(IterationFigures)
+
+
+def as_document(figures: IterationFigures) -> Raw:
     """Figures as they are kept."""
-    return asdict(figures)
+    document: Raw = FIGURES_OF.dump_python(figures, mode="json")
+    return document
 
 
-def from_document(document: Mapping[str, Any]) -> IterationFigures:
-    """Figures as they were kept."""
-    operations = tuple(
-        OperationFigures(
-            **{**one, **{name: _distribution(one[name]) for name in ("response", "service", "first_byte")}}
-        )
-        for one in document["operations"]
+def from_document(file: Path, document: Raw) -> IterationFigures:
+    """Figures as they were kept; what was called `wires` are connections. Raises StoreError."""
+    return checked(
+        file, FIGURES_OF, {**document, "connections": document.get("connections") or document.get("wires") or {}}
     )
-    spreads = {name: _distribution(document[name]) for name in ("response", "service", "lag")}
-    sequences = {name: tuple(document[name]) for name in ("driver_cpu", "samples")}
-    return IterationFigures(**{**document, **spreads, **sequences, "operations": operations})
-
-
-def _distribution(document: Json) -> Distribution:
-    percentiles = {float(at): seconds for at, seconds in document["percentiles_s"].items()}
-    return Distribution(document["count"], document["mean_s"], percentiles)

@@ -1,251 +1,264 @@
-"""Reading a result folder, whole or broken off, into records."""
+"""Reading a result folder, whole or broken off, into records. A reader gets records or a StoreError."""
 
 import contextlib
-import json
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import from_json
+
+from loadstone.host import locks
 from loadstone.model.errors import StoreError
-from loadstone.model.figures import NOTHING, Audit, IterationFigures, OperationFigures, Terms
-from loadstone.store import SCHEMA
-from loadstone.store.folder import MANIFEST, RUNS, VERDICT, Status, with_true_status
+from loadstone.model.figures import NOTHING, Audit, Criteria, IterationFigures, OperationFigures
+from loadstone.model.records.events import (
+    EVENT,
+    End,
+    Event,
+    Interval,
+    Ledger,
+    OperationTotals,
+    Start,
+    StationUse,
+    Totals,
+    Trouble,
+)
+from loadstone.model.records.manifest import MANIFEST_SCHEMA, Manifest, Status
+from loadstone.model.records.result import Iteration, PhaseLengths, Result, WorkloadResult
+from loadstone.model.records.sample import SAMPLE, Sample
+from loadstone.model.records.verdict import VERDICT_SCHEMA, ResultVerdict
+from loadstone.store import migrate
+from loadstone.store.documents import checked, first_problem, lines, migrated, read_raw
+from loadstone.store.folder import MANIFEST, MANIFESTS, REJUDGED, RUNS, VERDICT, VERDICTS, is_folder
 from loadstone.store.histograms import distribution, merged
 from loadstone.store.published import FIGURES, from_document
 
-Json = dict[str, Any]
-
 AUDIT = "audit.json"
 """Of an iteration: what the server said that it holds."""
+PLAN = "plan.json"
+EVENTS = "events.jsonl"
+MONITOR = "monitor.jsonl"
 HASHES = 1 << 64
 """Sums of hashes begin anew here."""
-NO_CYCLES = {"count": 0, "drawn_ns": 0, "actual_ns": 0}
-"""What records of older drivers lack."""
+KEPT_MANIFESTS = 4096
+"""Manifests that are kept in memory, by folder and time of writing."""
+
+_PHASES: TypeAdapter[PhaseLengths] = TypeAdapter(PhaseLengths)
 
 
-@dataclass(frozen=True)
-class Iteration:
-    """One iteration as kept: its figures and its second-by-second records."""
-
-    number: int
-    plan: Json
-    figures: IterationFigures
-    start: Json
-    intervals: tuple[Json, ...]
-    monitor: tuple[Json, ...]
-    stations: tuple[Json, ...] = ()
-    """What the modelled station of a rehearsal did in the steady state."""
-    ledger: tuple[Json, ...] = ()
-    """How operations of several possible endings ended, over the whole run."""
-
-    @property
-    def steady_samples(self) -> list[Json]:
-        """The monitors' samples that lie in the steady state; those that reach into it where none lies inside."""
-        if "start_unix_ns" not in self.start:
-            return []
-        phases = self.plan["phases"]
-        begin_s = (self.start["start_unix_ns"] + phases["ramp_up_ns"] + phases["warm_up_ns"]) / 1e9
-        end_s = begin_s + phases["steady_ns"] / 1e9
-        touching = [one for one in self.monitor if begin_s <= one["unix_s"] <= end_s]
-        return [one for one in touching if begin_s <= one["unix_s"] - one["seconds"]] or touching
-
-
-@dataclass(frozen=True)
-class WorkloadResult:
-    """All iterations of one workload."""
-
-    terms: Terms
-    iterations: tuple[Iteration, ...]
-
-
-@dataclass(frozen=True)
-class Result:
-    """A result folder, read."""
-
-    path: Path
-    manifest: Json
-    workloads: tuple[WorkloadResult, ...]
-    verdict: Json | None
-
-    @property
-    def status(self) -> Status:
-        """How far it got."""
-        return Status(self.manifest["status"])
-
-
-def read_manifest(path: Path) -> Json:
+def read_manifest(path: Path) -> Manifest:
     """The manifest of a result folder; raises StoreError when it is none."""
     try:
-        manifest: Json = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise StoreError(f"{path} is no result folder: {error}. `loadstone results` lists those there are.") from None
-    if manifest.get("schema") != SCHEMA:
-        raise StoreError(f"{path} has schema {manifest.get('schema')}; this version reads {SCHEMA}.")
-    return with_true_status(path, manifest)
+        state = (path / MANIFEST).lstat()
+        manifest = _manifest(path, state.st_mtime_ns, state.st_size)
+    except (OSError, StoreError) as error:
+        said = error if isinstance(error, StoreError) else f"{path} holds no {MANIFEST}."
+        raise StoreError(f"{path} is no result folder: {said} `loadstone results` lists those there are.") from None
+    if manifest.status is not Status.RUNNING or locks.is_held(path):
+        return manifest
+    return replace(manifest, status=Status.INTERRUPTED, reason="its process was killed before it could say so")
 
 
-def read_verdict(path: Path) -> Json | None:
-    """The kept verdict, if there is one."""
-    try:
-        verdict: Json = json.loads((path / VERDICT).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    return verdict
+@lru_cache(KEPT_MANIFESTS)
+def _manifest(path: Path, written_ns: int, size: int) -> Manifest:
+    """The manifest as it was written; read once for each time it was written."""
+    return migrated(path / MANIFEST, MANIFESTS, MANIFEST_SCHEMA, migrate.manifest)
+
+
+def read_verdict(path: Path) -> ResultVerdict | None:
+    """The kept verdict, the newest where it was judged anew; None where there is none. Raises StoreError."""
+    for name in (REJUDGED, VERDICT):
+        file = path / name
+        with contextlib.suppress(OSError):
+            state = file.lstat()
+            return _verdict(file, state.st_mtime_ns, state.st_size)
+    return None
+
+
+@lru_cache(KEPT_MANIFESTS)
+def _verdict(file: Path, written_ns: int, size: int) -> ResultVerdict:
+    return migrated(file, VERDICTS, VERDICT_SCHEMA, migrate.verdict)
 
 
 def read_result(path: Path) -> Result:
-    """Reads a result folder."""
+    """Reads a result folder; raises StoreError."""
     manifest = read_manifest(path)
-    workloads = tuple(_workload(path, terms) for terms in manifest["terms"])
+    workloads = tuple(_workload(path, criteria) for criteria in manifest.criteria)
     return Result(path, manifest, workloads, read_verdict(path))
 
 
-def catalogue(results: Path) -> Iterator[tuple[Path, Json]]:
-    """All readable result folders below `results`, newest first, with their manifests."""
-    if not results.is_dir():
-        return
-    for path in sorted(results.iterdir(), reverse=True):
-        with contextlib.suppress(StoreError):  # a folder that is not ours, or of another schema
+def catalogue(results: Path, unreadable: list[str] | None = None) -> Iterator[tuple[Path, Manifest]]:
+    """All readable result folders below `results`, newest first, with their manifests.
+
+    What looks like a result and cannot be read is told to `unreadable`, and breaks nothing else.
+    """
+    for path in folders(results):
+        if not (path / MANIFEST).exists():
+            continue
+        try:
             yield path, read_manifest(path)
+        except StoreError as error:
+            if unreadable is not None:
+                unreadable.append(str(error))
 
 
-def _workload(path: Path, terms: Json) -> WorkloadResult:
-    known = {field.name for field in fields(Terms)}
-    record = Terms(**{key: value for key, value in terms.items() if key in known})
-    name = re.compile(re.escape(record.workload) + r"-(\d+)")
-    numbered = [(match, folder) for folder in (path / RUNS).iterdir() if (match := name.fullmatch(folder.name))]
-    folders = [folder for _, folder in sorted(numbered, key=lambda pair: int(pair[0].group(1)))]
-    return WorkloadResult(record, tuple(read_iteration(folder) for folder in folders))
+def folders(results: Path) -> list[Path]:
+    """Folders below `results`, newest name first; links are none."""
+    try:
+        return sorted((path for path in results.iterdir() if is_folder(path)), reverse=True)
+    except OSError:
+        return []
 
 
-def read_iteration(folder: Path) -> Iteration:
-    """Reads the folder of one iteration, `<workload>-<number>`."""
-    number = int(folder.name.rpartition("-")[2])
+def _workload(path: Path, criteria: Criteria) -> WorkloadResult:
+    name = re.compile(re.escape(criteria.id.label) + r"-(\d{1,9})")
+    numbered = [(match, folder) for folder in folders(path / RUNS) if (match := name.fullmatch(folder.name))]
+    ordered = sorted(numbered, key=lambda pair: int(pair[0].group(1)))
+    # A folder that was made before its plan was written holds nothing yet.
+    begun = [(match, folder) for match, folder in ordered if (folder / PLAN).exists() or (folder / FIGURES).exists()]
+    return WorkloadResult(criteria, tuple(read_iteration(folder, int(match.group(1))) for match, folder in begun))
+
+
+def read_iteration(folder: Path, number: int) -> Iteration:
+    """Reads the folder of one iteration; raises StoreError."""
     if (folder / FIGURES).is_file():
-        document = json.loads((folder / FIGURES).read_text(encoding="utf-8"))
-        return Iteration(number, {}, from_document(document), {}, (), ())
-    events = list(_lines(folder / "events.jsonl"))
-    plan: Json = json.loads((folder / "plan.json").read_text(encoding="utf-8"))
-    start = next((event for event in events if event["event"] == "start"), {})
-    intervals = tuple(event for event in events if event["event"] == "interval")
-    figures = figures_of(events)
-    monitor = tuple(_lines(folder / "monitor.jsonl"))
-    stations = tuple(event for event in events if event["event"] == "station" and _is_steady(event, plan["phases"]))
-    ledger = tuple(event for event in events if event["event"] == "ledger")
-    iteration = Iteration(number, plan, figures, start, intervals, monitor, stations, ledger)
-    audit = _audit(folder / AUDIT, ledger)
-    return replace(iteration, figures=replace(figures, tcp_pressure_s=_tcp_pressure_s(iteration), audit=audit))
+        return Iteration(number, from_document(folder / FIGURES, read_raw(folder / FIGURES)))
+    events = list(_events(folder / EVENTS))
+    plan = read_raw(folder / PLAN)
+    phases = checked(folder / PLAN, _PHASES, plan.get("phases") or {})
+    iteration = Iteration(
+        number=number,
+        figures=figures_of(events),
+        phases=phases,
+        start=next((event for event in events if isinstance(event, Start)), None),
+        intervals=tuple(event for event in events if isinstance(event, Interval)),
+        monitor=tuple(_samples(folder / MONITOR)),
+        stations=tuple(event for event in events if isinstance(event, StationUse) and phases.is_steady(event.at_ns)),
+        ledger=tuple(event for event in events if isinstance(event, Ledger)),
+    )
+    figures = replace(
+        iteration.figures,
+        tcp_pressure_s=_tcp_pressure_s(iteration),
+        audit=_audit(folder / AUDIT, iteration.ledger),
+    )
+    return replace(iteration, figures=figures)
 
 
-def _audit(file: Path, ledger: tuple[Json, ...]) -> Audit | None:
+def _audit(file: Path, ledger: Sequence[Ledger]) -> Audit | None:
     """What the drivers' ledgers say against what the server said; of endings that leave something there."""
     if not file.is_file():
         return None
-    said: Json = json.loads(file.read_text(encoding="utf-8"))
-    kept = [ending for line in ledger for ending in line["endings"] if int(ending["sum"], 16)]
-    return Audit(
-        what=said["what"],
-        acknowledged=sum(ending["count"] for ending in kept),
-        acknowledged_sum=sum(int(ending["sum"], 16) for ending in kept) % HASHES,
-        in_doubt=sum(line["in_doubt"] for line in ledger),
-        held=said["count"],
-        held_sum=int(said["sum"], 16),
-        broken_rules=tuple(said["broken_rules"]),
-    )
+    said = read_raw(file)
+    try:
+        kept = [ending for line in ledger for ending in line.endings if int(ending.sum, 16)]
+        return Audit(
+            what=str(said["what"]),
+            acknowledged=sum(ending.count for ending in kept),
+            acknowledged_sum=sum(int(ending.sum, 16) for ending in kept) % HASHES,
+            in_doubt=sum(line.in_doubt for line in ledger),
+            held=int(said["count"]),
+            held_sum=int(said["sum"], 16),
+            broken_rules=tuple(map(str, said["broken_rules"])),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise StoreError(f"{file} is no audit: {type(error).__name__} {error}.") from None
 
 
 def _tcp_pressure_s(iteration: Iteration) -> float | None:
-    said = [one.get("tcp_pressure_s") for one in iteration.steady_samples]
-    known = [seconds for seconds in said if seconds is not None]
+    known = [one.tcp_pressure_s for one in iteration.steady_samples if one.tcp_pressure_s is not None]
     return sum(known) if known else None
 
 
-def _is_steady(event: Json, phases: Json) -> bool:
-    begin_ns = phases["ramp_up_ns"] + phases["warm_up_ns"]
-    return bool(begin_ns < event["at_ns"] <= begin_ns + phases["steady_ns"])
+def _events(file: Path) -> Iterator[Event]:
+    for number, line in lines(file):
+        yield read_event(line, f"{file}:{number}")
 
 
-def _lines(path: Path) -> Iterator[Json]:
-    """The JSON lines of a file; a last line that was cut off is left out."""
-    if not path.is_file():
-        return
-    with path.open(encoding="utf-8") as file:
-        for line in file:
-            try:
-                yield json.loads(line)
-            except ValueError:
-                return
+def read_event(line: bytes, place: str) -> Event:
+    """An event from its line, of this or an older driver; raises StoreError that names the place."""
+    try:
+        return EVENT.validate_json(line)
+    except ValidationError as error:
+        try:
+            return EVENT.validate_python(migrate.event(from_json(line)))
+        except (ValueError, AttributeError, KeyError, TypeError):
+            raise StoreError(f"{place} is no event: {first_problem(error)}.") from None
 
 
-def figures_of(events: list[Json]) -> IterationFigures:
+def _samples(file: Path) -> Iterator[Sample]:
+    for number, line in lines(file):
+        try:
+            yield SAMPLE.validate_json(line)
+        except ValidationError as error:
+            raise StoreError(f"{file}:{number} is no sample: {first_problem(error)}.") from None
+
+
+def figures_of(events: Sequence[Event]) -> IterationFigures:
     """The figures of one iteration from the driver's events, whole or broken off."""
-    intervals = tuple(event for event in events if event["event"] == "interval")
-    totals = next((event for event in events if event["event"] == "totals"), None)
-    end = next((event for event in events if event["event"] == "end"), None)
-    samples = tuple(
-        f"{event['operation']}: {event['kind']}: {event['detail']}" for event in events if event["event"] == "trouble"
-    )
+    intervals = tuple(event for event in events if isinstance(event, Interval))
+    totals = next((event for event in events if isinstance(event, Totals)), None)
+    end = next((event for event in events if isinstance(event, End)), None)
+    samples = tuple(str(event) for event in events if isinstance(event, Trouble))
     if totals is None:
         return _broken_off(intervals, samples)
-    operations = tuple(_operation(record) for record in totals["operations"])
     return IterationFigures(
-        steady_s=totals["steady_ns"] / 1e9,
-        operations=operations,
-        response=merged([record["response"] for record in totals["operations"]]),
-        service=merged([record["service"] for record in totals["operations"]]),
-        lag=distribution(totals["lag"]),
-        driver_cpu=tuple(totals["cpu"]["threads"]),
-        pauses=totals["pauses"]["count"],
-        pause_drawn_s=totals["pauses"]["drawn_ns"] / 1e9,
-        pause_actual_s=totals["pauses"]["actual_ns"] / 1e9,
-        sessions=totals["sessions"],
-        wires=totals["wires"],
-        completed=end is not None and end["reason"] == "completed",
+        steady_s=totals.steady_ns / 1e9,
+        operations=tuple(_operation(record) for record in totals.operations),
+        response=merged([record.response for record in totals.operations]),
+        service=merged([record.service for record in totals.operations]),
+        lag=distribution(totals.lag),
+        driver_cpu=totals.cpu.threads,
+        pauses=totals.pauses.count,
+        pause_drawn_s=totals.pauses.drawn_ns / 1e9,
+        pause_actual_s=totals.pauses.actual_ns / 1e9,
+        sessions=totals.sessions,
+        connections=totals.wires,
+        completed=end is not None and end.reason == "completed",
         trouble="" if end is not None else "the driver's record has no end",
         samples=samples,
     )
 
 
-def _broken_off(intervals: tuple[Json, ...], samples: tuple[str, ...]) -> IterationFigures:
+def _broken_off(intervals: Sequence[Interval], samples: tuple[str, ...]) -> IterationFigures:
     """What can be said of a run whose driver died: its seconds are kept, its totals are not."""
-    steady = [interval for interval in intervals if interval["phase"] == "steady"]
+    steady = [interval for interval in intervals if interval.phase == "steady"]
     return IterationFigures(
-        steady_s=sum(interval["length_ns"] for interval in steady) / 1e9,
+        steady_s=sum(interval.length_ns for interval in steady) / 1e9,
         operations=(),
-        response=merged([interval["response"] for interval in steady]),
-        service=merged([interval["service"] for interval in steady]),
-        lag=merged([interval["lag"] for interval in steady]),
+        response=merged([interval.response for interval in steady]),
+        service=merged([interval.service for interval in steady]),
+        lag=merged([interval.lag for interval in steady]),
         completed=False,
         trouble="the driver died; only its second-by-second records are left",
         samples=samples,
     )
 
 
-def _operation(record: Json) -> OperationFigures:
-    counts = record["counts"]
+def _operation(record: OperationTotals) -> OperationFigures:
+    counts = record.counts
     return OperationFigures(
-        name=record["name"],
-        requests=counts["requests"],
-        good=counts["good"],
-        tolerable=counts["tolerable"],
-        fail=counts["fail"],
-        bytes=counts["bytes"],
-        errors=counts["errors"],
-        cut_at_start=record["cut_at_start"],
-        cut_at_end=record["cut_at_end"],
-        cycles=record.get("cycles", NO_CYCLES)["count"],
-        cycle_drawn_s=record.get("cycles", NO_CYCLES)["drawn_ns"] / 1e9,
-        cycle_actual_s=record.get("cycles", NO_CYCLES)["actual_ns"] / 1e9,
-        ended_s=record["ended_ns"] / 1e9,
-        overdue=record["overdue"],
-        embedded=record["embedded"],
-        conditional=record["conditional"],
-        not_modified=record["not_modified"],
-        redirects=record["redirects"],
-        line_mean_s=record["line_mean_ns"] / 1e9,
-        response=distribution(record["response"]) if record["response"]["count"] else NOTHING,
-        service=distribution(record["service"]) if record["service"]["count"] else NOTHING,
-        first_byte=distribution(record["first_byte"]) if record["first_byte"]["count"] else NOTHING,
+        name=record.name,
+        requests=counts.requests,
+        good=counts.good,
+        tolerable=counts.tolerable,
+        fail=counts.fail,
+        bytes=counts.bytes,
+        errors=counts.errors,
+        cut_at_start=record.cut_at_start,
+        cut_at_end=record.cut_at_end,
+        cycles=record.cycles.count,
+        cycle_drawn_s=record.cycles.drawn_ns / 1e9,
+        cycle_actual_s=record.cycles.actual_ns / 1e9,
+        ended_s=record.ended_ns / 1e9,
+        overdue=record.overdue,
+        embedded=record.embedded,
+        conditional=record.conditional,
+        not_modified=record.not_modified,
+        redirects=record.redirects,
+        line_mean_s=record.line_mean_ns / 1e9,
+        response=distribution(record.response) if record.response.count else NOTHING,
+        service=distribution(record.service) if record.service.count else NOTHING,
+        first_byte=distribution(record.first_byte) if record.first_byte.count else NOTHING,
     )

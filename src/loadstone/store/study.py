@@ -1,25 +1,29 @@
 """A study's folder: its declaration, its runs as result folders, its answer so far; locked by who works on it."""
 
 import contextlib
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
+from pydantic import TypeAdapter
+
+from loadstone.host import locks
 from loadstone.model.errors import StoreError
-from loadstone.store import lock
-from loadstone.store.folder import RUNS, Status, unused, with_true_status, write_json
-from loadstone.store.read import catalogue
+from loadstone.model.records.manifest import ANSWER_SCHEMA, STUDY_SCHEMA, Status, StudyManifest
+from loadstone.store import migrate
+from loadstone.store.documents import migrated, write_document
+from loadstone.store.folder import RUNS, unused
+from loadstone.store.read import KEPT_MANIFESTS, catalogue, folders
 
-Json = dict[str, Any]
+A = TypeVar("A")
 
 STUDY = "study.json"
 ANSWER = "answer.json"
-STUDY_SCHEMA = 1
-"""Version of both documents."""
+STUDIES: TypeAdapter[StudyManifest] = TypeAdapter(StudyManifest)
 
 
 @dataclass
@@ -27,25 +31,28 @@ class StudyFolder:
     """A study being made."""
 
     path: Path
-    manifest: Json
+    manifest: StudyManifest
 
     @classmethod
-    def create(cls, results: Path, name: str, started: datetime, manifest: Json) -> "StudyFolder":
+    def create(cls, results: Path, manifest: StudyManifest) -> "StudyFolder":
         """Makes `results/<time>-<name>/`; raises StoreError when that is not possible."""
-        path = unused(results, name, started)
-        (path / RUNS).mkdir()
-        folder = cls(path, {"schema": STUDY_SCHEMA, "name": name, "started": started.isoformat(), **manifest})
+        path = unused(results, manifest.name, manifest.started)
+        try:
+            (path / RUNS).mkdir()
+        except OSError as error:
+            raise StoreError(f"{path} cannot be filled: {error.strerror}.") from None
+        folder = cls(path, manifest)
         folder.mark(Status.RUNNING)
         return folder
 
     def mark(self, status: Status, reason: str = "", ended: datetime | None = None) -> None:
-        """Says how far the study got, and why."""
-        self.manifest |= {"status": status, "reason": reason, "ended": ended.isoformat() if ended else None}
-        write_json(self.path / STUDY, self.manifest)
+        """Says how far the study got, and why. Raises StoreError."""
+        self.manifest = replace(self.manifest, status=status, reason=reason, ended=ended.isoformat() if ended else None)
+        write_document(self.path / STUDY, STUDIES, self.manifest)
 
-    def answer(self, answer: Json) -> None:
-        """Keeps what the runs say so far."""
-        write_json(self.path / ANSWER, {"schema": STUDY_SCHEMA, **answer})
+    def write_answer(self, kind: TypeAdapter[A], answer: A) -> None:
+        """Keeps what the runs say so far. Raises StoreError."""
+        write_document(self.path / ANSWER, kind, answer)
 
     @property
     def runs(self) -> Path:
@@ -54,56 +61,71 @@ class StudyFolder:
 
     def complete_runs(self) -> dict[str, Path]:
         """Result folders of the runs that were finished, by key."""
-        finished = (
-            (path, manifest) for path, manifest in catalogue(self.runs) if manifest["status"] == Status.COMPLETE
-        )
-        return {manifest["key"]: path for path, manifest in finished if manifest.get("key")}
+        finished = ((path, run) for path, run in catalogue(self.runs) if run.status is Status.COMPLETE)
+        return {run.key: path for path, run in finished if run.key}
 
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Keeps others from working on the study; the lock goes with the process. Raises StoreError."""
-        held = lock.take(self.path)
-        if held is None:
+        lock = locks.take(self.path)
+        if lock is None:
             raise StoreError(f"{self.path} is being worked on by another `loadstone`. Wait for it.")
         try:
             yield
         finally:
-            lock.release(held)
+            locks.release(lock)
 
 
-def read_study_manifest(path: Path) -> Json:
+def is_study(path: Path) -> bool:
+    """Whether a folder is a study's."""
+    return (path / STUDY).exists()
+
+
+def read_study_manifest(path: Path) -> StudyManifest:
     """The declaration of a study folder; raises StoreError when it is none."""
-    return with_true_status(path, _read(path, STUDY))
+    try:
+        state = (path / STUDY).lstat()
+    except OSError:
+        raise StoreError(f"{path} is no study: it holds no {STUDY}.") from None
+    manifest = _manifest(path, state.st_mtime_ns, state.st_size)
+    if manifest.status is not Status.RUNNING or locks.is_held(path):
+        return manifest
+    return replace(manifest, status=Status.INTERRUPTED, reason="its process was killed before it could say so")
 
 
-def read_answer(path: Path) -> Json:
-    """What a study's runs say so far; raises StoreError when there is nothing yet."""
-    return _read(path, ANSWER)
+@lru_cache(KEPT_MANIFESTS)
+def _manifest(path: Path, written_ns: int, size: int) -> StudyManifest:
+    return migrated(path / STUDY, STUDIES, STUDY_SCHEMA, migrate.study)
 
 
-def studies(results: Path) -> Iterator[tuple[Path, Json]]:
-    """All readable study folders below `results`, newest first, with their declarations."""
-    if not results.is_dir():
-        return
-    for path in sorted(results.iterdir(), reverse=True):
-        if (path / STUDY).is_file():
-            with contextlib.suppress(StoreError):
-                yield path, read_study_manifest(path)
+def read_answer(path: Path, kind: TypeAdapter[A]) -> A:
+    """What a study's runs say so far, as its kind's answer; raises StoreError when there is nothing yet."""
+    return migrated(path / ANSWER, kind, ANSWER_SCHEMA, migrate.answer)
+
+
+def studies(results: Path, unreadable: list[str] | None = None) -> Iterator[tuple[Path, StudyManifest]]:
+    """All readable study folders below `results`, newest first, with their declarations; others are told of."""
+    for path in folders(results):
+        if not is_study(path):
+            continue
+        try:
+            yield path, read_study_manifest(path)
+        except StoreError as error:
+            if unreadable is not None:
+                unreadable.append(str(error))
 
 
 def unfinished(results: Path, identity: str) -> StudyFolder | None:
     """The newest study of this identity that did not come to its end."""
     for path, manifest in studies(results):
-        if manifest["identity"] == identity and manifest["status"] != Status.COMPLETE:
+        if manifest.identity == identity and manifest.status is not Status.COMPLETE:
             return StudyFolder(path, manifest)
     return None
 
 
-def _read(path: Path, name: str) -> Json:
-    try:
-        document: Json = json.loads((path / name).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise StoreError(f"{path / name} cannot be read: {error}. `loadstone results` lists what there is.") from None
-    if document.get("schema") != STUDY_SCHEMA:
-        raise StoreError(f"{path / name} has schema {document.get('schema')}; this version reads {STUDY_SCHEMA}.")
-    return document
+def study_of_run(path: Path) -> Path | None:
+    """The study that a run belongs to; None for one of its own."""
+    above = path.parent.parent
+    with contextlib.suppress(OSError):
+        return above if path.parent.name == RUNS and is_study(above) else None
+    return None

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from loadstone.study.summary import Made, Rule
+from loadstone.model.records.check import Bound, Check, CheckId
+from loadstone.study.summary import RunSummary
 
 AROUND = 0.15
 """Runs within this share of the peak are used."""
@@ -26,10 +27,10 @@ class Edge:
     freedom: int
 
 
-def find_edge(made: Sequence[Made], peak: float) -> Edge | None:
+def find_edge(made: Sequence[RunSummary], peak: float) -> Edge | None:
     """Regresses the margin to the limit of the rule that bound on load; None where too few runs say anything."""
     rule = _binding(made)
-    points = [(one.wanted.load, margin) for one in made if (margin := _margin(one, rule)) is not None]
+    points = [(one.request.load, margin) for one in made if (margin := _margin(one, rule)) is not None]
     points = [(load, margin) for load, margin in points if abs(load / peak - 1) <= AROUND]
     if len(points) < LEAST_RUNS or len({load for load, _ in points}) < 2:
         return None
@@ -49,23 +50,23 @@ def find_edge(made: Sequence[Made], peak: float) -> Edge | None:
     return Edge(crossing, min(math.sqrt(own), most), min(math.sqrt(variance), most), freedom)
 
 
-def _binding(made: Sequence[Made]) -> str:
+def _binding(runs: Sequence[RunSummary]) -> CheckId | None:
     """The rule that was broken most often."""
-    counts = Counter(rule.name for one in made for rule in one.broken())
-    return counts.most_common(1)[0][0] if counts else ""
+    counts = Counter(check.id for run in runs for check in run.broken())
+    return counts.most_common(1)[0][0] if counts else None
 
 
-def _margin(made: Made, rule: str) -> float | None:
+def _margin(run: RunSummary, rule: CheckId | None) -> float | None:
     """How far a run was beyond a rule's limit, as a logarithm: below 0 it was kept. None where that says nothing."""
-    found = next((one for one in made.rules if one.name == rule), None)
-    if found is None:
+    check = next((check for check in run.checks if check.id is rule), None)
+    if check is None:
         return None
-    figure, limit = _missed(found)
+    figure, limit = _missed(check)
     return math.log(figure / limit) if figure > 0 and limit > 0 else None
 
 
-def _missed(rule: Rule) -> tuple[float, float]:
+def _missed(check: Check) -> tuple[float, float]:
     """Figure and limit so that more is worse: of shares what is missing to all."""
-    if rule.bound == "at least":
-        return 100 - rule.figure, 100 - rule.limit
-    return rule.figure, rule.limit
+    if check.bound is Bound.AT_LEAST:
+        return 100 - check.figure, 100 - check.limit
+    return check.figure, check.limit

@@ -1,19 +1,25 @@
-"""What a study can vary: parameters by name, read from text and applied to the order of a run. Pure."""
+"""What a study can vary: parameters by name, read from text and applied to the specification of a run. Pure."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Annotated
+
+from pydantic import Field
 
 from loadstone.model.errors import UsageError
 from loadstone.model.load import MOST_PER_S, MOST_SESSIONS, Arrivals, Load, Population, read_rate
-from loadstone.model.machine import Machine, PlatformName
+from loadstone.model.machine import MachineSpec, PlatformName
 from loadstone.model.reading import from_settings, suggest
 from loadstone.model.system import Clock, Reference, Station
 from loadstone.model.target import Target
 from loadstone.model.workload import Workload
-from loadstone.run.runner import Played, RunOrder
+from loadstone.run.spec import RunSpec, WorkloadLoad
 
 Settings = Mapping[str, str]
 """Parameters by name, as texts."""
+Point = str | int | float
+Points = Annotated[tuple[Point, ...], Field(min_length=1)]
+"""Values that a parameter takes, as users write them."""
 
 
 @dataclass(frozen=True)
@@ -22,16 +28,16 @@ class Parameter:
 
     name: str
     about: str
-    apply: Callable[[RunOrder, str], RunOrder]
-    """Raises UsageError when the value is none, or does not go with the order."""
+    apply: Callable[[RunSpec, str], RunSpec]
+    """Raises UsageError when the value is none, or does not go with the spec."""
     is_load: bool = False
 
 
-def apply(order: RunOrder, settings: Settings) -> RunOrder:
-    """The order with all settings. Raises UsageError."""
+def apply(spec: RunSpec, settings: Settings) -> RunSpec:
+    """The specification with all settings. Raises UsageError."""
     for name, text in settings.items():
-        order = parameter(name).apply(order, text)
-    return order
+        spec = parameter(name).apply(spec, text)
+    return spec
 
 
 def parameter(name: str) -> Parameter:
@@ -63,6 +69,26 @@ def read_points(text: str) -> tuple[str, tuple[str, ...]]:
     return parameter(name).name, points
 
 
+def points_text(points: Iterable[Point]) -> tuple[str, ...]:
+    """Points as texts, each once."""
+    return tuple(dict.fromkeys(map(value_text, points)))
+
+
+def settings_text(settings: Mapping[str, Point]) -> dict[str, str]:
+    """Settings as texts, by the names of known parameters; raises UsageError."""
+    return {parameter(name).name: value_text(value) for name, value in settings.items()}
+
+
+def value_text(value: Point) -> str:
+    """A value as it is written in settings."""
+    return f"{value:g}" if isinstance(value, float) else str(value).strip()
+
+
+def has_load(names: Iterable[str]) -> bool:
+    """Whether one of these parameters is a load; raises UsageError for an unknown one."""
+    return any(parameter(name).is_load for name in names)
+
+
 def _number(text: str, least: float, most: float) -> float:
     try:
         value = float(text)
@@ -79,29 +105,29 @@ def _whole(text: str, least: int, most: int) -> int:
     return int(text)
 
 
-def _loaded(order: RunOrder, load: Callable[[Load], Load]) -> RunOrder:
-    return replace(order, parts=tuple(Played(part.workload, load(part.load)) for part in order.parts))
+def _loaded(spec: RunSpec, load: Callable[[Load], Load]) -> RunSpec:
+    return replace(spec, parts=tuple(WorkloadLoad(part.workload, load(part.load)) for part in spec.parts))
 
 
-def _sessions(order: RunOrder, text: str) -> RunOrder:
-    return _loaded(order, lambda load: Population(_whole(text, 1, MOST_SESSIONS)))
+def _sessions(spec: RunSpec, text: str) -> RunSpec:
+    return _loaded(spec, lambda load: Population(_whole(text, 1, MOST_SESSIONS)))
 
 
-def _rate(order: RunOrder, text: str) -> RunOrder:
+def _rate(spec: RunSpec, text: str) -> RunSpec:
     def at_rate(load: Load) -> Load:
         rates, is_ramp = read_rate(text)
         _number(text, 0, MOST_PER_S)
         kept = load if isinstance(load, Arrivals) else Arrivals(())
         return replace(kept, rates=rates, is_ramp=is_ramp, trace_s=())
 
-    return _loaded(order, at_rate)
+    return _loaded(spec, at_rate)
 
 
-def _worked(order: RunOrder, change: Callable[[Workload], Workload]) -> RunOrder:
-    return replace(order, parts=tuple(Played(change(part.workload), part.load) for part in order.parts))
+def _worked(spec: RunSpec, change: Callable[[Workload], Workload]) -> RunSpec:
+    return replace(spec, parts=tuple(WorkloadLoad(change(part.workload), part.load) for part in spec.parts))
 
 
-def _line(order: RunOrder, text: str) -> RunOrder:
+def _line(spec: RunSpec, text: str) -> RunSpec:
     rate = _number(text, 1, 1e12)
 
     def change(workload: Workload) -> Workload:
@@ -111,80 +137,80 @@ def _line(order: RunOrder, text: str) -> RunOrder:
             lines["embedded_bytes_per_s"] = rate
         return replace(workload, connections=held.model_copy(update=lines))
 
-    return _worked(order, change)
+    return _worked(spec, change)
 
 
-def _pause(order: RunOrder, text: str) -> RunOrder:
+def _pause(spec: RunSpec, text: str) -> RunSpec:
     seconds = _number(text, 0, 1e6)
-    return _worked(order, lambda held: replace(held, pacing=held.pacing.model_copy(update={"mean_s": seconds})))
+    return _worked(spec, lambda held: replace(held, pacing=held.pacing.model_copy(update={"mean_s": seconds})))
 
 
-def _pacing(order: RunOrder, text: str) -> RunOrder:
+def _pacing(spec: RunSpec, text: str) -> RunSpec:
     if text not in ("think", "cycle"):
         raise UsageError(f"`{text}` is no pacing. Use `think` (from the answer on) or `cycle` (from start to start).")
-    return _worked(order, lambda held: replace(held, pacing=held.pacing.model_copy(update={"kind": text})))
+    return _worked(spec, lambda held: replace(held, pacing=held.pacing.model_copy(update={"kind": text})))
 
 
-def _server_threads(order: RunOrder, text: str) -> RunOrder:
-    return replace(order, system=replace(_reference(order, "threads"), threads=_whole(text, 1, 4096)))
+def _server_threads(spec: RunSpec, text: str) -> RunSpec:
+    return replace(spec, system=replace(_reference(spec, "threads"), threads=_whole(text, 1, 4096)))
 
 
-def _server_cores(order: RunOrder, text: str) -> RunOrder:
-    _reference(order, "cores")
-    return _machine("cpus")(order, text)
+def _server_cores(spec: RunSpec, text: str) -> RunSpec:
+    _reference(spec, "cores")
+    return _machine("cpus")(spec, text)
 
 
-def _machine(name: str) -> Callable[[RunOrder, str], RunOrder]:
+def _machine(name: str) -> Callable[[RunSpec, str], RunSpec]:
     """A setting of the machine; so many CPUs bring as many threads: what `server.threads` says after it holds."""
 
-    def change(order: RunOrder, text: str) -> RunOrder:
-        machine = order.placement.machine.changed(**{name: text})
-        changed = replace(order, placement=replace(order.placement, machine=machine))
-        if name in ("cpus", "platform") and isinstance(order.system, Reference):
-            threads = machine.cpus or (order.system.threads if machine.platform is PlatformName.PROCESS else 1)
-            return replace(changed, system=replace(order.system, threads=threads))
+    def change(spec: RunSpec, text: str) -> RunSpec:
+        machine = spec.placement.machine.changed(**{name: text})
+        changed = replace(spec, placement=replace(spec.placement, machine=machine))
+        if name in ("cpus", "platform") and isinstance(spec.system, Reference):
+            threads = machine.cpus or (spec.system.threads if machine.platform is PlatformName.PROCESS else 1)
+            return replace(changed, system=replace(spec.system, threads=threads))
         return changed
 
     return change
 
 
-def _backend(name: str) -> Callable[[RunOrder, str], RunOrder]:
-    def change(order: RunOrder, text: str) -> RunOrder:
-        machine = order.placement.backend.changed(**{name: text})
-        return replace(order, placement=replace(order.placement, backend=machine))
+def _backend(name: str) -> Callable[[RunSpec, str], RunSpec]:
+    def change(spec: RunSpec, text: str) -> RunSpec:
+        machine = spec.placement.backend.changed(**{name: text})
+        return replace(spec, placement=replace(spec.placement, backend=machine))
 
     return change
 
 
-def _machines(order: RunOrder, text: str) -> RunOrder:
+def _machines(spec: RunSpec, text: str) -> RunSpec:
     """`2x4`: two machines of four CPUs."""
     count, _, cpus = text.partition("x")
-    return _machine("cpus")(_machine("count")(order, str(_whole(count, 1, 4096))), str(_whole(cpus, 1, 4096)))
+    return _machine("cpus")(_machine("count")(spec, str(_whole(count, 1, 4096))), str(_whole(cpus, 1, 4096)))
 
 
-def _reference(order: RunOrder, what: str) -> Reference:
-    if not isinstance(order.system, Reference):
+def _reference(spec: RunSpec, what: str) -> Reference:
+    if not isinstance(spec.system, Reference):
         raise UsageError(f"`server.{what}` is of the reference server, and this study measures another system.")
-    return order.system
+    return spec.system
 
 
-def _target(order: RunOrder, text: str) -> RunOrder:
-    if isinstance(order.system, Station):
+def _target(spec: RunSpec, text: str) -> RunSpec:
+    if isinstance(spec.system, Station):
         raise UsageError("`target` is of systems that others set up, and this study measures a station.")
-    held = order.system if isinstance(order.system, Target) else Target(None, None)
-    return replace(order, system=Target.parse(text.split("+"), held.authority_pem, held.verify), clock=Clock.REAL)
+    held = spec.system if isinstance(spec.system, Target) else Target(None, None)
+    return replace(spec, system=Target.parse(text.split("+"), held.authority_pem, held.verify), clock=Clock.REAL)
 
 
-def _driver_threads(order: RunOrder, text: str) -> RunOrder:
-    return replace(order, threads=_whole(text, 1, 4096))
+def _driver_threads(spec: RunSpec, text: str) -> RunSpec:
+    return replace(spec, threads=_whole(text, 1, 4096))
 
 
-def _station(name: str) -> Callable[[RunOrder, str], RunOrder]:
-    def change(order: RunOrder, text: str) -> RunOrder:
-        if not isinstance(order.system, Station):
+def _station(name: str) -> Callable[[RunSpec, str], RunSpec]:
+    def change(spec: RunSpec, text: str) -> RunSpec:
+        if not isinstance(spec.system, Station):
             raise UsageError(f"`station.{name}` is of a station. Measure one with --station.")
-        given = {key: str(value) for key, value in order.system.model_dump().items() if value is not None}
-        return replace(order, system=from_settings(Station, "station", {**given, name: text}))
+        given = {key: str(value) for key, value in spec.system.model_dump().items() if value is not None}
+        return replace(spec, system=from_settings(Station, "station", {**given, name: text}))
 
     return change
 
@@ -201,7 +227,7 @@ PARAMETERS = {
         *(
             Parameter(f"{of}.{name}", f"of the {title}: {held.description}", change(name))
             for of, title, change in (("machine", "machine", _machine), ("backend", "back-end's machine", _backend))
-            for name, held in Machine.model_fields.items()
+            for name, held in MachineSpec.model_fields.items()
         ),
         Parameter("target", "address of the system under test; http and https side joined by +", _target),
         Parameter("line", "bytes per second of each user's line", _line),

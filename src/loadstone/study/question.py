@@ -5,89 +5,101 @@ Questions are pure: the same runs lead to the same next one. That is what lets a
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Generic, Protocol, TypeVar
 
-from loadstone.judge.score import web_index
-from loadstone.study.summary import Made, Wanted
-
-Json = dict[str, Any]
+from loadstone.study.summary import RunRequest, RunSummary
 
 
-class Question(Protocol):
-    """Something that runs can answer."""
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """What runs say of one workload so far; each kind of study adds its own."""
+
+    workload: str
+    is_answered: bool
+    """Whether it is whole."""
+    headline: tuple[str, ...]
+    """In sentences."""
 
     @property
-    def kind(self) -> str:
-        """Its name: repeat, search, sweep, compare or predict."""
+    def is_negative(self) -> bool:
+        """Whether the shell is told that it failed: no load passes, B is worse."""
+        return False
 
-    def wanted(self) -> list[Wanted]:
+    @property
+    def is_unreached(self) -> bool:
+        """Whether nothing can be said of the system, since the driver was the limit."""
+        return False
+
+
+A = TypeVar("A", bound=Answer)
+A_co = TypeVar("A_co", bound=Answer, covariant=True)
+
+
+class Question(Protocol[A_co]):
+    """Something that runs can answer, about one workload."""
+
+    @property
+    def workload(self) -> str:
+        """What it is about."""
+
+    def requests(self) -> list[RunRequest]:
         """The runs that are sure to be wanted: all of a fixed list, or the first where others follow from it."""
 
-    def next(self, made: Sequence[Made]) -> Wanted | None:
+    def next(self, runs: Sequence[RunSummary]) -> RunRequest | None:
         """The next run, or None when the question is answered, or cannot be."""
 
-    def left(self, made: Sequence[Made]) -> int:
+    def left(self, runs: Sequence[RunSummary]) -> int:
         """About how many runs are still to be made."""
 
-    def answer(self, made: Sequence[Made]) -> Json:
-        """What the runs say so far. `headline` is a list of sentences, `is_answered` says whether it is whole."""
+    def answer(self, runs: Sequence[RunSummary]) -> A_co:
+        """What the runs say so far."""
 
 
 @dataclass(frozen=True)
-class InTurn:
-    """Several questions of one kind, each about a workload of its own."""
+class QuestionSet(Generic[A]):
+    """Several questions of one kind, each about a workload of its own, answered one after the other."""
 
-    questions: tuple[tuple[str, Question], ...]
+    questions: tuple[Question[A], ...]
 
-    @property
-    def kind(self) -> str:
-        """The kind of all of them."""
-        return self.questions[0][1].kind
-
-    def wanted(self) -> list[Wanted]:
+    def requests(self) -> list[RunRequest]:
         """The sure runs of all questions."""
-        return [wanted for _, question in self.questions for wanted in question.wanted()]
+        return [request for question in self.questions for request in question.requests()]
 
-    def next(self, made: Sequence[Made]) -> Wanted | None:
+    def next(self, runs: Sequence[RunSummary]) -> RunRequest | None:
         """The next run of the first question that is not answered."""
-        asked = (question.next(_of(made, workload)) for workload, question in self.questions)
-        return next((wanted for wanted in asked if wanted is not None), None)
+        nexts = (question.next(_of(runs, question.workload)) for question in self.questions)
+        return next((request for request in nexts if request is not None), None)
 
-    def left(self, made: Sequence[Made]) -> int:
+    def left(self, runs: Sequence[RunSummary]) -> int:
         """Runs left in all of them."""
-        return sum(question.left(_of(made, workload)) for workload, question in self.questions)
+        return sum(question.left(_of(runs, question.workload)) for question in self.questions)
 
-    def answer(self, made: Sequence[Made]) -> Json:
-        """The answers by workload."""
-        answers = [{"workload": name, **question.answer(_of(made, name))} for name, question in self.questions]
-        peaks = {one["workload"]: one["peak"] for one in answers if self.kind == "search" and one["load"] == "sessions"}
-        found = {"kind": self.kind, "parts": answers, "index": web_index(peaks)}
-        return {**found, "indices": _indices(answers)} if self.kind == "platforms" else found
+    def answers(self, runs: Sequence[RunSummary]) -> tuple[A, ...]:
+        """The answers, workload by workload."""
+        return tuple(question.answer(_of(runs, question.workload)) for question in self.questions)
 
 
-def _indices(answers: Sequence[Json]) -> Json | None:
-    """The index of each side, where all workloads that it needs have a peak on both."""
-    of = {side: {one["workload"]: one["peaks"][side] for one in answers if one["peaks"][side]} for side in ("a", "b")}
-    a, b = (web_index(peaks) for peaks in of.values())
-    return None if a is None or b is None else {"a": a, "b": b, "ratio": b / a}
+def _of(runs: Sequence[RunSummary], workload: str) -> list[RunSummary]:
+    return [run for run in runs if run.request.workload == workload]
 
 
-def _of(made: Sequence[Made], workload: str) -> list[Made]:
-    return [one for one in made if one.wanted.workload == workload]
-
-
-def missing(wanted: Sequence[Wanted], made: Sequence[Made]) -> list[Wanted]:
+def missing(requests: Sequence[RunRequest], runs: Sequence[RunSummary]) -> list[RunRequest]:
     """Those of a fixed list of runs that are not made yet, in order."""
-    done = {one.wanted.key for one in made}
-    return [one for one in wanted if one.key not in done]
+    done = {run.request.key for run in runs}
+    return [request for request in requests if request.key not in done]
 
 
-def planned(wanted: Sequence[Wanted], made: Sequence[Made]) -> Wanted | None:
+def first_missing(requests: Sequence[RunRequest], runs: Sequence[RunSummary]) -> RunRequest | None:
     """The first of a fixed list of runs that is not made yet."""
-    return next(iter(missing(wanted, made)), None)
+    return next(iter(missing(requests, runs)), None)
 
 
 def key_of(number: int, workload: str, words: str) -> str:
     """A run's key: its number and what it is, fit for the name of a folder."""
     plain = "".join(letter if letter.isalnum() or letter in "._-" else "-" for letter in words)
     return f"{number:03d}-{workload}-{plain}".rstrip("-")[:80]
+
+
+def count_verdicts(runs: Sequence[RunSummary]) -> dict[str, int]:
+    """How many runs came out in each way."""
+    return {verdict: sum(run.verdict == verdict for run in runs) for verdict in ("pass", "fail", "invalid")}

@@ -1,69 +1,21 @@
-"""A run that a study asks for, and what came of it: the figures that studies reckon with. Pure."""
+"""A run that a study asks for, and what came of it: the metrics that studies reckon with. Pure."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from enum import StrEnum
 from statistics import fmean
-from typing import Any
 
-from loadstone.judge.check import Outcome, Weight
 from loadstone.judge.usage import SUPPORT, host_usage, inside_usage, measured_machines, outside_usage, tree_usage
-from loadstone.judge.verdict import Verdict
 from loadstone.model.figures import Blame, IterationFigures
-from loadstone.store.read import Iteration, Result
+from loadstone.model.records.check import DRIVER_CHECKS, Check, CheckId, Outcome
+from loadstone.model.records.manifest import SystemKind
+from loadstone.model.records.result import Iteration, Result
+from loadstone.model.records.sample import Sample
+from loadstone.model.records.verdict import Verdict
+from loadstone.study.metrics import METRICS
 
-Json = dict[str, Any]
-
-
-class Better(StrEnum):
-    """Which way a figure improves."""
-
-    LOWER = "lower"
-    HIGHER = "higher"
-    NEITHER = "neither"
-
-
-@dataclass(frozen=True)
-class Figure:
-    """What a figure is called, in what unit, and which way it improves."""
-
-    name: str
-    title: str
-    unit: str
-    better: Better
-
-
-FIGURES = {
-    one.name: one
-    for one in (
-        Figure("throughput", "throughput", "operations/s", Better.HIGHER),
-        Figure("response_mean", "mean response time", "s", Better.LOWER),
-        Figure("response_p50", "median response time", "s", Better.LOWER),
-        Figure("response_p90", "90th percentile of response time", "s", Better.LOWER),
-        Figure("response_p95", "95th percentile of response time", "s", Better.LOWER),
-        Figure("response_p99", "99th percentile of response time", "s", Better.LOWER),
-        Figure("service_p99", "99th percentile of service time", "s", Better.LOWER),
-        Figure("good", "good operations", "%", Better.HIGHER),
-        Figure("tolerable", "tolerable operations", "%", Better.HIGHER),
-        Figure("errors", "operations in error", "%", Better.LOWER),
-        Figure("bytes", "bytes received", "B/s", Better.HIGHER),
-        Figure("server_cpu", "CPU of the system under test", "cores", Better.LOWER),
-        Figure("server_cpu_per_operation", "CPU time an operation", "s", Better.LOWER),
-        Figure("busy_workers", "busy workers of the station", "workers", Better.LOWER),
-        Figure("host_cpu", "CPU of the whole machine", "cores", Better.LOWER),
-        Figure("driver_cpu", "busiest driver thread", "% of a core", Better.NEITHER),
-        Figure("driver_lag_p99", "99th percentile of driver lag", "s", Better.NEITHER),
-    )
-}
-"""All figures by name, in the order they are shown."""
-
-DRIVER_RULES = frozenset(
-    {
-        *("driver errors", "driver lag p99", "busiest driver thread", "sessions begun of those due"),
-        "TCP memory pressure",
-    }
-)
-"""Rules whose breach says that the driver, or its machine, was the limit."""
+IDLE_MODES = ("idle", "iowait")
+"""Modes of a processor in which it does nothing."""
 
 
 class Purpose(StrEnum):
@@ -78,8 +30,16 @@ class Purpose(StrEnum):
     """To prove a peak; runs made for finding it do not count for that."""
 
 
+class Side(StrEnum):
+    """Of a comparison."""
+
+    NONE = ""
+    A = "a"
+    B = "b"
+
+
 @dataclass(frozen=True)
-class Wanted:
+class RunRequest:
     """A run that a study asks for."""
 
     key: str
@@ -88,8 +48,9 @@ class Wanted:
     seed: int
     """Added to the study's own seed."""
     purpose: Purpose = Purpose.MEASURE
-    side: str = ""
-    """`a` or `b` in comparisons."""
+    side: Side = Side.NONE
+    search: str = ""
+    """Which of a study's searches it belongs to."""
 
     @property
     def load(self) -> float:
@@ -103,30 +64,18 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Rule:
-    """A rule's figure in a run, the worst of its iterations."""
-
-    name: str
-    figure: float
-    limit: float
-    bound: str
-    unit: str
-    weight: str
-    outcome: str
-
-
-@dataclass(frozen=True)
-class Made:
+class RunSummary:
     """A finished run of a study."""
 
-    wanted: Wanted
+    request: RunRequest
     folder: str
     """Name of its result folder, beside those of the study's other runs."""
-    verdict: str
-    reasons: tuple[str, ...]
-    is_driver_bound: bool
-    figures: Mapping[str, float]
-    rules: tuple[Rule, ...]
+    verdict: Verdict
+    reasons: tuple[str, ...] = ()
+    is_driver_bound: bool = False
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    checks: tuple[Check, ...] = ()
+    """Each rule once, the worst of its iterations."""
     accelerator: str = ""
     """What makes the processors of its machines: `kvm`, `tcg`, or none of their own."""
     monitors: Mapping[str, float] = field(default_factory=dict)
@@ -137,51 +86,62 @@ class Made:
     @property
     def passed(self) -> bool:
         """Whether it passed every rule."""
-        return self.verdict == Verdict.PASS
+        return self.verdict is Verdict.PASS
 
-    def broken(self) -> list[Rule]:
+    def broken(self) -> list[Check]:
         """The rules it broke; notes are none."""
-        return [rule for rule in self.rules if rule.outcome == Outcome.BROKEN and rule.weight != Weight.NOTE]
-
-    def as_json(self) -> Json:
-        """As it is kept in a study's answer."""
-        return asdict(self)
+        return [check for check in self.checks if check.is_broken]
 
 
-def made_of(wanted: Wanted, result: Result) -> Made:
+def summarize(request: RunRequest, result: Result) -> RunSummary:
     """What came of a run of one workload, from its result as kept and judged."""
     (workload,) = result.workloads
-    (verdict,) = (result.verdict or {"workloads": []})["workloads"]
-    rules = _rules(one["checks"] for one in verdict["iterations"])
-    each = [figures_of(iteration) for iteration in workload.iterations]
-    figures = {name: fmean(one[name] for one in each) for name in FIGURES if each and all(name in one for one in each)}
-    return Made(
-        wanted=wanted,
+    verdict = result.verdict.of(workload.id.label) if result.verdict else None
+    assert verdict is not None, "a run of a study is judged before it is summarized"
+    checks = _each_once(iteration.checks for iteration in verdict.iterations)
+    each = [metrics_of(iteration) for iteration in workload.iterations]
+    known = [name for name in METRICS if each and all(name in metrics for metrics in each)]
+    return RunSummary(
+        request=request,
         folder=result.path.name,
-        verdict=verdict["verdict"],
-        reasons=tuple(verdict["reasons"]),
-        is_driver_bound=any(rule.outcome == Outcome.BROKEN and rule.name in DRIVER_RULES for rule in rules),
-        figures=figures,
-        rules=rules,
-        accelerator=_accelerator(result),
+        verdict=verdict.verdict,
+        reasons=verdict.reasons,
+        is_driver_bound=any(check.outcome is Outcome.BROKEN and check.id in DRIVER_CHECKS for check in checks),
+        metrics={name: fmean(metrics[name] for metrics in each) for name in known},
+        checks=checks,
+        accelerator=next((one.accelerator for one in result.manifest.machines.values() if one.accelerator), ""),
         monitors=_monitors(workload.iterations),
         capacity=_capacity(result, workload.iterations),
     )
 
 
-def _accelerator(result: Result) -> str:
-    machines = result.manifest.get("machines", {}).values()
-    return next((str(one["accelerator"]) for one in machines if one.get("accelerator")), "")
+def summarize_tiles(request: RunRequest, result: Result) -> RunSummary:
+    """What came of a run of tiles, from its result as kept and judged; at most five reasons are kept."""
+    verdict = result.verdict
+    assert verdict is not None and verdict.consolidation is not None, "a run of tiles is judged before it is summarized"
+    common, whole = verdict.consolidation, verdict.whole
+    parts = [("the run", common.verdict, common.reasons)]
+    parts += [(one.workload, one.verdict, one.reasons) for one in verdict.workloads]
+    reasons = [f"{name}: {reason}" for name, of, said in parts if of is whole for reason in said]
+    checks = [*common.checks, *(check for one in verdict.workloads for each in one.iterations for check in each.checks)]
+    return RunSummary(
+        request=request,
+        folder=result.path.name,
+        verdict=whole,
+        reasons=tuple(reasons[:5]),
+        is_driver_bound=any(check.outcome is Outcome.BROKEN and check.id in DRIVER_CHECKS for check in checks),
+        metrics={"score": common.score, "tiles_quality": common.qos_pct},
+    )
 
 
 def _monitors(iterations: tuple[Iteration, ...]) -> dict[str, float]:
     """Of several machines alike the sum; of several iterations the mean."""
     each = [_seen(iteration.steady_samples) for iteration in iterations]
-    names = dict.fromkeys(name for one in each for name in one)
-    return {name: fmean(one[name] for one in each if name in one) for name in names}
+    names = dict.fromkeys(name for seen in each for name in seen)
+    return {name: fmean(seen[name] for seen in each if name in seen) for name in names}
 
 
-def _seen(samples: list[Json]) -> dict[str, float]:
+def _seen(samples: list[Sample]) -> dict[str, float]:
     seen = {f"host.{name}": value for name, value in host_usage(samples).items()}
     views = {"inside": inside_usage, "outside": outside_usage, "process": tree_usage}
     for machine in measured_machines(samples):
@@ -191,10 +151,10 @@ def _seen(samples: list[Json]) -> dict[str, float]:
     return seen
 
 
-def figures_of(iteration: Iteration) -> dict[str, float]:
-    """The figures of one iteration, those that there are."""
+def metrics_of(iteration: Iteration) -> dict[str, float]:
+    """The metrics of one iteration, those that there are."""
     figures = iteration.figures
-    found: dict[str, float | None] = {
+    metrics: dict[str, float | None] = {
         "throughput": figures.ended / figures.steady_s if figures.steady_s else None,
         "response_mean": figures.response.mean_s,
         **{f"response_p{at:g}": figures.response.at(at) for at in (50.0, 90.0, 95.0, 99.0)},
@@ -205,11 +165,11 @@ def figures_of(iteration: Iteration) -> dict[str, float]:
         **_used(iteration),
     }
     if figures.steady_s:
-        found["bytes"] = sum(operation.bytes for operation in figures.operations) / figures.steady_s
-    cpu, throughput = found.get("server_cpu"), found["throughput"]
+        metrics["bytes"] = sum(operation.bytes for operation in figures.operations) / figures.steady_s
+    cpu, throughput = metrics.get("server_cpu"), metrics["throughput"]
     if cpu and throughput:
-        found["server_cpu_per_operation"] = cpu / throughput
-    return {name: value for name, value in found.items() if value is not None}
+        metrics["server_cpu_per_operation"] = cpu / throughput
+    return {name: value for name, value in metrics.items() if value is not None}
 
 
 def _shares(figures: IterationFigures) -> dict[str, float]:
@@ -225,16 +185,16 @@ def _shares(figures: IterationFigures) -> dict[str, float]:
 def _used(iteration: Iteration) -> dict[str, float | None]:
     """Means over the steady state of what the monitors saw, and of what a modelled station did."""
     samples = iteration.steady_samples
-    trees = [[tree for role, tree in one["trees"].items() if role not in SUPPORT and tree] for one in samples]
-    stations = [used for one in samples for used in one.get("stations", {}).values() if used]
-    busy = _mean(used["busy_workers"] for used in stations)
+    trees = [[tree for role, tree in sample.trees.items() if role not in SUPPORT and tree] for sample in samples]
+    stations = [busy for sample in samples for busy in sample.stations.values() if busy]
+    busy = _mean(station.busy_workers for station in stations)
     if iteration.stations:
-        lengths = sum(one["length_ns"] for one in iteration.stations)
-        busy = sum(one["busy_ns"] for one in iteration.stations) / lengths
+        lengths = sum(use.length_ns for use in iteration.stations)
+        busy = sum(use.busy_ns for use in iteration.stations) / lengths
     return {
-        "server_cpu": _mean(sum(tree["user_cores"] + tree["system_cores"] for tree in one) for one in trees if one),
+        "server_cpu": _mean(sum(tree.cores for tree in own) for own in trees if own),
         "host_cpu": _mean(
-            sum(used for mode, used in one["cpu_cores"].items() if mode not in ("idle", "iowait")) for one in samples
+            sum(used or 0.0 for mode, used in sample.cpu_cores.items() if mode not in IDLE_MODES) for sample in samples
         ),
         "busy_workers": busy,
     }
@@ -243,30 +203,34 @@ def _used(iteration: Iteration) -> dict[str, float | None]:
 def _capacity(result: Result, iterations: tuple[Iteration, ...]) -> dict[str, float]:
     capacity: dict[str, float] = {}
     for iteration in iterations:
-        said = [used for one in iteration.monitor for used in one.get("stations", {}).values() if used]
-        for used in [*said, *iteration.stations]:
-            capacity["workers"] = float(used["workers"])
-    system = result.manifest.get("system", {})
-    cores = float(result.manifest["host"].get("cores") or 1)
-    machine = result.manifest.get("placement", {}).get("machine", {})
-    if system.get("kind") == "reference":
-        held = float(machine.get("cpus") or cores) * float(machine.get("count") or 1)
-        capacity["server_cores"] = min(cores, held, float(system["threads"]) * float(machine.get("count") or 1))
+        said = [busy.workers for sample in iteration.monitor for busy in sample.stations.values() if busy]
+        for workers in [*said, *(use.workers for use in iteration.stations)]:
+            capacity["workers"] = float(workers)
+    system, machine = result.manifest.system, result.manifest.placement.get("machine", {})
+    cores = float(result.manifest.host.cores or 1)
+    if system.kind is SystemKind.REFERENCE:
+        count = _number(machine.get("count")) or 1.0
+        given = (_number(machine.get("cpus")) or cores) * count
+        threads = _number(system.settings.get("threads")) or 1.0
+        capacity["server_cores"] = min(cores, given, threads * count)
     capacity["cores"] = cores
     return capacity
 
 
-def _rules(iterations: Iterable[list[Json]]) -> tuple[Rule, ...]:
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) else None
+
+
+def _each_once(iterations: Iterable[tuple[Check, ...]]) -> tuple[Check, ...]:
     """Each rule once: where iterations differ, the broken one, else the first."""
-    kept: dict[str, Json] = {}
+    kept: dict[CheckId, Check] = {}
     for check in (check for checks in iterations for check in checks):
-        held = kept.get(check["rule"])
-        if held is None or (check["outcome"] == Outcome.BROKEN and held["outcome"] != Outcome.BROKEN):
-            kept[check["rule"]] = check
-    keys = ("figure", "limit", "bound", "unit", "weight", "outcome")
-    return tuple(Rule(name, **{key: check[key] for key in keys}) for name, check in kept.items())
+        before = kept.get(check.id)
+        if before is None or (check.outcome is Outcome.BROKEN and before.outcome is not Outcome.BROKEN):
+            kept[check.id] = check
+    return tuple(kept.values())
 
 
 def _mean(values: Iterable[float]) -> float | None:
-    held = list(values)
-    return fmean(held) if held else None
+    known = list(values)
+    return fmean(known) if known else None

@@ -21,7 +21,7 @@ from loadstone.model.errors import UsageError
 from loadstone.telemetry.tally import BOUNDS_S, Buckets, PartTally, Tally
 
 EVERY_S = 2.0
-PATIENCE_S = 5.0
+TIMEOUT_S = 5.0
 Points = Mapping[tuple[tuple[str, str], ...], int]
 """Labels and a figure."""
 CUMULATIVE = AggregationTemporality.AGGREGATION_TEMPORALITY_CUMULATIVE
@@ -108,7 +108,7 @@ def push_otlp(url: str, tally: Tally) -> Iterator[None]:
         body = message(tally, start_ns, time.time_ns()).SerializeToString()
         headers = {"Content-Type": "application/x-protobuf"}
         request = urllib.request.Request(f"{url.rstrip('/')}/v1/metrics", data=body, headers=headers)
-        with urllib.request.urlopen(request, timeout=PATIENCE_S):
+        with urllib.request.urlopen(request, timeout=TIMEOUT_S):
             pass
 
     def keep_sending() -> None:

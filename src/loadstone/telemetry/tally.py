@@ -4,11 +4,9 @@ import threading
 from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
+from loadstone.model.records.events import EncodedHistogram, Event, Interval, PhaseChange, Start
 from loadstone.store.histograms import counts_us
-
-Json = dict[str, Any]
 
 BOUNDS_S = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 """Upper bounds of the buckets in seconds; above the last is one more."""
@@ -22,13 +20,13 @@ class Buckets:
     total: int = 0
     sum_s: float = 0.0
 
-    def add(self, encoded: Json) -> None:
+    def add(self, encoded: EncodedHistogram) -> None:
         """Adds one of the driver's histograms."""
-        if not encoded["count"]:
+        if not encoded.count:
             return
-        self.total += encoded["count"]
-        self.sum_s += encoded["count"] * encoded["mean_ns"] / 1e9
-        for value_us, count in counts_us(encoded["hdr"]):
+        self.total += encoded.count
+        self.sum_s += encoded.count * encoded.mean_ns / 1e9
+        for value_us, count in counts_us(encoded.hdr):
             self.counts[bisect_left(BOUNDS_S, value_us / 1e6)] += count
 
 
@@ -49,18 +47,19 @@ class PartTally:
     connections: int = 0
     cpu: tuple[float, ...] = ()
 
-    def add(self, event: Json) -> None:
+    def add(self, interval: Interval) -> None:
         """Adds an interval."""
-        for name, counts in zip(self.operations, event["operations"], strict=True):
-            for grade in ("good", "tolerable", "fail"):
-                self.counts[name, grade] = self.counts.get((name, grade), 0) + counts[grade]
-            for kind, count in counts["errors"].items():
+        for name, counts in zip(self.operations, interval.operations, strict=True):
+            for grade, count in (("good", counts.good), ("tolerable", counts.tolerable), ("fail", counts.fail)):
+                self.counts[name, grade] = self.counts.get((name, grade), 0) + count
+            for kind, count in counts.errors.items():
                 self.errors[name, kind] = self.errors.get((name, kind), 0) + count
-            self.bytes[name] = self.bytes.get(name, 0) + counts["bytes"]
-        for kind in ("response", "service", "lag"):
-            getattr(self, kind).add(event[kind])
-        self.active, self.connections = event["sessions_active"], event["connections_open"]
-        self.cpu = tuple(event["cpu"]["threads"])
+            self.bytes[name] = self.bytes.get(name, 0) + counts.bytes
+        self.response.add(interval.response)
+        self.service.add(interval.service)
+        self.lag.add(interval.lag)
+        self.active, self.connections = interval.sessions_active, interval.connections_open
+        self.cpu = interval.cpu.threads
 
 
 class Tally:
@@ -71,17 +70,19 @@ class Tally:
         self._parts: dict[str, PartTally] = {}
         self._lock = threading.Lock()
 
-    def hear(self, event: Json) -> None:
+    def hear(self, event: Event) -> None:
         """Takes one of the driver's events."""
         with self._lock:
-            match event["event"]:
-                case "start":
-                    for part in event["parts"]:
-                        self._parts.setdefault(part["workload"], PartTally(tuple(part["operations"])))
-                case "phase":
-                    self.phase = str(event["phase"])
-                case "interval":
-                    self._parts[event["part"]].add(event)
+            match event:
+                case Start():
+                    for part in event.parts:
+                        self._parts.setdefault(part.workload, PartTally(part.operations))
+                case PhaseChange():
+                    self.phase = event.phase
+                case Interval():
+                    self._parts[event.part].add(event)
+                case _:
+                    return
 
     def parts(self) -> Iterator[tuple[str, PartTally]]:
         """The workloads, held still while they are read."""

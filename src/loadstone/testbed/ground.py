@@ -7,39 +7,39 @@ from pathlib import Path
 
 from loadstone.host.cores import core_list
 from loadstone.model.errors import PlatformError
-from loadstone.model.machine import PRIVATE, PUBLIC, Lines, Machine, NetworkKind, Placement, PlatformName
+from loadstone.model.machine import PRIVATE, PUBLIC, Lines, MachineSpec, NetworkKind, Placement, PlatformName
 from loadstone.platforms.catalogue import PLATFORMS
-from loadstone.platforms.contract import Place, Platform, Site
-from loadstone.platforms.fabric import Fabric, Wire, may_make_networks
-from loadstone.platforms.journal import Lease, lease
+from loadstone.platforms.contract import MachineContext, Place, Platform
+from loadstone.platforms.fabric import Fabric, NetworkInterface, may_make_networks
+from loadstone.platforms.journal import ResourceJournal, lease
 
 LOOPBACK = "127.0.0.1"
 
 
 @dataclass
-class Ground:
+class TestbedContext:
     """What places of one testbed share."""
 
     logs: Path
-    lease: Lease
+    lease: ResourceJournal
     fabric: Fabric
     stack: AsyncExitStack
     places: dict[str, Place] = field(default_factory=dict)
     hosts: list[str] = field(default_factory=list)
     """The host's own addresses on the public networks of its machines."""
 
-    async def place(self, name: str, machine: Machine, networks: Sequence[str], listen: str = LOOPBACK) -> Place:
+    async def place(self, name: str, machine: MachineSpec, networks: Sequence[str], listen: str = LOOPBACK) -> Place:
         """A place, up until the testbed goes down. Raises PlatformError."""
         if name in self.places:
             raise PlatformError(f"There is a machine `{name}` already. Give the second one another name.")
         platform = await _able(machine)
-        wires = {network: await self._wire(name, machine, network) for network in networks if is_bridged(machine)}
-        self.hosts += [wires[PUBLIC].host] if PUBLIC in wires else []
-        site = Site(name, machine, self.logs, self.lease, wires, listen)
+        nics = {network: await self._wire(name, machine, network) for network in networks if is_bridged(machine)}
+        self.hosts += [nics[PUBLIC].host] if PUBLIC in nics else []
+        site = MachineContext(name, machine, self.logs, self.lease, nics, listen)
         self.places[name] = await self.stack.enter_async_context(platform.place(site))
         return self.places[name]
 
-    async def _wire(self, name: str, machine: Machine, network: str) -> Wire:
+    async def _wire(self, name: str, machine: MachineSpec, network: str) -> NetworkInterface:
         rate = machine.rate if network == PUBLIC else None
         own = network == PUBLIC and machine.lines is Lines.OWN
         bridge = f"{network}{len(self.fabric.networks) + 1}" if own else network
@@ -49,10 +49,10 @@ class Ground:
 
 
 @asynccontextmanager
-async def ground(logs: Path) -> AsyncIterator[Ground]:
+async def ground(logs: Path) -> AsyncIterator[TestbedContext]:
     """New ground; all on it is gone when the block ends."""
     async with lease() as held, AsyncExitStack() as stack:
-        yield Ground(logs, held, Fabric(held), stack)
+        yield TestbedContext(logs, held, Fabric(held), stack)
 
 
 async def refuse_impossible(placement: Placement) -> None:
@@ -64,7 +64,7 @@ async def refuse_impossible(placement: Placement) -> None:
         is_bridged(machine)
 
 
-async def _able(machine: Machine) -> Platform:
+async def _able(machine: MachineSpec) -> Platform:
     """The platform of a machine; raises PlatformError with its reason when it cannot make it here."""
     platform = PLATFORMS[machine.platform]
     missing = await platform.missing(machine)
@@ -73,7 +73,7 @@ async def _able(machine: Machine) -> Platform:
     return platform
 
 
-def is_bridged(machine: Machine) -> bool:
+def is_bridged(machine: MachineSpec) -> bool:
     """Whether a machine has lines of its own; raises PlatformError where it cannot have what it asks for."""
     match machine.platform, machine.network:
         case PlatformName.PROCESS, _:
@@ -88,18 +88,18 @@ def is_bridged(machine: Machine) -> bool:
             return True
 
 
-def refuse_rate(machine: Machine, why: str) -> None:
+def refuse_rate(machine: MachineSpec, why: str) -> None:
     """Raises PlatformError when a machine without a line of its own has a rate."""
     if machine.rate is not None:
         raise PlatformError(f"{why}, so `rate` does not fit. Take a container or a virtual machine on a bridge.")
 
 
-def networks_beside(peer: Machine) -> tuple[str, ...]:
+def networks_beside(peer: MachineSpec) -> tuple[str, ...]:
     """Networks of a machine that users reach: the private one too when the peer it asks has lines of its own."""
     return (PUBLIC, PRIVATE) if is_bridged(peer) else (PUBLIC,)
 
 
-def alike(machine: Machine, name: str) -> list[tuple[str, Machine]]:
+def alike(machine: MachineSpec, name: str) -> list[tuple[str, MachineSpec]]:
     """A declared machine as often as it counts, with names."""
     if machine.count == 1:
         return [(name, machine.number(0))]

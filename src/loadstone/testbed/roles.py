@@ -1,7 +1,7 @@
 """How each role of a tile is put on its place, alone or with the others: one function a role."""
 
 from loadstone.host.http import free_port
-from loadstone.host.process import Greeting
+from loadstone.host.process import Readiness
 from loadstone.model.errors import PlatformError, ServiceError
 from loadstone.model.software import DatabaseKind, MailKind
 from loadstone.model.target import Endpoint, Target
@@ -35,9 +35,9 @@ async def database(running: Running, place: Place, kind: DatabaseKind, threads: 
         return await _plain(running, place, place.name, "database", threads, "--file", file)
     port = _port(place, postgresql.PORT)
     server = Postgresql(place.files, place.listen, port)
-    await done(await place.start(f"{place.name}-prepare", server.preparing, Greeting.NONE), "The database")
-    await running.start(place, place.name, server.command, Greeting.NONE)
-    await done(await place.start(f"{place.name}-ready", server.waiting, Greeting.NONE), "The database")
+    await done(await place.start(f"{place.name}-prepare", server.preparing, Readiness.NONE), "The database")
+    await running.start(place, place.name, server.command, Readiness.NONE)
+    await done(await place.start(f"{place.name}-ready", server.waiting, Readiness.NONE), "The database")
     return port
 
 
@@ -59,7 +59,7 @@ async def mail(running: Running, place: Place, kind: MailKind, threads: int) -> 
     port = _port(place, DOVECOT_PORT)
     server = Dovecot(place.files, place.listen, port)
     await place.write(CONFIGURATION, server.text())
-    service = await running.start(place, place.name, server.command, Greeting.NONE)
+    service = await running.start(place, place.name, server.command, Readiness.NONE)
     target = await place.reach(port)
     await answers(target, service)
     return Target(target, None)

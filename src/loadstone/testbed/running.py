@@ -5,18 +5,18 @@ import contextlib
 from dataclasses import dataclass, field
 
 from loadstone.host.http import first_line
-from loadstone.host.process import Greeting
+from loadstone.host.process import Readiness
 from loadstone.model.errors import ServiceError
 from loadstone.model.target import Endpoint, Target
 from loadstone.platforms.contract import Place, Service
 from loadstone.services import reference
-from loadstone.testbed.ground import Ground
+from loadstone.testbed.ground import TestbedContext
 
 FILES_S = 1800.0
 """Longest time for writing a workload's files, or for making a database."""
 ANSWER_S = 30.0
 """Longest time a server that says nothing may take to answer."""
-LOOK_S, PAUSE_S = 2.0, 0.05
+POLL_INTERVAL_S, PAUSE_S = 2.0, 0.05
 """Longest wait for one answer, and between two questions."""
 
 
@@ -24,13 +24,15 @@ LOOK_S, PAUSE_S = 2.0, 0.05
 class Running:
     """What runs where, while a testbed is put up."""
 
-    base: Ground
+    base: TestbedContext
     services: dict[str, Service] = field(default_factory=dict)
     pids: dict[str, int] = field(default_factory=dict)
 
-    async def start(self, place: Place, role: str, command: list[str], greeting: Greeting = Greeting.LINE) -> Service:
+    async def start(
+        self, place: Place, role: str, command: list[str], readiness: Readiness = Readiness.LINE
+    ) -> Service:
         """Starts a service that is to run as long as the testbed."""
-        service = self.services[role] = await place.start(role, command, greeting)
+        service = self.services[role] = await place.start(role, command, readiness)
         self.pids[role] = service.pid or place.pid
         return service
 
@@ -67,7 +69,7 @@ async def answers(at: Endpoint, service: Service) -> None:
     until = asyncio.get_running_loop().time() + ANSWER_S
     while asyncio.get_running_loop().time() < until:
         with contextlib.suppress(OSError, TimeoutError):
-            if await asyncio.wait_for(first_line(at), LOOK_S):
+            if await asyncio.wait_for(first_line(at), POLL_INTERVAL_S):
                 return
         if service.end():
             raise ServiceError(f"The server at {at} ended instead of getting ready: {service.end()}")

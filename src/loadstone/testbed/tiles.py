@@ -4,19 +4,16 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from loadstone.model.machine import PUBLIC, Machine
+from loadstone.model.machine import PUBLIC, MachineSpec
 from loadstone.model.software import DatabaseKind, MailKind
 from loadstone.model.target import Target
 from loadstone.model.tile import NETWORKS, Role, Tile
 from loadstone.platforms.contract import Place
 from loadstone.testbed import roles
-from loadstone.testbed.ground import LOOPBACK, Ground, ground, is_bridged
+from loadstone.testbed.ground import LOOPBACK, TestbedContext, ground, is_bridged
 from loadstone.testbed.running import Running
 from loadstone.testbed.up import Testbed
-
-Json = dict[str, Any]
 
 FILE_STORE = "HTTP store of the infra role: no network file protocol is set up by this version"
 """How the web role gets its downloads."""
@@ -28,14 +25,14 @@ class TilesSystem:
 
     tile: Tile
     tiles: int
-    machine: Machine
+    machine: MachineSpec
     """Platform and settings of all machines; sizes come from the tile where they have one."""
     database: DatabaseKind = DatabaseKind.EMBEDDED
     imap: MailKind = MailKind.EMBEDDED
     heartbeats: bool = False
     """Whether every machine answers heartbeats, not only the idle one."""
 
-    def machine_of(self, number: int, role: Role) -> Machine:
+    def machine_of(self, number: int, role: Role) -> MachineSpec:
         """The machine of a role of a tile, counted from 1; what is pinned in turn goes by tiles."""
         return self.tile.machine(role, self.machine.number(number - 1))
 
@@ -49,6 +46,8 @@ class TileUp:
     """Where users reach it: web, app, mail, idle."""
     heartbeats: dict[str, Target] = field(default_factory=dict)
     """Where its machines answer heartbeats, by name."""
+    roles: frozenset[str] = frozenset()
+    """Names of its machines and of the services on them, as monitors know them."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +75,7 @@ async def tiles_testbed(system: TilesSystem, logs: Path) -> AsyncIterator[TilesU
 
 
 async def _tile(running: Running, system: TilesSystem, number: int) -> TileUp:
+    before = set(running.services)
     places = {role: await _place(running.base, system, number, role) for role in Role}
     threads = {role: system.machine_of(number, role).cpus or 1 for role in Role}
     tile = TileUp(number)
@@ -91,10 +91,12 @@ async def _tile(running: Running, system: TilesSystem, number: int) -> TileUp:
     for role, place in places.items():
         if system.heartbeats and role is not Role.IDLE:
             tile.heartbeats[place.name] = await roles.heartbeat(running, place, f"{place.name}-heartbeat")
+    services = set(running.services) - before
+    tile.roles = frozenset({*services, *(place.name for place in places.values())})
     return tile
 
 
-async def _place(base: Ground, system: TilesSystem, number: int, role: Role) -> Place:
+async def _place(base: TestbedContext, system: TilesSystem, number: int, role: Role) -> Place:
     """All are on the public network, and on the private one of their pair."""
     machine = system.machine_of(number, role)
     private = [f"t{number}-{NETWORKS[role]}"] if role in NETWORKS and is_bridged(machine) else []

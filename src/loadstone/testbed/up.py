@@ -4,23 +4,21 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from loadstone.host.http import free_port
-from loadstone.host.process import Greeting
+from loadstone.host.process import Readiness
 from loadstone.measure.station import Meter
 from loadstone.model.errors import ServiceError
 from loadstone.model.machine import PLAIN, PRIVATE, PUBLIC, Placement
+from loadstone.model.records.manifest import MachineFacts
 from loadstone.model.system import Clock, FileServer, Reference, Station, System
 from loadstone.model.target import Target
-from loadstone.model.workload import Need
+from loadstone.model.workload import WEB_NEEDS, Need, ServerNeeds
 from loadstone.platforms.contract import Place
 from loadstone.services import nginx, reference, station
 from loadstone.testbed import roles
 from loadstone.testbed.ground import LOOPBACK, alike, ground, networks_beside
 from loadstone.testbed.running import Running, answers, done, target_of
-
-Json = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -40,36 +38,34 @@ class Testbed:
     """Services that say themselves how busy they are, by role."""
     places: Mapping[str, Place] = field(default_factory=dict)
     """Its machines by name."""
-    rehearsed: Station | None = None
+    simulated: Station | None = None
     """The station that only exists in virtual time."""
 
-    def machines(self) -> dict[str, Json]:
+    def machines(self) -> dict[str, MachineFacts]:
         """What its machines are made of, for the disclosure."""
-        return {name: {"about": place.about, **place.facts} for name, place in self.places.items()}
+        return {name: _facts_of(place) for name, place in self.places.items()}
 
 
-@dataclass(frozen=True)
-class Demand:
-    """What the workloads of a run want of the reference servers."""
-
-    need: Need = Need.WEB
-    rate: int = 1
-    """Injection rate that the dealership's database is filled for."""
+def _facts_of(place: Place) -> MachineFacts:
+    named = ("platform", "accelerator", "networks")
+    rest = {key: value for key, value in place.facts.items() if key not in named and value is not None}
+    known = {key: place.facts[key] for key in named if place.facts.get(key)}
+    return MachineFacts(about=place.about, **known, facts=rest)
 
 
 def testbed_of(
-    system: System, clock: Clock, logs: Path, placement: Placement = PLAIN, demand: Demand = Demand()
+    system: System, clock: Clock, logs: Path, placement: Placement = PLAIN, needs: ServerNeeds = WEB_NEEDS
 ) -> AbstractAsyncContextManager[Testbed]:
     """Puts a system up; it is down when the block ends."""
     match system:
         case Target():
             return external_testbed(system)
         case Station() if clock is Clock.VIRTUAL:
-            return rehearsed_testbed(system)
+            return simulated_testbed(system)
         case Station():
             return station_testbed(system, logs, placement)
         case Reference():
-            return reference_testbed(system, logs, placement, demand)
+            return reference_testbed(system, logs, placement, needs)
         case FileServer():
             return file_testbed(system, logs, placement)
 
@@ -79,29 +75,29 @@ testbed_of.__test__ = False  # type: ignore[attr-defined]
 
 @asynccontextmanager
 async def reference_testbed(
-    system: Reference, logs: Path, placement: Placement = PLAIN, demand: Demand = Demand()
+    system: Reference, logs: Path, placement: Placement = PLAIN, needs: ServerNeeds = WEB_NEEDS
 ) -> AsyncIterator[Testbed]:
     """Reference servers on their machines, with one back end or database for all of them."""
     async with ground(logs) as base:
         running = Running(base)
-        has_behind = demand.need in (Need.WEB, Need.APPLICATION)
+        has_behind = needs.need in (Need.WEB, Need.APPLICATION)
         networks = networks_beside(placement.backend) if has_behind else (PUBLIC,)
         fronts = [
             await base.place(name, machine, networks)
-            for name, machine in alike(placement.machine, ROLE_NAMES[demand.need])
+            for name, machine in alike(placement.machine, ROLE_NAMES[needs.need])
         ]
-        about = f"{demand.need} server, {system.threads} threads, on {placement.machine}"
+        about = f"{needs.need} server, {system.threads} threads, on {placement.machine}"
         targets = []
         if has_behind:
             listen = base.hosts[0] if base.hosts else LOOPBACK
-            name = "backend" if demand.need is Need.WEB else "database"
+            name = "backend" if needs.need is Need.WEB else "database"
             behind = await base.place(name, placement.backend, (PRIVATE,), listen)
             about += f"; {name} on {placement.backend}"
-            put = _web if demand.need is Need.WEB else _application
-            targets = await put(running, fronts, behind, system, demand)
+            put = _web if needs.need is Need.WEB else _application
+            targets = await put(running, fronts, behind, system, needs)
         else:
             for front in fronts:
-                targets.append(await _alone(running, front, system, demand))
+                targets.append(await _alone(running, front, system, needs))
         yield Testbed(tuple(targets), about, running.pids, running.dead, places=base.places)
 
 
@@ -109,7 +105,7 @@ ROLE_NAMES = {Need.WEB: "web", Need.APPLICATION: "app", Need.MAIL: "mail", Need.
 """What the machines of the reference servers are called."""
 
 
-async def _web(running: Running, fronts: list[Place], behind: Place, system: Reference, _: Demand) -> list[Target]:
+async def _web(running: Running, fronts: list[Place], behind: Place, system: Reference, _: ServerNeeds) -> list[Target]:
     said = await running.ready(behind, "backend", reference.backend_command(behind.listen, 1))
     if said.http is None:
         raise ServiceError("The back-end simulator does not say where it answers.")
@@ -117,15 +113,15 @@ async def _web(running: Running, fronts: list[Place], behind: Place, system: Ref
 
 
 async def _application(
-    running: Running, fronts: list[Place], behind: Place, system: Reference, demand: Demand
+    running: Running, fronts: list[Place], behind: Place, system: Reference, needs: ServerNeeds
 ) -> list[Target]:
     port = await roles.database(running, behind, system.database, system.threads)
-    kind, rate, threads = system.database, demand.rate, system.threads
+    kind, rate, threads = system.database, needs.rate, system.threads
     return [await roles.app(running, app, behind, port, kind, rate, threads) for app in fronts]
 
 
-async def _alone(running: Running, front: Place, system: Reference, demand: Demand) -> Target:
-    if demand.need is Need.MAIL:
+async def _alone(running: Running, front: Place, system: Reference, needs: ServerNeeds) -> Target:
+    if needs.need is Need.MAIL:
         return await roles.mail(running, front, system.imap, system.threads)
     return await roles.heartbeat(running, front, front.name)
 
@@ -156,9 +152,9 @@ async def file_testbed(layout: FileServer, logs: Path, placement: Placement = PL
             port = free_port() if place.listen == LOOPBACK else nginx.PORT
             server = nginx.Nginx(place.files, place.listen, port, layout.workers)
             writing = nginx.fileset_command(layout.files, layout.sessions, server.site)
-            await done(await place.start(f"{name}-files", writing, Greeting.NONE), "The files")
+            await done(await place.start(f"{name}-files", writing, Readiness.NONE), "The files")
             await place.write(nginx.CONFIGURATION, server.text())
-            service = await running.start(place, name, server.command, Greeting.NONE)
+            service = await running.start(place, name, server.command, Readiness.NONE)
             target = await place.reach(port)
             await answers(target, service)
             targets.append(Target(target, None))
@@ -168,9 +164,9 @@ async def file_testbed(layout: FileServer, logs: Path, placement: Placement = PL
 
 
 @asynccontextmanager
-async def rehearsed_testbed(layout: Station) -> AsyncIterator[Testbed]:
+async def simulated_testbed(layout: Station) -> AsyncIterator[Testbed]:
     """A station in virtual time: there is nothing to start."""
-    yield Testbed((), f"{layout}, in virtual time", rehearsed=layout)
+    yield Testbed((), f"{layout}, in virtual time", simulated=layout)
 
 
 @asynccontextmanager

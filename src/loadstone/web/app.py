@@ -4,9 +4,7 @@ import hmac
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
-from typing import Any
 
-import jinja2
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
@@ -17,14 +15,15 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response, Strea
 from starlette.routing import Route
 
 from loadstone.model.errors import LoadstoneError, StoreError, UsageError
-from loadstone.report.build import Format, environment, render
+from loadstone.page.numbers import rounded
+from loadstone.report.build import Format, render_folder
+from loadstone.report.html import environment
 from loadstone.report.study import render_study
-from loadstone.store.read import read_result
+from loadstone.store.documents import read_text
 from loadstone.web.listing import find, is_study, rows
-from loadstone.web.live import follow
-from loadstone.web.side import pairs
+from loadstone.web.live import Lookout, follow
+from loadstone.web.side_by_side import pairs
 
-Json = dict[str, Any]
 Next = Callable[[Request], Awaitable[Response]]
 
 COOKIE = "loadstone_token"
@@ -50,7 +49,7 @@ def make_app(results: Path, token: str | None = None) -> Starlette:
             Route("/", pages.list),
             Route("/run/{name:path}", pages.run),
             Route("/study/{name}", pages.study),
-            Route("/side", pages.side),
+            Route("/side", pages.side_by_side),
             Route("/live", pages.live),
             Route("/live/events", pages.events),
             Route("/live.js", pages.script),
@@ -65,10 +64,9 @@ class Pages:
 
     def __init__(self, results: Path) -> None:
         self.results = results
-        self.templates = environment(Format.HTML)
-        here = jinja2.PackageLoader("loadstone.web")
-        assert self.templates.loader is not None
-        self.templates.loader = jinja2.ChoiceLoader([here, self.templates.loader])
+        self.templates = environment("loadstone.web")
+        self.templates.filters["rounded"] = rounded
+        self.lookout = Lookout(results)
 
     async def list(self, request: Request) -> Response:
         """All results and studies, narrowed by words."""
@@ -80,9 +78,9 @@ class Pages:
         """A run's report."""
         path = find(self.results, request.path_params["name"])
         report = path / "report.html"
-        if report.is_file():
-            return HTMLResponse(report.read_text(encoding="utf-8"))
-        return HTMLResponse(await run_in_threadpool(lambda: render(read_result(path), Format.HTML)))
+        if report.exists():
+            return HTMLResponse(await run_in_threadpool(read_text, report))
+        return HTMLResponse(await run_in_threadpool(render_folder, path, Format.HTML))
 
     async def study(self, request: Request) -> Response:
         """A study's report, with links to its runs."""
@@ -92,7 +90,7 @@ class Pages:
         link = f"/run/{path.name}/runs/{{folder}}"
         return HTMLResponse(await run_in_threadpool(render_study, path, Format.HTML, link))
 
-    async def side(self, request: Request) -> Response:
+    async def side_by_side(self, request: Request) -> Response:
         """Two runs side by side."""
         names = request.query_params.getlist("run")
         if len(names) != 2:
@@ -101,7 +99,7 @@ class Pages:
         if is_study(a) or is_study(b):
             raise UsageError("Only runs go side by side; studies have a report of their own.")
         found = await run_in_threadpool(pairs, a, b)
-        return self._page("side.html.j2", names=names, pairs=found)
+        return self._page("side_by_side.html.j2", names=names, pairs=found)
 
     async def live(self, request: Request) -> Response:
         """What runs now."""
@@ -111,7 +109,7 @@ class Pages:
         """What happens, as server-sent events."""
 
         async def stream() -> AsyncIterator[str]:
-            async for event in follow(self.results):
+            async for event in follow(self.lookout):
                 if await request.is_disconnected():
                     return
                 yield f"data: {json.dumps(event)}\n\n"

@@ -1,22 +1,31 @@
 """The live view: follows the event files of the run that is under way, as the driver's lines come in."""
 
 import asyncio
-import json
+import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from loadstone.model.errors import StoreError
-from loadstone.store.folder import RUNS, Status
-from loadstone.store.read import read_manifest
-from loadstone.store.study import read_answer
-from loadstone.web.listing import is_study, running
+from starlette.concurrency import run_in_threadpool
 
-Json = dict[str, Any]
+from loadstone.model.errors import StoreError
+from loadstone.model.records.events import Event, Interval, Start
+from loadstone.model.records.manifest import Status
+from loadstone.store.documents import open_regular
+from loadstone.store.folder import RUNS
+from loadstone.store.read import EVENTS, read_event, read_manifest
+from loadstone.store.study import read_answer, read_study_manifest, study_of_run
+from loadstone.study.registry import kind_of
+from loadstone.web.listing import running
+
+Message = dict[str, Any]
+"""What a page is told; the script beside this reads it."""
 
 PERIOD_S = 0.5
 """Time between two looks at the files."""
+LOOK_S = 1.0
+"""Least time between two looks at all folders for a run that is under way, however many pages ask."""
 
 
 @dataclass
@@ -27,36 +36,65 @@ class Tail:
     read: dict[Path, int] = field(default_factory=dict)
     """Bytes of each file that were read."""
 
-    def new(self) -> list[Json]:
-        """Events since the last look; a line that is not whole yet waits."""
-        found: list[Json] = []
-        for file in sorted((self.path / RUNS).glob("*/events.jsonl")):
-            with file.open("rb") as lines:
-                lines.seek(self.read.get(file, 0))
-                for line in lines:
-                    if not line.endswith(b"\n"):
-                        break
-                    self.read[file] = self.read.get(file, 0) + len(line)
-                    found.append(json.loads(line))
-        return found
+    def new(self) -> list[Event]:
+        """Events since the last look; a line that is not whole yet waits, one that is none is passed over."""
+        events: list[Event] = []
+        for file in sorted((self.path / RUNS).glob(f"*/{EVENTS}")):
+            try:
+                events += self._added(file)
+            except StoreError:
+                continue
+        return events
+
+    def _added(self, file: Path) -> list[Event]:
+        events: list[Event] = []
+        with open_regular(file) as lines:
+            lines.seek(self.read.get(file, 0))
+            for line in lines:
+                if not line.endswith(b"\n"):
+                    break
+                self.read[file] = self.read.get(file, 0) + len(line)
+                try:
+                    events.append(read_event(line, str(file)))
+                except StoreError:
+                    continue
+        return events
 
 
-async def follow(results: Path) -> AsyncIterator[Json]:
+@dataclass
+class Lookout:
+    """Which run is under way: looked for once for all pages that ask."""
+
+    results: Path
+    _seen: Path | None = None
+    _at_s: float = 0.0
+    _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def running(self) -> Path | None:
+        """The run that is under way, as of a moment ago."""
+        async with self._lock:
+            if time.monotonic() - self._at_s >= LOOK_S:
+                self._seen = await run_in_threadpool(running, self.results)
+                self._at_s = time.monotonic()
+        return self._seen
+
+
+async def follow(lookout: Lookout) -> AsyncIterator[Message]:
     """What happens, for ever: `run` and `iteration` when another begins, `second` for each interval, `end`, `idle`."""
     tail: Tail | None = None
     told_idle, began = False, None
     while True:
-        path = running(results)
+        path = await lookout.running()
         if path is not None and (tail is None or tail.path != path):
             tail, told_idle = Tail(path), False
             yield _begin(path)
         if tail is not None:
-            for event in tail.new():
+            for event in await run_in_threadpool(tail.new):
                 # Workloads that are played together each have the same start in their file.
-                if event["event"] == "start" and event["start_unix_ns"] != began:
-                    began = event["start_unix_ns"]
+                if isinstance(event, Start) and event.start_unix_ns != began:
+                    began = event.start_unix_ns
                     yield {"kind": "iteration"}
-                if event["event"] == "interval":
+                if isinstance(event, Interval):
                     yield second(event)
             if path is None:
                 yield {"kind": "end", "status": _status(tail.path), "run": tail.path.name}
@@ -67,46 +105,46 @@ async def follow(results: Path) -> AsyncIterator[Json]:
         await asyncio.sleep(PERIOD_S)
 
 
-def second(event: Json) -> Json:
+def second(interval: Interval) -> Message:
     """An interval record as the page draws it."""
-    operations = event["operations"]
-    length_s = max(1e-3, event["length_ns"] / 1e9)
     return {
         "kind": "second",
-        "part": event["part"],
-        "at_s": event["at_ns"] / 1e9,
-        "phase": event["phase"].replace("_", " "),
-        "per_s": sum(counts["requests"] for counts in operations) / length_s,
-        "errors": sum(sum(counts["errors"].values()) for counts in operations),
-        "p50_s": event["response"]["p50_ns"] / 1e9,
-        "p99_s": event["response"]["p99_ns"] / 1e9,
-        "active": event["sessions_active"],
-        "driver": 100 * max(event["cpu"]["threads"], default=0.0),
+        "part": interval.part,
+        "at_s": interval.at_ns / 1e9,
+        "phase": interval.phase.replace("_", " "),
+        "per_s": interval.requests / interval.length_s,
+        "errors": interval.error_count,
+        "p50_s": interval.response.p50_ns / 1e9,
+        "p99_s": interval.response.p99_ns / 1e9,
+        "active": interval.sessions_active,
+        "driver": 100 * interval.cpu.busiest,
     }
 
 
-def _begin(path: Path) -> Json:
-    manifest = read_manifest(path)
-    phases = manifest["profile"]
-    total = sum(phases[name] for name in ("ramp_up_s", "warm_up_s", "steady_s", "ramp_down_s"))
-    what = ", ".join(f"{terms['workload']}: {terms['load']}" for terms in manifest["terms"])
-    return {"kind": "run", "run": path.name, "what": what, "total_s": total, "study": _study(path)}
+def _begin(path: Path) -> Message:
+    try:
+        manifest = read_manifest(path)
+    except StoreError:
+        return {"kind": "run", "run": path.name, "what": "", "total_s": 1.0, "study": ""}
+    what = ", ".join(f"{criteria.workload}: {criteria.load_in_words}" for criteria in manifest.criteria)
+    total_s = manifest.profile.phases.total_s
+    return {"kind": "run", "run": path.name, "what": what, "total_s": total_s, "study": _study(path)}
 
 
 def _study(path: Path) -> str:
     """Of a study's run, how far the study is."""
-    study = path.parent.parent
-    if not is_study(study):
+    study = study_of_run(path)
+    if study is None:
         return ""
     try:
-        answer = read_answer(study)
+        answer = read_answer(study, kind_of(read_study_manifest(study).kind).adapter)
     except StoreError:
         return study.name
-    return f"{study.name}: {len(answer['runs'])} done, about {answer['left']} left"
+    return f"{study.name}: {len(answer.runs)} done, about {answer.left} left"
 
 
 def _status(path: Path) -> str:
     try:
-        return str(read_manifest(path)["status"])
+        return read_manifest(path).status
     except StoreError:
         return Status.FAILED

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from loadstone.host import locks
 from loadstone.model.errors import PlatformError
-from loadstone.model.machine import Accelerator, Machine
-from loadstone.platforms.contract import Site
+from loadstone.model.machine import Accelerator, MachineSpec
+from loadstone.platforms.contract import MachineContext
 from loadstone.platforms.journal import lease, private_folder, runtime_folder
 from loadstone.platforms.vm.command import Layout
 from loadstone.platforms.vm.image import minimal
@@ -71,7 +71,7 @@ async def _probe() -> Found:
         return Found(Accelerator.TCG, f"{DEVICE}: {reason}")
     made = await asyncio.to_thread(minimal)
     async with lease() as held:
-        site = Site("probe", Machine(memory=256), held.folder, held)
+        site = MachineContext("probe", MachineSpec(memory=256), held.folder, held)
         sockets = short(held, "probe", held.folder / "console.log")
         layout = Layout("probe", site.machine, Accelerator.KVM, made, sockets)
         try:

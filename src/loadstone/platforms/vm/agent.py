@@ -44,7 +44,7 @@ class Agent:
             raise PlatformError(f"The agent speaks schema {said.get('schema')}, this is {SCHEMA}. {remedy}")
         return said
 
-    async def ask(self, do: str, patience_s: float = ANSWER_S, **what: Any) -> Any:
+    async def ask(self, do: str, timeout_s: float = ANSWER_S, **what: Any) -> Any:
         """Has the agent do something; returns its answer. Raises PlatformError when it cannot, or says nothing."""
         if self._writer is None or self._writer.is_closing():
             raise PlatformError(f"The machine's agent is gone and cannot be asked to `{do}`.")
@@ -53,9 +53,9 @@ class Agent:
         answer = self._answers[number] = asyncio.get_running_loop().create_future()
         self._writer.write(json.dumps({"id": number, "do": do, **what}).encode() + b"\n")
         try:
-            return await asyncio.wait_for(answer, patience_s)
+            return await asyncio.wait_for(answer, timeout_s)
         except TimeoutError:
-            raise PlatformError(f"The machine's agent did not `{do}` within {patience_s:g} s.") from None
+            raise PlatformError(f"The machine's agent did not `{do}` within {timeout_s:g} s.") from None
         finally:
             del self._answers[number]
 

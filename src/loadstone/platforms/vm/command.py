@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from loadstone.model.machine import Accelerator, Cache, Machine, Pages
-from loadstone.platforms.fabric import Wire
+from loadstone.model.machine import Accelerator, Cache, MachineSpec, Pages
+from loadstone.platforms.fabric import NetworkInterface
 from loadstone.platforms.vm.image import Image
 
 QEMU = "qemu-system-x86_64"
@@ -33,12 +33,12 @@ class Layout:
     """Everything that a machine is made from."""
 
     name: str
-    machine: Machine
+    machine: MachineSpec
     accelerator: Accelerator
     """As found: never `auto`."""
     image: Image
     sockets: Sockets
-    wires: Sequence[Wire] = ()
+    nics: Sequence[NetworkInterface] = ()
     """None for user-mode network."""
     disk: Path | None = None
 
@@ -69,11 +69,11 @@ def _processor(layout: Layout) -> list[str]:
     return ["-machine", _board(layout.machine), "-accel", accelerator, "-cpu", "max"]
 
 
-def _board(machine: Machine) -> str:
+def _board(machine: MachineSpec) -> str:
     return "q35,memory-backend=memory" if machine.pages is Pages.HUGE else "q35"
 
 
-def _memory(machine: Machine) -> list[str]:
+def _memory(machine: MachineSpec) -> list[str]:
     if machine.pages is not Pages.HUGE:
         return []
     return ["-object", f"memory-backend-memfd,id=memory,size={machine.memory}M,hugetlb=on"]
@@ -81,12 +81,12 @@ def _memory(machine: Machine) -> list[str]:
 
 def _networks(layout: Layout) -> list[str]:
     model = layout.machine.nic
-    if not layout.wires:
+    if not layout.nics:
         return ["-netdev", "user,id=public", "-device", f"{model},netdev=public,mac={user_mac()}"]
     words: list[str] = []
-    for wire in layout.wires:
-        tap = f"tap,id={wire.network},ifname={wire.interface},script=no,downscript=no"
-        words += ["-netdev", tap, "-device", f"{model},netdev={wire.network},mac={wire.mac}"]
+    for nic in layout.nics:
+        tap = f"tap,id={nic.network},ifname={nic.interface},script=no,downscript=no"
+        words += ["-netdev", tap, "-device", f"{model},netdev={nic.network},mac={nic.mac}"]
     return words
 
 

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from loadstone.host.process import START_S, Greeting
+from loadstone.host.process import START_S, Readiness
 from loadstone.model.errors import PlatformError, ServiceError
 from loadstone.model.machine import PUBLIC
 from loadstone.model.target import Endpoint
-from loadstone.platforms.contract import Place, Service, Site
-from loadstone.platforms.fabric import Wire, address_of, addresses
+from loadstone.platforms.contract import MachineContext, Place, Service
+from loadstone.platforms.fabric import NetworkInterface, address_of, addresses
 from loadstone.platforms.process import claim
 from loadstone.platforms.routing import LOOPBACK, way_over
 from loadstone.platforms.vm import usage
@@ -78,7 +78,7 @@ class GuestService:
 class Guest(ABC):
     """A machine that is up; what is left open is how the host sees it and forwards ports to it."""
 
-    site: Site
+    site: MachineContext
     layout: Layout
     agent: Agent
     facts: Json = field(default_factory=dict)
@@ -98,7 +98,7 @@ class Guest(ABC):
     @property
     def address(self) -> str:
         """Its own, or the host's where ports are forwarded."""
-        return address_of(self.site.wires) or LOOPBACK
+        return address_of(self.site.nics) or LOOPBACK
 
     @property
     def files(self) -> str:
@@ -128,7 +128,7 @@ class Guest(ABC):
         if service is not None:
             service.hear(event)
 
-    async def start(self, role: str, command: list[str], greeting: Greeting = Greeting.LINE) -> Service:
+    async def start(self, role: str, command: list[str], readiness: Readiness = Readiness.LINE) -> Service:
         """Has the agent start a program."""
         claim(self.services, role, self.name)
         service = self.services[role] = GuestService(role, self.agent, self.site.logs / f"{role}.log")
@@ -136,7 +136,7 @@ class Guest(ABC):
             await self.agent.ask("start", name=role, command=command)
         except PlatformError as error:
             raise ServiceError(f"`{command[0]}` cannot be started on {self.name}: {error}") from None
-        if greeting is Greeting.LINE:
+        if readiness is Readiness.LINE:
             await service.ready(command)
         return service
 
@@ -146,16 +146,16 @@ class Guest(ABC):
 
     async def reach(self, port: int) -> Endpoint:
         """Its own address, or a port of the host that is forwarded to it."""
-        return Endpoint(self.address, port) if self.site.wires else await self.forward(port)
+        return Endpoint(self.address, port) if self.site.nics else await self.forward(port)
 
     async def way_to(self, peer: Place, port: int) -> Endpoint | None:
         """Over a network both are on, the private one first; or over the host."""
-        return await way_over(self.site.wires, peer, port, None if self.site.wires else USER_HOST)
+        return await way_over(self.site.nics, peer, port, None if self.site.nics else USER_HOST)
 
     async def inside(self) -> Json | None:
         """What its own kernel counts."""
         try:
-            counters: Json = await self.agent.ask("look", patience_s=usage.PATIENCE_S)
+            counters: Json = await self.agent.ask("look", timeout_s=usage.TIMEOUT_S)
         except PlatformError:
             return None
         return counters
@@ -170,8 +170,8 @@ class Guest(ABC):
             "memory_mib": machine.memory,
             "image": f"{layout.image.name} {layout.image.digest}",
             "kernel": hello["kernel"],
-            "network": "bridge" if self.site.wires else "user",
-            "networks": addresses(self.site.wires),
+            "network": "bridge" if self.site.nics else "user",
+            "networks": addresses(self.site.nics),
             "boot_s": round(boot_s, 2),
             "clock": clock,
             "disk": layout.disk and f"cache={machine.cache}, {machine.io_threads} I/O threads",
@@ -179,16 +179,16 @@ class Guest(ABC):
         }
 
 
-def interfaces(wires: Mapping[str, Wire]) -> list[Json]:
+def interfaces(nics: Mapping[str, NetworkInterface]) -> list[Json]:
     """What the agent is told of its networks."""
-    if not wires:
+    if not nics:
         return [{"mac": user_mac(), "address": USER_GUEST, "prefix": 24, "gateway": USER_HOST}]
     return [
         {
-            "mac": wire.mac,
-            "address": wire.address,
-            "prefix": wire.prefix,
-            "gateway": wire.host if name == PUBLIC else None,
+            "mac": nic.mac,
+            "address": nic.address,
+            "prefix": nic.prefix,
+            "gateway": nic.host if name == PUBLIC else None,
         }
-        for name, wire in wires.items()
+        for name, nic in nics.items()
     ]

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from loadstone.host.programs import server
 from loadstone.model.errors import PlatformError
-from loadstone.model.machine import DEBIAN, MINIMAL, Machine
+from loadstone.model.machine import DEBIAN, MINIMAL, MachineSpec
 from loadstone.platforms.vm.cache import cached, digest
 from loadstone.platforms.vm.kernel import Kernel, kernel, run_tool
 
@@ -143,7 +143,7 @@ def _make_root(folder: Path, packages: tuple[str, ...]) -> None:
         (folder / spare).unlink()
 
 
-def disk_of(made: Image, machine: Machine, into: Path) -> Path | None:
+def disk_of(made: Image, machine: MachineSpec, into: Path) -> Path | None:
     """The disk of one machine, an overlay; none where the image has none. Raises PlatformError."""
     if made.root is None and machine.disk:
         raise PlatformError("The image `minimal` has no disk. Leave out `disk`, or take the image `debian`.")

@@ -14,11 +14,11 @@ from typing import Any
 from xml.etree.ElementTree import Element, SubElement, tostring
 
 from loadstone.host.http import free_port
-from loadstone.host.process import Greeting
+from loadstone.host.process import Readiness
 from loadstone.model.errors import PlatformError, ServiceError
-from loadstone.model.machine import Accelerator, Machine, Nic
+from loadstone.model.machine import Accelerator, MachineSpec, Nic
 from loadstone.model.target import Endpoint
-from loadstone.platforms.contract import Place, Service, Site
+from loadstone.platforms.contract import MachineContext, Place, Service
 from loadstone.platforms.routing import LOOPBACK
 from loadstone.platforms.vm.agent import Agent
 from loadstone.platforms.vm.command import PORT, Layout, kernel_line, user_mac
@@ -46,11 +46,11 @@ class LibvirtMachine(Guest):
         """Known to libvirt alone; its use is counted by `outside`."""
         return 0
 
-    async def start(self, role: str, command: list[str], greeting: Greeting = Greeting.LINE) -> Service:
+    async def start(self, role: str, command: list[str], readiness: Readiness = Readiness.LINE) -> Service:
         """Has the agent start a program; raises ServiceError where the driver runs no machines."""
         if not self.has_guest:
             raise ServiceError(f"`{role}` cannot run on {self.name}: libvirt's test driver runs nothing.")
-        return await super().start(role, command, greeting)
+        return await super().start(role, command, readiness)
 
     async def forward(self, port: int) -> Endpoint:
         """Has libvirt's QEMU listen on a free port."""
@@ -134,7 +134,7 @@ class LibvirtPlatform:
 
     name = "libvirt"
 
-    async def missing(self, machine: Machine) -> str:
+    async def missing(self, machine: MachineSpec) -> str:
         """Whether the binding is there and something answers at the URI."""
         try:
             connection = await asyncio.to_thread(_open, machine.uri)
@@ -144,7 +144,7 @@ class LibvirtPlatform:
         return unknown_image(machine.image)
 
     @asynccontextmanager
-    async def place(self, site: Site) -> AsyncIterator[Place]:
+    async def place(self, site: MachineContext) -> AsyncIterator[Place]:
         """A machine, up; it is gone when the block ends, or this process."""
         import libvirt
 

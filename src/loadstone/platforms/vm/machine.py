@@ -18,8 +18,8 @@ from loadstone.host.cores import core_list
 from loadstone.host.http import free_port
 from loadstone.model.errors import PlatformError
 from loadstone.model.target import Endpoint
-from loadstone.platforms.contract import Site
-from loadstone.platforms.journal import Lease
+from loadstone.platforms.contract import MachineContext
+from loadstone.platforms.journal import ResourceJournal
 from loadstone.platforms.routing import LOOPBACK
 from loadstone.platforms.vm import usage
 from loadstone.platforms.vm.agent import Agent
@@ -69,7 +69,7 @@ class VirtualMachine(Guest):
 
     async def outside(self) -> Json | None:
         """What it costs the host, by kind of thread, and what the hypervisor counts of its disks and lines."""
-        return await usage.outside(self.process.pid, self.qmp, self.threads, self.site.wires)
+        return await usage.outside(self.process.pid, self.qmp, self.threads, self.site.nics)
 
     def end(self) -> str:
         """How QEMU ended, with the console's last words."""
@@ -78,7 +78,9 @@ class VirtualMachine(Guest):
 
 
 @asynccontextmanager
-async def virtual_machine(site: Site, layout: Layout, boot_s: float | None = None) -> AsyncIterator[VirtualMachine]:
+async def virtual_machine(
+    site: MachineContext, layout: Layout, boot_s: float | None = None
+) -> AsyncIterator[VirtualMachine]:
     """Starts a machine, waits for its agent, gives its interfaces their addresses; ends it with the block.
 
     Raises PlatformError with the end of its console when it does not come up.
@@ -97,7 +99,7 @@ async def virtual_machine(site: Site, layout: Layout, boot_s: float | None = Non
         await _place_threads(machine)
         await qmp.execute("cont")
         hello = await _within(machine, agent.hello(), boot_s or BOOT_S, "boot")
-        await agent.ask("network", interfaces=interfaces(site.wires))
+        await agent.ask("network", interfaces=interfaces(site.nics))
         machine.describe(hello, time.monotonic() - started, await agent.clock())
         machine.facts["qemu"] = await _version(qmp)
         yield machine
@@ -106,7 +108,7 @@ async def virtual_machine(site: Site, layout: Layout, boot_s: float | None = Non
 
 
 async def _spawn(layout: Layout, log: Path) -> asyncio.subprocess.Process:
-    inside = ["nsenter", f"--net=/run/netns/{layout.wires[0].namespace}"] if layout.wires else []
+    inside = ["nsenter", f"--net=/run/netns/{layout.nics[0].namespace}"] if layout.nics else []
     with log.open("wb") as errors:
         return await asyncio.create_subprocess_exec(
             *inside,
@@ -178,7 +180,7 @@ async def _end(process: asyncio.subprocess.Process, qmp: QMPClient, agent: Agent
     """Powers it off, then has QEMU end, then kills it."""
     if process.returncode is None and agent.was_there:
         with contextlib.suppress(PlatformError, TimeoutError):
-            await agent.ask("off", patience_s=OFF_S)
+            await agent.ask("off", timeout_s=OFF_S)
     for wait in (process.wait, lambda: _quit(qmp, process)):
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(wait(), QUIT_S if agent.was_there else HURRY_S)
@@ -198,6 +200,6 @@ async def _quit(qmp: QMPClient, process: asyncio.subprocess.Process) -> None:
     await process.wait()
 
 
-def short(lease: Lease, name: str, console: Path) -> Sockets:
+def short(lease: ResourceJournal, name: str, console: Path) -> Sockets:
     """Sockets in the lease's folder, whose path is short enough for them."""
     return Sockets(lease.folder / f"{name}.qmp", lease.folder / f"{name}.agent", console)

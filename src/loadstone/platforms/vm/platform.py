@@ -5,8 +5,8 @@ import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from loadstone.model.machine import Machine
-from loadstone.platforms.contract import Place, Site
+from loadstone.model.machine import MachineSpec
+from loadstone.platforms.contract import MachineContext, Place
 from loadstone.platforms.vm.accelerator import found_accelerator
 from loadstone.platforms.vm.command import QEMU, Layout
 from loadstone.platforms.vm.image import disk_of, image, unknown_image
@@ -18,7 +18,7 @@ class VmPlatform:
 
     name = "vm"
 
-    async def missing(self, machine: Machine) -> str:
+    async def missing(self, machine: MachineSpec) -> str:
         """What must be installed first."""
         needs = {QEMU: "qemu-system-x86", "qemu-img": "qemu-utils", "cpio": "cpio", "nsenter": "util-linux"}
         absent = [package for tool, package in needs.items() if shutil.which(tool) is None]
@@ -27,14 +27,14 @@ class VmPlatform:
         return unknown_image(machine.image)
 
     @asynccontextmanager
-    async def place(self, site: Site) -> AsyncIterator[Place]:
+    async def place(self, site: MachineContext) -> AsyncIterator[Place]:
         """A virtual machine, up."""
         machine = site.machine
         made = await asyncio.to_thread(image, machine.image)
         accelerator = (await found_accelerator(machine.accelerator)).accelerator
         disk = await asyncio.to_thread(disk_of, made, machine, site.lease.folder / f"{site.name}.qcow2")
         sockets = short(site.lease, site.name, site.logs / f"{site.name}-console.log")
-        layout = Layout(site.name, machine, accelerator, made, sockets, tuple(site.wires.values()), disk)
+        layout = Layout(site.name, machine, accelerator, made, sockets, tuple(site.nics.values()), disk)
         try:
             async with virtual_machine(site, layout) as place:
                 yield place

@@ -8,21 +8,23 @@ from typing import Any
 
 from qemu.qmp import QMPClient, QMPError
 
-from loadstone.platforms.fabric import Wire, line_counters
+from loadstone.platforms.fabric import NetworkInterface, line_counters
 
 Json = dict[str, Any]
 
-PATIENCE_S = 0.8
+TIMEOUT_S = 0.8
 """Longest wait for a machine's own counters, so that samples keep their second."""
 TICKS = os.sysconf("SC_CLK_TCK")
 KVM_STATISTICS = Path("/sys/kernel/debug/kvm")
 
 
-async def outside(pid: int, qmp: QMPClient, threads: Mapping[int, str], wires: Mapping[str, Wire]) -> Json | None:
+async def outside(
+    pid: int, qmp: QMPClient, threads: Mapping[int, str], nics: Mapping[str, NetworkInterface]
+) -> Json | None:
     """Counters that only grow; None when the machine is gone."""
     try:
         cpu = thread_seconds(pid, threads)
-        return {"cpu": cpu, "disk": await _disks(qmp), "network": line_counters(pid, wires), "exits": _exits(pid)}
+        return {"cpu": cpu, "disk": await _disks(qmp), "network": line_counters(pid, nics), "exits": _exits(pid)}
     except (OSError, QMPError, EOFError):
         return None
 

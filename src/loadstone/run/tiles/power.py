@@ -3,15 +3,13 @@
 import contextlib
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from loadstone.measure.power import PowerMeter, switched_on
+from loadstone.measure.power import PowerMeter, Scope, Source, source_of, switched_on
 from loadstone.model.profile import Phases
-from loadstone.run.tiles.ensemble import Ensemble
-from loadstone.run.tiles.spec import TilesOrder
+from loadstone.model.records.manifest import PowerRecord
+from loadstone.run.executor import Executor
+from loadstone.run.tiles.spec import TilesSpec
 from loadstone.store.folder import LOGS, ResultFolder, RunFolder
-
-Json = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -20,36 +18,38 @@ class Powered:
 
     meters: tuple[PowerMeter, ...]
 
-    def summary(self, order: TilesOrder, ensembles: Sequence[Ensemble]) -> list[Json]:
+    def summary(self, spec: TilesSpec, executors: Sequence[Executor]) -> tuple[PowerRecord, ...]:
         """Mean watts of each meter over the loaded window and over active idle; None where a phase was not reached."""
-        phases = (order.phases_of(1), order.idle_phases)
-        windows = [_window(ensemble, of) for ensemble, of in zip(ensembles, phases, strict=False)]
-        return [_said(meter, windows) for meter in self.meters]
+        phases = (spec.phases_of(1), spec.idle_phases)
+        windows = [_window(executor, of) for executor, of in zip(executors, phases, strict=False)]
+        return tuple(_record(meter, [*windows, None, None]) for meter in self.meters)
+
+
+def make_meters(spec: TilesSpec) -> list[tuple[Scope, Source]]:
+    """The power meters that a run asks for; raises UsageError, and PlatformError for one that is not here."""
+    return [source_of(text) for text in spec.power]
 
 
 @contextlib.asynccontextmanager
-async def powered(order: TilesOrder, folder: ResultFolder) -> AsyncIterator[Powered]:
-    """The order's meters, sampling into the folder's logs while the block lasts."""
+async def powered(spec: TilesSpec, folder: ResultFolder) -> AsyncIterator[Powered]:
+    """The run's meters, sampling into the folder's logs while the block lasts."""
     with contextlib.ExitStack() as files:
         meters = []
-        for number, (scope, source) in enumerate(order.meters(), start=1):
+        for number, (scope, source) in enumerate(make_meters(spec), start=1):
             file = files.enter_context(RunFolder(folder.path / LOGS).lines(f"power-{number}-{scope}.jsonl"))
             meters.append(PowerMeter(scope, source, file))
         async with switched_on(meters):
             yield Powered(tuple(meters))
 
 
-def _window(ensemble: Ensemble, phases: Phases) -> tuple[float, float] | None:
+def _window(executor: Executor, phases: Phases) -> tuple[float, float] | None:
     """The measured window on the wall clock."""
-    if ensemble.origin_unix_s is None:
+    if executor.origin_unix_s is None:
         return None
-    begin_s = ensemble.origin_unix_s + phases.ramp_up_s + phases.warm_up_s
+    begin_s = executor.origin_unix_s + phases.ramp_up_s + phases.warm_up_s
     return begin_s, begin_s + phases.steady_s
 
 
-def _said(meter: PowerMeter, windows: Sequence[tuple[float, float] | None]) -> Json:
-    found: Json = {"scope": meter.scope, "about": meter.source.about, "trouble": meter.trouble}
-    for name, window in zip(("loaded", "idle"), [*windows, None, None], strict=False):
-        watts, count = meter.mean(window) if window else (None, 0)
-        found |= {f"{name}_w": watts, f"{name}_samples": count}
-    return found
+def _record(meter: PowerMeter, windows: Sequence[tuple[float, float] | None]) -> PowerRecord:
+    (loaded_w, loaded), (idle_w, idle) = (meter.mean(window) if window else (None, 0) for window in windows[:2])
+    return PowerRecord(meter.scope, meter.source.about, meter.trouble, loaded_w, loaded, idle_w, idle)

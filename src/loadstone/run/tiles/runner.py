@@ -1,168 +1,169 @@
 """A run of tiles: all up, all loads at once in one measured window, audited, judged and kept."""
 
-import sys
-from collections.abc import Callable
-from dataclasses import asdict, replace
-from datetime import UTC, datetime
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-from loadstone.measure import facts as host
 from loadstone.model.machine import Placement
+from loadstone.model.records.manifest import (
+    Manifest,
+    ProfileRecord,
+    Status,
+    SystemKind,
+    SystemRecord,
+    TileDeclaration,
+    TileEntry,
+)
 from loadstone.model.tile import Role
 from loadstone.run import audit
-from loadstone.run.criteria import make_terms
-from loadstone.run.executor import Listener
+from loadstone.run.criteria import make_criteria
+from loadstone.run.disclosure import declarations, machine_record, make_manifest
+from loadstone.run.executor import DriverJob, Executor, Listener, StartMode
 from loadstone.run.lifecycle import seal_after
 from loadstone.run.plan import Part, Timing, make_plan
-from loadstone.run.runner import Beginning, judge
+from loadstone.run.runner import Begin
 from loadstone.run.signals import Signals
-from loadstone.run.tiles.ensemble import Crew, Ensemble
-from loadstone.run.tiles.power import powered
+from loadstone.run.spec import Beginning
+from loadstone.run.tiles.power import make_meters, powered
 from loadstone.run.tiles.spec import (
-    CREWS,
+    PLAYED_BY,
     TilePart,
-    TilesOrder,
+    TilesSpec,
     maxima_of_tile,
     parts_of_tile,
     plan_of,
     polling,
 )
-from loadstone.store.folder import LOGS, RUNS, ResultFolder, RunFolder, Status
+from loadstone.store.folder import LOGS, ResultFolder, RunFolder
 from loadstone.testbed import refuse_impossible
-from loadstone.testbed.tiles import FILE_STORE, TilesUp, tiles_testbed
+from loadstone.testbed.tiles import FILE_STORE, TilesUp, TileUp, tiles_testbed
 from loadstone.workloads import is_unchanged
 
-Json = dict[str, Any]
-
-ORIGINS = {"web": "support", "dealers": "dealership", "lines": "manufacturing", "mail": "mail", "idle": "idle"}
-"""The workload that each kind of load is made from."""
-
 Parts = dict[int, tuple[TilePart, ...]]
+"""The workloads of each tile, by its number."""
 
 
-async def run_tiles(order: TilesOrder, listener: Listener, begin: Callable[[Beginning], object]) -> Path:
-    """Executes an order; returns the result folder, which is marked with how far it got. Raises LoadstoneError."""
-    parts = {one.number: parts_of_tile(order, one) for one in order.loads}
-    await refuse_impossible(Placement(order.machine))
-    order.meters()
-    folder = ResultFolder.create(order.results, order.name, datetime.now(UTC), _manifest(order, parts))
-    await seal_after(folder, _execute(order, parts, folder, listener, begin))
-    judge(folder.path)
+async def run_tiles(spec: TilesSpec, listener: Listener, begin: Begin) -> Path:
+    """Makes a run; returns the result folder, which is judged and marked with how far it got. Raises LoadstoneError."""
+    parts = {load.number: parts_of_tile(spec, load) for load in spec.loads}
+    await refuse_impossible(Placement(spec.machine))
+    make_meters(spec)
+    with Signals() as signals:
+        folder = ResultFolder.create(spec.results, _manifest(spec, parts))
+        await seal_after(folder, _execute(spec, parts, folder, listener, begin, signals))
+    if signals.was_heard_late:
+        raise KeyboardInterrupt
     return folder.path
 
 
 async def _execute(
-    order: TilesOrder, parts: Parts, folder: ResultFolder, listener: Listener, begin: Callable[[Beginning], object]
+    spec: TilesSpec, parts: Parts, folder: ResultFolder, listener: Listener, begin: Begin, signals: Signals
 ) -> tuple[Status, str]:
-    with Signals() as signals:
-        async with tiles_testbed(order.system, folder.path / LOGS) as up:
-            folder.manifest["target"] = up.testbed.about
-            folder.manifest["machines"] = up.testbed.machines()
-            folder.mark(Status.RUNNING)
-            ensembles = [Ensemble(up.testbed, listener)]
-            begin(_beginning(order))
-            async with powered(order, folder) as power:
-                with signals.told(ensembles[0].interrupt):
-                    await ensembles[0].execute(_crews(order, parts, folder, up))
-                    if not ensembles[0].interrupted:
-                        await _audit(parts, folder, up)
-                if order.power and ensembles[0].is_complete:
-                    ensembles.append(Ensemble(up.testbed, listener))
-                    with signals.told(ensembles[1].interrupt):
-                        await ensembles[1].execute(_polls(order, folder, up))
-                folder.manifest["power"] = power.summary(order, ensembles)
-    troubles = [trouble for ensemble in ensembles for trouble in ensemble.troubles]
-    folder.manifest["troubles"] = [asdict(trouble) for trouble in troubles]
+    async with tiles_testbed(spec.system, folder.path / LOGS) as up:
+        folder.change(target=up.testbed.about, machines=up.testbed.machines())
+        folder.mark(Status.RUNNING)
+        executors = [Executor(up.testbed, listener)]
+        begin(_beginning(spec))
+        async with powered(spec, folder) as power:
+            with signals.told(executors[0].interrupt):
+                await executors[0].execute(list(_jobs(spec, parts, folder, up)))
+                if not executors[0].interrupted:
+                    await _audit(parts, folder, up)
+            if spec.power and executors[0].is_complete:
+                executors.append(Executor(up.testbed, listener))
+                with signals.told(executors[1].interrupt):
+                    await executors[1].execute(list(_polls(spec, folder, up)))
+            folder.change(power=power.summary(spec, executors))
+    troubles = tuple(trouble for executor in executors for trouble in executor.troubles)
+    folder.change(troubles=troubles)
     if troubles:
         return Status.FAILED, "; ".join(map(str, troubles))
-    if any(ensemble.interrupted for ensemble in ensembles):
+    if any(executor.interrupted for executor in executors):
         return Status.INTERRUPTED, "ended by a signal; what was measured by then is kept"
     return Status.COMPLETE, ""
 
 
-def _polls(order: TilesOrder, folder: ResultFolder, up: TilesUp) -> list[Crew]:
+def _polls(spec: TilesSpec, folder: ResultFolder, up: TilesUp) -> Iterator[DriverJob]:
     """One driver a tile that sends heartbeats to all its machines."""
-    crews = []
     for tile in up.tiles:
-        part = polling(order, tile.number)
-        timing = Timing(order.idle_phases, order.seed, 1)
+        part = polling(spec, tile.number)
+        timing = Timing(spec.idle_phases, spec.seed, 1)
         plan = make_plan([Part(part.workload, part.load, tuple(tile.heartbeats.values()))], timing)
-        crews.append(Crew(part.name, f"tile{tile.number}", plan, {part.name: folder.run(part.name, 1)}))
-    return crews
+        yield _job(part.label, tile, plan, {part.label: folder.run(part.label, 1)})
 
 
-def _crews(order: TilesOrder, parts: Parts, folder: ResultFolder, up: TilesUp) -> list[Crew]:
-    crews = []
+def _jobs(spec: TilesSpec, parts: Parts, folder: ResultFolder, up: TilesUp) -> Iterator[DriverJob]:
     for tile in up.tiles:
-        for name, kinds in CREWS.items():
+        for driver, kinds in PLAYED_BY.items():
             own = tuple(part for part in parts[tile.number] if part.kind in kinds)
-            folders: dict[str, RunFolder] = {part.name: folder.run(part.name, 1) for part in own}
-            plan = plan_of(order, tile.number, own, tile)
-            after_s = order.stagger_s * (tile.number - 1)
-            crews.append(Crew(f"tile{tile.number}-{name}", f"tile{tile.number}", plan, folders, after_s))
-    return crews
+            folders: dict[str, RunFolder] = {part.label: folder.run(part.label, 1) for part in own}
+            after_s = spec.stagger_s * (tile.number - 1)
+            yield _job(f"tile{tile.number}-{driver}", tile, plan_of(spec, tile.number, own, tile), folders, after_s)
+
+
+def _job(
+    name: str, tile: TileUp, plan: dict[str, object], folders: dict[str, RunFolder], after_s: float = 0.0
+) -> DriverJob:
+    """A driver of a tile: it starts with all others, and only its own tile's machines are in its record."""
+    role = f"{name}-driver"
+    drivers = {f"tile{tile.number}-{driver}-driver" for driver in PLAYED_BY}
+    return DriverJob(name, plan, folders, role, StartMode.TOGETHER, after_s, frozenset({*tile.roles, *drivers, role}))
 
 
 async def _audit(parts: Parts, folder: ResultFolder, up: TilesUp) -> None:
     """Asks each tile's application what it holds; its database was empty at first."""
     for tile in up.tiles:
         folders: dict[str, RunFolder] = {
-            part.workload.header.audit: RunFolder(folder.path / RUNS / f"{part.name}-1")
+            part.workload.header.audit: folder.of(part.label, 1)
             for part in parts[tile.number]
             if part.workload.header.audit is not None
         }
-        audit.keep(folders, {}, await audit.look(tile.targets[Role.APP]))
+        holdings = await audit.read_holdings(tile.targets[Role.APP])
+        audit.write_audits(folders, audit.Holdings(), holdings)
 
 
-def _beginning(order: TilesOrder) -> Beginning:
-    fraction = "" if order.loads[-1].pct == 100 else f", the last at {order.loads[-1].pct} %"
-    count = len(order.loads)
-    seconds = order.phases.total_s + order.stagger_s * (count - 1)
-    return Beginning(
-        f"{count} {order.tile.name} tile{'s' * (count != 1)}{fraction}", "all loads at once", 1, 1, seconds
+def _beginning(spec: TilesSpec) -> Beginning:
+    fraction = "" if spec.loads[-1].pct == 100 else f", the last at {spec.loads[-1].pct} %"
+    count = len(spec.loads)
+    seconds = spec.phases.total_s + spec.stagger_s * (count - 1)
+    return Beginning(f"{count} {spec.tile.name} tile{'s' * (count != 1)}{fraction}", "all loads at once", 1, 1, seconds)
+
+
+def _manifest(spec: TilesSpec, parts: Parts) -> Manifest:
+    loaded = [part for own in parts.values() for part in own]
+    polls = [polling(spec, number) for number in parts] if spec.power else []
+    at_idle = replace(spec.profile, phases=spec.idle_phases)
+    profiles = [*((part, spec.profile) for part in loaded), *((part, at_idle) for part in polls)]
+    return make_manifest(
+        name=spec.name,
+        profile=ProfileRecord.of(spec.profile),
+        seed=spec.seed,
+        driver_threads=1,
+        together=True,
+        key=spec.key,
+        system=SystemRecord(SystemKind.TILES, {"database": spec.database.value, "imap": spec.imap.value}),
+        placement={"machine": machine_record(spec.machine)},
+        target="not up yet",
+        tile=TileDeclaration(
+            name=spec.tile.name,
+            title=spec.tile.header.title,
+            loads=spec.tile.loads.model_dump(),
+            maxima=maxima_of_tile(spec.tile).record,
+            stagger_s=spec.stagger_s,
+            file_store=FILE_STORE,
+            machines={role.value: spec.system.machine_of(1, role).model_dump(mode="json") for role in Role},
+        ),
+        tiles=tuple(TileEntry(load.number, load.pct, spec.group_of(load.number)) for load in spec.loads),
+        criteria=tuple(
+            make_criteria(
+                part.workload,
+                profile,
+                part.load,
+                is_unchanged(part.id.workload),
+                is_ours=part in loaded,
+                identity=part.id,
+            )
+            for part, profile in profiles
+        ),
+        declarations=declarations((part.label, part.workload) for part in (*loaded, *polls)),
     )
-
-
-def _manifest(order: TilesOrder, parts: Parts) -> Json:
-    every = [part for own in parts.values() for part in own]
-    polls = [polling(order, number) for number in parts] if order.power else []
-    profile = order.profile
-    at_idle = replace(profile, phases=order.idle_phases)
-    maxima = maxima_of_tile(order.tile)
-    return {
-        "command": sys.argv,
-        "profile": {"name": profile.name, "about": profile.about, **asdict(order.phases)},
-        "seed": order.seed,
-        "driver_threads": 1,
-        "joining_drivers": 0,
-        "together": True,
-        "clock": "real",
-        "key": order.key,
-        "system": {"kind": "tiles", "database": order.database, "imap": order.imap},
-        "placement": {"machine": order.machine.model_dump(mode="json", exclude_defaults=True)},
-        "target": "not up yet",
-        "verify_certificates": True,
-        "versions": host.versions(),
-        "host": host.facts(),
-        "tile": {
-            "name": order.tile.name,
-            "title": order.tile.header.title,
-            "loads": order.tile.loads.model_dump(),
-            "maxima": maxima.document(),
-            "stagger_s": order.stagger_s,
-            "file_store": FILE_STORE,
-            "machines": {role: order.system.machine_of(1, role).model_dump(mode="json") for role in Role},
-        },
-        "tiles": [
-            {"number": one.number, "pct_load": one.pct, "groups": order.group_of(one.number)} for one in order.loads
-        ],
-        "terms": [
-            *(
-                asdict(make_terms(one.workload, profile, one.load, is_unchanged(ORIGINS[one.kind]), is_ours=True))
-                for one in every
-            ),
-            *(asdict(make_terms(one.workload, at_idle, one.load, is_unchanged("idle"))) for one in polls),
-        ],
-        "declarations": {part.name: (part.workload.folder / "workload.toml").read_text() for part in (*every, *polls)},
-    }

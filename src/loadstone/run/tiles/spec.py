@@ -1,27 +1,29 @@
-"""What a run of tiles plays: from a declared tile and numbers to workloads, loads, plans and phases. Pure."""
+"""What a run of tiles plays: from a declared tile and numbers to workloads, loads, plans and phases."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from pathlib import Path
 
 from loadstone.judge.consolidation import Maxima
-from loadstone.measure.power import Scope, Source, source_of
 from loadstone.model.errors import UsageError
 from loadstone.model.load import Curve, Population
-from loadstone.model.machine import Machine
+from loadstone.model.machine import MachineSpec
 from loadstone.model.profile import Phases, Profile, Rigor
+from loadstone.model.records.workload_id import LoadPhase, TileLoadKind, WorkloadId
 from loadstone.model.software import DatabaseKind, MailKind
 from loadstone.model.tile import Role, Tile, TileLoad, read_tile
 from loadstone.model.workload import Published, Table, Workload
 from loadstone.run.criteria import mean_pause_s
 from loadstone.run.plan import Part, Timing, make_plan
+from loadstone.run.spec import DEALERS_PER_RATE
 from loadstone.testbed.tiles import TilesSystem, TileUp
 from loadstone.workloads import load
 from loadstone.workloads.shares import shares
 
 SHIPPED = Path(__file__).parent / "shipped"
-DEALERS, LINES = 10, 4
-"""Of each unit of injection rate: dealers, one transaction in 10 s each, and lines, one work order in 6 s each."""
+LINES_PER_RATE = 4
+"""Production lines of each unit of injection rate, one work order in 6 s each; dealers make one transaction in 10 s."""
 CAP = 15
 """Longest think time of the web's users, times the mean (docs/web-workloads.md, Pauses)."""
 MOST_DOWNLOAD_BYTES = 6_000_000
@@ -75,18 +77,26 @@ def tile_loads(tiles: int, last_fraction: float | None) -> tuple[TileLoad, ...]:
 class TilePart:
     """One workload of one tile."""
 
-    name: str
-    """Unique in the run, as `tile1-web`."""
+    id: WorkloadId
     role: Role
-    kind: str
-    """What it counts as: web, dealers, lines, mail, idle."""
     workload: Workload
+    """As it is played, named by its label."""
     load: Population
     curve: Curve | None = None
 
+    @property
+    def label(self) -> str:
+        """Unique in the run."""
+        return self.id.label
+
+    @property
+    def kind(self) -> TileLoadKind | None:
+        """What it counts as."""
+        return self.id.kind
+
 
 @dataclass(frozen=True)
-class TilesOrder:
+class TilesSpec:
     """What to run."""
 
     name: str
@@ -96,7 +106,7 @@ class TilesOrder:
     profile_name: str
     results: Path
     seed: int = 1
-    machine: Machine = field(default_factory=Machine)
+    machine: MachineSpec = field(default_factory=MachineSpec)
     database: DatabaseKind = DatabaseKind.EMBEDDED
     imap: MailKind = MailKind.EMBEDDED
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -117,10 +127,6 @@ class TilesOrder:
     def idle_phases(self) -> Phases:
         """Of active idle: as long as the loaded window, a minute at most."""
         return Phases(1, 1, min(IDLE_S, self.phases.steady_s), 1)
-
-    def meters(self) -> list[tuple[Scope, Source]]:
-        """The power meters; raises UsageError."""
-        return [source_of(text) for text in self.power]
 
     @property
     def stagger_s(self) -> float:
@@ -144,38 +150,76 @@ class TilesOrder:
         return {name: members[(number - 1) % len(members)] for name, members in self.groups.items()}
 
 
-def parts_of_tile(order: TilesOrder, load_of: TileLoad) -> tuple[TilePart, ...]:
+def parts_of_tile(spec: TilesSpec, load_of: TileLoad) -> tuple[TilePart, ...]:
     """All workloads of a tile and how much of each is played."""
-    tile, number = order.tile, load_of.number
+    tile, number = spec.tile, load_of.number
     loads = tile.loads
-    curve = tile.curve_of(number, len(order.loads), order.phases_of(number))
-    made = (
-        ("web", Role.WEB, _web(tile), load_of.share(loads.web_sessions), None),
-        ("dealers", Role.APP, load("dealership"), load_of.share(DEALERS * loads.injection_rate), curve),
-        ("lines", Role.APP, load("manufacturing"), load_of.share(LINES * loads.injection_rate), curve),
-        ("mail", Role.MAIL, load("mail"), load_of.share(loads.mail_users), None),
-        ("idle", Role.IDLE, _paced(load("idle"), loads.heartbeat_s), 1, None),
+    curve = tile.curve_of(number, len(spec.loads), spec.phases_of(number))
+    played = (
+        (TileLoadKind.WEB, Role.WEB, _web(tile), load_of.share(loads.web_sessions), None),
+        (
+            TileLoadKind.DEALERS,
+            Role.APP,
+            load("dealership"),
+            load_of.share(DEALERS_PER_RATE * loads.injection_rate),
+            curve,
+        ),
+        (
+            TileLoadKind.LINES,
+            Role.APP,
+            load("manufacturing"),
+            load_of.share(LINES_PER_RATE * loads.injection_rate),
+            curve,
+        ),
+        (TileLoadKind.MAIL, Role.MAIL, load("mail"), load_of.share(loads.mail_users), None),
+        (TileLoadKind.IDLE, Role.IDLE, _paced(load("idle"), loads.heartbeat_s), 1, None),
     )
-    return tuple(
-        TilePart(f"tile{number}-{kind}", role, kind, _named(workload, f"tile{number}-{kind}"), Population(count), bent)
-        for kind, role, workload, count, bent in made
-    )
+    return tuple(_part(number, kind, role, workload, count, bent) for kind, role, workload, count, bent in played)
 
 
-def polling(order: TilesOrder, number: int) -> TilePart:
+def polling(spec: TilesSpec, number: int) -> TilePart:
     """Heartbeats to every machine of a tile, for active idle."""
-    name = f"tile{number}-poll"
-    workload = _named(_paced(load("idle"), order.tile.loads.heartbeat_s), name)
-    return TilePart(name, Role.IDLE, "poll", workload, Population(len(Role)))
+    workload = _paced(load("idle"), spec.tile.loads.heartbeat_s)
+    return _part(number, TileLoadKind.POLL, Role.IDLE, workload, len(Role), phase=LoadPhase.ACTIVE_IDLE)
 
 
-CREWS = {"web": ("web",), "app": ("dealers", "lines"), "mail": ("mail",), "idle": ("idle",)}
+def _part(
+    number: int,
+    kind: TileLoadKind,
+    role: Role,
+    workload: Workload,
+    count: int,
+    curve: Curve | None = None,
+    phase: LoadPhase = LoadPhase.LOADED,
+) -> TilePart:
+    """A workload of a tile, under the label by which plan, events and folders know it."""
+    identity = WorkloadId(workload.name, number, kind, phase)
+    title = f"Tile {number}: {workload.header.title}"
+    header = workload.header.model_copy(update={"name": identity.label, "title": title})
+    return TilePart(identity, role, replace(workload, header=header), Population(count), curve)
+
+
+class DriverRole(StrEnum):
+    """The drivers of a tile."""
+
+    WEB = "web"
+    APP = "app"
+    MAIL = "mail"
+    IDLE = "idle"
+
+
+PLAYED_BY = {
+    DriverRole.WEB: (TileLoadKind.WEB,),
+    DriverRole.APP: (TileLoadKind.DEALERS, TileLoadKind.LINES),
+    DriverRole.MAIL: (TileLoadKind.MAIL,),
+    DriverRole.IDLE: (TileLoadKind.IDLE,),
+}
 """What each driver of a tile plays."""
 
 
-def plan_of(order: TilesOrder, number: int, parts: tuple[TilePart, ...], up: TileUp | None) -> dict[str, object]:
+def plan_of(spec: TilesSpec, number: int, parts: tuple[TilePart, ...], up: TileUp | None) -> dict[str, object]:
     """The plan of one driver; without targets where the tile is not up yet."""
-    timing = Timing(order.phases_of(number), order.seed * 1000 + number, 1)
+    timing = Timing(spec.phases_of(number), spec.seed * 1000 + number, 1)
     made = [Part(part.workload, part.load, (up.targets[part.role],) if up else (), part.curve) for part in parts]
     return make_plan(made, timing)
 
@@ -202,9 +246,3 @@ def _web(tile: Tile) -> Workload:
 
 def _paced(workload: Workload, mean_s: float, cap_s: float | None = None) -> Workload:
     return replace(workload, pacing=workload.pacing.model_copy(update={"mean_s": mean_s, "cap_s": cap_s}))
-
-
-def _named(workload: Workload, name: str) -> Workload:
-    header = workload.header
-    title = f"{name.partition('-')[0].replace('tile', 'Tile ')}: {header.title}"
-    return replace(workload, header=header.model_copy(update={"name": name, "title": title}))

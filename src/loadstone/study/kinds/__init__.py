@@ -1,1 +1,1 @@
-"""The kinds of question a study may put, all pure: the same runs lead to the same next one and the same answer."""
+"""The kinds of study, one module each: what it may be asked, its question, its answer, what a report shows of it."""

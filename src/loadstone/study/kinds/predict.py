@@ -1,113 +1,170 @@
 """`predict`: from a few measured loads to throughput, response time and peak beyond them; then checked. Pure."""
 
-import math
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Annotated, Literal
 
 import numpy as np
-from scipy.optimize import least_squares
+from pydantic import Field
 
-from loadstone.judge.statistics import LEVEL
-from loadstone.study.question import key_of, missing, planned
-from loadstone.study.queueing import (
-    Centre,
-    Scalability,
-    closed,
-    closed_beyond,
-    closed_quantile_s,
-    fit_scalability,
-    open_beyond,
-    open_quantile_s,
-    open_wait_s,
-)
-from loadstone.study.summary import Made, Purpose, Wanted
-
-Json = dict[str, Any]
+from loadstone.model.errors import UsageError
+from loadstone.model.reading import Flag
+from loadstone.model.records.manifest import StudiedWorkload
+from loadstone.model.records.verdict import Verdict
+from loadstone.model.workload import RateLimit, TimeLimit, Workload
+from loadstone.page.blocks import Block, Column, ColumnKind, Figure, Gallery, Heading, Paragraph, Row, Table, Tone
+from loadstone.page.numbers import number, rounded
+from loadstone.page.plot import Plot
+from loadstone.study.curves import AXIS
+from loadstone.study.kind import StudyContext, StudyKind, StudySection
+from loadstone.study.metrics import METRICS
+from loadstone.study.parameters import Point, Points, points_text
+from loadstone.study.question import Answer, first_missing, key_of, missing
+from loadstone.study.queueing import Centre, Scalability, fit_scalability
+from loadstone.study.service_model import Limits, Model, fit, is_saturated, peak, quantile, resampled, resource_of
+from loadstone.study.summary import Purpose, RunRequest, RunSummary
 
 NAMES = {"busy_workers": "a worker", "server_cpu": "a core of the server", "host_cpu": "a core of the machine"}
-RESAMPLES = 100
-"""Times the measured runs are drawn anew for the intervals."""
 STEPS = 24
 """Loads at which the predicted curve is drawn."""
-MOST_VARIABILITY = 10.0
-MOST_USED = 0.9
-"""Share of what limits that the lowest load may use: beyond, its figures tell of the queue and not of the work."""
-MOST_TIMES = 20
-"""Populations looked at, by the one that would just keep all workers busy if nobody ever waited."""
 PREDICTED_PCT = (95.0, 99.0)
 """Shares of good and of tolerable operations for which a peak can be predicted."""
+NOTE = (
+    "Intervals: the measured runs drawn anew a hundred times at each load, and all fitted again. They know of chance "
+    "between runs, not of what the model leaves out."
+)
+
+
+def read_loads(text: str) -> tuple[str, ...]:
+    """Reads `20,40,60`."""
+    return tuple(word for word in text.split(",") if word)
+
+
+class PredictSection(StudySection):
+    """`[predict]`: from measured loads to others."""
+
+    load: Annotated[Literal["sessions", "rate"], Flag("What the load is: sessions or rate.")] = Field(
+        default="sessions", description="`sessions` or `rate`"
+    )
+    at: Annotated[Points, Flag("Loads to measure, as 20,40,60.", metavar="LOADS", read=read_loads)] = Field(
+        description="the loads to measure, at least two, as [20, 40, 60]"
+    )
+    check: Annotated[
+        tuple[Point, ...], Flag("Loads to measure afterwards, to check by.", metavar="LOADS", read=read_loads)
+    ] = Field(default=(), description="loads to measure afterwards, to check by")
+    rounds: Annotated[int, Field(ge=1, le=100), Flag("Times each load is run.", kind=int, min=1, max=100)] = Field(
+        default=2, description="times each load is run, 1 or more"
+    )
+
+    @property
+    def brings_load(self) -> bool:
+        """It says at which loads to measure."""
+        return True
 
 
 @dataclass(frozen=True)
-class Model:
-    """What was learned of a system: a queueing centre, and time that does not depend on load."""
+class MeasuredPoint:
+    """A run at a load; None for what it does not have."""
+
+    load: float
+    purpose: Purpose
+    verdict: Verdict
+    throughput: float | None
+    response_mean: float | None
+    response_p95: float | None
+    response_p99: float | None
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """A value with its interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class PredictedPoint:
+    """What the model says of a load."""
+
+    load: float
+    throughput: Predicted
+    response_mean: Predicted
+    utilisation: Predicted
+    scalability: float | None
+    """Throughput by the universal scalability law."""
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A measured value beside its prediction."""
+
+    measured: float
+    predicted: float
+    off_pct: float
+
+    @property
+    def in_words(self) -> str:
+        """How far off."""
+        return f"{abs(self.off_pct):.1f} % too {'high' if self.off_pct > 0 else 'low'}"
+
+
+@dataclass(frozen=True)
+class CheckedPoint:
+    """A measurement beside its prediction."""
+
+    load: float
+    folder: str
+    throughput: Checked
+    response_mean: Checked
+
+
+@dataclass(frozen=True)
+class PredictedPeak:
+    """The predicted peak, with its interval."""
+
+    load: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class LearnedModel:
+    """What was learned of the system, as it is kept."""
 
     load: str
     resource: str
     centre: Centre
     fixed_s: float
-    """Response time beside the centre: lines, network, other services."""
     think_s: float
-    """Mean time between an answer and the next operation, closed load only."""
     per_unit: float
-    """Operations per second for each arrival per second, open load only."""
-    base: Mapping[float, tuple[float, float]]
-    """By share of operations: the quantile measured at the lowest load, and what the centre alone has there."""
-
-    def at(self, load: float) -> tuple[float, float]:
-        """Throughput and mean response time."""
-        if self.load == "rate":
-            rate = self._rate(load)
-            return rate, self.fixed_s + self.centre.demand_s + open_wait_s(self.centre, rate)
-        throughput, response_s = closed(self.centre, *self._population(load))
-        return throughput, response_s + self.fixed_s
-
-    def _rate(self, load: float) -> float:
-        """Operations per second of an open load, just below the capacity at most, where waiting is still finite."""
-        return min(load * self.per_unit, 0.9999 * self.centre.capacity)
-
-    def _population(self, load: float) -> tuple[int, float]:
-        """Sessions of a closed load, and the time that each spends away from the centre."""
-        return max(1, round(load)), self.think_s + self.fixed_s
-
-    def holds(self, load: float, share: float, seconds: float) -> bool:
-        """Whether `share` of operations take no longer than `seconds`: as measured at the lowest load, and what
-        queueing adds to that.
-        """
-        measured, queued = self.base[share]
-        left_s = seconds - (measured - queued)
-        return left_s > 0 and self._beyond(load, left_s) <= 1 - share
-
-    def _beyond(self, load: float, seconds: float) -> float:
-        """Share of operations that keep the centre alone for longer."""
-        if self.load == "rate":
-            return open_beyond(self.centre, load * self.per_unit, seconds)
-        return closed_beyond(self.centre, *self._population(load), seconds)
-
-    def queued_s(self, load: float, share: float) -> float:
-        """The time within which `share` of operations leave the centre alone."""
-        if self.load == "rate":
-            return open_quantile_s(self.centre, self._rate(load), share)
-        return closed_quantile_s(self.centre, *self._population(load), share)
-
-    def load_of(self, throughput: float) -> float:
-        """The load that brings a throughput; for closed load by the response time law."""
-        if self.load == "rate":
-            return throughput / self.per_unit
-        low, high = 1.0, MOST_TIMES * self.centre.capacity * (self.think_s + self.fixed_s + self.centre.demand_s) + 1
-        for _ in range(40):
-            middle = math.sqrt(low * high)
-            low, high = (middle, high) if self.at(middle)[0] < throughput else (low, middle)
-        return low
+    capacity: float
+    """Operations per second at which all workers are busy."""
 
 
 @dataclass(frozen=True)
-class Limits:
-    """What the 95th and the 99th percentile of response time must keep."""
+class LearnedScalability:
+    """The universal scalability law as fitted, as it is kept."""
 
-    good_s: float
-    tolerable_s: float
+    alone: float
+    contention: float
+    coherency: float
+    peak_sessions: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PredictAnswer(Answer):
+    """The model, its curve, its peak, and how far measurements were from it; no model where nothing can be said."""
+
+    settings: Mapping[str, str]
+    load: str
+    measured: tuple[MeasuredPoint, ...]
+    model: LearnedModel | None = None
+    scalability: LearnedScalability | None = None
+    curve: tuple[PredictedPoint, ...] = ()
+    checks: tuple[CheckedPoint, ...] = ()
+    peak: PredictedPeak | None = None
 
 
 @dataclass(frozen=True)
@@ -122,61 +179,73 @@ class Predict:
     limits: Limits | None
     """None where operations have limits of different kinds: the peak is then the capacity alone."""
     rounds: int = 2
-    kind: str = "predict"
 
-    def wanted(self) -> list[Wanted]:
+    def requests(self) -> list[RunRequest]:
         """All its runs: those to learn from, then those to check by."""
-        runs: list[Wanted] = []
+        requests: list[RunRequest] = []
         for turn in range(self.rounds):
             for text in self.measured if turn % 2 == 0 else reversed(self.measured):
-                runs.append(self._run(len(runs), text, turn, Purpose.MEASURE))
+                requests.append(self._request(len(requests), text, turn, Purpose.MEASURE))
         for text in self.check:
-            runs += [self._run(len(runs) + turn, text, 100 + turn, Purpose.VERIFY) for turn in range(self.rounds)]
-        return runs
+            first = len(requests)
+            requests += [self._request(first + turn, text, 100 + turn, Purpose.VERIFY) for turn in range(self.rounds)]
+        return requests
 
-    def _run(self, made: int, text: str, seed: int, purpose: Purpose) -> Wanted:
-        key = key_of(made + 1, self.workload, f"{self.load}-{text}-{purpose}")
-        return Wanted(key, self.workload, {**self.settings, self.load: text}, seed, purpose)
+    def _request(self, at: int, text: str, seed: int, purpose: Purpose) -> RunRequest:
+        key = key_of(at + 1, self.workload, f"{self.load}-{text}-{purpose}")
+        return RunRequest(key, self.workload, {**self.settings, self.load: text}, seed, purpose)
 
-    def next(self, made: Sequence[Made]) -> Wanted | None:
+    def next(self, runs: Sequence[RunSummary]) -> RunRequest | None:
         """The next run that is missing."""
-        return planned(self.wanted(), made)
+        return first_missing(self.requests(), runs)
 
-    def left(self, made: Sequence[Made]) -> int:
+    def left(self, runs: Sequence[RunSummary]) -> int:
         """Runs that are missing."""
-        return len(self.wanted()) - len(made)
+        return len(self.requests()) - len(runs)
 
-    def answer(self, made: Sequence[Made]) -> Json:
+    def answer(self, runs: Sequence[RunSummary]) -> PredictAnswer:
         """The model, its curve, its peak, and how far measurements were from it."""
-        learned = [one for one in made if one.wanted.purpose is Purpose.MEASURE]
-        whole = not any(one.purpose is Purpose.MEASURE for one in missing(self.wanted(), made))
-        answer: Json = {"settings": dict(self.settings), "load": self.load, "is_answered": not self.left(made)}
-        measured = [_point(one) for one in made]
-        resource = resource_of(learned) if whole else None
-        if resource is None or _is_saturated(learned, *resource):
-            why = "its use of CPU or workers is not known" if whole else "the loads to learn from are not all measured"
+        learned = [run for run in runs if run.request.purpose is Purpose.MEASURE]
+        is_whole = not any(one.purpose is Purpose.MEASURE for one in missing(self.requests(), runs))
+        resource = resource_of(learned) if is_whole else None
+        if resource is None or is_saturated(learned, *resource):
+            why = (
+                "its use of CPU or workers is not known" if is_whole else "the loads to learn from are not all measured"
+            )
             if resource is not None:
                 why = "the lowest load already uses nearly all there is. Give smaller ones"
-            unanswered = {"measured": measured, "is_answered": False, "headline": [f"Nothing can be predicted: {why}."]}
-            return {**answer, **unanswered}
-        model = fit(learned, self.load, resource)
-        models = resampled(learned, self.load, resource)
+            return self._unanswered(runs, why)
+        model, models = fit(learned, self.load, resource), resampled(learned, self.load, resource)
         scalability = self._scalability(learned)
         top = peak(model, self.limits)
         curve = [self._predicted(load, model, models, scalability) for load in self._drawn(model, top)]
-        at = {point["load"]: point for point in curve}
-        checks = [_checked(one, at[one.wanted.load]) for one in made if one.wanted.purpose is Purpose.VERIFY]
+        by_load = {point.load: point for point in curve}
+        verified = [run for run in runs if run.request.purpose is Purpose.VERIFY]
+        checks = [_checked(run, by_load[run.request.load]) for run in verified]
         peaks = [peak(each, self.limits) for each in models]
-        return {
-            **answer,
-            "measured": measured,
-            "model": {**asdict(model), "capacity": model.centre.capacity, "base": None},
-            "scalability": scalability and {**asdict(scalability), "peak_sessions": scalability.peak_sessions},
-            "curve": curve,
-            "checks": checks,
-            "peak": {"load": top, "low": _quantile(peaks, 0), "high": _quantile(peaks, 1)},
-            "headline": _headline(self, model, top, peaks, checks),
-        }
+        return PredictAnswer(
+            workload=self.workload,
+            settings=dict(self.settings),
+            load=self.load,
+            is_answered=not self.left(runs),
+            measured=tuple(map(_measured, runs)),
+            model=_learned(model),
+            scalability=_learned_law(scalability),
+            curve=tuple(curve),
+            checks=tuple(checks),
+            peak=PredictedPeak(top, quantile(peaks, 0), quantile(peaks, 1)),
+            headline=tuple(_headline(self, model, top, peaks, checks)),
+        )
+
+    def _unanswered(self, runs: Sequence[RunSummary], why: str) -> PredictAnswer:
+        return PredictAnswer(
+            workload=self.workload,
+            settings=dict(self.settings),
+            load=self.load,
+            is_answered=False,
+            measured=tuple(map(_measured, runs)),
+            headline=(f"Nothing can be predicted: {why}.",),
+        )
 
     def _drawn(self, model: Model, peak: float) -> list[float]:
         """Loads of the curve: up to the capacity, or to the predicted peak beyond it; those to check by among them."""
@@ -185,149 +254,187 @@ class Predict:
         whole = np.maximum(1, np.round(loads)) if self.load == "sessions" else loads
         return sorted({*whole.tolist(), *(float(text) for text in self.check)})
 
-    def _scalability(self, learned: Sequence[Made]) -> Scalability | None:
+    def _scalability(self, learned: Sequence[RunSummary]) -> Scalability | None:
         if self.load == "rate":
             return None  # arrivals bring their own throughput
-        return fit_scalability([one.wanted.load for one in learned], [one.figures["throughput"] for one in learned])
+        return fit_scalability([run.request.load for run in learned], [run.metrics["throughput"] for run in learned])
 
-    def _predicted(self, load: float, model: Model, models: Sequence[Model], scalability: Scalability | None) -> Json:
-        own, capacity = model.at(load), model.centre.capacity
+    def _predicted(
+        self, load: float, model: Model, models: Sequence[Model], scalability: Scalability | None
+    ) -> PredictedPoint:
+        (throughput, response), capacity = model.at(load), model.centre.capacity
         others = [(*each.at(load), each.centre.capacity) for each in models]
-
-        def both(value: float, values: Sequence[float]) -> Json:
-            return {"value": value, "low": _quantile(values, 0), "high": _quantile(values, 1)}
-
-        return {
-            "load": load,
-            "throughput": both(own[0], [one[0] for one in others]),
-            "response_mean": both(own[1], [one[1] for one in others]),
-            "utilisation": both(own[0] / capacity, [one[0] / one[2] for one in others]),
-            "scalability": None if scalability is None else scalability.at(load),
-        }
+        return PredictedPoint(
+            load=load,
+            throughput=_interval(throughput, [one[0] for one in others]),
+            response_mean=_interval(response, [one[1] for one in others]),
+            utilisation=_interval(throughput / capacity, [one[0] / one[2] for one in others]),
+            scalability=None if scalability is None else scalability.at(load),
+        )
 
 
-def resource_of(made: Sequence[Made]) -> tuple[str, str] | None:
-    """The figure and the capacity of what limits: a station's workers, else the server's CPU, else the machine's."""
-    for figure, capacity in (("busy_workers", "workers"), ("server_cpu", "server_cores"), ("host_cpu", "cores")):
-        if made and all(figure in one.figures and capacity in one.capacity for one in made):
-            return figure, capacity
-    return None
+def _interval(value: float, values: Sequence[float]) -> Predicted:
+    return Predicted(value, quantile(values, 0), quantile(values, 1))
 
 
-def _is_saturated(made: Sequence[Made], figure: str, capacity: str) -> bool:
-    lowest = min(made, key=lambda one: one.wanted.load)
-    return lowest.figures[figure] >= MOST_USED * lowest.capacity[capacity]
-
-
-def fit(made: Sequence[Made], load: str, resource: tuple[str, str]) -> Model:
-    """Demand by the utilisation law, time elsewhere by the response time law, the rest by least squares."""
-    figure, capacity = resource
-    throughput = np.array([one.figures["throughput"] for one in made])
-    response_s = np.array([one.figures["response_mean"] for one in made])
-    loads = np.array([one.wanted.load for one in made])
-    busy = np.array([one.figures[figure] for one in made])
-    # Utilisation law: busy workers = throughput x demand, by least squares through the origin.
-    demand_s = float(np.sum(busy * throughput) / np.sum(throughput**2))
-    centre = Centre(made[0].capacity[capacity], demand_s)
-    think_s = max(0.0, float(np.mean(loads / throughput - response_s))) if load == "sessions" else 0.0
-    per_unit = float(np.sum(throughput * loads) / np.sum(loads**2))
-    first = Model(load, figure, centre, 0.0, think_s, per_unit, {})
-
-    def off(parameters: np.ndarray) -> np.ndarray:
-        model = _with(first, parameters)
-        predicted = np.array([min(model.at(one)[1], 1e6) for one in loads])
-        return np.asarray(np.log(predicted / response_s))
-
-    start_s = max(1e-9, float(np.min(response_s)) - demand_s)
-    found = least_squares(  # type: ignore[operator]
-        off, (start_s, 1.0), bounds=([0, 0], [np.inf, MOST_VARIABILITY]), x_scale=(start_s, 1.0)
+def _learned(model: Model) -> LearnedModel:
+    return LearnedModel(
+        load=model.load,
+        resource=model.resource,
+        centre=model.centre,
+        fixed_s=model.fixed_s,
+        think_s=model.think_s,
+        per_unit=model.per_unit,
+        capacity=model.centre.capacity,
     )
-    model = _with(first, found.x)
-    lowest = min(made, key=lambda one: one.wanted.load)
-    base = {
-        share: (lowest.figures[name], model.queued_s(lowest.wanted.load, share))
-        for name, share in (("response_p95", 0.95), ("response_p99", 0.99))
-    }
-    return replace(model, base=base)
 
 
-def _with(model: Model, parameters: np.ndarray) -> Model:
-    fixed_s, variability = (float(one) for one in parameters)
-    return replace(model, fixed_s=fixed_s, centre=replace(model.centre, variability=variability))
+def _learned_law(law: Scalability | None) -> LearnedScalability | None:
+    return None if law is None else LearnedScalability(**asdict(law), peak_sessions=law.peak_sessions)
 
 
-def resampled(made: Sequence[Made], load: str, resource: tuple[str, str]) -> list[Model]:
-    """Models of runs drawn anew from those at each load: their spread is that of what one more study would find."""
-    chance = np.random.default_rng(1)
-    by_load: dict[float, list[Made]] = {}
-    for one in made:
-        by_load.setdefault(one.wanted.load, []).append(one)
-    return [
-        fit([held[at] for held in by_load.values() for at in chance.integers(0, len(held), len(held))], load, resource)
-        for _ in range(RESAMPLES)
-    ]
+def _measured(run: RunSummary) -> MeasuredPoint:
+    names = ("throughput", "response_mean", "response_p95", "response_p99")
+    metrics = {name: run.metrics.get(name) for name in names}
+    return MeasuredPoint(run.request.load, run.request.purpose, run.verdict, **metrics)
 
 
-def peak(model: Model, limits: Limits | None) -> float:
-    """The largest load whose percentiles keep their limits; without such limits that of the capacity."""
-    top = model.load_of(0.999 * model.centre.capacity)
-    if limits is None:
-        return top
+def _checked(run: RunSummary, predicted: PredictedPoint) -> CheckedPoint:
+    """A measurement beside its prediction: how far off."""
 
-    def holds(load: float) -> bool:
-        return model.holds(load, 0.95, limits.good_s) and model.holds(load, 0.99, limits.tolerable_s)
+    def beside(name: str, said: Predicted) -> Checked:
+        value = run.metrics[name]
+        return Checked(value, said.value, 100 * (said.value / value - 1))
 
-    if model.load == "sessions":  # beyond the capacity sessions only wait longer, up to the limit
-        top = max(top, model.centre.capacity * (model.think_s + limits.tolerable_s))
-    low, high = 0.0, top
-    for _ in range(40):
-        middle = (low + high) / 2
-        low, high = (middle, high) if holds(middle) else (low, middle)
-    return low if model.load == "rate" else math.floor(low + 0.5)
+    throughput = beside("throughput", predicted.throughput)
+    return CheckedPoint(run.request.load, run.folder, throughput, beside("response_mean", predicted.response_mean))
 
 
-def _quantile(values: Sequence[float], end: int) -> float:
-    share = (1 - LEVEL) / 2
-    return float(np.quantile(values, (share, 1 - share)[end]))
-
-
-def _point(made: Made) -> Json:
-    return {
-        "load": made.wanted.load,
-        "purpose": made.wanted.purpose,
-        "verdict": made.verdict,
-        **{name: made.figures.get(name) for name in ("throughput", "response_mean", "response_p95", "response_p99")},
-    }
-
-
-def _checked(made: Made, predicted: Json) -> Json:
-    """A measurement beside its prediction: how far off, and whether inside the interval."""
-    found: Json = {"load": made.wanted.load, "folder": made.folder}
-    for name in ("throughput", "response_mean"):
-        value, said = made.figures[name], predicted[name]
-        off_pct = 100 * (said["value"] / value - 1)
-        found[name] = {"measured": value, "predicted": said["value"], "off_pct": off_pct}
-    return found
-
-
-def _off(checked: Json) -> str:
-    off_pct = checked["off_pct"]
-    return f"{abs(off_pct):.1f} % too {'high' if off_pct > 0 else 'low'}"
-
-
-def _headline(question: Predict, model: Model, top: float, peaks: Sequence[float], checks: Sequence[Json]) -> list[str]:
+def _headline(
+    question: Predict, model: Model, top: float, peaks: Sequence[float], checks: Sequence[CheckedPoint]
+) -> Iterator[str]:
     unit = "sessions" if question.load == "sessions" else "arrivals/s"
     centre = model.centre
-    interval = f"{_quantile(peaks, 0):.4g} to {_quantile(peaks, 1):.4g}"
+    interval = f"{quantile(peaks, 0):.4g} to {quantile(peaks, 1):.4g}"
     interval = interval if question.rounds > 1 else "without an interval: one run a load"
-    lines = [
+    yield (
         f"An operation takes {1000 * centre.demand_s:.3g} ms of {NAMES[model.resource]}; with {centre.workers:g} of "
-        f"them the capacity is {centre.capacity:.4g} operations/s.",
-        f"Predicted peak: {top:.4g} {unit} ({interval}).",
-    ]
-    for one in checks:
-        lines.append(
-            f"Checked at {one['load']:g} {unit}: throughput was predicted {_off(one['throughput'])}, "
-            f"mean response time {_off(one['response_mean'])}."
+        f"them the capacity is {centre.capacity:.4g} operations/s."
+    )
+    yield f"Predicted peak: {top:.4g} {unit} ({interval})."
+    for point in checks:
+        yield (
+            f"Checked at {point.load:g} {unit}: throughput was predicted {point.throughput.in_words}, "
+            f"mean response time {point.response_mean.in_words}."
         )
-    return lines
+
+
+def limits_of(workload: Workload) -> Limits | None:
+    """The limits of response time, where all operations have the same."""
+    own = [operation.limit for operation in workload.operations.values() if operation.limit is not None]
+    if any(isinstance(limit, RateLimit) for limit in own):
+        return None
+    times = {(limit.good_s, limit.tolerable_s) for limit in own if isinstance(limit, TimeLimit)}
+    common = workload.limits
+    shares = (common.good_share_pct, common.tolerable_share_pct)
+    if times - {(common.good_s, common.tolerable_s)} or shares != PREDICTED_PCT:
+        return None
+    return Limits(common.good_s, common.tolerable_s)
+
+
+def make(section: PredictSection, context: StudyContext) -> Predict:
+    """The question about one workload; raises UsageError."""
+    measured, check = points_text(section.at), points_text(section.check)
+    if len(measured) < 2:
+        raise UsageError("One load tells nothing about others. Give at least two to measure: --at 20,40,60.")
+    workload = context.workload
+    return Predict(workload.name, {}, section.load, measured, check, limits_of(workload), section.rounds)
+
+
+def blocks(answer: PredictAnswer, workload: StudiedWorkload, runs: Sequence[RunSummary]) -> Iterator[Block]:
+    """The predicted curve, what was learned, and prediction against later measurement."""
+    if answer.model is not None and answer.peak is not None:
+        yield Gallery(list(_figures(answer, answer.peak)))
+        columns = [Column("learned"), Column("value"), Column("by", ColumnKind.TEXT)]
+        yield Table(columns, list(_learned_rows(answer, answer.model, answer.peak)))
+    if answer.checks:
+        yield Heading("Prediction against later measurement")
+        titles = ("operations/s, predicted", "measured", "off, %", "mean response, s, predicted", "measured", "off, %")
+        yield Table([Column(answer.load), *map(Column, titles)], [_checked_row(point) for point in answer.checks])
+    yield Paragraph(NOTE, Tone.QUIET)
+
+
+def _learned_rows(answer: PredictAnswer, model: LearnedModel, peak: PredictedPeak) -> Iterator[Row]:
+    demand = f"{rounded(1000 * model.centre.demand_s)} ms"
+    yield Row([f"demand of {model.resource.replace('_', ' ')}, an operation", demand, "utilisation law"])
+    yield Row(["of them there are", rounded(model.centre.workers), "the system's settings"])
+    yield Row(["capacity", f"{rounded(model.capacity)} operations/s", "both"])
+    yield Row(["time that does not depend on load", f"{number(1000 * model.fixed_s, 3)} ms", "least squares"])
+    variability = number(model.centre.variability, 2)
+    yield Row(["waiting against that of exponential service", variability, "least squares"])
+    if answer.load == "sessions":
+        yield Row(["time between answer and next operation", f"{rounded(model.think_s)} s", "response time law"])
+    law, source = answer.scalability, "universal scalability law"
+    if law is not None:
+        yield Row(["contention, coherency", f"{law.contention:.3g}, {law.coherency:.3g}", source])
+        largest = f"{number(law.peak_sessions)} sessions" if law.peak_sessions else "no load: it only grows"
+        yield Row(["throughput is largest at", largest, source])
+    interval = f" ({rounded(peak.low)} to {rounded(peak.high)})" if peak.low != peak.high else ""
+    how = "largest load whose percentiles keep their limits, or the capacity"
+    yield Row(["predicted peak", f"{rounded(peak.load)}{interval}", how], is_total=True)
+
+
+def _checked_row(point: CheckedPoint) -> Row:
+    throughput, response = point.throughput, point.response_mean
+    return Row(
+        [
+            rounded(point.load),
+            number(throughput.predicted, 1),
+            number(throughput.measured, 1),
+            f"{throughput.off_pct:+.1f}",
+            f"{response.predicted:.4f}",
+            f"{response.measured:.4f}",
+            f"{response.off_pct:+.1f}",
+        ]
+    )
+
+
+def _figures(answer: PredictAnswer, peak: PredictedPeak) -> Iterator[Figure]:
+    marks = [{"x": peak.load, "label": "predicted peak"}]
+    for name in ("throughput", "response_mean"):
+        curve = [
+            (point.load, point.throughput if name == "throughput" else point.response_mean) for point in answer.curve
+        ]
+        lines = [{"x": load, "y": said.value, "series": "predicted"} for load, said in curve]
+        if name == "throughput":
+            lines += [
+                {"x": point.load, "y": point.scalability, "series": "scalability law"}
+                for point in answer.curve
+                if point.scalability is not None
+            ]
+        bands = [{"x": load, "low": said.low, "high": said.high} for load, said in curve]
+        series = {Purpose.MEASURE: "measured", Purpose.VERIFY: "measured to check"}
+        measured = [(point, getattr(point, name)) for point in answer.measured]
+        points = [
+            {"x": point.load, "y": value, "series": series[point.purpose]}
+            for point, value in measured
+            if value is not None
+        ]
+        plot = Plot(AXIS[answer.load], METRICS[name].axis_title, lines, points, bands, marks=marks)
+        yield Figure(METRICS[name].plot_title, "Line and band: predicted from the measured points.", plot)
+
+
+KIND = StudyKind(
+    name="predict",
+    question="What do a few loads say of others?",
+    help="""From a few measured loads predict throughput, response time and peak of others, with intervals.
+
+    [bold]loadstone predict support --at 20,40,60 --check 120[/]
+    """,
+    section=PredictSection,
+    answer=PredictAnswer,
+    make=make,
+    blocks=blocks,
+    instead_of_load="--at says which loads are measured.",
+    rank=5,
+)

@@ -1,14 +1,72 @@
-"""`repeat`: the same run n times. How far may its figures be trusted, do they drift, does one stand out? Pure."""
+"""`repeat`: the same run n times. How far may its metrics be trusted, do they drift, does one stand out? Pure."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Annotated
+
+from pydantic import Field
 
 from loadstone.judge.statistics import LEVEL, drift, outliers, summary
-from loadstone.study.question import key_of, planned
-from loadstone.study.summary import FIGURES, Made, Wanted
+from loadstone.model.reading import Flag
+from loadstone.model.records.manifest import StudiedWorkload
+from loadstone.page.blocks import Block, Cell, Column, ColumnKind, Figure, Gallery, Paragraph, Row, Table, Tone
+from loadstone.page.numbers import number, rounded
+from loadstone.page.plot import Plot
+from loadstone.study.kind import StudyContext, StudyKind, StudySection
+from loadstone.study.metrics import METRICS
+from loadstone.study.question import Answer, count_verdicts, first_missing, key_of
+from loadstone.study.summary import RunRequest, RunSummary
 
-Json = dict[str, Any]
+DRAWN = (
+    *("throughput", "response_mean", "response_p95", "response_p99", "good", "server_cpu"),
+    *("server_cpu_per_operation", "busy_workers", "host_cpu", "driver_lag_p99"),
+)
+"""Metrics that get a picture."""
+NOTE = (
+    "Intervals are Student's, 95 %. Drift is Kendall's test over the order of the runs; a small p says that the series "
+    "moved. An outlier has a modified z-score above 3.5."
+)
+
+
+class RepeatSection(StudySection):
+    """`[repeat]`: the same run n times."""
+
+    runs: Annotated[int, Field(ge=2, le=1000), Flag("How many runs.", kind=int, min=2, max=1000)] = Field(
+        default=5, description="a whole number, 2 or more"
+    )
+
+
+@dataclass(frozen=True)
+class Outlier:
+    """A value that stands out, and its run's folder."""
+
+    run: str
+    value: float
+
+
+@dataclass(frozen=True)
+class Series:
+    """A metric over the series of runs; `low` to `high` is the interval of its mean."""
+
+    values: tuple[float, ...]
+    count: int
+    mean: float
+    sd: float | None
+    low: float | None
+    high: float | None
+    spread_pct: float | None
+    drift_p: float | None
+    outliers: tuple[Outlier, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class RepeatAnswer(Answer):
+    """Each metric over the series."""
+
+    settings: Mapping[str, str]
+    runs: int
+    verdicts: Mapping[str, int]
+    metrics: Mapping[str, Series] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -18,67 +76,107 @@ class Repeat:
     workload: str
     settings: Mapping[str, str]
     runs: int
-    kind: str = "repeat"
 
-    def wanted(self) -> list[Wanted]:
+    def requests(self) -> list[RunRequest]:
         """All its runs."""
         return [
-            Wanted(key_of(number, self.workload, ""), self.workload, self.settings, number - 1)
+            RunRequest(key_of(number, self.workload, ""), self.workload, self.settings, number - 1)
             for number in range(1, self.runs + 1)
         ]
 
-    def next(self, made: Sequence[Made]) -> Wanted | None:
+    def next(self, runs: Sequence[RunSummary]) -> RunRequest | None:
         """The next run that is missing."""
-        return planned(self.wanted(), made)
+        return first_missing(self.requests(), runs)
 
-    def left(self, made: Sequence[Made]) -> int:
+    def left(self, runs: Sequence[RunSummary]) -> int:
         """Runs that are missing."""
-        return self.runs - len(made)
+        return self.runs - len(runs)
 
-    def answer(self, made: Sequence[Made]) -> Json:
-        """Each figure over the series."""
-        figures = series(made)
-        return {
-            "settings": dict(self.settings),
-            "runs": len(made),
-            "is_answered": len(made) >= self.runs,
-            "verdicts": verdicts(made),
-            "figures": figures,
-            "headline": _headline(made, figures),
-        }
-
-
-def verdicts(made: Sequence[Made]) -> dict[str, int]:
-    """How many runs came out in each way."""
-    return {verdict: sum(one.verdict == verdict for one in made) for verdict in ("pass", "fail", "invalid")}
+    def answer(self, runs: Sequence[RunSummary]) -> RepeatAnswer:
+        """Each metric over the series."""
+        metrics = series(runs)
+        return RepeatAnswer(
+            workload=self.workload,
+            settings=dict(self.settings),
+            runs=len(runs),
+            is_answered=len(runs) >= self.runs,
+            verdicts=count_verdicts(runs),
+            metrics=metrics,
+            headline=tuple(_headline(runs, metrics)),
+        )
 
 
-def series(made: Sequence[Made]) -> dict[str, Json]:
-    """Every figure that all runs have: its values in order, summary, drift and outliers."""
-    found: dict[str, Json] = {}
-    for name in FIGURES:
-        values = [one.figures[name] for one in made if name in one.figures]
-        if not made or len(values) < len(made):
+def series(runs: Sequence[RunSummary]) -> dict[str, Series]:
+    """Every metric that all runs have: its values in order, summary, drift and outliers."""
+    found: dict[str, Series] = {}
+    for name in METRICS:
+        values = tuple(run.metrics[name] for run in runs if name in run.metrics)
+        if not runs or len(values) < len(runs):
             continue
         summed = summary(values)
-        found[name] = {
-            "values": values,
-            **asdict(summed),
-            "spread_pct": summed.spread_pct,
-            "drift_p": drift(values),
-            "outliers": [{"run": made[at].folder, "value": values[at]} for at in outliers(values)],
-        }
+        far = tuple(Outlier(runs[at].folder, values[at]) for at in outliers(values))
+        found[name] = Series(
+            values, **asdict(summed), spread_pct=summed.spread_pct, drift_p=drift(values), outliers=far
+        )
     return found
 
 
-def _headline(made: Sequence[Made], figures: dict[str, Json]) -> list[str]:
-    counts = ", ".join(f"{count} {verdict}" for verdict, count in verdicts(made).items() if count)
-    lines = [f"{len(made)} runs: {counts}." if made else "No run was made yet."]
-    drifting = [name for name, one in figures.items() if one["drift_p"] is not None and one["drift_p"] <= 1 - LEVEL]
+def _headline(runs: Sequence[RunSummary], metrics: Mapping[str, Series]) -> Iterator[str]:
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in count_verdicts(runs).items() if count)
+    yield f"{len(runs)} runs: {counts}." if runs else "No run was made yet."
+    drifting = [name for name, one in metrics.items() if one.drift_p is not None and one.drift_p <= 1 - LEVEL]
     if drifting:
-        titles = ", ".join(FIGURES[name].title for name in drifting)
-        lines.append(f"Drift over the series (p at most {1 - LEVEL:.2f}, each tested by itself): {titles}.")
-    named = sum(len(one["outliers"]) for one in figures.values())
+        titles = ", ".join(METRICS[name].title for name in drifting)
+        yield f"Drift over the series (p at most {1 - LEVEL:.2f}, each tested by itself): {titles}."
+    named = sum(len(one.outliers) for one in metrics.values())
     if named:
-        lines.append(f"{named} outlying value{'s' * (named != 1)}, named in the report and kept in every figure.")
-    return lines
+        yield f"{named} outlying value{'s' * (named != 1)}, named in the report and kept in every figure."
+
+
+def blocks(answer: RepeatAnswer, workload: StudiedWorkload, runs: Sequence[RunSummary]) -> Iterator[Block]:
+    """Each metric in order of time, and a table of all of them."""
+    yield Gallery([_figure(name, answer.metrics[name]) for name in DRAWN if name in answer.metrics])
+    titles = ("figure", "mean", "interval of the mean", "standard deviation", "spread, %", "drift, p")
+    columns = [*map(Column, titles), Column("outliers (kept)", ColumnKind.LONG)]
+    yield Table(columns, [_row(name, one) for name, one in answer.metrics.items()])
+    yield Paragraph(NOTE, Tone.QUIET)
+
+
+def _figure(name: str, one: Series) -> Figure:
+    rows = [{"x": place, "y": value, "series": "runs"} for place, value in enumerate(one.values, start=1)]
+    bands = []
+    if one.low is not None:
+        bands = [{"x": place, "low": one.low, "high": one.high} for place in (1, len(rows))]
+    plot = Plot("run", METRICS[name].axis_title, lines=rows, points=rows, bands=bands, from_zero=False)
+    drifted = f" Drift: p = {one.drift_p:.2f}." if one.drift_p is not None else ""
+    return Figure(METRICS[name].plot_title, f"In order of time; shaded: the interval of the mean.{drifted}", plot)
+
+
+def _row(name: str, one: Series) -> Row:
+    interval = "" if one.low is None else f"{rounded(one.low)} to {rounded(one.high)}"
+    drifts = one.drift_p is not None and one.drift_p <= 1 - LEVEL
+    far = "; ".join(f"{rounded(outlier.value)} in {outlier.run}" for outlier in one.outliers)
+    drift_p = Cell(number(one.drift_p, 2), Tone.INVALID if drifts else Tone.PLAIN)
+    spread = number(one.spread_pct, 2)
+    return Row([name.replace("_", " "), rounded(one.mean), interval, rounded(one.sd), spread, drift_p, far])
+
+
+def make(section: RepeatSection, context: StudyContext) -> Repeat:
+    """The question about one workload."""
+    return Repeat(context.workload.name, {}, section.runs)
+
+
+KIND = StudyKind(
+    name="repeat",
+    question="How far may the figures of one run be trusted?",
+    help="""Make the same run several times: mean, spread and interval of every figure, drift, outliers.
+
+    [bold]loadstone repeat support --sessions 50 --runs 5[/]
+    """,
+    section=RepeatSection,
+    answer=RepeatAnswer,
+    make=make,
+    blocks=blocks,
+    is_judged_by_runs=True,
+    rank=1,
+)

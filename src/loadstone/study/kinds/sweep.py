@@ -1,19 +1,149 @@
 """`sweep`: one or more parameters over given points. Pure."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import product
-from typing import Any
+from typing import Annotated
 
-from loadstone.judge.statistics import summary
-from loadstone.study.kinds.repeat import verdicts
-from loadstone.study.question import key_of, planned
-from loadstone.study.summary import FIGURES, Made, Wanted
+from pydantic import Field
 
-Json = dict[str, Any]
+from loadstone.judge.statistics import Summary, summary
+from loadstone.model.errors import UsageError
+from loadstone.model.load import Arrivals
+from loadstone.model.reading import Flag
+from loadstone.model.records.manifest import StudiedWorkload
+from loadstone.page.blocks import Block, Cell, Column, ColumnKind, Figure, Gallery, Heading, Paragraph, Row, Table, Tone
+from loadstone.page.numbers import number, rounded, shown
+from loadstone.page.plot import Plot
+from loadstone.study.curves import AXIS, over_load, rows
+from loadstone.study.kind import StudyContext, StudyKind, StudySection
+from loadstone.study.metrics import METRICS
+from loadstone.study.parameters import PARAMETERS, Points, has_load, parameter, points_text, read_points
+from loadstone.study.question import Answer, count_verdicts, first_missing, key_of
+from loadstone.study.summary import RunRequest, RunSummary
 
 CORES = ("server.cores", "server.threads", "station.workers")
 """Parameters over which throughput is expected to grow in proportion."""
+NOTE = (
+    "The knee is where load by mean response time is largest (Kleinrock's power); it is marked only where the curve "
+    "shows both sides of it."
+)
+SHOWN = (
+    ("throughput", "operations/s", 1),
+    ("response_mean", "mean, s", None),
+    ("response_p95", "p95, s", None),
+    ("response_p99", "p99, s", None),
+    ("good", "good, %", 2),
+    ("server_cpu", "server CPU", 2),
+)
+"""Metrics of the table, with their titles and digits."""
+BESIDE = (
+    ("response_p90", "Response time, 90th percentile, of all settings"),
+    ("throughput", "Throughput of all settings"),
+    ("server_cpu", "CPU of the system under test, of all settings"),
+)
+"""Metrics of the plots that hold the curves of all settings."""
+SCALED = "cores, threads or workers"
+
+
+def read_over(texts: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Reads `sessions=50,100` as often as it is given; raises UsageError."""
+    points = [read_points(text) for text in texts]
+    if len(dict(points)) < len(points):
+        raise UsageError("A parameter is named by two --over. Give all its points in one, with commas between.")
+    return dict(points)
+
+
+class SweepSection(StudySection):
+    """`[sweep]`: parameters over points."""
+
+    over: Annotated[
+        dict[str, Points],
+        Field(min_length=1),
+        Flag(
+            f"A parameter and its points: {', '.join(PARAMETERS)}.",
+            metavar="NAME=POINT,POINT,...",
+            read_all=read_over,
+        ),
+    ] = Field(description='a table as { sessions = [50, 100], "server.threads" = [1, 2] }')
+    rounds: Annotated[int, Field(ge=1, le=1000), Flag("Times each point is run.", kind=int, min=1, max=1000)] = Field(
+        default=1, description="times each point is run, 1 or more"
+    )
+
+    @property
+    def brings_load(self) -> bool:
+        """Where the load is varied."""
+        return has_load(self.over)
+
+    @property
+    def varies_platform(self) -> bool:
+        """Where it is one of the parameters."""
+        return any(name in ("platform", "machine.platform") for name in self.over)
+
+
+@dataclass(frozen=True)
+class SweptPoint:
+    """A point with the means of its runs."""
+
+    at: Mapping[str, str]
+    runs: int
+    verdicts: Mapping[str, int]
+    broken: tuple[str, ...]
+    """Titles of the rules that were broken."""
+    metrics: Mapping[str, Summary]
+
+    def mean(self, metric: str) -> float | None:
+        """The mean of a metric, where there is one."""
+        return self.metrics[metric].mean if metric in self.metrics else None
+
+    @property
+    def worst(self) -> str:
+        """The gravest verdict of its runs."""
+        return next((name for name in ("invalid", "fail") if self.verdicts[name]), "pass")
+
+
+@dataclass(frozen=True)
+class Curve:
+    """For one combination of the other parameters the points in order of load."""
+
+    of: Mapping[str, str]
+    points: tuple[SweptPoint, ...]
+    knee: float | None
+    largest_passing: float | None
+
+
+@dataclass(frozen=True)
+class ScaledPoint:
+    """Throughput with so many cores, and its efficiency against the fewest."""
+
+    cores: float
+    throughput: float | None
+    efficiency: float | None
+    """Throughput by (throughput of the fewest x factor)."""
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """For one combination of the other parameters throughput over cores."""
+
+    of: Mapping[str, str]
+    points: tuple[ScaledPoint, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SweepAnswer(Answer):
+    """Each point with its metrics, and the knee of each curve over load."""
+
+    settings: Mapping[str, str]
+    over: tuple[str, ...]
+    points: tuple[SweptPoint, ...]
+    curves: tuple[Curve, ...] = ()
+    scaling: tuple[Scaling, ...] = ()
+
+    @property
+    def load(self) -> str | None:
+        """The parameter that is a load, where one is."""
+        return next((name for name in self.over if name in AXIS), None)
 
 
 @dataclass(frozen=True)
@@ -27,91 +157,90 @@ class Sweep:
     rounds: int = 1
     arrives: bool = False
     """Whether the load comes by itself: throughput then says nothing of cores."""
-    kind: str = "sweep"
 
     def points(self) -> list[dict[str, str]]:
         """All combinations, the last parameter varying fastest."""
         names = [name for name, _ in self.over]
         return [dict(zip(names, values, strict=True)) for values in product(*(points for _, points in self.over))]
 
-    def wanted(self) -> list[Wanted]:
+    def requests(self) -> list[RunRequest]:
         """All its runs, in order."""
-        runs: list[Wanted] = []
+        requests: list[RunRequest] = []
         points = self.points()
         for turn in range(self.rounds):
             for point in points if turn % 2 == 0 else reversed(points):
                 words = "-".join(f"{name.rpartition('.')[2]}-{value}" for name, value in point.items())
-                key = key_of(len(runs) + 1, self.workload, words)
-                runs.append(Wanted(key, self.workload, {**self.settings, **point}, turn))
-        return runs
+                key = key_of(len(requests) + 1, self.workload, words)
+                requests.append(RunRequest(key, self.workload, {**self.settings, **point}, turn))
+        return requests
 
-    def next(self, made: Sequence[Made]) -> Wanted | None:
+    def next(self, runs: Sequence[RunSummary]) -> RunRequest | None:
         """The next run that is missing."""
-        return planned(self.wanted(), made)
+        return first_missing(self.requests(), runs)
 
-    def left(self, made: Sequence[Made]) -> int:
+    def left(self, runs: Sequence[RunSummary]) -> int:
         """Runs that are missing."""
-        return len(self.wanted()) - len(made)
+        return len(self.requests()) - len(runs)
 
-    def answer(self, made: Sequence[Made]) -> Json:
-        """Each point with its figures, and the knee of each curve over load."""
-        rows = [_row(point, [one for one in made if _is_at(one, point)]) for point in self.points()]
-        rows = [row for row in rows if row["runs"]]
-        swept = [name for name, _ in self.over]
-        answer: Json = {
-            "settings": dict(self.settings),
-            "over": swept,
-            "points": rows,
-            "is_answered": not self.left(made),
-        }
-        lines = [f"{len(made)} runs at {len(rows)} points."]
-        load = next((name for name in swept if name in ("sessions", "rate")), None)
+    def answer(self, runs: Sequence[RunSummary]) -> SweepAnswer:
+        """Each point with its metrics, and the knee of each curve over load."""
+        swept = [_point(point, [run for run in runs if _is_at(run, point)]) for point in self.points()]
+        points = tuple(point for point in swept if point.runs)
+        names = tuple(name for name, _ in self.over)
+        lines = [f"{len(runs)} runs at {len(points)} points."]
+        load = next((name for name in names if name in AXIS), None)
+        found: list[Curve] = []
         if load is not None:
-            answer["curves"] = curves(rows, load, [name for name in swept if name != load])
-            lines += [line for curve in answer["curves"] for line in _marks(curve, load)]
-        scaled = None if self.arrives else next((name for name in swept if name in CORES), None)
+            found = curves(points, load, [name for name in names if name != load])
+            lines += [line for curve in found for line in _marks(curve, load)]
+        scaled = None if self.arrives else next((name for name in names if name in CORES), None)
+        scales: list[Scaling] = []
         if scaled is not None:
-            answer["scaling"] = scaling(rows, scaled, [name for name in swept if name != scaled])
-            lines += [_scaled(one, scaled) for one in answer["scaling"] if len(one["points"]) > 1]
-        return {**answer, "headline": lines}
+            scales = scaling(points, scaled, [name for name in names if name != scaled])
+            lines += [_in_words(one, scaled) for one in scales if len(one.points) > 1]
+        return SweepAnswer(
+            workload=self.workload,
+            settings=dict(self.settings),
+            over=names,
+            points=points,
+            curves=tuple(found),
+            scaling=tuple(scales),
+            is_answered=not self.left(runs),
+            headline=tuple(lines),
+        )
 
 
-def _is_at(made: Made, point: Mapping[str, str]) -> bool:
-    return all(made.wanted.settings.get(name) == value for name, value in point.items())
+def _is_at(run: RunSummary, point: Mapping[str, str]) -> bool:
+    return all(run.request.settings.get(name) == value for name, value in point.items())
 
 
-def _row(point: Mapping[str, str], made: Sequence[Made]) -> Json:
-    figures: dict[str, Json] = {}
-    for name in FIGURES:
-        values = [one.figures[name] for one in made if name in one.figures]
+def _point(point: Mapping[str, str], runs: Sequence[RunSummary]) -> SweptPoint:
+    metrics: dict[str, Summary] = {}
+    for name in METRICS:
+        values = [run.metrics[name] for run in runs if name in run.metrics]
         if values:
-            figures[name] = asdict(summary(values))
-    broken = sorted({rule.name for one in made for rule in one.broken()})
-    return {"at": dict(point), "runs": len(made), "verdicts": verdicts(made), "broken": broken, "figures": figures}
+            metrics[name] = summary(values)
+    broken = tuple(sorted({check.rule for run in runs for check in run.broken()}))
+    return SweptPoint(dict(point), len(runs), count_verdicts(runs), broken, metrics)
 
 
-def _groups(rows: Sequence[Json], apart: Sequence[str]) -> dict[tuple[str, ...], list[Json]]:
-    groups: dict[tuple[str, ...], list[Json]] = {}
-    for row in rows:
-        groups.setdefault(tuple(row["at"][name] for name in apart), []).append(row)
+def _groups(points: Sequence[SweptPoint], apart: Sequence[str]) -> dict[tuple[str, ...], list[SweptPoint]]:
+    groups: dict[tuple[str, ...], list[SweptPoint]] = {}
+    for point in points:
+        groups.setdefault(tuple(point.at[name] for name in apart), []).append(point)
     return groups
 
 
-def curves(rows: Sequence[Json], load: str, apart: Sequence[str]) -> list[Json]:
+def curves(points: Sequence[SweptPoint], load: str, apart: Sequence[str]) -> list[Curve]:
     """For each combination of the other parameters the points in order of load, with knee and largest passing load."""
-    made = []
-    for key, group in _groups(rows, apart).items():
-        points = sorted(group, key=lambda row: float(row["at"][load]))
-        passing = [float(row["at"][load]) for row in points if row["verdicts"]["pass"] == row["runs"]]
-        made.append(
-            {
-                "of": dict(zip(apart, key, strict=True)),
-                "points": points,
-                "knee": knee([(float(row["at"][load]), _mean(row, "response_mean")) for row in points]),
-                "largest_passing": max(passing, default=None),
-            }
-        )
-    return made
+    found = []
+    for key, group in _groups(points, apart).items():
+        ordered = sorted(group, key=lambda point: float(point.at[load]))
+        passing = [float(point.at[load]) for point in ordered if point.verdicts["pass"] == point.runs]
+        times = [(float(point.at[load]), point.mean("response_mean")) for point in ordered]
+        of = dict(zip(apart, key, strict=True))
+        found.append(Curve(of, tuple(ordered), knee(times), max(passing, default=None)))
+    return found
 
 
 def knee(points: Sequence[tuple[float, float | None]]) -> float | None:
@@ -123,46 +252,169 @@ def knee(points: Sequence[tuple[float, float | None]]) -> float | None:
     return points[best][0] if 0 < best < len(points) - 1 else None
 
 
-def scaling(rows: Sequence[Json], scaled: str, apart: Sequence[str]) -> list[Json]:
+def scaling(points: Sequence[SweptPoint], scaled: str, apart: Sequence[str]) -> list[Scaling]:
     """Throughput over cores, and its efficiency against the fewest: throughput by (throughput there x factor)."""
-    made = []
-    for key, group in _groups(rows, apart).items():
-        points = sorted(group, key=lambda row: float(row["at"][scaled]))
-        first = points[0]
-        base, cores = _mean(first, "throughput"), float(first["at"][scaled])
-        held = [
-            {
-                "cores": float(row["at"][scaled]),
-                "throughput": _mean(row, "throughput"),
-                "efficiency": (_mean(row, "throughput") or 0) / (base * float(row["at"][scaled]) / cores)
-                if base
-                else None,
-            }
-            for row in points
-        ]
-        made.append({"of": dict(zip(apart, key, strict=True)), "points": held})
-    return made
-
-
-def _mean(row: Json, figure: str) -> float | None:
-    return row["figures"][figure]["mean"] if figure in row["figures"] else None
+    found = []
+    for key, group in _groups(points, apart).items():
+        ordered = sorted(group, key=lambda point: float(point.at[scaled]))
+        base, fewest = ordered[0].mean("throughput"), float(ordered[0].at[scaled])
+        scaled_points = []
+        for point in ordered:
+            cores, throughput = float(point.at[scaled]), point.mean("throughput")
+            efficiency = (throughput or 0) / (base * cores / fewest) if base else None
+            scaled_points.append(ScaledPoint(cores, throughput, efficiency))
+        found.append(Scaling(dict(zip(apart, key, strict=True)), tuple(scaled_points)))
+    return found
 
 
 def _named(of: Mapping[str, str]) -> str:
     return "".join(f", {name}={value}" for name, value in of.items())
 
 
-def _marks(curve: Json, load: str) -> list[str]:
+def _marks(curve: Curve, load: str) -> list[str]:
     lines = []
-    if curve["knee"] is not None:
-        lines.append(f"Knee at {load}={curve['knee']:g}{_named(curve['of'])}: beyond it time grows faster than load.")
-    if curve["largest_passing"] is not None:
-        lines.append(f"Largest point that passed: {load}={curve['largest_passing']:g}{_named(curve['of'])}.")
+    if curve.knee is not None:
+        lines.append(f"Knee at {load}={curve.knee:g}{_named(curve.of)}: beyond it time grows faster than load.")
+    if curve.largest_passing is not None:
+        lines.append(f"Largest point that passed: {load}={curve.largest_passing:g}{_named(curve.of)}.")
     return lines
 
 
-def _scaled(scaling: Json, name: str) -> str:
-    last = scaling["points"][-1]
-    efficiency = f"{100 * last['efficiency']:.0f} %" if last["efficiency"] is not None else "unknown"
-    first = scaling["points"][0]["cores"]
-    return f"Efficiency at {name}={last['cores']:g} against {first:g}{_named(scaling['of'])}: {efficiency}."
+def _in_words(scaling: Scaling, name: str) -> str:
+    first, last = scaling.points[0], scaling.points[-1]
+    efficiency = f"{100 * last.efficiency:.0f} %" if last.efficiency is not None else "unknown"
+    return f"Efficiency at {name}={last.cores:g} against {first.cores:g}{_named(scaling.of)}: {efficiency}."
+
+
+def make(section: SweepSection, context: StudyContext) -> Sweep:
+    """The question about one workload; raises UsageError."""
+    over = {parameter(name).name: points_text(points) for name, points in section.over.items()}
+    if sum(parameter(name).is_load for name in over) > 1:
+        raise UsageError("Sessions and rate exclude each other: vary one of them.")
+    arrives = "rate" in over or ("sessions" not in over and isinstance(context.load, Arrivals))
+    return Sweep(context.workload.name, {}, tuple(over.items()), section.rounds, arrives)
+
+
+def blocks(answer: SweepAnswer, workload: StudiedWorkload, runs: Sequence[RunSummary]) -> Iterator[Block]:
+    """The curves over load or cores, every point, and how throughput scales."""
+    yield Gallery(list(_figures(answer, workload)))
+    columns = [*map(Column, answer.over), Column("runs"), Column("verdicts", ColumnKind.TEXT)]
+    columns += [*(Column(title) for _, title, _ in SHOWN), Column("CPU an operation, ms")]
+    yield Table([*columns, Column("broken rules", ColumnKind.LONG)], [_row(answer, point) for point in answer.points])
+    for one in answer.scaling:
+        of = ", ".join(f"{name}={value}" for name, value in one.of.items())
+        yield Heading(f"Scaling at {of}" if of else "Scaling")
+        titles = (SCALED, "operations/s", "efficiency, %")
+        yield Table([*map(Column, titles)], [_scaled_row(point) for point in one.points])
+    yield Paragraph(NOTE, Tone.QUIET)
+
+
+def _row(answer: SweepAnswer, point: SweptPoint) -> Row:
+    verdicts = " ".join(f"{count} {verdict}" for verdict, count in point.verdicts.items() if count)
+    metrics = [_mean_cell(point.metrics.get(name), digits) for name, _, digits in SHOWN]
+    cost = point.mean("server_cpu_per_operation")
+    at = [point.at[name] for name in answer.over]
+    tail = [number(None if cost is None else 1000 * cost, 3), ", ".join(point.broken)]
+    return Row([*at, str(point.runs), Cell(verdicts, Tone(point.worst)), *metrics, *tail])
+
+
+def _mean_cell(summed: Summary | None, digits: int | None) -> Cell:
+    if summed is None:
+        return Cell("")
+    aside = "" if summed.low is None else f"{shown(summed.low, digits)} to {shown(summed.high, digits)}"
+    return Cell(shown(summed.mean, digits), aside=aside)
+
+
+def _scaled_row(point: ScaledPoint) -> Row:
+    efficiency = None if point.efficiency is None else 100 * point.efficiency
+    return Row([rounded(point.cores), number(point.throughput, 1), number(efficiency, 1)])
+
+
+def _figures(answer: SweepAnswer, workload: StudiedWorkload) -> Iterator[Figure]:
+    load = answer.load
+    if load is not None:
+        if len(answer.curves) > 1:
+            yield from _beside(answer.curves, load)
+        for curve in answer.curves:
+            yield from _over_load(curve, load, workload)
+    for scaling in answer.scaling:
+        yield from _scaling_figures(scaling)
+    if not answer.curves and not answer.scaling:
+        yield from _over_parameter(answer)
+
+
+def _over_load(curve: Curve, load: str, workload: StudiedWorkload) -> Iterator[Figure]:
+    points = [(float(point.at[load]), _means(point)) for point in curve.points]
+    verdicts = {float(point.at[load]): point.worst for point in curve.points}
+    found = ((curve.knee, "knee"), (curve.largest_passing, "largest passing"))
+    marks = [{"x": at, "label": label} for at, label in found if at is not None]
+    yield from over_load(points, AXIS[load], workload, marks, verdicts, _named(curve.of))
+
+
+def _means(point: SweptPoint) -> dict[str, float]:
+    return {name: summed.mean for name, summed in point.metrics.items()}
+
+
+def _beside(curves: Sequence[Curve], load: str) -> Iterator[Figure]:
+    """The curves of all settings in one plot each, as one large machine is held against several small ones."""
+    for metric, title in BESIDE:
+        drawn = [
+            {
+                "x": float(point.at[load]),
+                "y": point.mean(metric),
+                "series": ", ".join(f"{name}={value}" for name, value in curve.of.items()),
+            }
+            for curve in curves
+            for point in curve.points
+            if metric in point.metrics
+        ]
+        if drawn:
+            yield Figure(title, "One line a setting.", Plot(AXIS[load], METRICS[metric].axis_title, drawn, drawn))
+
+
+def _scaling_figures(scaling: Scaling) -> Iterator[Figure]:
+    of, fewest = _named(scaling.of), scaling.points[0]
+    drawn = [{"x": one.cores, "y": one.throughput, "series": "measured"} for one in scaling.points]
+    ideal = [
+        {"x": one.cores, "y": (fewest.throughput or 0) * one.cores / fewest.cores, "series": "in proportion"}
+        for one in scaling.points
+    ]
+    plot = Plot(SCALED, "operations per second", [*drawn, *ideal], drawn)
+    yield Figure(f"Throughput over cores{of}", "Dashed: in proportion to the fewest.", plot)
+    shares = [
+        {"x": one.cores, "y": 100 * one.efficiency, "series": "efficiency"}
+        for one in scaling.points
+        if one.efficiency is not None
+    ]
+    plot = Plot(SCALED, "%", shares, shares)
+    yield Figure(f"Efficiency{of}", "Throughput against that of the fewest, by cores.", plot)
+
+
+def _over_parameter(answer: SweepAnswer) -> Iterator[Figure]:
+    """Of a parameter that is no load and no number of cores: each metric over it, where it is a number."""
+    name = answer.over[0]
+    try:
+        points = [(float(point.at[name]), _means(point)) for point in answer.points]
+    except ValueError:
+        return
+    for metric in ("throughput", "response_p95", "good", "server_cpu"):
+        drawn = rows(points, ((metric, metric),))
+        if drawn:
+            plot = Plot(name, METRICS[metric].axis_title, points=drawn, from_zero=metric != "good")
+            yield Figure(METRICS[metric].plot_title, "", plot)
+
+
+KIND = StudyKind(
+    name="sweep",
+    question="How do the figures move with what was varied?",
+    help="""Vary one or more parameters over given points, in every combination.
+
+    [bold]loadstone sweep support --over sessions=50,100,200,400[/] draws the response time curve;
+    [bold]loadstone sweep static --sessions 64 --over server.cores=1,2[/] how throughput grows with cores.
+    """,
+    section=SweepSection,
+    answer=SweepAnswer,
+    make=make,
+    blocks=blocks,
+    rank=3,
+)

@@ -1,104 +1,179 @@
-"""How many tiles does a host hold? Full tiles are doubled until a limit breaks or the score stops rising, then closed
-in on, then a fraction of one more is. Pure.
+"""`tiles`: how many tiles does a host hold? Full tiles are doubled until a limit breaks or the score stops rising, then
+closed in on, then a fraction of one more is. Pure.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import NoReturn
 
-Json = dict[str, Any]
+from loadstone.judge.score import DISCLAIMER
+from loadstone.model.errors import UsageError
+from loadstone.model.records.manifest import StudiedWorkload
+from loadstone.model.records.verdict import Verdict
+from loadstone.page.blocks import Block, Cell, Column, ColumnKind, Figure, Gallery, Paragraph, Row, Table, Tone
+from loadstone.page.numbers import number
+from loadstone.page.plot import Plot
+from loadstone.study.kind import StudyContext, StudyKind, StudySection
+from loadstone.study.question import Answer
+from loadstone.study.summary import Purpose, RunRequest, RunSummary
 
 FULL = 10
 """Loads are counted in tenths of a tile."""
+TENTHS = "tenths"
+"""The setting that says how many."""
 TRIES = 2
 """How often a load is tried whose run was not fit to be judged."""
+NOTE = (
+    "A load holds when all its workloads pass and its score is above that of every smaller load that was tried. Full "
+    "tiles are doubled until one does not hold and then closed in on; the last tile is closed in on in tenths. "
+)
+
+
+class TilesSection(StudySection):
+    """How far a search of tiles goes; it has no section in study files, since tiles have files of their own."""
+
+    most_tiles: int = 64
+
+    @property
+    def brings_load(self) -> bool:
+        """It finds it."""
+        return True
 
 
 @dataclass(frozen=True)
-class Tried:
+class TileTrial:
     """A load and what came of it."""
 
     tenths: int
-    verdict: str
-    """pass, fail or invalid."""
+    verdict: Verdict
     score: float
     qos_pct: float
     reasons: tuple[str, ...] = ()
     folder: str = ""
+
+    @classmethod
+    def of(cls, run: RunSummary) -> "TileTrial":
+        """From a run of a search."""
+        metrics = run.metrics
+        tenths = int(run.request.settings[TENTHS])
+        return cls(tenths, run.verdict, metrics["score"], metrics["tiles_quality"], run.reasons, run.folder)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TilesAnswer(Answer):
+    """The peak in tiles, why it is one, and all that was tried."""
+
+    peak: float | None
+    score: float | None
+    tried: tuple[TileTrial, ...]
+
+    @property
+    def is_negative(self) -> bool:
+        """Whether not one tenth of a tile holds."""
+        return self.peak is None
 
 
 @dataclass(frozen=True)
 class TilesPeak:
     """The search, up to so many tiles."""
 
+    workload: str
+    """Name of the tile."""
     most_tiles: int
 
-    def next(self, tried: Sequence[Tried]) -> int | None:
+    def requests(self) -> list[RunRequest]:
+        """Its first run; the others follow from what it brings."""
+        return [request for request in [self.next([])] if request is not None]
+
+    def next(self, runs: Sequence[RunSummary]) -> RunRequest | None:
+        """The next run; None when the peak is known."""
+        trials = [TileTrial.of(run) for run in runs]
+        tenths = self.next_tenths(trials)
+        if tenths is None:
+            return None
+        key = f"{len(trials) + 1:03d}-{tenths / FULL:g}"
+        return RunRequest(key, self.workload, {TENTHS: str(tenths)}, tenths, Purpose.PROBE)
+
+    def left(self, runs: Sequence[RunSummary]) -> int:
+        """At least one run, while the peak is not known."""
+        return int(self.next(runs) is not None)
+
+    def answer(self, runs: Sequence[RunSummary]) -> TilesAnswer:
+        """The peak, why it is one, and all that was tried."""
+        trials = [TileTrial.of(run) for run in runs]
+        peak = self.peak(trials)
+        _, high = _bracket(trials)
+        is_done = self.next_tenths(trials) is None
+        return TilesAnswer(
+            workload=self.workload,
+            is_answered=is_done and peak is not None,
+            peak=None if peak is None else peak.tenths / FULL,
+            score=None if peak is None else peak.score,
+            tried=tuple(trials),
+            headline=tuple(self._headline(trials, peak, high, is_done)),
+        )
+
+    def next_tenths(self, trials: Sequence[TileTrial]) -> int | None:
         """The next load in tenths of a tile; None when the peak is known."""
-        again = self._again(tried)
+        again = _again(trials)
         if again is not None:
             return again
-        low, high = self._bracket(tried)
+        low, high = _bracket(trials)
         if high is None:
             return None if low >= self.most_tiles * FULL else min(max(FULL, 2 * low), self.most_tiles * FULL)
         if high - low > FULL:
             return FULL * ((low // FULL + high // FULL) // 2)
         return (low + high) // 2 if high - low > 1 else None
 
-    def peak(self, tried: Sequence[Tried]) -> Tried | None:
+    def peak(self, trials: Sequence[TileTrial]) -> TileTrial | None:
         """The largest load that held; None when none did."""
-        low, _ = self._bracket(tried)
-        return next((one for one in self._held(tried) if one.tenths == low), None)
+        low, _ = _bracket(trials)
+        return next((trial for trial in _held(trials) if trial.tenths == low), None)
 
-    def answer(self, tried: Sequence[Tried]) -> Json:
-        """The peak, why it is one, and all that was tried."""
-        peak = self.peak(tried)
-        _, high = self._bracket(tried)
-        done = self.next(tried) is None
-        return {
-            "is_answered": done and peak is not None,
-            "peak": None if peak is None else peak.tenths / FULL,
-            "score": None if peak is None else peak.score,
-            "headline": list(self._headline(tried, peak, high, done)),
-        }
-
-    def _headline(self, tried: Sequence[Tried], peak: Tried | None, high: int | None, done: bool) -> list[str]:
-        if not tried:
+    def _headline(
+        self, trials: Sequence[TileTrial], peak: TileTrial | None, high: int | None, is_done: bool
+    ) -> list[str]:
+        if not trials:
             return ["no run yet"]
         first = "not one tenth of a tile holds" if peak is None else f"{words(peak.tenths)} hold, score {peak.score:g}"
         if high is None:
             most = f"{self.most_tiles} tiles are the most that were to be tried; more may hold (--most-tiles)"
-            return [first, most if done else "no limit found yet"]
-        return [first, f"at {words(high)} {self._why(tried, high)}"]
+            return [first, most if is_done else "no limit found yet"]
+        return [first, f"at {words(high)} {_why(trials, high)}"]
 
-    def _why(self, tried: Sequence[Tried], tenths: int) -> str:
-        last = [one for one in tried if one.tenths == tenths][-1]
-        if last.verdict == "pass":
-            return f"the score stops rising: {last.score:g}"
-        reason = last.reasons[0] if last.reasons else "no reason was kept"
-        return f"a limit breaks: {reason}" if last.verdict == "fail" else f"no run is fit to be judged: {reason}"
 
-    def _again(self, tried: Sequence[Tried]) -> int | None:
-        """A load whose last run was not fit to be judged and may be tried once more."""
-        if not tried or tried[-1].verdict != "invalid":
-            return None
-        tenths = tried[-1].tenths
-        return tenths if sum(one.tenths == tenths for one in tried) < TRIES else None
+def _why(trials: Sequence[TileTrial], tenths: int) -> str:
+    last = [trial for trial in trials if trial.tenths == tenths][-1]
+    if last.verdict is Verdict.PASS:
+        return f"the score stops rising: {last.score:g}"
+    reason = last.reasons[0] if last.reasons else "no reason was kept"
+    return f"a limit breaks: {reason}" if last.verdict is Verdict.FAIL else f"no run is fit to be judged: {reason}"
 
-    def _held(self, tried: Sequence[Tried]) -> list[Tried]:
-        """Loads that passed with a higher score than every smaller one, in order."""
-        held: list[Tried] = []
-        for one in sorted((one for one in tried if one.verdict == "pass"), key=lambda one: one.tenths):
-            if not held or one.score > held[-1].score:
-                held.append(one)
-        return held
 
-    def _bracket(self, tried: Sequence[Tried]) -> tuple[int, int | None]:
-        """The largest load that held below the smallest that did not, and that one."""
-        held = {one.tenths for one in self._held(tried)}
-        broken = sorted({one.tenths for one in tried} - held)
-        high = broken[0] if broken else None
-        return max((one for one in held if high is None or one < high), default=0), high
+def _again(trials: Sequence[TileTrial]) -> int | None:
+    """A load whose last run was not fit to be judged and may be tried once more."""
+    if not trials or trials[-1].verdict is not Verdict.INVALID:
+        return None
+    tenths = trials[-1].tenths
+    return tenths if sum(trial.tenths == tenths for trial in trials) < TRIES else None
+
+
+def _held(trials: Sequence[TileTrial]) -> list[TileTrial]:
+    """Loads that passed with a higher score than every smaller one, in order."""
+    held: list[TileTrial] = []
+    passed = [trial for trial in trials if trial.verdict is Verdict.PASS]
+    for trial in sorted(passed, key=lambda trial: trial.tenths):
+        if not held or trial.score > held[-1].score:
+            held.append(trial)
+    return held
+
+
+def _bracket(trials: Sequence[TileTrial]) -> tuple[int, int | None]:
+    """The largest load that held below the smallest that did not, and that one."""
+    held = {trial.tenths for trial in _held(trials)}
+    broken = sorted({trial.tenths for trial in trials} - held)
+    high = broken[0] if broken else None
+    return max((tenths for tenths in held if high is None or tenths < high), default=0), high
 
 
 def words(tenths: int) -> str:
@@ -107,3 +182,39 @@ def words(tenths: int) -> str:
     if not part:
         return f"{full} tile{'s' * (full != 1)}"
     return f"{full}.{part} tiles" if full else f"0.{part} of a tile"
+
+
+def make(section: TilesSection, context: StudyContext) -> NoReturn:
+    """Tiles are no workload of a study file."""
+    raise UsageError("Tiles are searched by `loadstone tiles search`.")
+
+
+def blocks(answer: TilesAnswer, workload: StudiedWorkload, runs: Sequence[RunSummary]) -> Iterator[Block]:
+    """Score by load, and every load that was tried."""
+    points = [{"x": trial.tenths / FULL, "y": trial.score, "verdict": trial.verdict.value} for trial in answer.tried]
+    if points:
+        plot = Plot("tiles", "score", points=points)
+        yield Gallery([Figure("Score by load", "Each point is a run, colored by its verdict.", plot)])
+    text = [Column("load", ColumnKind.TEXT), Column("verdict", ColumnKind.TEXT)]
+    columns = [Column("run"), *text, Column("score"), Column("quality, %"), Column("reasons", ColumnKind.LONG)]
+    yield Table(columns, [_row(place, trial) for place, trial in enumerate(answer.tried, start=1)])
+    yield Paragraph(NOTE + DISCLAIMER, Tone.QUIET)
+
+
+def _row(place: int, trial: TileTrial) -> Row:
+    verdict = Cell(trial.verdict, Tone(trial.verdict.value))
+    link = Cell(str(place), link=trial.folder)
+    metrics = [number(trial.score, 2), number(trial.qos_pct, 2)]
+    return Row([link, words(trial.tenths), verdict, *metrics, "; ".join(trial.reasons)])
+
+
+KIND = StudyKind(
+    name="tiles",
+    question="How many tiles does the host hold?",
+    help="",
+    section=TilesSection,
+    answer=TilesAnswer,
+    make=make,
+    blocks=blocks,
+    rank=6,
+)

@@ -1,0 +1,75 @@
+"""What the terminal says when a run has come to its end, and what the shell is told."""
+
+from pathlib import Path
+
+from rich.markup import escape
+
+from loadstone.cli.consolidation import show_common, show_tiles, show_workloads
+from loadstone.cli.exits import BY_VERDICT, Exit
+from loadstone.cli.screen import VERDICT_STYLE, out, say
+from loadstone.judge.consolidation import consolidation
+from loadstone.judge.score import DISCLAIMER, NAME
+from loadstone.judge.tiles import maxima_of, tiles_of
+from loadstone.model.records.manifest import Manifest, Status
+from loadstone.model.records.result import Result
+from loadstone.model.records.verdict import ResultVerdict, WorkloadVerdict
+from loadstone.report.build import Format, render, trusted
+from loadstone.store.documents import write_atomic
+from loadstone.store.folder import seal_of
+from loadstone.store.read import read_result
+
+
+def conclude(path: Path) -> Exit:
+    """Writes the report of a run, prints its verdict and where the report is; returns what the shell is told.
+
+    The result is read once for all of it. Raises LoadstoneError.
+    """
+    seal = seal_of(path)
+    result, note = trusted(read_result(path), seal)
+    report = path / "report.html"
+    write_atomic(report, render(result, Format.HTML, seal, note).encode("utf-8", "replace"))
+    verdict = result.verdict or ResultVerdict("")
+    _show_verdicts(result, verdict)
+    _show_state(result.manifest)
+    say(f"report: {report}")
+    return _exit(result.manifest.status, verdict)
+
+
+def _exit(status: Status, verdict: ResultVerdict) -> Exit:
+    if status is Status.INTERRUPTED:
+        return Exit.INTERRUPTED
+    return Exit.INVALID if status is Status.FAILED else BY_VERDICT[verdict.whole]
+
+
+def _show_verdicts(result: Result, verdict: ResultVerdict) -> None:
+    if verdict.consolidation is not None:
+        show_workloads(verdict.workloads)
+        show_common(verdict.consolidation)
+        stored, maxima = tiles_of(result), maxima_of(result)
+        show_tiles(stored, consolidation([one.tile for one in stored], maxima), maxima)
+    else:
+        for one in verdict.workloads:
+            _show_workload(one, result.manifest)
+    if verdict.index is not None:
+        claim = "" if verdict.index.compliant else " (from a run that is not compliant)"
+        out.print(f"{NAME}: {verdict.index.value:.1f}{claim}. {DISCLAIMER}")
+
+
+def _show_workload(verdict: WorkloadVerdict, manifest: Manifest) -> None:
+    style = VERDICT_STYLE[verdict.verdict]
+    load = next(one.load_in_words for one in manifest.criteria if one.workload == verdict.workload)
+    claim = "compliant" if verdict.compliant else f"not compliant, profile {manifest.profile.name}"
+    what = escape(f"{verdict.workload} with {load} ({claim})")
+    out.print(f"[{style}]{verdict.verdict.upper():8}[/] {what}")
+    for reason in verdict.reasons:
+        say(f"         {reason}")
+    if verdict.not_judged:
+        out.print(f"         not judged: {', '.join(verdict.not_judged)}", style="dim")
+
+
+def _show_state(manifest: Manifest) -> None:
+    if manifest.emulated:
+        names = escape(", ".join(manifest.emulated))
+        out.print(f"[yellow]emulated[/] by TCG, not KVM: {names}. Nothing here says what KVM costs.")
+    if manifest.status is not Status.COMPLETE:
+        out.print(f"[yellow]{manifest.status}[/]: {escape(manifest.reason)}")

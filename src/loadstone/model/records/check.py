@@ -1,0 +1,101 @@
+"""A check: one rule applied to one iteration, with its figure, limit, outcome and source."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Outcome(StrEnum):
+    """How a check came out."""
+
+    KEPT = "kept"
+    BROKEN = "broken"
+    NOT_JUDGED = "not judged"
+
+
+class Weight(StrEnum):
+    """What a broken rule means."""
+
+    FAIL = "fail"
+    """The system under test did not hold its quality of service."""
+    INVALID = "invalid"
+    """The run is not fit to be judged; this says nothing about the system under test."""
+    NOTE = "note"
+    """Worth knowing, without effect on the verdict."""
+
+
+class Bound(StrEnum):
+    """On which side of its limit a figure must stay."""
+
+    AT_LEAST = "at least"
+    AT_MOST = "at most"
+
+
+class CheckId(StrEnum):
+    """What a check is about: known by this, never by its title, which may be reworded."""
+
+    STEADY_STATE = "steady_state"
+    GOOD_SHARE = "good_share"
+    TOLERABLE_SHARE = "tolerable_share"
+    GOOD_SHARE_EACH = "good_share_each"
+    AUDIT_MADE = "audit_made"
+    AUDIT_HELD = "audit_held"
+    AUDIT_BEYOND = "audit_beyond"
+    AUDIT_HASHES = "audit_hashes"
+    DATABASE_RULES = "database_rules"
+    VALIDATION_ERRORS = "validation_errors"
+    UNANSWERED = "unanswered"
+    DRIVER_ERRORS = "driver_errors"
+    ARRIVALS_BEGUN = "arrivals_begun"
+    MIX_DEVIATION = "mix_deviation"
+    NET_DEVIATION = "net_deviation"
+    UNSAMPLED = "unsampled"
+    LEAD = "lead"
+    PAUSE_DEVIATION = "pause_deviation"
+    MEAN_THINK_TIME = "mean_think_time"
+    CYCLE_TIME = "cycle_time"
+    DRIVER_LAG = "driver_lag"
+    DRIVER_CPU = "driver_cpu"
+    TCP_MEMORY = "tcp_memory"
+    CONDITIONAL_HONOURED = "conditional_honoured"
+    ACCEPTED_LATE = "accepted_late"
+    PARTS_DIED = "parts_died"
+    POWER_SAMPLES = "power_samples"
+    WINDOWS_APART = "windows_apart"
+    HOST_BUSY = "host_busy"
+    QUALITY_UNSAMPLED = "quality_unsampled"
+    NOT_AT_FULL_LOAD = "not_at_full_load"
+    UNKNOWN = "unknown"
+    """Of a stored verdict whose rule this version does not know."""
+
+
+DRIVER_CHECKS = frozenset(
+    {CheckId.DRIVER_ERRORS, CheckId.DRIVER_LAG, CheckId.DRIVER_CPU, CheckId.ARRIVALS_BEGUN, CheckId.TCP_MEMORY}
+)
+"""Rules whose breach says that the driver, or its machine, was the limit."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """A rule's figure against its limit."""
+
+    id: CheckId
+    rule: str
+    """Its title, for people."""
+    figure: float
+    limit: float
+    bound: Bound
+    unit: str
+    weight: Weight
+    outcome: Outcome
+    source: str = ""
+    detail: str = ""
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether it was broken, with an effect on the verdict."""
+        return self.outcome is Outcome.BROKEN and self.weight is not Weight.NOTE
+
+    def __str__(self) -> str:
+        figure = f"{self.figure:.4g} {self.unit}".rstrip()
+        text = f"{self.rule}: {figure}, {self.bound} {self.limit:.4g}"
+        return f"{text} ({self.detail})" if self.detail else text

@@ -1,0 +1,252 @@
+"""What the driver says, one record an event: `schemas/events.json`, which is made from the driver's own types."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from pydantic import Field, TypeAdapter
+
+EVENT_SCHEMA = 5
+"""Version of the events' schema that this version of the program speaks."""
+
+
+@dataclass(frozen=True)
+class EncodedHistogram:
+    """A HdrHistogram of microseconds in its standard compressed base64 form, with its figures in nanoseconds."""
+
+    count: int
+    mean_ns: float
+    p50_ns: int
+    p99_ns: int
+    max_ns: int
+    clamped: int
+    """Values beyond its range, counted at its end."""
+    hdr: str
+
+
+@dataclass(frozen=True)
+class OperationCounts:
+    """How many operations ended in each way."""
+
+    requests: int
+    good: int
+    tolerable: int
+    """Tolerable but not good."""
+    fail: int
+    bytes: int
+    errors: Mapping[str, int]
+    """By kind of error."""
+
+    @property
+    def error_count(self) -> int:
+        """Errors of all kinds."""
+        return sum(self.errors.values())
+
+
+@dataclass(frozen=True)
+class PairedTimes:
+    """Pauses, or cycles from start to start: how many, and their sums as drawn and as kept."""
+
+    count: int
+    drawn_ns: int
+    actual_ns: int
+
+
+@dataclass(frozen=True)
+class OperationTotals:
+    """One operation over the steady state."""
+
+    name: str
+    counts: OperationCounts
+    cut_at_start: int
+    cut_at_end: int
+    ended_ns: int
+    cycles: PairedTimes
+    overdue: int
+    embedded: int
+    conditional: int
+    not_modified: int
+    redirects: int
+    line_mean_ns: float
+    response: EncodedHistogram
+    service: EncodedHistogram
+    first_byte: EncodedHistogram
+
+
+@dataclass(frozen=True)
+class CpuShare:
+    """Share of a core that each driver thread used."""
+
+    threads: tuple[float, ...]
+
+    @property
+    def busiest(self) -> float:
+        """The largest of them."""
+        return max(self.threads, default=0.0)
+
+
+@dataclass(frozen=True)
+class PartNames:
+    """A workload's label and the names of its operations, in the order of interval records."""
+
+    workload: str
+    operations: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class LedgerEntry:
+    """One way in which an operation ends well: how often, how often in the steady state, and the sum of id hashes."""
+
+    name: str
+    count: int
+    steady: int
+    sum: str
+    """64 bits, hexadecimal."""
+
+
+@dataclass(frozen=True)
+class Ready:
+    """The driver is prepared and waits for the word to start."""
+
+    event: Literal["ready"]
+    schema: int
+
+
+@dataclass(frozen=True)
+class Start:
+    """The run begins."""
+
+    event: Literal["start"]
+    schema: int
+    version: str
+    threads: int
+    drivers: int
+    parts: tuple[PartNames, ...]
+    start_unix_ns: int
+    clock_cost_ns: float
+    timer_slack_ns: int
+
+
+@dataclass(frozen=True)
+class PhaseChange:
+    """A phase begins."""
+
+    event: Literal["phase"]
+    phase: str
+    at_ns: int
+
+
+@dataclass(frozen=True)
+class Interval:
+    """What happened to one workload in about a second; `at_ns` is its end, from the start of the run."""
+
+    event: Literal["interval"]
+    part: str
+    at_ns: int
+    length_ns: int
+    phase: str
+    sessions_active: int
+    connections_open: int
+    operations: tuple[OperationCounts, ...]
+    response: EncodedHistogram
+    service: EncodedHistogram
+    lag: EncodedHistogram
+    wires: Mapping[str, int]
+    cpu: CpuShare
+
+    @property
+    def length_s(self) -> float:
+        """Its length, never 0."""
+        return max(1e-3, self.length_ns / 1e9)
+
+    @property
+    def middle_s(self) -> float:
+        """Its middle, in seconds from the start of the run."""
+        return (self.at_ns - self.length_ns / 2) / 1e9
+
+    @property
+    def requests(self) -> int:
+        """Operations of all kinds."""
+        return sum(counts.requests for counts in self.operations)
+
+    @property
+    def error_count(self) -> int:
+        """Errors of all operations and kinds."""
+        return sum(counts.error_count for counts in self.operations)
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """An error in words; a few of each kind are told."""
+
+    event: Literal["trouble"]
+    part: str
+    at_ns: int
+    operation: str
+    kind: str
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{self.operation}: {self.kind}: {self.detail}"
+
+
+@dataclass(frozen=True)
+class Starts:
+    """Intended and actual instants of the first operations, where the plan asks for them."""
+
+    event: Literal["starts"]
+    part: str
+    intended_ns: tuple[int, ...]
+    actual_ns: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """How one operation of several possible endings ended, over the whole run, as one driver thread knows it."""
+
+    event: Literal["ledger"]
+    part: str
+    operation: str
+    endings: tuple[LedgerEntry, ...]
+    in_doubt: int
+
+
+@dataclass(frozen=True)
+class StationUse:
+    """What a modelled station did in an interval of virtual time."""
+
+    event: Literal["station"]
+    at_ns: int
+    length_ns: int
+    workers: int
+    busy_ns: int
+
+
+@dataclass(frozen=True)
+class Totals:
+    """One workload over the steady state."""
+
+    event: Literal["totals"]
+    part: str
+    steady_ns: int
+    operations: tuple[OperationTotals, ...]
+    lag: EncodedHistogram
+    sessions: Mapping[str, int]
+    pauses: PairedTimes
+    wires: Mapping[str, int]
+    cpu: CpuShare
+
+
+@dataclass(frozen=True)
+class End:
+    """The driver is done."""
+
+    event: Literal["end"]
+    at_ns: int
+    reason: str
+
+
+Event = Ready | Start | PhaseChange | Interval | Trouble | Starts | Ledger | StationUse | Totals | End
+
+EVENT: TypeAdapter[Event] = TypeAdapter(Annotated[Event, Field(discriminator="event")])
+"""Reads one line of events; raises pydantic's ValidationError."""

@@ -1,0 +1,247 @@
+"""The manifest of a result folder and of a study's: what was to be done, with what, and how far it got."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from pydantic import JsonValue
+
+from loadstone.model.figures import Criteria
+from loadstone.model.profile import Phases, Profile
+from loadstone.model.records.verdict import RateMaxima
+from loadstone.model.system import Clock
+
+MANIFEST_SCHEMA = 2
+STUDY_SCHEMA = 2
+ANSWER_SCHEMA = 2
+Settings = Mapping[str, JsonValue]
+"""Settings as they were declared, by name."""
+
+
+class Status(StrEnum):
+    """How far a result got."""
+
+    RUNNING = "running"
+    COMPLETE = "complete"
+    INTERRUPTED = "interrupted"
+    FAILED = "failed"
+
+
+class SystemKind(StrEnum):
+    """What kind of system was measured."""
+
+    REFERENCE = "reference"
+    STATION = "station"
+    TARGET = "target"
+    FILE_SERVER = "fileserver"
+    TILES = "tiles"
+    PUBLISHED = "published"
+    """Others' printed tables; nothing was measured here."""
+
+
+@dataclass(frozen=True)
+class SystemRecord:
+    """What was measured, with its settings."""
+
+    kind: SystemKind
+    settings: Settings = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ProfileRecord:
+    """The profile of a run; lengths in seconds."""
+
+    name: str
+    about: str
+    ramp_up_s: float
+    warm_up_s: float
+    steady_s: float
+    ramp_down_s: float
+
+    @classmethod
+    def of(cls, profile: Profile, name: str | None = None) -> "ProfileRecord":
+        """From a profile, under another name where that is given."""
+        phases = profile.phases
+        lengths = (phases.ramp_up_s, phases.warm_up_s, phases.steady_s, phases.ramp_down_s)
+        return cls(name or profile.name, profile.about, *lengths)
+
+    @property
+    def phases(self) -> Phases:
+        """Its lengths."""
+        return Phases(self.ramp_up_s, self.warm_up_s, self.steady_s, self.ramp_down_s)
+
+
+@dataclass(frozen=True)
+class HostFacts:
+    """The machine a run was made on; None for what cannot be read."""
+
+    cpu_model: str | None = None
+    cores: int | None = None
+    cores_usable: int | None = None
+    memory_bytes: int | None = None
+    kernel: str | None = None
+    distribution: str | None = None
+    architecture: str | None = None
+    governor: str | None = None
+    clock_source: str | None = None
+    mitigations: Mapping[str, str] = field(default_factory=dict)
+    cgroup_limits: Mapping[str, str] = field(default_factory=dict)
+    virtualization: str | None = None
+    load_average: tuple[float, ...] | None = None
+
+
+@dataclass(frozen=True)
+class MachineFacts:
+    """A machine of the system under test: one line for people, what made it, and what it is made of as found."""
+
+    about: str
+    platform: str | None = None
+    accelerator: str | None = None
+    networks: Mapping[str, str] = field(default_factory=dict)
+    """Its addresses by network."""
+    facts: Settings = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ImportedFrom:
+    """The file that published figures were taken from."""
+
+    file: str
+    sha256: str
+
+
+@dataclass(frozen=True)
+class TileDeclaration:
+    """What a tile of the run is."""
+
+    name: str
+    title: str
+    loads: Mapping[str, float]
+    maxima: RateMaxima
+    stagger_s: float
+    file_store: str
+    machines: Mapping[str, Settings]
+
+
+@dataclass(frozen=True)
+class TileEntry:
+    """One tile of a run: its number, its share of the load, the groups it is in."""
+
+    number: int
+    pct_load: float
+    groups: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class TroubleRecord:
+    """What ended a run early, and when: seconds after the first start, negative or None before it."""
+
+    who: str
+    what: str
+    at_s: float | None
+
+    def __str__(self) -> str:
+        when = "before the start" if self.at_s is None or self.at_s < 0 else f"{self.at_s:.0f} s after the first start"
+        return f"{self.who}, {when}: {self.what}"
+
+
+@dataclass(frozen=True)
+class PowerRecord:
+    """What one power meter measured over the loaded window and over active idle."""
+
+    scope: str
+    about: str
+    trouble: str
+    loaded_w: float | None = None
+    loaded_samples: int = 0
+    idle_w: float | None = None
+    idle_samples: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Manifest:
+    """A result folder's manifest."""
+
+    name: str
+    started: str
+    """ISO 8601, with its time zone."""
+    status: Status = Status.RUNNING
+    reason: str = ""
+    ended: str | None = None
+    command: tuple[str, ...]
+    profile: ProfileRecord
+    seed: int
+    driver_threads: int
+    joining_drivers: int = 0
+    together: bool = False
+    """All workloads at the same time instead of one after the other."""
+    clock: Clock = Clock.REAL
+    key: str = ""
+    """Which run of a study it is."""
+    system: SystemRecord
+    placement: Mapping[str, Settings] = field(default_factory=dict)
+    """Where services ran, by role: only what was declared other than usual."""
+    target: str
+    """Where load went, in words."""
+    verify_certificates: bool = True
+    versions: Mapping[str, str | None]
+    host: HostFacts
+    criteria: tuple[Criteria, ...]
+    """What each workload is held to, in the order they are reported."""
+    declarations: Mapping[str, str] = field(default_factory=dict)
+    """Each workload's file, by label."""
+    machines: Mapping[str, MachineFacts] = field(default_factory=dict)
+    imported: ImportedFrom | None = None
+    tile: TileDeclaration | None = None
+    """None for what is no run of tiles."""
+    tiles: tuple[TileEntry, ...] = ()
+    troubles: tuple[TroubleRecord, ...] = ()
+    power: tuple[PowerRecord, ...] = ()
+    schema: int = MANIFEST_SCHEMA
+
+    @property
+    def is_of_tiles(self) -> bool:
+        """Whether it is a run of tiles."""
+        return self.tile is not None
+
+    @property
+    def emulated(self) -> tuple[str, ...]:
+        """Machines whose processors were emulated by TCG: their figures say nothing of hardware."""
+        return tuple(name for name, machine in self.machines.items() if machine.accelerator == "tcg")
+
+
+@dataclass(frozen=True)
+class StudiedWorkload:
+    """A workload that a study is about, with its limits on response time in seconds."""
+
+    workload: str
+    title: str
+    good_s: float | None = None
+    tolerable_s: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyManifest:
+    """A study folder's declaration."""
+
+    name: str
+    kind: str
+    """The kind of study, by its registered name."""
+    started: str
+    status: Status = Status.RUNNING
+    reason: str = ""
+    ended: str | None = None
+    identity: str
+    """What makes two studies the same."""
+    declaration: Settings
+    command: tuple[str, ...]
+    profile: ProfileRecord
+    seed: int
+    driver_threads: int
+    system: SystemRecord
+    placement: Mapping[str, Settings] = field(default_factory=dict)
+    clock: Clock = Clock.REAL
+    workloads: tuple[StudiedWorkload, ...]
+    versions: Mapping[str, str | None]
+    host: HostFacts
+    schema: int = STUDY_SCHEMA

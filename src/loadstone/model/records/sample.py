@@ -1,0 +1,86 @@
+"""What the monitors saw about once a second: host, process trees, machines from both sides, stations."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pydantic import TypeAdapter
+
+Rates = Mapping[str, float | None]
+"""Figures by name; None where there was nothing to count."""
+
+
+@dataclass(frozen=True)
+class TreeUse:
+    """A process and all below it: cores used, memory."""
+
+    user_cores: float
+    system_cores: float
+    rss_bytes: int
+    threads: int
+    processes: int
+
+    @property
+    def cores(self) -> float:
+        """User and system time together."""
+        return self.user_cores + self.system_cores
+
+
+@dataclass(frozen=True)
+class StationBusy:
+    """How busy a station said it was."""
+
+    workers: int
+    busy_workers: float
+
+
+@dataclass(frozen=True)
+class InsideView:
+    """A machine as its own kernel counts it."""
+
+    seconds: float
+    cores: int
+    cpu_cores: Rates
+    memory_bytes: Rates
+    swap: Rates
+    disk: Rates
+    network: Rates
+
+
+@dataclass(frozen=True)
+class OutsideView:
+    """A machine as the host counts it; its network by line."""
+
+    cpu_cores: Mapping[str, float]
+    disk: Rates
+    network: Mapping[str, Rates]
+    exits_per_s: float | None
+
+
+@dataclass(frozen=True)
+class MachineViews:
+    """Both sides of a machine; None for a side that said nothing."""
+
+    inside: InsideView | None
+    outside: OutsideView | None
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One look at everything; rates are those since the look before, `seconds` ago."""
+
+    unix_s: float
+    seconds: float
+    cpu_cores: Rates
+    memory_bytes: Rates
+    swap: Rates
+    disk: Rates
+    network: Rates
+    trees: Mapping[str, TreeUse | None]
+    """Process trees by role; None for one that had gone."""
+    tcp_pressure_s: float | None = None
+    """For how long the machine was short of memory for TCP; None where that is not known."""
+    stations: Mapping[str, StationBusy | None] = field(default_factory=dict)
+    machines: Mapping[str, MachineViews] = field(default_factory=dict)
+
+
+SAMPLE: TypeAdapter[Sample] = TypeAdapter(Sample)

@@ -1,0 +1,33 @@
+"""Numbers as people read them."""
+
+MBIT_PER_BYTE = 8 / 1e6
+"""Megabits of a byte."""
+MIB_PER_BYTE = 1 / (1 << 20)
+"""Mebibytes of a byte."""
+
+
+def number(value: float | None, digits: int = 0) -> str:
+    """A number with thousands apart; empty for none."""
+    return "" if value is None else f"{value:,.{digits}f}".replace(",", "\u202f")
+
+
+def seconds(value: float | None) -> str:
+    """Seconds with three places; empty for none."""
+    return "" if value is None else f"{value:.3f}"
+
+
+def rounded(value: float | None) -> str:
+    """Four significant figures, never in powers of ten; empty for none."""
+    if value is None:
+        return ""
+    return f"{value:.4g}" if abs(value) < 10_000 else f"{value:.0f}"
+
+
+def shown(value: float | None, digits: int | None) -> str:
+    """With so many places, or where none are given with four significant figures; empty for none."""
+    return rounded(value) if digits is None else number(value, digits)
+
+
+def signed_percent(ratio: float | None) -> str:
+    """A ratio as its difference from 1 in percent; empty for none."""
+    return "" if ratio is None else f"{100 * (ratio - 1):+.2f}"

@@ -1,0 +1,74 @@
+"""Plots as data: what is drawn, not how."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Rows = Sequence[Mapping[str, Any]]
+"""Flat records that a plot draws."""
+
+
+@dataclass(frozen=True)
+class Plot:
+    """Lines, points, bands, limits and marks over a load or another parameter."""
+
+    x_title: str
+    y_title: str
+    lines: Rows = ()
+    """{x, y, series}"""
+    points: Rows = ()
+    """{x, y, series} or {x, y, verdict}"""
+    bands: Rows = ()
+    """{x, low, high}"""
+    spans: Rows = ()
+    """Intervals of points: {x, low, high}"""
+    limits: Rows = ()
+    """Level lines: {y, label}"""
+    marks: Rows = ()
+    """Upright lines: {x, label}"""
+    from_zero: bool = True
+
+
+@dataclass(frozen=True)
+class DifferencePlot:
+    """Differences with their intervals, one a line: rows of {name, value, low, high, found}, in percent."""
+
+    x_title: str
+    rows: Rows
+
+
+@dataclass(frozen=True)
+class TimePlot:
+    """Lines over the time of a run: rows of {second, value, series}; bands of {from, to, phase} behind them."""
+
+    y_title: str
+    rows: Rows
+    bands: Rows = ()
+    is_stacked: bool = False
+
+
+@dataclass(frozen=True)
+class PercentilePlot:
+    """Time by percentile, with room for the tail: rows of {beyond, value, series}."""
+
+    rows: Rows
+
+
+@dataclass(frozen=True)
+class BarPlot:
+    """Stacked horizontal bars: rows of {name, value, series, rank}, in the order given."""
+
+    x_title: str
+    rows: Rows
+
+
+@dataclass(frozen=True)
+class HeatPlot:
+    """Cells over time, one row a name: rows of {from, to, name, value}; 0 is calm, 1 and beyond is red."""
+
+    rows: Rows
+    names: Sequence[str]
+    window: tuple[float, float]
+
+
+AnyPlot = Plot | DifferencePlot | TimePlot | PercentilePlot | BarPlot | HeatPlot

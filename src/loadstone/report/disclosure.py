@@ -1,0 +1,37 @@
+"""What every report discloses of its making: profile, versions, host, and the command that does it again."""
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+
+from loadstone.model.records.manifest import HostFacts, ProfileRecord
+from loadstone.page.numbers import rounded
+
+APART = ("mitigations", "cgroup_limits")
+"""Facts of the host that have lists of their own."""
+
+
+def phases(profile: ProfileRecord) -> str:
+    """The lengths of a profile's phases, in words."""
+    return (
+        f"ramp-up {rounded(profile.ramp_up_s)} s, warm-up {rounded(profile.warm_up_s)} s, steady state "
+        f"{rounded(profile.steady_s)} s, ramp-down {rounded(profile.ramp_down_s)} s"
+    )
+
+
+def versions_and_host(versions: Mapping[str, str | None], host: HostFacts) -> Iterator[tuple[str, str]]:
+    """Versions of the program and its parts, and what the machine is."""
+    for key, version in versions.items():
+        yield key, version or "unknown"
+    for key, value in asdict(host).items():
+        if key not in APART:
+            yield key.replace("_", " "), "unknown" if value is None else _text(value)
+
+
+def _text(value: object) -> str:
+    return ", ".join(f"{one:.2f}" for one in value) if isinstance(value, tuple) else str(value)
+
+
+def command(words: Sequence[str]) -> str:
+    """The command that makes the same again."""
+    return shlex.join(["loadstone", *words[1:]])

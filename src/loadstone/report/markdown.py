@@ -1,0 +1,90 @@
+"""Blocks as Markdown. What servers and strangers wrote is escaped: nothing in it can look like a part of the report."""
+
+import html
+import re
+from collections.abc import Iterator, Sequence
+
+from loadstone.page.blocks import (
+    Block,
+    Cards,
+    Cell,
+    Facts,
+    Fold,
+    Gallery,
+    Heading,
+    Paragraph,
+    Row,
+    Table,
+    Verbatim,
+)
+
+SPECIAL = re.compile(r"([\\`*\[\]|#]|__)")
+"""What Markdown would read as more than text."""
+UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Control characters, which a terminal would obey, overrides of direction, and lone surrogates."""
+DEEPEST = 6
+
+
+def markdown(title: str, blocks: Sequence[Block]) -> str:
+    """A whole page."""
+    return "\n\n".join([f"# {escape(title)}", *_parts(blocks)]) + "\n"
+
+
+def _parts(blocks: Sequence[Block], depth: int = 0) -> Iterator[str]:
+    for block in blocks:
+        match block:
+            case Heading():
+                aside = f" ({escape(block.aside)})" if block.aside else ""
+                yield f"{'#' * min(DEEPEST, block.level + depth)} {escape(block.text)}{aside}"
+            case Paragraph():
+                strong = f"**{escape(block.strong)}**" if block.strong else ""
+                yield " ".join(part for part in (strong, escape(block.text)) if part)
+            case Table():
+                yield from _table(block)
+            case Facts():
+                yield "\n".join(f"- {escape(term)}: {escape(said)}" for term, said in block.rows)
+            case Verbatim():
+                yield _fenced(block.text)
+            case Cards():
+                yield "\n".join(_card(card.strong, card.title, card.lines) for card in block.cards)
+            case Fold():
+                yield f"{'#' * min(DEEPEST, 4 + depth)} {escape(block.summary)}"
+                yield from _parts(block.blocks, depth)
+            case Gallery():
+                continue  # pictures are of the page alone; their figures stand in the tables
+
+
+def _card(strong: str, title: str, lines: Sequence[str | Cell]) -> str:
+    said = "; ".join(escape(line.text if isinstance(line, Cell) else line) for line in lines)
+    return f"- **{escape(strong)}** {escape(title)}" + (f": {said}" if said else "")
+
+
+def _table(table: Table) -> Iterator[str]:
+    if not table.rows:
+        return
+    head = _line([column.title for column in table.columns])
+    rule = "|" + "---|" * len(table.columns)
+    yield "\n".join([head, rule, *(_row(row) for row in table.rows)])
+
+
+def _row(row: Row) -> str:
+    cells = [f"{cell.text} ({cell.aside})" if cell.aside else cell.text for cell in row.typed]
+    return _line(cells, bold=row.is_total)
+
+
+def _line(texts: Sequence[str], bold: bool = False) -> str:
+    cells = [f"**{escape(text)}**" if bold and text else escape(text) for text in texts]
+    return f"| {' | '.join(cells)} |"
+
+
+def escape(text: str) -> str:
+    """Text that Markdown shows as it is, on one line."""
+    plain = UNSEEN.sub("\ufffd", text.replace("\n", " ").replace("\t", " "))
+    return SPECIAL.sub(lambda found: "".join(f"\\{letter}" for letter in found[1]), html.escape(plain, quote=False))
+
+
+def _fenced(text: str) -> str:
+    plain = UNSEEN.sub("\ufffd", text)
+    longest = max((len(run) for run in re.findall(r"`+", plain)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}\n{plain.rstrip()}\n{fence}"

@@ -1,0 +1,35 @@
+"""What must be known before anything else: how far the run got, whether it is what was measured, what was emulated."""
+
+from collections.abc import Iterator
+
+from loadstone.model.records.manifest import Status
+from loadstone.page.blocks import Block, Paragraph, Tone
+from loadstone.report.section import ReportContext, Section
+from loadstone.store.folder import SealState
+
+EMULATED = (
+    "QEMU translated every instruction of the virtual machines. The figures show that the set-up works; they say "
+    "nothing of what virtualization costs where KVM is."
+)
+
+
+def blocks(context: ReportContext) -> Iterator[Block]:
+    """Warnings, where there are any."""
+    manifest, seal = context.result.manifest, context.seal
+    target = f"against {manifest.target}"
+    yield Paragraph(
+        f"{manifest.started[:19].replace('T', ' ')} UTC, profile {manifest.profile.name}, {target}", Tone.QUIET
+    )
+    if manifest.status is not Status.COMPLETE:
+        yield Paragraph(manifest.reason or "it never came to its end", Tone.INVALID, f"{manifest.status}:")
+    if seal.state is SealState.BROKEN:
+        yield Paragraph(f"not what was measured any more: {', '.join(seal.changed)}", Tone.FAIL, "Broken seal:")
+    if context.verdict_note:
+        yield Paragraph(context.verdict_note, Tone.INVALID, "Verdict:")
+    if manifest.emulated:
+        yield Paragraph(EMULATED, Tone.ALARM, "Emulated by TCG, not KVM")
+    if not manifest.verify_certificates:
+        yield Paragraph("Certificates were not verified.", Tone.INVALID)
+
+
+SECTION = Section(rank=10, of_result=blocks)

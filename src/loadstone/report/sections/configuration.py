@@ -1,0 +1,47 @@
+"""What the run was made with: target, phases, machines, versions, host, the workloads' declarations."""
+
+from collections.abc import Iterator, Mapping
+
+from loadstone.model.records.manifest import MachineFacts
+from loadstone.page.blocks import Block, Facts, Fold, Heading, Verbatim
+from loadstone.report.disclosure import phases, versions_and_host
+from loadstone.report.section import ReportContext, Section
+
+
+def blocks(context: ReportContext) -> Iterator[Block]:
+    """Lists of facts, the long ones folded."""
+    manifest = context.result.manifest
+    machines = [(name, _machine(facts)) for name, facts in manifest.machines.items() if facts.platform is not None]
+    yield Heading("Configuration", 2, "configuration")
+    yield Facts(
+        [
+            ("target", manifest.target),
+            ("phases", phases(manifest.profile)),
+            ("seed", f"{manifest.seed} (and one more with each iteration)"),
+            ("driver threads", str(manifest.driver_threads)),
+            ("seal", context.seal.state),
+            *machines,
+            *versions_and_host(manifest.versions, manifest.host),
+        ]
+    )
+    mitigations, limits = manifest.host.mitigations, manifest.host.cgroup_limits
+    yield Fold("CPU mitigations", [Facts(list(mitigations.items()) or [("none reported", "")])])
+    yield Fold("Control group limits", [Facts(list(limits.items()) or [("none", "")])])
+    for workload in context.result.workloads:
+        label = workload.id.label
+        yield Fold(f"Declaration of {label}", [Verbatim(manifest.declarations.get(label, ""))])
+
+
+def _machine(facts: MachineFacts) -> str:
+    rest = {"accelerator": facts.accelerator, "networks": facts.networks, **facts.facts}
+    said = [f"{key.replace('_', ' ')} {_text(value)}" for key, value in rest.items() if value]
+    return "; ".join([facts.about, *said])
+
+
+def _text(value: object) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{str(key).replace('_', ' ')} {one}" for key, one in value.items())
+    return str(value)
+
+
+SECTION = Section(rank=70, of_result=blocks)

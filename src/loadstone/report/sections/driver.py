@@ -1,0 +1,36 @@
+"""Of an iteration: sessions, connections, and how well the driver itself kept up."""
+
+from collections.abc import Iterator
+
+from loadstone.page.blocks import Block, Facts, Fold
+from loadstone.page.numbers import number
+from loadstone.report.section import IterationContext, Section
+
+
+def blocks(context: IterationContext) -> Iterator[Block]:
+    """A folded list."""
+    yield Fold("Sessions, connections and driver", [Facts(list(_facts(context)))])
+
+
+def _facts(context: IterationContext) -> Iterator[tuple[str, str]]:
+    figures, start = context.iteration.figures, context.iteration.start
+    for key, count in figures.sessions.items():
+        yield f"sessions: {key.replace('_', ' ')}", number(count)
+    for key, count in figures.connections.items():
+        yield key.replace("_", " "), number(count)
+    yield "driver threads", ", ".join(f"{number(100 * share, 1)} % of a core" for share in figures.driver_cpu)
+    yield "driver lag", _lag(context)
+    if start is not None:
+        yield "cost of a time stamp", f"{number(start.clock_cost_ns)} ns"
+        yield "timer slack when idle", f"{number(start.timer_slack_ns / 1000)} us"
+
+
+def _lag(context: IterationContext) -> str:
+    lag = context.iteration.figures.lag
+    if not lag.count:
+        return "no sample"
+    p50, p99, largest = (number(1000 * (lag.at(at) or 0.0), 3) for at in (50.0, 99.0, 100.0))
+    return f"p50 {p50} ms, p99 {p99} ms, largest {largest} ms, of {number(lag.count)} scheduled acts"
+
+
+SECTION = Section(rank=90, of_iteration=blocks)

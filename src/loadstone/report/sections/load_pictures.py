@@ -1,0 +1,97 @@
+"""Of an iteration: throughput, response times and errors over time, the distribution, line and server."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from loadstone.model.figures import Distribution
+from loadstone.model.records.events import Interval
+from loadstone.model.records.result import Iteration
+from loadstone.page.blocks import Block, Figure, Gallery
+from loadstone.page.plot import BarPlot, PercentilePlot, TimePlot
+from loadstone.report.section import IterationContext, Section
+from loadstone.report.sections.operations import OperationRow, operation_rows
+
+PHASES = {"ramp_up": "ramp-up", "warm_up": "warm-up", "steady": "steady state", "ramp_down": "ramp-down"}
+SHADED = "Shaded: outside the steady state."
+SHORTEST_S = 0.2
+"""Shorter intervals, at the end of a run, say nothing of a rate."""
+Drawn = Iterator[dict[str, Any]]
+
+
+def blocks(context: IterationContext) -> Iterator[Block]:
+    """Pictures, where the form shows any and seconds were recorded."""
+    if context.report.pictures_each and context.iteration.intervals:
+        yield Gallery(figures_of(context))
+
+
+def figures_of(context: IterationContext) -> list[Figure]:
+    """The pictures of an iteration."""
+    iteration, bands = context.iteration, phase_bands(context.iteration.intervals)
+    figures = iteration.figures
+    rows = operation_rows(context.workload.criteria, figures) if figures.operations else []
+    times = f"Each second's median and 99th percentile, from the intended start. {SHADED}"
+    found = [
+        Figure("Throughput", SHADED, TimePlot("operations per second", list(_throughput(iteration)), bands)),
+        Figure("Response time", times, TimePlot("seconds", list(_percentiles(iteration)), bands)),
+    ]
+    if figures.response.count:
+        caption = "Where the two part, operations waited before they could be sent."
+        both = (("response time (intended start)", figures.response), ("service time (actual send)", figures.service))
+        plot = PercentilePlot([row for name, times in both for row in _curve(name, times)])
+        found.append(Figure("Distribution", caption, plot))
+    if rows and rows[-1].line_s is not None:
+        caption = "Mean page time: what the user's line needs, and what is left for server and network."
+        found.append(Figure("Line and server", caption, BarPlot("seconds", list(_parts(rows)))))
+    if any(interval.error_count for interval in iteration.intervals):
+        found.append(Figure("Errors", SHADED, TimePlot("errors per second", list(_errors(iteration)), bands)))
+    return found
+
+
+def phase_bands(intervals: Sequence[Interval]) -> list[dict[str, Any]]:
+    """Where each phase lies, from the driver's interval records."""
+    bands: list[dict[str, Any]] = []
+    for interval in intervals:
+        phase = PHASES.get(interval.phase, interval.phase)
+        start, end = (interval.at_ns - interval.length_ns) / 1e9, interval.at_ns / 1e9
+        if bands and bands[-1]["phase"] == phase:
+            bands[-1]["to"] = end
+        else:
+            bands.append({"from": start, "to": end, "phase": phase})
+    return bands
+
+
+def _throughput(iteration: Iteration) -> Drawn:
+    for interval in iteration.intervals:
+        if interval.length_ns / 1e9 > SHORTEST_S:
+            rate = interval.requests / interval.length_s
+            yield {"second": interval.middle_s, "value": rate, "series": "operations"}
+
+
+def _percentiles(iteration: Iteration) -> Drawn:
+    for interval in iteration.intervals:
+        if interval.response.count:
+            for name, value_ns in (("p50", interval.response.p50_ns), ("p99", interval.response.p99_ns)):
+                yield {"second": interval.middle_s, "value": value_ns / 1e9, "series": name}
+
+
+def _errors(iteration: Iteration) -> Drawn:
+    for interval in iteration.intervals:
+        rate = interval.error_count / interval.length_s
+        yield {"second": interval.middle_s, "value": rate, "series": "errors"}
+
+
+def _curve(name: str, times: Distribution) -> Drawn:
+    for value_s, share in times.curve:
+        if value_s > 0:
+            yield {"beyond": max(1 - share, 0.5 / times.count), "value": value_s, "series": name}
+
+
+def _parts(rows: Sequence[OperationRow]) -> Drawn:
+    for row in rows:
+        if row.line_s is not None and row.server_delay_s is not None:
+            yield {"name": row.name, "value": row.line_s, "series": "line", "rank": 0}
+            delay = max(0.0, row.server_delay_s)
+            yield {"name": row.name, "value": delay, "series": "server and network", "rank": 1}
+
+
+SECTION = Section(rank=40, of_iteration=blocks)

@@ -1,0 +1,108 @@
+"""Of an iteration: machines seen by the host and by themselves, side by side; what one cannot know is marked."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from loadstone.judge.usage import inside_usage, outside_usage, tree_usage
+from loadstone.model.records.sample import Sample
+from loadstone.page.blocks import Block, Cell, Column, ColumnKind, Heading, Paragraph, Row, Table, Tone
+from loadstone.page.numbers import MBIT_PER_BYTE, MIB_PER_BYTE
+from loadstone.report.section import IterationContext, Section
+
+NOTE = (
+    "Means over the steady state. A guest counts time by its own clock and knows neither what its devices cost the "
+    "host nor, without steal accounting, when its processors waited for the host's."
+)
+UNKNOWABLE = "it cannot know"
+HIDDEN = "not readable"
+SHARED = "shares the host's kernel"
+Known = float | str | None
+"""A figure, a text in its place, or nothing."""
+
+
+@dataclass(frozen=True)
+class MachineRow:
+    """One figure from both sides; texts where there is no number."""
+
+    title: str
+    unit: str
+    host: str
+    guest: str
+
+
+@dataclass(frozen=True)
+class MachineView:
+    """One machine."""
+
+    name: str
+    rows: list[MachineRow]
+
+
+def machine_views(samples: Sequence[Sample]) -> list[MachineView]:
+    """The machines that have a view of their own, by name."""
+    names = sorted({name for sample in samples for name, views in sample.machines.items() if views.outside})
+    return [MachineView(name, _rows(samples, name)) for name in names]
+
+
+def blocks(context: IterationContext) -> Iterator[Block]:
+    """A table for each machine that has a view of its own."""
+    views = machine_views(context.iteration.steady_samples)
+    columns = [Column("figure"), Column("host"), Column("guest"), Column("unit", ColumnKind.TEXT)]
+    for view in views:
+        yield Heading(f"Machine {view.name}: as the host sees it, as it sees itself")
+        yield Table(columns, [_table_row(row) for row in view.rows])
+    if views:
+        yield Paragraph(NOTE, Tone.QUIET)
+
+
+def _table_row(row: MachineRow) -> Row:
+    guest = Cell(row.guest, Tone.QUIET if row.guest == UNKNOWABLE else Tone.PLAIN)
+    return Row([row.title, row.host, guest, row.unit])
+
+
+def _rows(samples: Sequence[Sample], name: str) -> list[MachineRow]:
+    outside, inside = outside_usage(samples, name), inside_usage(samples, name)
+    tree = tree_usage(samples, name)
+    busy = sum(inside.get(f"{mode}_cores", 0.0) for mode in ("user", "system")) if inside else None
+
+    def row(title: str, unit: str, host: Known, guest: Known, by: float = 1.0, why_not: str = HIDDEN) -> MachineRow:
+        return MachineRow(title, unit, _text(host, by, why_not), _text(guest, by, why_not))
+
+    if not inside and "vcpu_cores" not in outside:
+        return [
+            row("CPU in all", "cores", outside.get("cores") or tree.get("cores"), SHARED),
+            row("memory", "MiB", tree.get("resident_bytes"), SHARED, MIB_PER_BYTE),
+            row("network sent", "Mbit/s", outside.get("network_sent_per_s"), SHARED, MBIT_PER_BYTE),
+            row("network received", "Mbit/s", outside.get("network_recv_per_s"), SHARED, MBIT_PER_BYTE),
+        ]
+    return [
+        row("CPU in all", "cores", outside.get("cores") or tree.get("cores"), busy),
+        row("of virtual processors", "cores", outside.get("vcpu_cores"), UNKNOWABLE),
+        row("of threads for disks", "cores", outside.get("io_cores"), UNKNOWABLE),
+        row("of devices and network", "cores", outside.get("device_cores"), UNKNOWABLE),
+        row("steal", "cores", "-", inside.get("steal_cores")),
+        row("idle", "cores", "-", inside.get("idle_cores")),
+        row("memory", "MiB", tree.get("resident_bytes"), inside.get("used_bytes"), MIB_PER_BYTE),
+        row("active memory", "MiB", "-", inside.get("active_bytes"), MIB_PER_BYTE),
+        row("exits", "1/s", outside.get("exits_per_s"), UNKNOWABLE),
+        row("disk latency", "ms", outside.get("disk_ms"), inside.get("disk_ms"), why_not="no access"),
+        row(
+            "network sent", "Mbit/s", outside.get("network_sent_per_s"), inside.get("network_sent_per_s"), MBIT_PER_BYTE
+        ),
+        row(
+            "network received",
+            "Mbit/s",
+            outside.get("network_recv_per_s"),
+            inside.get("network_recv_per_s"),
+            MBIT_PER_BYTE,
+        ),
+    ]
+
+
+def _text(value: float | str | None, by: float, why_not: str) -> str:
+    if value is None:
+        return why_not
+    return value if isinstance(value, str) else f"{value * by:.3g}" if value * by < 100 else f"{value * by:.0f}"
+
+
+SECTION = Section(rank=80, of_iteration=blocks)

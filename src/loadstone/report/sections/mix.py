@@ -1,0 +1,56 @@
+"""Of an iteration: the shares of the operations that ended in the steady state, against the expected ones."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from loadstone.judge.rules import expected
+from loadstone.model.figures import Criteria, IterationFigures
+from loadstone.page.blocks import Block, Column, Fold, Row, Table
+from loadstone.page.numbers import number
+from loadstone.report.section import IterationContext, Section
+
+
+@dataclass(frozen=True)
+class MixRow:
+    """How often an operation ended in the steady state, against what was expected."""
+
+    name: str
+    ended: int
+    share_pct: float
+    expected_pct: float
+    deviation_pct: float | None
+
+
+def mix_rows(criteria: Criteria, figures: IterationFigures) -> Iterator[MixRow]:
+    """A row for each operation; deviations as the judge computes them."""
+    found = expected(criteria, figures)
+    deviations: Mapping[str, float] = found.operations_pct if found else {}
+    for operation in figures.operations:
+        share = 100 * operation.ended / max(1, figures.ended)
+        wanted = 100 * criteria.expected_shares.get(operation.name, 0.0)
+        yield MixRow(operation.name, operation.ended, share, wanted, deviations.get(operation.name))
+
+
+def blocks(context: IterationContext) -> Iterator[Block]:
+    """A folded table, where operations were measured."""
+    rows = list(mix_rows(context.workload.criteria, context.iteration.figures))
+    if not rows:
+        return
+    titles = ("operation", "ended", "share, %", "expected, %", "deviation, %")
+    lines = [
+        Row(
+            [
+                row.name,
+                number(row.ended),
+                number(row.share_pct, 3),
+                number(row.expected_pct, 3),
+                number(row.deviation_pct, 2),
+            ]
+        )
+        for row in rows
+    ]
+    summary = "Mix: shares of the operations that ended in the steady state, against the expected ones"
+    yield Fold(summary, [Table([Column(title) for title in titles], lines)])
+
+
+SECTION = Section(rank=50, of_iteration=blocks)

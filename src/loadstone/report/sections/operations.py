@@ -1,0 +1,158 @@
+"""Of an iteration: a line for each operation, as published disclosures print it, and what they do not say."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from loadstone.model.figures import NOTHING, Criteria, IterationFigures, OperationFigures
+from loadstone.page.blocks import Block, Cell, Column, Heading, Paragraph, Row, Table, Tone
+from loadstone.page.numbers import number, seconds
+from loadstone.report.section import IterationContext, Section
+
+NOTE = (
+    "Tolerable means tolerable but not good. Line is what the user's line alone needs for the bytes; server delay is "
+    "the rest. The weighted byte rate of an operation is its bytes by the response time of all operations."
+)
+TITLES = (
+    *("operation", "requests", "good", "tolerable", "fail", "errors", "weighted\nbyte rate, B/s", "average,\ns"),
+    *("p50", "p90", "p99", "p99.9", "max", "service\np99.9", "first byte\np50", "line,\ns", "server\ndelay, s"),
+    *("average\nbytes", "published\nbytes", "bytes", "cut at\nstart / end", "overdue\nat the end"),
+)
+
+
+@dataclass(frozen=True)
+class OperationRow:
+    """A line of the per-iteration table, as published disclosures print it, and what they do not say."""
+
+    name: str
+    requests: int
+    good: int
+    tolerable: int
+    """Tolerable but not good."""
+    fail: int
+    errors: int
+    weighted_rate: float
+    """Bytes of this operation by the response time of all, B/s; the rows sum to the total's rate."""
+    mean_s: float | None
+    p50_s: float | None
+    p90_s: float | None
+    p99_s: float | None
+    p999_s: float | None
+    max_s: float | None
+    service_p999_s: float | None
+    first_byte_p50_s: float | None
+    line_s: float | None
+    server_delay_s: float | None
+    """Mean response time less what the user's line alone needs."""
+    mean_bytes: float | None
+    published_bytes: float | None
+    bytes: int
+    cut_at_start: int
+    cut_at_end: int
+    overdue: int
+    """Under way at the end of the steady state and beyond their tolerable time."""
+
+
+def operation_rows(criteria: Criteria, figures: IterationFigures) -> list[OperationRow]:
+    """A row for each operation and one for the total."""
+    total_s = sum((op.response.mean_s or 0) * op.response.count for op in figures.operations)
+    rows = [_row(op, total_s, criteria.published_bytes.get(op.name)) for op in figures.operations]
+    return [*rows, _row(_total(figures), total_s, None)]
+
+
+def _row(operation: OperationFigures, total_s: float, published: float | None) -> OperationRow:
+    response, mean_s = operation.response, operation.response.mean_s
+    line_s = operation.line_mean_s if mean_s is not None else None
+    return OperationRow(
+        name=operation.name,
+        requests=operation.requests,
+        good=operation.good,
+        tolerable=operation.tolerable,
+        fail=operation.fail,
+        errors=operation.error_count,
+        weighted_rate=operation.bytes / total_s if total_s else 0.0,
+        mean_s=mean_s,
+        p50_s=response.at(50.0),
+        p90_s=response.at(90.0),
+        p99_s=response.at(99.0),
+        p999_s=response.at(99.9),
+        max_s=response.at(100.0),
+        service_p999_s=operation.service.at(99.9),
+        first_byte_p50_s=operation.first_byte.at(50.0),
+        line_s=line_s,
+        server_delay_s=None if mean_s is None or line_s is None else mean_s - line_s,
+        mean_bytes=operation.bytes / operation.requests if operation.requests else None,
+        published_bytes=published,
+        bytes=operation.bytes,
+        cut_at_start=operation.cut_at_start,
+        cut_at_end=operation.cut_at_end,
+        overdue=operation.overdue,
+    )
+
+
+def _total(figures: IterationFigures) -> OperationFigures:
+    """All operations as if they were one."""
+    operations = figures.operations
+    timed = figures.response.count
+    lines = [(op.line_mean_s, op.response.count) for op in operations if op.response.count]
+    known = [(line_s, count) for line_s, count in lines if line_s is not None]
+    line_s = sum(line_s * count for line_s, count in known) / timed if timed and len(known) == len(lines) else None
+    return OperationFigures(
+        name="Total",
+        requests=figures.requests,
+        good=sum(op.good for op in operations),
+        tolerable=sum(op.tolerable for op in operations),
+        fail=sum(op.fail for op in operations),
+        bytes=sum(op.bytes for op in operations),
+        errors={"all": sum(op.error_count for op in operations)},
+        cut_at_start=sum(op.cut_at_start for op in operations),
+        cut_at_end=sum(op.cut_at_end for op in operations),
+        cycles=sum(op.cycles for op in operations),
+        cycle_drawn_s=sum(op.cycle_drawn_s for op in operations),
+        cycle_actual_s=sum(op.cycle_actual_s for op in operations),
+        ended_s=sum(op.ended_s for op in operations),
+        overdue=sum(op.overdue for op in operations),
+        embedded=sum(op.embedded for op in operations),
+        conditional=sum(op.conditional for op in operations),
+        not_modified=sum(op.not_modified for op in operations),
+        redirects=sum(op.redirects for op in operations),
+        line_mean_s=line_s,
+        response=figures.response,
+        service=figures.service,
+        first_byte=NOTHING,
+    )
+
+
+def blocks(context: IterationContext) -> Iterator[Block]:
+    """The table, where operations were measured."""
+    figures = context.iteration.figures
+    if not figures.operations:
+        return
+    rows = operation_rows(context.workload.criteria, figures)
+    yield Heading("Operations")
+    yield Table([Column(title) for title in TITLES], [_table_row(row, row is rows[-1]) for row in rows])
+    yield Paragraph(NOTE, Tone.QUIET)
+
+
+def _table_row(row: OperationRow, is_total: bool) -> Row:
+    times = (row.mean_s, row.p50_s, row.p90_s, row.p99_s, row.p999_s, row.max_s, row.service_p999_s)
+    return Row(
+        [
+            row.name,
+            *map(number, (row.requests, row.good, row.tolerable)),
+            _alarming(row.fail),
+            _alarming(row.errors),
+            number(row.weighted_rate, 1),
+            *map(seconds, (*times, row.first_byte_p50_s, row.line_s, row.server_delay_s)),
+            *map(number, (row.mean_bytes, row.published_bytes, row.bytes)),
+            f"{row.cut_at_start} / {row.cut_at_end}",
+            _alarming(row.overdue),
+        ],
+        is_total,
+    )
+
+
+def _alarming(count: int) -> Cell:
+    return Cell(number(count), Tone.BROKEN if count else Tone.PLAIN)
+
+
+SECTION = Section(rank=20, of_iteration=blocks)

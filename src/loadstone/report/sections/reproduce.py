@@ -1,0 +1,23 @@
+"""How to make the same run again, and what stands beside the report."""
+
+from collections.abc import Iterator
+
+from loadstone.page.blocks import Block, Heading, Paragraph, Tone, Verbatim
+from loadstone.report.disclosure import command
+from loadstone.report.section import ReportContext, Section
+
+NOTE = (
+    "The folder of this report holds the plan of every iteration (runs/*/plan.json), the driver's events with all "
+    "histograms (events.jsonl), the monitors' samples (monitor.jsonl), and check sums of them (seal.json). "
+    "loadstone report --rejudge judges the stored figures anew."
+)
+
+
+def blocks(context: ReportContext) -> Iterator[Block]:
+    """The command."""
+    yield Heading("How to reproduce", 2, "reproduce")
+    yield Verbatim(command(context.result.manifest.command))
+    yield Paragraph(NOTE, Tone.QUIET)
+
+
+SECTION = Section(rank=80, of_result=blocks)

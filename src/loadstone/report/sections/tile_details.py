@@ -1,0 +1,108 @@
+"""Tiles: each by itself, its loads and its machines, and the rules of the run as a whole."""
+
+from collections.abc import Iterator, Sequence
+
+from loadstone.judge.usage import host_usage, tree_usage
+from loadstone.model.figures import Distribution, IterationFigures, OperationFigures
+from loadstone.model.records.manifest import Manifest, TileEntry
+from loadstone.model.records.result import Result
+from loadstone.model.records.sample import Sample
+from loadstone.model.records.verdict import TilesVerdict
+from loadstone.model.records.workload_id import TileLoadKind
+from loadstone.model.tile import Role
+from loadstone.page.blocks import Block, Column, ColumnKind, Heading, Paragraph, Row, Table, Tone
+from loadstone.page.numbers import MIB_PER_BYTE, number, seconds
+from loadstone.report.rules_table import rules_table
+from loadstone.report.section import ReportContext, Section
+from loadstone.testbed.tiles import place_name
+
+SHOWN = {
+    TileLoadKind.WEB: ("download",),
+    TileLoadKind.DEALERS: ("purchase", "manage", "browse"),
+    TileLoadKind.LINES: (),
+    TileLoadKind.MAIL: ("append", "fetch"),
+    TileLoadKind.IDLE: (),
+}
+"""Operations that have a row of their own, beside the row of all, as published disclosures have them."""
+TITLES = ("/s", "total", "good", "tolerable", "fail", "errors", "average,\ns", "p50", "p90", "p99", "p99.9", "max")
+NOTE = "Cores and memory are those of a machine's processes on the host, in the mean over the measured window."
+
+
+def blocks(context: ReportContext) -> Iterator[Block]:
+    """A block for each tile, then the common rules."""
+    score = context.result.verdict.consolidation if context.result.verdict else None
+    if score is None:
+        return
+    yield Heading("Tile by tile", 2, "tiles")
+    for entry in context.result.manifest.tiles:
+        yield from _tile(context.result, entry)
+    yield Paragraph(f"{NOTE}{_host(context.result)}", Tone.QUIET)
+    yield from _common(score)
+
+
+def _tile(result: Result, entry: TileEntry) -> Iterator[Block]:
+    yield Heading(f"Tile {entry.number} at {number(entry.pct_load)} %")
+    rows = [row for kind in SHOWN for row in _load_rows(result, entry.number, kind)]
+    yield Table([Column("load"), *map(Column, TITLES)], rows)
+    text = [Column("what it is", ColumnKind.TEXT), Column("networks", ColumnKind.TEXT)]
+    columns = [Column("machine"), *text, Column("CPU, cores"), Column("memory, MiB")]
+    samples = _samples(result, entry.number)
+    machines = [_machine(result.manifest, place_name(entry.number, role), samples) for role in Role]
+    yield Table(columns, machines)
+
+
+def _load_rows(result: Result, number_: int, kind: TileLoadKind) -> Iterator[Row]:
+    iteration = result.of_tile(number_, kind)
+    figures = iteration.figures if iteration else None
+    if figures is None or not figures.operations:
+        return
+    yield _load_row(f"{kind}: all", figures.operations, figures.response, figures)
+    for operation in figures.operations:
+        if operation.name in SHOWN[kind]:
+            yield _load_row(f"{kind}: {operation.name}", [operation], operation.response, figures)
+
+
+def _load_row(name: str, members: Sequence[OperationFigures], times: Distribution, figures: IterationFigures) -> Row:
+    total = sum(one.requests for one in members)
+    counts = [
+        total,
+        sum(one.good for one in members),
+        sum(one.tolerable for one in members),
+        sum(one.fail + one.overdue for one in members),
+        sum(one.error_count for one in members),
+    ]
+    per_s = total / figures.steady_s if figures.steady_s else 0.0
+    percentiles = [seconds(times.at(at)) for at in (50.0, 90.0, 99.0, 99.9, 100.0)]
+    return Row([name, number(per_s, 2), *map(number, counts), seconds(times.mean_s), *percentiles])
+
+
+def _samples(result: Result, number_: int) -> Sequence[Sample]:
+    own = (one.iterations[0].steady_samples for one in result.workloads if one.id.tile == number_ and one.iterations)
+    return next(own, [])
+
+
+def _machine(manifest: Manifest, name: str, samples: Sequence[Sample]) -> Row:
+    """A role's machine: what it is, and what it used in the mean over the measured window."""
+    facts, used = manifest.machines.get(name), tree_usage(samples, name)
+    networks = ", ".join(f"{network} {address}" for network, address in facts.networks.items()) if facts else ""
+    about = facts.about if facts else "never up"
+    memory = used.get("resident_bytes")
+    mib = None if memory is None else memory * MIB_PER_BYTE
+    return Row([name, about, networks or "the host's own network", number(used.get("cores"), 3), number(mib)])
+
+
+def _host(result: Result) -> str:
+    samples = next((one.iterations[0].steady_samples for one in result.workloads if one.iterations), [])
+    usage = host_usage(samples)
+    if not usage:
+        return ""
+    busy = sum(usage.get(f"{mode}_cores", 0.0) for mode in ("user", "system"))
+    return f" The host was busy with {number(busy, 2)} cores, drivers included."
+
+
+def _common(score: TilesVerdict) -> Iterator[Block]:
+    yield Heading("Rules of the run as a whole", 2, "common")
+    yield rules_table(score.checks)
+
+
+SECTION = Section(rank=50, of_result=blocks)

@@ -1,0 +1,58 @@
+"""Tiles: workloads over time, how near the slowest hundredth came to the limit."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from loadstone.model.records.result import Iteration, WorkloadResult
+from loadstone.page.blocks import Block, Figure, Gallery
+from loadstone.page.plot import HeatPlot
+from loadstone.report.section import ReportContext, Section
+
+BINS = 60
+"""Columns of the heat map at most."""
+CAPTION = (
+    "Each cell: the 99th percentile of the response time as a share of the limit, the worst second of it; red is at or "
+    "beyond the limit, empty where no operation ended. The lines enclose the measured window."
+)
+
+
+def blocks(context: ReportContext) -> Iterator[Block]:
+    """The heat map, of a run of tiles whose seconds are there."""
+    result = context.result
+    begun = [one for one in result.workloads if one.iterations and one.iterations[0].start is not None]
+    if not (context.has_pictures and result.manifest.is_of_tiles and any(_first(one).intervals for one in begun)):
+        return
+    start_s = min(_start_s(_first(one)) for one in begun)
+    ends = [
+        _start_s(_first(one)) - start_s + _first(one).intervals[-1].at_ns / 1e9
+        for one in begun
+        if _first(one).intervals
+    ]
+    bin_s = max(1.0, max(ends) / BINS)
+    rows = [row for one in begun for row in _cells(one, _start_s(_first(one)) - start_s, bin_s)]
+    window = _first(begun[0]).window_unix_s or (start_s, start_s)
+    names = [one.id.label for one in begun if one.criteria.shortest_limit_s]
+    plot = HeatPlot(rows, names, (window[0] - start_s, window[1] - start_s))
+    yield Gallery([Figure("Heat map: tiles and workloads over time", CAPTION, plot, is_wide=True)])
+
+
+def _first(workload: WorkloadResult) -> Iteration:
+    return workload.iterations[0]
+
+
+def _start_s(iteration: Iteration) -> float:
+    return iteration.start.start_unix_ns / 1e9 if iteration.start else 0.0
+
+
+def _cells(workload: WorkloadResult, after_s: float, bin_s: float) -> list[dict[str, Any]]:
+    worst: dict[int, float] = {}
+    for interval in _first(workload).intervals:
+        if interval.response.count:
+            at = int((after_s + interval.middle_s) / bin_s)
+            share = interval.response.p99_ns / 1e9 / workload.criteria.shortest_limit_s
+            worst[at] = max(worst.get(at, 0.0), share)
+    label = workload.id.label
+    return [{"from": at * bin_s, "to": (at + 1) * bin_s, "name": label, "value": share} for at, share in worst.items()]
+
+
+SECTION = Section(rank=40, of_result=blocks)

@@ -1,0 +1,160 @@
+"""Tiles: the score, performance and quality tile by tile, groups that did worse, power."""
+
+from collections.abc import Iterator, Sequence
+
+from loadstone.judge.consolidation import NAME
+from loadstone.judge.score import DISCLAIMER
+from loadstone.model.records.verdict import GroupingFindings, TilesVerdict, Verdict, worst
+from loadstone.page.blocks import Block, Card, Cards, Cell, Column, ColumnKind, Heading, Paragraph, Row, Table, Tone
+from loadstone.page.numbers import number
+from loadstone.report.section import ReportContext, Section
+
+PERFORMANCE_NOTE = (
+    "A tile's score is 100 times the mean of its three rates by their maxima, the rates rounded to two decimals "
+    "before; the overall score is the sum of the unrounded ones. By chance alone a score of so many operations scatters by "
+    "{error} (one standard error), and so may pass 100 a tile, which no lasting rate does."
+)
+QUALITY_NOTE = (
+    "Shares of operations within their limits: of dealers and work orders together, of all pages and downloads, of "
+    "appends and fetches, of heartbeats. The mean hides the worst tile, so it stands beside it."
+)
+PLACEMENT_NOTE = (
+    "p-values by permutation of the full tiles over the groups, corrected for all tests of a grouping together (Holm)."
+)
+POWER_NOTE = (
+    "Loaded: the mean over the measured window. Active idle: the mean over a phase without load in which every machine "
+    "answers heartbeats. The ratio is the score by the loaded watts."
+)
+
+
+def blocks(context: ReportContext) -> Iterator[Block]:
+    """What there is to say; nothing of a run that is not of tiles or not judged."""
+    score = context.result.verdict.consolidation if context.result.verdict else None
+    if score is None:
+        return
+    yield Cards([_score_card(context, score), _workloads_card(context)])
+    yield Heading("Performance", 2, "performance")
+    yield _performance(score)
+    yield Paragraph(PERFORMANCE_NOTE.format(error=number(score.score_error, 1)), Tone.QUIET)
+    yield Heading("Quality of service", 2, "quality")
+    yield _quality(score)
+    yield Paragraph(QUALITY_NOTE, Tone.QUIET)
+    yield from _placement(score)
+    yield from _power(score)
+
+
+def _score_card(context: ReportContext, score: TilesVerdict) -> Card:
+    tile, maxima = context.result.manifest.tile, score.maxima
+    title = NAME if score.verdict is Verdict.PASS else f"{NAME}, {score.verdict}: this is no result"
+    quality = (
+        f"quality of service {number(score.qos_pct, 2)} %, worst tile {number(score.least_qos_pct, 2)} %; maxima app "
+        f"{maxima.app}, web {maxima.web}, mail {maxima.mail} /s of tile {tile.name if tile else ''}"
+    )
+    return Card(
+        Tone(score.verdict.value), score.headline, title, [quality, Cell(DISCLAIMER, Tone.QUIET), *score.reasons]
+    )
+
+
+def _workloads_card(context: ReportContext) -> Card:
+    manifest = context.result.manifest
+    verdicts = context.result.verdict.workloads if context.result.verdict else ()
+    passed = [one for one in verdicts if one.verdict is Verdict.PASS]
+    lines: list[str | Cell] = []
+    for one in verdicts:
+        if one.verdict is not Verdict.PASS:
+            reason = f", {one.reasons[0]}" if one.reasons else ""
+            lines.append(Cell(f"{one.workload}: {one.verdict}{reason}", link=f"#{one.workload}"))
+    claim = "" if all(one.compliant for one in verdicts) else ", not compliant"
+    store = manifest.tile.file_store if manifest.tile else ""
+    lines.append(Cell(f"profile {manifest.profile.name}{claim}; downloads by the {store}", Tone.QUIET))
+    tone = Tone(worst([one.verdict for one in verdicts]).value)
+    return Card(tone, f"{len(passed)} of {len(verdicts)}", "workloads pass", lines)
+
+
+def _performance(score: TilesVerdict) -> Table:
+    groupings = list(score.tiles[0].groups) if score.tiles else []
+    titles = ["tile", *groupings, "load, %", "app, /s", "web, /s", "mail, /s", "idle", "score"]
+    rows = [
+        Row(
+            [
+                str(tile.number),
+                *(tile.groups.get(name, "") for name in groupings),
+                number(tile.pct_load),
+                *(number(rate, 2) for rate in (tile.app, tile.web, tile.mail)),
+                Cell("n/a", Tone.QUIET),
+                number(tile.score, 2),
+            ]
+        )
+        for tile in score.tiles
+    ]
+    blank = [""] * (len(titles) - 2)
+    return Table(_columns(titles), [*rows, Row(["all", *blank, number(score.score, 2)], is_total=True)])
+
+
+def _quality(score: TilesVerdict) -> Table:
+    rows = [
+        Row(
+            [
+                str(tile.number),
+                number(tile.pct_load),
+                *(number(share, 2) for share in (tile.qos_app, tile.qos_web, tile.qos_mail, tile.qos_idle, tile.qos)),
+            ]
+        )
+        for tile in score.tiles
+    ]
+    totals = [("mean", score.qos_pct), ("least", score.least_qos_pct)]
+    blank = [""] * 5
+    rows += [Row([name, *blank, f"{number(value, 2)} %"], is_total=True) for name, value in totals]
+    return Table(_columns(["tile", "load, %", "app", "web", "mail", "idle", "tile"]), rows)
+
+
+def _columns(titles: Sequence[str]) -> list[Column]:
+    return [Column(title) for title in titles]
+
+
+def _placement(score: TilesVerdict) -> Iterator[Block]:
+    if not score.placement:
+        if score.tiles and score.tiles[0].groups:
+            yield Paragraph("Groups were not tested: that needs four full tiles, two in each group.", Tone.QUIET)
+        return
+    yield Heading("Placement", 2, "placement")
+    for grouping in score.placement:
+        yield _grouping(grouping)
+    yield Paragraph(PLACEMENT_NOTE, Tone.QUIET)
+
+
+def _grouping(grouping: GroupingFindings) -> Paragraph:
+    worse = [one for one in grouping.findings if one.is_worse]
+    if not worse:
+        return Paragraph(f"By {grouping.by}: no group did worse than chance explains.")
+    said = "; ".join(
+        f"{one.group} tiles did worse in {one.figure.name} ({number(one.mean, 3)} against {number(one.others, 3)}, "
+        f"p = {number(one.p, 4)})"
+        for one in worse
+    )
+    return Paragraph(f"By {grouping.by}: {said}.", Tone.BROKEN)
+
+
+def _power(score: TilesVerdict) -> Iterator[Block]:
+    if not score.power:
+        return
+    yield Heading("Power", 2, "power")
+    titles = ["category", "score", "watts, loaded", "watts, active idle", "score a watt"]
+    rows = [
+        Row(
+            [
+                one.category,
+                number(score.score, 2),
+                number(one.loaded_w, 1),
+                number(one.idle_w, 1),
+                number(one.score_per_w, 3),
+                one.meter,
+            ]
+        )
+        for one in score.power
+    ]
+    yield Table([*_columns(titles), Column("meter", ColumnKind.TEXT)], rows)
+    yield Paragraph(POWER_NOTE, Tone.QUIET)
+
+
+SECTION = Section(rank=30, of_result=blocks)

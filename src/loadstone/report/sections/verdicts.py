@@ -1,0 +1,59 @@
+"""The verdict on every workload, the web index, and what the words mean."""
+
+from collections.abc import Iterator
+
+from loadstone.judge.score import DISCLAIMER, NAME
+from loadstone.model.profile import Rigor
+from loadstone.model.records.result import WorkloadResult
+from loadstone.page.blocks import Block, Card, Cards, Cell, Paragraph, Tone
+from loadstone.page.numbers import number
+from loadstone.report.section import ReportContext, Section
+
+LEGEND = (
+    "Response time counts from the intended start to the last byte of the last part. Only operations that start and "
+    "end in the steady state count; those its edges cut are shown apart. Pass: all limits held. Fail: the system under "
+    "test broke a limit. Invalid: the run is not fit to be judged."
+)
+
+
+def blocks(context: ReportContext) -> Iterator[Block]:
+    """A card for each workload; tiles have cards of their own."""
+    result = context.result
+    if not result.manifest.is_of_tiles:
+        yield Cards([_card(context, workload) for workload in result.workloads])
+    index = result.verdict.index if result.verdict else None
+    if index is not None:
+        claim = "" if index.compliant else " (from a run that is not compliant)"
+        yield Paragraph(f"{number(index.value, 1)}{claim}. {DISCLAIMER}", strong=f"{NAME}:")
+    yield Paragraph(LEGEND, Tone.QUIET)
+
+
+def _card(context: ReportContext, workload: WorkloadResult) -> Card:
+    verdict, criteria = context.verdict_of(workload), workload.criteria
+    figures = workload.iterations[0].figures if workload.iterations else None
+    load = criteria.load_in_words
+    if figures is not None and figures.operations and figures.steady_s:
+        load += f", {number(figures.requests / figures.steady_s, 1)} operations/s"
+    if verdict is None:
+        return Card(Tone.INVALID, "not judged", workload.id.label, [load])
+    lines: list[str | Cell] = [load, Cell(_claim(context, workload), Tone.QUIET), *verdict.reasons]
+    if verdict.not_judged:
+        lines.append(Cell(f"Not judged: {', '.join(verdict.not_judged)}.", Tone.QUIET))
+    return Card(Tone(verdict.verdict.value), verdict.verdict, workload.id.label, lines)
+
+
+def _claim(context: ReportContext, workload: WorkloadResult) -> str:
+    """Whether a pass may be called compliant, and if not why."""
+    verdict, criteria = context.verdict_of(workload), workload.criteria
+    if verdict is not None and verdict.compliant:
+        return "compliant"
+    if context.result.manifest.imported is not None:
+        return "not compliant: not measured here"
+    if criteria.rigor != Rigor.FULL:
+        return f"not compliant: profile {criteria.profile} is shorter than the rules ask"
+    if not criteria.shipped:
+        return "not compliant: the workload is not one of the shipped ones"
+    return "not compliant: it did not pass"
+
+
+SECTION = Section(rank=20, of_result=blocks)

@@ -1,0 +1,52 @@
+"""Every workload, iteration by iteration: the sections about iterations, one after the other."""
+
+from collections.abc import Iterator
+
+from loadstone.model.records.result import WorkloadResult
+from loadstone.model.records.verdict import Verdict
+from loadstone.page.blocks import Block, Fold, Heading, Paragraph, Tone
+from loadstone.report.section import (
+    MOST_PICTURED,
+    IterationContext,
+    ReportContext,
+    Section,
+    iteration_blocks,
+    shipped_sections,
+)
+
+
+def blocks(context: ReportContext) -> Iterator[Block]:
+    """Those of tiles are folded, but for the ones that do not pass."""
+    result = context.result
+    if not result.manifest.is_of_tiles:
+        for workload in result.workloads:
+            yield from _workload(context, workload)
+        return
+    yield Heading("Every workload by itself", 2, "workloads")
+    if len(result.workloads) > MOST_PICTURED:
+        text = "Of so many workloads there are tables alone; the heat map above shows them over time."
+        yield Paragraph(text, Tone.QUIET)
+    for workload in result.workloads:
+        verdict = context.verdict_of(workload)
+        word = verdict.verdict if verdict else "not judged"
+        summary = f"{workload.criteria.title}: {word}"
+        yield Fold(summary, list(_workload(context, workload)), is_open=word != Verdict.PASS)
+
+
+def _workload(context: ReportContext, workload: WorkloadResult) -> Iterator[Block]:
+    criteria, label = workload.criteria, workload.id.label
+    yield Heading(criteria.title, 2, label, f"{label}, {criteria.load_in_words}")
+    verdict = context.verdict_of(workload)
+    judged = list(verdict.iterations) if verdict else []
+    for at, iteration in enumerate(workload.iterations):
+        own = judged[at] if at < len(judged) else None
+        word, tone = (own.verdict, Tone(own.verdict.value)) if own else ("not judged", Tone.INVALID)
+        yield Heading(f"Iteration {iteration.number}: {word}", 3, tone=tone)
+        if iteration.figures.trouble:
+            yield Paragraph(iteration.figures.trouble, Tone.INVALID)
+        yield from iteration_blocks(IterationContext(context, workload, iteration, own), shipped_sections())
+    if not workload.iterations:
+        yield Paragraph("Not begun.", Tone.QUIET)
+
+
+SECTION = Section(rank=60, of_result=blocks)

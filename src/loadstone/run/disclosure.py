@@ -1,0 +1,61 @@
+"""What every result and study says of itself beside its figures: the one place where manifests are made."""
+
+import sys
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from loadstone.measure import facts
+from loadstone.model.machine import MachineSpec, Placement
+from loadstone.model.records.manifest import Manifest, Settings, StudyManifest, SystemKind, SystemRecord
+from loadstone.model.system import System
+from loadstone.model.workload import Workload
+
+
+def make_manifest(**what: Any) -> Manifest:
+    """A manifest of a run that begins now on this machine; `what` are its other fields."""
+    return Manifest(**_here(), **what)
+
+
+def make_study_manifest(**what: Any) -> StudyManifest:
+    """The declaration of a study that begins now on this machine; `what` are its other fields."""
+    return StudyManifest(**_here(), **what)
+
+
+def _here() -> dict[str, Any]:
+    return {
+        "started": datetime.now(UTC).isoformat(),
+        "command": tuple(word.encode("utf-8", "replace").decode() for word in sys.argv),
+        "versions": facts.versions(),
+        "host": facts.facts(),
+    }
+
+
+def system_record(system: System) -> SystemRecord:
+    """A system's settings, as kept."""
+    settings: Settings = TypeAdapter(type(system)).dump_python(system, mode="json")
+    return SystemRecord(SystemKind(type(system).__name__.lower()), settings)
+
+
+def placement_record(placement: Placement) -> dict[str, Settings]:
+    """Where services run, as kept: only what was declared other than usual."""
+    return {role: machine_record(machine) for role, machine in vars(placement).items()}
+
+
+def machine_record(machine: MachineSpec) -> Settings:
+    """A declared machine, as kept: only what was declared other than usual."""
+    record: Settings = machine.model_dump(mode="json", exclude_defaults=True)
+    return record
+
+
+def declarations(workloads: Iterable[tuple[str, Workload]]) -> Mapping[str, str]:
+    """The declaration of each workload, by its label."""
+    return {label: declaration(workload.folder) for label, workload in workloads}
+
+
+def declaration(folder: Path) -> str:
+    """A workload's file."""
+    return (folder / "workload.toml").read_text(encoding="utf-8")

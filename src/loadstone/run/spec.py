@@ -1,0 +1,91 @@
+"""What to run: workloads with their loads, for how long, against what, and where its results go. Pure."""
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+from loadstone.model.errors import UsageError
+from loadstone.model.load import Load, Population
+from loadstone.model.machine import PLAIN, Placement
+from loadstone.model.profile import Profile
+from loadstone.model.system import Clock, System
+from loadstone.model.workload import ServerNeeds, Workload
+from loadstone.run.criteria import DRIVER_LIMITS, DriverLimits
+
+DEALERS_PER_RATE = 10
+"""Dealers of each unit of injection rate (docs/consolidation.md, Application server)."""
+
+
+@dataclass(frozen=True)
+class Joining:
+    """Other drivers that play a share of the plan: how many, and where they join (HOST:PORT)."""
+
+    drivers: int
+    address: str
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """What the leading driver is told."""
+        return ("--listen", self.address, "--joining", str(self.drivers))
+
+
+@dataclass(frozen=True)
+class WorkloadLoad:
+    """One workload and how much of it is played."""
+
+    workload: Workload
+    load: Load
+
+
+@dataclass(frozen=True)
+class RunSpec:
+    """What to run."""
+
+    name: str
+    parts: tuple[WorkloadLoad, ...]
+    profile: Profile
+    seed: int
+    threads: int
+    system: System
+    results: Path
+    together: bool = False
+    """All workloads at the same time instead of one after the other."""
+    driver_limits: DriverLimits = DRIVER_LIMITS
+    joining: Joining | None = None
+    """Other drivers that join."""
+    clock: Clock = Clock.REAL
+    """Virtual time needs a station."""
+    key: str = ""
+    """Which run of a study it is."""
+    placement: Placement = PLAIN
+    """Where the system's services run."""
+
+    @property
+    def needs(self) -> ServerNeeds:
+        """What its workloads want of the reference servers; raises UsageError when they want different ones."""
+        needs = {part.workload.header.needs for part in self.parts}
+        if len(needs) > 1:
+            named = ", ".join(f"{part.workload.name} ({part.workload.header.needs})" for part in self.parts)
+            raise UsageError(f"These workloads need different servers: {named}. Run them one by one, or as a tile.")
+        # Companions follow the workload that brings them, so it is the one that says how much data there is.
+        leading = [part for part in self.parts if part.workload.header.companions] or list(self.parts)
+        sessions = max(part.load.sessions if isinstance(part.load, Population) else 1 for part in leading)
+        return ServerNeeds(needs.pop(), max(1, math.ceil(sessions / DEALERS_PER_RATE)))
+
+    @property
+    def rounds(self) -> tuple[tuple[WorkloadLoad, ...], ...]:
+        """What is played at the same time, in order."""
+        return (self.parts,) if self.together else tuple((part,) for part in self.parts)
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """Told to the listener before each iteration."""
+
+    workload: str
+    load: str
+    iteration: int
+    iterations: int
+    seconds: float
+    waits_for: str = ""
+    """Where other drivers are waited for."""

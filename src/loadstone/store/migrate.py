@@ -1,0 +1,150 @@
+"""The one place where documents of older versions become today's. Each function goes from schema 1 to 2; a later schema
+gets a function of its own behind it.
+"""
+
+import re
+from typing import Any
+
+from loadstone.model.records.check import CheckId
+
+Raw = dict[str, Any]
+
+TITLES = {
+    "steady state measured": CheckId.STEADY_STATE,
+    "good operations": CheckId.GOOD_SHARE,
+    "tolerable operations": CheckId.TOLERABLE_SHARE,
+    "good operations of each kind": CheckId.GOOD_SHARE_EACH,
+    "audits made": CheckId.AUDIT_MADE,
+    "orders held": CheckId.AUDIT_HELD,
+    "work orders held": CheckId.AUDIT_HELD,
+    "orders held beyond those acknowledged": CheckId.AUDIT_BEYOND,
+    "work orders held beyond those acknowledged": CheckId.AUDIT_BEYOND,
+    "sums of all orders that differ": CheckId.AUDIT_HASHES,
+    "sums of all work orders that differ": CheckId.AUDIT_HASHES,
+    "database rules broken": CheckId.DATABASE_RULES,
+    "validation errors": CheckId.VALIDATION_ERRORS,
+    "operations without an answer": CheckId.UNANSWERED,
+    "driver errors": CheckId.DRIVER_ERRORS,
+    "sessions begun of those due": CheckId.ARRIVALS_BEGUN,
+    "mix deviation of a page": CheckId.MIX_DEVIATION,
+    "net deviation": CheckId.NET_DEVIATION,
+    "operations without a sample": CheckId.UNSAMPLED,
+    "lead before steady state": CheckId.LEAD,
+    "pause deviation": CheckId.PAUSE_DEVIATION,
+    "mean think time": CheckId.MEAN_THINK_TIME,
+    "cycle time of an operation": CheckId.CYCLE_TIME,
+    "driver lag p99": CheckId.DRIVER_LAG,
+    "busiest driver thread": CheckId.DRIVER_CPU,
+    "TCP memory pressure": CheckId.TCP_MEMORY,
+    "conditional requests honoured": CheckId.CONDITIONAL_HONOURED,
+    "connections accepted late": CheckId.ACCEPTED_LATE,
+    "parts that died or were ended": CheckId.PARTS_DIED,
+    "power samples of the server, loaded": CheckId.POWER_SAMPLES,
+    "power samples of the server, idle": CheckId.POWER_SAMPLES,
+    "power samples of the system, loaded": CheckId.POWER_SAMPLES,
+    "power samples of the system, idle": CheckId.POWER_SAMPLES,
+    "measured windows apart": CheckId.WINDOWS_APART,
+    "host's cores in use": CheckId.HOST_BUSY,
+    "qualities without a sample": CheckId.QUALITY_UNSAMPLED,
+    "workloads not at full load when the window began": CheckId.NOT_AT_FULL_LOAD,
+}
+"""What checks were known by in schema 1: their titles."""
+
+TILE_LABEL = re.compile(r"tile(\d+)-(web|dealers|lines|mail|idle|poll)")
+"""How schema 1 said which tile a workload was of."""
+NO_CYCLES = {"count": 0, "drawn_ns": 0, "actual_ns": 0}
+
+
+def manifest(old: Raw) -> Raw:
+    """A result's manifest."""
+    is_of_tiles = "tiles" in old
+    new = {key: value for key, value in old.items() if key != "terms"}
+    new["criteria"] = [criteria(one, is_of_tiles) for one in old["terms"]]
+    new["system"] = system(old.get("system") or {"kind": "reference"})
+    new["machines"] = {name: machine(one) for name, one in (old.get("machines") or {}).items()}
+    new["power"] = old.get("power") or []
+    return {**new, "schema": 2}
+
+
+def criteria(old: Raw, is_of_tiles: bool) -> Raw:
+    """What one workload is held to."""
+    new = {key: value for key, value in old.items() if key != "workload"}
+    return {**new, "id": workload_id(old["workload"], is_of_tiles)}
+
+
+def workload_id(label: str, is_of_tiles: bool) -> Raw:
+    """Which workload a label meant."""
+    found = TILE_LABEL.fullmatch(label) if is_of_tiles else None
+    if found is None:
+        return {"workload": label}
+    kind = found[2]
+    origins = {"web": "support", "dealers": "dealership", "lines": "manufacturing", "mail": "mail"}
+    phase = "active_idle" if kind == "poll" else "loaded"
+    return {"workload": origins.get(kind, "idle"), "tile": int(found[1]), "kind": kind, "phase": phase}
+
+
+def system(old: Raw) -> Raw:
+    """What was measured."""
+    settings = {key: value for key, value in old.items() if key != "kind"}
+    return {"kind": old["kind"], "settings": settings}
+
+
+def machine(old: Raw) -> Raw:
+    """What a machine was made of."""
+    named = ("about", "platform", "accelerator", "networks")
+    facts = {key: value for key, value in old.items() if key not in named}
+    return {**{key: old[key] for key in named if old.get(key) is not None}, "facts": facts}
+
+
+def verdict(old: Raw) -> Raw:
+    """A kept verdict."""
+    workloads = [
+        {**one, "iterations": [{**each, "checks": checks(each["checks"])} for each in one["iterations"]]}
+        for one in old["workloads"]
+    ]
+    common = old.get("consolidation")
+    if common is not None:
+        common = {**common, "checks": checks(common["checks"])}
+    return {**old, "workloads": workloads, "consolidation": common, "schema": 2}
+
+
+def checks(old: list[Raw]) -> list[Raw]:
+    """Checks, which were known by their titles."""
+    return [{**one, "id": TITLES.get(one["rule"], CheckId.UNKNOWN)} for one in old]
+
+
+def study(old: Raw) -> Raw:
+    """A study's declaration."""
+    return {**old, "system": system(old["system"]), "schema": 2}
+
+
+def answer(old: Raw) -> Raw:
+    """A study's answer."""
+    new = {**old, "runs": [run_summary(one) for one in old["runs"]], "schema": 2}
+    if old["kind"] == "tiles":
+        new["runs"] = [tile_trial(one) for part in old["parts"] for one in part["tried"]]
+    return new
+
+
+def run_summary(old: Raw) -> Raw:
+    """A run of a study."""
+    new = {key: value for key, value in old.items() if key not in ("wanted", "rules", "figures")}
+    rules = [
+        {**{key: value for key, value in one.items() if key != "name"}, "rule": one["name"]} for one in old["rules"]
+    ]
+    return {**new, "request": old["wanted"], "checks": checks(rules), "metrics": old["figures"]}
+
+
+def tile_trial(old: Raw) -> Raw:
+    """A run of a search of tiles."""
+    request = {"key": "", "workload": "", "settings": {"tenths": str(old["tenths"])}, "seed": 0}
+    metrics = {"score": old["score"], "tiles_quality": old["qos_pct"]}
+    kept = {key: old[key] for key in ("verdict", "folder")}
+    return {**kept, "request": request, "reasons": old["reasons"], "metrics": metrics, "checks": []}
+
+
+def event(old: Raw) -> Raw:
+    """An event of a driver of an older schema."""
+    if old.get("event") != "totals":
+        return old
+    return {**old, "operations": [{"cycles": NO_CYCLES, **one} for one in old["operations"]]}

@@ -1,0 +1,126 @@
+"""A kind of study: everything the rest of the program knows of it, declared in one module below `kinds/`.
+
+Adding one is adding that module: its command, its section in study files, its question, its answer as it is stored, and
+what a report shows of it are all found through this record.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Generic, TypeVar
+
+from pydantic import TypeAdapter
+
+from loadstone.model.load import Load
+from loadstone.model.profile import Profile
+from loadstone.model.reading import Section
+from loadstone.model.records.manifest import ANSWER_SCHEMA, StudiedWorkload
+from loadstone.model.workload import Workload
+from loadstone.page.blocks import Block
+from loadstone.study.question import Answer, Question
+from loadstone.study.summary import RunSummary
+
+
+class StudySection(Section):
+    """What a study may be asked, as users write it: a section of a study file, and the options of a command."""
+
+    @property
+    def brings_load(self) -> bool:
+        """Whether it says itself how much load there is."""
+        return False
+
+    @property
+    def varies_platform(self) -> bool:
+        """Whether its runs differ in their platform, so that a machine's settings need not fit all of them."""
+        return False
+
+
+@dataclass(frozen=True)
+class StudyContext:
+    """What a question is made about: a workload, how long its runs are, and the study's own load, where it has one."""
+
+    workload: Workload
+    profile: Profile
+    load: Load | None
+
+
+S = TypeVar("S", bound=StudySection)
+A = TypeVar("A", bound=Answer)
+
+
+@dataclass(frozen=True)
+class IndexPair:
+    """The web index of both sides of a comparison."""
+
+    a: float
+    b: float
+
+    @property
+    def ratio(self) -> float:
+        """B by A."""
+        return self.b / self.a
+
+
+@dataclass(frozen=True)
+class StudyAnswer(Generic[A]):
+    """A study's answer as it is kept: that of each workload, and all runs."""
+
+    kind: str
+    parts: tuple[A, ...]
+    left: int = 0
+    """About how many runs are still to be made."""
+    runs: tuple[RunSummary, ...] = ()
+    index: float | None = None
+    """The web index of the peaks found, where all workloads that it needs have one."""
+    indices: IndexPair | None = None
+    schema: int = ANSWER_SCHEMA
+
+
+def no_index(answers: Sequence[Answer]) -> float | None:
+    """Of kinds that find no peaks."""
+    return None
+
+
+def no_indices(answers: Sequence[Answer]) -> IndexPair | None:
+    """Of kinds that find no peaks on two sides."""
+    return None
+
+
+@dataclass(frozen=True)
+class StudyKind(Generic[S, A]):
+    """One kind of study."""
+
+    name: str
+    """Of its command and of its section in files."""
+    question: str
+    """What it finds out, as a question."""
+    help: str
+    """Of its command."""
+    section: type[S]
+    answer: type[A]
+    """Of one workload."""
+    make: Callable[[S, StudyContext], Question[A]]
+    """Raises UsageError when what is asked for does not fit together."""
+    blocks: Callable[[A, StudiedWorkload, Sequence[RunSummary]], Iterator[Block]]
+    """What a report shows of one workload, beside its headline and its runs."""
+    instead_of_load: str = ""
+    """Of kinds that find or bring their own load: what to say in place of --sessions and --rate."""
+    index: Callable[[Sequence[A]], float | None] = no_index
+    indices: Callable[[Sequence[A]], IndexPair | None] = no_indices
+    is_judged_by_runs: bool = False
+    """Whether the shell is told what the runs came to, instead of what was found."""
+    rank: int = 100
+    """Place among the kinds where they are listed, the smallest first."""
+
+    @property
+    def adapter(self) -> TypeAdapter[StudyAnswer[A]]:
+        """Reads and writes its answers."""
+        return _adapter(self.answer)  # type: ignore[arg-type]
+
+
+@cache
+def _adapter(answer: type[A]) -> TypeAdapter[StudyAnswer[A]]:
+    return TypeAdapter(StudyAnswer[answer])  # type: ignore[valid-type]
+
+
+AnyKind = StudyKind[StudySection, Answer]

@@ -1,0 +1,168 @@
+"""`compare`: A against B, at one load, over a curve, at their peaks, or on two platforms. Pure."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from loadstone.model.errors import UsageError
+from loadstone.model.machine import PlatformName
+from loadstone.model.reading import Flag, suggest
+from loadstone.model.records.manifest import StudiedWorkload
+from loadstone.model.workload import Percent, Positive
+from loadstone.page.blocks import Block, Paragraph
+from loadstone.study.kind import IndexPair, StudyContext, StudyKind, StudySection
+from loadstone.study.kinds.compare import loads, peaks, platforms
+from loadstone.study.kinds.compare.loads import Compare, CompareAnswer, pairs_for
+from loadstone.study.kinds.compare.peaks import ComparePeaks, PeaksAnswer
+from loadstone.study.kinds.compare.platforms import Platforms, PlatformsAnswer
+from loadstone.study.kinds.search import Search, SearchSection, make_search
+from loadstone.study.metrics import METRICS
+from loadstone.study.parameters import Point, Points, has_load, points_text, read_settings, settings_text
+from loadstone.study.question import Question
+from loadstone.study.summary import RunSummary
+
+Settings = dict[str, Point]
+AnyAnswer = CompareAnswer | PeaksAnswer | PlatformsAnswer
+
+
+def read_at(text: str) -> object:
+    """Reads `50,100,150` or `peak`."""
+    return text if text == "peak" else tuple(word for word in text.split(",") if word)
+
+
+def read_platforms(text: str) -> list[PlatformName]:
+    """Reads `process,vm`; raises UsageError."""
+    names = [_platform(word.strip()) for word in text.split(",")]
+    if len(names) != 2:
+        raise UsageError("A comparison is of two platforms. Write them as --platform process,vm.")
+    return names
+
+
+def _platform(name: str) -> PlatformName:
+    if name not in list(PlatformName):
+        raise UsageError(f"There is no platform `{name}`. {suggest(name, set(PlatformName))}")
+    return PlatformName(name)
+
+
+class CompareSection(StudySection):
+    """`[compare]`: A against B."""
+
+    a: Annotated[Settings, Flag("Settings of A, as server.threads=1.", metavar="SETTINGS", read=read_settings)] = Field(
+        default_factory=dict, description='a table of settings, as { "server.threads" = 1 }'
+    )
+    b: Annotated[Settings, Flag("Settings of B.", metavar="SETTINGS", read=read_settings)] = Field(
+        default_factory=dict, description="a table of settings"
+    )
+    at: Annotated[
+        Points | Literal["peak"] | None,
+        Flag("Loads of a curve, as 50,100,150; or `peak`.", metavar="LOADS|peak", read=read_at),
+    ] = Field(default=None, description="a list of loads for a curve, or `peak`; left out, the load of the study")
+    load: Annotated[Literal["sessions", "rate"], Flag("What the load is: sessions or rate.")] = Field(
+        default="sessions", description="`sessions` or `rate`"
+    )
+    pairs: Annotated[
+        Annotated[int, Field(ge=1, le=1000)] | None,
+        Flag("Pairs of runs at each load (6), or of searches (1).", kind=int, min=1, max=1000),
+    ] = Field(default=None, description="pairs of runs, 1 or more")
+    figure: Annotated[str, Flag("The figure the question is about.")] = Field(
+        default="response_mean", description="the figure the question is about"
+    )
+    platform: Annotated[
+        Annotated[tuple[PlatformName, ...], Field(min_length=2, max_length=2)] | None,
+        Flag("Compare two platforms, as process,vm.", metavar="A,B", read=read_platforms),
+    ] = Field(default=None, description='two platforms to compare, as ["process", "vm"]')
+    cpus: Annotated[
+        Annotated[int, Field(ge=1, le=4096)] | None,
+        Flag("With --platform: CPUs of each side. Default: 1.", kind=int, min=1),
+    ] = Field(default=None, description="of platforms: CPUs of each side, 1 or more")
+    start: Annotated[
+        Positive | None, Flag("First load tried. Default: 100 sessions, or a rate of 50.", kind=float, min=1e-6)
+    ] = Field(default=None, description="of the peaks' searches: the first load tried")
+    width_pct: Annotated[
+        Percent | None,
+        Flag(
+            "Width of the bracket at which to stop, in %. Default: 1, quick profile 5.",
+            name="--width",
+            kind=float,
+            min=0.01,
+            max=50,
+        ),
+    ] = Field(default=None, description="of the peaks' searches: width of the bracket in %")
+
+    @property
+    def brings_load(self) -> bool:
+        """Where loads, peaks or platforms are compared, or both sides have one."""
+        return self.at is not None or self.platform is not None or (has_load(self.a) and has_load(self.b))
+
+    @property
+    def varies_platform(self) -> bool:
+        """Where a side has another."""
+        return self.platform is not None or any(name in ("platform", "machine.platform") for name in (*self.a, *self.b))
+
+
+def make(section: CompareSection, context: StudyContext) -> Question[AnyAnswer]:
+    """The question about one workload; raises UsageError."""
+    workload = context.workload.name
+    a, b = settings_text(section.a), settings_text(section.b)
+    if section.figure not in METRICS:
+        raise UsageError(f"There is no figure `{section.figure}`. {suggest(section.figure, set(METRICS))}")
+    wanted = SearchSection(load=section.load, start=section.start, width_pct=section.width_pct)
+
+    def search(settings: Mapping[str, str], name: str, seed: int) -> Search:
+        return replace(make_search(wanted, workload, context.profile), settings=settings, prefix=name, seed=seed)
+
+    if section.platform is not None:
+        cpus = str(section.cpus or 1)
+        sides = [
+            {"platform": platform.value, "machine.cpus": cpus, **own}
+            for platform, own in zip(section.platform, (a, b), strict=True)
+        ]
+        if sides[0] == sides[1]:
+            raise UsageError("Both sides are the same. Name two platforms, or let --a and --b differ.")
+        return Platforms(workload, sides[0], sides[1], search, section.pairs or 1)
+    if section.at == "peak":
+        return ComparePeaks(workload, a, b, search, section.pairs or 1)
+    curve: tuple[dict[str, str], ...] = tuple({section.load: text} for text in points_text(section.at or ()))
+    return Compare(workload, {}, a, b, curve or ({},), section.pairs or pairs_for(len(curve) or 1), section.figure)
+
+
+def blocks(answer: AnyAnswer, workload: StudiedWorkload, runs: Sequence[RunSummary]) -> Iterator[Block]:
+    """What both sides were, and what was found."""
+    yield Paragraph(f"A: {_settings(answer.a)}. B: {_settings(answer.b)}.")
+    match answer:
+        case CompareAnswer():
+            yield from loads.blocks(answer)
+        case PeaksAnswer():
+            yield from peaks.blocks(answer)
+        case PlatformsAnswer():
+            yield from platforms.blocks(answer)
+
+
+def _settings(settings: Mapping[str, str]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in settings.items()) or "as it is"
+
+
+def indices(answers: Sequence[AnyAnswer]) -> IndexPair | None:
+    """The web index of both platforms."""
+    return platforms.indices([answer for answer in answers if isinstance(answer, PlatformsAnswer)])
+
+
+KIND: StudyKind[CompareSection, AnyAnswer] = StudyKind(
+    name="compare",
+    question="Is there a difference between A and B, and what does one cost against the other?",
+    help="""Compare two settings in alternation: is there a difference, how large, and what can be excluded?
+
+    Ends with exit code 1 when B is worse than A.
+
+    [bold]loadstone compare support --sessions 50 --a server.threads=1 --b server.threads=2[/]
+    [bold]loadstone compare support --platform process,vm[/]: peaks, response times and curves of two platforms.
+    """,
+    section=CompareSection,
+    answer=AnyAnswer,  # type: ignore[arg-type]
+    make=make,
+    blocks=blocks,
+    indices=indices,
+    rank=4,
+)

@@ -1,0 +1,301 @@
+"""`compare` at one load or over several: A against B, in alternation, with a permutation test. Pure."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from loadstone.judge.statistics import LEVEL, Difference, Summary, difference, holm, summary
+from loadstone.page.blocks import Block, Cell, Column, ColumnKind, Figure, Gallery, Heading, Paragraph, Row, Table, Tone
+from loadstone.page.numbers import number, rounded, signed_percent
+from loadstone.page.plot import DifferencePlot, Plot
+from loadstone.study.metrics import METRICS, Better
+from loadstone.study.question import Answer, count_verdicts, first_missing, key_of
+from loadstone.study.summary import RunRequest, RunSummary, Side
+
+Settings = Mapping[str, str]
+
+LEAST_PAIRS = 6
+"""Fewest pairs with which the test can find anything: 2 of 2^6 sign patterns are 3 %."""
+WIDEST_PCT = 50
+"""Intervals that reach further say so little that they would flatten all others."""
+
+
+def pairs_for(loads: int) -> int:
+    """Fewest pairs with which anything can be found at each of so many loads, corrected for asking several times."""
+    return max(LEAST_PAIRS, math.ceil(math.log2(2 * loads / (1 - LEVEL))))
+
+
+def side_by_turn(pair: int) -> tuple[Side, Side]:
+    """A B, then B A, and so on, so that drift falls on both alike."""
+    return (Side.A, Side.B) if pair % 2 == 0 else (Side.B, Side.A)
+
+
+@dataclass(frozen=True)
+class FoundDifference:
+    """B against A as a ratio of means, as it is kept; `p_corrected` over all loads that were asked about."""
+
+    pairs: int
+    ratio: float
+    low: float | None
+    high: float | None
+    p: float
+    effect: float | None
+    is_found: bool
+    """Whether chance is an unlikely reason."""
+    excluded_pct: float | None
+    """The smallest difference that the interval excludes, in percent of A."""
+    p_corrected: float | None = None
+
+    @classmethod
+    def of(cls, found: Difference) -> "FoundDifference":
+        """As it is kept."""
+        return cls(**asdict(found), is_found=found.is_found, excluded_pct=found.excluded_pct)
+
+
+@dataclass(frozen=True)
+class SideValues:
+    """A metric on one side: its values in order of time, and their summary."""
+
+    values: tuple[float, ...]
+    count: int
+    mean: float
+    sd: float | None
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class ComparedMetric:
+    """A metric on both sides; no difference where a value is 0."""
+
+    a: SideValues
+    b: SideValues
+    difference: FoundDifference | None
+
+
+@dataclass(frozen=True)
+class ComparedLoad:
+    """Both sides at one load."""
+
+    load: Settings
+    verdicts: Mapping[str, Mapping[str, int]]
+    """How the runs of each side came out."""
+    metrics: Mapping[str, ComparedMetric]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompareAnswer(Answer):
+    """The difference at each load, and in words."""
+
+    settings: Settings
+    a: Settings
+    b: Settings
+    metric: str
+    """The one the question is about."""
+    pairs: int
+    loads: tuple[ComparedLoad, ...]
+    is_worse: bool
+
+    @property
+    def is_negative(self) -> bool:
+        """Whether B is worse."""
+        return self.is_worse
+
+
+@dataclass(frozen=True)
+class Compare:
+    """Two settings at one or several loads, run as A B B A A B ..., so that drift falls on both alike."""
+
+    workload: str
+    settings: Settings
+    a: Settings
+    b: Settings
+    loads: tuple[Settings, ...]
+    pairs: int = LEAST_PAIRS
+    metric: str = "response_mean"
+    """The one the question is about; all others are reported beside it."""
+
+    def requests(self) -> list[RunRequest]:
+        """All its runs, in order: every pair goes through all loads before the next pair begins."""
+        requests: list[RunRequest] = []
+        for pair in range(self.pairs):
+            for load in self.loads:
+                for side in side_by_turn(pair):
+                    requests.append(self._request(len(requests), side, load))
+        return requests
+
+    def _request(self, at: int, side: Side, load: Settings) -> RunRequest:
+        settings = {**self.settings, **load, **(self.a if side is Side.A else self.b)}
+        words = "-".join([side, *load.values()])
+        # Every run has a seed of its own: what is found holds beyond one seed's draw of users.
+        return RunRequest(key_of(at + 1, self.workload, words), self.workload, settings, at, side=side)
+
+    def next(self, runs: Sequence[RunSummary]) -> RunRequest | None:
+        """The next run that is missing."""
+        return first_missing(self.requests(), runs)
+
+    def left(self, runs: Sequence[RunSummary]) -> int:
+        """Runs that are missing."""
+        return len(self.requests()) - len(runs)
+
+    def answer(self, runs: Sequence[RunSummary]) -> CompareAnswer:
+        """The difference at each load, and in words."""
+        loads = self._corrected([self._at(load, runs) for load in self.loads])
+        alike = ["A and B are set alike: what is found here is chance."] if self.a == self.b else []
+        lines = [line for load in loads for line in _headline(load, self.metric, len(loads) > 1)]
+        return CompareAnswer(
+            workload=self.workload,
+            settings=dict(self.settings),
+            a=dict(self.a),
+            b=dict(self.b),
+            metric=self.metric,
+            pairs=self.pairs,
+            loads=tuple(loads),
+            is_answered=not self.left(runs),
+            is_worse=any(_is_worse(load.metrics.get(self.metric), self.metric) for load in loads),
+            headline=(*alike, *lines),
+        )
+
+    def _at(self, load: Settings, runs: Sequence[RunSummary]) -> ComparedLoad:
+        wanted = [one for one in self.requests() if all(one.settings.get(name) == at for name, at in load.items())]
+        by_key = {run.request.key: run for run in runs}
+        here = [by_key[request.key] for request in wanted if request.key in by_key]
+        sides = {side: [run for run in here if run.request.side is side] for side in (Side.A, Side.B)}
+        compared = {name: row for name in METRICS if (row := _compared(name, sides)) is not None}
+        verdicts = {side.value: count_verdicts(own) for side, own in sides.items()}
+        return ComparedLoad(dict(load), verdicts, compared)
+
+    def _corrected(self, loads: list[ComparedLoad]) -> list[ComparedLoad]:
+        """Over the loads of a curve the question is asked several times, and the p-values say so."""
+        found = [one.metrics[self.metric].difference for one in loads if self.metric in one.metrics]
+        chances = iter(holm([one.p for one in found if one is not None]))
+        corrected = []
+        for load in loads:
+            compared = load.metrics.get(self.metric)
+            if compared is not None and compared.difference is not None:
+                p = next(chances)
+                difference = replace(compared.difference, p_corrected=p, is_found=p <= 1 - LEVEL)
+                load = replace(load, metrics={**load.metrics, self.metric: replace(compared, difference=difference)})
+            corrected.append(load)
+        return corrected
+
+
+def _compared(name: str, sides: Mapping[Side, Sequence[RunSummary]]) -> ComparedMetric | None:
+    values = {side: [run.metrics[name] for run in runs if name in run.metrics] for side, runs in sides.items()}
+    if any(not own or len(own) < len(sides[side]) for side, own in values.items()):
+        return None
+    found = difference(list(zip(values[Side.A], values[Side.B], strict=False)))
+    a, b = (_side_values(values[side], summary(values[side])) for side in (Side.A, Side.B))
+    return ComparedMetric(a, b, None if found is None else FoundDifference.of(found))
+
+
+def _side_values(values: Sequence[float], summed: Summary) -> SideValues:
+    return SideValues(tuple(values), **asdict(summed))
+
+
+def _is_worse(compared: ComparedMetric | None, metric: str) -> bool:
+    """Whether B was found worse, corrected for all loads that were asked about."""
+    found = compared and compared.difference
+    if not found or not found.is_found:
+        return False
+    return {Better.LOWER: found.ratio > 1, Better.HIGHER: found.ratio < 1}.get(METRICS[metric].better, False)
+
+
+def _headline(load: ComparedLoad, name: str, is_curve: bool) -> list[str]:
+    settings = ", ".join(f"{key}={value}" for key, value in load.load.items())
+    where = f"At {settings}: " if settings else ""
+    if name not in load.metrics:
+        return [f"{where}the runs made so far do not all have `{name}`."]
+    found = load.metrics[name].difference
+    line = where + in_words(name, found)
+    if is_curve and found is not None:
+        line += f" Corrected for all loads of the curve: p = {found.p_corrected:.3f}."
+    return [line]
+
+
+def in_words(name: str, found: FoundDifference | None) -> str:
+    """What a difference amounts to, without claiming more than the test found."""
+    metric = METRICS[name]
+    if found is None:
+        return f"{metric.title} cannot be compared by its ratio, since a value is 0."
+    change = 100 * (found.ratio - 1)
+    if found.low is None or found.high is None:
+        return (
+            f"{metric.title} of B is {change:+.1f} % against A over {found.pairs} pairs, which says nothing yet: "
+            f"{LEAST_PAIRS} pairs are the fewest that can tell a difference from chance."
+        )
+    interval = f"{100 * (found.low - 1):+.1f} to {100 * (found.high - 1):+.1f} %"
+    if found.is_found:
+        worse = {Better.LOWER: change > 0, Better.HIGHER: change < 0}.get(metric.better)
+        word = {True: " (worse)", False: " (better)", None: ""}[worse]
+        return f"{metric.title} of B is {change:+.1f} % against A{word}, interval {interval}, p = {found.p:.3f}."
+    return (
+        f"No difference in {metric.title} was found (p = {found.p:.2f}; B is {change:+.1f} %, interval {interval}). "
+        f"A difference larger than {found.excluded_pct:.1f} % can be excluded; a smaller one cannot."
+    )
+
+
+def blocks(answer: CompareAnswer) -> Iterator[Block]:
+    """All differences with their intervals, pair by pair, and a table of every metric."""
+    yield Gallery([figure for load in answer.loads for figure in _figures(answer, load)])
+    for load in answer.loads:
+        if load.load:
+            yield Heading(", ".join(f"{name}={value}" for name, value in load.load.items()))
+        titles = ("figure", "A, mean", "B, mean", "B against A, %", "interval, %", "p")
+        columns = [*map(Column, titles), Column("in words", ColumnKind.TEXT)]
+        yield Table(columns, [_row(name, one, name == answer.metric) for name, one in load.metrics.items()])
+    note = (
+        "Runs alternate as A B B A. The test permutes A and B within each pair; its interval holds the ratios that the "
+        f"same test does not refuse. The question is about {answer.metric.replace('_', ' ')}; each other figure is "
+        "tested by itself, so one in twenty is found by chance."
+    )
+    yield Paragraph(note, Tone.QUIET)
+
+
+def _row(name: str, compared: ComparedMetric, is_asked: bool) -> Row:
+    head = [name.replace("_", " "), rounded(compared.a.mean), rounded(compared.b.mean)]
+    found = compared.difference
+    if found is None:
+        return Row([*head, "", "", "", "a value is 0"], is_asked)
+    interval = "" if found.low is None else f"{signed_percent(found.low)} to {signed_percent(found.high)}"
+    tone = Tone.BROKEN if found.is_found else Tone.PLAIN
+    return Row([*head, signed_percent(found.ratio), interval, Cell(number(found.p, 3), tone), _means(found)], is_asked)
+
+
+def _means(found: FoundDifference) -> str:
+    if found.is_found:
+        return "a difference"
+    if found.excluded_pct is None:
+        return "too few pairs to tell"
+    return f"larger than {number(found.excluded_pct, 1)} % can be excluded"
+
+
+def _figures(answer: CompareAnswer, load: ComparedLoad) -> Iterator[Figure]:
+    of = "".join(f", {name}={value}" for name, value in load.load.items())
+    percents = [_in_percent(name, one.difference) for name, one in load.metrics.items() if one.difference]
+    drawn = [row for row in percents if _is_narrow(row)]
+    if drawn:
+        caption = f"B against A with intervals; red: found by the test. Beyond {WIDEST_PCT} % only in the table."
+        yield Figure(f"Differences{of}", caption, DifferencePlot("difference of B, %", drawn))
+    compared = load.metrics.get(answer.metric)
+    if compared is not None:
+        metric = METRICS[answer.metric]
+        sides = ((Side.A, compared.a), (Side.B, compared.b))
+        rows = [
+            {"x": pair, "y": value, "series": side.upper()}
+            for side, own in sides
+            for pair, value in enumerate(own.values, start=1)
+        ]
+        plot = Plot("pair", metric.axis_title, rows, rows, from_zero=False)
+        yield Figure(f"{metric.plot_title}{of}", "Pair by pair, in order of time.", plot)
+
+
+def _is_narrow(row: Mapping[str, Any]) -> bool:
+    return row["low"] is not None and max(-row["low"], row["high"]) <= WIDEST_PCT
+
+
+def _in_percent(name: str, found: FoundDifference) -> dict[str, Any]:
+    ratios = {"value": found.ratio, "low": found.low, "high": found.high}
+    percents = {key: None if ratio is None else 100 * (ratio - 1) for key, ratio in ratios.items()}
+    return {"name": name.replace("_", " "), **percents, "found": found.is_found}

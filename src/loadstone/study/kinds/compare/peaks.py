@@ -1,0 +1,166 @@
+"""`compare --at peak`: the peaks of two settings, searched in turns. Pure."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from loadstone.judge.statistics import Difference, difference
+from loadstone.page.blocks import Block, Column, ColumnKind, Figure, Gallery, Row, Table
+from loadstone.page.numbers import rounded
+from loadstone.page.plot import Plot
+from loadstone.study.kinds.compare.loads import FoundDifference, side_by_turn
+from loadstone.study.kinds.search import Search, SearchAnswer
+from loadstone.study.question import Answer
+from loadstone.study.summary import RunRequest, RunSummary, Side
+
+Settings = Mapping[str, str]
+MakeSearch = Callable[[Settings, str, int], Search]
+"""Makes a search from settings, its name among those of the study, and the first seed."""
+
+SEEDS_APART = 1000
+"""Between two searches: more than either makes runs."""
+
+
+@dataclass(frozen=True)
+class SideSearch:
+    """One search of a side, and what it found."""
+
+    side: Side
+    answer: SearchAnswer
+
+
+@dataclass(frozen=True, kw_only=True)
+class PeaksAnswer(Answer):
+    """Both sides' peaks and their ratio."""
+
+    a: Settings
+    b: Settings
+    pairs: int
+    peaks: Mapping[str, tuple[float, ...]]
+    searches: tuple[SideSearch, ...]
+    difference: FoundDifference | None
+    is_worse: bool
+
+    @property
+    def is_negative(self) -> bool:
+        """Whether B is worse."""
+        return self.is_worse
+
+
+@dataclass(frozen=True)
+class ComparePeaks:
+    """The peaks of two settings, searched in turns: A B B A."""
+
+    workload: str
+    a: Settings
+    b: Settings
+    search: MakeSearch
+    pairs: int = 1
+
+    def searches(self) -> list[tuple[Side, Search]]:
+        """Every search with its side, in order."""
+        sides = [side for pair in range(self.pairs) for side in side_by_turn(pair)]
+        return [
+            (side, self.search(self.a if side is Side.A else self.b, f"{side}{number}", number * SEEDS_APART))
+            for number, side in enumerate(sides, start=1)
+        ]
+
+    def requests(self) -> list[RunRequest]:
+        """The first run of every search."""
+        return [request for _, search in self.searches() for request in search.requests()]
+
+    def next(self, runs: Sequence[RunSummary]) -> RunRequest | None:
+        """The next run of the first search that is not done."""
+        nexts = (search.next(search.own(runs)) for _, search in self.searches())
+        return next((request for request in nexts if request is not None), None)
+
+    def left(self, runs: Sequence[RunSummary]) -> int:
+        """About how many runs are left in all searches."""
+        return sum(search.left(search.own(runs)) for _, search in self.searches())
+
+    def answer(self, runs: Sequence[RunSummary]) -> PeaksAnswer:
+        """Both sides' peaks and their ratio."""
+        searches = [SideSearch(side, search.answer(search.own(runs))) for side, search in self.searches()]
+        peaks = {side: _peaks(searches, side) for side in (Side.A, Side.B)}
+        is_whole = all(one.answer.is_answered and one.answer.peak for one in searches)
+        found = difference(list(zip(peaks[Side.A], peaks[Side.B], strict=False))) if is_whole else None
+        return PeaksAnswer(
+            workload=self.workload,
+            a=dict(self.a),
+            b=dict(self.b),
+            pairs=self.pairs,
+            peaks={side.value: own for side, own in peaks.items()},
+            searches=tuple(searches),
+            difference=None if found is None else FoundDifference.of(found),
+            is_worse=is_whole and _is_lower(searches, found),
+            is_answered=self.next(runs) is None,
+            headline=tuple(_headline(searches, found)),
+        )
+
+
+def _peaks(searches: Sequence[SideSearch], side: Side) -> tuple[float, ...]:
+    own = (one.answer for one in searches if one.side is side)
+    return tuple(answer.peak for answer in own if answer.is_answered and answer.peak is not None)
+
+
+def _headline(searches: Sequence[SideSearch], found: Difference | None) -> list[str]:
+    lines = [f"{one.side.upper()}: {line}" for one in searches for line in one.answer.headline[:1]]
+    if found is None:
+        return lines
+    change = 100 * (found.ratio - 1)
+    if found.low is not None and found.high is not None:
+        interval = f"interval {100 * (found.low - 1):+.1f} to {100 * (found.high - 1):+.1f} %, p = {found.p:.3f}"
+        return [f"The peak of B is {change:+.1f} % against A ({interval}).", *lines]
+    low, high = _widest(searches)
+    apart = f"the searches' own intervals allow {100 * (low - 1):+.1f} to {100 * (high - 1):+.1f} %"
+    return [f"The peak of B is {change:+.1f} % against A; {apart}.", *lines]
+
+
+def _is_lower(searches: Sequence[SideSearch], found: Difference | None) -> bool:
+    """Whether B's peak is lower: by the test where there are pairs enough, else when no interval allows otherwise."""
+    if found is None:
+        return False
+    return found.is_found and found.ratio < 1 if found.low is not None else _widest(searches)[1] < 1
+
+
+def _widest(searches: Sequence[SideSearch]) -> tuple[float, float]:
+    """The smallest and the largest ratio of B's peak to A's that the intervals of all searches allow."""
+    spans = {side: [one.answer.interval for one in searches if one.side is side] for side in (Side.A, Side.B)}
+    a, b = ([span for span in spans[side] if span is not None] for side in (Side.A, Side.B))
+    low = min(span[0] for span in b) / max(span[1] for span in a)
+    high = max(span[1] for span in b) / min(span[0] for span in a)
+    return low, high
+
+
+def blocks(answer: PeaksAnswer) -> Iterator[Block]:
+    """Each search's peak with its interval."""
+    numbered = list(enumerate(answer.searches, start=1))
+    points = [
+        {"x": place, "y": one.answer.peak, "series": one.side.upper()}
+        for place, one in numbered
+        if one.answer.peak is not None
+    ]
+    spans = [
+        {"x": place, "low": one.answer.interval[0], "high": one.answer.interval[1]}
+        for place, one in numbered
+        if one.answer.interval
+    ]
+    plot = Plot("search", "peak", points=points, spans=spans, from_zero=False)
+    yield Gallery([Figure("Peaks", "Each search's verified peak, with its interval.", plot)])
+    columns = [Column("search"), Column("side", ColumnKind.TEXT), *SEARCH_COLUMNS]
+    yield Table(columns, [Row([str(place), one.side.upper(), *search_cells(one.answer)]) for place, one in numbered])
+
+
+SEARCH_COLUMNS = (
+    Column("peak"),
+    Column("interval"),
+    Column("runs"),
+    Column("limit", ColumnKind.TEXT),
+    Column("broke first", ColumnKind.LONG),
+)
+
+
+def search_cells(answer: SearchAnswer) -> list[str]:
+    """What a table says of a search, under `SEARCH_COLUMNS`."""
+    interval = " to ".join(map(rounded, answer.interval)) if answer.interval else ""
+    broke = ", ".join(one.rule for one in answer.broke_first)
+    return [rounded(answer.peak), interval, str(answer.runs), answer.limit, broke]

@@ -1,0 +1,168 @@
+"""The rows of a comparison of platforms, as published comparisons print them; what one side cannot have, says why."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from loadstone.page.numbers import MBIT_PER_BYTE as MBIT
+from loadstone.page.numbers import MIB_PER_BYTE as MIB
+
+NO_MACHINE = "no machine of its own"
+NO_DISK = "no disk access"
+HIDDEN = "not readable here"
+NO_ANSWER = "no answer in time"
+NO_FIGURE = "no figure"
+ONE_NETWORK = "loopback: not apart from the driver's"
+
+
+@dataclass(frozen=True)
+class SideMeans:
+    """One platform at one load: means of its runs' metrics and of what monitors saw."""
+
+    metrics: Mapping[str, float]
+    monitors: Mapping[str, float]
+    verdicts: Mapping[str, int]
+    runs: tuple[str, ...]
+    """Folders of the runs."""
+
+
+class BothSides(Protocol):
+    """Both platforms at one load."""
+
+    @property
+    def load(self) -> float:
+        """The load."""
+
+    @property
+    def sides(self) -> tuple[SideMeans, SideMeans]:
+        """A, then B."""
+
+
+@dataclass(frozen=True)
+class PlatformRow:
+    """One figure of both platforms, each as a number or as the reason why there is none."""
+
+    title: str
+    unit: str
+    a: float | None
+    b: float | None
+    digits: int | None
+    why_not: tuple[str, str]
+
+    @property
+    def ratio(self) -> float | None:
+        """B by A."""
+        return self.b / self.a if self.a and self.b is not None else None
+
+
+Reader = Callable[[SideMeans], float | None]
+
+
+def metric(name: str, by: float = 1.0) -> Reader:
+    """Reads a metric of the runs."""
+    return lambda side: None if name not in side.metrics else side.metrics[name] * by
+
+
+def seen(name: str, by: float = 1.0) -> Reader:
+    """Reads what a monitor saw."""
+    return lambda side: None if name not in side.monitors else side.monitors[name] * by
+
+
+SPEED = (
+    ("operations", "1/s", metric("throughput"), 1, NO_FIGURE),
+    ("good operations", "%", metric("good"), 2, NO_FIGURE),
+    ("tolerable operations", "%", metric("tolerable"), 2, NO_FIGURE),
+    ("operations in error", "%", metric("errors"), 2, NO_FIGURE),
+    ("response time, mean", "s", metric("response_mean"), 4, NO_ANSWER),
+    ("response time, p50", "s", metric("response_p50"), 4, NO_ANSWER),
+    ("response time, p90", "s", metric("response_p90"), 4, NO_ANSWER),
+    ("response time, p99", "s", metric("response_p99"), 4, NO_ANSWER),
+    ("CPU of the system under test", "cores", metric("server_cpu"), 3, NO_FIGURE),
+    ("CPU time an operation", "ms", metric("server_cpu_per_operation", 1000), 3, NO_FIGURE),
+    ("payload", "Mbit/s", metric("bytes", MBIT), 1, NO_FIGURE),
+)
+"""What users get, and what it takes."""
+
+MONITORS = (
+    ("host: CPU user", "cores", seen("host.user_cores"), 3, HIDDEN),
+    ("host: CPU system", "cores", seen("host.system_cores"), 3, HIDDEN),
+    ("host: CPU idle", "cores", seen("host.idle_cores"), 3, HIDDEN),
+    ("host: CPU wait", "cores", seen("host.wait_cores"), 3, HIDDEN),
+    ("host: inactive memory", "MiB", seen("host.inactive_bytes", MIB), 0, HIDDEN),
+    ("host: swap in (si)", "B/s", seen("host.swap_in_per_s"), 0, HIDDEN),
+    ("host: swap out (so)", "B/s", seen("host.swap_out_per_s"), 0, HIDDEN),
+    ("host: disk service time", "ms", seen("host.disk_ms"), 2, NO_DISK),
+    ("host: disk", "B/s", seen("host.disk_bytes_per_s"), 0, NO_DISK),
+    ("host: network sent", "Mbit/s", seen("host.network_sent_per_s", MBIT), 1, HIDDEN),
+    ("services: CPU of their processes", "cores", seen("process.cores"), 3, HIDDEN),
+    ("services: resident memory", "MiB", seen("process.resident_bytes", MIB), 0, HIDDEN),
+    ("machine: virtual processors", "cores", seen("outside.vcpu_cores"), 3, NO_MACHINE),
+    ("machine: threads for disks", "cores", seen("outside.io_cores"), 3, NO_MACHINE),
+    ("machine: devices and network", "cores", seen("outside.device_cores"), 3, NO_MACHINE),
+    ("machine: exits", "1/s", seen("outside.exits_per_s"), 0, HIDDEN),
+    ("machine: disk latency by the hypervisor", "ms", seen("outside.disk_ms"), 2, NO_DISK),
+    ("machine: network sent, by its line", "Mbit/s", seen("outside.network_sent_per_s", MBIT), 1, ONE_NETWORK),
+    ("machine: network received, by its line", "Mbit/s", seen("outside.network_recv_per_s", MBIT), 1, ONE_NETWORK),
+    ("guest: CPU user", "cores", seen("inside.user_cores"), 3, NO_MACHINE),
+    ("guest: CPU system", "cores", seen("inside.system_cores"), 3, NO_MACHINE),
+    ("guest: CPU idle", "cores", seen("inside.idle_cores"), 3, NO_MACHINE),
+    ("guest: steal", "cores", seen("inside.steal_cores"), 3, NO_MACHINE),
+    ("guest: active memory", "MiB", seen("inside.active_bytes", MIB), 0, NO_MACHINE),
+    ("guest: swap in and out", "B/s", seen("inside.swap_in_per_s"), 0, NO_MACHINE),
+)
+"""What the monitors of host, hypervisor and guest saw."""
+
+Spec = tuple[str, str, Reader, int, str]
+"""Title, unit, where it is read, digits, and why one side may have none."""
+
+
+@dataclass(frozen=True)
+class PlatformTable:
+    """Rows of one kind at one load, and how each side's runs there were judged."""
+
+    title: str
+    rows: list[PlatformRow]
+    verdicts: tuple[str, ...] = ()
+
+
+def rows(specs: tuple[Spec, ...], a: SideMeans, b: SideMeans) -> list[PlatformRow]:
+    """The rows of one kind at one load."""
+    return [
+        PlatformRow(title, unit, read(a), read(b), digits, (_why(title, why, a), _why(title, why, b)))
+        for title, unit, read, digits, why in specs
+    ]
+
+
+def _why(title: str, why: str, side: SideMeans) -> str:
+    """Why there is no figure: what has no machine has none of a machine's; a machine's may not be readable."""
+    has_machine = "outside.vcpu_cores" in side.monitors
+    if title.startswith(("machine:", "guest:")) and not has_machine:
+        return why if why == ONE_NETWORK else NO_MACHINE
+    return HIDDEN if why == NO_MACHINE else why
+
+
+def tables(
+    names: Mapping[str, str],
+    load: str,
+    at_peak: Mapping[str, SideMeans],
+    typical: BothSides | None,
+    common: BothSides | None,
+) -> list[PlatformTable]:
+    """All tables of one workload: the peak, the monitors there, and the loads at which response times are compared."""
+    a, b = at_peak["a"], at_peak["b"]
+    found: list[PlatformTable] = []
+    if a.metrics and b.metrics:
+        found += [
+            PlatformTable("At each one's own peak", rows(SPEED, a, b)),
+            PlatformTable("Monitors at the peak", rows(MONITORS, a, b)),
+        ]
+    for point, of in ((typical, f"the peak of {names['a']}"), (common, "the smaller peak")):
+        if point is not None and (point is typical or point != typical):
+            title = f"Response time at 80 % of {of} ({point.load:g} {load})"
+            found.append(PlatformTable(title, rows(SPEED, *point.sides), tuple(map(_verdicts, point.sides))))
+    return found
+
+
+def _verdicts(side: SideMeans) -> str:
+    """How a side's runs at a load were judged, in words."""
+    return ", ".join(f"{count} {word}" for word, count in side.verdicts.items() if count)

@@ -1,0 +1,40 @@
+"""All kinds of study, found by themselves: each module below `kinds/` that declares a `KIND` is one."""
+
+import importlib
+import pkgutil
+from collections.abc import Mapping
+from functools import cache
+from types import ModuleType
+from typing import Any
+
+from loadstone.model.errors import StoreError
+from loadstone.study import kinds
+from loadstone.study.kind import StudyKind, StudySection
+
+AnyKind = StudyKind[Any, Any]
+
+
+@cache
+def study_kinds() -> Mapping[str, AnyKind]:
+    """The kinds that come with the program, by name."""
+    return find_kinds(kinds)
+
+
+def find_kinds(package: ModuleType) -> Mapping[str, AnyKind]:
+    """The kinds that the modules of a package declare, by name, in the order they are listed."""
+    names = [module.name for module in pkgutil.iter_modules(package.__path__)]
+    modules = [importlib.import_module(f"{package.__name__}.{name}") for name in names]
+    found: list[AnyKind] = [module.KIND for module in modules if hasattr(module, "KIND")]
+    return {kind.name: kind for kind in sorted(found, key=lambda kind: (kind.rank, kind.name))}
+
+
+def kind_of(name: str) -> AnyKind:
+    """A kind by name; raises StoreError, since unknown names come from stored studies alone."""
+    if name not in study_kinds():
+        raise StoreError(f"This version knows no study of kind `{name}`. It knows {', '.join(study_kinds())}.")
+    return study_kinds()[name]
+
+
+def file_sections() -> dict[str, type[StudySection]]:
+    """The sections of study files, by kind: of all that have a command."""
+    return {name: kind.section for name, kind in study_kinds().items() if kind.help}
