@@ -56,7 +56,8 @@ def _parts(blocks: Sequence[Block], depth: int = 0) -> Iterator[str]:
 
 def _card(strong: str, title: str, lines: Sequence[str | Cell]) -> str:
     said = "; ".join(escape(line.text if isinstance(line, Cell) else line) for line in lines)
-    return f"- **{escape(strong)}** {escape(title)}" + (f": {said}" if said else "")
+    head = " ".join(part for part in (f"**{escape(strong)}**" if strong else "", escape(title)) if part)
+    return f"- {head}" + (f": {said}" if said else "")
 
 
 def _table(table: Table) -> Iterator[str]:

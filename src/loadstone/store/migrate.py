@@ -115,15 +115,48 @@ def checks(old: list[Raw]) -> list[Raw]:
 
 def study(old: Raw) -> Raw:
     """A study's declaration."""
-    return {**old, "system": system(old["system"]), "schema": 2}
+    kind = "compare" if old["kind"] == "platforms" else old["kind"]
+    return {**old, "kind": kind, "system": system(old["system"]), "schema": 2}
 
 
 def answer(old: Raw) -> Raw:
-    """A study's answer."""
-    new = {**old, "runs": [run_summary(one) for one in old["runs"]], "schema": 2}
-    if old["kind"] == "tiles":
-        new["runs"] = [tile_trial(one) for part in old["parts"] for one in part["tried"]]
-    return new
+    """A study's answer; what platforms cost against each other was a kind of its own."""
+    kind = "compare" if old["kind"] == "platforms" else old["kind"]
+    runs = [run_summary(one) for one in old["runs"]]
+    if kind == "tiles":
+        runs = [tile_trial(one, part["workload"]) for part in old["parts"] for one in part["tried"]]
+    parts = [answer_part(one, kind) for one in old["parts"]]
+    return {**old, "kind": kind, "parts": parts, "runs": runs, "schema": 2}
+
+
+def answer_part(old: Raw, kind: str) -> Raw:
+    """The answer about one workload."""
+    new: Raw = with_metrics(old)
+    if "figure" in new:
+        new["metric"] = new.pop("figure")
+    if "searches" in new:
+        new["searches"] = [search_of_side(one, new["workload"]) for one in new["searches"]]
+    return searched_loads(new) if kind == "search" else new
+
+
+def with_metrics(old: Any) -> Any:
+    """What were called figures are metrics, at every depth."""
+    if isinstance(old, dict):
+        return {"metrics" if key == "figures" else key: with_metrics(value) for key, value in old.items()}
+    return [with_metrics(one) for one in old] if isinstance(old, list) else old
+
+
+def search_of_side(old: Raw, workload: str) -> Raw:
+    """One search of a comparison, with its side among the fields of its answer."""
+    found = searched_loads({**old, "workload": workload})
+    return {"side": old["side"], "answer": found}
+
+
+def searched_loads(old: Raw) -> Raw:
+    """The loads that a search tried: of their rules, neither weight nor outcome was kept."""
+    unknown = {"weight": "note", "outcome": "kept"}
+    loads = [{**one, "rules": checks([{**unknown, **rule} for rule in one["rules"]])} for one in old["loads"]]
+    return {**old, "loads": loads}
 
 
 def run_summary(old: Raw) -> Raw:
@@ -132,12 +165,23 @@ def run_summary(old: Raw) -> Raw:
     rules = [
         {**{key: value for key, value in one.items() if key != "name"}, "rule": one["name"]} for one in old["rules"]
     ]
-    return {**new, "request": old["wanted"], "checks": checks(rules), "metrics": old["figures"]}
+    request = {**old["wanted"], "search": search_of(old["wanted"]["key"])}
+    return {**new, "request": request, "checks": checks(rules), "metrics": old["figures"]}
 
 
-def tile_trial(old: Raw) -> Raw:
+SEARCH_KEY = re.compile(r"(a|b|c|[ab]\d+)-\d{3}-")
+"""How keys of runs began that belonged to one of a study's searches; `c` are the curves of a comparison of platforms."""
+
+
+def search_of(key: str) -> str:
+    """Which of a study's searches a run belonged to, by its key."""
+    found = SEARCH_KEY.match(key)
+    return {"c": "curves"}.get(found[1], found[1]) if found else ""
+
+
+def tile_trial(old: Raw, tile: str) -> Raw:
     """A run of a search of tiles."""
-    request = {"key": "", "workload": "", "settings": {"tenths": str(old["tenths"])}, "seed": 0}
+    request = {"key": "", "workload": tile, "settings": {"tenths": str(old["tenths"])}, "seed": 0}
     metrics = {"score": old["score"], "tiles_quality": old["qos_pct"]}
     kept = {key: old[key] for key in ("verdict", "folder")}
     return {**kept, "request": request, "reasons": old["reasons"], "metrics": metrics, "checks": []}
