@@ -1,18 +1,32 @@
 """Records made up for tests: an iteration's figures from a few counts, and a result folder on disk."""
 
-import json
-from collections.abc import Mapping
-from dataclasses import asdict, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
+
+from hdrh.histogram import HdrHistogram
 
 from loadstone.model.figures import Criteria, Distribution, IterationFigures, OperationFigures
 from loadstone.model.load import Population
 from loadstone.model.profile import PROFILES, Profile
+from loadstone.model.records.events import EVENT, CpuShare, EncodedHistogram, Event, Interval
+from loadstone.model.records.manifest import (
+    HostFacts,
+    Manifest,
+    ProfileRecord,
+    Status,
+    StudiedWorkload,
+    StudyManifest,
+    SystemKind,
+    SystemRecord,
+)
+from loadstone.model.records.workload_id import WorkloadId
 from loadstone.run.criteria import make_criteria
 from loadstone.run.plan import Part, Timing, make_plan
 from loadstone.store.folder import ResultFolder
-from loadstone.model.records.manifest import Status
+from loadstone.store.histograms import DIGITS, HIGHEST_US, LOWEST_US
 from loadstone.workloads import load
 
 
@@ -81,15 +95,15 @@ def iteration(
 
 
 def criteria(workload: str, sessions: int, profile: Profile | None = None) -> Criteria:
-    """The terms of a shipped workload."""
+    """What a shipped workload is held to."""
     return make_criteria(load(workload), profile or PROFILES["full"], Population(sessions), shipped=True)
 
 
-def small_terms(**changes: object) -> Criteria:
-    """Terms of a workload with two operations, `a` and `b`, equally frequent."""
+def small_criteria(**changes: object) -> Criteria:
+    """Criteria of a workload with two operations, `a` and `b`, equally frequent."""
     made = replace(
         criteria("banking", 100),
-        workload="small",
+        id=WorkloadId("small"),
         expected_shares={"a": 0.5, "b": 0.5},
         mean_pause_s=1.0,
         paused_share=1.0,
@@ -99,27 +113,86 @@ def small_terms(**changes: object) -> Criteria:
     return replace(made, **changes)  # type: ignore[arg-type]
 
 
-def result_folder(results: Path, events: list[dict[str, object]], status: Status = Status.COMPLETE) -> Path:
-    """A result folder of a one-iteration banking run with the given driver events."""
+def encoded(*times_us: int) -> EncodedHistogram:
+    """Times in microseconds, as the driver writes them."""
+    if not times_us:
+        return EncodedHistogram(0, 0.0, 0, 0, 0, 0, "")
+    histogram = HdrHistogram(LOWEST_US, HIGHEST_US, DIGITS)
+    for value in times_us:
+        histogram.record_value(value)
+    median, p99 = (1000 * histogram.get_value_at_percentile(at) for at in (50, 99))
+    mean_ns = 1000 * sum(times_us) / len(times_us)
+    return EncodedHistogram(len(times_us), mean_ns, median, p99, 1000 * max(times_us), 0, histogram.encode().decode())
+
+
+def interval(second: int, **changes: Any) -> Interval:
+    """A second of the steady state of banking, with one operation in it."""
+    made = Interval(
+        event="interval",
+        part="banking",
+        at_ns=second * 10**9,
+        length_ns=10**9,
+        phase="steady",
+        sessions_active=10,
+        connections_open=10,
+        operations=(),
+        response=encoded(1000 * second),
+        service=encoded(),
+        lag=encoded(),
+        wires={},
+        cpu=CpuShare((0.1,)),
+    )
+    return replace(made, **changes)
+
+
+def manifest(**changes: Any) -> Manifest:
+    """Of a run of banking with ten users that began with the year."""
     profile = PROFILES["demo"]
-    manifest = {
-        "command": ["loadstone", "run", "banking", "--sessions", "10"],
-        "profile": {"name": profile.name, "about": profile.about, **asdict(profile.phases)},
-        "seed": 1,
-        "driver_threads": 1,
-        "target": "a test",
-        "verify_certificates": True,
-        "versions": {"loadstone": "0.1.0"},
-        "host": {"cores": 2, "mitigations": {}, "cgroup_limits": {}},
-        "terms": [asdict(make_criteria(load("banking"), profile, Population(10), shipped=True))],
-        "declarations": {"banking": "[workload]\n"},
-    }
-    folder = ResultFolder.create(results, "banking", datetime(2026, 1, 1, tzinfo=UTC), manifest)
+    made = Manifest(
+        name="banking",
+        started="2026-01-01T00:00:00+00:00",
+        command=("loadstone", "run", "banking", "--sessions", "10"),
+        profile=ProfileRecord.of(profile),
+        seed=1,
+        driver_threads=1,
+        system=SystemRecord(SystemKind.TARGET, {"url": "http://127.0.0.1:1"}),
+        target="a test",
+        versions={"loadstone": "0.1.0"},
+        host=HostFacts(cores=2),
+        criteria=(make_criteria(load("banking"), profile, Population(10), shipped=True),),
+        declarations={"banking": "[workload]\n"},
+    )
+    return replace(made, **changes)
+
+
+def study_manifest(**changes: Any) -> StudyManifest:
+    """Of a study of nothing that began with the year."""
+    made = StudyManifest(
+        name="study",
+        kind="repeat",
+        started="2026-01-01T00:00:00+00:00",
+        identity="x",
+        declaration={},
+        command=("loadstone", "repeat"),
+        profile=ProfileRecord.of(PROFILES["demo"]),
+        seed=1,
+        driver_threads=1,
+        system=SystemRecord(SystemKind.REFERENCE),
+        workloads=(StudiedWorkload("banking", "Bank"),),
+        versions={},
+        host=HostFacts(),
+    )
+    return replace(made, **changes)
+
+
+def result_folder(results: Path, events: Sequence[Event], status: Status = Status.COMPLETE) -> Path:
+    """A result folder of a one-iteration banking run with the given driver events."""
+    folder = ResultFolder.create(results, manifest())
     run = folder.run("banking", 1)
-    run.write("plan.json", make_plan([Part(load("banking"), Population(10))], Timing(profile.phases)))
+    run.write("plan.json", make_plan([Part(load("banking"), Population(10))], Timing(PROFILES["demo"].phases)))
     with run.lines("events.jsonl") as lines:
         for event in events:
-            lines.write(json.dumps(event) + "\n")
+            lines.write(EVENT.dump_json(event).decode() + "\n")
     folder.mark(status, "", datetime(2026, 1, 1, tzinfo=UTC))
     folder.seal()
     return folder.path

@@ -5,44 +5,44 @@ from pathlib import Path
 
 import pytest
 
-from loadstone.model.records.check import Check, Outcome
 from loadstone.judge.rules import checks
-from loadstone.model.records.verdict import Verdict, worst
 from loadstone.judge.verdict import judge_iteration
 from loadstone.model.figures import BLAME, NOTHING, IterationFigures
 from loadstone.model.profile import Rigor
-from tests.records import iteration, operation, small_terms, times
+from loadstone.model.records.check import Check, CheckId, Outcome, Weight
+from loadstone.model.records.verdict import Verdict, worst
+from tests.records import iteration, operation, small_criteria, times
 
 # 100 sessions for 100 s, cycle 1 s + 1 s: 5000 operations by Little's law.
-TERMS = small_terms()
+CRITERIA = small_criteria()
 
 
 def run(a: int = 2500, b: int = 2500, **errors: int) -> IterationFigures:
     return iteration((operation("a", a, 1.0, errors=errors), operation("b", b, 1.0)), 100.0)
 
 
-def check(rule: str, figures: IterationFigures, **changes: object) -> Check:
-    return next(one for one in checks(small_terms(**changes), figures) if one.rule == rule)
+def check(rule: CheckId, figures: IterationFigures, **changes: object) -> Check:
+    return next(one for one in checks(small_criteria(**changes), figures) if one.id is rule)
 
 
 def test_a_run_that_keeps_every_rule_passes() -> None:
-    assert judge_iteration(TERMS, run()).verdict is Verdict.PASS
+    assert judge_iteration(CRITERIA, run()).verdict is Verdict.PASS
 
 
 @pytest.mark.parametrize(
     ("rule", "kept", "broken", "verdict"),
     [
-        ("validation errors", {}, {"title": 1}, Verdict.FAIL),
-        ("operations without an answer", {"reset": 25}, {"reset": 26}, Verdict.FAIL),
-        ("driver errors", {}, {"no_ports": 1}, Verdict.INVALID),
+        (CheckId.VALIDATION_ERRORS, {}, {"title": 1}, Verdict.FAIL),
+        (CheckId.UNANSWERED, {"reset": 25}, {"reset": 26}, Verdict.FAIL),
+        (CheckId.DRIVER_ERRORS, {}, {"no_ports": 1}, Verdict.INVALID),
     ],
 )
 def test_errors_are_judged_by_whose_they_are(
-    rule: str, kept: dict[str, int], broken: dict[str, int], verdict: Verdict
+    rule: CheckId, kept: dict[str, int], broken: dict[str, int], verdict: Verdict
 ) -> None:
     assert check(rule, run(**kept)).outcome is Outcome.KEPT
     assert check(rule, run(**broken)).outcome is Outcome.BROKEN
-    assert judge_iteration(TERMS, run(**broken)).verdict is verdict
+    assert judge_iteration(CRITERIA, run(**broken)).verdict is verdict
 
 
 def test_quality_is_judged_over_all_operations_together() -> None:
@@ -50,75 +50,75 @@ def test_quality_is_judged_over_all_operations_together() -> None:
         first = operation("a", 2500, 1.0, grades=(good, tolerable, fail))
         return iteration((first, operation("b", 2500, 1.0)), 100.0)
 
-    assert judge_iteration(TERMS, graded(2250, 200, 50)).verdict is Verdict.PASS  # a: 90 % good, both: 95 %
-    assert judge_iteration(TERMS, graded(2249, 201, 50)).verdict is Verdict.FAIL
-    assert judge_iteration(TERMS, graded(2250, 199, 51)).verdict is Verdict.FAIL
+    assert judge_iteration(CRITERIA, graded(2250, 200, 50)).verdict is Verdict.PASS  # a: 90 % good, both: 95 %
+    assert judge_iteration(CRITERIA, graded(2249, 201, 50)).verdict is Verdict.FAIL
+    assert judge_iteration(CRITERIA, graded(2250, 199, 51)).verdict is Verdict.FAIL
 
 
 def test_a_page_may_deviate_by_one_percent_of_all() -> None:
-    assert check("mix deviation of a page", run(2549, 2451)).outcome is Outcome.KEPT
-    assert check("mix deviation of a page", run(2551, 2449)).outcome is Outcome.BROKEN
+    assert check(CheckId.MIX_DEVIATION, run(2549, 2451)).outcome is Outcome.KEPT
+    assert check(CheckId.MIX_DEVIATION, run(2551, 2449)).outcome is Outcome.BROKEN
 
 
 def test_the_total_may_deviate_by_one_and_a_half_percent() -> None:
-    assert check("net deviation", run(2463, 2463)).outcome is Outcome.KEPT
-    assert check("net deviation", run(2462, 2462)).outcome is Outcome.BROKEN
+    assert check(CheckId.NET_DEVIATION, run(2463, 2463)).outcome is Outcome.KEPT
+    assert check(CheckId.NET_DEVIATION, run(2462, 2462)).outcome is Outcome.BROKEN
 
 
 def test_a_short_run_does_not_judge_what_chance_decides() -> None:
     figures = run(2600, 2400)
-    assert check("mix deviation of a page", figures, rigor=Rigor.REDUCED).outcome is Outcome.NOT_JUDGED
-    assert check("mix deviation of a page", figures, rigor=Rigor.FULL).outcome is Outcome.BROKEN
+    assert check(CheckId.MIX_DEVIATION, figures, rigor=Rigor.REDUCED).outcome is Outcome.NOT_JUDGED
+    assert check(CheckId.MIX_DEVIATION, figures, rigor=Rigor.FULL).outcome is Outcome.BROKEN
 
 
 def test_operations_cut_at_the_start_count_for_littles_law() -> None:
     first = replace(operation("a", 2400, 1.0), cut_at_start=100, ended_s=2500.0)
     figures = iteration((first, operation("b", 2500, 1.0)), 100.0)
-    assert check("net deviation", figures).figure == pytest.approx(0, abs=1e-9)
+    assert check(CheckId.NET_DEVIATION, figures).figure == pytest.approx(0, abs=1e-9)
 
 
 @pytest.mark.parametrize(
     ("rule", "change"),
     [
-        ("driver lag p99", {"lag": times(100, 0.101)}),  # 5 % of 2 s is 100 ms
-        ("busiest driver thread", {"driver_cpu": (0.5, 0.901)}),
-        ("pause deviation", {"pause_actual_s": 101.1}),
-        ("mean think time", {"pause_actual_s": 102.1, "pause_drawn_s": 102.1}),
-        ("steady state measured", {"completed": False}),
+        (CheckId.DRIVER_LAG, {"lag": times(100, 0.101)}),  # 5 % of 2 s is 100 ms
+        (CheckId.DRIVER_CPU, {"driver_cpu": (0.5, 0.901)}),
+        (CheckId.PAUSE_DEVIATION, {"pause_actual_s": 101.1}),
+        (CheckId.MEAN_THINK_TIME, {"pause_actual_s": 102.1, "pause_drawn_s": 102.1}),
+        (CheckId.STEADY_STATE, {"completed": False}),
     ],
 )
-def test_a_driver_at_its_limit_makes_the_run_invalid_not_failed(rule: str, change: dict[str, object]) -> None:
+def test_a_driver_at_its_limit_makes_the_run_invalid_not_failed(rule: CheckId, change: dict[str, object]) -> None:
     figures = replace(run(), **change)  # type: ignore[arg-type]
     assert check(rule, figures).outcome is Outcome.BROKEN
-    assert judge_iteration(TERMS, figures).verdict is Verdict.INVALID
+    assert judge_iteration(CRITERIA, figures).verdict is Verdict.INVALID
 
 
 def test_invalid_goes_before_fail() -> None:
     figures = replace(run(title=9), driver_cpu=(0.95,))
-    assert judge_iteration(TERMS, figures).verdict is Verdict.INVALID
+    assert judge_iteration(CRITERIA, figures).verdict is Verdict.INVALID
 
 
 def test_an_operation_without_a_sample_makes_the_run_invalid() -> None:
-    assert judge_iteration(TERMS, run(5000, 0)).verdict is Verdict.INVALID
+    assert judge_iteration(CRITERIA, run(5000, 0)).verdict is Verdict.INVALID
     rare = {"a": 0.999, "b": 0.001}
-    outcome = check("operations without a sample", run(5000, 0), rigor=Rigor.REDUCED, expected_shares=rare).outcome
+    outcome = check(CheckId.UNSAMPLED, run(5000, 0), rigor=Rigor.REDUCED, expected_shares=rare).outcome
     assert outcome is Outcome.NOT_JUDGED
 
 
 def test_every_check_names_its_source() -> None:
-    assert all(one.source for one in checks(TERMS, run()))
+    assert all(one.source for one in checks(CRITERIA, run()))
 
 
 def test_nothing_measured_is_invalid() -> None:
     assert worst([]) is Verdict.INVALID
-    assert judge_iteration(TERMS, replace(run(), operations=(), completed=False)).verdict is Verdict.INVALID
+    assert judge_iteration(CRITERIA, replace(run(), operations=(), completed=False)).verdict is Verdict.INVALID
 
 
 def test_a_run_shorter_than_a_session_does_not_judge_the_mix() -> None:
     # A mean session of 100 operations takes 200 s; ramp-up and warm-up take 20 s.
     short = {"rigor": Rigor.REDUCED, "operations_per_session": 100.0, "ramp_up_s": 10.0, "warm_up_s": 10.0}
     figures = run(250_000, 0)
-    for rule in ("mix deviation of a page", "net deviation", "operations without a sample"):
+    for rule in (CheckId.MIX_DEVIATION, CheckId.NET_DEVIATION, CheckId.UNSAMPLED):
         assert check(rule, figures, **short).outcome is Outcome.NOT_JUDGED
         assert check(rule, figures, **short | {"warm_up_s": 190.0}).outcome is Outcome.BROKEN
 
@@ -126,25 +126,25 @@ def test_a_run_shorter_than_a_session_does_not_judge_the_mix() -> None:
 def test_what_is_overdue_at_the_end_counts_as_failed() -> None:
     hung = replace(operation("a", 100, 1.0), overdue=50)
     figures = iteration((hung, operation("b", 100, 1.0)), 100.0)
-    assert check("good operations", figures).figure == pytest.approx(80)
-    assert judge_iteration(TERMS, figures).verdict is Verdict.FAIL
+    assert check(CheckId.GOOD_SHARE, figures).figure == pytest.approx(80)
+    assert judge_iteration(CRITERIA, figures).verdict is Verdict.FAIL
 
 
 def test_a_mix_that_errors_disturbed_is_a_fail_not_an_invalid_run() -> None:
     figures = run(3000, 2000, status=100)
-    assert check("mix deviation of a page", figures).outcome is Outcome.NOT_JUDGED
-    verdict = judge_iteration(TERMS, figures)
+    assert check(CheckId.MIX_DEVIATION, figures).outcome is Outcome.NOT_JUDGED
+    verdict = judge_iteration(CRITERIA, figures)
     assert verdict.verdict is Verdict.FAIL
     assert any("validation errors" in reason for reason in verdict.reasons)
 
 
 def test_a_deviation_beyond_chance_is_judged_however_short_the_run() -> None:
-    lost = check("net deviation", run(200, 200), rigor=Rigor.REDUCED, ramp_up_s=1000.0)
+    lost = check(CheckId.NET_DEVIATION, run(200, 200), rigor=Rigor.REDUCED, ramp_up_s=1000.0)
     assert lost.outcome is Outcome.BROKEN
 
 
 def test_an_invalid_run_still_says_what_failed() -> None:
-    reasons = judge_iteration(TERMS, replace(run(title=9), driver_cpu=(0.95,))).reasons
+    reasons = judge_iteration(CRITERIA, replace(run(title=9), driver_cpu=(0.95,))).reasons
     assert "busiest driver thread" in reasons[0]
     assert "validation errors" in reasons[-1]
 
@@ -161,14 +161,14 @@ def test_every_kind_of_error_with_a_blame_is_one_the_driver_names(kind: str) -> 
 def test_cycles_may_be_two_percent_off_their_drawn_mean(actual_s: float, outcome: Outcome) -> None:
     paced = replace(operation("a", 100, 0.1), cycles=100, cycle_drawn_s=100.0, cycle_actual_s=actual_s)
     figures = iteration((paced, operation("b", 100, 0.1)), 100.0)
-    found = check("cycle time of an operation", figures, pacing="cycle")
-    assert (found.outcome, found.weight) == (outcome, "invalid")
-    assert not [one for one in checks(TERMS, figures) if one.rule == found.rule]
+    found = check(CheckId.CYCLE_TIME, figures, pacing="cycle")
+    assert (found.outcome, found.weight) == (outcome, Weight.INVALID)
+    assert not [one for one in checks(CRITERIA, figures) if one.id is found.id]
 
 
 def test_what_was_not_disclosed_is_not_judged() -> None:
     figures = replace(run(), lag=NOTHING, driver_cpu=())
-    outcomes = {one.rule: one.outcome for one in checks(TERMS, figures)}
-    assert outcomes["driver lag p99"] is Outcome.NOT_JUDGED
-    assert outcomes["validation errors"] is Outcome.NOT_JUDGED
-    assert outcomes["good operations"] is Outcome.KEPT
+    outcomes = {one.id: one.outcome for one in checks(CRITERIA, figures)}
+    assert outcomes[CheckId.DRIVER_LAG] is Outcome.NOT_JUDGED
+    assert outcomes[CheckId.VALIDATION_ERRORS] is Outcome.NOT_JUDGED
+    assert outcomes[CheckId.GOOD_SHARE] is Outcome.KEPT

@@ -3,22 +3,24 @@
 from pathlib import Path
 
 import pytest
-
 from loadstone.model.asked import SearchSection, SweepSection
+
 from loadstone.model.errors import StudyError, UsageError
 from loadstone.model.load import Arrivals, Population
 from loadstone.model.profile import PROFILES
 from loadstone.model.study import read_study
 from loadstone.model.system import Reference, Station
 from loadstone.model.target import Endpoint, Target
-from loadstone.run.runner import WorkloadLoad, RunSpec, is_shipped
+from loadstone.run.runner import RunSpec, WorkloadLoad, is_shipped
 from loadstone.study.parameters import apply, read_points, read_settings
 from loadstone.workloads import load
 
 ORDER = RunSpec(
     "test", (WorkloadLoad(load("banking"), Population(1)),), PROFILES["demo"], 1, 1, Reference(1), Path("results")
 )
-STATION = RunSpec("test", (WorkloadLoad(load("static"), Population(1)),), PROFILES["demo"], 1, 1, Station(), Path("results"))
+STATION = RunSpec(
+    "test", (WorkloadLoad(load("static"), Population(1)),), PROFILES["demo"], 1, 1, Station(), Path("results")
+)
 
 
 def test_settings_change_the_order_they_are_applied_to() -> None:

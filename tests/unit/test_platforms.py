@@ -6,23 +6,23 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from loadstone.model.asked import CompareSection
+from loadstone.report.platform_rows import tables
 
 from loadstone.host.cores import core_list
-from loadstone.model.asked import CompareSection
 from loadstone.model.errors import PlatformError, UsageError
 from loadstone.model.load import Population
 from loadstone.model.machine import Accelerator, Cache, MachineSpec, Pages, PlatformName
 from loadstone.model.profile import PROFILES
+from loadstone.model.records.manifest import Status
 from loadstone.model.system import Reference
 from loadstone.platforms import journal as leases
 from loadstone.platforms.fabric import NetworkInterface
 from loadstone.platforms.vm.command import Layout, Sockets, command
 from loadstone.platforms.vm.image import Image
 from loadstone.report.build import Format
-from loadstone.report.platform_rows import tables
 from loadstone.report.study import render_study
-from loadstone.run.runner import WorkloadLoad, RunSpec
-from loadstone.model.records.manifest import Status
+from loadstone.run.runner import RunSpec, WorkloadLoad
 from loadstone.store.study import StudyFolder
 from loadstone.study.runner import StudySpec, answer_of, manifest_of
 from loadstone.study.spec import questions

@@ -4,10 +4,10 @@ import pytest
 
 from loadstone.judge.rules import expected
 from loadstone.judge.score import web_index
-from loadstone.model.records.verdict import Verdict
 from loadstone.judge.verdict import judge_iteration, judge_workload
 from loadstone.model.figures import IterationFigures
-from loadstone.report.tables import operation_rows
+from loadstone.model.records.verdict import Verdict
+from loadstone.report.sections.operations import operation_rows
 from tests import published, records
 
 # docs/web-workloads.md, Published runs: requests that Little's law expects, and the net deviation in %.

@@ -2,130 +2,145 @@
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from loadstone.model.asked import CompareSection, PredictSection, RepeatSection, SearchSection, SweepSection
 from loadstone.model.errors import UsageError
-from loadstone.model.load import Population
-from loadstone.model.profile import PROFILES
-from loadstone.study.kinds.compare import Compare
-from loadstone.study.kinds.predict import Limits, Predict
-from loadstone.study.kinds.repeat import Repeat
-from loadstone.study.kinds.sweep import Sweep, knee
+from loadstone.model.load import Load, Population
+from loadstone.model.profile import PROFILES, Profile
+from loadstone.model.workload import Workload
+from loadstone.study.kind import StudySection
+from loadstone.study.kinds.compare import CompareSection
+from loadstone.study.kinds.compare.loads import Compare
+from loadstone.study.kinds.predict import Limits, Predict, PredictSection, limits_of
+from loadstone.study.kinds.repeat import Repeat, RepeatSection
+from loadstone.study.kinds.search import SearchSection
+from loadstone.study.kinds.sweep import Sweep, SweepSection, knee
+from loadstone.study.question import QuestionSet
 from loadstone.study.queueing import Centre, closed, open_wait_s
-from loadstone.study.spec import limits_of, questions
+from loadstone.study.registry import study_kinds
+from loadstone.study.spec import questions
 from loadstone.study.summary import RunRequest, RunSummary
 from loadstone.workloads import load as load_workload
 from tests.made import carry_out, made
 
 
+def ask(
+    section: StudySection, workloads: list[Workload], profile: Profile, load: Load | None = None
+) -> QuestionSet[Any]:
+    """The questions of a section, of the kind that it belongs to."""
+    kind = next(one for one in study_kinds().values() if isinstance(section, one.section))
+    return questions(kind, section, workloads, profile, load)
+
+
 def responding(of_b: float, noise: float, seed: int) -> Callable[[RunRequest], RunSummary]:
     chance = random.Random(seed)
 
-    def play(wanted: RunRequest) -> RunSummary:
-        mean = 0.1 * (of_b if wanted.side == "b" else 1) * chance.gauss(1, noise)
-        return made(wanted, response_mean=mean, throughput=100.0)
+    def play(request: RunRequest) -> RunSummary:
+        mean = 0.1 * (of_b if request.side == "b" else 1) * chance.gauss(1, noise)
+        return made(request, response_mean=mean, throughput=100.0)
 
     return play
 
 
 def test_comparisons_alternate_and_every_run_has_a_seed_of_its_own() -> None:
     question = Compare("page", {}, {}, {"server.threads": "2"}, ({},), pairs=4)
-    wanted = question.wanted()
-    assert "".join(one.side for one in wanted) == "abbaabba"
-    assert len({one.seed for one in wanted}) == len(wanted)
-    assert wanted[1].settings == {"server.threads": "2"}
+    requests = question.requests()
+    assert "".join(one.side for one in requests) == "abbaabba"
+    assert len({one.seed for one in requests}) == len(requests)
+    assert requests[1].settings == {"server.threads": "2"}
 
 
 def test_a_slowdown_is_found_said_and_called_worse() -> None:
     answer, _ = carry_out(Compare("page", {}, {}, {"server.threads": "2"}, ({},)), responding(1.05, 0.01, 1))
-    assert answer["is_worse"]
-    assert "(worse)" in answer["headline"][0]
-    assert "mean response time of B is +" in answer["headline"][0]
+    assert answer.is_worse
+    assert "(worse)" in answer.headline[0]
+    assert "mean response time of B is +" in answer.headline[0]
 
 
 def test_where_nothing_is_found_the_answer_says_what_can_be_excluded() -> None:
     answer, _ = carry_out(Compare("page", {}, {}, {"server.threads": "2"}, ({},)), responding(1.0, 0.01, 4))
-    assert not answer["is_worse"]
-    assert "No difference in mean response time was found" in answer["headline"][0]
-    assert "can be excluded; a smaller one cannot" in answer["headline"][0]
+    assert not answer.is_worse
+    assert "No difference in mean response time was found" in answer.headline[0]
+    assert "can be excluded; a smaller one cannot" in answer.headline[0]
 
 
 def test_a_curve_is_corrected_for_its_loads() -> None:
     loads = tuple({"sessions": text} for text in ("50", "100", "150"))
     answer, runs = carry_out(Compare("page", {}, {}, {"server.threads": "2"}, loads, pairs=7), responding(1.1, 0.01, 2))
     assert len(runs) == 42
-    corrected = [row["figures"]["response_mean"]["difference"]["p_corrected"] for row in answer["loads"]]
-    plain = [row["figures"]["response_mean"]["difference"]["p"] for row in answer["loads"]]
+    corrected = [row.metrics["response_mean"].difference.p_corrected for row in answer.loads]
+    plain = [row.metrics["response_mean"].difference.p for row in answer.loads]
     assert all(c >= p for c, p in zip(corrected, plain, strict=True))
     assert max(corrected) == pytest.approx(3 * 2 / 2**7)
 
 
 def test_too_few_pairs_are_named() -> None:
     answer, _ = carry_out(Compare("page", {}, {}, {"server.threads": "2"}, ({},), pairs=3), responding(1.5, 0.001, 2))
-    assert "6 pairs are the fewest" in answer["headline"][0]
+    assert "6 pairs are the fewest" in answer.headline[0]
 
 
 def test_peaks_are_searched_in_turns_with_seeds_of_their_own() -> None:
     asked = CompareSection(a={}, b={"server.threads": 2}, at="peak", load="sessions", start=100, width_pct=2, pairs=6)
-    ((_, question),) = questions(asked, [load_workload("banking")], PROFILES["quick"], load=None).questions
+    (question,) = ask(asked, [load_workload("banking")], PROFILES["quick"], load=None).questions
     chance = random.Random(3)
 
-    def play(wanted: RunRequest) -> RunSummary:
-        capacity = (1200 if wanted.settings.get("server.threads") == "2" else 1000) * chance.gauss(1, 0.003)
-        good = 100.0 if wanted.load <= capacity else 50.0
-        return made(wanted, "pass" if good == 100 else "fail", good=good)
+    def play(request: RunRequest) -> RunSummary:
+        capacity = (1200 if request.settings.get("server.threads") == "2" else 1000) * chance.gauss(1, 0.003)
+        good = 100.0 if request.load <= capacity else 50.0
+        return made(request, "pass" if good == 100 else "fail", good=good)
 
     answer, runs = carry_out(question, play, most=400)
-    assert [one["side"] for one in answer["searches"]] == list("abbaabbaabba")
-    assert len({run.wanted.seed for run in runs}) == len(runs)
-    assert answer["difference"]["is_found"]
-    assert answer["difference"]["low"] <= 1.2 <= answer["difference"]["high"] + 0.03
-    assert "The peak of B is +" in answer["headline"][0]
+    assert [one.side for one in answer.searches] == list("abbaabbaabba")
+    assert len({run.request.seed for run in runs}) == len(runs)
+    assert answer.difference.is_found
+    assert answer.difference.low <= 1.2 <= answer.difference.high + 0.03
+    assert "The peak of B is +" in answer.headline[0]
 
 
 def test_a_curve_has_pairs_enough_to_find_something_at_each_load() -> None:
     asked = CompareSection(b={"server.threads": 2}, at=(50, 100, 150), load="sessions")
-    ((_, question),) = questions(asked, [load_workload("banking")], PROFILES["quick"], load=None).questions
+    (question,) = ask(asked, [load_workload("banking")], PROFILES["quick"], load=None).questions
     answer, _ = carry_out(question, responding(1.1, 0.01, 2))
-    assert answer["pairs"] == 7
-    assert all(row["figures"]["response_mean"]["difference"]["is_found"] for row in answer["loads"])
+    assert answer.pairs == 7
+    assert all(row.metrics["response_mean"].difference.is_found for row in answer.loads)
 
 
 def test_a_thing_set_like_the_other_is_said_to_be() -> None:
     answer, _ = carry_out(Compare("page", {}, {}, {}, ({},)), responding(1.0, 0.01, 4))
-    assert answer["headline"][0].startswith("A and B are set alike")
+    assert answer.headline[0].startswith("A and B are set alike")
 
 
 def test_loads_near_the_capacity_predict_nothing() -> None:
     question = Predict("page", {}, "rate", ("950", "990"), (), None, rounds=1)
     answer, _ = carry_out(question, station)
-    assert not answer["is_answered"]
-    assert "Give smaller ones" in answer["headline"][0]
+    assert not answer.is_answered
+    assert "Give smaller ones" in answer.headline[0]
 
 
 def test_two_kinds_of_load_are_not_varied_at_once() -> None:
     asked = SweepSection(over={"sessions": (1, 2), "rate": (1, 2)})
     with pytest.raises(UsageError, match="exclude each other"):
-        questions(asked, [load_workload("banking")], PROFILES["quick"], load=None)
+        ask(asked, [load_workload("banking")], PROFILES["quick"], load=None)
 
 
 def test_a_sweep_goes_forth_and_back_and_marks_knee_and_largest_passing_load() -> None:
-    def play(wanted: RunRequest) -> RunSummary:
-        response = 0.01 / (1 - wanted.load / 100)
-        verdict = "pass" if wanted.load <= 80 else "fail"
-        return made(wanted, verdict, response_mean=response, throughput=wanted.load)
+    def play(request: RunRequest) -> RunSummary:
+        response = 0.01 / (1 - request.load / 100)
+        verdict = "pass" if request.load <= 80 else "fail"
+        return made(request, verdict, response_mean=response, throughput=request.load)
 
     points = tuple(str(load) for load in (10, 30, 50, 70, 80, 90))
     question = Sweep("page", {}, (("rate", points),), rounds=2)
-    order = [wanted.settings["rate"] for wanted in question.wanted()]
+    order = [request.settings["rate"] for request in question.requests()]
     assert order == [*points, *reversed(points)]
     answer, _ = carry_out(question, play)
-    (curve,) = answer["curves"]
-    assert curve["knee"] == 50  # load x (1 - load) is largest at half the capacity
-    assert curve["largest_passing"] == 80
-    assert answer["is_answered"]
+    (curve,) = answer.curves
+    assert curve.knee == 50  # load x (1 - load) is largest at half the capacity
+    assert curve.largest_passing == 80
+    assert answer.is_answered
 
 
 def test_no_knee_is_marked_at_the_end_of_a_curve() -> None:
@@ -136,37 +151,37 @@ def test_no_knee_is_marked_at_the_end_of_a_curve() -> None:
 def test_throughput_over_cores_has_its_efficiency() -> None:
     question = Sweep("page", {"sessions": "64"}, (("server.cores", ("1", "2", "4")),))
     rates = {"1": 100.0, "2": 190.0, "4": 340.0}
-    answer, _ = carry_out(question, lambda wanted: made(wanted, throughput=rates[wanted.settings["server.cores"]]))
-    (scaling,) = answer["scaling"]
-    assert [round(one["efficiency"], 2) for one in scaling["points"]] == [1.0, 0.95, 0.85]
+    answer, _ = carry_out(question, lambda request: made(request, throughput=rates[request.settings["server.cores"]]))
+    (scaling,) = answer.scaling
+    assert [round(one.efficiency, 2) for one in scaling.points] == [1.0, 0.95, 0.85]
 
 
 def test_repeats_name_outliers_and_keep_them() -> None:
     values = iter([10, 10.1, 9.9, 10.05, 14, 9.95])
-    answer, _ = carry_out(Repeat("page", {}, 6), lambda wanted: made(wanted, throughput=next(values)))
-    throughput = answer["figures"]["throughput"]
-    assert throughput["count"] == 6
-    assert throughput["mean"] == pytest.approx(64 / 6)
-    assert [one["value"] for one in throughput["outliers"]] == [14]
+    answer, _ = carry_out(Repeat("page", {}, 6), lambda request: made(request, throughput=next(values)))
+    throughput = answer.metrics["throughput"]
+    assert throughput.count == 6
+    assert throughput.mean == pytest.approx(64 / 6)
+    assert [one.value for one in throughput.outliers] == [14]
 
 
-def station(wanted: RunRequest) -> RunSummary:
+def station(request: RunRequest) -> RunSummary:
     """Four workers of 4 ms with exponential service, 1 ms of network, a second of thinking: exact figures."""
     centre = Centre(4, 0.004)
-    if "rate" in wanted.settings:
-        throughput, response = wanted.load, 0.005 + open_wait_s(centre, wanted.load)
+    if "rate" in request.settings:
+        throughput, response = request.load, 0.005 + open_wait_s(centre, request.load)
     else:
-        throughput, response = closed(centre, round(wanted.load), 1.001)
+        throughput, response = closed(centre, round(request.load), 1.001)
         response += 0.001
     run = made(
-        wanted,
+        request,
         throughput=throughput,
         response_mean=response,
         response_p95=3 * response,
         response_p99=5 * response,
         busy_workers=throughput * 0.004,
     )
-    return RunSummary(**{**run.__dict__, "capacity": {"workers": 4.0}})
+    return replace(run, capacity={"workers": 4.0})
 
 
 @pytest.mark.parametrize(
@@ -178,37 +193,37 @@ def test_loads_up_to_half_of_the_capacity_predict_four_fifths_of_it(
 ) -> None:
     question = Predict("page", {}, load_of, measured, (check,), Limits(0.05, 0.1), rounds=1)
     answer, _ = carry_out(question, station)
-    assert answer["model"]["centre"]["demand_s"] == pytest.approx(0.004)
-    assert answer["model"]["capacity"] == pytest.approx(1000)
-    (checked,) = answer["checks"]
-    assert abs(checked["throughput"]["off_pct"]) <= 1
-    assert abs(checked["response_mean"]["off_pct"]) <= 2
+    assert answer.model.centre.demand_s == pytest.approx(0.004)
+    assert answer.model.capacity == pytest.approx(1000)
+    (checked,) = answer.checks
+    assert abs(checked.throughput.off_pct) <= 1
+    assert abs(checked.response_mean.off_pct) <= 2
 
 
 def test_a_system_whose_use_is_not_known_is_not_predicted() -> None:
     question = Predict("page", {}, "sessions", ("1", "2"), (), None, rounds=1)
-    answer, _ = carry_out(question, lambda wanted: made(wanted, throughput=1.0, response_mean=0.1))
-    assert answer["headline"][0].startswith("Nothing can be predicted")
+    answer, _ = carry_out(question, lambda request: made(request, throughput=1.0, response_mean=0.1))
+    assert answer.headline[0].startswith("Nothing can be predicted")
 
 
 def test_what_is_sure_to_be_wanted_is_known_beforehand() -> None:
     asked = SweepSection(over={"sessions": (5, 10)}, rounds=2)
-    question = questions(asked, [load_workload("banking"), load_workload("support")], PROFILES["quick"], load=None)
-    assert len(question.wanted()) == 8
-    search = questions(SearchSection(start=7), [load_workload("banking")], PROFILES["quick"], load=None)
-    assert [one.settings for one in search.wanted()] == [{"sessions": "7"}]
+    question = ask(asked, [load_workload("banking"), load_workload("support")], PROFILES["quick"], load=None)
+    assert len(question.requests()) == 8
+    search = ask(SearchSection(start=7), [load_workload("banking")], PROFILES["quick"], load=None)
+    assert [one.settings for one in search.requests()] == [{"sessions": "7"}]
 
 
 def test_a_question_without_a_load_is_refused() -> None:
     with pytest.raises(UsageError, match="how much load"):
-        questions(RepeatSection(), [load_workload("banking")], PROFILES["quick"], load=None)
+        ask(RepeatSection(), [load_workload("banking")], PROFILES["quick"], load=None)
     with pytest.raises(UsageError, match="at least two"):
-        questions(PredictSection(at=("20",)), [load_workload("banking")], PROFILES["quick"], load=None)
+        ask(PredictSection(at=("20",)), [load_workload("banking")], PROFILES["quick"], load=None)
     with pytest.raises(UsageError, match="Did you mean `response_mean`"):
         asked = CompareSection(figure="response_men")
-        questions(asked, [load_workload("banking")], PROFILES["quick"], load=Population(1))
+        ask(asked, [load_workload("banking")], PROFILES["quick"], load=Population(1))
     with pytest.raises(UsageError, match=r"Did you mean `server\.cores`"):
-        questions(
+        ask(
             SweepSection(over={"server.core": (1, 2)}),
             [load_workload("banking")],
             PROFILES["quick"],

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from loadstone.report.build import Format, number, rounded, write_report
-from loadstone.run.runner import judge
 from loadstone.model.records.manifest import Status
-from tests.records import result_folder
-from tests.unit.test_store import interval
+from loadstone.page.numbers import number, rounded
+from loadstone.report.build import Format, write_report
+from loadstone.run.judging import judge
+from tests.records import interval, result_folder
 
 
 @pytest.fixture

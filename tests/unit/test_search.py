@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from loadstone.study.kinds.search import MOST_RUNS, Search
+from loadstone.study.kinds.search import MOST_RUNS, LimitedBy, Search, Standing
 from loadstone.study.summary import Purpose, RunRequest, RunSummary
 from tests.made import carry_out, made, noisy_edge
 
@@ -13,73 +13,73 @@ SEARCH = Search("page", {}, "sessions", start=100, width=0.01)
 
 def test_without_noise_the_peak_is_the_capacity_within_the_width() -> None:
     answer, runs = carry_out(SEARCH, noisy_edge(1234, 0, 1))
-    assert 0.99 * 1234 <= answer["peak"] <= 1234
-    assert answer["limit"] == "rule"
-    assert answer["broke_first"][0]["rule"] == "good operations"
+    assert 0.99 * 1234 <= answer.peak <= 1234
+    assert answer.limit is LimitedBy.RULE
+    assert answer.broke_first[0].rule == "good operations"
     assert len(runs) < 25
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_a_reported_peak_passed_every_fresh_run_and_what_is_above_failed_twice(seed: int) -> None:
     answer, runs = carry_out(SEARCH, noisy_edge(1000, 0.02, seed))
-    peak = answer["peak"]
-    proofs = [one for one in runs if one.wanted.load == peak and one.wanted.purpose is Purpose.VERIFY]
+    peak = answer.peak
+    proofs = [one for one in runs if one.request.load == peak and one.request.purpose is Purpose.VERIFY]
     assert len(proofs) == SEARCH.verify
     assert all(one.passed for one in proofs)
-    above = min(at["at"] for at in answer["loads"] if at["standing"] == "fails")
+    above = min(at.at for at in answer.loads if at.standing is Standing.FAILS)
     assert above > peak
     assert above - peak <= 0.01 * above + 1
-    assert len([one for one in runs if one.wanted.load == above]) >= 2
+    assert len([one for one in runs if one.request.load == above]) >= 2
 
 
 def test_repetitions_lie_within_each_others_intervals() -> None:
     answers = [carry_out(SEARCH, noisy_edge(1000, 0.01, seed))[0] for seed in range(20)]
-    peaks = [answer["peak"] for answer in answers]
-    inside = [low <= peak <= high for low, high in (answer["interval"] for answer in answers) for peak in peaks]
+    peaks = [answer.peak for answer in answers]
+    inside = [low <= peak <= high for low, high in (answer.interval for answer in answers) for peak in peaks]
     assert sum(inside) / len(inside) >= 0.9
     assert all(abs(peak / 1000 - 1) <= 0.03 for peak in peaks)
 
 
 def test_where_the_driver_is_the_limit_the_answer_says_so() -> None:
-    def play(wanted: RunRequest) -> RunSummary:
-        bound = wanted.load > 500
-        return made(wanted, "invalid" if bound else "pass", driver_bound=bound)
+    def play(request: RunRequest) -> RunSummary:
+        bound = request.load > 500
+        return made(request, "invalid" if bound else "pass", driver_bound=bound)
 
     answer, _ = carry_out(SEARCH, play)
-    assert answer["limit"] == "driver"
-    assert 495 <= answer["peak"] <= 500
-    assert "The driver was the limit" in answer["headline"][0]
-    assert "at least" in answer["headline"][0]
+    assert answer.limit is LimitedBy.DRIVER
+    assert 495 <= answer.peak <= 500
+    assert "The driver was the limit" in answer.headline[0]
+    assert "at least" in answer.headline[0]
 
 
 def test_when_nothing_passes_there_is_no_peak() -> None:
-    answer, runs = carry_out(SEARCH, lambda wanted: made(wanted, "fail", good=10))
-    assert answer["peak"] is None
-    assert answer["is_answered"]
-    assert answer["headline"][0].startswith("No load passes")
-    assert len([one for one in runs if one.wanted.load == 1]) >= 1
+    answer, runs = carry_out(SEARCH, lambda request: made(request, "fail", good=10))
+    assert answer.peak is None
+    assert answer.is_answered
+    assert answer.headline[0].startswith("No load passes")
+    assert len([one for one in runs if one.request.load == 1]) >= 1
 
 
 def test_the_most_that_is_allowed_is_not_passed() -> None:
-    answer, runs = carry_out(replace(SEARCH, most=800), lambda wanted: made(wanted))
-    assert answer["peak"] == 800
-    assert answer["limit"] == "most"
-    assert max(one.wanted.load for one in runs) == 800
+    answer, runs = carry_out(replace(SEARCH, most=800), lambda request: made(request))
+    assert answer.peak == 800
+    assert answer.limit is LimitedBy.MOST
+    assert max(one.request.load for one in runs) == 800
 
 
 def test_a_server_that_answers_by_lot_is_given_up_in_time() -> None:
     verdicts = iter(["pass", "fail"] * MOST_RUNS)
-    answer, runs = carry_out(SEARCH, lambda wanted: made(wanted, next(verdicts)))
+    answer, runs = carry_out(SEARCH, lambda request: made(request, next(verdicts)))
     assert len(runs) <= MOST_RUNS
-    assert answer["peak"] is None or answer["is_answered"]
+    assert answer.peak is None or answer.is_answered
 
 
 def test_the_same_runs_lead_to_the_same_next_one() -> None:
     _, runs = carry_out(SEARCH, noisy_edge(1000, 0.02, 3))
     for count, run in enumerate(runs):
-        assert SEARCH.next(runs[:count]) == run.wanted
+        assert SEARCH.next(runs[:count]) == run.request
 
 
 def test_rates_are_searched_as_well_as_sessions() -> None:
     answer, _ = carry_out(replace(SEARCH, load="rate", start=1), noisy_edge(7.7, 0, 1))
-    assert 0.99 * 7.7 <= answer["peak"] <= 7.7
+    assert 0.99 * 7.7 <= answer.peak <= 7.7

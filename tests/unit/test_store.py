@@ -2,7 +2,6 @@
 
 import base64
 import json
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -11,37 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loadstone.model.errors import StoreError
-from loadstone.store import lock
-from loadstone.store.folder import ResultFolder, broken_seal
 from loadstone.model.records.manifest import Status
-from loadstone.store.histograms import DIGITS, HIGHEST_US, LOWEST_US, distribution, merged
+from loadstone.store.folder import ResultFolder, Seal, SealState, seal_of
+from loadstone.store.histograms import distribution, merged
 from loadstone.store.published import read_published
 from loadstone.store.read import catalogue, read_manifest, read_result
 from loadstone.store.study import StudyFolder, read_study_manifest, unfinished
-from tests.records import result_folder
-
-NONE = {"count": 0, "mean_ns": 0.0, "p50_ns": 0, "p99_ns": 0, "max_ns": 0, "clamped": 0, "hdr": ""}
-
-
-def encoded(values_us: list[int]) -> dict[str, object]:
-    histogram = HdrHistogram(LOWEST_US, HIGHEST_US, DIGITS)
-    for value in values_us:
-        histogram.record_value(value)
-    mean_ns = 1000 * sum(values_us) / len(values_us)
-    return NONE | {"count": len(values_us), "mean_ns": mean_ns, "hdr": histogram.encode().decode()}
-
-
-def interval(second: int) -> dict[str, object]:
-    return {
-        "event": "interval",
-        "at_ns": second * 10**9,
-        "length_ns": 10**9,
-        "phase": "steady",
-        "operations": [],
-        "response": encoded([1000 * second]),
-        "service": NONE,
-        "lag": NONE,
-    }
+from tests.records import encoded, interval, manifest, result_folder, study_manifest
 
 
 def test_a_run_whose_driver_died_keeps_its_seconds(tmp_path: Path) -> None:
@@ -60,17 +35,16 @@ def test_a_line_that_was_cut_off_is_left_out(tmp_path: Path) -> None:
 
 def test_a_changed_measurement_breaks_the_seal_and_a_new_judgement_does_not(tmp_path: Path) -> None:
     path = result_folder(tmp_path, [interval(1)])
-    (path / "verdict.json").write_text("{}")
-    assert broken_seal(path) == []
+    (path / "rejudged.json").write_text("{}")
+    assert seal_of(path).state is SealState.INTACT
     (path / "runs" / "banking-1" / "events.jsonl").write_text("")
-    assert broken_seal(path) == ["runs/banking-1/events.jsonl"]
+    assert seal_of(path) == Seal(SealState.BROKEN, ("runs/banking-1/events.jsonl",))
 
 
 def test_two_results_of_one_second_do_not_meet(tmp_path: Path) -> None:
-    now = datetime(2026, 1, 1, tzinfo=UTC)
-    first, second = (ResultFolder.create(tmp_path, "x", now, {"terms": []}) for _ in range(2))
+    first, second = (ResultFolder.create(tmp_path, manifest()) for _ in range(2))
     assert first.path != second.path
-    assert [manifest["status"] for _, manifest in catalogue(tmp_path)] == ["running", "running"]
+    assert [found.status for _, found in catalogue(tmp_path)] == [Status.RUNNING, Status.RUNNING]
 
 
 def test_workloads_whose_names_begin_alike_keep_their_iterations_apart(tmp_path: Path) -> None:
@@ -96,8 +70,8 @@ def test_what_is_no_result_is_refused(tmp_path: Path) -> None:
 
 @given(st.lists(st.integers(1, 600_000_000), min_size=1, max_size=200))
 def test_percentiles_are_those_of_the_histogram(values: list[int]) -> None:
-    read = distribution(encoded(values))
-    histogram = HdrHistogram.decode(str(encoded(values)["hdr"]))
+    read = distribution(encoded(*values))
+    histogram = HdrHistogram.decode(encoded(*values).hdr)
     assert read.count == len(values)
     for percentile in (50.0, 99.0, 100.0):
         assert read.at(percentile) == pytest.approx(histogram.get_value_at_percentile(percentile) / 1e6)
@@ -105,34 +79,33 @@ def test_percentiles_are_those_of_the_histogram(values: list[int]) -> None:
 
 @given(st.lists(st.lists(st.integers(1, 10**8), min_size=1, max_size=30), min_size=1, max_size=5))
 def test_merging_is_the_same_as_recording_together(parts: list[list[int]]) -> None:
-    together = distribution(encoded([value for part in parts for value in part]))
-    apart = merged([encoded(part) for part in parts])
+    together = distribution(encoded(*(value for part in parts for value in part)))
+    apart = merged([encoded(*part) for part in parts])
     assert apart.count == together.count
     assert apart.percentiles_s == together.percentiles_s
     assert apart.mean_s == pytest.approx(together.mean_s)
 
 
 def test_the_exchange_form_is_the_standard_one() -> None:
-    header = base64.b64decode(str(encoded([5])["hdr"]))[:4]
+    header = base64.b64decode(encoded(5).hdr)[:4]
     assert header == b"\x1c\x84\x93\x14"  # HdrHistogram V2, compressed
 
 
 def test_a_run_whose_maker_was_killed_reads_as_interrupted(tmp_path: Path) -> None:
-    folder = ResultFolder.create(tmp_path, "run", datetime(2026, 1, 1, tzinfo=UTC), {})
-    assert read_manifest(folder.path)["status"] == "running"
-    assert folder.lock is not None
-    lock.release(folder.lock)  # what the end of its process does
-    manifest = read_manifest(folder.path)
-    assert manifest["status"] == "interrupted"
-    assert "killed" in manifest["reason"]
+    folder = ResultFolder.create(tmp_path, manifest())
+    assert read_manifest(folder.path).status is Status.RUNNING
+    folder.release()  # what the end of its process does
+    found = read_manifest(folder.path)
+    assert found.status is Status.INTERRUPTED
+    assert "killed" in found.reason
     assert json.loads((folder.path / "manifest.json").read_text())["status"] == "running", "nothing was written"
 
 
 def test_only_one_program_works_on_a_study(tmp_path: Path) -> None:
-    study = StudyFolder.create(tmp_path, "study", datetime(2026, 1, 1, tzinfo=UTC), {"identity": "x"})
+    study = StudyFolder.create(tmp_path, study_manifest(identity="x"))
     with study.locked(), pytest.raises(StoreError, match="another"), study.locked():
         raise AssertionError("unreachable")
-    assert read_study_manifest(study.path)["status"] == "interrupted"
+    assert read_study_manifest(study.path).status is Status.INTERRUPTED
     found = unfinished(tmp_path, "x")
     assert found is not None
     assert found.path == study.path

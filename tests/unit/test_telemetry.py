@@ -4,45 +4,36 @@ import threading
 import urllib.error
 import urllib.request
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from typing import Any
 
 import pytest
-from hdrh.histogram import HdrHistogram
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 
 from loadstone.model.errors import UsageError
+from loadstone.model.records.events import EVENT_SCHEMA, CpuShare, OperationCounts, PartNames, PhaseChange, Start
 from loadstone.telemetry.otlp import push_otlp
 from loadstone.telemetry.prometheus import serve_prometheus
 from loadstone.telemetry.tally import BOUNDS_S, Tally
-
-
-def encoded(*times_us: int) -> dict[str, Any]:
-    histogram = HdrHistogram(1, 600_000_000, 3)
-    for at in times_us:
-        histogram.record_value(at)
-    mean_ns = 1000 * sum(times_us) / len(times_us) if times_us else 0
-    return {"count": len(times_us), "mean_ns": mean_ns, "hdr": histogram.encode().decode() if times_us else ""}
+from tests.records import encoded, interval
 
 
 def heard() -> Tally:
     tally = Tally()
-    tally.hear({"event": "start", "parts": [{"workload": "shop", "operations": ["home", "cart"]}]})
-    tally.hear({"event": "phase", "phase": "steady"})
-    counts = {"good": 2, "tolerable": 1, "fail": 0, "bytes": 500, "errors": {}}
-    failed = {"good": 0, "tolerable": 0, "fail": 1, "bytes": 7, "errors": {"title": 1}}
-    for _ in range(2):
+    parts = (PartNames("shop", ("home", "cart")),)
+    tally.hear(Start("start", EVENT_SCHEMA, "0", 1, 1, parts, 0, 0.0, 0))
+    tally.hear(PhaseChange("phase", "steady", 0))
+    operations = (OperationCounts(3, 2, 1, 0, 500, {}), OperationCounts(1, 0, 0, 1, 7, {"title": 1}))
+    for second in (1, 2):
         tally.hear(
-            {
-                "event": "interval",
-                "part": "shop",
-                "operations": [counts, failed],
-                "response": encoded(900, 3_000, 70_000_000),
-                "service": encoded(900),
-                "lag": encoded(),
-                "sessions_active": 9,
-                "connections_open": 17,
-                "cpu": {"threads": [0.25]},
-            }
+            interval(
+                second,
+                part="shop",
+                operations=operations,
+                response=encoded(900, 3_000, 70_000_000),
+                service=encoded(900),
+                sessions_active=9,
+                connections_open=17,
+                cpu=CpuShare((0.25,)),
+            )
         )
     return tally
 

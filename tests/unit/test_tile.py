@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from loadstone.judge import ledger
-from loadstone.model.records.check import Outcome
 from loadstone.model.errors import StudyError, UsageError
 from loadstone.model.figures import Audit
 from loadstone.model.load import Population
 from loadstone.model.machine import MachineSpec
+from loadstone.model.records.check import Outcome
 from loadstone.model.tile import Role, read_tile
 from loadstone.run.criteria import mean_pause_s
 from loadstone.run.tiles.spec import TilesSpec, find_tile, parts_of_tile, plan_of, shipped_tiles, tile_loads

@@ -5,61 +5,75 @@ from collections.abc import Callable
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadstone.study.kinds.tiles import TilesPeak, TileTrial, words
+from loadstone.model.records.verdict import Verdict
+from loadstone.study.kinds.tiles import TENTHS, TilesAnswer, TilesPeak, TileTrial, words
+from loadstone.study.summary import RunRequest, RunSummary
 
 
 def play(question: TilesPeak, run: Callable[[int], TileTrial]) -> list[TileTrial]:
     """Answers the question's runs until it wants no more; it must end."""
     tried: list[TileTrial] = []
-    while (tenths := question.next(tried)) is not None:
+    while (tenths := question.next_tenths(tried)) is not None:
         tried.append(run(tenths))
         assert len(tried) < 60
     return tried
 
 
+def answer(question: TilesPeak, tried: list[TileTrial]) -> TilesAnswer:
+    """What the question says of runs that came out so."""
+    return question.answer([_summary(question, number, trial) for number, trial in enumerate(tried)])
+
+
+def _summary(question: TilesPeak, number: int, trial: TileTrial) -> RunSummary:
+    request = RunRequest(f"{number}", question.workload, {TENTHS: str(trial.tenths)}, number)
+    metrics = {"score": trial.score, "tiles_quality": trial.qos_pct}
+    return RunSummary(request, request.key, trial.verdict, trial.reasons, metrics=metrics)
+
+
 def host(capacity: int) -> Callable[[int], TileTrial]:
     """A host that holds so many tenths of a tile."""
     return lambda tenths: TileTrial(
-        tenths, "pass" if tenths <= capacity else "fail", 9.8 * tenths, 100, ("p99 too long",)
+        tenths, Verdict.PASS if tenths <= capacity else Verdict.FAIL, 9.8 * tenths, 100, ("p99 too long",)
     )
 
 
 @given(st.integers(0, 640))
 def test_the_peak_is_found_to_a_tenth_of_a_tile(capacity: int) -> None:
-    question = TilesPeak(64)
+    question = TilesPeak("tile", 64)
     tried = play(question, host(capacity))
     peak = question.peak(tried)
     assert (peak.tenths if peak else 0) == capacity
     assert len(tried) <= 17
-    assert question.answer(tried)["is_answered"] == (capacity > 0)
+    assert answer(question, tried).is_answered == (capacity > 0)
 
 
 def test_a_score_that_stops_rising_ends_the_search() -> None:
-    question = TilesPeak(64)
-    tried = play(question, lambda tenths: TileTrial(tenths, "pass", min(9.8 * tenths, 300 - tenths / 100), 100))
+    question = TilesPeak("tile", 64)
+    tried = play(question, lambda tenths: TileTrial(tenths, Verdict.PASS, min(9.8 * tenths, 300 - tenths / 100), 100))
     peak = question.peak(tried)
     assert peak is not None
     assert peak.tenths == 40  # the last load whose score was above those of all smaller ones that were tried
-    assert "stops rising" in question.answer(tried)["headline"][1]
+    assert "stops rising" in answer(question, tried).headline[1]
 
 
 def test_a_run_that_cannot_be_judged_is_tried_once_more_and_then_named() -> None:
-    question = TilesPeak(8)
+    question = TilesPeak("tile", 8)
     tried = play(
-        question, lambda tenths: TileTrial(tenths, "invalid" if tenths > 20 else "pass", tenths, 100, ("lag",))
+        question,
+        lambda tenths: TileTrial(tenths, Verdict.INVALID if tenths > 20 else Verdict.PASS, tenths, 100, ("lag",)),
     )
     assert [one.tenths for one in tried[:4]] == [10, 20, 40, 40]
     peak = question.peak(tried)
     assert peak is not None
     assert peak.tenths == 20
-    assert "no run is fit to be judged: lag" in question.answer(tried)["headline"][1]
+    assert "no run is fit to be judged: lag" in answer(question, tried).headline[1]
 
 
 def test_a_limit_on_tiles_is_said() -> None:
-    question = TilesPeak(3)
+    question = TilesPeak("tile", 3)
     tried = play(question, host(1000))
     assert [one.tenths for one in tried] == [10, 20, 30]
-    assert "--most-tiles" in question.answer(tried)["headline"][1]
+    assert "--most-tiles" in answer(question, tried).headline[1]
 
 
 def test_loads_in_words() -> None:

@@ -170,7 +170,7 @@ def run_summary(old: Raw) -> Raw:
 
 
 SEARCH_KEY = re.compile(r"(a|b|c|[ab]\d+)-\d{3}-")
-"""How keys of runs began that belonged to one of a study's searches; `c` are the curves of a comparison of platforms."""
+"""How keys of runs began that belonged to a search of a study; `c` are the curves of a comparison of platforms."""
 
 
 def search_of(key: str) -> str:

@@ -11,8 +11,8 @@ from loadstone.report.section import ReportContext, Section
 
 PERFORMANCE_NOTE = (
     "A tile's score is 100 times the mean of its three rates by their maxima, the rates rounded to two decimals "
-    "before; the overall score is the sum of the unrounded ones. By chance alone a score of so many operations scatters by "
-    "{error} (one standard error), and so may pass 100 a tile, which no lasting rate does."
+    "before; the overall score is the sum of the unrounded ones. By chance alone a score of so many operations "
+    "scatters by {error} (one standard error), and so may pass 100 a tile, which no lasting rate does."
 )
 QUALITY_NOTE = (
     "Shares of operations within their limits: of dealers and work orders together, of all pages and downloads, of "
