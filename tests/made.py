@@ -2,11 +2,17 @@
 
 import random
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
+from loadstone.model.load import Load
+from loadstone.model.profile import Profile
 from loadstone.model.records.check import Bound, Check, CheckId, Outcome, Weight
 from loadstone.model.records.verdict import Verdict
-from loadstone.study.question import Answer, Question
+from loadstone.model.workload import Workload
+from loadstone.study.kind import StudySection
+from loadstone.study.question import Answer, Question, QuestionSet
+from loadstone.study.registry import study_kinds
+from loadstone.study.spec import questions
 from loadstone.study.summary import RunRequest, RunSummary
 
 A = TypeVar("A", bound=Answer)
@@ -50,3 +56,11 @@ def carry_out(
     while len(runs) < most and (request := question.next(runs)) is not None:
         runs.append(play(request))
     return question.answer(runs), runs
+
+
+def ask(
+    section: StudySection, workloads: Sequence[Workload], profile: Profile, load: Load | None = None
+) -> QuestionSet[Any]:
+    """The questions of a section, of the kind that it belongs to."""
+    kind = next(one for one in study_kinds().values() if isinstance(section, one.section))
+    return questions(kind, section, workloads, profile, load)

@@ -13,11 +13,11 @@ import pytest
 
 from loadstone.model.load import Arrivals, Load, Population
 from loadstone.model.profile import Phases
+from loadstone.model.records.result import Iteration
 from loadstone.model.system import Spread, Station
 from loadstone.run.executor import Executor
 from loadstone.run.plan import Part, Timing, make_plan
 from loadstone.store.folder import RunFolder
-from loadstone.model.records.result import Iteration
 from loadstone.store.read import read_iteration
 from loadstone.study.queueing import Centre, closed, open_wait_s
 from loadstone.study.summary import figures_of

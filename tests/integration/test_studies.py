@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from loadstone.model.asked import Asked, CompareSection, PredictSection, SearchSection
 from scipy.optimize import brentq
 
-from loadstone.model.asked import Asked, CompareSection, PredictSection, SearchSection
 from loadstone.model.load import Population
 from loadstone.model.profile import PROFILES
 from loadstone.model.system import Clock, Station
-from loadstone.run.runner import WorkloadLoad, RunSpec
+from loadstone.run.runner import RunSpec, WorkloadLoad
 from loadstone.store.read import catalogue
 from loadstone.store.study import read_answer
 from loadstone.study.queueing import Centre, closed_quantile_s, open_quantile_s

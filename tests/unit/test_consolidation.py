@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loadstone.judge.consolidation import CLASSIC, Maxima, Tile, consolidation, plain, scatter
-from loadstone.judge.grouping import figures_of, findings, worse_groups
-from loadstone.judge.placement import parity
+from loadstone.judge.placement import compared_figures, findings, parity, worse_groups
 from loadstone.model.errors import StudyError, UsageError
 from loadstone.run.tiles.spec import find_tile, maxima_of_tile
 from loadstone.run.tiles.table import read_tiles
@@ -100,7 +99,7 @@ def test_columns_may_stand_in_any_order_with_others_between_them(tmp_path: Path)
 def test_even_tiles_of_the_published_board_did_worse() -> None:
     rows = read_tiles(BOARD)
     tiles = [row.tile for row in rows]
-    found = findings(parity([row.number for row in rows]), figures_of(tiles, consolidation(tiles)))
+    found = findings(parity([row.number for row in rows]), compared_figures(tiles, consolidation(tiles)))
     worse = worse_groups(found)
     assert list(worse) == ["even"]
     assert {one.figure.name for one in worse["even"]} >= {"score", "web", "qos_web"}
@@ -113,7 +112,7 @@ def test_groups_that_are_alike_are_not_named() -> None:
     rows = read_tiles(BOARD)
     tiles = [row.tile for row in rows]
     halves = ["a", "a", "b", "b"] * 3
-    assert worse_groups(findings(halves, figures_of(tiles, consolidation(tiles)))) == {}
+    assert worse_groups(findings(halves, compared_figures(tiles, consolidation(tiles)))) == {}
 
 
 def test_one_group_alone_cannot_be_tested() -> None:

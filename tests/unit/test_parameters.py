@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-from loadstone.model.asked import SearchSection, SweepSection
 
 from loadstone.model.errors import StudyError, UsageError
 from loadstone.model.load import Arrivals, Population
@@ -11,11 +10,15 @@ from loadstone.model.profile import PROFILES
 from loadstone.model.study import read_study
 from loadstone.model.system import Reference, Station
 from loadstone.model.target import Endpoint, Target
-from loadstone.run.runner import RunSpec, WorkloadLoad, is_shipped
+from loadstone.run.runner import is_shipped
+from loadstone.run.spec import RunSpec, WorkloadLoad
+from loadstone.study.kinds.search import SearchSection
+from loadstone.study.kinds.sweep import SweepSection
 from loadstone.study.parameters import apply, read_points, read_settings
+from loadstone.study.registry import file_sections
 from loadstone.workloads import load
 
-ORDER = RunSpec(
+SPEC = RunSpec(
     "test", (WorkloadLoad(load("banking"), Population(1)),), PROFILES["demo"], 1, 1, Reference(1), Path("results")
 )
 STATION = RunSpec(
@@ -23,23 +26,23 @@ STATION = RunSpec(
 )
 
 
-def test_settings_change_the_order_they_are_applied_to() -> None:
-    order = apply(ORDER, {"sessions": "50", "server.cores": "2", "line": "50000", "pause": "2", "pacing": "cycle"})
-    (part,) = order.parts
+def test_settings_change_the_specification_they_are_applied_to() -> None:
+    spec = apply(SPEC, {"sessions": "50", "server.cores": "2", "line": "50000", "pause": "2", "pacing": "cycle"})
+    (part,) = spec.parts
     assert part.load == Population(50)
-    assert order.system == Reference(2)
-    assert order.placement.machine.cpus == 2
+    assert spec.system == Reference(2)
+    assert spec.placement.machine.cpus == 2
     assert part.workload.connections.page_bytes_per_s == 50000
     assert part.workload.connections.embedded_bytes_per_s == 50000
     assert (part.workload.pacing.mean_s, part.workload.pacing.kind) == (2, "cycle")
     assert not is_shipped(part.workload)
-    assert is_shipped(ORDER.parts[0].workload)
+    assert is_shipped(SPEC.parts[0].workload)
 
 
 def test_rates_stations_and_targets_are_settings_as_well() -> None:
-    assert apply(ORDER, {"rate": "12.5"}).parts[0].load == Arrivals((12.5,))
+    assert apply(SPEC, {"rate": "12.5"}).parts[0].load == Arrivals((12.5,))
     assert apply(STATION, {"station.workers": "4", "station.queue": "9"}).system == Station(workers=4, queue=9)
-    changed = apply(ORDER, {"target": "http://127.0.0.1:8080+https://127.0.0.1:8443"}).system
+    changed = apply(SPEC, {"target": "http://127.0.0.1:8080+https://127.0.0.1:8443"}).system
     assert changed == Target(Endpoint("127.0.0.1", 8080), Endpoint("127.0.0.1", 8443))
 
 
@@ -56,7 +59,7 @@ def test_rates_stations_and_targets_are_settings_as_well() -> None:
 )
 def test_settings_that_do_not_fit_are_refused_with_a_remedy(settings: dict[str, str], said: str) -> None:
     with pytest.raises(UsageError, match=said):
-        apply(ORDER, settings)
+        apply(SPEC, settings)
 
 
 def test_a_stations_settings_are_checked() -> None:
@@ -101,12 +104,12 @@ start = 100
 [sweep]
 over = { rate = [100, 200], "station.workers" = [2, 4] }
 """
-    study = read_study(write(tmp_path, text))
+    study = read_study(write(tmp_path, text), file_sections())
     assert study.virtual
     assert study.station is not None
     assert study.station.cv == 0.5
-    assert study.asked["search"] == SearchSection(load="rate", start=100)
-    assert study.asked["sweep"] == SweepSection(over={"rate": (100, 200), "station.workers": (2, 4)})
+    assert study.questions["search"] == SearchSection(load="rate", start=100)
+    assert study.questions["sweep"] == SweepSection(over={"rate": (100, 200), "station.workers": (2, 4)})
     assert not study.is_loaded
     assert study.loads[0].load() == Arrivals(())
 
@@ -125,7 +128,7 @@ width_pct = 0
 load = "users"
 """
     with pytest.raises(StudyError) as refused:
-        read_study(write(tmp_path, text))
+        read_study(write(tmp_path, text), file_sections())
     said = str(refused.value)
     for words in ("Did you mean `search`", "Did you mean `threads`", "width_pct", "`sessions` or `rate`", "[station]"):
         assert words in said
@@ -133,6 +136,9 @@ load = "users"
 
 def test_a_file_without_question_needs_its_loads(tmp_path: Path) -> None:
     with pytest.raises(StudyError, match="Add sessions, rate or trace"):
-        read_study(write(tmp_path, '[[load]]\nworkload = "static"\n'))
+        read_study(write(tmp_path, '[[load]]\nworkload = "static"\n'), file_sections())
     with pytest.raises(StudyError, match="keep one"):
-        read_study(write(tmp_path, '[[load]]\nworkload = "static"\nsessions = 1\n[station]\n[server]\nthreads = 1\n'))
+        read_study(
+            write(tmp_path, '[[load]]\nworkload = "static"\nsessions = 1\n[station]\n[server]\nthreads = 1\n'),
+            file_sections(),
+        )

@@ -2,12 +2,10 @@
 
 import json
 from collections.abc import Callable
-from datetime import UTC, datetime
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from loadstone.model.asked import CompareSection
-from loadstone.report.platform_rows import tables
 
 from loadstone.host.cores import core_list
 from loadstone.model.errors import PlatformError, UsageError
@@ -16,101 +14,113 @@ from loadstone.model.machine import Accelerator, Cache, MachineSpec, Pages, Plat
 from loadstone.model.profile import PROFILES
 from loadstone.model.records.manifest import Status
 from loadstone.model.system import Reference
-from loadstone.platforms import journal as leases
+from loadstone.platforms import journal
 from loadstone.platforms.fabric import NetworkInterface
 from loadstone.platforms.vm.command import Layout, Sockets, command
 from loadstone.platforms.vm.image import Image
 from loadstone.report.build import Format
 from loadstone.report.study import render_study
-from loadstone.run.runner import RunSpec, WorkloadLoad
+from loadstone.run.spec import RunSpec, WorkloadLoad
 from loadstone.store.study import StudyFolder
-from loadstone.study.runner import StudySpec, answer_of, manifest_of
-from loadstone.study.spec import questions
+from loadstone.study.base import WorkloadRuns
+from loadstone.study.kinds.compare import CompareSection
+from loadstone.study.kinds.compare.platform_rows import tables
+from loadstone.study.kinds.compare.platforms import PlatformsAnswer, indices
+from loadstone.study.question import Question
+from loadstone.study.registry import study_kinds
+from loadstone.study.runner import answer_of, manifest_of
+from loadstone.study.spec import StudySpec
 from loadstone.study.summary import RunRequest, RunSummary
 from loadstone.workloads import load as load_workload
-from tests.made import carry_out, made
+from tests.made import ask, carry_out, made
 
 
 def platform(peak_of_a: float, peak_of_b: float, factor: float) -> Callable[[RunRequest], RunSummary]:
     """Two servers whose response time grows with their use; B takes `factor` times the CPU time."""
 
-    def play(wanted: RunRequest) -> RunSummary:
-        is_b = wanted.settings["platform"] == "vm"
-        used = wanted.load / (peak_of_b if is_b else peak_of_a)
+    def play(request: RunRequest) -> RunSummary:
+        is_b = request.settings["platform"] == "vm"
+        used = request.load / (peak_of_b if is_b else peak_of_a)
         p90 = 0.1 / max(0.01, 1.1 - used)
-        cpu = (factor if is_b else 1.0) * wanted.load / 1000
+        cpu = (factor if is_b else 1.0) * request.load / 1000
         found = made(
-            wanted,
+            request,
             "pass" if used <= 1 else "fail",
             good=100.0 if used <= 1 else 50.0,
-            throughput=wanted.load,
+            throughput=request.load,
             response_p90=p90,
             response_mean=p90 / 2,
             server_cpu=cpu,
-            server_cpu_per_operation=cpu / wanted.load,
+            server_cpu_per_operation=cpu / request.load,
             host_cpu=cpu + 0.1,
         )
-        return RunSummary(**{**vars(found), "accelerator": "tcg" if is_b else "", "monitors": {"host.idle_cores": 1.0}})
+        return replace(found, accelerator="tcg" if is_b else "", monitors={"host.idle_cores": 1.0})
 
     return play
 
 
-def compared(peak_of_a: float, peak_of_b: float, factor: float = 10.0) -> dict[str, object]:
+def compared(peak_of_a: float, peak_of_b: float, factor: float = 10.0) -> PlatformsAnswer:
     asked = CompareSection(platform=(PlatformName.PROCESS, PlatformName.VM))
-    question = questions(asked, [load_workload("support")], PROFILES["quick"], None)
+    (question,) = ask(asked, [load_workload("support")], PROFILES["quick"]).questions
     answer, _ = carry_out(question, platform(peak_of_a, peak_of_b, factor))
-    (part,) = answer["parts"]
-    return part
+    assert isinstance(answer, PlatformsAnswer)
+    return answer
 
 
 def test_two_platforms_are_compared_at_their_peaks_and_where_they_part() -> None:
     part = compared(1000, 200)
-    assert part["is_answered"]
-    assert part["ratio"] == pytest.approx(0.2, rel=0.06)
-    assert part["cost"] == pytest.approx(10, rel=0.01)
-    assert part["typical"]["load"] == pytest.approx(800, rel=0.06)
-    assert part["typical"]["b"]["verdicts"]["fail"] == 1
-    assert part["common"]["load"] == pytest.approx(160, rel=0.06)
-    assert part["parted"]["after"] is None  # B uses five times as much of itself from the smallest load on
-    assert "emulated by TCG" in part["headline"][0]
-    loads = [point["load"] for point in part["curve"]]
+    assert part.is_answered
+    assert part.ratio == pytest.approx(0.2, rel=0.06)
+    assert part.cost == pytest.approx(10, rel=0.01)
+    assert part.typical.load == pytest.approx(800, rel=0.06)
+    assert part.typical.b.verdicts["fail"] == 1
+    assert part.common.load == pytest.approx(160, rel=0.06)
+    assert part.parted.after is None  # B uses five times as much of itself from the smallest load on
+    assert "emulated by TCG" in part.headline[0]
+    loads = [point.load for point in part.curve]
     assert loads == sorted(loads)
-    assert all(point[side]["figures"] for point in part["curve"] for side in ("a", "b"))
+    assert all(side.metrics for point in part.curve for side in point.sides)
 
 
 def test_all_three_workloads_have_an_index_on_each_platform_and_its_ratio() -> None:
     asked = CompareSection(platform=(PlatformName.PROCESS, PlatformName.VM))
     workloads = [load_workload(name) for name in ("banking", "shopping", "support")]
-    answer, _ = carry_out(questions(asked, workloads, PROFILES["quick"], None), platform(1000, 500, 2.0))
-    assert answer["kind"] == "platforms"
-    assert answer["indices"]["ratio"] == pytest.approx(0.5, rel=0.06)
-    one, _ = carry_out(questions(asked, workloads[:1], PROFILES["quick"], None), platform(1000, 500, 2.0))
-    assert one["indices"] is None
+    answers = [_answer(question) for question in ask(asked, workloads, PROFILES["quick"]).questions]
+    found = indices(answers)
+    assert found is not None
+    assert found.ratio == pytest.approx(0.5, rel=0.06)
+    assert indices(answers[:1]) is None
+
+
+def _answer(question: Question[PlatformsAnswer]) -> PlatformsAnswer:
+    return carry_out(question, platform(1000, 500, 2.0))[0]
 
 
 def test_platforms_that_are_alike_do_not_part() -> None:
     part = compared(1000, 990)
-    assert part["parted"]["at"] is None
-    assert "do not part" in " ".join(part["headline"])
-    assert not part["is_worse"]
+    assert part.parted.at is None
+    assert "do not part" in " ".join(part.headline)
+    assert not part.is_worse
 
 
 def test_every_row_of_a_comparison_has_a_figure_or_a_reason() -> None:
-    for table in tables(compared(1000, 200)):
-        for row in table["rows"]:
-            assert row.a is not None or row.why_not[0] or table["title"] != "Monitors at the peak"
+    part = compared(1000, 200)
+    for table in tables(part.names, part.load, part.at_peak, part.typical, part.common):
+        for row in table.rows:
+            assert row.a is not None or row.why_not[0] or table.title != "Monitors at the peak"
 
 
 def test_the_report_says_in_large_letters_what_was_emulated(tmp_path: Path) -> None:
     asked = CompareSection(platform=(PlatformName.PROCESS, PlatformName.VM))
     workload = load_workload("support")
-    question = questions(asked, [workload], PROFILES["quick"], None)
+    asked_of = ask(asked, [workload], PROFILES["quick"])
+    (question,) = asked_of.questions
     _, runs = carry_out(question, platform(1000, 200, 10.0))
     part = WorkloadLoad(workload, Population(1))
-    base = RunSpec("support", (part,), PROFILES["quick"], 1, 1, Reference(1), tmp_path)
-    order = StudySpec("platforms", question, base, {"kind": "compare"})
-    folder = StudyFolder.create(tmp_path, "platforms", datetime.now(UTC), manifest_of(order, "identity"))
-    folder.answer(answer_of(question, runs))
+    base = WorkloadRuns(RunSpec("support", (part,), PROFILES["quick"], 1, 1, Reference(1), tmp_path))
+    spec = StudySpec("platforms", study_kinds()["compare"], asked_of, base, {"kind": "compare"})
+    folder = StudyFolder.create(tmp_path, manifest_of(spec, "identity"))
+    folder.write_answer(spec.kind.adapter, answer_of(spec, runs))
     folder.mark(Status.COMPLETE)
     page = render_study(folder.path, Format.HTML)
     assert "<b>Emulated by TCG, not KVM: 10.0 times the CPU time an operation</b>" in page
@@ -169,24 +179,24 @@ def test_what_a_killed_process_left_is_undone_and_told_once(tmp_path: Path, monk
     tmp_path.chmod(0o700)
     folder = tmp_path / "ls000000"
     folder.mkdir()
-    (folder / leases.LOCK).touch()
+    (folder / journal.LOCK).touch()
     (folder / "web.qcow2").touch()
     gone = {"kind": "process", "pid": 2**22 - 1, "started": 0.0, "what": "nobody"}
-    (folder / leases.JOURNAL).write_text(json.dumps(gone) + '\n{"kind": "proc')  # the last line was cut
-    assert leases.reap() == ["nobody (had ended by itself)", "disk web.qcow2"]
+    (folder / journal.JOURNAL).write_text(json.dumps(gone) + '\n{"kind": "proc')  # the last line was cut
+    assert journal.reap() == ["nobody (had ended by itself)", "disk web.qcow2"]
     assert not folder.exists()
-    assert leases.reap() == []
+    assert journal.reap() == []
 
 
 def test_a_folder_that_others_may_write_to_is_not_believed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LOADSTONE_RUNTIME_DIR", str(tmp_path))
     folder = tmp_path / "ls000000"
     folder.mkdir()
-    (folder / leases.LOCK).touch()
+    (folder / journal.LOCK).touch()
     harm = {"kind": "foreign", "what": "harm", "undo": f"touch\0{tmp_path / 'harm'}"}
-    (folder / leases.JOURNAL).write_text(json.dumps(harm) + "\n")
+    (folder / journal.JOURNAL).write_text(json.dumps(harm) + "\n")
     tmp_path.chmod(0o777)
-    assert leases.reap() == []
+    assert journal.reap() == []
     assert not (tmp_path / "harm").exists()
     with pytest.raises(PlatformError, match="only this user may write to"):
-        leases.private_folder()
+        journal.private_folder()

@@ -3,36 +3,22 @@
 import random
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
 from loadstone.model.errors import UsageError
-from loadstone.model.load import Load, Population
-from loadstone.model.profile import PROFILES, Profile
-from loadstone.model.workload import Workload
-from loadstone.study.kind import StudySection
+from loadstone.model.load import Population
+from loadstone.model.profile import PROFILES
 from loadstone.study.kinds.compare import CompareSection
 from loadstone.study.kinds.compare.loads import Compare
 from loadstone.study.kinds.predict import Limits, Predict, PredictSection, limits_of
 from loadstone.study.kinds.repeat import Repeat, RepeatSection
 from loadstone.study.kinds.search import SearchSection
 from loadstone.study.kinds.sweep import Sweep, SweepSection, knee
-from loadstone.study.question import QuestionSet
 from loadstone.study.queueing import Centre, closed, open_wait_s
-from loadstone.study.registry import study_kinds
-from loadstone.study.spec import questions
 from loadstone.study.summary import RunRequest, RunSummary
 from loadstone.workloads import load as load_workload
-from tests.made import carry_out, made
-
-
-def ask(
-    section: StudySection, workloads: list[Workload], profile: Profile, load: Load | None = None
-) -> QuestionSet[Any]:
-    """The questions of a section, of the kind that it belongs to."""
-    kind = next(one for one in study_kinds().values() if isinstance(section, one.section))
-    return questions(kind, section, workloads, profile, load)
+from tests.made import ask, carry_out, made
 
 
 def responding(of_b: float, noise: float, seed: int) -> Callable[[RunRequest], RunSummary]:
