@@ -17,7 +17,7 @@ from loadstone.host.programs import driver
 from loadstone.model.figures import IterationFigures
 from loadstone.model.load import Arrivals, Load, Population
 from loadstone.model.profile import Phases
-from loadstone.run.executor import Executor
+from loadstone.run.executor import DriverJob, Executor
 from loadstone.run.plan import Part, Timing, make_plan
 from loadstone.store.folder import RunFolder
 from loadstone.store.read import read_iteration
@@ -50,7 +50,9 @@ def play(
     async def run() -> None:
         nonlocal stopped_s
         work = asyncio.create_task(
-            Executor(testbed, lambda event: None).execute(plan, {workload.name: RunFolder(workload)})
+            Executor(testbed, lambda event: None).execute(
+                [DriverJob("page", plan, {workload.name: RunFolder(workload)})]
+            )
         )
         if freeze:
             await asyncio.sleep(phases.ramp_up_s + phases.warm_up_s + phases.steady_s / 2)
@@ -64,7 +66,7 @@ def play(
     asyncio.run(run())
     renamed = workload.with_name(f"{workload.name}-1")
     workload.rename(renamed)
-    return read_iteration(renamed).figures, stopped_s
+    return read_iteration(renamed, 1).figures, stopped_s
 
 
 @pytest.mark.parametrize("model", ["open", "closed"])

@@ -19,7 +19,7 @@ from hdrh.log import HistogramLogReader
 from loadstone.model.figures import IterationFigures
 from loadstone.model.load import Population
 from loadstone.model.profile import Phases
-from loadstone.run.executor import Executor
+from loadstone.run.executor import DriverJob, Executor
 from loadstone.run.plan import Part, Timing, make_plan
 from loadstone.store.folder import RunFolder
 from loadstone.store.read import read_iteration
@@ -48,7 +48,7 @@ def test_the_bank_has_the_published_bytes_and_the_lines_page_times(loadstone: Lo
         assert row["mean_s"] >= row["line_s"] - 1e-6, name
         assert row["mean_s"] <= row["line_s"] + 0.020, name
     connections = content["workloads"][0]["iterations"][0]["wires"]
-    full, resumed = connections["handshakes_full"], nics["handshakes_resumed"]
+    full, resumed = connections["handshakes_full"], connections["handshakes_resumed"]
     assert full == pytest.approx(resumed, rel=0.1)  # one of each in a login session
     rules = content["workloads"][0]["iterations"][0]["verdict"]["checks"]
     honoured = next(rule for rule in rules if rule["rule"] == "conditional requests honoured")
@@ -111,7 +111,7 @@ def execute(testbed: Testbed, folder: Path, freeze_s: float = 0.0) -> IterationF
 
     async def run() -> None:
         executor = Executor(testbed, lambda event: None)
-        work = asyncio.create_task(executor.execute(plan, {"short": RunFolder(folder)}))
+        work = asyncio.create_task(executor.execute([DriverJob("short", plan, {"short": RunFolder(folder)})]))
         if freeze_s:
             await asyncio.sleep(phases.ramp_up_s + phases.warm_up_s + phases.steady_s / 2)
             os.kill(testbed.pids["web"], signal.SIGSTOP)
@@ -120,7 +120,7 @@ def execute(testbed: Testbed, folder: Path, freeze_s: float = 0.0) -> IterationF
         await work
 
     asyncio.run(run())
-    return read_iteration(folder).figures
+    return read_iteration(folder, 1).figures
 
 
 def test_a_server_that_freezes_for_a_second_shows_in_the_tail(testbed: Testbed, tmp_path: Path) -> None:

@@ -12,18 +12,26 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from loadstone.model.asked import Asked, CompareSection, PredictSection, SearchSection
 from scipy.optimize import brentq
 
 from loadstone.model.load import Population
 from loadstone.model.profile import PROFILES
+from loadstone.model.records.manifest import Status
 from loadstone.model.system import Clock, Station
-from loadstone.run.runner import RunSpec, WorkloadLoad
+from loadstone.run.spec import RunSpec, WorkloadLoad
 from loadstone.store.read import catalogue
 from loadstone.store.study import read_answer
+from loadstone.study.base import WorkloadRuns
+from loadstone.study.kind import StudySection
+from loadstone.study.kinds.compare import CompareSection
+from loadstone.study.kinds.compare.loads import CompareAnswer, FoundDifference
+from loadstone.study.kinds.predict import PredictAnswer, PredictSection
+from loadstone.study.kinds.search import SearchAnswer, SearchSection
+from loadstone.study.question import Answer
 from loadstone.study.queueing import Centre, closed_quantile_s, open_quantile_s
-from loadstone.study.runner import StudySpec, run_study
-from loadstone.study.spec import questions
+from loadstone.study.registry import study_kinds
+from loadstone.study.runner import run_study
+from loadstone.study.spec import StudySpec, questions
 from loadstone.workloads import load as load_workload
 from tests.integration.conftest import LoadstoneRunner, command
 from tests.integration.test_station import one_page
@@ -37,21 +45,36 @@ CENTRE = Centre(4, 0.004)
 LIMITS = "good_s = 0.015\ntolerable_s = 0.024"
 
 
-def study(folder: Path, asked: Asked, seed: int, steady_s: float, pacing: str, mix: str = "") -> Json:
+def study(folder: Path, section: StudySection, seed: int, steady_s: float, pacing: str, mix: str = "") -> Answer:
     """Conducts a study in virtual time against the station; returns its answer about the one workload."""
     workload = load_workload(str(one_page(folder / "page", pacing, mix, LIMITS)))
     profile = replace(PROFILES["standard"].changed(ramp_up_s=5, warm_up_s=10, steady_s=steady_s, ramp_down_s=1))
     parts = (WorkloadLoad(workload, Population(1)),)
     base = RunSpec("page", parts, profile, seed, 1, STATION, folder / "results", clock=Clock.VIRTUAL)
-    question = questions(asked, [workload], profile, Population(1))
-    order = StudySpec("study", question, base, asked.model_dump(mode="json"), fresh=True)
+    kind = next(one for one in study_kinds().values() if isinstance(section, one.section))
+    asked = questions(kind, section, [workload], profile, Population(1))
+    spec = StudySpec("study", kind, asked, WorkloadRuns(base), section.model_dump(mode="json"), fresh=True)
 
     def ignore(anything: object) -> None:
         return None
 
-    path = asyncio.run(run_study(order, ignore, ignore, ignore))
-    answer: Json = read_answer(path)["parts"][0]
+    path = asyncio.run(run_study(spec, ignore, ignore, ignore))
+    (answer,) = read_answer(path, kind.adapter).parts
     shutil.rmtree(path)
+    return answer
+
+
+def searched(*words: Any) -> SearchAnswer:
+    """A study that was a search."""
+    answer = study(*words)
+    assert isinstance(answer, SearchAnswer)
+    return answer
+
+
+def compared(*words: Any) -> CompareAnswer:
+    """A study that was a comparison at loads."""
+    answer = study(*words)
+    assert isinstance(answer, CompareAnswer)
     return answer
 
 
@@ -84,15 +107,21 @@ def test_ten_searches_find_the_capacity_of_theory_and_each_other(
     tmp_path: Path, kind: Any, capacity: float, pacing: tuple[str, str]
 ) -> None:
     asked = SearchSection(load=kind, start=100 if kind == "rate" else 20, width_pct=1)
-    answers = [study(tmp_path, asked, 1000 * seed, 150, *pacing) for seed in range(10)]
-    peaks = [answer["peak"] for answer in answers]
+    answers = [searched(tmp_path, asked, 1000 * seed, 150, *pacing) for seed in range(10)]
+    peaks = [answer.peak for answer in answers]
     assert all(abs(peak / capacity - 1) <= 0.03 for peak in peaks), (capacity, peaks)
     others = [
         low <= peak <= high
-        for number, (low, high) in enumerate(answer["interval"] for answer in answers)
+        for number, (low, high) in enumerate(answer.interval for answer in answers if answer.interval)
         for peak in peaks[:number] + peaks[number + 1 :]
     ]
-    assert sum(others) >= 0.9 * len(others), (peaks, [answer["interval"] for answer in answers])
+    assert sum(others) >= 0.9 * len(others), (peaks, [answer.interval for answer in answers])
+
+
+def _difference(answer: CompareAnswer) -> FoundDifference:
+    found = answer.loads[0].metrics["response_mean"].difference
+    assert found is not None
+    return found
 
 
 @pytest.mark.parametrize(("slower", "found_at_least", "found_at_most"), [(1.0, 0, 2), (1.05, 18, 20)])
@@ -100,10 +129,10 @@ def test_twenty_comparisons_find_a_slowdown_where_there_is_one(
     tmp_path: Path, slower: float, found_at_least: int, found_at_most: int
 ) -> None:
     asked = CompareSection(a={"rate": 400}, b={"rate": 400, "station.service": 0.004 * slower})
-    answers = [study(tmp_path, asked, 1000 * seed, 40, *OPEN) for seed in range(20)]
-    found = [answer["loads"][0]["figures"]["response_mean"]["difference"]["is_found"] for answer in answers]
+    answers = [compared(tmp_path, asked, 1000 * seed, 40, *OPEN) for seed in range(20)]
+    found = [_difference(answer).is_found for answer in answers]
     assert found_at_least <= sum(found) <= found_at_most
-    assert all(answer["is_worse"] == was for answer, was in zip(answers, found, strict=True) if slower > 1)
+    assert all(answer.is_worse == was for answer, was in zip(answers, found, strict=True) if slower > 1)
 
 
 @pytest.mark.parametrize(
@@ -115,12 +144,17 @@ def test_loads_up_to_half_of_the_capacity_predict_four_fifths_of_it(
 ) -> None:
     asked = PredictSection(load=kind, at=at, check=(check,), rounds=2)
     answer = study(tmp_path, asked, 7, 300, *pacing)
-    assert answer["model"]["capacity"] == pytest.approx(1000, rel=0.01)
-    for checked in answer["checks"]:
-        assert abs(checked["throughput"]["off_pct"]) <= 5
-        assert abs(checked["response_mean"]["off_pct"]) <= 5
+    assert isinstance(answer, PredictAnswer)
+    assert answer.model is not None
+    assert answer.peak is not None
+    assert answer.model.capacity == pytest.approx(1000, rel=0.01)
+    for checked in answer.checks:
+        assert checked.throughput is not None
+        assert checked.response_mean is not None
+        assert abs(checked.throughput.off_pct) <= 5
+        assert abs(checked.response_mean.off_pct) <= 5
     capacity = open_capacity() if kind == "rate" else closed_capacity()
-    assert answer["peak"]["load"] == pytest.approx(capacity, rel=0.05)
+    assert answer.peak.load == pytest.approx(capacity, rel=0.05)
 
 
 def test_an_interrupted_sweep_goes_on_with_the_missing_runs_only(tmp_path: Path, loadstone: LoadstoneRunner) -> None:
@@ -140,13 +174,13 @@ def test_an_interrupted_sweep_goes_on_with_the_missing_runs_only(tmp_path: Path,
     done = loadstone(*words)
     assert done.returncode == 0, done.stderr
     assert [path.name for path in (tmp_path / "results").iterdir()] == [folder.name]
-    kept = {path: manifest for path, manifest in catalogue(folder / "runs") if manifest["status"] == "complete"}
+    kept = {path: manifest for path, manifest in catalogue(folder / "runs") if manifest.status is Status.COMPLETE}
     assert len(kept) == 3
     assert first[0] in kept
     assert (first[0] / "seal.json").stat().st_mtime_ns == sealed
-    made = read_answer(folder)["runs"]
-    assert [run["wanted"]["settings"]["sessions"] for run in made] == ["1", "2", "3"]
-    assert made[0]["folder"] == first[0].name
+    made = read_answer(folder, study_kinds()["sweep"].adapter).runs
+    assert [run.request.settings["sessions"] for run in made] == ["1", "2", "3"]
+    assert made[0].folder == first[0].name
     # Another question is another study.
     again = loadstone(*words, "--virtual")
     assert again.returncode == 0, again.stderr
@@ -158,7 +192,7 @@ def wait_for_runs(folder: Path, count: int) -> list[Path]:
     for _ in range(300):
         for study_folder in (folder / "results").glob("*"):
             runs = list(catalogue(study_folder / "runs"))
-            complete = [path for path, manifest in runs if manifest["status"] == "complete"]
+            complete = [path for path, manifest in runs if manifest.status is Status.COMPLETE]
             if len(complete) >= count and len(runs) > count:
                 return complete
         time.sleep(0.1)
@@ -199,11 +233,11 @@ def test_a_search_for_real_ends_with_a_verified_peak(tmp_path: Path, loadstone: 
     assert done.returncode == 0, done.stderr
     assert "verified by 2 passing runs" in done.stdout
     (folder,) = (tmp_path / "results").iterdir()
-    answer = read_answer(folder)["parts"][0]
-    assert 130 <= answer["peak"] <= 215  # two workers of 10 ms end at 200 a second
+    answer = read_answer(folder, study_kinds()["search"].adapter)
+    assert 130 <= answer.parts[0].peak <= 215  # two workers of 10 ms end at 200 a second
     assert (folder / "report.html").is_file()
-    for run in read_answer(folder)["runs"]:
-        assert (folder / "runs" / run["folder"] / "report.html").is_file()
+    for run in answer.runs:
+        assert (folder / "runs" / run.folder / "report.html").is_file()
 
 
 def test_two_programs_do_not_work_on_one_study(tmp_path: Path, loadstone: LoadstoneRunner) -> None:

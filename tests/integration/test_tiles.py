@@ -16,6 +16,9 @@ from playwright.sync_api import Browser
 
 from loadstone.host.programs import server
 from loadstone.judge.tiles import tiles_of
+from loadstone.model.records.check import CheckId, Outcome
+from loadstone.model.records.manifest import Status
+from loadstone.model.records.verdict import Verdict
 from loadstone.store.read import read_manifest, read_result, read_verdict
 from tests.integration.conftest import LoadstoneRunner, command, free_port, newest
 
@@ -35,16 +38,19 @@ def test_tiles_run_in_one_window_and_their_tables_are_complete(
     result = newest(tmp_path)
     verdict = read_verdict(result)
     assert verdict is not None
-    common = verdict["consolidation"]
-    windows = next(check for check in common["checks"] if check["rule"] == "measured windows apart")
-    assert windows["figure"] < 1
-    assert "15 workloads" in windows["detail"]
-    assert [tile["pct_load"] for tile in common["tiles"]] == [100, 100, 30]
-    for tile in common["tiles"]:
-        assert all(tile[name] > 0 for name in ("app", "web", "mail", "qos_app", "qos_web", "qos_mail", "qos_idle"))
-    assert common["tiles"][2]["score"] < 0.6 * common["tiles"][0]["score"]
-    assert {check["outcome"] for check in common["checks"]} == {"kept"}
-    rules = [check["rule"] for one in verdict["workloads"] for check in one["iterations"][0]["checks"]]
+    common = verdict.consolidation
+    assert common is not None
+    windows = next(check for check in common.checks if check.id is CheckId.WINDOWS_APART)
+    assert windows.figure < 1
+    assert "15 workloads" in windows.detail
+    assert [tile.pct_load for tile in common.tiles] == [100, 100, 30]
+    for tile in common.tiles:
+        assert all(
+            getattr(tile, name) > 0 for name in ("app", "web", "mail", "qos_app", "qos_web", "qos_mail", "qos_idle")
+        )
+    assert common.tiles[2].score < 0.6 * common.tiles[0].score
+    assert {check.outcome for check in common.checks} == {Outcome.KEPT}
+    rules = [check.rule for one in verdict.workloads for check in one.iterations[0].checks]
     assert (rules.count("orders held"), rules.count("work orders held"), rules.count("database rules broken")) == (
         3,
         3,
@@ -52,8 +58,8 @@ def test_tiles_run_in_one_window_and_their_tables_are_complete(
     )
 
     again = json.loads(loadstone("score", "consolidation", str(result), "--json").stdout)
-    assert (again["score"], again["qos_pct"]) == (common["score"], common["qos_pct"])
-    assert [tile["score"] for tile in again["tiles"]] == [tile["score"] for tile in common["tiles"]]
+    assert (again["score"], again["qos_pct"]) == (common.score, common.qos_pct)
+    assert [tile["score"] for tile in again["tiles"]] == [tile.score for tile in common.tiles]
     other = json.loads(loadstone("score", "consolidation", str(result), "--json", "--maxima", "1,1,1").stdout)
     assert other["score"] > again["score"]
 
@@ -74,7 +80,7 @@ def test_real_services_bear_a_tile(loadstone: LoadstoneRunner, tmp_path: Path) -
     assert done.returncode == 0, done.stdout + done.stderr
     verdict = read_verdict(newest(tmp_path))
     assert verdict is not None
-    assert {one["verdict"] for one in verdict["workloads"]} == {"pass"}
+    assert {one.verdict for one in verdict.workloads} == {Verdict.PASS}
     assert (newest(tmp_path) / "logs" / "tile1-db.log").read_text().count("database system is ready") == 1
 
 
@@ -89,13 +95,14 @@ def test_power_is_measured_loaded_and_idle(loadstone: LoadstoneRunner, tmp_path:
     assert done.returncode == 0, done.stdout + done.stderr
     verdict = read_verdict(newest(tmp_path))
     assert verdict is not None
-    score, power = verdict["consolidation"]["score"], verdict["consolidation"]["power"]
-    assert [row["category"].partition(",")[0] for row in power] == ["performance", *["performance per watt"] * 2]
+    assert verdict.consolidation is not None
+    score, power = verdict.consolidation.score, verdict.consolidation.power
+    assert [row.category.partition(",")[0] for row in power] == ["performance", *["performance per watt"] * 2]
     system = power[1]
-    assert (system["loaded_w"], system["idle_w"]) == (200, 80)
-    assert system["score_per_w"] == pytest.approx(score / 200)
-    assert power[2]["loaded_w"] == 0  # its counter stands still
-    polls = next(one for one in read_result(newest(tmp_path)).workloads if one.criteria.workload == "tile1-poll")
+    assert (system.loaded_w, system.idle_w) == (200, 80)
+    assert system.score_per_w == pytest.approx(score / 200)
+    assert power[2].loaded_w == 0  # its counter stands still
+    polls = next(one for one in read_result(newest(tmp_path)).workloads if one.id.label == "tile1-poll")
     assert polls.criteria.sessions == len(ROLES)
     assert polls.iterations[0].figures.requests >= 4 * len(ROLES)
     assert "score a watt" in (newest(tmp_path) / "report.html").read_text()
@@ -155,14 +162,15 @@ def died_well(folder: Path, who: str) -> None:
     """Marked with what happened and when, all other data kept and readable."""
     result = newest(folder)
     manifest, verdict = read_manifest(result), read_verdict(result)
-    assert manifest["status"] == "failed"
-    assert who in manifest["reason"]
-    assert "s after the first start" in manifest["reason"]
+    assert manifest.status is Status.FAILED
+    assert who in manifest.reason
+    assert "s after the first start" in manifest.reason
     assert verdict is not None
-    assert verdict["consolidation"]["verdict"] == "invalid"
-    assert who in verdict["consolidation"]["reasons"][0]
+    assert verdict.consolidation is not None
+    assert verdict.consolidation.verdict is Verdict.INVALID
+    assert who in verdict.consolidation.reasons[0]
     for one in read_result(result).workloads:
-        assert one.iterations[0].intervals, one.criteria.workload
+        assert one.iterations[0].intervals, one.id.label
     assert who.partition(" (")[0] in (result / "report.html").read_text()
     (tile,) = tiles_of(read_result(result))
     assert tile.number == 1
@@ -174,7 +182,7 @@ def test_an_interrupted_run_is_kept_and_marked(tmp_path: Path) -> None:
         running.communicate(timeout=30)
     assert running.returncode == 130
     manifest = read_manifest(newest(tmp_path))
-    assert (manifest["status"], "ended by a signal" in manifest["reason"]) == ("interrupted", True)
+    assert (manifest.status, "ended by a signal" in manifest.reason) == (Status.INTERRUPTED, True)
 
 
 def test_a_search_ends_by_itself_with_a_reason(loadstone: LoadstoneRunner, tmp_path: Path) -> None:
@@ -183,7 +191,7 @@ def test_a_search_ends_by_itself_with_a_reason(loadstone: LoadstoneRunner, tmp_p
     assert "2 tiles hold" in done.stdout
     assert "--most-tiles" in done.stdout
     answer = json.loads((newest(tmp_path) / "answer.json").read_text())
-    assert [one["load"] for one in answer["parts"][0]["tried"]] == ["1 tile", "2 tiles"]
+    assert [one["tenths"] for one in answer["parts"][0]["tried"]] == [10, 20]
     assert "How many tiles" in (newest(tmp_path) / "report.html").read_text()
 
 
