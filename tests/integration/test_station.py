@@ -15,12 +15,12 @@ from loadstone.model.load import Arrivals, Load, Population
 from loadstone.model.profile import Phases
 from loadstone.model.records.result import Iteration
 from loadstone.model.system import Spread, Station
-from loadstone.run.executor import Executor
+from loadstone.run.executor import DriverJob, Executor
 from loadstone.run.plan import Part, Timing, make_plan
 from loadstone.store.folder import RunFolder
 from loadstone.store.read import read_iteration
 from loadstone.study.queueing import Centre, closed, open_wait_s
-from loadstone.study.summary import figures_of
+from loadstone.study.summary import metrics_of
 from loadstone.testbed.up import Testbed, simulated_testbed, station_testbed
 from loadstone.workloads import load as load_workload
 
@@ -51,11 +51,12 @@ def rehearse(folder: Path, station: Station, load: Load, phases: Phases) -> Iter
     plan = make_plan([Part(load_workload(str(folder)), load)], Timing(phases))
 
     async def play() -> None:
+        job = DriverJob("page", plan, {folder.name: RunFolder(run)})
         async with simulated_testbed(station) as testbed:
-            await Executor(testbed, lambda event: None).execute(plan, {folder.name: RunFolder(run)})
+            await Executor(testbed, lambda event: None).execute([job])
 
     asyncio.run(play())
-    return read_iteration(run)
+    return read_iteration(run, 1)
 
 
 def get(testbed: Testbed, path: str = "/") -> int:
@@ -121,7 +122,7 @@ CASES = [
 def test_a_rehearsal_waits_as_theory_says(tmp_path: Path, station: Station, load: Load) -> None:
     mix = "operations_per_session = 1" if isinstance(load, Arrivals) else ""
     folder = one_page(tmp_path / "page", 'kind = "think"\nmean_s = 1', mix)
-    found = figures_of(rehearse(folder, station, load, Phases(10, 20, 1200, 0)))
+    found = metrics_of(rehearse(folder, station, load, Phases(10, 20, 1200, 0)))
     centre = Centre(station.workers, station.service)
     if isinstance(load, Arrivals):
         rate, response = load.rates[0], station.service + open_wait_s(centre, load.rates[0])
@@ -137,7 +138,7 @@ def test_a_rehearsal_is_the_same_every_time(tmp_path: Path) -> None:
     runs = []
     for name in ("a", "b"):
         folder = one_page(tmp_path / name, 'kind = "think"\nmean_s = 0', "operations_per_session = 1")
-        runs.append(figures_of(rehearse(folder, station, load, Phases(1, 1, 10, 1))))
+        runs.append(metrics_of(rehearse(folder, station, load, Phases(1, 1, 10, 1))))
     assert runs[0] == runs[1]
 
 
@@ -164,8 +165,10 @@ def test_real_cycles_are_measured_and_judged(tmp_path: Path) -> None:
         )
         run = folder / "paced-1"
         run.mkdir()
-        asyncio.run(Executor(testbed, lambda event: None).execute(plan, {"paced": RunFolder(run)}))
-    (page,) = read_iteration(run).figures.operations
+        asyncio.run(
+            Executor(testbed, lambda event: None).execute([DriverJob("paced", plan, {"paced": RunFolder(run)})])
+        )
+    (page,) = read_iteration(run, 1).figures.operations
     assert page.cycles > 300
     assert abs(page.cycle_actual_s / page.cycle_drawn_s - 1) < 0.02
     said = [json.loads(line) for line in (run / "monitor.jsonl").read_text().splitlines()]

@@ -1,8 +1,5 @@
 """Plans are pure, and are what the driver's schema says."""
 
-import json
-from pathlib import Path
-
 import jsonschema
 import pytest
 
@@ -13,11 +10,11 @@ from loadstone.model.target import Endpoint, Target
 from loadstone.run.plan import Json, Part, Timing, make_plan
 from loadstone.workloads import load as load_workload
 from loadstone.workloads import shipped
+from tests.places import PLAN_SCHEMA
 
 TIMING = Timing(PROFILES["quick"].phases, 7, 1)
 SESSIONS = Population(200)
 BOTH = Target(Endpoint("127.0.0.1", 80), Endpoint("127.0.0.1", 443), "PEM")
-SCHEMA = json.loads((Path(__file__).parents[2] / "schemas" / "plan.json").read_text())
 
 
 def planned(name: str, target: Target | None = BOTH, load: Load = SESSIONS) -> Json:
@@ -31,7 +28,7 @@ def workload(name: str, target: Target | None = BOTH) -> Json:
 @pytest.mark.parametrize("name", shipped())
 def test_plans_fit_the_drivers_schema(name: str) -> None:
     plan = planned(name)
-    jsonschema.validate(plan, SCHEMA)
+    jsonschema.validate(plan, PLAN_SCHEMA)
     assert plan == planned(name)
 
 

@@ -16,8 +16,9 @@ from loadstone.judge.placement import compared_figures, findings, parity, worse_
 from loadstone.model.errors import StudyError, UsageError
 from loadstone.run.tiles.spec import find_tile, maxima_of_tile
 from loadstone.run.tiles.table import read_tiles
+from tests.places import DATA
 
-BOARD = Path(__file__).parents[1] / "data" / "consolidation_tiles.csv"
+BOARD = DATA / "consolidation_tiles.csv"
 HEADING = "app,web,mail,qos_app,qos_web,qos_mail,qos_idle\n"
 
 

@@ -16,8 +16,9 @@ from loadstone.run.criteria import mean_pause_s
 from loadstone.run.tiles.spec import TilesSpec, find_tile, parts_of_tile, plan_of, shipped_tiles, tile_loads
 from loadstone.workloads import load
 from loadstone.workloads.shares import shares
+from tests.places import DATA, PROJECT
 
-TINY = Path(__file__).parents[1] / "data" / "tiny-tile.toml"
+TINY = DATA / "tiny-tile.toml"
 
 
 def order(tiles: int, fraction: float | None = None) -> TilesSpec:
@@ -147,7 +148,7 @@ def test_rules_of_the_tables_that_do_not_hold_are_named() -> None:
 
 
 def test_the_tile_in_the_document_is_one(tmp_path: Path) -> None:
-    text = (Path(__file__).parents[2] / "docs" / "consolidation.md").read_text(encoding="utf-8")
+    text = (PROJECT / "docs" / "consolidation.md").read_text(encoding="utf-8")
     (block,) = [part.partition("```")[0] for part in text.split("```toml\n")[1:]]
     file = tmp_path / "tile.toml"
     file.write_text(block)

@@ -14,7 +14,7 @@ from loadstone.model.study import read_study
 from loadstone.run.plan import Part, Timing, make_plan
 from loadstone.study.registry import file_sections
 from loadstone.workloads import load as load_workload
-from tests.unit.test_plan import SCHEMA
+from tests.places import PLAN_SCHEMA, PROJECT
 
 PHASES = Phases(10, 20, 100, 5)
 
@@ -80,7 +80,7 @@ def test_arrivals_fit_the_drivers_schema(load: Arrivals) -> None:
     plan = make_plan(
         [Part(load_workload("support"), load), Part(load_workload("static"), Population(3))], Timing(PHASES)
     )
-    jsonschema.validate(plan, SCHEMA)
+    jsonschema.validate(plan, PLAN_SCHEMA)
     assert len(plan["parts"]) == 2
 
 
@@ -101,6 +101,6 @@ def test_sessions_without_an_end_cannot_arrive(tmp_path: Path) -> None:
 
 
 def test_the_example_of_open_and_closed_load_is_readable() -> None:
-    study = read_study(Path(__file__).parents[2] / "examples" / "open-and-closed.toml", file_sections())
+    study = read_study(PROJECT / "examples" / "open-and-closed.toml", file_sections())
     assert [str(entry.load()) for entry in study.loads] == ["50 to 250 arrivals/s (poisson)", "20 sessions"]
     assert (study.together, study.driver.lag_share_pct) == (True, 10)

@@ -1,7 +1,6 @@
 """Each rule breaks at its limit and not before; invalid goes before fail; short runs do not claim what they cannot."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -11,6 +10,7 @@ from loadstone.model.figures import BLAME, NOTHING, IterationFigures
 from loadstone.model.profile import Rigor
 from loadstone.model.records.check import Check, CheckId, Outcome, Weight
 from loadstone.model.records.verdict import Verdict, worst
+from tests.places import PROJECT
 from tests.records import iteration, operation, small_criteria, times
 
 # 100 sessions for 100 s, cycle 1 s + 1 s: 5000 operations by Little's law.
@@ -151,7 +151,7 @@ def test_an_invalid_run_still_says_what_failed() -> None:
 
 @pytest.mark.parametrize("kind", BLAME)
 def test_every_kind_of_error_with_a_blame_is_one_the_driver_names(kind: str) -> None:
-    schema = (Path(__file__).parents[2] / "schemas" / "events.json").read_text()
+    schema = (PROJECT / "schemas" / "events.json").read_text()
     assert f'"const": "{kind}"' in schema
 
 
