@@ -292,7 +292,8 @@ def _figures(answer: CompareAnswer, load: ComparedLoad) -> Iterator[Figure]:
 
 
 def _is_narrow(row: Mapping[str, Any]) -> bool:
-    return row["low"] is not None and max(-row["low"], row["high"]) <= WIDEST_PCT
+    low, high = row["low"], row["high"]
+    return low is not None and high is not None and max(-low, high) <= WIDEST_PCT
 
 
 def _in_percent(name: str, found: FoundDifference) -> dict[str, Any]:

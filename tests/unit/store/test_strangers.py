@@ -1,0 +1,182 @@
+"""A result folder from a stranger: whatever stands in it is read within bounds or refused with its place."""
+
+import base64
+import contextlib
+import copy
+import json
+import os
+import random
+import shutil
+import struct
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from loadstone.model.errors import LoadstoneError
+from loadstone.model.records.events import EncodedHistogram
+from loadstone.report.build import Format, write_report
+from loadstone.report.study import write_study_report
+from loadstone.run.judging import judge
+from loadstone.store.histograms import distribution
+from loadstone.store.read import catalogue, read_manifest, read_result
+from loadstone.store.study import studies
+from tests.records import encoded, interval, result_folder
+from tests.unit.store.test_migrate import before as before  # the fixture
+
+SAMPLED = 60
+"""Of the thousands of places of an answer so many are tried."""
+HARM: tuple[Any, ...] = (None, [], {}, -1, 10**400, 1e308, "", "x\0y", "[/b]\ud800", [[[[]]]], True)
+"""What stands where something else is expected."""
+
+
+def spoiled(document: Any, most: int = 1000) -> Iterator[Any]:
+    """The document with its places, or so many of them, spoiled by one harm after another, and with each key gone."""
+    places = list(_places(document, ()))
+    for number, place in enumerate(random.Random(1).sample(places, min(most, len(places)))):
+        changed = copy.deepcopy(document)
+        _put(changed, place, HARM[number % len(HARM)])
+        yield changed
+        if isinstance(place[-1], str):
+            changed = copy.deepcopy(document)
+            _at(changed, place[:-1]).pop(place[-1])
+            yield changed
+    yield from HARM
+
+
+def _places(document: Any, at: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
+    items = document.items() if isinstance(document, dict) else enumerate(document)
+    for key, value in items:
+        yield (*at, key)
+        if isinstance(value, dict | list):
+            yield from _places(value, (*at, key))
+
+
+def _at(document: Any, place: tuple[Any, ...]) -> Any:
+    for key in place:
+        document = document[key]
+    return document
+
+
+def _put(document: Any, place: tuple[Any, ...], value: Any) -> None:
+    _at(document, place[:-1])[place[-1]] = value
+
+
+@pytest.fixture
+def stranger(tmp_path: Path) -> Path:
+    path = result_folder(tmp_path, [interval(1), interval(2)])
+    judge(path)
+    (path / "verdict.json").write_bytes((path / "rejudged.json").read_bytes())
+    (path / "rejudged.json").unlink()
+    return path
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "verdict.json", "seal.json"])
+def test_a_spoiled_document_is_read_or_refused(stranger: Path, name: str) -> None:
+    document = json.loads((stranger / name).read_text())
+    refused = 0
+    for number, changed in enumerate(spoiled(document)):
+        (stranger / name).write_text(json.dumps(changed))
+        try:
+            write_report(stranger, list(Format)[number % len(Format)])
+        except LoadstoneError as error:
+            refused += 1
+            assert str(error), "an error says something"
+        list(catalogue(stranger.parent))
+    assert refused, "some of it cannot be read"
+
+
+def test_a_spoiled_plan_is_read_or_refused(stranger: Path) -> None:
+    file = stranger / "runs" / "banking-1" / "plan.json"
+    document = json.loads(file.read_text())
+    for changed in spoiled({"schema": document["schema"], "phases": document["phases"]}):
+        file.write_text(json.dumps(changed))
+        with contextlib.suppress(LoadstoneError):
+            read_result(stranger)
+
+
+@pytest.mark.parametrize("name", ["search", "sweep", "repeat", "compare", "peaks", "platforms", "predict"])
+def test_a_spoiled_answer_is_read_or_refused(before: Path, name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    shutil.copytree(before / name, path)
+    document = json.loads((path / "answer.json").read_text())
+    for changed in spoiled(document, SAMPLED):
+        (path / "answer.json").write_text(json.dumps(changed))
+        try:
+            write_study_report(path, Format.MARKDOWN)
+        except LoadstoneError as error:
+            assert str(error)
+    list(studies(tmp_path))
+
+
+@pytest.mark.parametrize("line", [b"[]", b"{", b"\xff\xfe", b'{"event": "interval"}', b"[" * 100_000, b"9" * 100_000])
+def test_lines_that_are_no_events_are_refused_with_their_place(stranger: Path, line: bytes) -> None:
+    events = stranger / "runs" / "banking-1" / "events.jsonl"
+    events.write_bytes(events.read_bytes() + line + b"\n")
+    with pytest.raises(LoadstoneError, match=r"events\.jsonl:3"):
+        read_result(stranger)
+
+
+def test_a_pipe_in_place_of_a_document_is_refused_at_once(stranger: Path) -> None:
+    (stranger / "manifest.json").unlink()
+    os.mkfifo(stranger / "manifest.json")
+    with pytest.raises(LoadstoneError, match="no ordinary file"):
+        read_manifest(stranger)
+    assert list(catalogue(stranger.parent)) == []
+
+
+@pytest.mark.parametrize("name", ["report.html", "rejudged.json", ".report.html.part", "verdict.json"])
+def test_a_link_in_a_result_is_not_followed(stranger: Path, name: str, tmp_path: Path) -> None:
+    decoy = tmp_path / "decoy"
+    decoy.write_text("precious")
+    (stranger / name).unlink(missing_ok=True)
+    (stranger / name).symlink_to(decoy)
+    for work in (judge, write_report):
+        try:
+            work(stranger)
+        except LoadstoneError as error:
+            assert name in str(error)
+    assert decoy.read_text() == "precious"
+    assert not [path for path in tmp_path.rglob("*.part") if not path.is_symlink()]
+
+
+def test_a_folder_that_is_a_link_is_no_result(stranger: Path, tmp_path: Path) -> None:
+    results = tmp_path / "others"
+    results.mkdir()
+    (results / "linked").symlink_to(stranger)
+    assert list(catalogue(results)) == []
+
+
+def test_a_histogram_that_claims_gigabytes_is_refused() -> None:
+    header = struct.pack(">iiiiqqd", 0x1C849303, 1 << 30, 0, 3, 1, 1 << 60, 1.0)
+    packed = zlib.compress(header + bytes(1 << 22))
+    bomb = base64.b64encode(struct.pack(">ii", 0x1C849304, len(packed)) + packed).decode()
+    with pytest.raises(LoadstoneError, match="none of ours"):
+        distribution(EncodedHistogram(1, 1.0, 1, 1, 1, 0, bomb))
+    cut = encoded(5).hdr[:-9]
+    with pytest.raises(LoadstoneError, match="histogram"):
+        distribution(EncodedHistogram(1, 1.0, 1, 1, 1, 0, cut))
+
+
+def test_a_verdict_written_by_hand_is_not_believed(tmp_path: Path) -> None:
+    path = result_folder(tmp_path, [interval(1)])  # sealed without a verdict: this one comes to invalid
+    judge(path)
+    text = (path / "rejudged.json").read_text().replace('"verdict": "invalid"', '"verdict": "pass"')
+    (path / "verdict.json").write_text(text)
+    (path / "rejudged.json").unlink()
+    content = json.loads(write_report(path, Format.JSON).read_text())
+    assert content["workloads"][0]["verdict"]["verdict"] == "invalid"
+    assert content["verdict_note"]
+
+
+def test_names_are_text_whatever_stands_in_them(stranger: Path) -> None:
+    manifest = json.loads((stranger / "manifest.json").read_text())
+    manifest["target"] = "<script>x</script> [/b] \x1b[31m | `a`\n# heading"
+    (stranger / "manifest.json").write_text(json.dumps(manifest))
+    assert "<script>" not in write_report(stranger).read_text()
+    text = write_report(stranger, Format.MARKDOWN).read_text()
+    assert "\x1b" not in text
+    assert "\n# heading" not in text
+    assert "<script>" not in text
