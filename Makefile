@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 SOURCES := pyproject.toml Cargo.toml Cargo.lock $(wildcard src/loadstone/workloads/*/workload.toml) \
            $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: help setup demo test test-rust test-python bench fuzz lint format schemas checksums clean
+.PHONY: help setup demo test test-rust test-python test-fast bench fuzz lint format schemas checksums clean
 
 help:            ## say what there is
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*##/\t/' | expand -t 16
@@ -23,8 +23,13 @@ test-rust:       ## tests of the driver and the servers
 	cargo test --workspace --quiet --release
 
 test-python: $(VENV)/testing   ## tests of everything else, real runs and virtual machines included
-	@scripts/system-packages nginx chromium qemu images containers kernel dovecot postgresql
-	$(BIN)/pytest
+	@scripts/system-packages nginx chromium qemu images containers podman kernel dovecot postgresql
+	$(BIN)/pytest --numprocesses 2 tests/unit
+	$(BIN)/pytest tests/contract tests/integration tests/vm
+
+test-fast: $(VENV)/developing   ## what starts no servers, in a minute or two, for the daily loop
+	cargo test --workspace --quiet --release
+	$(BIN)/pytest --numprocesses 2 tests/unit
 
 lint: $(VENV)/developing   ## style, types, direction of imports; warnings are errors
 	$(BIN)/ruff check

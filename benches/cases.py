@@ -25,6 +25,7 @@ from benches.tools import OTHERS, Job, MissingError, Tool
 from loadstone.host import programs
 from loadstone.model.load import Arrivals, Population
 from loadstone.model.profile import Phases
+from loadstone.model.records.events import EVENT
 from loadstone.model.target import Target
 from loadstone.run.plan import Part, Timing, make_plan
 from loadstone.run.simulate import server_model
@@ -201,7 +202,7 @@ def stall(setting: Setting) -> Json:
         thread = stopped(4.0)
         _, events = driver.play(page, load, Phases(0.5, 0.5, seconds, 0), setting.target(False))
         thread.join()
-        figures = figures_of(events)
+        figures = figures_of([EVENT.validate_python(event) for event in events])
         if theory_s is None:
             theory_s = closed_stall_s(connections, 0.1, seconds, STALL_S, 0.999)
         names = {"p50": 50.0, "p99": 99.0, "p99.9": 99.9, "max": 100.0}

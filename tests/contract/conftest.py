@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from loadstone.model.machine import MachineSpec, PlatformName
-from loadstone.platforms import fake, lease
+from loadstone.platforms import fake, journal
 from loadstone.platforms.catalogue import PLATFORMS
 from loadstone.platforms.contract import Platform
 
@@ -38,8 +38,8 @@ def machine_of(platform: Platform) -> MachineSpec:
 
 @pytest.fixture(autouse=True)
 def nothing_is_left(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """No process, namespace, link, group or lease; told from those of other programs by their first letters."""
-    monkeypatch.setattr(lease, "PREFIX", OURS)
+    """No process, namespace, link, group or folder; told from those of other programs by their first letters."""
+    monkeypatch.setattr(journal, "PREFIX", OURS)
     before = traces()
     yield
     psutil.wait_procs(psutil.Process().children(recursive=True), timeout=3)
@@ -55,7 +55,7 @@ def traces() -> dict[str, set[str]]:
         "namespaces": {path.name for path in Path("/run/netns").glob(f"{OURS}*")},
         "links": {path.name for path in Path("/sys/class/net").glob(f"{OURS}*")},
         "groups": {str(path) for path in (*groups.glob(f"{OURS}*"), *groups.glob(f"*/{OURS}*"))},
-        "leases": {path.name for path in lease.runtime_folder().glob(f"{OURS}*")},
+        "folders": {path.name for path in journal.runtime_folder().glob(f"{OURS}*")},
     }
 
 

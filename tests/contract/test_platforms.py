@@ -10,9 +10,9 @@ import pytest
 
 from loadstone.model.errors import PlatformError, ServiceError
 from loadstone.model.machine import PUBLIC, SERVER
+from loadstone.platforms.catalogue import PLATFORMS
 from loadstone.platforms.contract import Place, Platform
 from loadstone.services import reference
-from loadstone.testbed import ground as grounds
 from loadstone.testbed.ground import TestbedContext, ground
 from tests.contract.conftest import get, machine_of
 
@@ -33,13 +33,13 @@ def on(platform: Platform, folder: Path, what: Callable[[TestbedContext, Place],
 async def up(platform: Platform, folder: Path) -> AsyncIterator[tuple[TestbedContext, Place]]:
     async with ground(folder) as base:
         machine = machine_of(platform)
-        known = grounds.PLATFORMS[machine.platform]
-        grounds.PLATFORMS[machine.platform] = platform  # the fake one stands in for processes
+        known = PLATFORMS[machine.platform]
+        PLATFORMS[machine.platform] = platform  # the fake one stands in for processes
         try:
             place = await base.place("one", machine, (PUBLIC,))
             yield base, place
         finally:
-            grounds.PLATFORMS[machine.platform] = known
+            PLATFORMS[machine.platform] = known
 
 
 def require_guest(place: Place) -> None:

@@ -15,6 +15,8 @@ import pytest
 
 from loadstone.model.errors import PlatformError
 from loadstone.model.machine import PUBLIC, Accelerator, MachineSpec, PlatformName
+from loadstone.model.records.manifest import Status
+from loadstone.model.records.verdict import Verdict
 from loadstone.platforms.vm import command as commands
 from loadstone.platforms.vm import machine as machines
 from loadstone.services import reference
@@ -108,10 +110,10 @@ def test_a_killed_hypervisor_makes_the_run_invalid_with_time_and_console(
     running.communicate(timeout=60)
     assert time.monotonic() - started < 20, "the run did not end early"
     result = newest(tmp_path)
-    assert "web (signal KILL" in read_manifest(result)["reason"].replace("SIGKILL", "KILL")
-    assert "after the driver started" in read_manifest(result)["reason"]
+    assert "web (signal KILL" in read_manifest(result).reason.replace("SIGKILL", "KILL")
+    assert "after the first start" in read_manifest(result).reason
     verdict = read_verdict(result)
-    assert verdict and verdict["workloads"][0]["verdict"] == "invalid"
+    assert verdict and verdict.whole is Verdict.INVALID
     assert (result / LOGS / "web-console.log").is_file()
     assert running.returncode == 3
 
@@ -121,19 +123,19 @@ def test_the_next_command_clears_up_after_a_killed_laboratory(tmp_path: Path, mo
     words = ("repeat", "support", "--machine", "platform=vm", "--sessions", "5", "--profile", "demo", "--runs", "3")
     running = subprocess.Popen(command(*words), cwd=tmp_path, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     qemu = wait_for(lambda: hypervisor(running.pid))
-    (lease,) = (tmp_path / "r").glob("ls*")
+    (folder,) = (tmp_path / "r").glob("ls*")
     wait_for(lambda: list((tmp_path / "results").glob("*/runs/*/runs/*/monitor.jsonl")))
     running.kill()
     running.wait()
-    assert Path(f"/run/netns/{lease.name}").exists()
+    assert Path(f"/run/netns/{folder.name}").exists()
     done = subprocess.run(
         command("workloads", "list"), cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
     )
     assert "cleared up after a `loadstone` that was killed: virtual machine web" in " ".join(done.stderr.split())
-    assert f"network namespace {lease.name}" in " ".join(done.stderr.split())
+    assert f"network namespace {folder.name}" in " ".join(done.stderr.split())
     assert not qemu.is_running() or qemu.status() == psutil.STATUS_ZOMBIE
-    assert not lease.exists()
-    assert not Path(f"/run/netns/{lease.name}").exists()
+    assert not folder.exists()
+    assert not Path(f"/run/netns/{folder.name}").exists()
     again = subprocess.run(command("workloads", "list"), capture_output=True, text=True, timeout=60, check=False)
     assert "cleared up" not in again.stderr
 
@@ -147,7 +149,7 @@ def test_a_signal_while_a_machine_boots_leaves_nothing(tmp_path: Path, monkeypat
     assert running.wait(timeout=30) == 130
     assert not qemu.is_running()
     assert not list((tmp_path / "r").glob("ls*"))
-    assert read_manifest(newest(tmp_path))["status"] == "interrupted"
+    assert read_manifest(newest(tmp_path)).status is Status.INTERRUPTED
 
 
 def hypervisor(of: int) -> psutil.Process | None:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from loadstone.model.records.verdict import Verdict
 from loadstone.store.read import read_manifest, read_verdict
 from tests.integration.conftest import LoadstoneRunner, loadstone, newest
 
@@ -19,8 +20,8 @@ def test_a_fraction_of_a_tile_runs_on_six_machines(
     done = loadstone("tiles", "--tile", TINY, "--platform", "vm", "--last-fraction", "0.3")
     assert done.returncode == 0, done.stdout + done.stderr
     result = newest(tmp_path)
-    machines = read_manifest(result)["machines"]
-    networks = {name.partition("-")[2]: set(machine["networks"]) for name, machine in machines.items()}
+    machines = read_manifest(result).machines
+    networks = {name.partition("-")[2]: set(machine.networks) for name, machine in machines.items()}
     web, app = {"public", "t1-web"}, {"public", "t1-app"}
     assert networks == {
         "web": web,
@@ -30,11 +31,11 @@ def test_a_fraction_of_a_tile_runs_on_six_machines(
         "mail": {"public"},
         "idle": {"public"},
     }
-    sizes = {name.partition("-")[2]: machine["memory_mib"] for name, machine in machines.items()}
+    sizes = {name.partition("-")[2]: machine.facts["memory_mib"] for name, machine in machines.items()}
     assert (sizes["web"], sizes["mail"], sizes["idle"]) == (192, 256, 128)
     verdict = read_verdict(result)
     assert verdict is not None
-    assert {one["verdict"] for one in [*verdict["workloads"], verdict["consolidation"]]} == {"pass"}
+    assert verdict.whole is Verdict.PASS
     page = (result / "report.html").read_text()
-    assert "Emulated by TCG" in page or machines["tile1-web"]["accelerator"] == "kvm"
+    assert "Emulated by TCG" in page or machines["tile1-web"].accelerator == "kvm"
     assert "t1-app" in page

@@ -99,7 +99,7 @@ class SweptPoint:
     @property
     def worst(self) -> str:
         """The gravest verdict of its runs."""
-        return next((name for name in ("invalid", "fail") if self.verdicts[name]), "pass")
+        return next((name for name in ("invalid", "fail") if self.verdicts.get(name, 0)), "pass")
 
 
 @dataclass(frozen=True)
@@ -236,7 +236,7 @@ def curves(points: Sequence[SweptPoint], load: str, apart: Sequence[str]) -> lis
     found = []
     for key, group in _groups(points, apart).items():
         ordered = sorted(group, key=lambda point: float(point.at[load]))
-        passing = [float(point.at[load]) for point in ordered if point.verdicts["pass"] == point.runs]
+        passing = [float(point.at[load]) for point in ordered if point.verdicts.get("pass", 0) == point.runs]
         times = [(float(point.at[load]), point.mean("response_mean")) for point in ordered]
         of = dict(zip(apart, key, strict=True))
         found.append(Curve(of, tuple(ordered), knee(times), max(passing, default=None)))

@@ -259,7 +259,7 @@ def _cost(curve: Sequence[PlatformPoint]) -> float | None:
     ratios = [
         point.b.metrics[name] / point.a.metrics[name]
         for point in curve
-        if all(side.metrics.get(name) and side.verdicts["pass"] for side in point.sides)
+        if all(side.metrics.get(name) and side.verdicts.get("pass", 0) for side in point.sides)
     ]
     return median(ratios) if ratios else None
 
