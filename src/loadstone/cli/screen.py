@@ -1,11 +1,15 @@
 """The terminal: results on standard output, everything else on standard error."""
 
 import contextlib
+import os
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import IO, Any, cast
 
 from rich.console import Console
+
+from loadstone.model.errors import StoreError
 
 out = Console(highlight=False)
 errors = Console(stderr=True, highlight=False)
@@ -30,15 +34,15 @@ class PatientStream:
         self._stream = stream
 
     def write(self, text: str) -> int:
-        """Writes what can be written."""
+        """Writes what can be written. Raises StoreError when a disk takes no more."""
         encoding = getattr(self._stream, "encoding", None) or "utf-8"
-        with contextlib.suppress(BrokenPipeError):
+        with _patience():
             self._stream.write(text.encode(encoding, "replace").decode(encoding))
         return len(text)
 
     def flush(self) -> None:
-        """Hands on what was written."""
-        with contextlib.suppress(BrokenPipeError):
+        """Hands on what was written. Raises StoreError when a disk takes no more."""
+        with _patience():
             self._stream.flush()
 
     def __getattr__(self, name: str) -> Any:
@@ -46,13 +50,33 @@ class PatientStream:
 
 
 @contextlib.contextmanager
+def _patience() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        pass
+    except OSError as error:
+        raise StoreError(f"The output takes no more: {error.strerror}.") from None
+
+
+@contextlib.contextmanager
 def patient_streams() -> Iterator[None]:
-    """Standard output and error, that never end the program."""
+    """Standard output and error, that never end the program; what was closed goes nowhere."""
+    sys.stdout, sys.stderr = (stream or Path(os.devnull).open("w") for stream in (sys.stdout, sys.stderr))  # noqa: SIM115
     before = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = (cast(Any, PatientStream(stream)) for stream in before)
     try:
         yield
     finally:
-        with contextlib.suppress(BrokenPipeError, ValueError):
-            sys.stdout.flush()
         sys.stdout, sys.stderr = before
+        for stream in before:
+            _drain(stream)
+
+
+def _drain(stream: IO[str]) -> None:
+    """Hands on what is left; where that fails, the rest goes nowhere, also when the interpreter ends."""
+    try:
+        stream.flush()
+    except (OSError, ValueError):
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -1,10 +1,17 @@
 """The command line: what it lists and explains."""
 
 import json
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
+from loadstone.cli.exits import Exit
 from loadstone.cli.main import main
+from loadstone.store.folder import ResultFolder
+from loadstone.store.study import StudyFolder
+from tests.records import interval, manifest, result_folder, study_manifest
 
 
 def said(capsys: pytest.CaptureFixture[str], *words: str) -> str:
@@ -48,3 +55,43 @@ def test_the_doctor_names_every_matter(capsys: pytest.CaptureFixture[str]) -> No
         main(["doctor", "--json"])
     matters = {one["matter"] for one in json.loads(capsys.readouterr().out)}
     assert {"open files", "frequency governor", "swap", "source ports", "cores", "driver"} <= matters
+
+
+def test_one_unreadable_folder_hides_no_other(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = result_folder(tmp_path, [interval(1)])
+    StudyFolder.create(tmp_path, study_manifest())
+    ResultFolder.create(tmp_path, manifest(name="[/b] x")).release()
+    (tmp_path / "zzz").mkdir()
+    (tmp_path / "zzz" / "manifest.json").write_text("[]")
+    with pytest.raises(SystemExit) as end:
+        main(["results", "--results", str(tmp_path)])
+    said = capsys.readouterr()
+    assert end.value.code == 0
+    assert path.name[:15] in said.out
+    assert "repeat" in said.out
+    assert "zzz" in " ".join(said.err.split())
+
+
+def test_an_error_that_nobody_foresaw_has_an_exit_code_of_its_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail() -> None:
+        raise RuntimeError("a wheel came off")
+
+    monkeypatch.setattr("loadstone.cli.main.reap", fail)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with pytest.raises(SystemExit) as end:
+        main(["workloads"])
+    assert end.value.code == Exit.CRASHED == 70
+    assert "a wheel came off" in capsys.readouterr().err
+    (details,) = tmp_path.glob("loadstone-crash-*.txt")
+    assert "Traceback" in details.read_text()
+
+
+def test_output_that_nobody_reads_changes_no_exit_code() -> None:
+    words = [str(Path(sys.executable).parent / "loadstone"), "workloads", "list"]
+    assert subprocess.run(["sh", "-c", '"$@" >&-; exit $?', "sh", *words], timeout=60, check=False).returncode == 0
+    piped = subprocess.run(
+        ["bash", "-c", '"$@" | true; exit ${PIPESTATUS[0]}', "bash", *words], timeout=60, check=False
+    )
+    assert piped.returncode == 0
