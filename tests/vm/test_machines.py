@@ -31,8 +31,8 @@ def test_web_and_backend_in_machines_of_their_own_play_all_three_workloads_valid
     assert set(machines) == {"web", "backend"}
     assert set(machines["web"]["networks"]) == {"public", "private"}
     assert set(machines["backend"]["networks"]) == {"private"}
-    assert machines["web"]["boot_s"] < 10
-    assert machines["web"]["clock"]["within_s"] < 0.1
+    assert machines["web"]["facts"]["boot_s"] < 10
+    assert machines["web"]["facts"]["clock"]["within_s"] < 0.1
     views = {view["name"]: view for view in content["workloads"][0]["iterations"][0]["machines"]}
     shown = {row["title"]: row for row in views["web"]["rows"]}
     assert float(shown["CPU in all"]["host"]) > 0
@@ -77,8 +77,8 @@ def test_a_stock_nginx_on_a_debian_machine_serves_the_written_files(
     assert done.returncode == 0, done.stdout + done.stderr
     content = report(tmp_path)
     assert rows(content)["Total"]["errors"] == 0
-    assert "cache=writeback, 1 I/O threads" in content["manifest"]["machines"]["web"]["disk"]
-    assert content["manifest"]["machines"]["web"]["image"].startswith("debian ")
+    assert "cache=writeback, 1 I/O threads" in content["manifest"]["machines"]["web"]["facts"]["disk"]
+    assert content["manifest"]["machines"]["web"]["facts"]["image"].startswith("debian ")
 
 
 def test_users_are_dealt_to_several_machines_in_turn(
