@@ -40,10 +40,10 @@ class Group:
             remove_group(path)
 
 
-def group(lease: ResourceJournal, name: str, cpus: int, memory_mib: int) -> Group:
+def group(journal: ResourceJournal, name: str, cpus: int, memory_mib: int) -> Group:
     """A group with so many cores and so much memory; raises PlatformError where this user may not make one."""
     try:
-        return _unified(lease, name, cpus, memory_mib) if is_unified() else _split(lease, name, cpus, memory_mib)
+        return _unified(journal, name, cpus, memory_mib) if is_unified() else _split(journal, name, cpus, memory_mib)
     except OSError as error:
         raise PlatformError(f"A control group cannot be made: {error}. Containers need root.") from None
 
@@ -58,8 +58,8 @@ def may_make_groups() -> bool:
     return os.access(ROOT if is_unified() else ROOT / "cpu", os.W_OK)
 
 
-def _unified(lease: ResourceJournal, name: str, cpus: int, memory_mib: int) -> Group:
-    path = _made(lease, ROOT / f"{lease.name}-{name}")
+def _unified(journal: ResourceJournal, name: str, cpus: int, memory_mib: int) -> Group:
+    path = _made(journal, ROOT / f"{journal.name}-{name}")
     with contextlib.suppress(OSError):  # they are on already, or another process's task
         (ROOT / "cgroup.subtree_control").write_text("+cpu +memory")
     (path / "cpu.max").write_text(f"{cpus * PERIOD_US} {PERIOD_US}")
@@ -67,9 +67,9 @@ def _unified(lease: ResourceJournal, name: str, cpus: int, memory_mib: int) -> G
     return Group((path,), path / "cpu.stat")
 
 
-def _split(lease: ResourceJournal, name: str, cpus: int, memory_mib: int) -> Group:
+def _split(journal: ResourceJournal, name: str, cpus: int, memory_mib: int) -> Group:
     cpu, account, memory = (
-        _made(lease, ROOT / controller / f"{lease.name}-{name}") for controller in ("cpu", "cpuacct", "memory")
+        _made(journal, ROOT / controller / f"{journal.name}-{name}") for controller in ("cpu", "cpuacct", "memory")
     )
     (cpu / "cpu.cfs_period_us").write_text(str(PERIOD_US))
     (cpu / "cpu.cfs_quota_us").write_text(str(cpus * PERIOD_US))
@@ -77,7 +77,7 @@ def _split(lease: ResourceJournal, name: str, cpus: int, memory_mib: int) -> Gro
     return Group(tuple(dict.fromkeys((cpu, account, memory))), account / "cpuacct.usage")
 
 
-def _made(lease: ResourceJournal, path: Path) -> Path:
-    lease.note("group", path=str(path))
+def _made(journal: ResourceJournal, path: Path) -> Path:
+    journal.note("group", path=str(path))
     path.mkdir(exist_ok=True)
     return path

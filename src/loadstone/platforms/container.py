@@ -40,12 +40,12 @@ class Container(LocalPlace):
         claim(self.services, role, self.name)
         started = await begin(self._words(command), self.site.logs / f"{role}.log", command, readiness)
         self.services[role] = started
-        self.site.lease.note_process(started.pid, f"{role} in container {self.name}")
+        self.site.journal.note_process(started.pid, f"{role} in container {self.name}")
         return started
 
     def _words(self, command: list[str]) -> list[str]:
         """Enters the group and the network, lays an overlay over the root in a mount namespace, and walls it off."""
-        scratch = self.site.lease.folder / f"{self.name}-scratch"
+        scratch = self.site.journal.folder / f"{self.name}-scratch"
         scratch.mkdir(exist_ok=True)
         own = [INSIDE, *command[1:]] if command[0] == SERVER else command
         wall = ["bwrap", "--bind", f"{scratch}/root", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"]
@@ -98,13 +98,13 @@ class ContainerPlatform:
         started = time.monotonic()
         if not site.nics:
             raise PlatformError("A container needs a network of its own. Leave out `network=user`.")
-        if set(",:") & set(str(site.lease.folder)):
+        if set(",:") & set(str(site.journal.folder)):
             raise PlatformError(
-                f"An overlay cannot stand in {site.lease.folder}. Name another in LOADSTONE_RUNTIME_DIR."
+                f"An overlay cannot stand in {site.journal.folder}. Name another in LOADSTONE_RUNTIME_DIR."
             )
         machine = site.machine
         cpus = machine.cpus or 1
-        limits = await asyncio.to_thread(group, site.lease, site.name, cpus, machine.memory)
+        limits = await asyncio.to_thread(group, site.journal, site.name, cpus, machine.memory)
         facts = {"platform": "container", "cpus": cpus, "memory_mib": machine.memory, "network": "bridge"}
         facts |= {"networks": addresses(site.nics), "boot_s": round(time.monotonic() - started, 3)}
         container = Container(site, facts, limits=limits)

@@ -25,7 +25,7 @@ class MachineContext:
     name: str
     machine: MachineSpec
     logs: Path
-    lease: ResourceJournal
+    journal: ResourceJournal
     """Remembers what is made, for whoever must clear up if this process is killed."""
     nics: Mapping[str, NetworkInterface] = field(default_factory=dict)
     """Its networks by name; empty for places that use the host's own."""

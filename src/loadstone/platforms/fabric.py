@@ -83,14 +83,14 @@ class Network:
 class Fabric:
     """All networks of one testbed."""
 
-    lease: ResourceJournal
+    journal: ResourceJournal
     networks: dict[str, Network] = field(default_factory=dict)
     lines: int = 0
 
     @property
     def namespace(self) -> str:
         """Name of its network namespace."""
-        return self.lease.name
+        return self.journal.name
 
     async def network(self, name: str) -> Network:
         """A network by name; made when it is not there yet. Raises PlatformError."""
@@ -123,10 +123,10 @@ class Fabric:
     def _make(self, name: str) -> Network:
         network = Network(name, _free_subnet(held.subnet for held in self.networks.values()))
         if not self.networks:
-            self.lease.note("namespace", name=self.namespace)
+            self.journal.note("namespace", name=self.namespace)
             netns.create(self.namespace)
-        up = f"{self.lease.name}-{len(self.networks)}"
-        self.lease.note("link", name=up)
+        up = f"{self.journal.name}-{len(self.networks)}"
+        self.journal.note("link", name=up)
         with NetNS(self.namespace) as inside:
             inside.link("add", ifname=name, kind="bridge", br_forward_delay=0)
             inside.link("set", index=_index(inside, name), state="up")
@@ -159,7 +159,7 @@ class Fabric:
 
     def _make_cable(self, nic: NetworkInterface, rate_mbit: float | None) -> None:
         if nic.namespace not in netns.listnetns():
-            self.lease.note("namespace", name=nic.namespace)
+            self.journal.note("namespace", name=nic.namespace)
             netns.create(nic.namespace)
         far = f"far{nic.interface}"
         with NetNS(self.namespace) as inside:

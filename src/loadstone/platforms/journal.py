@@ -35,6 +35,8 @@ PREFIX = "ls"
 SAME_S = 2.0
 """A start time is reckoned from the clock, which may be set meanwhile."""
 POLL_INTERVAL_S = 0.01
+FORGOTTEN_S = 60.0
+"""Age of a folder that nobody will lock any more."""
 GONE_S = 5.0
 """Longest wait for a killed process to be gone."""
 
@@ -91,17 +93,17 @@ class ResourceJournal:
 
 
 @asynccontextmanager
-async def lease() -> AsyncIterator[ResourceJournal]:
-    """A new lease; its folder is gone when the block ends, and what is noted in it with it."""
+async def open_journal() -> AsyncIterator[ResourceJournal]:
+    """A new journal; its folder is gone when the block ends, and what is noted in it with it."""
     name = f"{PREFIX}{secrets.token_hex(3)}"
     unlocked, folder = private_folder() / f".{name}", private_folder() / name
     unlocked.mkdir(mode=0o700)
     held = os.open(unlocked / LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC)
     fcntl.flock(held, fcntl.LOCK_EX)
     unlocked.rename(folder)  # nobody finds it before it is locked
-    with (folder / JOURNAL).open("a", buffering=1) as journal:
+    with (folder / JOURNAL).open("a", buffering=1) as file:
         try:
-            yield ResourceJournal(folder, held, journal)
+            yield ResourceJournal(folder, held, file)
         finally:
             await asyncio.to_thread(undo, folder)  # the network library waits
             os.close(held)
@@ -121,11 +123,20 @@ def reap() -> list[str]:
                 continue  # its process lives
             finally:
                 os.close(held)
+    _sweep(above)
     return found
 
 
+def _sweep(above: Path) -> None:
+    """Removes folders whose maker was killed before it had locked them; nothing was made from them yet."""
+    for folder in above.glob(f".{PREFIX}*") if _is_private(above) else []:
+        with contextlib.suppress(OSError):
+            if time.time() - folder.lstat().st_mtime > FORGOTTEN_S:
+                shutil.rmtree(folder, ignore_errors=True)
+
+
 def undo(folder: Path) -> list[str]:
-    """Takes away everything that a lease noted and that is still there, the last first; then its folder."""
+    """Takes away everything that a journal noted and that is still there, the last first; then its folder."""
     found = [line for entry in reversed(_entries(folder / JOURNAL)) if (line := _undo(entry))]
     found += [f"disk {disk.name}" for disk in sorted(folder.glob("*.qcow2"))]
     shutil.rmtree(folder, ignore_errors=True)

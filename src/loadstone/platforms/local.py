@@ -44,8 +44,8 @@ class LocalPlace:
 
     @property
     def files(self) -> str:
-        """A folder of the lease, at the same path for all programs of the place."""
-        return str(self.site.lease.folder / f"{self.name}-files")
+        """A folder of the journal, at the same path for all programs of the place."""
+        return str(self.site.journal.folder / f"{self.name}-files")
 
     async def write(self, name: str, text: str) -> None:
         """Writes a file of that folder."""

@@ -51,8 +51,8 @@ class PodmanPlace(LocalPlace):
     async def start(self, role: str, command: list[str], readiness: Readiness = Readiness.LINE) -> Service:
         """Starts a container."""
         claim(self.services, role, self.name)
-        called = f"{self.site.lease.name}-{role}"
-        self.site.lease.note("foreign", what=f"container {called}", undo="\0".join([*podman(), "rm", "-f", called]))
+        called = f"{self.site.journal.name}-{role}"
+        self.site.journal.note("foreign", what=f"container {called}", undo="\0".join([*podman(), "rm", "-f", called]))
         own = [INSIDE, *command[1:]] if command[0] == SERVER else command
         machine = self.site.machine
         words = [*podman(), "run", "--rm", "-i", "--name", called, "--cpus", str(machine.cpus or 1)]

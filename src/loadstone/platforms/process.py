@@ -30,7 +30,7 @@ class ProcessPlace(LocalPlace):
         words = [*self.wrapper, *resolved(command)]
         started = await begin(words, self.site.logs / f"{role}.log", command, readiness)
         self.services[role] = started
-        self.site.lease.note_process(started.pid, role)
+        self.site.journal.note_process(started.pid, role)
         return started
 
 

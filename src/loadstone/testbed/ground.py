@@ -1,4 +1,4 @@
-"""The ground of a testbed: a lease for all that is made, networks, and places on them by what users declared."""
+"""The ground of a testbed: a journal for all that is made, networks, and places on them by what users declared."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -11,7 +11,7 @@ from loadstone.model.machine import PRIVATE, PUBLIC, Lines, MachineSpec, Network
 from loadstone.platforms.catalogue import PLATFORMS
 from loadstone.platforms.contract import MachineContext, Place, Platform
 from loadstone.platforms.fabric import Fabric, NetworkInterface, may_make_networks
-from loadstone.platforms.journal import ResourceJournal, lease
+from loadstone.platforms.journal import ResourceJournal, open_journal
 
 LOOPBACK = "127.0.0.1"
 
@@ -21,7 +21,7 @@ class TestbedContext:
     """What places of one testbed share."""
 
     logs: Path
-    lease: ResourceJournal
+    journal: ResourceJournal
     fabric: Fabric
     stack: AsyncExitStack
     places: dict[str, Place] = field(default_factory=dict)
@@ -35,7 +35,7 @@ class TestbedContext:
         platform = await _able(machine)
         nics = {network: await self._wire(name, machine, network) for network in networks if is_bridged(machine)}
         self.hosts += [nics[PUBLIC].host] if PUBLIC in nics else []
-        site = MachineContext(name, machine, self.logs, self.lease, nics, listen)
+        site = MachineContext(name, machine, self.logs, self.journal, nics, listen)
         self.places[name] = await self.stack.enter_async_context(platform.place(site))
         return self.places[name]
 
@@ -45,14 +45,14 @@ class TestbedContext:
         bridge = f"{network}{len(self.fabric.networks) + 1}" if own else network
         if machine.is_virtual:
             return await self.fabric.tap(bridge, rate)
-        return await self.fabric.cable(bridge, f"{self.lease.name}-{name}", rate)
+        return await self.fabric.cable(bridge, f"{self.journal.name}-{name}", rate)
 
 
 @asynccontextmanager
 async def ground(logs: Path) -> AsyncIterator[TestbedContext]:
     """New ground; all on it is gone when the block ends."""
-    async with lease() as held, AsyncExitStack() as stack:
-        yield TestbedContext(logs, held, Fabric(held), stack)
+    async with open_journal() as journal, AsyncExitStack() as stack:
+        yield TestbedContext(logs, journal, Fabric(journal), stack)
 
 
 async def refuse_impossible(placement: Placement) -> None:

@@ -1,6 +1,7 @@
-"""Two platforms compared, as a pure question; machines as users declare them; what a lease does and undoes."""
+"""Two platforms compared, as a pure question; machines as users declare them; what a journal does and undoes."""
 
 import json
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -200,3 +201,25 @@ def test_a_folder_that_others_may_write_to_is_not_believed(tmp_path: Path, monke
     assert not (tmp_path / "harm").exists()
     with pytest.raises(PlatformError, match="only this user may write to"):
         journal.private_folder()
+
+
+@pytest.mark.parametrize(("user", "confined"), [(0, "-runas nobody"), (1000, "elevateprivileges=deny")])
+def test_a_hypervisor_is_confined_whoever_starts_it(user: int, confined: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: user)
+    said = " ".join(command(layout()))
+    assert confined in said
+    assert "-sandbox on,obsolete=deny,spawn=deny,resourcecontrol=deny" in said
+
+
+def test_a_folder_whose_maker_was_killed_before_it_was_locked_is_removed_in_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOADSTONE_RUNTIME_DIR", str(tmp_path))
+    tmp_path.chmod(0o700)
+    old, new = tmp_path / ".ls000001", tmp_path / ".ls000002"
+    for folder in (old, new):
+        folder.mkdir()
+    os.utime(old, (0, 0))
+    assert journal.reap() == []
+    assert not old.exists()
+    assert new.exists(), "its maker may be about to lock it"

@@ -10,7 +10,7 @@ from loadstone.host import locks
 from loadstone.model.errors import PlatformError
 from loadstone.model.machine import Accelerator, MachineSpec
 from loadstone.platforms.contract import MachineContext
-from loadstone.platforms.journal import lease, private_folder, runtime_folder
+from loadstone.platforms.journal import open_journal, private_folder, runtime_folder
 from loadstone.platforms.vm.command import Layout
 from loadstone.platforms.vm.image import minimal
 from loadstone.platforms.vm.machine import short, virtual_machine
@@ -70,13 +70,13 @@ async def _probe() -> Found:
         reason = "this user may not open it" if DEVICE.exists() else "it is not there"
         return Found(Accelerator.TCG, f"{DEVICE}: {reason}")
     made = await asyncio.to_thread(minimal)
-    async with lease() as held:
-        site = MachineContext("probe", MachineSpec(memory=256), held.folder, held)
-        sockets = short(held, "probe", held.folder / "console.log")
+    async with open_journal() as journal:
+        site = MachineContext("probe", MachineSpec(memory=256), journal.folder, journal)
+        sockets = short(journal, "probe", journal.folder / "console.log")
         layout = Layout("probe", site.machine, Accelerator.KVM, made, sockets)
         try:
             async with virtual_machine(site, layout, PROBE_S):
                 return Found(Accelerator.KVM, "a machine was booted with it")
         except PlatformError as error:
-            first = str(error).split("; console kept")[0].replace(str(held.folder), "")[:300]
+            first = str(error).split("; console kept")[0].replace(str(journal.folder), "")[:300]
             return Found(Accelerator.TCG, f"{DEVICE} is there, but a machine did not boot with it: {first}")

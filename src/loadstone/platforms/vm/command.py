@@ -1,6 +1,7 @@
 """From a declared machine to the words QEMU is started with. Pure. QEMU 7.2 is the reference."""
 
 import json
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +29,12 @@ class Sockets:
     console: Path
 
 
+SANDBOX = "on,obsolete=deny,spawn=deny,resourcecontrol=deny"
+"""System calls that an escaped guest must not make."""
+UNPRIVILEGED = "nobody"
+"""Whom a hypervisor that root started becomes once its files and interfaces are open."""
+
+
 @dataclass(frozen=True)
 class Layout:
     """Everything that a machine is made from."""
@@ -48,12 +55,20 @@ def command(layout: Layout) -> list[str]:
     machine = layout.machine
     words = [QEMU, "-name", layout.name, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-S"]
     words += ["-smp", str(machine.cpus or 1), "-m", f"{machine.memory}M", *_processor(layout), *_memory(machine)]
+    words += _confinement(is_root=os.geteuid() == 0)
     words += ["-kernel", str(layout.image.kernel), "-initrd", str(layout.image.initial), "-append", kernel_line(layout)]
     words += ["-chardev", f"file,id=console,path={layout.sockets.console}", "-serial", "chardev:console"]
     words += ["-chardev", f"socket,id=qmp,path={layout.sockets.qmp}", "-mon", "chardev=qmp,mode=control"]
     words += ["-chardev", f"socket,id=agent,path={layout.sockets.agent}", "-device", "virtio-serial-pci"]
     words += ["-device", f"virtserialport,chardev=agent,name={PORT}", "-device", "virtio-rng-pci"]
     return [*words, *_networks(layout), *_disk(layout)]
+
+
+def _confinement(is_root: bool) -> list[str]:
+    """Root becomes another user, which is a change of privileges; anybody else may not change theirs at all."""
+    if is_root:
+        return ["-sandbox", SANDBOX, "-runas", UNPRIVILEGED]
+    return ["-sandbox", f"{SANDBOX},elevateprivileges=deny"]
 
 
 def kernel_line(layout: Layout) -> str:

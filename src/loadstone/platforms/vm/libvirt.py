@@ -151,14 +151,14 @@ class LibvirtPlatform:
         started, machine = time.monotonic(), site.machine
         connection = await asyncio.to_thread(_open, machine.uri)
         agent = Agent()
-        sockets = short(site.lease, site.name, site.logs / f"{site.name}-console.log")
+        sockets = short(site.journal, site.name, site.logs / f"{site.name}-console.log")
         has_guest = connection.getType() != TEST_DRIVER
         domain = None
         try:
             made = await asyncio.to_thread(image, machine.image)
-            disk = await asyncio.to_thread(disk_of, made, machine, site.lease.folder / f"{site.name}.qcow2")
+            disk = await asyncio.to_thread(disk_of, made, machine, site.journal.folder / f"{site.name}.qcow2")
             accelerator = Accelerator.KVM if machine.accelerator is Accelerator.KVM else Accelerator.TCG
-            name = f"{site.lease.name}-{site.name}"
+            name = f"{site.journal.name}-{site.name}"
             layout = Layout(name, machine, accelerator, made, sockets, (), disk)
             kind = _kind(accelerator) if has_guest else "test"
             await agent.listen(sockets.agent)

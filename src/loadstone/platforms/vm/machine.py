@@ -92,7 +92,7 @@ async def virtual_machine(
     await agent.listen(layout.sockets.agent)
     process = await _spawn(layout, log)
     try:
-        site.lease.note_process(process.pid, f"virtual machine {site.name}")
+        site.journal.note_process(process.pid, f"virtual machine {site.name}")
         machine = VirtualMachine(site, layout, agent, process=process, qmp=qmp, log=log)
         agent.hear = machine.hear
         await _within(machine, qmp.accept(), CONNECT_S, "start")
@@ -200,6 +200,6 @@ async def _quit(qmp: QMPClient, process: asyncio.subprocess.Process) -> None:
     await process.wait()
 
 
-def short(lease: ResourceJournal, name: str, console: Path) -> Sockets:
-    """Sockets in the lease's folder, whose path is short enough for them."""
-    return Sockets(lease.folder / f"{name}.qmp", lease.folder / f"{name}.agent", console)
+def short(journal: ResourceJournal, name: str, console: Path) -> Sockets:
+    """Sockets in the journal's folder, whose path is short enough for them."""
+    return Sockets(journal.folder / f"{name}.qmp", journal.folder / f"{name}.agent", console)

@@ -32,8 +32,8 @@ class VmPlatform:
         machine = site.machine
         made = await asyncio.to_thread(image, machine.image)
         accelerator = (await found_accelerator(machine.accelerator)).accelerator
-        disk = await asyncio.to_thread(disk_of, made, machine, site.lease.folder / f"{site.name}.qcow2")
-        sockets = short(site.lease, site.name, site.logs / f"{site.name}-console.log")
+        disk = await asyncio.to_thread(disk_of, made, machine, site.journal.folder / f"{site.name}.qcow2")
+        sockets = short(site.journal, site.name, site.logs / f"{site.name}-console.log")
         layout = Layout(site.name, machine, accelerator, made, sockets, tuple(site.nics.values()), disk)
         try:
             async with virtual_machine(site, layout) as place:
