@@ -67,6 +67,10 @@ class Document:
             raise StudyError(
                 [Problem(file, line, "", f"is no valid TOML: {error}", "Mend the syntax there.")]
             ) from None
+        except (ValueError, RecursionError) as error:  # a number of thousands of digits, brackets in thousands
+            raise StudyError(
+                [Problem(file, 1, "", f"is beyond all measure: {error}", "Write smaller numbers and fewer brackets.")]
+            ) from None
         return cls(file, content, places.places(text))
 
     def problem(self, path: places.Path, message: str, remedy: str) -> None:

@@ -1,19 +1,38 @@
 """What a `workload.toml` says: the typed sections, as a user writes them; checked further in the workloads' room."""
 
 from dataclasses import dataclass
+from datetime import date
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, StringConstraints
+from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from loadstone.model.reading import Section
 
-Positive = Annotated[float, Field(gt=0)]
-NotNegative = Annotated[float, Field(ge=0)]
+LARGEST = 1e12
+"""No figure that users write is larger: it is beyond every rate, length and share there is."""
+LARGEST_WHOLE = 1 << 53
+"""Whole numbers up to here are the same in every program that reads a plan as JSON."""
+LONGEST_S = 1e9
+"""Thirty years; in nanoseconds it still fits 64 bits."""
+
+Positive = Annotated[float, Field(gt=0, le=LARGEST)]
+NotNegative = Annotated[float, Field(ge=0, le=LARGEST)]
+Seconds = Annotated[float, Field(gt=0, le=LONGEST_S)]
+Whole = Annotated[int, Field(ge=-LARGEST_WHOLE, le=LARGEST_WHOLE)]
 Percent = Annotated[float, Field(gt=0, le=100)]
 Probability = Annotated[float, Field(ge=0, le=1)]
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_-]*$")]
+
+
+def _day(text: str) -> str:
+    date.fromisoformat(text)
+    return text
+
+
+Day = Annotated[str, StringConstraints(pattern=r"^\d{4}-\d{2}-\d{2}$"), AfterValidator(_day)]
+"""A day of the calendar."""
 
 END = "end"
 """The pseudo-state in which a user session ends as its user meant it to."""
@@ -80,8 +99,8 @@ class Pacing(Section):
     distribution: Literal["exponential", "uniform", "fixed"] = Field(
         default="exponential", description="`exponential`, `uniform` (0 to twice the mean) or `fixed`"
     )
-    mean_s: NotNegative = Field(description="the mean pause in seconds, 0 or more")
-    cap_s: Positive | None = Field(default=None, description="the longest pause in seconds")
+    mean_s: Annotated[float, Field(ge=0, le=LONGEST_S)] = Field(description="the mean pause in seconds, 0 or more")
+    cap_s: Seconds | None = Field(default=None, description="the longest pause in seconds")
     no_pause_before: tuple[str, ...] = Field(default=(), description="states that follow at once, a list of names")
 
 
@@ -96,7 +115,7 @@ class Connections(Section):
     embedded_bytes_per_s: Positive | None = Field(
         default=None, description="bytes per second of each connection, above 0; none for no limit"
     )
-    requests_each: Annotated[int, Field(ge=1)] | None = Field(
+    requests_each: Annotated[int, Field(ge=1, le=LARGEST_WHOLE)] | None = Field(
         default=None, description="requests after which a connection is given up, 1 or more; none for no end"
     )
     kept_between_users: bool = Field(
@@ -110,8 +129,8 @@ class Connections(Section):
 class Limits(Section):
     """The aggregate limits over all operations."""
 
-    good_s: Positive = Field(description="seconds below which an operation is good")
-    tolerable_s: Positive = Field(description="seconds below which an operation is tolerable, at least `good_s`")
+    good_s: Seconds = Field(description="seconds below which an operation is good")
+    tolerable_s: Seconds = Field(description="seconds below which an operation is tolerable, at least `good_s`")
     good_share_pct: Percent = Field(default=95, description="least share of good operations, above 0 to 100")
     tolerable_share_pct: Percent = Field(default=99, description="least share of tolerable ones, above 0 to 100")
     each_share_pct: Percent | None = Field(
@@ -123,7 +142,9 @@ class Checks(Section):
     """What every answer must be, unless an operation says otherwise."""
 
     status: tuple[int, ...] = Field(default=(200,), description="the accepted status codes, a list of whole numbers")
-    markers_every: Annotated[int, Field(ge=0)] = Field(default=0, description="spacing in bytes, 0 for no markers")
+    markers_every: Annotated[int, Field(ge=0, le=LARGEST_WHOLE)] = Field(
+        default=0, description="spacing in bytes, 0 for no markers"
+    )
     contains: tuple[str, ...] = Field(default=(), description="texts that must be there, a list")
     absent: tuple[str, ...] = Field(default=(), description="texts that must not be there, a list")
 
@@ -137,8 +158,8 @@ class EmbeddedPattern(Section):
 class TimeLimit(Section):
     """An operation's own bounds on its response time."""
 
-    good_s: Positive
-    tolerable_s: Positive
+    good_s: Seconds
+    tolerable_s: Seconds
 
 
 class RateLimit(Section):
@@ -152,9 +173,9 @@ class EmbeddedFile(Section):
     """A file that belongs to a page."""
 
     path: str
-    bytes: Annotated[int, Field(ge=0)] | None = None
+    bytes: Annotated[int, Field(ge=0, le=LARGEST_WHOLE)] | None = None
     conditional: Probability = 0
-    markers_every: Annotated[int, Field(ge=0)] | None = None
+    markers_every: Annotated[int, Field(ge=0, le=LARGEST_WHOLE)] | None = None
 
 
 class Extract(Section):
@@ -191,8 +212,12 @@ class Operation(Section):
     title: str | None = Field(default=None, description="the exact page title, a text")
     contains: tuple[str, ...] | None = Field(default=None, description="texts that must be there, a list")
     absent: tuple[str, ...] | None = Field(default=None, description="texts that must not be there, a list")
-    markers_every: Annotated[int, Field(ge=0)] | None = Field(default=None, description="spacing in bytes, 0 for none")
-    bytes: str | Annotated[int, Field(ge=0)] | None = Field(default=None, description="the body's length in bytes")
+    markers_every: Annotated[int, Field(ge=0, le=LARGEST_WHOLE)] | None = Field(
+        default=None, description="spacing in bytes, 0 for none"
+    )
+    bytes: str | Annotated[int, Field(ge=0, le=LARGEST_WHOLE)] | None = Field(
+        default=None, description="the body's length in bytes"
+    )
     extract: tuple[Extract, ...] = Field(default=(), description="a list of { value, after, before }")
     embedded: tuple[str | EmbeddedFile, ...] = Field(
         default=(), description='a list of "size@probability" or { path, bytes, conditional }'
@@ -200,11 +225,11 @@ class Operation(Section):
     limit: TimeLimit | RateLimit | None = Field(
         default=None, description="{ good_s, tolerable_s } or { good_bytes_per_s, tolerable_bytes_per_s }"
     )
-    timeout_s: Positive = Field(default=60, description="seconds, above 0")
+    timeout_s: Seconds = Field(default=60, description="seconds, above 0")
     endings: dict[Name, Ending] = Field(
         default_factory=dict, description="ways to end well of which the answer tells one, { name = { contains } }"
     )
-    document_bytes: Annotated[int, Field(ge=0)] | None = Field(
+    document_bytes: Annotated[int, Field(ge=0, le=LARGEST_WHOLE)] | None = Field(
         default=None, description="length of the page itself on the reference server"
     )
 
@@ -249,7 +274,9 @@ class Mix(Section):
     )
     states: dict[str, State] = Field(default_factory=dict, description="states that need an operation or values named")
     shares: dict[str, Positive] = Field(default_factory=dict, description="{ state = share, ... }, shares above 0")
-    operations_per_session: Annotated[int, Field(ge=1)] | None = Field(default=None, description="1 or more")
+    operations_per_session: Annotated[int, Field(ge=1, le=LARGEST_WHOLE)] | None = Field(
+        default=None, description="1 or more"
+    )
     sequence: tuple[str, ...] = Field(default=(), description="the states in order, a list")
 
 
@@ -270,8 +297,8 @@ class Uniform(_Drawn):
     """A whole number, zero-padded."""
 
     kind: Literal["uniform"]
-    min: int = 1
-    max: int | None = None
+    min: Whole = 1
+    max: Whole | None = None
     max_per_session: Positive | None = None
     digits: Annotated[int, Field(ge=0, le=20)] = 0
 
@@ -281,9 +308,9 @@ class Zipf(_Drawn):
 
     kind: Literal["zipf"]
     alpha: NotNegative
-    n: Annotated[int, Field(ge=1)] | None = None
+    n: Annotated[int, Field(ge=1, le=LARGEST_WHOLE)] | None = None
     n_per_session: Positive | None = None
-    first: Annotated[int, Field(ge=0)] = 1
+    first: Annotated[int, Field(ge=0, le=LARGEST_WHOLE)] = 1
     digits: Annotated[int, Field(ge=0, le=20)] = 0
 
 
@@ -317,16 +344,22 @@ class Date(_Drawn):
     """A date between two, written YYYY-MM-DD."""
 
     kind: Literal["date"]
-    from_: Annotated[str, StringConstraints(pattern=r"^\d{4}-\d{2}-\d{2}$")] = Field(alias="from")
-    to: Annotated[str, StringConstraints(pattern=r"^\d{4}-\d{2}-\d{2}$")]
+    from_: Day = Field(alias="from")
+    to: Day
+
+    @model_validator(mode="after")
+    def _is_in_order(self) -> Self:
+        if self.to < self.from_:
+            raise ValueError("`to` lies before `from`")
+        return self
 
 
 class User(Section):
     """User ids: each session owns some and takes the next one at each new user session."""
 
     kind: Literal["user"]
-    per_session: Annotated[int, Field(ge=1)] = 1
-    first: Annotated[int, Field(ge=0)] = 1
+    per_session: Annotated[int, Field(ge=1, le=LARGEST_WHOLE)] = 1
+    first: Annotated[int, Field(ge=0, le=LARGEST_WHOLE)] = 1
     digits: Annotated[int, Field(ge=0, le=20)] = 0
 
 
