@@ -1,7 +1,7 @@
 """`loadstone serve`."""
 
 import ipaddress
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 import uvicorn
@@ -11,6 +11,7 @@ from loadstone.cli.screen import out
 from loadstone.model.errors import UsageError
 from loadstone.model.target import Endpoint
 from loadstone.web.app import make_app
+from loadstone.web.bounds import BoundedProtocol
 
 
 def serve(
@@ -31,7 +32,9 @@ def serve(
     if token == "" or (token is None and not _is_loopback(host)):
         raise UsageError(f"Beyond loopback results are shown only with a token. Give --token, or listen on {LOOPBACK}.")
     out.print(f"http://{at}/ shows the results in {results}. Ctrl-C ends it.", soft_wrap=True)
-    uvicorn.run(make_app(results, token), host=host, port=at.port, log_level="warning", timeout_graceful_shutdown=1)
+    app = make_app(results, token)
+    bounds: dict[str, Any] = {"http": BoundedProtocol, "timeout_graceful_shutdown": 1}
+    uvicorn.run(app, host=host, port=at.port, log_level="warning", **bounds)
 
 
 LOOPBACK = "127.0.0.1:8321"
