@@ -151,14 +151,7 @@ def read_study(file: Path, kinds: Mapping[str, type[Section]]) -> StudyFile:
     document.only(_SECTIONS | set(kinds))
     content = document.content
     header = document.take(("study",), StudyHeader, content.get("study", {}))
-    entries = content.get("load", [])
-    if not isinstance(entries, list) or not entries:
-        document.problem(("load",), "there is no load", "Add [[load]] with a workload and its sessions.")
-        entries = []
-    taken: list[LoadEntry | None] = [
-        document.take(("load", str(number)), LoadEntry, entry) for number, entry in enumerate(entries)
-    ]
-    loads = tuple(load for load in taken if load is not None)
+    loads = _loads(document, file)
     profile = document.take(("profile",), ProfileSection, content.get("profile", {}))
     target = document.take(("target",), TargetSection, content.get("target", {}))
     driver = document.take(("driver",), DriverSection, content.get("driver", {}))
@@ -171,7 +164,6 @@ def read_study(file: Path, kinds: Mapping[str, type[Section]]) -> StudyFile:
         kind: document.take((kind,), section, content[kind]) for kind, section in kinds.items() if kind in content
     }
     target = _beside(file, target)
-    loads = tuple(_from(file, load) for load in loads)
     _check_names(document, loads, profile, target)
     if not asked:
         _check_loaded(document, loads)
@@ -198,6 +190,17 @@ def read_study(file: Path, kinds: Mapping[str, type[Section]]) -> StudyFile:
         backend=backend,
         questions=questions,
     )
+
+
+def _loads(document: Document, file: Path) -> tuple[LoadEntry, ...]:
+    entries = document.content.get("load", [])
+    if not isinstance(entries, list) or not entries:
+        document.problem(("load",), "there is no load", "Add [[load]] with a workload and its sessions.")
+        entries = []
+    taken: list[LoadEntry | None] = [
+        document.take(("load", str(number)), LoadEntry, entry) for number, entry in enumerate(entries)
+    ]
+    return tuple(_from(file, load) for load in taken if load is not None)
 
 
 def _check_loaded(document: Document, loads: tuple[LoadEntry, ...]) -> None:

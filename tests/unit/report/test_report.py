@@ -10,6 +10,7 @@ from loadstone.model.records.manifest import Status
 from loadstone.page.numbers import number, rounded
 from loadstone.report.build import Format, write_report
 from loadstone.run.judging import judge
+from tests.places import PROJECT
 from tests.records import interval, result_folder
 
 
@@ -44,3 +45,10 @@ def test_numbers_are_written_for_people() -> None:
     assert number(1234567.891, 1) == "1\u202f234\u202f567.9"
     assert number(None) == ""
     assert (rounded(0.5), rounded(123456.0)) == ("0.5", "123456")
+
+
+def test_templates_have_lines_that_can_be_read() -> None:
+    templates = list((PROJECT / "src").rglob("*.j2"))
+    long = [f"{path.name}:{at}" for path in templates for at, line in enumerate(path.open(), 1) if len(line) > 160]
+    assert len(templates) > 6
+    assert not long
