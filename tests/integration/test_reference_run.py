@@ -182,13 +182,14 @@ def children(pid: int) -> list[int]:
     return [process.pid for process in psutil.Process(pid).children(recursive=True)]
 
 
-def test_an_interruption_keeps_what_was_measured_and_leaves_no_process(tmp_path: Path) -> None:
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
+def test_an_interruption_keeps_what_was_measured_and_leaves_no_process(tmp_path: Path, ending: signal.Signals) -> None:
     process = start(tmp_path, "run", "banking", "--sessions", "50", "--results", "results", "--profile", "standard")
     result = wait_for(tmp_path, '"interval"')
     time.sleep(2)
     family = children(process.pid)
     assert len(family) >= 3
-    process.send_signal(signal.SIGINT)
+    process.send_signal(ending)
     out, errors = process.communicate(timeout=60)
     assert process.returncode == 130, out + errors
     assert json.loads((result / "manifest.json").read_text())["status"] == "interrupted"
