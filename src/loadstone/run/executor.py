@@ -8,10 +8,10 @@ with who it was and when.
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
-from typing import Any
+from typing import IO, Any
 
 from loadstone.measure.monitor import Monitor
 from loadstone.model.errors import DriverError, StoreError
@@ -70,8 +70,8 @@ class RecordWriter:
     """The record files of all workloads of a plan: what is said of one goes into its folder, the rest into each."""
 
     def __init__(self, folders: Mapping[str, RunFolder], stack: contextlib.ExitStack) -> None:
-        self.events = {label: stack.enter_context(folder.lines(EVENTS)) for label, folder in folders.items()}
-        self.samples = [stack.enter_context(folder.lines(MONITOR)) for folder in folders.values()]
+        self.events = {label: stack.enter_context(_open(folder, EVENTS)) for label, folder in folders.items()}
+        self.samples = [stack.enter_context(_open(folder, MONITOR)) for folder in folders.values()]
 
     def event(self, line: str, event: Event) -> None:
         """Keeps an event of the driver; raises StoreError when the disk takes no more."""
@@ -85,6 +85,17 @@ class RecordWriter:
         line = SAMPLE.dump_json(sample).decode() + "\n"
         for file in self.samples:
             _write(file.write, line)
+
+
+@contextlib.contextmanager
+def _open(folder: RunFolder, name: str) -> Iterator[IO[str]]:
+    """A file of records; what a full disk did not take was told when it was written, and closing brings nothing new."""
+    file = folder.lines(name)
+    try:
+        yield file
+    finally:
+        with contextlib.suppress(OSError):
+            file.close()
 
 
 def _write(write: Callable[[str], object], line: str) -> None:

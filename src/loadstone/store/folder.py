@@ -1,6 +1,7 @@
 """Writing a result folder: what was measured goes in as it comes, so that a crash loses nothing; then it is sealed."""
 
 import hashlib
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -24,6 +25,9 @@ VERDICT = "verdict.json"
 """What was judged when the run was made; sealed with what was measured."""
 REJUDGED = "rejudged.json"
 """A later judgement of the same figures."""
+RESERVE = ".reserve"
+"""Room on the disk that is kept while records are written: how a run ended can be said when the disk is full."""
+RESERVED_BYTES = 256 << 10
 RUNS = "runs"
 LOGS = "logs"
 SEAL_SCHEMA = 1
@@ -63,6 +67,7 @@ class ResultFolder:
         try:
             (path / RUNS).mkdir()
             (path / LOGS).mkdir()
+            _reserve(path / RESERVE)
         except OSError as error:
             raise StoreError(f"{path} cannot be filled: {error.strerror}.") from None
         folder = cls(path, manifest, locks.take(path))
@@ -75,6 +80,8 @@ class ResultFolder:
 
     def mark(self, status: Status, reason: str = "", ended: datetime | None = None) -> None:
         """Says how far the result got, and why. Raises StoreError."""
+        if status is not Status.RUNNING:
+            (self.path / RESERVE).unlink(missing_ok=True)
         self.change(status=status, reason=reason, ended=ended.isoformat() if ended else None)
         write_document(self.path / MANIFEST, MANIFESTS, self.manifest)
 
@@ -147,6 +154,11 @@ def _sum_of(path: Path) -> str | None:
         return _sha256(path)
     except StoreError:
         return None
+
+
+def _reserve(file: Path) -> None:
+    with file.open("xb") as held:
+        os.posix_fallocate(held.fileno(), 0, RESERVED_BYTES)
 
 
 def unused(results: Path, name: str, started: str) -> Path:
