@@ -20,8 +20,8 @@ from loadstone.model.records.verdict import Verdict
 from loadstone.platforms.vm import command as commands
 from loadstone.platforms.vm import machine as machines
 from loadstone.services import reference
-from loadstone.store.folder import LOGS
-from loadstone.store.read import read_manifest, read_verdict
+from loadstone.store.folder import LOGS, SealState, seal_of
+from loadstone.store.read import read_manifest, read_result, read_verdict
 from loadstone.testbed.ground import ground
 from tests.contract.conftest import nothing_is_left  # noqa: F401
 from tests.integration.conftest import LoadstoneRunner, command, loadstone, newest  # noqa: F401
@@ -86,11 +86,27 @@ def test_a_full_disk_is_said_with_a_remedy(tmp_path: Path, monkeypatch: pytest.M
         assert not [path for path in folder.iterdir() if path.is_dir()], "a part of an image was left"
 
 
+def test_a_disk_that_fills_up_during_a_run_keeps_what_was_measured(
+    tmp_path: Path,
+    loadstone: LoadstoneRunner,  # noqa: F811
+) -> None:
+    with small_disk(tmp_path / "disk", "300k") as folder:
+        done = loadstone("run", "static", "--rate", "50", "--profile", "demo", "--results", str(folder / "results"))
+        assert done.returncode == 3, done.stdout + done.stderr
+        assert "Records can no longer be written" in " ".join(done.stdout.split())
+        (result,) = (folder / "results").iterdir()
+        assert read_manifest(result).status is Status.FAILED
+        assert "No space left" in read_manifest(result).reason
+        assert read_result(result).workloads[0].iterations[0].intervals
+        assert seal_of(result).state is SealState.INTACT
+        assert (result / "report.html").read_text().rstrip().endswith("</html>")
+
+
 @contextmanager
-def small_disk(folder: Path) -> Iterator[Path]:
-    """A file system of two megabytes."""
+def small_disk(folder: Path, size: str = "2m") -> Iterator[Path]:
+    """A file system of two megabytes, or as much as is said."""
     folder.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(folder)], check=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)], check=True)
     try:
         yield folder
     finally:
