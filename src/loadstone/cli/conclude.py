@@ -20,17 +20,17 @@ from loadstone.store.read import read_result
 
 
 def conclude(path: Path) -> Exit:
-    """Writes the report of a run, prints its verdict and where the report is; returns what the shell is told.
+    """Prints the verdict of a run, writes its report and says where that is; returns what the shell is told.
 
     The result is read once for all of it. Raises LoadstoneError.
     """
     seal = seal_of(path)
     result, note = trusted(read_result(path), seal)
-    report = path / "report.html"
-    write_atomic(report, render(result, Format.HTML, seal, note).encode("utf-8", "replace"))
     verdict = result.verdict or ResultVerdict("")
     _show_verdicts(result, verdict)
     _show_state(result.manifest)
+    report = path / "report.html"
+    write_atomic(report, render(result, Format.HTML, seal, note).encode("utf-8", "replace"))
     say(f"report: {report}")
     return _exit(result.manifest.status, verdict)
 
