@@ -12,8 +12,8 @@ from loadstone.model.reading import Section
 
 LARGEST = 1e12
 """No figure that users write is larger: it is beyond every rate, length and share there is."""
-LARGEST_WHOLE = 1 << 53
-"""Whole numbers up to here are the same in every program that reads a plan as JSON."""
+LARGEST_WHOLE = (1 << 63) - 1
+"""The driver reckons in 64 bits."""
 LONGEST_S = 1e9
 """Thirty years; in nanoseconds it still fits 64 bits."""
 

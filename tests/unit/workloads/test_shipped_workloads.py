@@ -20,6 +20,11 @@ def test_the_three_web_sites_are_shipped() -> None:
     assert set(WORKLOADS) <= set(shipped())
 
 
+@pytest.mark.parametrize("workload", shipped())
+def test_every_shipped_workload_is_read_without_a_problem(workload: str) -> None:
+    assert load(workload).name == workload
+
+
 @pytest.mark.parametrize("workload", WORKLOADS)
 def test_stationary_shares_are_the_configured_ones(workload: str) -> None:
     mix = shares(load(workload)).operations
