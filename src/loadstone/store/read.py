@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
+from typing import TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import from_json
@@ -25,7 +26,7 @@ from loadstone.model.records.events import (
     Totals,
     Trouble,
 )
-from loadstone.model.records.manifest import MANIFEST_SCHEMA, Manifest, Status
+from loadstone.model.records.manifest import MANIFEST_SCHEMA, Manifest, Status, StudyManifest
 from loadstone.model.records.result import Iteration, PhaseLengths, Result, WorkloadResult
 from loadstone.model.records.sample import SAMPLE, Sample
 from loadstone.model.records.verdict import VERDICT_SCHEMA, ResultVerdict
@@ -45,6 +46,7 @@ HASHES = 1 << 64
 KEPT_MANIFESTS = 4096
 """Manifests that are kept in memory, by folder and time of writing."""
 
+M = TypeVar("M", Manifest, StudyManifest)
 _PHASES: TypeAdapter[PhaseLengths] = TypeAdapter(PhaseLengths)
 
 
@@ -56,6 +58,11 @@ def read_manifest(path: Path) -> Manifest:
     except (OSError, StoreError) as error:
         said = error if isinstance(error, StoreError) else f"{path} holds no {MANIFEST}."
         raise StoreError(f"{path} is no result folder: {said} `loadstone results` lists those there are.") from None
+    return as_found(path, manifest)
+
+
+def as_found(path: Path, manifest: M) -> M:
+    """A manifest as it stands now: one under way whose maker no longer holds its folder was interrupted."""
     if manifest.status is not Status.RUNNING or locks.is_held(path):
         return manifest
     return replace(manifest, status=Status.INTERRUPTED, reason="its process was killed before it could say so")

@@ -17,7 +17,7 @@ from loadstone.model.records.manifest import ANSWER_SCHEMA, STUDY_SCHEMA, Status
 from loadstone.store import migrate
 from loadstone.store.documents import migrated, write_document
 from loadstone.store.folder import RUNS, unused
-from loadstone.store.read import KEPT_MANIFESTS, catalogue, folders
+from loadstone.store.read import KEPT_MANIFESTS, as_found, catalogue, folders
 
 A = TypeVar("A")
 
@@ -88,9 +88,7 @@ def read_study_manifest(path: Path) -> StudyManifest:
     except OSError:
         raise StoreError(f"{path} is no study: it holds no {STUDY}.") from None
     manifest = _manifest(path, state.st_mtime_ns, state.st_size)
-    if manifest.status is not Status.RUNNING or locks.is_held(path):
-        return manifest
-    return replace(manifest, status=Status.INTERRUPTED, reason="its process was killed before it could say so")
+    return as_found(path, manifest)
 
 
 @lru_cache(KEPT_MANIFESTS)

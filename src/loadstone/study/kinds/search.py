@@ -51,25 +51,31 @@ BEYOND = 1.5
 """Loads up to so many times the peak are drawn; all are in the table."""
 
 
+Start = Annotated[
+    Positive | None, Flag("First load tried. Default: 100 sessions, or a rate of 50.", kind=float, min=1e-6)
+]
+"""Where a search begins, as users write it; None for the usual one."""
+Width = Annotated[
+    Percent | None,
+    Flag(
+        "Width of the bracket at which to stop, in %. Default: 1, quick profile 5.",
+        name="--width",
+        kind=float,
+        min=0.01,
+        max=50,
+    ),
+]
+"""How narrow a search's bracket becomes, as users write it; None for what the profile says."""
+
+
 class SearchSection(StudySection):
     """`[search]`: the largest load that passes every rule."""
 
     load: Annotated[Literal["sessions", "rate"], Flag("What the load is: sessions or rate.")] = Field(
         default="sessions", description="`sessions` or `rate`"
     )
-    start: Annotated[
-        Positive | None, Flag("First load tried. Default: 100 sessions, or a rate of 50.", kind=float, min=1e-6)
-    ] = Field(default=None, description="the first load tried, above 0")
-    width_pct: Annotated[
-        Percent | None,
-        Flag(
-            "Width of the bracket at which to stop, in %. Default: 1, quick profile 5.",
-            name="--width",
-            kind=float,
-            min=0.01,
-            max=50,
-        ),
-    ] = Field(default=None, description="width of the bracket at which to stop, in %")
+    start: Start = Field(default=None, description="the first load tried, above 0")
+    width_pct: Width = Field(default=None, description="width of the bracket at which to stop, in %")
     verify: Annotated[
         int, Field(ge=1, le=100), Flag("Fresh runs at the peak that must all pass.", kind=int, min=1, max=100)
     ] = Field(default=3, description="runs that must all pass, 1 or more")

@@ -10,14 +10,13 @@ from loadstone.model.errors import UsageError
 from loadstone.model.machine import PlatformName
 from loadstone.model.reading import Flag, suggest
 from loadstone.model.records.manifest import StudiedWorkload
-from loadstone.model.workload import Percent, Positive
 from loadstone.page.blocks import Block, Paragraph
 from loadstone.study.kind import IndexPair, StudyContext, StudyKind, StudySection
 from loadstone.study.kinds.compare import loads, peaks, platforms
 from loadstone.study.kinds.compare.loads import Compare, CompareAnswer, pairs_for
 from loadstone.study.kinds.compare.peaks import ComparePeaks, PeaksAnswer
 from loadstone.study.kinds.compare.platforms import Platforms, PlatformsAnswer
-from loadstone.study.kinds.search import Search, SearchSection, make_search
+from loadstone.study.kinds.search import Search, SearchSection, Start, Width, make_search
 from loadstone.study.metrics import METRICS
 from loadstone.study.parameters import Point, Points, has_load, points_text, read_settings, settings_text
 from loadstone.study.question import Question
@@ -77,19 +76,8 @@ class CompareSection(StudySection):
         Annotated[int, Field(ge=1, le=4096)] | None,
         Flag("With --platform: CPUs of each side. Default: 1.", kind=int, min=1),
     ] = Field(default=None, description="of platforms: CPUs of each side, 1 or more")
-    start: Annotated[
-        Positive | None, Flag("First load tried. Default: 100 sessions, or a rate of 50.", kind=float, min=1e-6)
-    ] = Field(default=None, description="of the peaks' searches: the first load tried")
-    width_pct: Annotated[
-        Percent | None,
-        Flag(
-            "Width of the bracket at which to stop, in %. Default: 1, quick profile 5.",
-            name="--width",
-            kind=float,
-            min=0.01,
-            max=50,
-        ),
-    ] = Field(default=None, description="of the peaks' searches: width of the bracket in %")
+    start: Start = Field(default=None, description="of the peaks' searches: the first load tried")
+    width_pct: Width = Field(default=None, description="of the peaks' searches: width of the bracket in %")
 
     @property
     def brings_load(self) -> bool:
