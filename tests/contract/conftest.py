@@ -5,35 +5,36 @@ import os
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from typing import cast
 
 import psutil
 import pytest
 
-from loadstone.model.machine import MachineSpec, PlatformName
+from loadstone.model.machine import MachineSpec
 from loadstone.platforms import fake, journal
-from loadstone.platforms.catalogue import PLATFORMS
-from loadstone.platforms.contract import Platform
+from loadstone.platforms.kind import PlatformKind
+from loadstone.platforms.registry import platform_kinds, read_machine
 
 OURS = "lt"
 
 
-@pytest.fixture(params=["fake", *PLATFORMS])
-def platform(request: pytest.FixtureRequest) -> Platform:
-    """A platform; skipped with its own reason where it cannot make machines."""
-    if request.param == "fake":
-        return fake.FakePlatform()
-    found = PLATFORMS[PlatformName(request.param)]
-    missing = asyncio.run(found.missing(machine_of(found)))
+@pytest.fixture(params=["fake", *platform_kinds()])
+def platform(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> PlatformKind:
+    """A platform; skipped with its own reason where it cannot make machines. The fake one is known to tests alone."""
+    monkeypatch.setitem(cast(dict[str, PlatformKind], platform_kinds()), "fake", fake.KIND)
+    kind = platform_kinds()[request.param]
+    missing = asyncio.run(kind.maker.missing(machine_of(kind)))
     if missing:
         pytest.skip(missing)
-    return found
+    return kind
 
 
-def machine_of(platform: Platform) -> MachineSpec:
+def machine_of(kind: PlatformKind) -> MachineSpec:
     """A small machine of a platform."""
-    name = PlatformName.PROCESS if platform.name == "fake" else PlatformName(platform.name)
-    uri = {"uri": os.environ.get("LOADSTONE_TEST_LIBVIRT_URI", "test:///default")} if name == "libvirt" else {}
-    return MachineSpec.model_validate({"platform": name, "memory": 192, **uri})
+    uri = {"uri": os.environ.get("LOADSTONE_TEST_LIBVIRT_URI", "test:///default")} if kind.name == "libvirt" else {}
+    if kind.name == "fake":
+        return MachineSpec(platform="fake", memory=192)
+    return read_machine({"platform": kind.name, "memory": 192, **uri})
 
 
 @pytest.fixture(autouse=True)

@@ -10,8 +10,8 @@ import pytest
 
 from loadstone.model.errors import PlatformError, ServiceError
 from loadstone.model.machine import PUBLIC, SERVER
-from loadstone.platforms.catalogue import PLATFORMS
-from loadstone.platforms.contract import Place, Platform
+from loadstone.platforms.contract import Place
+from loadstone.platforms.kind import PlatformKind
 from loadstone.services import reference
 from loadstone.testbed.ground import TestbedContext, ground
 from tests.contract.conftest import get, machine_of
@@ -19,7 +19,7 @@ from tests.contract.conftest import get, machine_of
 pytestmark = pytest.mark.integration
 
 
-def on(platform: Platform, folder: Path, what: Callable[[TestbedContext, Place], Awaitable[None]]) -> None:
+def on(platform: PlatformKind, folder: Path, what: Callable[[TestbedContext, Place], Awaitable[None]]) -> None:
     """Puts a place up, does something with it, and takes it down."""
 
     async def play() -> None:
@@ -30,16 +30,10 @@ def on(platform: Platform, folder: Path, what: Callable[[TestbedContext, Place],
 
 
 @asynccontextmanager
-async def up(platform: Platform, folder: Path) -> AsyncIterator[tuple[TestbedContext, Place]]:
+async def up(platform: PlatformKind, folder: Path) -> AsyncIterator[tuple[TestbedContext, Place]]:
     async with ground(folder) as base:
-        machine = machine_of(platform)
-        known = PLATFORMS[machine.platform]
-        PLATFORMS[machine.platform] = platform  # the fake one stands in for processes
-        try:
-            place = await base.place("one", machine, (PUBLIC,))
-            yield base, place
-        finally:
-            PLATFORMS[machine.platform] = known
+        place = await base.place("one", machine_of(platform), (PUBLIC,))
+        yield base, place
 
 
 def require_guest(place: Place) -> None:
@@ -55,7 +49,7 @@ async def backend(place: Place, role: str = "backend") -> reference.Ready:
     return reference.read_ready(service.first_line)
 
 
-def test_a_service_that_is_ready_answers(platform: Platform, tmp_path: Path) -> None:
+def test_a_service_that_is_ready_answers(platform: PlatformKind, tmp_path: Path) -> None:
     async def check(base: TestbedContext, place: Place) -> None:
         ready = await backend(place)
         assert ready.http
@@ -65,7 +59,7 @@ def test_a_service_that_is_ready_answers(platform: Platform, tmp_path: Path) -> 
     on(platform, tmp_path, check)
 
 
-def test_a_service_that_cannot_start_says_why(platform: Platform, tmp_path: Path) -> None:
+def test_a_service_that_cannot_start_says_why(platform: PlatformKind, tmp_path: Path) -> None:
     async def check(base: TestbedContext, place: Place) -> None:
         require_guest(place)
         with pytest.raises(ServiceError, match=r"nonsense.* instead of getting ready"):
@@ -74,7 +68,7 @@ def test_a_service_that_cannot_start_says_why(platform: Platform, tmp_path: Path
     on(platform, tmp_path, check)
 
 
-def test_a_program_that_is_not_there_is_a_clear_error(platform: Platform, tmp_path: Path) -> None:
+def test_a_program_that_is_not_there_is_a_clear_error(platform: PlatformKind, tmp_path: Path) -> None:
     async def check(base: TestbedContext, place: Place) -> None:
         require_guest(place)
         with pytest.raises(ServiceError, match="no-such-program"):
@@ -83,7 +77,7 @@ def test_a_program_that_is_not_there_is_a_clear_error(platform: Platform, tmp_pa
     on(platform, tmp_path, check)
 
 
-def test_a_role_runs_once_on_a_place(platform: Platform, tmp_path: Path) -> None:
+def test_a_role_runs_once_on_a_place(platform: PlatformKind, tmp_path: Path) -> None:
     async def check(base: TestbedContext, place: Place) -> None:
         await backend(place)
         with pytest.raises(ServiceError, match="runs on one already"):
@@ -92,7 +86,7 @@ def test_a_role_runs_once_on_a_place(platform: Platform, tmp_path: Path) -> None
     on(platform, tmp_path, check)
 
 
-def test_a_name_is_given_once(platform: Platform, tmp_path: Path) -> None:
+def test_a_name_is_given_once(platform: PlatformKind, tmp_path: Path) -> None:
     async def check(base: TestbedContext, place: Place) -> None:
         with pytest.raises(PlatformError, match="a machine `one` already"):
             await base.place("one", machine_of(platform), (PUBLIC,))
@@ -100,7 +94,7 @@ def test_a_name_is_given_once(platform: Platform, tmp_path: Path) -> None:
     on(platform, tmp_path, check)
 
 
-def test_a_service_that_was_stopped_has_ended(platform: Platform, tmp_path: Path) -> None:
+def test_a_service_that_was_stopped_has_ended(platform: PlatformKind, tmp_path: Path) -> None:
     async def check(base: TestbedContext, place: Place) -> None:
         require_guest(place)
         service = await place.start("backend", reference.backend_command(place.listen, 1))
@@ -114,7 +108,7 @@ def test_a_service_that_was_stopped_has_ended(platform: Platform, tmp_path: Path
     on(platform, tmp_path, check)
 
 
-def test_one_place_reaches_another(platform: Platform, tmp_path: Path) -> None:
+def test_one_place_reaches_another(platform: PlatformKind, tmp_path: Path) -> None:
     async def check(base: TestbedContext, place: Place) -> None:
         other = await base.place("two", machine_of(platform), (PUBLIC,))
         ready = await backend(other)
@@ -129,7 +123,7 @@ def test_one_place_reaches_another(platform: Platform, tmp_path: Path) -> None:
     on(platform, tmp_path, check)
 
 
-def test_what_the_host_counts_only_grows(platform: Platform, tmp_path: Path) -> None:
+def test_what_the_host_counts_only_grows(platform: PlatformKind, tmp_path: Path) -> None:
     async def check(base: TestbedContext, place: Place) -> None:
         ready = await backend(place)
         assert ready.http
@@ -146,7 +140,7 @@ def test_what_the_host_counts_only_grows(platform: Platform, tmp_path: Path) -> 
     on(platform, tmp_path, check)
 
 
-def test_a_place_tells_its_address_and_what_it_is(platform: Platform, tmp_path: Path) -> None:
+def test_a_place_tells_its_address_and_what_it_is(platform: PlatformKind, tmp_path: Path) -> None:
     async def check(base: TestbedContext, place: Place) -> None:
         assert place.about
         assert place.address
@@ -155,7 +149,7 @@ def test_a_place_tells_its_address_and_what_it_is(platform: Platform, tmp_path: 
     on(platform, tmp_path, check)
 
 
-def test_an_error_inside_takes_everything_down(platform: Platform, tmp_path: Path) -> None:
+def test_an_error_inside_takes_everything_down(platform: PlatformKind, tmp_path: Path) -> None:
     async def check(base: TestbedContext, place: Place) -> None:
         await backend(place)
         raise RuntimeError("on purpose")

@@ -14,11 +14,13 @@ import psutil
 import pytest
 
 from loadstone.model.errors import PlatformError
-from loadstone.model.machine import PUBLIC, Accelerator, MachineSpec, PlatformName
+from loadstone.model.machine import PUBLIC
 from loadstone.model.records.manifest import Status
 from loadstone.model.records.verdict import Verdict
+from loadstone.platforms.registry import read_machine
 from loadstone.platforms.vm import command as commands
 from loadstone.platforms.vm import machine as machines
+from loadstone.platforms.vm.settings import Accelerator
 from loadstone.services import reference
 from loadstone.store.folder import LOGS, SealState, seal_of
 from loadstone.store.read import read_manifest, read_result, read_verdict
@@ -37,7 +39,7 @@ def boot(folder: Path, **settings: object) -> None:
 
     async def play() -> None:
         async with ground(folder) as base:
-            machine = MachineSpec.model_validate({"platform": PlatformName.VM, "memory": 192, **settings})
+            machine = read_machine({"platform": "vm", "memory": 192, **settings})
             await base.place("one", machine, (PUBLIC,))
 
     asyncio.run(play())
@@ -199,7 +201,7 @@ def test_twenty_starts_and_stops_leave_nothing(tmp_path: Path) -> None:
     async def one(base: object, name: str) -> None:
         async with ground(tmp_path / name) as own:
             (tmp_path / name).mkdir()
-            place = await own.place("one", MachineSpec(platform=PlatformName.VM, memory=192), (PUBLIC,))
+            place = await own.place("one", read_machine("platform=vm,memory=192"), (PUBLIC,))
             started = await place.start("backend", reference.backend_command(place.listen, 1))
             assert reference.read_ready(started.first_line).http
             assert place.facts["boot_s"] < 10

@@ -15,9 +15,10 @@ from loadstone.cli.screen import out
 from loadstone.host.programs import driver, server
 from loadstone.measure.doctor import Advice, Finding, examine
 from loadstone.model.errors import PlatformError
-from loadstone.model.machine import Accelerator, MachineSpec
-from loadstone.platforms.catalogue import PLATFORMS
+from loadstone.model.machine import MachineSpec
+from loadstone.platforms.registry import platform_kinds
 from loadstone.platforms.vm.accelerator import kept, remembered
+from loadstone.platforms.vm.settings import Accelerator
 
 WORDS = 90
 """Letters of a reason that a table shows."""
@@ -55,8 +56,8 @@ def _programs() -> Iterator[Advice]:
 
 def _platforms() -> Iterator[Advice]:
     """Which platforms can make machines here, and by what virtual machines run."""
-    for name, platform in PLATFORMS.items():
-        missing = asyncio.run(platform.missing(MachineSpec(platform=name)))
+    for name, kind in platform_kinds().items():
+        missing = asyncio.run(kind.maker.missing(MachineSpec(platform=name)))
         if missing:
             yield Advice(f"platform {name}", Finding.WARNING, "not here", missing)
         else:

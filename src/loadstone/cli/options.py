@@ -9,11 +9,12 @@ import typer
 
 from loadstone.model.errors import UsageError
 from loadstone.model.load import MOST_AT_ONCE, MOST_SESSIONS, Arrivals, Load, Process, make_load
-from loadstone.model.machine import PLAIN, MachineSpec, Placement, PlatformName
+from loadstone.model.machine import PLAIN, MachineSpec, Placement
 from loadstone.model.profile import PROFILES, Profile
-from loadstone.model.reading import from_settings, settings_of
+from loadstone.model.reading import settings_of
 from loadstone.model.system import Clock, FileServer, Reference, Station, System
 from loadstone.model.target import Target
+from loadstone.platforms.registry import platform_kind, platform_kinds, read_machine, refuse_foreign
 
 RESULTS = Path("results")
 LOAD, SYSTEM, MACHINE, RUN, RESULT = "Load", "System under test", "Where it runs", "Run", "Result"
@@ -89,8 +90,12 @@ class MachineOptions:
     """What the system under test runs on."""
 
     platform: Annotated[
-        PlatformName | None,
-        typer.Option(help="Where the system under test runs: a process, a machine.", rich_help_panel=MACHINE),
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help=f"Where the system under test runs: {', '.join(platform_kinds())}.",
+            rich_help_panel=MACHINE,
+        ),
     ] = None
     machine: Annotated[
         str | None,
@@ -229,17 +234,15 @@ def profile_of(name: str) -> Profile:
     return PROFILES[name]
 
 
-def make_placement(
-    platform: PlatformName | None, machine: str | None, backend: str | None, varied: bool = False
-) -> Placement:
+def make_placement(platform: str | None, machine: str | None, backend: str | None, varied: bool = False) -> Placement:
     """Where services run; raises UsageError. Where the platform is `varied`, some settings fit one of them alone."""
     given, behind = settings_of(machine or ""), settings_of(backend or "")
     if platform is not None:
-        given["platform"] = platform.value
-    placement = Placement(from_settings(MachineSpec, "machine", given), from_settings(MachineSpec, "machine", behind))
+        given["platform"] = platform
+    placement = Placement(read_machine(given), read_machine(behind))
     if not varied:
-        placement.machine.refuse_foreign(given)
-    placement.backend.refuse_foreign(behind)
+        refuse_foreign(placement.machine, given)
+    refuse_foreign(placement.backend, behind)
     return placement
 
 
@@ -258,5 +261,5 @@ def make_system(
 
 def threads_on(machine: MachineSpec, threads: int | None) -> int:
     """Threads of the reference server: as asked for, one a CPU of its machine, or half of this machine's cores."""
-    alone = None if machine.platform is PlatformName.PROCESS else 1
+    alone = None if platform_kind(machine.platform).shares_host else 1
     return threads or machine.cpus or alone or half_the_cores()

@@ -17,10 +17,10 @@ from loadstone.cli.screen import errors
 from loadstone.cli.specs import parts_of, spec_of_file, study_file, with_companions
 from loadstone.model.errors import UsageError
 from loadstone.model.records.events import Event
-from loadstone.model.study import read_study
 from loadstone.run.executor import Listener
 from loadstone.run.runner import run as execute
 from loadstone.run.spec import Joining, RunSpec
+from loadstone.study.file import read_study
 from loadstone.study.registry import file_sections
 from loadstone.telemetry.otlp import push_otlp
 from loadstone.telemetry.prometheus import serve_prometheus

@@ -7,10 +7,10 @@ from loadstone.cli.options import half_the_cores, make_system
 from loadstone.model.errors import UsageError
 from loadstone.model.load import Load, Population
 from loadstone.model.profile import PROFILES
-from loadstone.model.study import StudyFile
 from loadstone.model.system import Clock, System
 from loadstone.run.criteria import DriverLimits
 from loadstone.run.spec import RunSpec, WorkloadLoad
+from loadstone.study.file import StudyFile
 from loadstone.workloads import load
 
 

@@ -20,11 +20,11 @@ from loadstone.model.errors import UsageError
 from loadstone.model.reading import Flag, remedy
 from loadstone.model.records.manifest import Status, StudyManifest
 from loadstone.model.records.verdict import Verdict, worst
-from loadstone.model.study import read_study
 from loadstone.report.study import write_run_reports, write_study_report
 from loadstone.run.spec import RunSpec
 from loadstone.store.study import read_answer, read_study_manifest
 from loadstone.study.base import WorkloadRuns
+from loadstone.study.file import read_study
 from loadstone.study.kind import StudyAnswer, StudySection
 from loadstone.study.question import Answer
 from loadstone.study.registry import AnyKind, file_sections, study_kinds

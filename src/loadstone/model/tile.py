@@ -8,7 +8,6 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from loadstone.model.load import Curve
-from loadstone.model.machine import FITTING, MachineSpec
 from loadstone.model.profile import Phases
 from loadstone.model.reading import Document, Section
 from loadstone.model.workload import Name, Positive
@@ -119,12 +118,10 @@ class Tile:
         run = self.run
         return Phases(run.ramp_up_s, run.warm_up_s, run.steady_s, run.ramp_down_s)
 
-    def machine(self, role: Role, base: MachineSpec) -> MachineSpec:
-        """A role's machine on the platform of `base`; processes share this machine and have no size."""
+    def size(self, role: Role) -> Size:
+        """How large a role's machine is."""
         size: Size = getattr(self.machines, role.value)
-        if "memory" not in FITTING[base.platform]:
-            return base
-        return base.model_copy(update={"cpus": base.cpus or size.cpus, "memory": size.memory})
+        return size
 
     def curve_of(self, number: int, tiles: int, phases: Phases) -> Curve:
         """The curve of tile `number` of so many, counted from 1: whole periods in the steady state."""

@@ -6,6 +6,7 @@ A place comes up inside `async with`, and is gone with everything in it when the
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -29,6 +30,8 @@ class MachineContext:
     """Remembers what is made, for whoever must clear up if this process is killed."""
     nics: Mapping[str, NetworkInterface] = field(default_factory=dict)
     """Its networks by name; empty for places that use the host's own."""
+    about: str = ""
+    """What it is, for people."""
     listen: str = "127.0.0.1"
     """Of places that use the host's own network: the address that their services are reached at."""
 
@@ -107,10 +110,22 @@ class Place(Protocol):
         """How the place itself ended, if it has."""
 
 
+class Attachment(Enum):
+    """How a machine is attached to the networks of its testbed."""
+
+    NONE = auto()
+    """Not at all: it uses the host's own, or one that its maker sets up."""
+    VETH = auto()
+    """By a pair of virtual Ethernet devices into a namespace of its own."""
+    TAP = auto()
+    """By a tap device, for a machine with a kernel of its own."""
+
+
 class Platform(Protocol):
     """Makes places."""
 
-    name: str
+    def attachment(self, machine: MachineSpec) -> Attachment:
+        """How a machine is attached to networks; raises PlatformError where it cannot have what it asks for."""
 
     async def missing(self, machine: MachineSpec) -> str:
         """Why it cannot make this machine here, with the remedy; empty when it can."""

@@ -12,9 +12,9 @@ from typing import Any
 from loadstone.host.process import Readiness, stop_all
 from loadstone.model.errors import ServiceError
 from loadstone.model.machine import SERVER, MachineSpec
-from loadstone.platforms.contract import MachineContext, Place, Service
-from loadstone.platforms.local import LocalPlace
-from loadstone.platforms.process import claim
+from loadstone.platforms.contract import Attachment, MachineContext, Place, Service
+from loadstone.platforms.kind import PlatformKind
+from loadstone.platforms.local import LocalPlace, claim
 from loadstone.platforms.routing import LOOPBACK
 
 Json = dict[str, Any]
@@ -74,7 +74,9 @@ async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
 class FakePlatform:
     """Makes nothing."""
 
-    name = "fake"
+    def attachment(self, machine: MachineSpec) -> Attachment:
+        """It needs no network."""
+        return Attachment.NONE
 
     async def missing(self, machine: MachineSpec) -> str:
         """Nothing is."""
@@ -88,3 +90,6 @@ class FakePlatform:
             yield place
         finally:
             await stop_all(place.services)
+
+
+KIND = PlatformKind(name="fake", title="fake machine", plural="fake machines", maker=FakePlatform())

@@ -1,9 +1,12 @@
 """What places have in common whose programs run under the host's own kernel."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from loadstone.model.errors import PlatformError, ServiceError
+from loadstone.model.machine import MachineSpec
 from loadstone.model.target import Endpoint
 from loadstone.platforms.contract import MachineContext, Place, Service
 from loadstone.platforms.fabric import address_of, line_counters
@@ -30,7 +33,7 @@ class LocalPlace:
     @property
     def about(self) -> str:
         """What it is."""
-        return str(self.site.machine)
+        return self.site.about
 
     @property
     def listen(self) -> str:
@@ -81,3 +84,15 @@ class LocalPlace:
     def end(self) -> str:
         """It has no process of its own that could end."""
         return ""
+
+
+def claim(services: Mapping[str, object], role: str, place: str) -> None:
+    """Raises ServiceError when a role runs in a place already."""
+    if role in services:
+        raise ServiceError(f"`{role}` runs on {place} already. Give the second one another name.")
+
+
+def refuse_rate(machine: MachineSpec, why: str) -> None:
+    """Raises PlatformError when a machine without a line of its own has a rate."""
+    if machine.rate is not None:
+        raise PlatformError(f"{why}, so `rate` does not fit. Take a container or a virtual machine on a bridge.")

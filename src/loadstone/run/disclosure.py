@@ -47,8 +47,7 @@ def placement_record(placement: Placement) -> dict[str, Settings]:
 
 def machine_record(machine: MachineSpec) -> Settings:
     """A declared machine, as kept: only what was declared other than usual."""
-    record: Settings = machine.model_dump(mode="json", exclude_defaults=True)
-    return record
+    return machine.declared
 
 
 def declarations(workloads: Iterable[tuple[str, Workload]]) -> Mapping[str, str]:

@@ -10,6 +10,7 @@ from loadstone.model.records.manifest import ProfileRecord, StudiedWorkload, Sys
 from loadstone.model.records.result import Result
 from loadstone.model.system import Clock
 from loadstone.model.tile import TileLoad
+from loadstone.platforms.registry import described
 from loadstone.run.disclosure import machine_record, placement_record, system_record
 from loadstone.run.executor import Listener
 from loadstone.run.runner import Begin, check, run
@@ -164,7 +165,7 @@ class TileRuns:
     def declared(self) -> dict[str, Any]:
         """Fields of the study's manifest."""
         spec = self.spec
-        settings = {"machine": str(spec.machine), "database": spec.database.value, "imap": spec.imap.value}
+        settings = {"machine": described(spec.machine), "database": spec.database.value, "imap": spec.imap.value}
         return {
             "profile": ProfileRecord.of(spec.profile),
             "seed": spec.seed,

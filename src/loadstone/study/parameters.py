@@ -8,11 +8,12 @@ from pydantic import Field
 
 from loadstone.model.errors import UsageError
 from loadstone.model.load import MOST_PER_S, MOST_SESSIONS, Arrivals, Load, Population, read_rate
-from loadstone.model.machine import MachineSpec, PlatformName
 from loadstone.model.reading import from_settings, suggest
 from loadstone.model.system import Clock, Reference, Station
 from loadstone.model.target import Target
 from loadstone.model.workload import Workload
+from loadstone.platforms.registry import changed as changed_machine
+from loadstone.platforms.registry import machine_kind, platform_kind, platform_kinds
 from loadstone.run.spec import RunSpec, WorkloadLoad
 
 Settings = Mapping[str, str]
@@ -164,10 +165,10 @@ def _machine(name: str) -> Callable[[RunSpec, str], RunSpec]:
     """A setting of the machine; so many CPUs bring as many threads: what `server.threads` says after it holds."""
 
     def change(spec: RunSpec, text: str) -> RunSpec:
-        machine = spec.placement.machine.changed(**{name: text})
+        machine = changed_machine(spec.placement.machine, **{name: text})
         changed = replace(spec, placement=replace(spec.placement, machine=machine))
         if name in ("cpus", "platform") and isinstance(spec.system, Reference):
-            threads = machine.cpus or (spec.system.threads if machine.platform is PlatformName.PROCESS else 1)
+            threads = machine.cpus or (spec.system.threads if platform_kind(machine.platform).shares_host else 1)
             return replace(changed, system=replace(spec.system, threads=threads))
         return changed
 
@@ -176,7 +177,7 @@ def _machine(name: str) -> Callable[[RunSpec, str], RunSpec]:
 
 def _backend(name: str) -> Callable[[RunSpec, str], RunSpec]:
     def change(spec: RunSpec, text: str) -> RunSpec:
-        machine = spec.placement.backend.changed(**{name: text})
+        machine = changed_machine(spec.placement.backend, **{name: text})
         return replace(spec, placement=replace(spec.placement, backend=machine))
 
     return change
@@ -222,12 +223,12 @@ PARAMETERS = {
         Parameter("rate", "sessions that arrive each second", _rate, is_load=True),
         Parameter("server.threads", "threads of the reference server", _server_threads),
         Parameter("server.cores", "cores the reference server may use, with as many threads", _server_cores),
-        Parameter("platform", f"where the system runs: {', '.join(PlatformName)}", _machine("platform")),
+        Parameter("platform", f"where the system runs: {', '.join(platform_kinds())}", _machine("platform")),
         Parameter("machines", "how many machines of how many CPUs, as 2x4", _machines),
         *(
             Parameter(f"{of}.{name}", f"of the {title}: {held.description}", change(name))
             for of, title, change in (("machine", "machine", _machine), ("backend", "back-end's machine", _backend))
-            for name, held in MachineSpec.model_fields.items()
+            for name, held in machine_kind().model_fields.items()
         ),
         Parameter("target", "address of the system under test; http and https side joined by +", _target),
         Parameter("line", "bytes per second of each user's line", _line),

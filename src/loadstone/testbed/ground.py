@@ -7,11 +7,11 @@ from pathlib import Path
 
 from loadstone.host.cores import core_list
 from loadstone.model.errors import PlatformError
-from loadstone.model.machine import PRIVATE, PUBLIC, Lines, MachineSpec, NetworkKind, Placement, PlatformName
-from loadstone.platforms.catalogue import PLATFORMS
-from loadstone.platforms.contract import MachineContext, Place, Platform
-from loadstone.platforms.fabric import Fabric, NetworkInterface, may_make_networks
+from loadstone.model.machine import PRIVATE, PUBLIC, Lines, MachineSpec, Placement
+from loadstone.platforms.contract import Attachment, MachineContext, Place, Platform
+from loadstone.platforms.fabric import Fabric, NetworkInterface
 from loadstone.platforms.journal import ResourceJournal, open_journal
+from loadstone.platforms.registry import described, platform_kind
 
 LOOPBACK = "127.0.0.1"
 
@@ -33,17 +33,19 @@ class TestbedContext:
         if name in self.places:
             raise PlatformError(f"There is a machine `{name}` already. Give the second one another name.")
         platform = await _able(machine)
-        nics = {network: await self._wire(name, machine, network) for network in networks if is_bridged(machine)}
+        attachment = platform.attachment(machine)
+        linked = networks if attachment is not Attachment.NONE else ()
+        nics = {network: await self._link(name, machine, network, attachment) for network in linked}
         self.hosts += [nics[PUBLIC].host] if PUBLIC in nics else []
-        site = MachineContext(name, machine, self.logs, self.journal, nics, listen)
+        site = MachineContext(name, machine, self.logs, self.journal, nics, described(machine), listen)
         self.places[name] = await self.stack.enter_async_context(platform.place(site))
         return self.places[name]
 
-    async def _wire(self, name: str, machine: MachineSpec, network: str) -> NetworkInterface:
+    async def _link(self, name: str, machine: MachineSpec, network: str, attachment: Attachment) -> NetworkInterface:
         rate = machine.rate if network == PUBLIC else None
         own = network == PUBLIC and machine.lines is Lines.OWN
         bridge = f"{network}{len(self.fabric.networks) + 1}" if own else network
-        if machine.is_virtual:
+        if attachment is Attachment.TAP:
             return await self.fabric.tap(bridge, rate)
         return await self.fabric.cable(bridge, f"{self.journal.name}-{name}", rate)
 
@@ -66,7 +68,7 @@ async def refuse_impossible(placement: Placement) -> None:
 
 async def _able(machine: MachineSpec) -> Platform:
     """The platform of a machine; raises PlatformError with its reason when it cannot make it here."""
-    platform = PLATFORMS[machine.platform]
+    platform = platform_kind(machine.platform).maker
     missing = await platform.missing(machine)
     if missing:
         raise PlatformError(missing)
@@ -75,23 +77,7 @@ async def _able(machine: MachineSpec) -> Platform:
 
 def is_bridged(machine: MachineSpec) -> bool:
     """Whether a machine has lines of its own; raises PlatformError where it cannot have what it asks for."""
-    match machine.platform, machine.network:
-        case PlatformName.PROCESS, _:
-            refuse_rate(machine, "A process uses the host's own network")
-            return False
-        case (PlatformName.VM, NetworkKind.USER) | (PlatformName.LIBVIRT, _):
-            refuse_rate(machine, "A user-mode network has no line to slow")
-            return False
-        case PlatformName.VM, NetworkKind.AUTO if machine.rate is None:
-            return may_make_networks()
-        case _:
-            return True
-
-
-def refuse_rate(machine: MachineSpec, why: str) -> None:
-    """Raises PlatformError when a machine without a line of its own has a rate."""
-    if machine.rate is not None:
-        raise PlatformError(f"{why}, so `rate` does not fit. Take a container or a virtual machine on a bridge.")
+    return platform_kind(machine.platform).maker.attachment(machine) is not Attachment.NONE
 
 
 def networks_beside(peer: MachineSpec) -> tuple[str, ...]:

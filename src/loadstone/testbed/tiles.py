@@ -10,6 +10,7 @@ from loadstone.model.software import DatabaseKind, MailKind
 from loadstone.model.target import Target
 from loadstone.model.tile import NETWORKS, Role, Tile
 from loadstone.platforms.contract import Place
+from loadstone.platforms.registry import described, platform_kind
 from loadstone.testbed import roles
 from loadstone.testbed.ground import LOOPBACK, TestbedContext, ground, is_bridged
 from loadstone.testbed.running import Running
@@ -33,8 +34,13 @@ class TilesSystem:
     """Whether every machine answers heartbeats, not only the idle one."""
 
     def machine_of(self, number: int, role: Role) -> MachineSpec:
-        """The machine of a role of a tile, counted from 1; what is pinned in turn goes by tiles."""
-        return self.tile.machine(role, self.machine.number(number - 1))
+        """The machine of a role of a tile, counted from 1; what is pinned in turn goes by tiles. Processes share this
+        machine and have no size.
+        """
+        machine, size = self.machine.number(number - 1), self.tile.size(role)
+        if "memory" not in platform_kind(machine.platform).settings:
+            return machine
+        return machine.model_copy(update={"cpus": machine.cpus or size.cpus, "memory": size.memory})
 
 
 @dataclass
@@ -69,7 +75,7 @@ async def tiles_testbed(system: TilesSystem, logs: Path) -> AsyncIterator[TilesU
     async with ground(logs) as base:
         running = Running(base)
         tiles = [await _tile(running, system, number) for number in range(1, system.tiles + 1)]
-        about = f"{system.tiles} x {system.tile.header.title.lower()}, each role on {system.machine}"
+        about = f"{system.tiles} x {system.tile.header.title.lower()}, each role on {described(system.machine)}"
         testbed = Testbed((), about, running.pids, running.dead, places=base.places)
         yield TilesUp(testbed, tuple(tiles))
 

@@ -15,6 +15,7 @@ from loadstone.model.system import Clock, FileServer, Reference, Station, System
 from loadstone.model.target import Target
 from loadstone.model.workload import WEB_NEEDS, Need, ServerNeeds
 from loadstone.platforms.contract import Place
+from loadstone.platforms.registry import described
 from loadstone.services import nginx, reference, station
 from loadstone.testbed import roles
 from loadstone.testbed.ground import LOOPBACK, alike, ground, networks_beside
@@ -86,13 +87,13 @@ async def reference_testbed(
             await base.place(name, machine, networks)
             for name, machine in alike(placement.machine, ROLE_NAMES[needs.need])
         ]
-        about = f"{needs.need} server, {system.threads} threads, on {placement.machine}"
+        about = f"{needs.need} server, {system.threads} threads, on {described(placement.machine)}"
         targets = []
         if has_behind:
             listen = base.hosts[0] if base.hosts else LOOPBACK
             name = "backend" if needs.need is Need.WEB else "database"
             behind = await base.place(name, placement.backend, (PRIVATE,), listen)
-            about += f"; {name} on {placement.backend}"
+            about += f"; {name} on {described(placement.backend)}"
             put = _web if needs.need is Need.WEB else _application
             targets = await put(running, fronts, behind, system, needs)
         else:
@@ -138,7 +139,7 @@ async def station_testbed(layout: Station, logs: Path, placement: Placement = PL
                 raise ServiceError("The station does not say where it answers.")
             targets.append(target)
             meters[name] = Meter(target.http, station.USAGE)
-        about = f"{layout}, on {placement.machine}"
+        about = f"{layout}, on {described(placement.machine)}"
         yield Testbed(tuple(targets), about, running.pids, running.dead, meters, base.places)
 
 
@@ -159,7 +160,11 @@ async def file_testbed(layout: FileServer, logs: Path, placement: Placement = PL
             await answers(target, service)
             targets.append(Target(target, None))
         yield Testbed(
-            tuple(targets), f"{layout}, on {placement.machine}", running.pids, running.dead, places=base.places
+            tuple(targets),
+            f"{layout}, on {described(placement.machine)}",
+            running.pids,
+            running.dead,
+            places=base.places,
         )
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from loadstone.cli.main import main
 from loadstone.model.errors import StudyError
-from loadstone.model.study import read_study
+from loadstone.study.file import read_study
 from loadstone.study.registry import file_sections
 from loadstone.workloads import load
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from loadstone.model.errors import UsageError
 from loadstone.model.load import Arrivals, Population, Process, make_load, read_rate, read_trace
 from loadstone.model.profile import Phases
-from loadstone.model.study import read_study
 from loadstone.run.plan import Part, Timing, make_plan
+from loadstone.study.file import read_study
 from loadstone.study.registry import file_sections
 from loadstone.workloads import load as load_workload
 from tests.places import PLAN_SCHEMA, PROJECT

@@ -11,14 +11,16 @@ import pytest
 from loadstone.host.cores import core_list
 from loadstone.model.errors import PlatformError, UsageError
 from loadstone.model.load import Population
-from loadstone.model.machine import Accelerator, Cache, MachineSpec, Pages, PlatformName
 from loadstone.model.profile import PROFILES
 from loadstone.model.records.manifest import Status
 from loadstone.model.system import Reference
 from loadstone.platforms import journal
 from loadstone.platforms.fabric import NetworkInterface
+from loadstone.platforms.kind import own_settings
+from loadstone.platforms.registry import described, read_machine
 from loadstone.platforms.vm.command import Layout, Sockets, command
 from loadstone.platforms.vm.image import Image
+from loadstone.platforms.vm.settings import Accelerator, Cache, Pages, VmSettings
 from loadstone.report.build import Format
 from loadstone.report.study import render_study
 from loadstone.run.spec import RunSpec, WorkloadLoad
@@ -61,7 +63,7 @@ def platform(peak_of_a: float, peak_of_b: float, factor: float) -> Callable[[Run
 
 
 def compared(peak_of_a: float, peak_of_b: float, factor: float = 10.0) -> PlatformsAnswer:
-    asked = CompareSection(platform=(PlatformName.PROCESS, PlatformName.VM))
+    asked = CompareSection(platform=("process", "vm"))
     (question,) = ask(asked, [load_workload("support")], PROFILES["quick"]).questions
     answer, _ = carry_out(question, platform(peak_of_a, peak_of_b, factor))
     assert isinstance(answer, PlatformsAnswer)
@@ -84,7 +86,7 @@ def test_two_platforms_are_compared_at_their_peaks_and_where_they_part() -> None
 
 
 def test_all_three_workloads_have_an_index_on_each_platform_and_its_ratio() -> None:
-    asked = CompareSection(platform=(PlatformName.PROCESS, PlatformName.VM))
+    asked = CompareSection(platform=("process", "vm"))
     workloads = [load_workload(name) for name in ("banking", "shopping", "support")]
     answers = [_answer(question) for question in ask(asked, workloads, PROFILES["quick"]).questions]
     found = indices(answers)
@@ -112,7 +114,7 @@ def test_every_row_of_a_comparison_has_a_figure_or_a_reason() -> None:
 
 
 def test_the_report_says_in_large_letters_what_was_emulated(tmp_path: Path) -> None:
-    asked = CompareSection(platform=(PlatformName.PROCESS, PlatformName.VM))
+    asked = CompareSection(platform=("process", "vm"))
     workload = load_workload("support")
     asked_of = ask(asked, [workload], PROFILES["quick"])
     (question,) = asked_of.questions
@@ -133,24 +135,25 @@ def test_the_report_says_in_large_letters_what_was_emulated(tmp_path: Path) -> N
 
 def test_two_platforms_are_needed() -> None:
     with pytest.raises(ValueError, match="at least 2"):
-        CompareSection(platform=(PlatformName.VM,))
+        CompareSection(platform=("vm",))
 
 
 def test_a_machine_is_read_from_its_settings() -> None:
-    machine = MachineSpec.parse("platform=vm,cpus=2,memory=1024,cache=none,pin=0-1")
-    assert (machine.cpus, machine.memory, machine.cache) == (2, 1024, Cache.NONE)
-    assert str(machine) == "virtual machine of 2 CPUs and 1024 MiB, pin 0-1"
+    machine = read_machine("platform=vm,cpus=2,memory=1024,cache=none,pin=0-1")
+    assert (machine.cpus, machine.memory) == (2, 1024)
+    assert own_settings(machine, VmSettings).cache is Cache.NONE
+    assert described(machine) == "virtual machine of 2 CPUs and 1024 MiB, pin 0-1"
     with pytest.raises(UsageError, match=r"A machine has no `cpu`. Did you mean `cpus`"):
-        MachineSpec.parse("cpu=2")
+        read_machine("cpu=2")
     with pytest.raises(UsageError, match=r"`memory=8` does not fit a machine. Expected: MiB of memory, 64 or more"):
-        MachineSpec.parse("memory=8")
+        read_machine("memory=8")
 
 
 def layout(**settings: object) -> Layout:
     image = Image("minimal", "0", Path("/k"), "6.1", Path("/i"), Path("/root.qcow2"))
     sockets = Sockets(Path("/q"), Path("/a"), Path("/c"))
     nic = NetworkInterface("public", "tap1", "ls1", "10.200.0.2", "52:54:0a:c8:00:02", "10.200.0.1")
-    machine = MachineSpec.model_validate({"platform": "vm", **settings})
+    machine = read_machine({"platform": "vm", **settings})
     return Layout("web", machine, Accelerator.TCG, image, sockets, (nic,), Path("/overlay.qcow2"))
 
 

@@ -12,8 +12,10 @@ from loadstone.model.load import Population
 from loadstone.model.machine import MachineSpec
 from loadstone.model.records.check import Outcome
 from loadstone.model.tile import Role, read_tile
+from loadstone.platforms.registry import read_machine
 from loadstone.run.criteria import mean_pause_s
 from loadstone.run.tiles.spec import TilesSpec, find_tile, parts_of_tile, plan_of, shipped_tiles, tile_loads
+from loadstone.testbed.tiles import TilesSystem
 from loadstone.workloads import load
 from loadstone.workloads.shares import shares
 from tests.places import DATA, PROJECT
@@ -30,8 +32,8 @@ def test_the_classic_tile_has_the_published_loads_and_sizes() -> None:
     counts = {part.kind: part.load.sessions for part in parts_of_tile(order(1), tile_loads(1, None)[0])}
     assert counts == {"web": 500, "dealers": 200, "lines": 80, "mail": 500, "idle": 1}
     tile = find_tile("classic")
-    virtual = MachineSpec.model_validate({"platform": "vm"})
-    sizes = {role: (one.cpus, one.memory) for role in Role for one in [tile.machine(role, virtual)]}
+    system = TilesSystem(tile, 1, read_machine("platform=vm"))
+    sizes = {role: (machine.cpus, machine.memory) for role in Role for machine in [system.machine_of(1, role)]}
     # docs/consolidation.md, Tile: eleven virtual CPUs and 11,776 MB.
     assert (sum(cpus or 0 for cpus, _ in sizes.values()), sum(memory for _, memory in sizes.values())) == (11, 11_776)
     assert tile.phases.steady_s == 7200
@@ -97,7 +99,7 @@ def test_downloads_of_a_tile_are_not_slowed_by_a_line() -> None:
 
 def test_processes_have_no_size_of_their_own() -> None:
     here = MachineSpec()
-    assert read_tile(TINY).machine(Role.WEB, here) == here
+    assert TilesSystem(read_tile(TINY), 1, here).machine_of(1, Role.WEB) == here
 
 
 def test_all_shipped_tiles_are_read() -> None:

@@ -7,11 +7,11 @@ import pytest
 from loadstone.model.errors import StudyError, UsageError
 from loadstone.model.load import Arrivals, Population
 from loadstone.model.profile import PROFILES
-from loadstone.model.study import read_study
 from loadstone.model.system import Reference, Station
 from loadstone.model.target import Endpoint, Target
 from loadstone.run.runner import is_shipped
 from loadstone.run.spec import RunSpec, WorkloadLoad
+from loadstone.study.file import read_study
 from loadstone.study.kinds.search import SearchSection
 from loadstone.study.kinds.sweep import SweepSection
 from loadstone.study.parameters import apply, read_points, read_settings

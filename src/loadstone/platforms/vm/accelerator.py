@@ -8,12 +8,13 @@ from pathlib import Path
 
 from loadstone.host import locks
 from loadstone.model.errors import PlatformError
-from loadstone.model.machine import Accelerator, MachineSpec
+from loadstone.model.machine import MachineSpec
 from loadstone.platforms.contract import MachineContext
 from loadstone.platforms.journal import open_journal, private_folder, runtime_folder
 from loadstone.platforms.vm.command import Layout
 from loadstone.platforms.vm.image import minimal
 from loadstone.platforms.vm.machine import short, virtual_machine
+from loadstone.platforms.vm.settings import Accelerator
 
 DEVICE = Path("/dev/kvm")
 PROBE_S = 10.0

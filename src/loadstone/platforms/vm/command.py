@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from loadstone.model.machine import Accelerator, Cache, MachineSpec, Pages
+from loadstone.model.machine import MachineSpec
 from loadstone.platforms.fabric import NetworkInterface
+from loadstone.platforms.kind import own_settings
 from loadstone.platforms.vm.image import Image
+from loadstone.platforms.vm.settings import Accelerator, Cache, Pages, VmSettings
 
 QEMU = "qemu-system-x86_64"
 PORT = "org.loadstone.agent"
@@ -49,12 +51,17 @@ class Layout:
     """None for user-mode network."""
     disk: Path | None = None
 
+    @property
+    def settings(self) -> VmSettings:
+        """Its own settings."""
+        return own_settings(self.machine, VmSettings)
+
 
 def command(layout: Layout) -> list[str]:
     """The words. The machine starts paused, so that its threads can be placed first."""
     machine = layout.machine
     words = [QEMU, "-name", layout.name, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-S"]
-    words += ["-smp", str(machine.cpus or 1), "-m", f"{machine.memory}M", *_processor(layout), *_memory(machine)]
+    words += ["-smp", str(machine.cpus or 1), "-m", f"{machine.memory}M", *_processor(layout), *_memory(layout)]
     words += _confinement(is_root=os.geteuid() == 0)
     words += ["-kernel", str(layout.image.kernel), "-initrd", str(layout.image.initial), "-append", kernel_line(layout)]
     words += ["-chardev", f"file,id=console,path={layout.sockets.console}", "-serial", "chardev:console"]
@@ -79,23 +86,23 @@ def kernel_line(layout: Layout) -> str:
 
 def _processor(layout: Layout) -> list[str]:
     if layout.accelerator is Accelerator.KVM:
-        return ["-machine", _board(layout.machine), "-accel", "kvm", "-cpu", "host"]
+        return ["-machine", _board(layout.settings), "-accel", "kvm", "-cpu", "host"]
     accelerator = f"tcg,thread=multi,tb-size={TRANSLATION_MIB}"
-    return ["-machine", _board(layout.machine), "-accel", accelerator, "-cpu", "max"]
+    return ["-machine", _board(layout.settings), "-accel", accelerator, "-cpu", "max"]
 
 
-def _board(machine: MachineSpec) -> str:
-    return "q35,memory-backend=memory" if machine.pages is Pages.HUGE else "q35"
+def _board(settings: VmSettings) -> str:
+    return "q35,memory-backend=memory" if settings.pages is Pages.HUGE else "q35"
 
 
-def _memory(machine: MachineSpec) -> list[str]:
-    if machine.pages is not Pages.HUGE:
+def _memory(layout: Layout) -> list[str]:
+    if layout.settings.pages is not Pages.HUGE:
         return []
-    return ["-object", f"memory-backend-memfd,id=memory,size={machine.memory}M,hugetlb=on"]
+    return ["-object", f"memory-backend-memfd,id=memory,size={layout.machine.memory}M,hugetlb=on"]
 
 
 def _networks(layout: Layout) -> list[str]:
-    model = layout.machine.nic
+    model = layout.settings.nic
     if not layout.nics:
         return ["-netdev", "user,id=public", "-device", f"{model},netdev=public,mac={user_mac()}"]
     words: list[str] = []
@@ -115,10 +122,10 @@ def _disk(layout: Layout) -> list[str]:
         return []
     words: list[str] = []
     serving = ""
-    for number in range(layout.machine.io_threads):
+    for number in range(layout.settings.io_threads):
         words += ["-object", f"iothread,id=io{number}"]
         serving = ",iothread=io0"
-    cache = layout.machine.cache
+    cache = layout.settings.cache
     flags = {"direct": cache in (Cache.NONE, Cache.DIRECTSYNC), "no-flush": cache is Cache.UNSAFE}
     file = {"driver": "file", "filename": str(layout.disk), "cache": flags}
     node = {"driver": "qcow2", "node-name": "root", "cache": flags, "file": file}

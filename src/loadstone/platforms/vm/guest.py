@@ -15,7 +15,7 @@ from loadstone.model.machine import PUBLIC
 from loadstone.model.target import Endpoint
 from loadstone.platforms.contract import MachineContext, Place, Service
 from loadstone.platforms.fabric import NetworkInterface, address_of, addresses
-from loadstone.platforms.process import claim
+from loadstone.platforms.local import claim
 from loadstone.platforms.routing import LOOPBACK, way_over
 from loadstone.platforms.vm import usage
 from loadstone.platforms.vm.agent import Agent
@@ -93,7 +93,7 @@ class Guest(ABC):
     @property
     def about(self) -> str:
         """What it is, with the accelerator that it is emulated or run by."""
-        return f"{self.site.machine}, {self.layout.accelerator.value.upper()}"
+        return f"{self.site.about}, {self.layout.accelerator.value.upper()}"
 
     @property
     def address(self) -> str:
@@ -164,7 +164,7 @@ class Guest(ABC):
         """Notes what it is made of, for the disclosure."""
         machine, layout = self.site.machine, self.layout
         self.facts |= {
-            "platform": machine.platform.value,
+            "platform": machine.platform,
             "accelerator": layout.accelerator.value,
             "cpus": machine.cpus or 1,
             "memory_mib": machine.memory,
@@ -174,7 +174,7 @@ class Guest(ABC):
             "networks": addresses(self.site.nics),
             "boot_s": round(boot_s, 2),
             "clock": clock,
-            "disk": layout.disk and f"cache={machine.cache}, {machine.io_threads} I/O threads",
+            "disk": layout.disk and f"cache={layout.settings.cache}, {layout.settings.io_threads} I/O threads",
             "console": layout.sockets.console.name,
         }
 

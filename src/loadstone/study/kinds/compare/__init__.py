@@ -4,13 +4,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from loadstone.model.errors import UsageError
-from loadstone.model.machine import PlatformName
 from loadstone.model.reading import Flag, suggest
 from loadstone.model.records.manifest import StudiedWorkload
 from loadstone.page.blocks import Block, Paragraph
+from loadstone.platforms.registry import platform_kind, platform_kinds
 from loadstone.study.kind import IndexPair, StudyContext, StudyKind, StudySection
 from loadstone.study.kinds.compare import loads, peaks, platforms
 from loadstone.study.kinds.compare.loads import Compare, CompareAnswer, pairs_for
@@ -26,23 +26,27 @@ Settings = dict[str, Point]
 AnyAnswer = CompareAnswer | PeaksAnswer | PlatformsAnswer
 
 
+def _known(name: str) -> str:
+    if name not in platform_kinds():
+        raise ValueError(f"there is no platform `{name}`")
+    return name
+
+
+PlatformNamed = Annotated[str, AfterValidator(_known)]
+"""The name of a platform that there is."""
+
+
 def read_at(text: str) -> object:
     """Reads `50,100,150` or `peak`."""
     return text if text == "peak" else tuple(word for word in text.split(",") if word)
 
 
-def read_platforms(text: str) -> list[PlatformName]:
+def read_platforms(text: str) -> list[str]:
     """Reads `process,vm`; raises UsageError."""
-    names = [_platform(word.strip()) for word in text.split(",")]
+    names = [platform_kind(word.strip()).name for word in text.split(",")]
     if len(names) != 2:
         raise UsageError("A comparison is of two platforms. Write them as --platform process,vm.")
     return names
-
-
-def _platform(name: str) -> PlatformName:
-    if name not in list(PlatformName):
-        raise UsageError(f"There is no platform `{name}`. {suggest(name, set(PlatformName))}")
-    return PlatformName(name)
 
 
 class CompareSection(StudySection):
@@ -69,7 +73,7 @@ class CompareSection(StudySection):
         default="response_mean", description="the figure the question is about"
     )
     platform: Annotated[
-        Annotated[tuple[PlatformName, ...], Field(min_length=2, max_length=2)] | None,
+        Annotated[tuple[PlatformNamed, ...], Field(min_length=2, max_length=2)] | None,
         Flag("Compare two platforms, as process,vm.", metavar="A,B", read=read_platforms),
     ] = Field(default=None, description='two platforms to compare, as ["process", "vm"]')
     cpus: Annotated[
@@ -104,7 +108,7 @@ def make(section: CompareSection, context: StudyContext) -> Question[AnyAnswer]:
     if section.platform is not None:
         cpus = str(section.cpus or 1)
         sides = [
-            {"platform": platform.value, "machine.cpus": cpus, **own}
+            {"platform": platform, "machine.cpus": cpus, **own}
             for platform, own in zip(section.platform, (a, b), strict=True)
         ]
         if sides[0] == sides[1]:

@@ -1,6 +1,6 @@
 """The plain place: child processes of this one, each with its own session, whose end takes all it started along."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,10 +9,11 @@ from typing import Any
 from loadstone.host.cores import first_cores, on_cores
 from loadstone.host.process import Readiness, begin, stop_all
 from loadstone.host.programs import resolved
-from loadstone.model.errors import PlatformError, ServiceError
-from loadstone.model.machine import MachineSpec
-from loadstone.platforms.contract import MachineContext, Place, Service
-from loadstone.platforms.local import LocalPlace
+from loadstone.model.errors import PlatformError
+from loadstone.model.machine import PROCESS, MachineSpec
+from loadstone.platforms.contract import Attachment, MachineContext, Place, Service
+from loadstone.platforms.kind import PlatformKind
+from loadstone.platforms.local import LocalPlace, claim, refuse_rate
 
 Json = dict[str, Any]
 
@@ -34,16 +35,13 @@ class ProcessPlace(LocalPlace):
         return started
 
 
-def claim(services: Mapping[str, object], role: str, place: str) -> None:
-    """Raises ServiceError when a role runs in a place already."""
-    if role in services:
-        raise ServiceError(f"`{role}` runs on {place} already. Give the second one another name.")
-
-
 class ProcessPlatform:
     """Makes processes of this machine."""
 
-    name = "process"
+    def attachment(self, machine: MachineSpec) -> Attachment:
+        """It uses the host's own network."""
+        refuse_rate(machine, "A process uses the host's own network")
+        return Attachment.NONE
 
     async def missing(self, machine: MachineSpec) -> str:
         """Nothing, but cores that are not there."""
@@ -69,3 +67,14 @@ def _wrapper(machine: MachineSpec) -> list[str]:
     if machine.pin is not None:
         return on_cores(machine.pin)
     return ["taskset", "--cpu-list", first_cores(machine.cpus)] if machine.cpus else []
+
+
+KIND = PlatformKind(
+    name=PROCESS,
+    title="process",
+    plural="processes",
+    maker=ProcessPlatform(),
+    fitting=frozenset({"pin"}),
+    shares_host=True,
+    rank=10,
+)

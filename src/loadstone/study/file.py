@@ -16,6 +16,7 @@ from loadstone.model.reading import Document, Section, suggest
 from loadstone.model.system import FileServer, Station
 from loadstone.model.target import Target
 from loadstone.model.workload import NotNegative, Percent, Positive
+from loadstone.platforms.registry import machine_kind, refuse_foreign
 
 Whole = Annotated[int, Field(ge=1)]
 
@@ -156,8 +157,8 @@ def read_study(file: Path, kinds: Mapping[str, type[Section]]) -> StudyFile:
     target = document.take(("target",), TargetSection, content.get("target", {}))
     driver = document.take(("driver",), DriverSection, content.get("driver", {}))
     server = document.take(("server",), ServerSection, content.get("server", {}))
-    machine = document.take(("machine",), MachineSpec, content.get("machine", {}))
-    backend = document.take(("backend",), MachineSpec, content.get("backend", {}))
+    machine = document.take(("machine",), machine_kind(), content.get("machine", {}))
+    backend = document.take(("backend",), machine_kind(), content.get("backend", {}))
     station = document.take(("station",), Station, content["station"]) if "station" in content else None
     nginx = document.take(("nginx",), FileServer, content["nginx"]) if "nginx" in content else None
     asked: dict[str, Any] = {
@@ -223,7 +224,7 @@ def _check_machine(document: Document, name: str, machine: MachineSpec | None) -
     if machine is None or name not in document.content:
         return
     try:
-        machine.refuse_foreign(document.content[name])
+        refuse_foreign(machine, document.content[name])
     except UsageError as error:
         document.problem((name,), "has what its platform has not", str(error))
 

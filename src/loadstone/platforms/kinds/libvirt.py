@@ -13,25 +13,36 @@ from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement, tostring
 
+from pydantic import Field
+
 from loadstone.host.http import free_port
 from loadstone.host.process import Readiness
 from loadstone.model.errors import PlatformError, ServiceError
-from loadstone.model.machine import Accelerator, MachineSpec, Nic
+from loadstone.model.machine import MachineSpec
 from loadstone.model.target import Endpoint
-from loadstone.platforms.contract import MachineContext, Place, Service
+from loadstone.platforms.contract import Attachment, MachineContext, Place, Service
+from loadstone.platforms.kind import PlatformKind, own_settings
+from loadstone.platforms.local import refuse_rate
 from loadstone.platforms.routing import LOOPBACK
 from loadstone.platforms.vm.agent import Agent
 from loadstone.platforms.vm.command import PORT, Layout, kernel_line, user_mac
 from loadstone.platforms.vm.guest import Guest, interfaces
 from loadstone.platforms.vm.image import disk_of, image, unknown_image
 from loadstone.platforms.vm.machine import BOOT_S, last_words, short
+from loadstone.platforms.vm.settings import USER_MODE, Accelerator, HypervisorSettings, Nic
 
 Json = dict[str, Any]
 
-TEST_DRIVER = "TEST"
+NAME, TEST_DRIVER = "libvirt", "TEST"
 MODELS = {Nic.VIRTIO: "virtio", Nic.VMXNET3: "vmxnet3"}
 NETWORK = "hostnet0"
 """What libvirt calls a machine's first network towards QEMU."""
+
+
+class LibvirtSettings(HypervisorSettings):
+    """Of machines by libvirt."""
+
+    uri: str = Field(default="qemu:///session", description="of libvirt: what to connect to")
 
 
 @dataclass
@@ -90,7 +101,7 @@ def _counters(said: list[tuple[Any, Json]]) -> Json:
 
 def domain_xml(layout: Layout, kind: str) -> str:
     """The machine as libvirt reads it: what `command` says to QEMU, in its words. Pure."""
-    machine = layout.machine
+    machine, settings = layout.machine, own_settings(layout.machine, HypervisorSettings)
     domain = Element("domain", type=kind)
     _add(domain, "name", layout.name)
     _add(domain, "memory", str(machine.memory), unit="MiB")
@@ -113,13 +124,13 @@ def domain_xml(layout: Layout, kind: str) -> str:
     _add(_add(devices, "rng", model="virtio"), "backend", "/dev/urandom", model="random")
     if layout.disk is not None:
         disk = _add(devices, "disk", type="file", device="disk")
-        _add(disk, "driver", name="qemu", type="qcow2", cache=machine.cache.value)
+        _add(disk, "driver", name="qemu", type="qcow2", cache=settings.cache.value)
         _add(disk, "source", file=str(layout.disk))
         _add(disk, "target", dev="vda", bus="virtio")
     if kind != "test":
         network = _add(devices, "interface", type="user")
         _add(network, "mac", address=user_mac())
-        _add(network, "model", type=MODELS[machine.nic])
+        _add(network, "model", type=MODELS[settings.nic])
     return tostring(domain, encoding="unicode")
 
 
@@ -132,12 +143,15 @@ def _add(parent: Element, name: str, text: str = "", /, **attributes: str) -> El
 class LibvirtPlatform:
     """Makes machines by libvirt."""
 
-    name = "libvirt"
+    def attachment(self, machine: MachineSpec) -> Attachment:
+        """To libvirt's own user-mode network."""
+        refuse_rate(machine, USER_MODE)
+        return Attachment.NONE
 
     async def missing(self, machine: MachineSpec) -> str:
         """Whether the binding is there and something answers at the URI."""
         try:
-            connection = await asyncio.to_thread(_open, machine.uri)
+            connection = await asyncio.to_thread(_open, own_settings(machine, LibvirtSettings).uri)
         except PlatformError as error:
             return str(error)
         connection.close()
@@ -149,7 +163,8 @@ class LibvirtPlatform:
         import libvirt
 
         started, machine = time.monotonic(), site.machine
-        connection = await asyncio.to_thread(_open, machine.uri)
+        settings = own_settings(machine, LibvirtSettings)
+        connection = await asyncio.to_thread(_open, settings.uri)
         agent = Agent()
         sockets = short(site.journal, site.name, site.logs / f"{site.name}-console.log")
         has_guest = connection.getType() != TEST_DRIVER
@@ -157,7 +172,7 @@ class LibvirtPlatform:
         try:
             made = await asyncio.to_thread(image, machine.image)
             disk = await asyncio.to_thread(disk_of, made, machine, site.journal.folder / f"{site.name}.qcow2")
-            accelerator = Accelerator.KVM if machine.accelerator is Accelerator.KVM else Accelerator.TCG
+            accelerator = Accelerator.KVM if settings.accelerator is Accelerator.KVM else Accelerator.TCG
             name = f"{site.journal.name}-{site.name}"
             layout = Layout(name, machine, accelerator, made, sockets, (), disk)
             kind = _kind(accelerator) if has_guest else "test"
@@ -169,7 +184,7 @@ class LibvirtPlatform:
                 hello = await _hello(agent, site.name, sockets.console)
                 await agent.ask("network", interfaces=interfaces({}))
                 place.describe(hello, time.monotonic() - started, await agent.clock())
-            place.facts |= {"platform": "libvirt", "uri": machine.uri, "driver": connection.getType()}
+            place.facts |= {"platform": NAME, "uri": settings.uri, "driver": connection.getType()}
             yield place
         finally:
             if domain is not None:
@@ -215,3 +230,14 @@ def _destroy(domain: Any) -> None:
         domain.destroy()
     except Exception:
         return  # it has ended by itself
+
+
+KIND = PlatformKind(
+    name=NAME,
+    title="virtual machine by libvirt",
+    plural="virtual machines by libvirt",
+    maker=LibvirtPlatform(),
+    fitting=frozenset({"memory", "image", "pin", "disk"}),
+    own=LibvirtSettings,
+    rank=50,
+)

@@ -18,12 +18,14 @@ from loadstone.host.programs import server
 from loadstone.model.errors import PlatformError
 from loadstone.model.machine import SERVER, MachineSpec
 from loadstone.platforms.cgroup import Group, group, may_make_groups
-from loadstone.platforms.contract import MachineContext, Place, Service
+from loadstone.platforms.contract import Attachment, MachineContext, Place, Service
 from loadstone.platforms.fabric import addresses, may_make_networks
-from loadstone.platforms.local import LocalPlace
-from loadstone.platforms.process import claim
+from loadstone.platforms.kind import OWN_LINES, PlatformKind
+from loadstone.platforms.local import LocalPlace, claim
 
 Json = dict[str, Any]
+
+NAME = "container"
 
 INSIDE = "/usr/local/bin/loadstone-server"
 """Where our servers are in a container."""
@@ -80,7 +82,9 @@ class Container(LocalPlace):
 class ContainerPlatform:
     """Makes containers."""
 
-    name = "container"
+    def attachment(self, machine: MachineSpec) -> Attachment:
+        """By a cable into its namespace."""
+        return Attachment.VETH
 
     async def missing(self, machine: MachineSpec) -> str:
         """What must be installed or allowed first."""
@@ -105,7 +109,7 @@ class ContainerPlatform:
         machine = site.machine
         cpus = machine.cpus or 1
         limits = await asyncio.to_thread(group, site.journal, site.name, cpus, machine.memory)
-        facts = {"platform": "container", "cpus": cpus, "memory_mib": machine.memory, "network": "bridge"}
+        facts = {"platform": NAME, "cpus": cpus, "memory_mib": machine.memory, "network": "bridge"}
         facts |= {"networks": addresses(site.nics), "boot_s": round(time.monotonic() - started, 3)}
         container = Container(site, facts, limits=limits)
         Path(container.files).mkdir()
@@ -114,3 +118,8 @@ class ContainerPlatform:
         finally:
             await stop_all(container.services)
             await asyncio.to_thread(limits.remove)
+
+
+KIND = PlatformKind(
+    name=NAME, title="container", plural="containers", maker=ContainerPlatform(), fitting=OWN_LINES | {"pin"}, rank=20
+)

@@ -18,12 +18,14 @@ from loadstone.host.process import Child, Readiness, begin, stop_all
 from loadstone.host.programs import server
 from loadstone.model.errors import PlatformError
 from loadstone.model.machine import MINIMAL, SERVER, MachineSpec
-from loadstone.platforms.contract import MachineContext, Place, Service
+from loadstone.platforms.contract import Attachment, MachineContext, Place, Service
 from loadstone.platforms.fabric import addresses, may_make_networks
-from loadstone.platforms.local import LocalPlace
-from loadstone.platforms.process import claim
+from loadstone.platforms.kind import OWN_LINES, PlatformKind
+from loadstone.platforms.local import LocalPlace, claim
 
 Json = dict[str, Any]
+
+NAME = "podman"
 
 INSIDE = "/usr/local/bin/loadstone-server"
 MOST = 8192
@@ -130,7 +132,9 @@ async def _image(name: str) -> str:
 class PodmanPlatform:
     """Makes containers by podman."""
 
-    name = "podman"
+    def attachment(self, machine: MachineSpec) -> Attachment:
+        """By a cable into its namespace."""
+        return Attachment.VETH
 
     async def missing(self, machine: MachineSpec) -> str:
         """What must be installed or allowed first."""
@@ -145,7 +149,7 @@ class PodmanPlatform:
         if not site.nics:
             raise PlatformError("A container needs a network of its own. Leave out `network=user`.")
         machine = site.machine
-        facts = {"platform": "podman", "cpus": machine.cpus or 1, "memory_mib": machine.memory, "image": machine.image}
+        facts = {"platform": NAME, "cpus": machine.cpus or 1, "memory_mib": machine.memory, "image": machine.image}
         facts |= {"network": "bridge", "networks": addresses(site.nics)}
         facts["podman"] = await _podman("version", "--format", "{{.Client.Version}}")
         place = PodmanPlace(site, facts, image=await _image(machine.image))
@@ -155,3 +159,13 @@ class PodmanPlatform:
             yield place
         finally:
             await stop_all(place.services)
+
+
+KIND = PlatformKind(
+    name=NAME,
+    title="podman container",
+    plural="podman containers",
+    maker=PodmanPlatform(),
+    fitting=OWN_LINES | {"image"},
+    rank=30,
+)

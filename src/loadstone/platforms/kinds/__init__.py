@@ -1,0 +1,1 @@
+"""The platforms, one module each: what makes machines, and what can be said of them."""

@@ -1,0 +1,86 @@
+"""All platforms, found by themselves: each module below `kinds/` that declares a `KIND` is one; and machines of them as
+users write them.
+"""
+
+import importlib
+import pkgutil
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import Any, Literal
+
+from pydantic import Field, create_model
+
+from loadstone.model.errors import UsageError
+from loadstone.model.machine import PROCESS, MachineSpec
+from loadstone.model.reading import from_settings, settings_of, suggest
+from loadstone.platforms import kinds
+from loadstone.platforms.kind import PlatformKind
+
+
+@cache
+def platform_kinds() -> Mapping[str, PlatformKind]:
+    """The platforms by name, in the order they are listed."""
+    names = [module.name for module in pkgutil.iter_modules(kinds.__path__)]
+    modules = [importlib.import_module(f"{kinds.__name__}.{name}") for name in names]
+    found: list[PlatformKind] = [module.KIND for module in modules if hasattr(module, "KIND")]
+    return {kind.name: kind for kind in sorted(found, key=lambda kind: (kind.rank, kind.name))}
+
+
+def platform_kind(name: str) -> PlatformKind:
+    """A platform by name; raises UsageError."""
+    known = platform_kinds()
+    if name not in known:
+        raise UsageError(f"There is no platform `{name}`. {suggest(name, set(known))}")
+    return known[name]
+
+
+@cache
+def machine_kind() -> type[MachineSpec]:
+    """What can be said of machines of all platforms together, for reading what users wrote."""
+    names = tuple(platform_kinds())
+    own: dict[str, Any] = {
+        name: (field.annotation, field)
+        for kind in platform_kinds().values()
+        for name, field in kind.own.model_fields.items()
+    }
+    described = f"{', '.join(f'`{name}`' for name in names[:-1])} or `{names[-1]}`"
+    named: Any = (Literal[names], Field(default=PROCESS, description=described))
+    return create_model("MachineSpec", __base__=MachineSpec, platform=named, **own)
+
+
+def read_machine(given: Mapping[str, object] | str) -> MachineSpec:
+    """A machine from its settings, or from `platform=vm,cpus=2,memory=1024`. Raises UsageError."""
+    settings = settings_of(given) if isinstance(given, str) else given
+    if "platform" in settings:
+        platform_kind(str(settings["platform"]))
+    return from_settings(machine_kind(), "machine", settings)
+
+
+def changed(machine: MachineSpec, **settings: str) -> MachineSpec:
+    """A machine with some settings given as texts; raises UsageError."""
+    return read_machine({**machine.declared, **settings})
+
+
+def refuse_foreign(machine: MachineSpec, names: Iterable[str]) -> None:
+    """Raises UsageError when one of these settings is none of the machine's platform."""
+    kind = platform_kind(machine.platform)
+    foreign = sorted(set(names) - kind.settings)
+    if foreign:
+        others = [other.name for other in platform_kinds().values() if foreign[0] in other.settings]
+        remedy = f"Take --platform {' or '.join(others)}, or leave it out."
+        raise UsageError(f"A {kind.title} has no `{foreign[0]}`. {remedy}")
+
+
+def described(machine: MachineSpec) -> str:
+    """A machine for people, with all that was declared of it."""
+    kind, cpus = platform_kind(machine.platform), machine.cpus
+    if kind.shares_host:
+        size = f" on {cpus} cores" if cpus else ""
+    else:
+        size = f" of {cpus or 1} CPU{'s' * ((cpus or 1) != 1)} and {machine.memory} MiB"
+    name = kind.title if machine.count == 1 else f"{machine.count} {kind.plural}"
+    rest = {key: value for key, value in machine.declared.items() if key not in SIZE}
+    return ", ".join([f"{name}{size}", *(f"{key} {value}" for key, value in rest.items())])
+
+
+SIZE = {"platform", "count", "cpus", "memory"}
