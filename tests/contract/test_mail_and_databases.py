@@ -16,8 +16,9 @@ from typing import Any
 import pytest
 
 from loadstone.model.machine import PUBLIC, MachineSpec
-from loadstone.model.software import DatabaseKind, MailKind
 from loadstone.model.target import Endpoint
+from loadstone.services.kind import ServiceRole
+from loadstone.services.registry import service_kinds
 from loadstone.testbed import roles
 from loadstone.testbed.ground import ground
 from loadstone.testbed.running import Running
@@ -27,10 +28,10 @@ Json = dict[str, Any]
 MESSAGE = b"From: a@loadstone.example\r\nSubject: a word\r\n\r\n" + b"line of text\r\n" * 400
 
 
-@pytest.fixture(params=list(MailKind))
+@pytest.fixture(params=list(service_kinds(ServiceRole.MAIL)))
 def mail(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Endpoint]:
     """A mail store of each kind, empty and up."""
-    if request.param is MailKind.DOVECOT:
+    if request.param == "dovecot":
         assert shutil.which("dovecot", path="/usr/sbin:/usr/bin"), "scripts/system-packages dovecot installs it"
     with asyncio.Runner() as runner:
         stack = AsyncExitStack()
@@ -128,7 +129,7 @@ def test_two_sessions_of_a_user_hear_of_each_other(mail: Endpoint) -> None:
     other.logout()
 
 
-@pytest.fixture(params=["file", *DatabaseKind])
+@pytest.fixture(params=["file", *service_kinds(ServiceRole.DATABASE)])
 def dealership(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Endpoint]:
     """The dealership over each kind of database, filled for an injection rate of one."""
     with asyncio.Runner() as runner:

@@ -26,9 +26,10 @@ from loadstone.judge.score import DISCLAIMER
 from loadstone.model.errors import UsageError
 from loadstone.model.profile import PROFILES, Phases
 from loadstone.model.records.manifest import Status
-from loadstone.model.software import DatabaseKind, MailKind
 from loadstone.run.tiles.runner import run_tiles
 from loadstone.run.tiles.spec import TilesSpec, find_tile, shipped_tiles, tile_loads
+from loadstone.services.kind import EMBEDDED, ServiceRole
+from loadstone.services.registry import service_kind, service_kinds
 from loadstone.store.study import read_answer, read_study_manifest
 from loadstone.study.base import TileRuns
 from loadstone.study.kinds import tiles as kind_of_tiles
@@ -63,9 +64,21 @@ class TileOptions(MachineOptions, LengthOptions, ResultOptions):
         str | None, typer.Option(help=f"Length: {', '.join(PROFILES)}. Default: the tile's own.", rich_help_panel=RUN)
     ] = None
     database: Annotated[
-        DatabaseKind, typer.Option(help="What keeps the application's data.", rich_help_panel=SYSTEM)
-    ] = DatabaseKind.EMBEDDED
-    imap: Annotated[MailKind, typer.Option(help="What keeps the mail.", rich_help_panel=SYSTEM)] = MailKind.EMBEDDED
+        str,
+        typer.Option(
+            metavar="NAME",
+            help=f"What keeps the application's data: {', '.join(service_kinds(ServiceRole.DATABASE))}.",
+            rich_help_panel=SYSTEM,
+        ),
+    ] = EMBEDDED
+    imap: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help=f"What keeps the mail: {', '.join(service_kinds(ServiceRole.MAIL))}.",
+            rich_help_panel=SYSTEM,
+        ),
+    ] = EMBEDDED
 
     def spec(self, name: str) -> TilesSpec:
         """A run of one full tile; raises LoadstoneError."""
@@ -89,8 +102,8 @@ class TileOptions(MachineOptions, LengthOptions, ResultOptions):
             self.results,
             self.seed,
             machine,
-            self.database,
-            self.imap,
+            service_kind(ServiceRole.DATABASE, self.database).name,
+            service_kind(ServiceRole.MAIL, self.imap).name,
         )
 
 

@@ -7,7 +7,6 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from loadstone.model.reading import Section, from_settings, settings_of
-from loadstone.model.software import DatabaseKind, MailKind
 from loadstone.model.target import Target
 from loadstone.model.workload import NotNegative, Positive, Probability
 
@@ -65,10 +64,10 @@ class Reference:
     """The reference servers, with what stands behind them."""
 
     threads: int
-    database: DatabaseKind = DatabaseKind.EMBEDDED
-    """What keeps the dealership's data."""
-    imap: MailKind = MailKind.EMBEDDED
-    """What keeps the mail."""
+    database: str = "embedded"
+    """Service that keeps the dealership's data."""
+    imap: str = "embedded"
+    """Service that keeps the mail."""
 
 
 class FileSet(StrEnum):

@@ -1,8 +1,8 @@
-"""A stock nginx as a service: it serves the files that were written for a workload, from one folder."""
-
-from dataclasses import dataclass
+"""A stock nginx: it serves the files that were written for a workload, from one folder."""
 
 from loadstone.model.machine import SERVER
+from loadstone.model.system import FileServer
+from loadstone.services.kind import Program, ServiceSite
 
 CONFIGURATION = "nginx.conf"
 PORT = 8080
@@ -13,42 +13,20 @@ SPOOLS = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
 """What nginx would else keep in the system's folders."""
 
 
-@dataclass(frozen=True)
-class Nginx:
-    """How one nginx runs; all its files are below `folder`."""
-
-    folder: str
-    listen: str
-    port: int
-    workers: int
-
-    @property
-    def configuration(self) -> str:
-        """Path of its configuration."""
-        return f"{self.folder}/{CONFIGURATION}"
-
-    @property
-    def site(self) -> str:
-        """Path of the files it serves."""
-        return f"{self.folder}/site"
-
-    @property
-    def command(self) -> list[str]:
-        """How it is started: in the foreground, as the user that starts it."""
-        return ["nginx", "-p", self.folder, "-e", "stderr", "-c", self.configuration]
-
-    def text(self) -> str:
-        """The configuration: the distribution's own where it matters, everything written below one folder."""
-        folders = "".join(f"    {kind}_temp_path {self.folder}/{kind};\n" for kind in SPOOLS)
-        return (
-            f"daemon off;\nuser root;\npid {self.folder}/nginx.pid;\nworker_processes {self.workers};\n"
-            f"worker_rlimit_nofile {WORKER_FILES};\nevents {{ worker_connections {WORKER_FILES // 2}; }}\n"
-            "http {\n    default_type application/octet-stream;\n    types { text/html html; image/gif gif; }\n"
-            f"    access_log off;\n    sendfile on;\n    tcp_nopush on;\n{folders}"
-            f"    server {{ listen {self.listen}:{self.port} backlog=4096; root {self.site}; }}\n}}\n"
-        )
+def program(site: ServiceSite, layout: FileServer) -> Program:
+    """Writes the workload's files first; then in the foreground, as the user that starts it."""
+    command = ["nginx", "-p", site.folder, "-e", "stderr", "-c", f"{site.folder}/{CONFIGURATION}"]
+    writing = [SERVER, "fileset", layout.files, "--sessions", str(layout.sessions), f"{site.folder}/site"]
+    return Program(command, {CONFIGURATION: configuration(site)}, writing)
 
 
-def fileset_command(of: str, sessions: int, folder: str) -> list[str]:
-    """Writes a workload's files; says so in one line when it is done."""
-    return [SERVER, "fileset", of, "--sessions", str(sessions), folder]
+def configuration(site: ServiceSite) -> str:
+    """The distribution's own where it matters, everything written below one folder."""
+    folders = "".join(f"    {kind}_temp_path {site.folder}/{kind};\n" for kind in SPOOLS)
+    return (
+        f"daemon off;\nuser root;\npid {site.folder}/nginx.pid;\nworker_processes {site.threads};\n"
+        f"worker_rlimit_nofile {WORKER_FILES};\nevents {{ worker_connections {WORKER_FILES // 2}; }}\n"
+        "http {\n    default_type application/octet-stream;\n    types { text/html html; image/gif gif; }\n"
+        f"    access_log off;\n    sendfile on;\n    tcp_nopush on;\n{folders}"
+        f"    server {{ listen {site.listen}:{site.port} backlog=4096; root {site.folder}/site; }}\n}}\n"
+    )

@@ -165,7 +165,7 @@ class TileRuns:
     def declared(self) -> dict[str, Any]:
         """Fields of the study's manifest."""
         spec = self.spec
-        settings = {"machine": described(spec.machine), "database": spec.database.value, "imap": spec.imap.value}
+        settings = {"machine": described(spec.machine), "database": spec.database, "imap": spec.imap}
         return {
             "profile": ProfileRecord.of(spec.profile),
             "seed": spec.seed,

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from loadstone.model.machine import PUBLIC, MachineSpec
-from loadstone.model.software import DatabaseKind, MailKind
 from loadstone.model.target import Target
 from loadstone.model.tile import NETWORKS, Role, Tile
 from loadstone.platforms.contract import Place
 from loadstone.platforms.registry import described, platform_kind
+from loadstone.services.kind import EMBEDDED
 from loadstone.testbed import roles
 from loadstone.testbed.ground import LOOPBACK, TestbedContext, ground, is_bridged
 from loadstone.testbed.running import Running
@@ -28,8 +28,10 @@ class TilesSystem:
     tiles: int
     machine: MachineSpec
     """Platform and settings of all machines; sizes come from the tile where they have one."""
-    database: DatabaseKind = DatabaseKind.EMBEDDED
-    imap: MailKind = MailKind.EMBEDDED
+    database: str = EMBEDDED
+    """Service that keeps the application's data."""
+    imap: str = EMBEDDED
+    """Service that keeps the mail."""
     heartbeats: bool = False
     """Whether every machine answers heartbeats, not only the idle one."""
 

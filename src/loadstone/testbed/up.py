@@ -3,10 +3,9 @@
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
-from loadstone.host.http import free_port
-from loadstone.host.process import Readiness
 from loadstone.measure.station import Meter
 from loadstone.model.errors import ServiceError
 from loadstone.model.machine import PLAIN, PRIVATE, PUBLIC, Placement
@@ -19,7 +18,7 @@ from loadstone.platforms.registry import described
 from loadstone.services import nginx, reference, station
 from loadstone.testbed import roles
 from loadstone.testbed.ground import LOOPBACK, alike, ground, networks_beside
-from loadstone.testbed.running import Running, answers, done, target_of
+from loadstone.testbed.running import Running, target_of
 
 
 @dataclass(frozen=True)
@@ -150,15 +149,9 @@ async def file_testbed(layout: FileServer, logs: Path, placement: Placement = PL
         running, targets = Running(base), []
         for name, machine in alike(placement.machine, "web"):
             place = await base.place(name, machine, (PUBLIC,))
-            port = free_port() if place.listen == LOOPBACK else nginx.PORT
-            server = nginx.Nginx(place.files, place.listen, port, layout.workers)
-            writing = nginx.fileset_command(layout.files, layout.sessions, server.site)
-            await done(await place.start(f"{name}-files", writing, Readiness.NONE), "The files")
-            await place.write(nginx.CONFIGURATION, server.text())
-            service = await running.start(place, name, server.command, Readiness.NONE)
-            target = await place.reach(port)
-            await answers(target, service)
-            targets.append(Target(target, None))
+            program = partial(nginx.program, layout=layout)
+            port = await roles.put(running, place, program, nginx.PORT, layout.workers, "The files")
+            targets.append(Target(await place.reach(port), None))
         yield Testbed(
             tuple(targets),
             f"{layout}, on {described(placement.machine)}",

@@ -1,5 +1,6 @@
 """CONTRIBUTING's recipes, carried out in a folder of their own: how many files each takes."""
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -10,18 +11,31 @@ from typer.testing import CliRunner
 
 from loadstone.cli import study as study_commands
 from loadstone.cli.main import main
+from loadstone.cli.options import make_placement
+from loadstone.model.errors import UsageError
 from loadstone.model.load import Population
+from loadstone.model.machine import PUBLIC, MachineSpec
 from loadstone.model.profile import PROFILES
 from loadstone.model.records.manifest import Status
+from loadstone.model.target import Endpoint
+from loadstone.platforms import kinds as platform_modules
+from loadstone.platforms.registry import described, machine_kind, platform_kinds
 from loadstone.report import section as section_module
 from loadstone.report import sections
 from loadstone.report.build import Format, write_report
 from loadstone.report.study import write_study_report
 from loadstone.run.judging import judge
+from loadstone.services import kinds as service_modules
+from loadstone.services import reference
+from loadstone.services.kind import ServiceRole
+from loadstone.services.registry import service_kind, service_kinds
 from loadstone.store.study import StudyFolder
 from loadstone.study import kinds, registry
 from loadstone.study.kind import StudyAnswer
 from loadstone.study.spec import questions
+from loadstone.testbed import roles
+from loadstone.testbed.ground import ground
+from loadstone.testbed.running import Running
 from loadstone.workloads import load
 from tests.made import carry_out, made
 from tests.records import interval, result_folder, study_manifest
@@ -100,6 +114,49 @@ def blocks(context):
 
 SECTION = Section(rank=999, of_result=blocks)
 '''
+PLATFORM = '''
+"""`polite`: processes that give way to others."""
+
+from pydantic import Field
+
+from loadstone.model.reading import Section
+from loadstone.platforms.fake import FakePlatform
+from loadstone.platforms.kind import PlatformKind
+
+
+class PoliteSettings(Section):
+    """Of polite processes."""
+
+    level: int = Field(default=1, ge=1, le=19, description="how much they give way, 1 to 19")
+
+
+KIND = PlatformKind(
+    name="polite", title="polite process", plural="polite processes", maker=FakePlatform(), own=PoliteSettings,
+    shares_host=True,
+)
+'''
+SERVICE = '''
+"""A mail store that only greets."""
+
+from loadstone.services.kind import Program, ServiceKind, ServiceRole, ServiceSite
+
+GREET = """
+import pathlib, socket, sys
+folder, listen, port = sys.argv[1:]
+server = socket.create_server((listen, int(port)))
+while True:
+    with server.accept()[0] as user:
+        user.sendall(pathlib.Path(folder, "greeting").read_bytes())
+"""
+
+
+def program(site: ServiceSite) -> Program:
+    words = ["python3", "-c", GREET, site.folder, site.listen, str(site.port)]
+    return Program(words, {"greeting": "* OK at your service\\r\\n"})
+
+
+KIND = ServiceKind("greeter", ServiceRole.MAIL, "a greeter", program, 1143)
+'''
 WORKLOAD = """
 [workload]
 name = "knock"
@@ -128,10 +185,11 @@ def add(package: ModuleType, folder: Path, name: str, text: str, monkeypatch: py
 @pytest.fixture(autouse=True)
 def found_anew() -> Iterator[None]:
     """What is found by itself is looked for again, before and after."""
-    for cached in (registry.study_kinds, section_module.shipped_sections):
+    found = (registry.study_kinds, section_module.shipped_sections, platform_kinds, machine_kind, service_kinds)
+    for cached in found:
         cached.cache_clear()
     yield
-    for cached in (registry.study_kinds, section_module.shipped_sections):
+    for cached in found:
         cached.cache_clear()
 
 
@@ -182,3 +240,56 @@ def test_a_workload_takes_one_file(tmp_path: Path, capsys: pytest.CaptureFixture
         main(["simulate", str(folder), "--sessions", "10"])
     assert end.value.code == 0, capsys.readouterr()
     assert len(list(folder.iterdir())) == 1
+
+
+def test_a_platform_takes_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    modules = tmp_path / "modules"
+    modules.mkdir()
+    written = add(platform_modules, modules, "polite", PLATFORM, monkeypatch)
+    machine = make_placement("polite", "level=5,count=2", None).machine
+    assert described(machine) == "2 polite processes, level 5"
+    assert machine.declared == {"platform": "polite", "count": 2, "level": 5}
+    with pytest.raises(UsageError, match="Expected: how much they give way, 1 to 19"):
+        make_placement("polite", "level=20", None)
+    with pytest.raises(UsageError, match=r"A process has no `level`\. Take --platform polite, or leave it out"):
+        make_placement("process", "level=5", None)
+    assert "polite" in parameters_of_platform()
+
+    async def up() -> Endpoint:
+        async with ground(tmp_path) as base:
+            place = await base.place("one", machine.number(0), (PUBLIC,))
+            service = await place.start("web", reference.plain_command("web", place.listen, 1))
+            ready = reference.read_ready(service.first_line)
+            assert ready.http is not None
+            return await place.reach(ready.http.port)
+
+    assert asyncio.run(up()).host == "127.0.0.1"
+    assert len([path for path in written if path.suffix == ".py"]) == 1
+
+
+def parameters_of_platform() -> str:
+    """What is said of the platforms there are."""
+    return str(machine_kind().model_fields["platform"].description)
+
+
+def test_a_service_takes_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    modules = tmp_path / "modules"
+    modules.mkdir()
+    written = add(service_modules, modules, "greeter", SERVICE, monkeypatch)
+    assert list(service_kinds(ServiceRole.MAIL)) == ["embedded", "dovecot", "greeter"]
+    with pytest.raises(UsageError, match="Did you mean `greeter`"):
+        service_kind(ServiceRole.MAIL, "greter")
+
+    async def up() -> bytes:
+        async with ground(tmp_path) as base:
+            running = Running(base)
+            place = await base.place("mail", MachineSpec(), (PUBLIC,))
+            target = (await roles.mail(running, place, "greeter", 1)).http
+            assert target is not None
+            reader, writer = await asyncio.open_connection(target.host, target.port)
+            said = await reader.readline()
+            writer.close()
+            return said
+
+    assert asyncio.run(up()) == b"* OK at your service\r\n"
+    assert len([path for path in written if path.suffix == ".py"]) == 1

@@ -141,7 +141,7 @@ def _manifest(spec: TilesSpec, parts: Parts) -> Manifest:
         driver_threads=1,
         together=True,
         key=spec.key,
-        system=SystemRecord(SystemKind.TILES, {"database": spec.database.value, "imap": spec.imap.value}),
+        system=SystemRecord(SystemKind.TILES, {"database": spec.database, "imap": spec.imap}),
         placement={"machine": machine_record(spec.machine)},
         target="not up yet",
         tile=TileDeclaration(

@@ -11,12 +11,12 @@ from loadstone.model.load import Curve, Population
 from loadstone.model.machine import MachineSpec
 from loadstone.model.profile import Phases, Profile, Rigor
 from loadstone.model.records.workload_id import LoadPhase, TileLoadKind, WorkloadId
-from loadstone.model.software import DatabaseKind, MailKind
 from loadstone.model.tile import Role, Tile, TileLoad, read_tile
 from loadstone.model.workload import Published, Table, Workload
 from loadstone.run.criteria import mean_pause_s
 from loadstone.run.plan import Part, Timing, make_plan
 from loadstone.run.spec import DEALERS_PER_RATE
+from loadstone.services.kind import EMBEDDED
 from loadstone.testbed.tiles import TilesSystem, TileUp
 from loadstone.workloads import load
 from loadstone.workloads.shares import shares
@@ -107,8 +107,10 @@ class TilesSpec:
     results: Path
     seed: int = 1
     machine: MachineSpec = field(default_factory=MachineSpec)
-    database: DatabaseKind = DatabaseKind.EMBEDDED
-    imap: MailKind = MailKind.EMBEDDED
+    database: str = EMBEDDED
+    """Service that keeps the application's data."""
+    imap: str = EMBEDDED
+    """Service that keeps the mail."""
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Names of groups that tiles are in, by grouping, one a tile."""
     power: tuple[str, ...] = ()

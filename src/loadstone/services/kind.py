@@ -1,0 +1,60 @@
+"""A program that takes a role of a system where there is a choice, declared in one module below `kinds/`. Pure: it
+knows no platform; the testbed puts it on its place.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from loadstone.model.target import Endpoint
+
+EMBEDDED = "embedded"
+"""The service of each role that comes with the program."""
+
+
+class ServiceRole(StrEnum):
+    """What there is a choice for."""
+
+    DATABASE = "database"
+    """Keeps the application's data."""
+    MAIL = "mail"
+    """Keeps the mail, and answers over IMAP."""
+
+
+@dataclass(frozen=True)
+class ServiceSite:
+    """Where a service is to run."""
+
+    folder: str
+    """All its files are below it; it need not exist."""
+    listen: str
+    port: int
+    threads: int
+
+
+@dataclass(frozen=True)
+class Program:
+    """What has to be done for a service, in this order."""
+
+    command: list[str]
+    """Starts it, in the foreground."""
+    files: Mapping[str, str] = field(default_factory=dict)
+    """Written first, by their names below its folder."""
+    prepare: list[str] = field(default_factory=list)
+    """Runs before it and ends with 0; empty when there is nothing to prepare."""
+    wait: list[str] = field(default_factory=list)
+    """Runs beside it and ends with 0 when it answers; empty for what speaks first, or says itself where it answers."""
+
+
+@dataclass(frozen=True)
+class ServiceKind:
+    """One program for one role."""
+
+    name: str
+    role: ServiceRole
+    title: str
+    program: Callable[[ServiceSite], Program]
+    port: int | None = None
+    """Where it listens on a machine of its own; None for what takes a free port and says which in its first line."""
+    url: Callable[[Endpoint], str] = str
+    """Of databases: what the application is told."""

@@ -1,0 +1,1 @@
+"""Programs that take a role where there is a choice, one module each."""

@@ -1,0 +1,19 @@
+"""SQLite behind the reference server's database role."""
+
+from loadstone.model.target import Endpoint
+from loadstone.services.kind import EMBEDDED, Program, ServiceKind, ServiceRole, ServiceSite
+from loadstone.services.reference import plain_command
+
+
+def program(site: ServiceSite) -> Program:
+    """One file, in a folder that is made by writing a note there."""
+    command = plain_command("database", site.listen, site.threads, "--file", f"{site.folder}/dealership.db")
+    return Program(command, {"database.txt": "The dealership's database is beside this file.\n"})
+
+
+def url(at: Endpoint) -> str:
+    """What the application is told."""
+    return f"role://{at}"
+
+
+KIND = ServiceKind(EMBEDDED, ServiceRole.DATABASE, "SQLite behind the reference server", program, url=url)

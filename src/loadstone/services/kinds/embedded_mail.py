@@ -1,0 +1,12 @@
+"""The reference server's mail role."""
+
+from loadstone.services.kind import EMBEDDED, Program, ServiceKind, ServiceRole, ServiceSite
+from loadstone.services.reference import plain_command
+
+
+def program(site: ServiceSite) -> Program:
+    """Its mailboxes are files below the folder."""
+    return Program(plain_command("mail", site.listen, site.threads, "--folder", f"{site.folder}/mail"))
+
+
+KIND = ServiceKind(EMBEDDED, ServiceRole.MAIL, "the reference server's mail role", program)

@@ -1,0 +1,42 @@
+"""PostgreSQL as an ordinary process with all its data in one private folder."""
+
+import shlex
+
+from loadstone.model.target import Endpoint
+from loadstone.services.kind import Program, ServiceKind, ServiceRole, ServiceSite
+from loadstone.services.unprivileged import NOT_ROOT, shell
+
+USER, DATABASE = "loadstone", "postgres"
+PROGRAMS = 'PATH="$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | tail -n 1):$PATH"; export PATH'
+"""Debian keeps the programs of each version in a folder of its own."""
+CONNECTIONS = 64
+
+
+def program(site: ServiceSite) -> Program:
+    """An empty database is made first."""
+    data = f"{site.folder}/postgresql"
+    words = ["postgres", "-D", data, "-h", site.listen, "-p", str(site.port), "-k", ""]
+    words += ["-c", f"max_connections={CONNECTIONS}"]
+    command = shell(f"{PROGRAMS}; exec {shlex.join([*NOT_ROOT, *words])}")
+    return Program(command, prepare=_preparing(data), wait=_waiting(site))
+
+
+def _preparing(data: str) -> list[str]:
+    """Everyone on its private network is trusted."""
+    words = ["initdb", "-D", data, "-U", USER, "--auth=trust", "--encoding=UTF8", "--locale=C.UTF-8"]
+    trust = f"echo 'host all all 0.0.0.0/0 trust' >> {shlex.quote(data + '/pg_hba.conf')}"
+    return shell(f"{PROGRAMS}; {shlex.join([*NOT_ROOT, *words])} > /dev/null && {trust}")
+
+
+def _waiting(site: ServiceSite) -> list[str]:
+    host = "127.0.0.1" if site.listen == "0.0.0.0" else site.listen
+    asking = shlex.join(["pg_isready", "-q", "-h", host, "-p", str(site.port)])
+    return shell(f"{PROGRAMS}; n=0; until {asking}; do n=$((n+1)); [ $n -lt 300 ] || exit 1; sleep 0.1; done")
+
+
+def url(at: Endpoint) -> str:
+    """What the application is told."""
+    return f"postgresql://{USER}@{at.host}:{at.port}/{DATABASE}"
+
+
+KIND = ServiceKind("postgresql", ServiceRole.DATABASE, "PostgreSQL", program, 5432, url)

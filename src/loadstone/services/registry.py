@@ -1,0 +1,29 @@
+"""Services that there is a choice of, found by themselves: each module below `kinds/` that declares a `KIND` is one."""
+
+import importlib
+import pkgutil
+from collections.abc import Mapping
+from functools import cache
+
+from loadstone.model.errors import UsageError
+from loadstone.model.reading import suggest
+from loadstone.services import kinds
+from loadstone.services.kind import EMBEDDED, ServiceKind, ServiceRole
+
+
+@cache
+def service_kinds(role: ServiceRole) -> Mapping[str, ServiceKind]:
+    """The services of a role by name, the embedded one first."""
+    names = [module.name for module in pkgutil.iter_modules(kinds.__path__)]
+    modules = [importlib.import_module(f"{kinds.__name__}.{name}") for name in names]
+    found: list[ServiceKind] = [module.KIND for module in modules if hasattr(module, "KIND")]
+    of_role = [kind for kind in found if kind.role is role]
+    return {kind.name: kind for kind in sorted(of_role, key=lambda kind: (kind.name != EMBEDDED, kind.name))}
+
+
+def service_kind(role: ServiceRole, name: str) -> ServiceKind:
+    """A service by role and name; raises UsageError."""
+    known = service_kinds(role)
+    if name not in known:
+        raise UsageError(f"There is no {role} service `{name}`. {suggest(name, set(known))}")
+    return known[name]
