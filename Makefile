@@ -54,7 +54,7 @@ fuzz:            ## ten minutes each on the answer's parser and on plans (needs 
 	cargo +nightly fuzz run plan -- -max_total_time=600 -timeout=20 -rss_limit_mb=3000
 
 schemas: setup   ## write the documents' schemas from the driver's types
-	for document in plan events simulation rehearsal; do \
+	for document in plan events simulation discrete-events; do \
 	  $(BIN)/loadstone-driver schema $$document > schemas/$$document.json; done
 
 checksums:       ## note the shipped workloads' declarations as released

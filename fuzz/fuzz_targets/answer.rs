@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use loadstone_driver::cookies::Jar;
+use loadstone_driver::client::cookies::Jar;
 use loadstone_driver::inspect::Inspector;
 use loadstone_driver::transport::http1::{Reader, State};
 

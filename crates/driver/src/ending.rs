@@ -19,6 +19,7 @@ pub struct CompiledEnding {
 }
 
 impl CompiledEnding {
+    /// Compiles an ending; an error names the `place` and what is unknown there.
     pub fn new(ending: &Ending, slots: &Slots, place: &str) -> Result<Self, PlanError> {
         let ledger = ending.ledger.as_ref().map(|text| Template::compile(text, slots, place)).transpose()?;
         Ok(CompiledEnding {

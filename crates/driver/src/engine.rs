@@ -18,9 +18,9 @@ use crate::clock::{kernel_ns, reading_cost_ns, thread_cpu_ns, Clock};
 use crate::join::{self, Setting};
 use crate::mail;
 use crate::report::{ticks, Report};
+use crate::session::{run_arrivals, run_session, Admission, SessionWindow};
 use crate::shared::{Common, Job, Shared};
 use crate::timer::{slack_ns, Timer};
-use crate::user::{admit, live, Admission, Stay};
 
 /// Most operations of a thread's loop between two looks at the kernel.
 const EVENTS_A_TURN: u32 = 16;
@@ -103,12 +103,12 @@ async fn apart<T: Send + 'static>(
 /// Fills the mailboxes of the sessions that this driver plays.
 async fn populate(jobs: &[Arc<Job>], plan: &Plan) -> Result<()> {
     for job in jobs {
-        let (Some(post), Load::Population { sessions }) = (&job.post, &job.part.load) else { continue };
+        let (Some(mail), Load::Population { sessions }) = (&job.mail, &job.part.load) else { continue };
         let threads = u64::from(plan.threads.max(1));
         let (index, of) = (u64::from(plan.member.index), u64::from(plan.member.of.max(1)));
         let ours = (0..u64::from(*sessions)).filter(|id| id % (threads * of) / threads == index);
         let address = |id: u64| job.servers[job.server_of(id)].destination(Scheme::Http).map(|to| (id, to.address));
-        mail::populate::populate(post, ours.filter_map(address)).await?;
+        mail::populate::populate(mail, ours.filter_map(address)).await?;
     }
     Ok(())
 }
@@ -377,26 +377,31 @@ impl Work {
         let index = u64::from(member.index) * u64::from(self.plan.threads.max(1)) + u64::from(self.index);
         match &shared.job.part.load {
             Load::Population { sessions } => {
-                for stay in stays(self.plan.phases, u64::from(*sessions), index, of) {
-                    tokio::task::spawn_local(live(shared.clone(), stay));
+                for window in session_windows(self.plan.phases, u64::from(*sessions), index, of) {
+                    tokio::task::spawn_local(run_session(shared.clone(), window));
                 }
             }
             Load::Arrivals { process, path, most_sessions, data_sessions } => {
                 let most = (*most_sessions as usize).div_ceil(of as usize);
                 let admission = Admission { index, of, most, owners: *data_sessions };
                 let (shared, process, path) = (shared.clone(), *process, path.clone());
-                tokio::task::spawn_local(async move { admit(shared, admission, process, &path).await });
+                tokio::task::spawn_local(async move { run_arrivals(shared, admission, process, &path).await });
             }
         }
     }
 }
 
 /// Every `of`-th session of a population, with its place in ramp-up and ramp-down.
-pub(crate) fn stays(phases: Phases, sessions: u64, index: u64, of: u64) -> impl Iterator<Item = Stay> {
+pub(crate) fn session_windows(
+    phases: Phases,
+    sessions: u64,
+    index: u64,
+    of: u64,
+) -> impl Iterator<Item = SessionWindow> {
     (index..sessions).step_by(of as usize).map(move |id| {
         let part = |length: u64| (u128::from(length) * u128::from(id) / u128::from(sessions)) as u64;
         let (start_ns, stop_ns) = (part(phases.ramp_up_ns), phases.steady_end() + part(phases.ramp_down_ns));
-        Stay { id, start_ns, stop_ns }
+        SessionWindow { id, start_ns, stop_ns }
     })
 }
 
@@ -415,9 +420,9 @@ impl Shared {
     fn conclude(&self, sender: &mpsc::UnboundedSender<Report>, steady_ns: u64, cpu: f64) {
         for (operation, intended_ns) in self.under_way.borrow().iter().flatten() {
             self.recorder.borrow_mut().unfinished(*operation, *intended_ns);
-            self.books.borrow_mut().doubted(*operation);
+            self.ledger.borrow_mut().doubted(*operation);
         }
-        for event in self.books.borrow().events(self.job.name(), &self.job.operations) {
+        for event in self.ledger.borrow().events(self.job.name(), &self.job.operations) {
             let _ = sender.send(Report::Event(Box::new(event)));
         }
         let starts = std::mem::take(&mut *self.starts.borrow_mut());

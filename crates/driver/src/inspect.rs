@@ -15,6 +15,7 @@ pub struct Inspector {
 }
 
 impl Inspector {
+    /// Looks for nothing until it is reset.
     pub fn new() -> Self {
         Inspector { every: 0, keep: 0, offset: 0, misplaced: None, head: Vec::new() }
     }

@@ -27,7 +27,7 @@ const QUESTIONS: u32 = 20;
 /// Time between the word to start and the start.
 const LEAD_NS: u64 = 500_000_000;
 /// Time a joiner has for an answer before the start, and a leader to be there.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Where a driver's plan, its companions and its start come from.
 pub trait Setting: Send {
@@ -117,7 +117,7 @@ impl<F: Fn() -> Result<Plan> + Send> Setting for Leader<F> {
 impl Member {
     fn welcome(stream: TcpStream, name: SocketAddr, plan: &Plan) -> Result<Self> {
         stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_read_timeout(Some(TIMEOUT))?;
         let mut member = Member { name, reader: BufReader::new(stream.try_clone()?), writer: stream, ahead_ns: 0 };
         say(&mut member.writer, &Word::Plan(Box::new(plan.clone())))?;
         Ok(member)
@@ -143,10 +143,12 @@ impl Member {
 }
 
 impl Members {
+    /// How many other drivers take part.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
+    /// Whether this driver plays alone.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -226,7 +228,7 @@ impl Follower {
                 response,
                 service,
                 lag,
-                wires,
+                connections,
                 cpu,
                 ..
             } => {
@@ -240,21 +242,21 @@ impl Follower {
                         response: (&response).try_into()?,
                         service: (&service).try_into()?,
                         lag: (&lag).try_into()?,
-                        wires,
+                        connections,
                     }),
                     active: sessions_active,
                     open: connections_open,
                     cpu: cpu.threads,
                 }
             }
-            Event::Totals { part, steady_ns, operations, lag, sessions, pauses, wires, cpu } => Report::Totals {
+            Event::Totals { part, steady_ns, operations, lag, sessions, pauses, connections, cpu } => Report::Totals {
                 part: self.part(&part)?,
                 totals: Box::new(Totals {
                     operations: operations.into_iter().map(TryInto::try_into).collect::<Result<_, _>>()?,
                     lag: (&lag).try_into()?,
                     sessions,
                     pauses,
-                    wires,
+                    connections,
                 }),
                 cpu: cpu.threads,
                 steady_ns,
@@ -266,7 +268,7 @@ impl Follower {
 impl Joiner {
     /// Connects to a leader, which may yet have to come up.
     pub fn connect(address: &str) -> Result<Self> {
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + TIMEOUT;
         let stream = loop {
             let known = address.to_socket_addrs().with_context(|| format!("cannot look up `{address}`"))?;
             match TcpStream::connect(known.collect::<Vec<_>>().as_slice()) {
@@ -337,4 +339,77 @@ fn hear<T: for<'a> Deserialize<'a>>(reader: &mut impl BufRead) -> Result<T> {
         bail!("the connection was closed");
     }
     serde_json::from_str(&line).with_context(|| format!("not understood: {}", &line[..line.len().min(80)]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use loadstone_record::event::{CpuShare, Moment};
+    use loadstone_record::Recorder;
+
+    fn follower() -> Follower {
+        let (sender, _) = mpsc::unbounded_channel();
+        Follower { starts: vec![0, 10, 20], names: vec!["shop".into(), "bank".into()], sender }
+    }
+
+    fn interval(part: &str, at_ns: u64) -> Event {
+        let mut recorder = Recorder::new(1, 0..30);
+        recorder.request(1);
+        let moment = Moment { at_ns, length_ns: 10, phase: "steady".into(), sessions_active: 3, connections_open: 2 };
+        Event::interval(part, moment, &recorder.take_interval(), CpuShare { threads: vec![0.5] })
+    }
+
+    #[test]
+    fn an_interval_of_a_member_finds_its_part_and_number() {
+        let Some(Report::Interval { part, number, interval, active, open, .. }) =
+            follower().report(interval("bank", 30)).expect("known")
+        else {
+            panic!("no interval");
+        };
+        assert_eq!((part, number, active, open), (1, 2, 3, 2));
+        assert_eq!(interval.connections.http_requests, 1);
+    }
+
+    #[test]
+    fn what_another_run_would_say_is_refused() {
+        let refused = |event| follower().report(event).err().map_or("not refused".into(), |error| error.to_string());
+        assert_eq!(refused(interval("mail", 30)), "it plays `mail`");
+        assert_eq!(refused(interval("bank", 31)), "its intervals are other ones");
+    }
+
+    #[test]
+    fn what_the_leader_says_itself_is_not_merged() {
+        let end = Event::End { at_ns: 1, reason: EndReason::Completed };
+        assert!(follower().report(end).expect("known").is_none());
+    }
+
+    #[test]
+    fn a_word_is_one_line_and_anything_else_is_named() {
+        let heard = |text: &str| hear::<Word>(&mut text.as_bytes()).map(|word| matches!(word, Word::Start(7)));
+        assert!(heard("{\"start\":7}\n").expect("a word"));
+        assert_eq!(heard("").expect_err("nothing").to_string(), "the connection was closed");
+        assert_eq!(heard("{\"go\":1}\n").expect_err("no word").to_string(), "not understood: {\"go\":1}\n");
+    }
+
+    #[test]
+    fn clocks_are_compared_by_the_shortest_round_trip() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let address = listener.local_addr().expect("bound").to_string();
+        let joiner = std::thread::spawn(move || {
+            let stream = TcpStream::connect(address).expect("a leader");
+            let (mut reader, mut writer) = (BufReader::new(stream.try_clone().expect("a stream")), stream);
+            let ahead_ns = 3_600_000_000_000;
+            for _ in 0..QUESTIONS {
+                let _: Word = hear(&mut reader).expect("a question");
+                let now_ns = kernel_ns(ClockId::Monotonic) + ahead_ns;
+                say(&mut writer, &Now { schema: EVENT_SCHEMA, now_ns }).expect("heard");
+            }
+        });
+        let (stream, name) = listener.accept().expect("a joiner");
+        let mut member =
+            Member { name, reader: BufReader::new(stream.try_clone().expect("a stream")), writer: stream, ahead_ns: 0 };
+        member.compare_clocks().expect("answers");
+        joiner.join().expect("no panic");
+        assert!(member.ahead_ns.abs_diff(3_600_000_000_000) < 50_000_000, "{}", member.ahead_ns);
+    }
 }

@@ -1,27 +1,25 @@
 //! The load driver: reads a plan, plays its sessions with honest timing, writes events.
 
-pub mod books;
+pub mod client;
 pub mod clock;
-pub mod cookies;
+pub mod discrete_event;
 pub mod ending;
 pub mod engine;
 pub mod inspect;
 pub mod join;
-pub mod lane;
+pub mod ledger;
 pub mod mail;
 pub mod needle;
 pub mod operation;
-pub mod page;
-pub mod rehearse;
 pub mod report;
 pub mod scratch;
 pub mod server;
+pub mod session;
 pub mod shared;
 pub mod simulate;
 pub mod start;
 pub mod timer;
 pub mod transport;
-pub mod user;
 pub mod wheel;
 
 use std::io::{Read, Write};
@@ -33,6 +31,7 @@ use clap::{Parser, Subcommand};
 use loadstone_record::event::{EndReason, Event};
 use loadstone_schedule::plan::{Plan, PLAN_SCHEMA};
 
+use discrete_event::DiscreteEvents;
 use join::{Joiner, Leader};
 use start::{Alone, Told};
 
@@ -67,8 +66,8 @@ enum Command {
     /// Play the simulation on standard input in virtual time and write its result
     Simulate,
     /// Play the plan on standard input in virtual time against a modelled station and write events
-    Rehearse,
-    /// Print a JSON schema: plan, events, simulation, rehearsal
+    DiscreteEvents,
+    /// Print a JSON schema: plan, events, simulation, discrete-events
     Schema { document: Document },
 }
 
@@ -77,7 +76,7 @@ enum Document {
     Plan,
     Events,
     Simulation,
-    Rehearsal,
+    DiscreteEvents,
 }
 
 /// The program.
@@ -96,7 +95,6 @@ fn dispatch(command: Command) -> Result<EndReason> {
     let mut out = std::io::stdout().lock();
     match command {
         Command::Run { listen, joining, await_start } => {
-            raise_file_limit();
             if await_start {
                 return engine::run(Box::new(Told), &mut out);
             }
@@ -108,17 +106,15 @@ fn dispatch(command: Command) -> Result<EndReason> {
             };
         }
         Command::Join { address } => {
-            raise_file_limit();
             let joiner = Joiner::connect(&address)?;
             let mut events = joiner.events()?;
             return engine::run(Box::new(joiner), &mut events);
         }
-        Command::Rehearse => {
-            let rehearsal: rehearse::Rehearsal =
-                serde_json::from_str(&input()?).context("the rehearsal is not valid")?;
-            check_schema(&rehearsal.plan)?;
+        Command::DiscreteEvents => {
+            let simulation: DiscreteEvents = serde_json::from_str(&input()?).context("the simulation is not valid")?;
+            check_schema(&simulation.plan)?;
             let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
-            return rehearse::rehearse(&rehearsal, now, &mut std::io::BufWriter::new(out));
+            return discrete_event::play(&simulation, now, &mut std::io::BufWriter::new(out));
         }
         Command::Simulate => {
             let simulation = serde_json::from_str(&input()?).context("the simulation is not valid")?;
@@ -128,7 +124,7 @@ fn dispatch(command: Command) -> Result<EndReason> {
             let schema = match document {
                 Document::Plan => schemars::schema_for!(Plan),
                 Document::Events => schemars::schema_for!(Event),
-                Document::Rehearsal => schemars::schema_for!(rehearse::Rehearsal),
+                Document::DiscreteEvents => schemars::schema_for!(DiscreteEvents),
                 Document::Simulation => schemars::schema_for!(simulate::Simulation),
             };
             serde_json::to_writer_pretty(&mut out, &schema)?;
@@ -158,18 +154,4 @@ fn input() -> Result<String> {
     let mut text = String::new();
     std::io::stdin().read_to_string(&mut text).context("cannot read standard input")?;
     Ok(text)
-}
-
-/// Files wanted: two for each of half a million sessions. Only root may go beyond the system's limit.
-const FILES: u64 = 1 << 20;
-
-/// Takes all the files this process may open; what it may not is reported as an error of the driver.
-fn raise_file_limit() {
-    use rustix::process::{getrlimit, setrlimit, Resource, Rlimit};
-    let given = getrlimit(Resource::Nofile).maximum;
-    let wanted = given.map(|files| files.max(FILES));
-    if setrlimit(Resource::Nofile, Rlimit { current: wanted, maximum: wanted }).is_err() {
-        let _ = setrlimit(Resource::Nofile, Rlimit { current: given, maximum: given });
-        // doctor reports the limit
-    }
 }

@@ -15,12 +15,14 @@ pub struct Needle {
 }
 
 impl Needle {
+    /// Compiles a text that may hold values; an error names the `place` and the unknown value.
     pub fn compile(text: &str, slots: &Slots, place: &str) -> Result<Self, PlanError> {
         let template = Template::compile(text, slots, place)?;
         let ready = template.fixed().map(|text| memmem::Finder::new(text.as_bytes()).into_owned());
         Ok(Needle { template, ready })
     }
 
+    /// Whether the text, with its values, stands in another.
     pub fn is_in(&self, text: &[u8], values: &Values) -> bool {
         match &self.ready {
             Some(finder) => finder.find(text).is_some(),
@@ -28,6 +30,7 @@ impl Needle {
         }
     }
 
+    /// The text with its values.
     pub fn text(&self, values: &Values) -> Cow<'_, str> {
         match self.template.fixed() {
             Some(text) => Cow::Borrowed(text),

@@ -13,7 +13,7 @@ use loadstone_schedule::template::{form_encode, Encoding, Template};
 use loadstone_schedule::PlanError;
 use memchr::memmem;
 
-use crate::cookies::Jar;
+use crate::client::cookies::Jar;
 use crate::ending::CompiledEnding;
 use crate::inspect::Inspector;
 use crate::needle::Needle;
@@ -348,4 +348,208 @@ fn between<'a>(text: &'a [u8], after: &[u8], before: &[u8]) -> Option<&'a [u8]> 
     let from = memmem::find(text, after)? + after.len();
     let length = memmem::find(&text[from..], before)?;
     Some(&text[from..from + length])
+}
+
+#[cfg(test)]
+mod tests {
+    use loadstone_schedule::plan::Workload;
+    use serde_json::{json, Value};
+
+    use super::*;
+
+    /// An operation with these fields beside the usual ones, and a script that knows the values `user` and `token`.
+    fn compiled(fields: Value) -> (Compiled, Values) {
+        let mut operation = json!({
+            "name": "page", "scheme": "http", "method": "GET", "path": "/of/{user}", "query": [], "form": [],
+            "body": null, "headers": [], "redirects": 0, "extract": [], "embedded": [],
+            "expect": {
+                "status": [200], "title": null, "contains": [], "absent": [], "markers_every": 0, "bytes": null,
+            },
+            "limit": { "kind": "none" }, "timeout_ns": 1,
+        });
+        merge(&mut operation, &fields);
+        let field = |name: &str, value: &str| json!({ "name": name, "value": value });
+        let workload: Workload = serde_json::from_value(json!({
+            "name": "test", "values": [], "operations": [operation],
+            "states": [{
+                "name": "page", "operation": 0, "pause": "drawn",
+                "set": [field("user", "a b&c"), field("token", "")],
+            }],
+            "mix": { "kind": "sequence", "states": [0] },
+            "pacing": { "kind": "think", "distribution": "fixed", "mean_ns": 0, "cap_ns": null },
+            "connections": {
+                "protocol": "http1", "parallel": 1, "page_bytes_per_s": null, "embedded_bytes_per_s": null,
+                "requests_each": null, "kept_between_users": true, "full_handshakes": 0.0,
+            },
+        }))
+        .expect("a workload");
+        let script = Script::compile(&workload).expect("a script");
+        let (mut all, _) = Compiled::all(&workload.operations, &script).expect("an operation");
+        let mut session = loadstone_schedule::session::Session::new(&script, 1, 0);
+        session.begin(&script);
+        session.next(&script);
+        session.prepare(&script);
+        (all.remove(0), session.values)
+    }
+
+    fn merge(into: &mut Value, from: &Value) {
+        match (into, from) {
+            (Value::Object(into), Value::Object(from)) => {
+                from.iter().for_each(|(key, value)| merge(&mut into[key], value));
+            }
+            (into, from) => *into = from.clone(),
+        }
+    }
+
+    fn request(fields: Value, elsewhere: Option<&[u8]>) -> String {
+        let (operation, values) = compiled(fields);
+        let mut out = Vec::new();
+        let with = Sending { values: &values, host: "shop.example", jar: &RefCell::default() };
+        operation.write_request(&with, elsewhere, &mut out);
+        String::from_utf8(out).expect("text")
+    }
+
+    fn seen(body: &str) -> Inspector {
+        let mut inspector = Inspector::new();
+        inspector.reset(0, crate::inspect::HEAD_BYTES);
+        inspector.take(body.as_bytes());
+        inspector
+    }
+
+    fn answer(status: u16) -> Answer {
+        Answer { status, bytes: 0, first_byte_ns: 0, end_ns: 0, keep_alive: true }
+    }
+
+    /// What is found wrong with an answer of 200 with this body.
+    fn fault(fields: Value, body: &str) -> Option<Fault> {
+        let (operation, values) = compiled(fields);
+        operation.check(&answer(200), &seen(body), &values).err().map(|failure| failure.fault)
+    }
+
+    #[test]
+    fn a_get_has_its_values_in_the_path_as_they_are_and_in_the_query_encoded() {
+        let query = json!([{ "name": "q", "value": "{user}" }, { "name": "n", "value": "1" }]);
+        let text = request(json!({ "query": query }), None);
+        assert!(text.starts_with("GET /of/a b&c?q=a+b%26c&n=1 HTTP/1.1\r\nHost: shop.example\r\n"), "{text}");
+        assert!(text.ends_with("\r\n\r\n") && !text.contains("Content-Length"), "{text}");
+    }
+
+    #[test]
+    fn a_form_is_sent_with_its_length_and_kind_unless_a_header_names_another() {
+        let form = json!([{ "name": "who", "value": "{user}" }]);
+        let text = request(json!({ "method": "POST", "form": form }), None);
+        assert!(text.contains("Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 11\r\n"), "{text}");
+        assert!(text.ends_with("\r\n\r\nwho=a+b%26c"), "{text}");
+        let headers = json!([{ "name": "CONTENT-TYPE", "value": "text/plain" }]);
+        let text = request(json!({ "method": "POST", "body": "{user}", "headers": headers }), None);
+        assert!(!text.contains("x-www-form-urlencoded") && text.ends_with("\r\n\r\na b&c"), "{text}");
+    }
+
+    #[test]
+    fn a_post_without_anything_still_says_that_it_has_no_body() {
+        assert!(request(json!({ "method": "POST" }), None).contains("Content-Length: 0\r\n"));
+    }
+
+    #[test]
+    fn a_redirected_post_keeps_its_body_and_leaves_its_own_path() {
+        let query = json!([{ "name": "q", "value": "1" }]);
+        let text = request(json!({ "method": "POST", "query": query, "body": "x" }), Some(b"/there"));
+        assert!(text.starts_with("POST /there HTTP/1.1\r\n") && text.ends_with("\r\n\r\nx"), "{text}");
+    }
+
+    #[test]
+    fn a_conditional_get_says_since_when() {
+        let (operation, values) = compiled(json!({}));
+        let (mut out, jar) = (b"old".to_vec(), RefCell::default());
+        let with = Sending { values: &values, host: "h", jar: &jar };
+        operation.write_get(&with, Some("Thu"), &mut out, |out| out.extend_from_slice(b"/f"));
+        let text = String::from_utf8(out).expect("text");
+        assert!(text.starts_with("GET /f HTTP/1.1\r\n") && text.ends_with("If-Modified-Since: Thu\r\n\r\n"), "{text}");
+    }
+
+    #[test]
+    fn an_echo_is_as_long_as_is_expected_back_within_bounds() {
+        let length = |bytes: Value| {
+            let (operation, values) = compiled(json!({ "expect": { "bytes": bytes } }));
+            let mut out = Vec::new();
+            operation.write_payload(&values, &mut out);
+            out.len()
+        };
+        assert_eq!([json!("1000"), json!(null), json!("99999999999")].map(length), [1000, PING_BYTES, MOST_PAYLOAD]);
+    }
+
+    #[test]
+    fn every_check_finds_its_own_fault_and_nothing_else() {
+        let title = json!({ "expect": { "title": "Hello {user}" } });
+        assert_eq!(fault(title.clone(), "<title> Hello a b&c </title>"), None);
+        assert_eq!(fault(title.clone(), "<title>Hello</title>"), Some(Fault::Title));
+        assert_eq!(fault(title, "Hello a b&c"), Some(Fault::Title));
+        let contains = json!({ "expect": { "contains": ["cart of {user}"] } });
+        assert_eq!(fault(contains.clone(), "the cart of a b&c"), None);
+        assert_eq!(fault(contains, "the cart"), Some(Fault::Content));
+        let absent = json!({ "expect": { "absent": ["error"] } });
+        assert_eq!(fault(absent.clone(), "fine"), None);
+        assert_eq!(fault(absent, "an error"), Some(Fault::Content));
+        let bytes = json!({ "expect": { "bytes": "4" } });
+        assert_eq!(fault(bytes.clone(), "four"), None);
+        assert_eq!(fault(bytes, "five!"), Some(Fault::Length));
+    }
+
+    #[test]
+    fn a_wrong_status_is_one_however_good_the_body() {
+        let (operation, values) = compiled(json!({ "expect": { "status": [200, 201] } }));
+        let failed = |status| operation.check(&answer(status), &seen(""), &values).err().map(|failure| failure.fault);
+        assert_eq!([200, 201, 404].map(failed), [None, None, Some(Fault::Status)]);
+    }
+
+    #[test]
+    fn a_value_is_taken_from_between_its_texts_or_missed() {
+        let extract = json!([{ "value": "token", "after": "id=\"", "before": "\"" }]);
+        let (operation, mut values) = compiled(json!({ "extract": extract, "body": "{token}" }));
+        operation.extract(&seen("<a id=\"17\" id=\"18\">"), &mut values).expect("it is there");
+        let mut out = Vec::new();
+        operation.write_payload(&values, &mut out);
+        assert_eq!(out, b"17");
+        let missed = operation.extract(&seen("<a id=\"17"), &mut values).expect_err("it has no end");
+        assert_eq!(missed.fault, Fault::Extract);
+    }
+
+    #[test]
+    fn an_answer_as_late_as_its_limit_is_still_good() {
+        let limit = Limit::Time { good_ns: 10, tolerable_ns: 20 };
+        assert_eq!(
+            [10, 11, 20, 21].map(|response_ns| grade(&limit, response_ns, 0)),
+            [Grade::Good, Grade::Tolerable, Grade::Tolerable, Grade::Fail],
+        );
+        assert_eq!([20, 21].map(|so_far_ns| is_overdue(&limit, so_far_ns)), [false, true]);
+    }
+
+    #[test]
+    fn a_download_is_graded_by_its_speed() {
+        let limit = Limit::Rate { good_bytes_per_s: 100.0, tolerable_bytes_per_s: 50.0 };
+        let second = 1_000_000_000;
+        assert_eq!(
+            [100, 99, 50, 49].map(|bytes| grade(&limit, second, bytes)),
+            [Grade::Good, Grade::Tolerable, Grade::Tolerable, Grade::Fail],
+        );
+        assert_eq!(grade(&Limit::None, u64::MAX, 0), Grade::Good);
+    }
+
+    #[test]
+    fn an_embedded_file_may_be_unchanged_only_where_that_was_asked() {
+        let file = EmbeddedFile {
+            path: Template::compile("/f", &Slots::default(), "here").expect("a path"),
+            bytes: Some(4),
+            conditional: 1.0,
+            markers_every: 0,
+            memory: None,
+        };
+        let check = |asked, status, body: &str| {
+            check_embedded(&file, asked, &answer(status), &seen(body)).map_err(|failure| failure.fault)
+        };
+        assert_eq!(check(true, 304, ""), Ok(true));
+        assert_eq!(check(false, 304, ""), Err(Fault::Status));
+        assert_eq!(check(true, 200, "four"), Ok(false));
+        assert_eq!(check(true, 200, "five!"), Err(Fault::Length));
+    }
 }

@@ -12,7 +12,7 @@ use rustls::ClientConfig;
 use crate::transport::tls;
 
 /// Time given to each of a name's addresses to accept a connection.
-const LOOK: Duration = Duration::from_secs(1);
+const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// One machine of the system under test.
 #[derive(Default)]
@@ -39,6 +39,7 @@ impl Server {
         Ok(Server { http, https, tls: tls.map(Arc::new) })
     }
 
+    /// Where its plain or its secure side is; none when it has none.
     pub fn destination(&self, scheme: Scheme) -> Option<&Destination> {
         match scheme {
             Scheme::Http => self.http.as_ref(),
@@ -72,7 +73,7 @@ fn resolve(endpoint: &Endpoint, scheme: Scheme) -> Result<Destination> {
     let addresses = (bare, *port).to_socket_addrs().with_context(|| format!("cannot look up `{host}`"))?;
     let addresses: Vec<SocketAddr> = addresses.collect();
     // A name may have addresses of which only some are served; when none is, the first tells how.
-    let answers = |address: &&SocketAddr| TcpStream::connect_timeout(address, LOOK).is_ok();
+    let answers = |address: &&SocketAddr| TcpStream::connect_timeout(address, PROBE_TIMEOUT).is_ok();
     let served = if addresses.len() > 1 { addresses.iter().find(answers) } else { None };
     let address = *served.or(addresses.first()).with_context(|| format!("`{host}` has no address"))?;
     let usual = if scheme == Scheme::Https { 443 } else { 80 };

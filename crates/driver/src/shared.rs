@@ -1,4 +1,4 @@
-//! What sessions share: for all threads the plan compiled and the addresses, for one thread the timer and the books.
+//! What sessions share: for all threads the plan compiled and the addresses, for one thread the timer and the ledger.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -12,10 +12,11 @@ use loadstone_schedule::arrivals;
 use loadstone_schedule::plan::{Connections, Load, Part, Phases, Plan, Protocol, Scheme};
 use loadstone_schedule::rng::{Purpose, Stream};
 use loadstone_schedule::session::Script;
+use loadstone_schedule::session_loop::Rules;
 
-use crate::books::Books;
 use crate::clock::Clock;
-use crate::mail::Post;
+use crate::ledger::AuditLedger;
+use crate::mail::MailWorkload;
 use crate::operation::{is_overdue, Compiled};
 use crate::scratch::Scratch;
 use crate::server::Server;
@@ -37,7 +38,7 @@ pub struct Job {
     /// The machines that users are dealt to; a plan without a target has one that is nowhere.
     pub servers: Vec<Server>,
     /// What mail users share; none for other protocols.
-    pub post: Option<Arc<Post>>,
+    pub mail: Option<Arc<MailWorkload>>,
     remembered: usize,
 }
 
@@ -60,9 +61,9 @@ impl Job {
         let (operations, remembered) = Compiled::all(&part.workload.operations, &script)?;
         let protocol = part.workload.connections.protocol;
         let servers = Server::all(&part.targets, protocol)?;
-        let post = mail_of(plan, part)?;
+        let mail = mail_of(plan, part)?;
         let job = Job {
-            post,
+            mail,
             number,
             part: part.clone(),
             phases: plan.phases,
@@ -88,11 +89,17 @@ impl Job {
     /// Whether there may be connections of this scheme.
     pub fn uses(&self, scheme: Scheme) -> bool {
         self.servers.iter().all(|server| server.destination(scheme).is_some())
-            || self.connections().protocol == Protocol::Null
+            || self.policy().protocol == Protocol::Null
     }
 
-    pub fn connections(&self) -> &Connections {
+    /// How its users open and keep connections.
+    pub fn policy(&self) -> &Connections {
         &self.part.workload.connections
+    }
+
+    /// What its session loops share.
+    pub fn rules(&self) -> Rules<'_> {
+        Rules::of(&self.part, &self.script)
     }
 
     /// The workload's name.
@@ -102,7 +109,7 @@ impl Job {
 }
 
 /// What mail users share; none for other protocols.
-fn mail_of(plan: &Plan, part: &Part) -> Result<Option<Arc<Post>>> {
+fn mail_of(plan: &Plan, part: &Part) -> Result<Option<Arc<MailWorkload>>> {
     if part.workload.connections.protocol != Protocol::Imap {
         return Ok(None);
     }
@@ -113,7 +120,7 @@ fn mail_of(plan: &Plan, part: &Part) -> Result<Option<Arc<Post>>> {
     );
     let scale = part.workload.mailboxes.as_ref();
     let scale = scale.ok_or_else(|| anyhow::anyhow!("{name} speaks IMAP, so it needs mailboxes"))?;
-    Ok(Some(Arc::new(Post::new(scale, &part.workload.operations, plan.seed)?)))
+    Ok(Some(Arc::new(MailWorkload::new(scale, &part.workload.operations, plan.seed)?)))
 }
 
 /// What all sessions of a thread share, whatever they play.
@@ -140,7 +147,7 @@ pub struct Shared {
     /// The first starts of the steady state: intended and actual.
     pub starts: RefCell<Vec<(u64, u64)>>,
     /// What the server must hold.
-    pub books: RefCell<Books>,
+    pub ledger: RefCell<AuditLedger>,
     dates: RefCell<Vec<Option<Rc<str>>>>,
     dealt: RefCell<Vec<f64>>,
     handshakes: Cell<f64>,
@@ -149,6 +156,7 @@ pub struct Shared {
 }
 
 impl Shared {
+    /// Nothing was played yet.
     pub fn new(job: Arc<Job>, common: Common) -> Self {
         let steady = job.phases.steady_start()..job.phases.steady_end();
         let mut chance = Stream::new(job.seed, 0, Purpose::Embedded);
@@ -159,7 +167,7 @@ impl Shared {
             under_way: RefCell::default(),
             heads: RefCell::default(),
             starts: RefCell::default(),
-            books: RefCell::new(Books::new(&job.operations)),
+            ledger: RefCell::new(AuditLedger::new(&job.operations)),
             dates: RefCell::new(vec![None; job.remembered]),
             dealt: RefCell::new((0..job.remembered).map(|_| chance.unit()).collect()),
             handshakes: Cell::new(chance.unit()),
@@ -173,7 +181,7 @@ impl Shared {
     }
 
     /// Makes room for one more session; returns its number on this thread.
-    pub fn seat(&self) -> usize {
+    pub fn slot(&self) -> usize {
         let mut under_way = self.under_way.borrow_mut();
         under_way.push(None);
         under_way.len() - 1
@@ -181,7 +189,7 @@ impl Shared {
 
     /// Whether the next TLS connection is one of those declared not to resume; dealt evenly.
     pub fn deal_full_handshake(&self) -> bool {
-        let dealt = self.handshakes.get() + self.job.connections().full_handshakes;
+        let dealt = self.handshakes.get() + self.job.policy().full_handshakes;
         self.handshakes.set(if dealt >= 1.0 { dealt - 1.0 } else { dealt });
         dealt >= 1.0
     }
@@ -214,6 +222,7 @@ impl Shared {
         asks
     }
 
+    /// Keeps the date that came with a file, for later conditional requests.
     pub fn remember_date(&self, memory: Option<usize>, date: Option<String>) {
         if let (Some(at), Some(date)) = (memory, date) {
             let mut dates = self.dates.borrow_mut();
@@ -246,6 +255,7 @@ impl Shared {
         }
     }
 
+    /// The samples of trouble noted since they were last taken.
     pub fn take_troubles(&self) -> Vec<Event> {
         std::mem::take(&mut self.troubles.borrow_mut())
     }
@@ -255,6 +265,7 @@ impl Shared {
 pub struct Counted<'a>(&'a Cell<u64>);
 
 impl<'a> Counted<'a> {
+    /// Counts one more until it is dropped.
     pub fn new(counter: &'a Cell<u64>) -> Self {
         counter.set(counter.get() + 1);
         Counted(counter)

@@ -13,9 +13,12 @@ use loadstone_record::Window;
 use loadstone_schedule::arrivals::{self, Arrivals};
 use loadstone_schedule::plan::{Load, Part, Plan};
 use loadstone_schedule::rng::{Purpose, Stream};
-use loadstone_schedule::session::{Departure, Script, Session, Step};
+use loadstone_schedule::session::{Departure, Script, Session};
+use loadstone_schedule::session_loop::{Rules, SessionLoop, Turn};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::session::departed;
 
 /// How long the modelled server, line included, takes for an operation.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -37,6 +40,7 @@ pub struct Simulation {
     pub server: Server,
 }
 
+/// How often one operation was performed.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct OperationShare {
     pub name: String,
@@ -49,6 +53,7 @@ pub struct OperationShare {
     pub cut_at_end: u64,
 }
 
+/// What the simulation of independent sessions found.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Simulated {
     pub workload: String,
@@ -73,14 +78,12 @@ pub struct Simulated {
 }
 
 struct Player {
-    session: Session,
+    session_loop: SessionLoop,
     chance: Stream,
-    started: u64,
-    ended: u64,
 }
 
 #[derive(Clone)]
-struct Books {
+struct PartAccumulator {
     steady: std::ops::Range<u64>,
     counts: Vec<[u64; 3]>,
     sessions: SessionCounts,
@@ -125,20 +128,20 @@ pub fn simulate(simulation: &Simulation) -> Result<Simulated> {
         arrivals::check(path)?;
         anyhow::ensure!(!stage.script.is_endless(), "sessions that never end cannot arrive at a rate");
     }
-    let empty = Books::new(plan.phases.steady_start()..plan.phases.steady_end(), operations);
+    let empty = PartAccumulator::new(plan.phases.steady_start()..plan.phases.steady_end(), operations);
     let threads = u64::from(plan.threads.max(1));
-    let books = std::thread::scope(|scope| {
+    let sums = std::thread::scope(|scope| {
         let play = |index| {
-            let (stage, mut books) = (&stage, empty.clone());
+            let (stage, mut sums) = (&stage, empty.clone());
             scope.spawn(move || {
-                stage.play(index, threads, &mut books);
-                books
+                stage.play(index, threads, &mut sums);
+                sums
             })
         };
         let workers: Vec<_> = (0..threads).map(play).collect();
         workers.into_iter().map(|worker| worker.join()).collect::<Result<Vec<_>, _>>()
     });
-    let parts = books.map_err(|_| anyhow::anyhow!("a thread of the simulation panicked"))?;
+    let parts = sums.map_err(|_| anyhow::anyhow!("a thread of the simulation panicked"))?;
     let mut whole = empty;
     parts.iter().for_each(|part| whole.merge(part));
     summarize(plan, part, &whole).context("nothing was measured")
@@ -146,13 +149,13 @@ pub fn simulate(simulation: &Simulation) -> Result<Simulated> {
 
 impl Stage<'_> {
     /// Plays every `of`-th session of the population or of the arrivals.
-    fn play(&self, index: u64, of: u64, books: &mut Books) {
+    fn play(&self, index: u64, of: u64, sums: &mut PartAccumulator) {
         match &self.part.load {
             Load::Population { sessions } => {
                 let sessions = u64::from(*sessions);
                 for id in (index..sessions).step_by(of as usize) {
                     let start = (u128::from(self.ramp_up_ns) * u128::from(id) / u128::from(sessions)) as u64;
-                    self.resident(id, start, books);
+                    self.resident(id, start, sums);
                 }
             }
             Load::Arrivals { process, path, data_sessions, .. } => {
@@ -160,7 +163,7 @@ impl Stage<'_> {
                 for (number, at) in (0..).zip(Arrivals::new(*process, path, self.seed, 0)) {
                     if number % of == index && at < self.end_ns {
                         session.arrive(self.seed, number, *data_sessions);
-                        session = self.visitor(session, number, at, books);
+                        session = self.visitor(session, number, at, sums);
                     }
                 }
             }
@@ -168,42 +171,47 @@ impl Stage<'_> {
     }
 
     /// A place of the population: user after user.
-    fn resident(&self, id: u64, start: u64, books: &mut Books) {
+    fn resident(&self, id: u64, start: u64, sums: &mut PartAccumulator) {
         let chance = Stream::new(self.seed, id, Purpose::Embedded);
         let session = Session::new(&self.script, self.seed, id);
-        let mut player = Player { session, chance, started: start, ended: start };
-        while player.ended < self.end_ns {
-            player.session.begin(&self.script);
-            self.visit(&mut player, books);
+        let mut player = Player { session_loop: SessionLoop::new(session, u64::MAX), chance };
+        let mut free_ns = start;
+        while free_ns < self.end_ns {
+            self.visit(&mut player, free_ns, sums);
+            free_ns = player.session_loop.ended_ns();
         }
     }
 
     /// One user that arrives and leaves.
-    fn visitor(&self, session: Session, number: u64, at: u64, books: &mut Books) -> Session {
-        books.sessions.due += u64::from(books.steady.contains(&at));
+    fn visitor(&self, session: Session, number: u64, at: u64, sums: &mut PartAccumulator) -> Session {
+        sums.sessions.due += u64::from(sums.steady.contains(&at));
         let chance = Stream::new(self.seed, number, Purpose::Embedded);
-        let mut player = Player { session, chance, started: at, ended: at };
-        player.session.begin(&self.script);
-        self.visit(&mut player, books);
-        player.session
+        let mut player = Player { session_loop: SessionLoop::new(session, u64::MAX), chance };
+        self.visit(&mut player, at, sums);
+        player.session_loop.session
     }
 
     /// One user's operations, until it leaves or the steady state is over.
-    fn visit(&self, player: &mut Player, books: &mut Books) {
-        let pacing = self.part.workload.pacing;
-        while player.ended < self.end_ns {
-            let (state, pause) = match player.session.next(&self.script) {
-                Step::Perform { state, pause } => (state, pause),
-                Step::End(departure) => {
-                    return books.departure(player.ended, departure, player.session.operations());
+    fn visit(&self, player: &mut Player, from_ns: u64, sums: &mut PartAccumulator) {
+        let (rules, turns) = (self.rules(), &mut player.session_loop);
+        turns.begin(&rules, from_ns);
+        while turns.ended_ns() < self.end_ns {
+            match turns.next(&rules) {
+                Turn::Perform { operation, at_ns } => {
+                    let end_ns = at_ns + response(self.server, operation, &mut player.chance);
+                    sums.operation(operation, at_ns, end_ns, turns.pause());
+                    turns.ended(end_ns);
                 }
-            };
-            let start = pause.map_or(player.ended, |pause| pacing.next_start(pause, player.started, player.ended));
-            let operation = self.script.places[state].operation;
-            let end = start + response(self.server, operation, &mut player.chance);
-            books.operation(operation, start, end, pause);
-            (player.started, player.ended) = (start, end);
+                Turn::Leave { departure, operations } => {
+                    return sums.departure(turns.ended_ns(), departure, operations);
+                }
+                Turn::Stop { .. } => return,
+            }
         }
+    }
+
+    fn rules(&self) -> Rules<'_> {
+        Rules::of(self.part, &self.script)
     }
 }
 
@@ -216,9 +224,9 @@ fn response(server: &Server, operation: usize, chance: &mut Stream) -> u64 {
     .max(1)
 }
 
-impl Books {
+impl PartAccumulator {
     fn new(steady: std::ops::Range<u64>, operations: usize) -> Self {
-        Books {
+        PartAccumulator {
             steady,
             counts: vec![[0; 3]; operations],
             sessions: SessionCounts::default(),
@@ -230,7 +238,7 @@ impl Books {
         }
     }
 
-    fn merge(&mut self, other: &Books) {
+    fn merge(&mut self, other: &PartAccumulator) {
         for (mine, theirs) in self.counts.iter_mut().zip(&other.counts) {
             mine.iter_mut().zip(theirs).for_each(|(mine, theirs)| *mine += theirs);
         }
@@ -244,9 +252,7 @@ impl Books {
 
     fn departure(&mut self, at: u64, departure: Departure, operations: u32) {
         if self.steady.contains(&at) {
-            self.sessions.finished += 1;
-            self.sessions.abandoned += u64::from(departure == Departure::Abandoned);
-            self.sessions.operations_in_finished += u64::from(operations);
+            self.sessions.merge(&departed(departure, operations));
         }
     }
 
@@ -272,13 +278,13 @@ impl Books {
     }
 }
 
-fn summarize(plan: &Plan, part: &Part, books: &Books) -> Option<Simulated> {
-    let total: u64 = books.counts.iter().map(|counts| counts[0] + counts[1]).sum();
+fn summarize(plan: &Plan, part: &Part, sums: &PartAccumulator) -> Option<Simulated> {
+    let total: u64 = sums.counts.iter().map(|counts| counts[0] + counts[1]).sum();
     if total == 0 {
         return None;
     }
     let seconds = plan.phases.steady_ns as f64 / 1e9;
-    let shares = part.workload.operations.iter().zip(&books.counts).map(|(operation, counts)| {
+    let shares = part.workload.operations.iter().zip(&sums.counts).map(|(operation, counts)| {
         let count = counts[0] + counts[1];
         OperationShare {
             name: operation.name.clone(),
@@ -289,11 +295,11 @@ fn summarize(plan: &Plan, part: &Part, books: &Books) -> Option<Simulated> {
             cut_at_end: counts[2],
         }
     });
-    let finished = books.sessions.finished;
+    let finished = sums.sessions.finished;
     let per_s = total as f64 / seconds;
     let sessions = match &part.load {
         Load::Population { sessions } => u64::from(*sessions),
-        Load::Arrivals { .. } => books.sessions.due,
+        Load::Arrivals { .. } => sums.sessions.due,
     };
     Some(Simulated {
         workload: part.workload.name.clone(),
@@ -302,14 +308,14 @@ fn summarize(plan: &Plan, part: &Part, books: &Books) -> Option<Simulated> {
         seed: plan.seed,
         operations: shares.collect(),
         operations_total: total,
-        operations_performed: books.performed,
+        operations_performed: sums.performed,
         operations_per_s: per_s,
         operations_per_s_per_session: per_s / sessions.max(1) as f64,
         sessions_finished: finished,
-        sessions_abandoned: books.sessions.abandoned,
-        operations_per_session: books.sessions.operations_in_finished as f64 / finished.max(1) as f64,
-        mean_response_s: books.response_ns as f64 / total as f64 / 1e9,
-        mean_pause_s: books.pause_ns as f64 / books.pauses.max(1) as f64 / 1e9,
-        paused_share_pct: 100.0 * books.pauses as f64 / books.starts.max(1) as f64,
+        sessions_abandoned: sums.sessions.abandoned,
+        operations_per_session: sums.sessions.operations_in_finished as f64 / finished.max(1) as f64,
+        mean_response_s: sums.response_ns as f64 / total as f64 / 1e9,
+        mean_pause_s: sums.pause_ns as f64 / sums.pauses.max(1) as f64 / 1e9,
+        paused_share_pct: 100.0 * sums.pauses as f64 / sums.starts.max(1) as f64,
     })
 }

@@ -39,6 +39,7 @@ impl<T> Default for Wheel<T> {
 }
 
 impl<T> Wheel<T> {
+    /// Adds what is due at an instant; the key finds it again until it is due or removed.
     pub fn insert(&mut self, at_ns: u64, what: T) -> Key {
         let key = self.entries.insert(Entry { at_ns, home: (0, 0), place: 0, what });
         self.place(key);
@@ -53,14 +54,17 @@ impl<T> Wheel<T> {
         })
     }
 
+    /// What a key stands for; none when it was due or removed.
     pub fn get_mut(&mut self, key: Key) -> Option<&mut T> {
         self.entries.get_mut(key).map(|entry| &mut entry.what)
     }
 
+    /// How many entries wait.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
+    /// Whether none waits.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }

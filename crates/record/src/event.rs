@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::recorder::{Counts, Interval, OperationTotals, PauseCounts, SessionCounts, Totals, WireCounts};
+use crate::recorder::{ConnectionStats, Counts, Interval, OperationTotals, PauseCounts, SessionCounts, Totals};
 use crate::{Fault, TimeHistogram};
 
 /// Version of the event schema.
@@ -51,7 +51,8 @@ pub enum Event {
         service: Encoded,
         /// How late the driver acted against its own schedule.
         lag: Encoded,
-        wires: WireCounts,
+        #[serde(rename = "wires")]
+        connections: ConnectionStats,
         cpu: CpuShare,
     },
     /// A sample of what went wrong; a few of each kind.
@@ -76,7 +77,7 @@ pub enum Event {
         /// Operations that had no right answer, or none in time: the server may hold what they asked for, or not.
         in_doubt: u64,
     },
-    /// What the modelled station of a rehearsal did in an interval.
+    /// What the modelled station of a simulation did in an interval.
     Station {
         at_ns: u64,
         length_ns: u64,
@@ -90,7 +91,8 @@ pub enum Event {
         lag: Encoded,
         sessions: SessionCounts,
         pauses: PauseCounts,
-        wires: WireCounts,
+        #[serde(rename = "wires")]
+        connections: ConnectionStats,
         cpu: CpuShare,
     },
     End {
@@ -117,6 +119,7 @@ pub struct PartNames {
     pub operations: Vec<String>,
 }
 
+/// Why a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EndReason {
@@ -160,6 +163,7 @@ impl From<&TimeHistogram> for Encoded {
     }
 }
 
+/// One operation in an interval.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct OperationCounts {
     pub requests: u64,
@@ -184,6 +188,7 @@ impl From<&Counts> for OperationCounts {
     }
 }
 
+/// One operation in the steady state.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct OperationRecord {
     pub name: String,
@@ -210,6 +215,7 @@ pub struct OperationRecord {
 }
 
 impl OperationRecord {
+    /// The record of an operation from its totals.
     pub fn new(name: &str, totals: &OperationTotals) -> Self {
         let timed = totals.response.count();
         OperationRecord {
@@ -243,6 +249,7 @@ pub struct Moment {
 }
 
 impl Event {
+    /// The event of a part's interval.
     pub fn interval(part: &str, moment: Moment, interval: &Interval, cpu: CpuShare) -> Self {
         let Moment { at_ns, length_ns, phase, sessions_active, connections_open } = moment;
         Event::Interval {
@@ -256,11 +263,12 @@ impl Event {
             response: (&interval.response).into(),
             service: (&interval.service).into(),
             lag: (&interval.lag).into(),
-            wires: interval.wires,
+            connections: interval.connections,
             cpu,
         }
     }
 
+    /// The event of a part's steady state of `steady_ns`.
     pub fn totals(part: &PartNames, steady_ns: u64, totals: &Totals, cpu: CpuShare) -> Self {
         let records = part.operations.iter().zip(&totals.operations);
         Event::Totals {
@@ -270,7 +278,7 @@ impl Event {
             lag: (&totals.lag).into(),
             sessions: totals.sessions,
             pauses: totals.pauses,
-            wires: totals.wires,
+            connections: totals.connections,
             cpu,
         }
     }

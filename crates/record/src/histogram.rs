@@ -8,6 +8,7 @@ use crate::decode::Unreadable;
 
 /// Smallest and largest time that can be told apart, in microseconds.
 pub const LOWEST_US: u64 = 1;
+/// The longest time that is told apart, in microseconds: ten minutes; longer ones count as this.
 pub const HIGHEST_US: u64 = 600_000_000;
 /// Significant digits kept.
 pub const DIGITS: u8 = 3;
@@ -29,12 +30,14 @@ impl Default for TimeHistogram {
 }
 
 impl TimeHistogram {
+    /// Empty.
     pub fn new() -> Self {
         #[allow(clippy::expect_used)] // constants, checked by every test that makes one
         let inner = Histogram::new_with_bounds(LOWEST_US, HIGHEST_US, DIGITS).expect("constant bounds are valid");
         TimeHistogram { inner, sum_ns: 0, clamped: 0 }
     }
 
+    /// Counts a time in nanoseconds, cut to whole microseconds.
     pub fn record(&mut self, time_ns: u64) {
         let time_us = (time_ns / 1000).max(LOWEST_US);
         self.clamped += u64::from(time_us > HIGHEST_US);
@@ -50,12 +53,14 @@ impl TimeHistogram {
         self.clamped += other.clamped;
     }
 
+    /// Forgets everything, and keeps the memory.
     pub fn clear(&mut self) {
         self.inner.reset();
         self.sum_ns = 0;
         self.clamped = 0;
     }
 
+    /// How many times were recorded.
     pub fn count(&self) -> u64 {
         self.inner.len()
     }

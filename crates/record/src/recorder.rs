@@ -166,6 +166,7 @@ impl OperationTotals {
         }
     }
 
+    /// Adds what another thread or driver counted.
     pub fn merge(&mut self, other: &OperationTotals) {
         self.counts.merge(&other.counts);
         self.cut_at_start += other.cut_at_start;
@@ -191,6 +192,7 @@ macro_rules! additive {
         pub struct $name { $($(#[$field_doc])* pub $field: $kind),* }
 
         impl $name {
+            /// Adds what another thread or driver counted.
             pub fn merge(&mut self, other: &$name) {
                 $(self.$field += other.$field;)*
             }
@@ -222,7 +224,7 @@ additive! {
 
 additive! {
     /// Connections and TLS handshakes.
-    WireCounts {
+    ConnectionStats {
         connections: u64,
         /// Made again because the server had closed an idle one.
         reconnects: u64,
@@ -242,20 +244,22 @@ pub struct Interval {
     pub response: TimeHistogram,
     pub service: TimeHistogram,
     pub lag: TimeHistogram,
-    pub wires: WireCounts,
+    pub connections: ConnectionStats,
 }
 
 impl Interval {
+    /// Nothing yet, of so many operations.
     pub fn new(operations: usize) -> Self {
         Interval { operations: vec![Counts::default(); operations], ..Interval::default() }
     }
 
+    /// Adds what another thread or driver counted.
     pub fn merge(&mut self, other: &Interval) {
         self.operations.iter_mut().zip(&other.operations).for_each(|(mine, theirs)| mine.merge(theirs));
         self.response.merge(&other.response);
         self.service.merge(&other.service);
         self.lag.merge(&other.lag);
-        self.wires.merge(&other.wires);
+        self.connections.merge(&other.connections);
     }
 }
 
@@ -266,20 +270,22 @@ pub struct Totals {
     pub lag: TimeHistogram,
     pub sessions: SessionCounts,
     pub pauses: PauseCounts,
-    pub wires: WireCounts,
+    pub connections: ConnectionStats,
 }
 
 impl Totals {
+    /// Nothing yet, of so many operations.
     pub fn new(operations: usize) -> Self {
         Totals { operations: vec![OperationTotals::default(); operations], ..Totals::default() }
     }
 
+    /// Adds what another thread or driver counted.
     pub fn merge(&mut self, other: &Totals) {
         self.operations.iter_mut().zip(&other.operations).for_each(|(mine, theirs)| mine.merge(theirs));
         self.lag.merge(&other.lag);
         self.sessions.merge(&other.sessions);
         self.pauses.merge(&other.pauses);
-        self.wires.merge(&other.wires);
+        self.connections.merge(&other.connections);
     }
 }
 
@@ -297,6 +303,7 @@ impl Recorder {
         Recorder { steady, interval: Interval::new(operations), totals: Totals::new(operations) }
     }
 
+    /// Counts an operation that has ended: in this interval, and in the steady state by how it lies in it.
     pub fn operation(&mut self, outcome: &Outcome) {
         self.interval.operations[outcome.operation].add(outcome);
         if outcome.fault.is_none() {
@@ -336,10 +343,12 @@ impl Recorder {
         }
     }
 
+    /// Whether an instant is in the steady state.
     pub fn is_steady(&self, now_ns: u64) -> bool {
         self.steady.contains(&now_ns)
     }
 
+    /// Counts a pause that ends now, as drawn and as it came, in nanoseconds.
     pub fn pause(&mut self, now_ns: u64, drawn_ns: u64, actual_ns: u64) {
         if self.is_steady(now_ns) {
             self.totals.pauses.merge(&PauseCounts { count: 1, drawn_ns, actual_ns });
@@ -353,6 +362,7 @@ impl Recorder {
         }
     }
 
+    /// Adds to what sessions did.
     pub fn sessions(&mut self, now_ns: u64, change: SessionCounts) {
         if self.is_steady(now_ns) {
             self.totals.sessions.merge(&change);
@@ -361,16 +371,28 @@ impl Recorder {
 
     /// One more HTTP request, embedded file or message was sent.
     pub fn request(&mut self, now_ns: u64) {
-        self.interval.wires.http_requests += 1;
+        self.interval.connections.http_requests += 1;
         if self.is_steady(now_ns) {
-            self.totals.wires.http_requests += 1;
+            self.totals.connections.http_requests += 1;
         }
     }
 
-    pub fn wires(&mut self, now_ns: u64, change: WireCounts) {
-        self.interval.wires.merge(&change);
+    /// What was kept of the pause before an operation that is sent now: as intended and as it came; and of the cycle that
+    /// ends with it: the operation that began it, its time as drawn and as it came.
+    pub fn kept(&mut self, now_ns: u64, pause: Option<(u64, u64)>, cycle: Option<(usize, u64, u64)>) {
+        if let Some((intended_ns, actual_ns)) = pause {
+            self.pause(now_ns, intended_ns, actual_ns);
+        }
+        if let Some((operation, drawn_ns, actual_ns)) = cycle {
+            self.cycle(now_ns, operation, drawn_ns, actual_ns);
+        }
+    }
+
+    /// Adds to what connections did.
+    pub fn connections(&mut self, now_ns: u64, change: ConnectionStats) {
+        self.interval.connections.merge(&change);
         if self.is_steady(now_ns) {
-            self.totals.wires.merge(&change);
+            self.totals.connections.merge(&change);
         }
     }
 

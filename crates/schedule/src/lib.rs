@@ -13,6 +13,7 @@ pub mod pacing;
 pub mod plan;
 pub mod rng;
 pub mod session;
+pub mod session_loop;
 pub mod slots;
 pub mod station;
 pub mod template;
@@ -34,6 +35,7 @@ pub enum PlanError {
 }
 
 impl PlanError {
+    /// What is wrong at a place of the plan.
     pub fn invalid(place: impl Into<String>, message: impl Into<String>) -> Self {
         PlanError::Invalid { place: place.into(), message: message.into() }
     }

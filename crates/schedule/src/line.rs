@@ -23,6 +23,7 @@ impl Line {
         self.ns_per_byte = bytes_per_s.map_or(0.0, |rate| 1e9 / rate);
     }
 
+    /// Whether it has a speed at all.
     pub fn is_limited(&self) -> bool {
         self.ns_per_byte > 0.0
     }

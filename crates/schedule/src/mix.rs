@@ -27,6 +27,7 @@ pub enum Chooser {
 pub const ROW_SLACK: f64 = 1e-9;
 
 impl Chooser {
+    /// Compiles a mix of so many states; an error says which chances are none.
     pub fn compile(mix: &Mix, states: usize) -> Result<Self, PlanError> {
         let known = |index: u32| match (index as usize) < states {
             true => Ok(index as usize),

@@ -10,6 +10,7 @@ use crate::Nanos;
 /// Version of this schema. A driver refuses any other.
 pub const PLAN_SCHEMA: u32 = 4;
 
+/// Everything a driver needs to know of a run.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
@@ -130,14 +131,17 @@ pub struct Phases {
 }
 
 impl Phases {
+    /// When the steady state begins, from the start of the run.
     pub fn steady_start(&self) -> Nanos {
         self.ramp_up_ns + self.warm_up_ns
     }
 
+    /// When it ends.
     pub fn steady_end(&self) -> Nanos {
         self.steady_start() + self.steady_ns
     }
 
+    /// When the run ends.
     pub fn end(&self) -> Nanos {
         self.steady_end() + self.ramp_down_ns
     }
@@ -160,6 +164,7 @@ impl Phases {
     }
 }
 
+/// The phases of a run, in their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
@@ -170,6 +175,7 @@ pub enum Phase {
     Done,
 }
 
+/// One machine of the system under test, as users reach it.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Target {
@@ -178,6 +184,7 @@ pub struct Target {
     pub trust: Trust,
 }
 
+/// A host and a port.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Endpoint {
@@ -197,6 +204,7 @@ pub enum Trust {
     Anything,
 }
 
+/// What users do: values, operations, states, mix, pacing and connections.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Workload {
@@ -235,6 +243,7 @@ pub struct MessageSize {
     pub weight: f64,
 }
 
+/// A named value and how it is drawn.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Generator {
     pub name: String,
@@ -258,6 +267,7 @@ pub enum Scope {
     States,
 }
 
+/// How a value is drawn.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum GeneratorKind {
@@ -305,6 +315,7 @@ pub enum GeneratorKind {
     },
 }
 
+/// A timed unit: a page with its embedded files, or one request.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Operation {
@@ -341,6 +352,7 @@ pub struct Ending {
     pub ledger: Option<String>,
 }
 
+/// A name and its value, which may hold other values.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Field {
@@ -348,6 +360,7 @@ pub struct Field {
     pub value: String,
 }
 
+/// Over which side of a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Scheme {
@@ -355,6 +368,7 @@ pub enum Scheme {
     Https,
 }
 
+/// The request's method (RFC 9110, section 9).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Method {
@@ -366,6 +380,7 @@ pub enum Method {
 }
 
 impl Method {
+    /// As it is written in a request.
     pub fn as_str(self) -> &'static str {
         match self {
             Method::Get => "GET",
@@ -400,6 +415,7 @@ pub struct Extract {
     pub before: String,
 }
 
+/// A file that belongs to a page.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Embedded {
@@ -430,6 +446,7 @@ pub struct State {
     pub set: Vec<Field>,
 }
 
+/// Whether users pause before a state.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Pause {
@@ -439,6 +456,7 @@ pub enum Pause {
     None,
 }
 
+/// In what order users pass through the states.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Mix {
@@ -455,6 +473,7 @@ pub struct Row {
     pub finish: f64,
 }
 
+/// A state and the chance to come to it.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Edge {
@@ -462,6 +481,7 @@ pub struct Edge {
     pub probability: f64,
 }
 
+/// How pauses are drawn and what they count from.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Pacing {
@@ -471,6 +491,7 @@ pub struct Pacing {
     pub cap_ns: Option<Nanos>,
 }
 
+/// What a pause counts from.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PacingKind {
@@ -478,6 +499,7 @@ pub enum PacingKind {
     Cycle,
 }
 
+/// How pauses are spread around their mean.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Distribution {
@@ -486,6 +508,7 @@ pub enum Distribution {
     Fixed,
 }
 
+/// How users open and keep connections, and at what speed.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Connections {

@@ -26,6 +26,7 @@ pub enum Purpose {
 pub struct Stream(Xoshiro256PlusPlus);
 
 impl Stream {
+    /// The stream of one session for one purpose: the same seed gives the same numbers, whoever else draws.
     pub fn new(seed: u64, session: u64, purpose: Purpose) -> Self {
         let mixed = scramble(scramble(scramble(seed) ^ session) ^ purpose as u64);
         Stream(Xoshiro256PlusPlus::seed_from_u64(mixed))

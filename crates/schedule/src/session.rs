@@ -19,6 +19,7 @@ pub enum Step {
     End(Departure),
 }
 
+/// How a user session ends in order.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Departure {
     Finished,

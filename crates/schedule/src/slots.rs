@@ -17,14 +17,17 @@ impl Slots {
         *self.0.entry(name.to_owned()).or_insert(next)
     }
 
+    /// The slot of a name; none for an unknown one.
     pub fn get(&self, name: &str) -> Option<Slot> {
         self.0.get(name).copied()
     }
 
+    /// How many names there are.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
+    /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -38,10 +41,12 @@ const MOST_BYTES: usize = 64 * 1024;
 pub struct Values(Vec<String>);
 
 impl Values {
+    /// All values empty.
     pub fn new(slots: usize) -> Self {
         Values(vec![String::new(); slots])
     }
 
+    /// A value; empty until it is set.
     pub fn get(&self, slot: Slot) -> &str {
         self.0.get(slot).map_or("", String::as_str)
     }

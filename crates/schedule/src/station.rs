@@ -1,5 +1,5 @@
 //! A service station as queueing theory has it: k workers serve requests first come, first served. A pure machine,
-//! played in real time by the reference server and in virtual time by rehearsals, so that both keep the same law.
+//! played in real time by the reference server and in virtual time by the discrete-event simulation, so that both keep the same law.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -91,6 +91,7 @@ pub struct Station {
 }
 
 impl Station {
+    /// An idle station; the seed decides its service times and errors.
     pub fn new(layout: Layout, seed: u64) -> Self {
         let free = (0..layout.workers).map(|_| Reverse(0)).collect();
         let chance = Stream::new(seed, 0, Purpose::Embedded);
@@ -127,6 +128,7 @@ impl Station {
         self.given_ns.saturating_sub(ahead) as u64
     }
 
+    /// How many requests it serves at once.
     pub fn workers(&self) -> u32 {
         self.layout.workers
     }

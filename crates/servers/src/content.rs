@@ -55,6 +55,7 @@ pub struct FileBody {
 }
 
 impl FileBody {
+    /// The content of a file of this name and length, which are all it depends on.
     pub fn new(name: &str, length: u64) -> Self {
         FileBody { seed: seed_of(name), offset: 0, length }
     }
@@ -99,6 +100,7 @@ impl Body for FileBody {
 pub struct Page(Vec<u8>);
 
 impl Page {
+    /// An empty page with this title, in memory for so many bytes.
     pub fn new(title: &str, capacity: usize) -> Self {
         let mut page = Page(Vec::with_capacity(capacity.max(1024)));
         page.put("<!doctype html><html><head><title>");

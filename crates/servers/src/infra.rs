@@ -10,6 +10,7 @@ use crate::web::support_download_bytes;
 /// Where the support site's downloads are, here and on the web role.
 pub const DOWNLOADS: &str = "/support/downloads/";
 
+/// Back-end simulator and file store behind one port.
 #[derive(Debug, Default)]
 pub struct Infra(Backend);
 

@@ -265,7 +265,6 @@ fn ready(http: Option<SocketAddr>, https: Option<SocketAddr>, authority: Option<
 }
 
 fn run(common: &Common, role: impl Future<Output = Result<()>>) -> Result<()> {
-    raise_file_limit();
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(common.threads.max(1)).enable_all().build()?;
     let until_stdin_ends = common.until_stdin_ends;
@@ -315,18 +314,4 @@ fn write_files(set: fileset::Set, sessions: u64, folder: &std::path::Path, dry_r
     }
     println!("{count} files, {bytes} bytes in {}", folder.display());
     Ok(())
-}
-
-/// Files wanted: connections of half a million clients. Only root may go beyond the system's limit.
-const FILES: u64 = 1 << 20;
-
-/// Takes all the files this process may open.
-fn raise_file_limit() {
-    use rustix::process::{getrlimit, setrlimit, Resource, Rlimit};
-    let given = getrlimit(Resource::Nofile).maximum;
-    let wanted = given.map(|files| files.max(FILES));
-    if setrlimit(Resource::Nofile, Rlimit { current: wanted, maximum: wanted }).is_err() {
-        let _ = setrlimit(Resource::Nofile, Rlimit { current: given, maximum: given });
-        // best effort
-    }
 }

@@ -58,14 +58,17 @@ pub struct Site {
 }
 
 impl Site {
+    /// The bank's files, as the workload's documentation lays them out.
     pub fn banking() -> Result<Self> {
         Self::parse(BANKING).context("banking")
     }
 
+    /// The shop's.
     pub fn shopping() -> Result<Self> {
         Self::parse(SHOPPING).context("shopping")
     }
 
+    /// The support site's.
     pub fn support() -> Result<Self> {
         Self::parse(SUPPORT).context("support")
     }

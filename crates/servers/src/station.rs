@@ -74,6 +74,7 @@ pub struct Waiting {
 }
 
 impl Waiting {
+    /// A station that waits in real time; an error says which options do not fit together.
     pub fn new(options: &Options) -> Result<Self> {
         let layout = options.layout()?;
         layout.check()?;

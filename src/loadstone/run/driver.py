@@ -113,7 +113,7 @@ def waiting(plan: Document) -> Task:
 
 def simulating(plan: Document, station: Station) -> Task:
     """Play a plan in virtual time against a modelled station."""
-    return Task(("rehearse",), {"plan": plan, "station": layout(station)})
+    return Task(("discrete-events",), {"plan": plan, "station": layout(station)})
 
 
 @asynccontextmanager

@@ -1,4 +1,4 @@
-"""The station as a service: its command, its model for rehearsals, and where it says how busy it is."""
+"""The station as a service: its command, its model in virtual time, and where it says how busy it is."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ def command(station: Station, listen: str, threads: int) -> list[str]:
 
 
 def layout(station: Station) -> Json:
-    """The station as rehearsals read it."""
+    """The station as the discrete-event simulation reads it."""
     service: Json = {"kind": station.spread.replace("-", "_"), "mean_ns": _ns(station.service)}
     if station.spread is Spread.LOG_NORMAL:
         service["cv"] = station.cv

@@ -1,10 +1,11 @@
-//! Mail users: what they share, the commands they know, and in `postman` what each does with its mailboxes.
+//! Mail users: what they share, the commands they know, and in `user` what each does with its mailboxes.
 
-mod account;
+mod client;
 mod link;
+mod mailbox;
 mod message;
 pub mod populate;
-mod postman;
+mod user;
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -15,9 +16,10 @@ use loadstone_schedule::plan::{Mailboxes, Operation};
 use loadstone_schedule::rng::Stream;
 use loadstone_schedule::PlanError;
 
-pub use account::Account;
-use account::Trust;
-pub use postman::Postman;
+pub use client::MailClient;
+pub use mailbox::MailboxModel;
+use mailbox::Trust;
+pub use user::ImapUser;
 
 /// A command of the workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,17 +58,18 @@ const VERBS: [(&str, Verb); 14] = [
 ];
 
 /// What all mail users of a workload share.
-pub struct Post {
+pub struct MailWorkload {
     pub scale: Mailboxes,
     /// By operation.
     pub verbs: Vec<Verb>,
     sizes: Weighted,
     seed: u64,
     /// Accounts that have been filled and nobody plays yet, by session.
-    filled: Mutex<HashMap<u64, Account>>,
+    filled: Mutex<HashMap<u64, MailboxModel>>,
 }
 
-impl Post {
+impl MailWorkload {
+    /// Reads each operation's command; an error names the operation and the commands there are.
     pub fn new(scale: &Mailboxes, operations: &[Operation], seed: u64) -> Result<Self, PlanError> {
         let verb = |operation: &Operation| {
             let found = VERBS.iter().find(|(name, _)| *name == operation.path);
@@ -77,7 +80,7 @@ impl Post {
             })
         };
         let sizes = Weighted::new(scale.sizes.iter().map(|size| size.weight));
-        Ok(Post {
+        Ok(MailWorkload {
             scale: scale.clone(),
             verbs: operations.iter().map(verb).collect::<Result<_, _>>()?,
             sizes: sizes.ok_or_else(|| PlanError::invalid("mailboxes", "needs message sizes with positive weights"))?,
@@ -86,12 +89,12 @@ impl Post {
         })
     }
 
-    fn account(&self, session: u64) -> Account {
+    fn model(&self, session: u64) -> MailboxModel {
         let held = self.filled.lock().ok().and_then(|mut filled| filled.remove(&session));
         held.unwrap_or_else(|| {
-            let mut account = Account::new(self.user(session), &self.scale.folders);
-            account.folders.iter_mut().for_each(|folder| folder.trust = Trust::Lost);
-            account
+            let mut model = MailboxModel::new(self.user(session), &self.scale.folders);
+            model.folders.iter_mut().for_each(|folder| folder.trust = Trust::Lost);
+            model
         })
     }
 

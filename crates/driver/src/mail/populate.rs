@@ -10,49 +10,49 @@ use imap_codec::imap_types::response::{Data, Response};
 use loadstone_schedule::rng::{Purpose, Stream};
 
 use super::link::Link;
-use super::postman::write_next;
-use super::{Account, Post};
+use super::user::write_next;
+use super::{MailWorkload, MailboxModel};
 use crate::transport::Failure;
 
 /// Users filled at once.
 const AT_ONCE: usize = 16;
 
 /// Fills the mailboxes of these sessions; each is told with the server its session goes to.
-pub async fn populate(post: &Arc<Post>, sessions: impl Iterator<Item = (u64, SocketAddr)>) -> Result<()> {
+pub async fn populate(workload: &Arc<MailWorkload>, sessions: impl Iterator<Item = (u64, SocketAddr)>) -> Result<()> {
     let fill = |(session, address)| async move {
-        let account = fill(post, session, address).await;
+        let model = fill(workload, session, address).await;
         let named = |failure: Failure| anyhow!("{:?}: {}", failure.fault, failure.detail);
-        let account =
-            account.map_err(named).with_context(|| format!("cannot fill the mailboxes of {}", post.user(session)))?;
-        if let Ok(mut filled) = post.filled.lock() {
-            filled.insert(session, account);
+        let model =
+            model.map_err(named).with_context(|| format!("cannot fill the mailboxes of {}", workload.user(session)))?;
+        if let Ok(mut filled) = workload.filled.lock() {
+            filled.insert(session, model);
         }
         Ok(())
     };
     stream::iter(sessions).map(fill).buffer_unordered(AT_ONCE).try_collect().await
 }
 
-async fn fill(post: &Post, session: u64, address: SocketAddr) -> Result<Account, Failure> {
-    let mut account = Account::new(post.user(session), &post.scale.folders);
+async fn fill(workload: &MailWorkload, session: u64, address: SocketAddr) -> Result<MailboxModel, Failure> {
+    let mut model = MailboxModel::new(workload.user(session), &workload.scale.folders);
     let mut link = Link::open(address).await?;
-    link.command(&format!("LOGIN {} {}", account.user, post.scale.password), None, |_| Ok(())).await?;
-    let mut random = Stream::new(post.seed, session, Purpose::Populate);
+    link.command(&format!("LOGIN {} {}", model.user, workload.scale.password), None, |_| Ok(())).await?;
+    let mut random = Stream::new(workload.seed, session, Purpose::Populate);
     let mut draft = Vec::new();
-    let folders = account.folders.len() as u32;
-    for at in 0..account.folders.len() {
-        let name = account.folders[at].name.clone();
+    let folders = model.folders.len() as u32;
+    for at in 0..model.folders.len() {
+        let name = model.folders[at].name.clone();
         let _ = link.command(&format!("CREATE {name}"), None, |_| Ok(())).await; // it may be there already
         empty(&mut link, &name).await?;
-        let share = post.scale.messages / folders + u32::from((at as u32) < post.scale.messages % folders);
+        let share = workload.scale.messages / folders + u32::from((at as u32) < workload.scale.messages % folders);
         for _ in 0..share {
-            let bytes = post.draw_size(&mut random);
-            let held = write_next(&mut account, bytes, 0, &mut draft);
+            let bytes = workload.draw_size(&mut random);
+            let held = write_next(&mut model, bytes, 0, &mut draft);
             link.command(&format!("APPEND {name}"), Some(&draft), |_| Ok(())).await?;
-            account.folders[at].messages.push(held);
+            model.folders[at].messages.push(held);
         }
     }
     link.command("LOGOUT", None, |_| Ok(())).await?;
-    Ok(account)
+    Ok(model)
 }
 
 /// Removes whatever an earlier run left.

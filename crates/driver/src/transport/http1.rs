@@ -10,8 +10,8 @@ use loadstone_record::Fault;
 use tokio::io::AsyncWriteExt;
 
 use super::stream::Stream;
-use super::{Answer, Failure, Message, Ways};
-use crate::cookies::Jar;
+use super::{Answer, ExchangeContext, Failure, Message};
+use crate::client::cookies::Jar;
 use crate::inspect::Inspector;
 
 /// Longest head of an answer the driver accepts.
@@ -25,27 +25,31 @@ const WORTH_DISCARDING: u64 = 64 * 1024;
 const LOW_WATER: u64 = 1 << 20;
 
 /// Sends a message and reads its answer to the end.
-pub async fn exchange(stream: &mut Stream, ways: &mut Ways<'_>, message: &Message<'_>) -> Result<Answer, Failure> {
+pub async fn exchange(
+    stream: &mut Stream,
+    context: &mut ExchangeContext<'_>,
+    message: &Message<'_>,
+) -> Result<Answer, Failure> {
     stream.write_all(message.bytes).await.map_err(|error| Failure::from_io(&error))?;
     if stream.is_buffered() {
         stream.flush().await.map_err(|error| Failure::from_io(&error))?;
     }
-    ways.reader.begin(message.bodiless, message.wants_date);
+    context.reader.begin(message.bodiless, message.wants_date);
     let mut first_byte_ns = None;
     let mut end_ns = loop {
-        let state = read(stream, ways, first_byte_ns.is_none()).await?;
-        let now = ways.clock.now();
+        let state = read(stream, context, first_byte_ns.is_none()).await?;
+        let now = context.clock.now();
         first_byte_ns.get_or_insert(now);
         if state == State::Complete {
             break now;
         }
     };
-    ways.reader.wake_at(1, stream);
-    if ways.line.is_limited() {
-        end_ns = ways.line.free_at();
-        ways.timer.sleep_until(end_ns).await;
+    context.reader.wake_at(1, stream);
+    if context.line.is_limited() {
+        end_ns = context.line.free_at();
+        context.timer.sleep_until(end_ns).await;
     }
-    let reader = &ways.reader;
+    let reader = &context.reader;
     Ok(Answer {
         status: reader.status,
         bytes: reader.received,
@@ -56,21 +60,21 @@ pub async fn exchange(stream: &mut Stream, ways: &mut Ways<'_>, message: &Messag
 }
 
 /// Takes the next piece when the line has delivered what came before.
-async fn read(stream: &mut Stream, ways: &mut Ways<'_>, first: bool) -> Result<State, Failure> {
-    let limited = ways.line.is_limited();
+async fn read(stream: &mut Stream, context: &mut ExchangeContext<'_>, first: bool) -> Result<State, Failure> {
+    let limited = context.line.is_limited();
     if limited && !first {
-        ways.timer.sleep_until(ways.line.free_at()).await;
+        context.timer.sleep_until(context.line.free_at()).await;
     }
     let mut waited = false;
-    std::future::poll_fn(|context| {
-        let Ways { scratch, line, reader, inspector, jar, clock, .. } = ways;
+    std::future::poll_fn(|task| {
+        let ExchangeContext { scratch, line, reader, inspector, jar, clock, .. } = context;
         let unseen = reader.unseen(inspector);
         let mut scratch = scratch.borrow_mut();
         let discards = unseen >= WORTH_DISCARDING && !limited && !stream.is_buffered();
         reader.wake_at(if discards { unseen.min(LOW_WATER) as u32 } else { 1 }, stream);
         let polled = match discards {
-            true => stream.poll_discard(context, scratch.nowhere(unseen)).map_ok(Piece::Discarded),
-            false => stream.poll_piece(context, scratch.room(limited)).map_ok(Piece::Read),
+            true => stream.poll_discard(task, scratch.nowhere(unseen)).map_ok(Piece::Discarded),
+            false => stream.poll_piece(task, scratch.room(limited)).map_ok(Piece::Read),
         };
         if polled.is_pending() {
             waited = true;

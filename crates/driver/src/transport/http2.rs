@@ -8,7 +8,7 @@ use loadstone_record::Fault;
 
 use super::http1::{MOST_FIELDS, MOST_HEAD_BYTES};
 use super::stream::Stream;
-use super::{Answer, Failure, Message, Ways};
+use super::{Answer, ExchangeContext, Failure, Message};
 
 /// Bytes of one body that may be under way; a limited line gives them back as it delivers them.
 const WINDOW: u32 = 1 << 20;
@@ -41,7 +41,11 @@ impl Http2 {
     }
 
     /// Sends a request and reads its answer to the end.
-    pub async fn exchange(&mut self, ways: &mut Ways<'_>, message: &Message<'_>) -> Result<Answer, Failure> {
+    pub async fn exchange(
+        &mut self,
+        context: &mut ExchangeContext<'_>,
+        message: &Message<'_>,
+    ) -> Result<Answer, Failure> {
         let (request, body) = translate(message.bytes, self.scheme)?;
         let mut sender = self.sender.clone().ready().await.map_err(|error| failed(&error))?;
         let (answer, mut upload) = sender.send_request(request, body.is_empty()).map_err(|error| failed(&error))?;
@@ -49,31 +53,31 @@ impl Http2 {
             upload.send_data(body, true).map_err(|error| failed(&error))?;
         }
         let (head, mut body) = answer.await.map_err(|error| failed(&error))?.into_parts();
-        let first_byte_ns = ways.clock.now();
-        let mut bytes = take_fields(ways, message, &head.headers);
-        if ways.line.is_limited() {
-            ways.line.deliver(first_byte_ns, bytes as usize);
+        let first_byte_ns = context.clock.now();
+        let mut bytes = take_fields(context, message, &head.headers);
+        if context.line.is_limited() {
+            context.line.deliver(first_byte_ns, bytes as usize);
         }
-        bytes += take_body(ways, &mut body).await?;
-        let mut end_ns = ways.clock.now();
-        if ways.line.is_limited() {
-            end_ns = ways.line.free_at();
-            ways.timer.sleep_until(end_ns).await;
+        bytes += take_body(context, &mut body).await?;
+        let mut end_ns = context.clock.now();
+        if context.line.is_limited() {
+            end_ns = context.line.free_at();
+            context.timer.sleep_until(end_ns).await;
         }
         Ok(Answer { status: head.status.as_u16(), bytes, first_byte_ns, end_ns, keep_alive: true })
     }
 }
 
 /// Reads the body at the speed of the line; returns its length.
-async fn take_body(ways: &mut Ways<'_>, body: &mut RecvStream) -> Result<u64, Failure> {
+async fn take_body(context: &mut ExchangeContext<'_>, body: &mut RecvStream) -> Result<u64, Failure> {
     let mut bytes = 0;
     while let Some(piece) = body.data().await {
         let piece = piece.map_err(|error| failed(&error))?;
-        ways.inspector.take(&piece);
+        context.inspector.take(&piece);
         bytes += piece.len() as u64;
-        if ways.line.is_limited() {
-            let delivered_ns = ways.line.deliver(ways.clock.now(), piece.len());
-            ways.timer.sleep_until(delivered_ns).await;
+        if context.line.is_limited() {
+            let delivered_ns = context.line.deliver(context.clock.now(), piece.len());
+            context.timer.sleep_until(delivered_ns).await;
         }
         body.flow_control().release_capacity(piece.len()).map_err(|error| failed(&error))?;
     }
@@ -81,12 +85,12 @@ async fn take_body(ways: &mut Ways<'_>, body: &mut RecvStream) -> Result<u64, Fa
 }
 
 /// Takes over what a user keeps of the fields; returns their length as HTTP/1.1 would write them, so that bytes compare.
-fn take_fields(ways: &mut Ways<'_>, message: &Message<'_>, fields: &HeaderMap) -> u64 {
-    ways.reader.begin(message.bodiless, message.wants_date);
+fn take_fields(context: &mut ExchangeContext<'_>, message: &Message<'_>, fields: &HeaderMap) -> u64 {
+    context.reader.begin(message.bodiless, message.wants_date);
     let mut bytes = "HTTP/1.1 200 OK\r\n\r\n".len();
     for (name, value) in fields {
         bytes += name.as_str().len() + value.len() + ": \r\n".len();
-        ways.reader.keep_field(name.as_str(), value.as_bytes(), &mut ways.jar.borrow_mut());
+        context.reader.keep_field(name.as_str(), value.as_bytes(), &mut context.jar.borrow_mut());
     }
     bytes as u64
 }

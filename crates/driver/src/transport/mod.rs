@@ -16,8 +16,8 @@ use std::cell::RefCell;
 use loadstone_record::Fault;
 use loadstone_schedule::line::Line;
 
+use crate::client::cookies::Jar;
 use crate::clock::Clock;
-use crate::cookies::Jar;
 use crate::inspect::Inspector;
 use crate::scratch::Scratch;
 use crate::timer::Timer;
@@ -48,7 +48,7 @@ pub struct Answer {
 }
 
 /// What an exchange needs beside the connection.
-pub struct Ways<'a> {
+pub struct ExchangeContext<'a> {
     pub clock: Clock,
     pub timer: &'a Timer,
     pub scratch: &'a RefCell<Scratch>,
@@ -69,14 +69,18 @@ pub enum Connection {
 
 impl Connection {
     /// Sends a message and reads its answer to the end.
-    pub async fn exchange(&mut self, ways: &mut Ways<'_>, message: &Message<'_>) -> Result<Answer, Failure> {
+    pub async fn exchange(
+        &mut self,
+        context: &mut ExchangeContext<'_>,
+        message: &Message<'_>,
+    ) -> Result<Answer, Failure> {
         match self {
-            Connection::Http1(stream) => http1::exchange(stream, ways, message).await,
-            Connection::Http2(http2) => http2.exchange(ways, message).await,
-            Connection::Echo(stream) => echo::exchange(stream, ways, message).await,
+            Connection::Http1(stream) => http1::exchange(stream, context, message).await,
+            Connection::Http2(http2) => http2.exchange(context, message).await,
+            Connection::Echo(stream) => echo::exchange(stream, context, message).await,
             Connection::Null => {
                 tokio::task::yield_now().await; // others have their turn, as they would during a real answer
-                let now = ways.clock.now();
+                let now = context.clock.now();
                 Ok(Answer { status: 200, bytes: 0, first_byte_ns: now, end_ns: now, keep_alive: true })
             }
         }
@@ -107,8 +111,17 @@ pub struct Failure {
 }
 
 impl Failure {
+    /// A fault with what was seen of it, for people.
     pub fn new(fault: Fault, detail: impl Into<String>) -> Self {
         Failure { fault, detail: detail.into() }
+    }
+
+    /// An operation that was given up after so many seconds.
+    pub fn too_late(seconds: f64, was_connecting: bool) -> Self {
+        match was_connecting {
+            false => Failure::new(Fault::TimeOut, format!("no complete answer within {seconds} s")),
+            true => Failure::new(Fault::Backlog, format!("the connection was not accepted within {seconds} s")),
+        }
     }
 
     /// Names a system error, separating what the driver itself ran out of from what the server did.

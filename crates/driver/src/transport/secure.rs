@@ -76,6 +76,7 @@ impl Secure {
         }
     }
 
+    /// Whether the handshake resumed an earlier session.
     pub fn is_resumed(&self) -> bool {
         self.session.handshake_kind() == Some(HandshakeKind::Resumed)
     }

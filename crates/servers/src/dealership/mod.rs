@@ -29,6 +29,7 @@ const PAGE_BYTES: usize = 8 * 1024;
 const MOST_LINES: usize = 20;
 const MOST_VEHICLES: i64 = 1_000;
 
+/// The dealers' and the works' application, over a database.
 pub struct Dealership {
     pool: Arc<Pool>,
     post: Post,

@@ -13,6 +13,7 @@ use super::works::PartsOrder;
 
 /// Paths of the emulator and of the company that it delivers to.
 pub const ORDERS: &str = "/supplier/orders";
+/// Where suppliers send their deliveries to.
 pub const DELIVERIES: &str = "/works/deliveries";
 
 /// Time from an order to its delivery.

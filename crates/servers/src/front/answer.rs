@@ -21,6 +21,7 @@ pub fn text(status: StatusCode, kind: &'static str, body: Bytes) -> Answer {
     answer
 }
 
+/// A page, status 200.
 pub fn html(body: Bytes) -> Answer {
     text(StatusCode::OK, "text/html; charset=utf-8", body)
 }

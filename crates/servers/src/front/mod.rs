@@ -53,6 +53,7 @@ pub struct Request {
 
 /// Something that answers requests.
 pub trait Role: Send + Sync + 'static {
+    /// The answer to a request whose body was read.
     fn answer(&self, request: Request) -> impl Future<Output = Answer> + Send;
 }
 

@@ -22,10 +22,12 @@ const LATE: &[u8] = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\nconte
 pub struct Watch(AtomicU8);
 
 impl Watch {
+    /// The head is here; the body has its own time from now on.
     pub fn head_is_complete(&self) {
         self.0.store(BODY, Ordering::Relaxed);
     }
 
+    /// All of the request is here; nothing is due until the next one.
     pub fn request_is_complete(&self) {
         self.0.store(IDLE, Ordering::Relaxed);
     }
@@ -42,6 +44,7 @@ pub struct Patient<S> {
 }
 
 impl<S> Patient<S> {
+    /// Watches over a connection's reading.
     pub fn new(inner: S, watch: Arc<Watch>) -> Self {
         Patient { inner, watch, deadline: None, stall: None, refused: 0 }
     }

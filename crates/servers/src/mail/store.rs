@@ -11,13 +11,18 @@ use std::sync::{Arc, Mutex};
 
 /// Flags as bits.
 pub const SEEN: u8 = 1;
+/// The message was answered (RFC 3501, section 2.3.2).
 pub const ANSWERED: u8 = 2;
+/// It is urgent or special.
 pub const FLAGGED: u8 = 4;
+/// It goes with the next EXPUNGE.
 pub const DELETED: u8 = 8;
+/// It is not finished.
 pub const DRAFT: u8 = 16;
 /// Their letters in file names.
 const LETTERS: [(u8, char); 5] = [(SEEN, 'S'), (ANSWERED, 'R'), (FLAGGED, 'F'), (DELETED, 'T'), (DRAFT, 'D')];
 
+/// The mailbox that everyone has (RFC 3501, section 5.1).
 pub const INBOX: &str = "INBOX";
 /// What a folder of messages is called on disk: mailbox names may hold anything.
 const FOLDER: &str = "box-";
@@ -91,11 +96,13 @@ impl Mailbox {
         Ok(self.next - 1)
     }
 
+    /// A message's text.
     pub fn content(&self, uid: u32) -> io::Result<Vec<u8>> {
         let message = self.find(uid).ok_or(io::ErrorKind::NotFound)?;
         fs::read(self.path.join(message.file()))
     }
 
+    /// A message by its unique identifier; none when it is gone.
     pub fn find(&self, uid: u32) -> Option<&Message> {
         self.place(uid).map(|at| &self.messages[at])
     }
@@ -188,6 +195,7 @@ pub struct Store {
 }
 
 impl Store {
+    /// The store below a folder, which is made when it is not there.
     pub fn new(root: &Path) -> io::Result<Self> {
         fs::create_dir_all(root)?;
         Ok(Store { root: root.to_owned(), accounts: Mutex::default() })

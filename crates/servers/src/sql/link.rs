@@ -36,6 +36,7 @@ pub struct Link {
 }
 
 impl Link {
+    /// Connects to a database role; an error says what was not there.
     pub fn open(address: &str) -> Result<Self> {
         let stream = TcpStream::connect(address).with_context(|| format!("cannot connect to {address}"))?;
         stream.set_nodelay(true)?;

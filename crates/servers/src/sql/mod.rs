@@ -42,6 +42,7 @@ impl Value {
         }
     }
 
+    /// A text; empty for what is none.
     pub fn text(&self) -> &str {
         if let Value::Text(value) = self {
             value
@@ -61,6 +62,7 @@ impl std::fmt::Display for Value {
     }
 }
 
+/// One row of an answer, in the order of the columns asked for.
 pub type Row = Vec<Value>;
 
 /// Why a statement did not work.
@@ -92,8 +94,11 @@ pub enum Access {
 pub trait Connection: Send {
     /// Performs one statement; its rows, or one row with the number of rows it changed.
     fn run(&mut self, sql: &str, values: &[Value]) -> Result<Vec<Row>, SqlError>;
+    /// Begins a transaction.
     fn begin(&mut self, access: Access) -> Result<(), SqlError>;
+    /// Keeps what the transaction did.
     fn commit(&mut self) -> Result<(), SqlError>;
+    /// Undoes what the transaction did.
     fn roll_back(&mut self) -> Result<(), SqlError>;
 }
 
@@ -158,6 +163,7 @@ impl Database {
         }
     }
 
+    /// A new connection to it.
     pub fn connect(&self) -> Result<Box<dyn Connection>> {
         Ok(match self {
             Database::File(path) => Box::new(sqlite::Sqlite::open(path)?),
@@ -178,6 +184,7 @@ pub struct Pool {
 }
 
 impl Pool {
+    /// No connection is open yet.
     pub fn new(database: Database) -> Self {
         let free = (0..CONNECTIONS).map(|_| None).collect();
         Pool { database, free: Mutex::new(free), returned: Condvar::new() }

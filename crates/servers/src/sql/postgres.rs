@@ -11,6 +11,7 @@ use postgres::{Client, NoTls, Statement};
 
 use super::{Access, Connection, Row, SqlError, Value};
 
+/// A connection to PostgreSQL.
 pub struct Postgres {
     client: Client,
     prepared: HashMap<String, Statement>,

@@ -12,6 +12,7 @@ use super::{Access, Connection, Row, SqlError, Value};
 /// Time a writer waits for another.
 const BUSY: Duration = Duration::from_secs(10);
 
+/// A connection to a file of SQLite.
 pub struct Sqlite(rusqlite::Connection);
 
 impl Sqlite {

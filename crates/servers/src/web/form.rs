@@ -10,11 +10,13 @@ use crate::front::Request;
 pub struct Form(Vec<(String, String)>);
 
 impl Form {
+    /// The fields of a request's query and body.
     pub fn of(request: &Request) -> Self {
         let body = String::from_utf8_lossy(&request.body);
         Form(request.query.split('&').chain(body.split('&')).filter(|pair| !pair.is_empty()).map(decode).collect())
     }
 
+    /// A field; none when it was not sent.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(held, _)| held == name).map(|(_, value)| value.as_str())
     }

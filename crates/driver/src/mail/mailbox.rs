@@ -8,7 +8,7 @@ pub const DELETED: u8 = 8;
 
 /// A message that must be there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Held {
+pub struct ExpectedMessage {
     /// As the server told it; none before it has.
     pub uid: Option<u32>,
     /// Length and digest; none for a message that is only known to be there.
@@ -17,9 +17,9 @@ pub struct Held {
     pub flags: Option<u8>,
 }
 
-impl Held {
+impl ExpectedMessage {
     pub fn sent(bytes: u64, digest: u64, flags: u8) -> Self {
-        Held { uid: None, text: Some((bytes, digest)), flags: Some(flags) }
+        ExpectedMessage { uid: None, text: Some((bytes, digest)), flags: Some(flags) }
     }
 }
 
@@ -36,24 +36,25 @@ pub enum Trust {
 pub struct Folder {
     pub name: String,
     pub validity: Option<u32>,
-    pub messages: Vec<Held>,
+    pub messages: Vec<ExpectedMessage>,
     pub trust: Trust,
 }
 
 /// A user's mailboxes.
 #[derive(Clone, Debug)]
-pub struct Account {
+pub struct MailboxModel {
     pub user: String,
     pub folders: Vec<Folder>,
     /// Number of its next message.
     pub serial: u64,
 }
 
-impl Account {
+impl MailboxModel {
+    /// A user whose folders are known to be empty.
     pub fn new(user: String, folders: &[String]) -> Self {
         let folder =
             |name: &String| Folder { name: name.clone(), validity: None, messages: Vec::new(), trust: Trust::Sure };
-        Account { user, folders: folders.iter().map(folder).collect(), serial: 1 }
+        MailboxModel { user, folders: folders.iter().map(folder).collect(), serial: 1 }
     }
 }
 
@@ -75,7 +76,7 @@ impl Folder {
     /// The server says that so many messages are there when it is selected.
     pub fn selected(&mut self, exists: u32, validity: Option<u32>, next: Option<u32>) -> Result<(), String> {
         if self.trust == Trust::Lost {
-            self.messages = vec![Held { uid: None, text: None, flags: None }; exists as usize];
+            self.messages = vec![ExpectedMessage { uid: None, text: None, flags: None }; exists as usize];
             (self.validity, self.trust) = (validity, Trust::Sure);
             return Ok(());
         }
@@ -176,8 +177,12 @@ mod tests {
     use super::*;
 
     fn folder() -> Folder {
-        let mut folder = Account::new("user1".into(), &["INBOX".into()]).folders.remove(0);
-        folder.messages = vec![Held::sent(600, 11, 0), Held::sent(700, 12, SEEN), Held::sent(800, 13, DELETED)];
+        let mut folder = MailboxModel::new("user1".into(), &["INBOX".into()]).folders.remove(0);
+        folder.messages = vec![
+            ExpectedMessage::sent(600, 11, 0),
+            ExpectedMessage::sent(700, 12, SEEN),
+            ExpectedMessage::sent(800, 13, DELETED),
+        ];
         folder
     }
 

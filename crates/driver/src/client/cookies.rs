@@ -43,6 +43,7 @@ impl Jar {
         }
     }
 
+    /// Forgets all cookies: another user comes.
     pub fn clear(&mut self) {
         self.0.clear();
     }

@@ -16,15 +16,16 @@ struct Entry {
 
 /// By operation, and of each by ending.
 #[derive(Debug, Default)]
-pub struct Books {
+pub struct AuditLedger {
     entries: Vec<Vec<Entry>>,
     in_doubt: Vec<u64>,
 }
 
-impl Books {
+impl AuditLedger {
+    /// Nothing was done yet; one entry for each ending of each operation.
     pub fn new(operations: &[Compiled]) -> Self {
         let entries = operations.iter().map(|one| vec![Entry::default(); one.endings.len()]).collect();
-        Books { entries, in_doubt: vec![0; operations.len()] }
+        AuditLedger { entries, in_doubt: vec![0; operations.len()] }
     }
 
     /// An operation ended well.

@@ -11,9 +11,9 @@ use loadstone_record::Fault;
 use loadstone_schedule::ledger::hash_words;
 use loadstone_schedule::rng::{Purpose, Stream};
 
-use super::account::{Account, Folder, Held, Trust, DELETED, FLAGGED, SEEN};
 use super::link::Link;
-use super::{message, Delivery, Post, Verb};
+use super::mailbox::{ExpectedMessage, Folder, MailboxModel, Trust, DELETED, FLAGGED, SEEN};
+use super::{message, Delivery, MailWorkload, Verb};
 use crate::transport::Failure;
 
 /// Share of selections that go to the first mailbox, where most mail is read.
@@ -23,8 +23,8 @@ const INBOX_SHARE: f64 = 0.7;
 type Searched = (&'static str, fn(u8) -> bool);
 
 /// One mail user.
-pub struct Postman {
-    account: Account,
+pub struct ImapUser {
+    model: MailboxModel,
     link: Option<Link>,
     selected: Option<usize>,
     stream: Stream,
@@ -33,18 +33,20 @@ pub struct Postman {
     touched: Option<usize>,
 }
 
-impl Postman {
-    pub fn new(post: &Post, session: u64) -> Self {
-        Postman {
-            account: post.account(session),
+impl ImapUser {
+    /// The user of a session, with its mailboxes as they were filled; not connected.
+    pub fn new(workload: &MailWorkload, session: u64) -> Self {
+        ImapUser {
+            model: workload.model(session),
             link: None,
             selected: None,
-            stream: Stream::new(post.seed, session, Purpose::Mail),
+            stream: Stream::new(workload.seed, session, Purpose::Mail),
             draft: Vec::new(),
             touched: None,
         }
     }
 
+    /// Whether its connection is open.
     pub fn is_connected(&self) -> bool {
         self.link.is_some()
     }
@@ -53,7 +55,7 @@ impl Postman {
     pub fn close(&mut self) -> bool {
         self.selected = None;
         if let Some(touched) = self.touched.take() {
-            self.account.folders[touched].trust = Trust::Lost;
+            self.model.folders[touched].trust = Trust::Lost;
         }
         self.link.take().is_some()
     }
@@ -61,7 +63,7 @@ impl Postman {
     /// Performs a command.
     pub async fn perform(
         &mut self,
-        post: &Post,
+        workload: &MailWorkload,
         verb: Verb,
         address: SocketAddr,
         delivery: &Delivery,
@@ -72,7 +74,7 @@ impl Postman {
             delivery.connections.set(1);
         }
         let before = self.link.as_ref().map_or(0, |link| link.received);
-        let done = self.carry_out(post, verb).await;
+        let done = self.carry_out(workload, verb).await;
         let received = self.link.as_ref().map_or(0, |link| link.received);
         delivery.bytes.set(received.saturating_sub(before));
         done?;
@@ -83,9 +85,9 @@ impl Postman {
         Ok(())
     }
 
-    async fn carry_out(&mut self, post: &Post, verb: Verb) -> Result<(), Failure> {
+    async fn carry_out(&mut self, workload: &MailWorkload, verb: Verb) -> Result<(), Failure> {
         match verb {
-            Verb::Login => self.plain(&format!("LOGIN {} {}", self.account.user, post.scale.password)).await,
+            Verb::Login => self.plain(&format!("LOGIN {} {}", self.model.user, workload.scale.password)).await,
             Verb::Logout => self.plain("LOGOUT").await,
             Verb::Noop => self.plain("NOOP").await,
             Verb::Check => self.plain("CHECK").await,
@@ -95,8 +97,8 @@ impl Postman {
             Verb::Status => self.status().await,
             Verb::Search => self.search().await,
             Verb::Fetch => self.fetch().await,
-            Verb::Append => self.append(post).await,
-            Verb::Store => self.store(post).await,
+            Verb::Append => self.append(workload).await,
+            Verb::Store => self.store(workload).await,
             Verb::Copy => self.copy().await,
             Verb::Expunge => self.expunge().await,
         }
@@ -115,8 +117,8 @@ impl Postman {
         mut hear: impl FnMut(&mut Folder, &Data<'_>) -> Result<(), String>,
     ) -> Result<(), Failure> {
         let link = self.link.as_mut().ok_or_else(|| Failure::new(Fault::Driver, "the mix sends this before LOGIN"))?;
-        let mut nowhere = Account::new(String::new(), &[String::new()]).folders.remove(0);
-        let folder = self.selected.map_or(&mut nowhere, |at| &mut self.account.folders[at]);
+        let mut nowhere = MailboxModel::new(String::new(), &[String::new()]).folders.remove(0);
+        let folder = self.selected.map_or(&mut nowhere, |at| &mut self.model.folders[at]);
         let mut exists = None;
         link.command(words, literal, |response| {
             match response {
@@ -129,9 +131,7 @@ impl Postman {
         .await?;
         match (exists, self.selected) {
             // An append to the selected mailbox is counted by who sent it.
-            (Some(count), Some(at)) if self.touched != Some(at) => {
-                self.account.folders[at].counted(count).map_err(wrong)
-            }
+            (Some(count), Some(at)) if self.touched != Some(at) => self.model.folders[at].counted(count).map_err(wrong),
             _ => Ok(()),
         }
     }
@@ -145,18 +145,18 @@ impl Postman {
             Ok(())
         })
         .await?;
-        let missing = self.account.folders.iter().find(|folder| !found.contains(&folder.name));
+        let missing = self.model.folders.iter().find(|folder| !found.contains(&folder.name));
         missing.map_or(Ok(()), |folder| Err(wrong(format!("{} is not listed", folder.name))))
     }
 
     async fn select(&mut self) -> Result<(), Failure> {
-        let folders = self.account.folders.len() as u64;
+        let folders = self.model.folders.len() as u64;
         let others = folders > 1 && self.stream.unit() >= INBOX_SHARE;
         let at = if others { 1 + self.stream.below(folders - 1) as usize } else { 0 };
         self.selected = None;
         let link = self.link.as_mut().ok_or_else(|| Failure::new(Fault::Driver, "the mix sends this before LOGIN"))?;
         let (mut exists, mut validity, mut next) = (None, None, None);
-        let words = format!("SELECT {}", self.account.folders[at].name);
+        let words = format!("SELECT {}", self.model.folders[at].name);
         link.command(&words, None, |response| {
             match response {
                 Response::Data(Data::Exists(count)) => exists = Some(*count),
@@ -171,14 +171,14 @@ impl Postman {
         })
         .await?;
         let exists = exists.ok_or_else(|| wrong("SELECT does not say how many messages there are".to_owned()))?;
-        self.account.folders[at].selected(exists, validity, next).map_err(wrong)?;
+        self.model.folders[at].selected(exists, validity, next).map_err(wrong)?;
         self.selected = Some(at);
         Ok(())
     }
 
     async fn status(&mut self) -> Result<(), Failure> {
-        let at = self.stream.below(self.account.folders.len() as u64) as usize;
-        let words = format!("STATUS {} (MESSAGES UNSEEN)", self.account.folders[at].name);
+        let at = self.stream.below(self.model.folders.len() as u64) as usize;
+        let words = format!("STATUS {} (MESSAGES UNSEEN)", self.model.folders[at].name);
         let (mut messages, mut unseen) = (None, None);
         self.ask(&words, None, |_, data| {
             let Data::Status { items, .. } = data else { return Ok(()) };
@@ -192,7 +192,7 @@ impl Postman {
             Ok(())
         })
         .await?;
-        let folder = &mut self.account.folders[at];
+        let folder = &mut self.model.folders[at];
         let (Some(messages), Some(unseen)) = (messages, unseen) else {
             return Err(wrong(format!("{}: STATUS lacks what was asked for", folder.name)));
         };
@@ -263,24 +263,24 @@ impl Postman {
         Ok(())
     }
 
-    async fn append(&mut self, post: &Post) -> Result<(), Failure> {
-        let at = self.stream.below(self.account.folders.len() as u64) as usize;
-        let bytes = post.draw_size(&mut self.stream);
+    async fn append(&mut self, workload: &MailWorkload) -> Result<(), Failure> {
+        let at = self.stream.below(self.model.folders.len() as u64) as usize;
+        let bytes = workload.draw_size(&mut self.stream);
         self.touched = Some(at);
         let mut draft = std::mem::take(&mut self.draft);
-        let held = write_next(&mut self.account, bytes, SEEN, &mut draft);
-        let words = format!("APPEND {} (\\Seen)", self.account.folders[at].name);
+        let held = write_next(&mut self.model, bytes, SEEN, &mut draft);
+        let words = format!("APPEND {} (\\Seen)", self.model.folders[at].name);
         let sent = self.ask(&words, Some(&draft), |_, _| Ok(())).await;
         self.draft = draft;
         sent?;
-        self.account.folders[at].messages.push(held);
+        self.model.folders[at].messages.push(held);
         Ok(())
     }
 
     /// Marks the oldest messages beyond the usual number as deleted, or turns the flag of one.
-    async fn store(&mut self, post: &Post) -> Result<(), Failure> {
+    async fn store(&mut self, workload: &MailWorkload) -> Result<(), Failure> {
         let Some(number) = self.some_message()? else { return self.plain("NOOP").await };
-        let usual = post.scale.messages.div_ceil(self.account.folders.len().max(1) as u32).max(1);
+        let usual = workload.scale.messages.div_ceil(self.model.folders.len().max(1) as u32).max(1);
         let folder = self.opened()?;
         let excess = folder.count().saturating_sub(usual);
         let flagged = folder.messages[number as usize - 1].flags.unwrap_or(0) & FLAGGED != 0;
@@ -314,12 +314,12 @@ impl Postman {
 
     async fn copy(&mut self) -> Result<(), Failure> {
         let Some(number) = self.some_message()? else { return self.plain("NOOP").await };
-        let to = self.stream.below(self.account.folders.len() as u64) as usize;
-        let copy = Held { uid: None, ..self.opened()?.messages[number as usize - 1].clone() };
+        let to = self.stream.below(self.model.folders.len() as u64) as usize;
+        let copy = ExpectedMessage { uid: None, ..self.opened()?.messages[number as usize - 1].clone() };
         self.touched = Some(to);
-        let words = format!("COPY {number} {}", self.account.folders[to].name);
+        let words = format!("COPY {number} {}", self.model.folders[to].name);
         self.plain(&words).await?;
-        self.account.folders[to].messages.push(copy);
+        self.model.folders[to].messages.push(copy);
         Ok(())
     }
 
@@ -342,7 +342,7 @@ impl Postman {
 
     fn opened(&mut self) -> Result<&mut Folder, Failure> {
         let at = self.selected.ok_or_else(|| Failure::new(Fault::Driver, "the mix sends this before SELECT"))?;
-        Ok(&mut self.account.folders[at])
+        Ok(&mut self.model.folders[at])
     }
 
     /// A message of the selected mailbox; none when it is empty.
@@ -352,11 +352,11 @@ impl Postman {
     }
 }
 
-/// Writes an account's next message; returns what must then be there.
-pub fn write_next(account: &mut Account, bytes: usize, flags: u8, draft: &mut Vec<u8>) -> Held {
-    let digest = message::write(&account.user, account.serial, bytes, draft);
-    account.serial += 1;
-    Held::sent(draft.len() as u64, digest, flags)
+/// Writes an model's next message; returns what must then be there.
+pub fn write_next(model: &mut MailboxModel, bytes: usize, flags: u8, draft: &mut Vec<u8>) -> ExpectedMessage {
+    let digest = message::write(&model.user, model.serial, bytes, draft);
+    model.serial += 1;
+    ExpectedMessage::sent(draft.len() as u64, digest, flags)
 }
 
 /// Holds one item of a message against the model; true when it was the text.

@@ -3,26 +3,26 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use loadstone_record::recorder::WireCounts;
+use loadstone_record::recorder::ConnectionStats;
 use loadstone_record::Fault;
 use loadstone_schedule::line::Line;
 use loadstone_schedule::plan::{Protocol, Scheme};
 use rustls::ClientConfig;
 
-use crate::cookies::Jar;
+use super::cookies::Jar;
 use crate::inspect::Inspector;
 use crate::server::Server;
 use crate::shared::Shared;
 use crate::transport::http1::Reader;
 use crate::transport::http2::Http2;
 use crate::transport::stream::{connect, secure, Handshake, Intake, Stream};
-use crate::transport::{Answer, Connection, Failure, Message, Ways};
+use crate::transport::{Answer, Connection, ExchangeContext, Failure, Message};
 
 /// Time after which the kernel asks again for a connection (RFC 6298, section 2.1).
 const ASKED_AGAIN_NS: u64 = 1_000_000_000;
 
 /// A connection of one user to one side of the target, with its share of the user's line.
-pub struct Lane {
+pub struct ClientConnection {
     scheme: Scheme,
     connection: Option<Connection>,
     /// Messages sent on the connection.
@@ -36,17 +36,18 @@ pub struct Lane {
     pub request: Vec<u8>,
 }
 
-/// What a user brings along to each of its lanes.
+/// What a user brings along to each of its connections.
 #[derive(Clone, Copy)]
-pub struct Belongings<'a> {
+pub struct UserContext<'a> {
     pub server: &'a Server,
     pub tls: Option<&'a Arc<ClientConfig>>,
     pub jar: &'a RefCell<Jar>,
 }
 
-impl Lane {
+impl ClientConnection {
+    /// Not open yet; to the plain or the secure side of the target.
     pub fn new(scheme: Scheme) -> Self {
-        Lane {
+        ClientConnection {
             scheme,
             connection: None,
             used: 0,
@@ -77,8 +78,8 @@ impl Lane {
         }
     }
 
-    /// Uses the connection of another lane as well, where the protocol allows it.
-    pub fn join(&mut self, other: &Lane, shared: &Shared) {
+    /// Uses the connection of another connection as well, where the protocol allows it.
+    pub fn join(&mut self, other: &ClientConnection, shared: &Shared) {
         if let (None, Some(Connection::Http2(http2))) = (&self.connection, &other.connection) {
             self.connection = Some(Connection::Http2(http2.clone()));
             shared.open.set(shared.open.get() + 1);
@@ -89,17 +90,17 @@ impl Lane {
     pub async fn exchange(
         &mut self,
         shared: &Shared,
-        user: Belongings<'_>,
+        user: UserContext<'_>,
         bodiless: bool,
         wants_date: bool,
     ) -> Result<Answer, Failure> {
         if self.connection.as_mut().is_some_and(Connection::is_stale) {
             self.close(shared);
-            let change = WireCounts { reconnects: 1, ..WireCounts::default() };
-            shared.recorder.borrow_mut().wires(shared.clock.now(), change);
+            let change = ConnectionStats { reconnects: 1, ..ConnectionStats::default() };
+            shared.recorder.borrow_mut().connections(shared.clock.now(), change);
         }
         let result = self.attempt(shared, user, bodiless, wants_date).await;
-        let most = shared.job.connections().requests_each.unwrap_or(u32::MAX);
+        let most = shared.job.policy().requests_each.unwrap_or(u32::MAX);
         if !matches!(&result, Ok(answer) if answer.keep_alive && self.used < most) {
             self.close(shared);
         }
@@ -109,7 +110,7 @@ impl Lane {
     async fn attempt(
         &mut self,
         shared: &Shared,
-        user: Belongings<'_>,
+        user: UserContext<'_>,
         bodiless: bool,
         wants_date: bool,
     ) -> Result<Answer, Failure> {
@@ -126,7 +127,7 @@ impl Lane {
         };
         shared.recorder.borrow_mut().request(shared.clock.now());
         self.used += 1;
-        let mut ways = Ways {
+        let mut context = ExchangeContext {
             clock: shared.clock,
             timer: &shared.timer,
             scratch: &shared.scratch,
@@ -136,7 +137,7 @@ impl Lane {
             jar: user.jar,
         };
         let message = Message { bytes: &self.request, bodiless, wants_date };
-        let answer = connection.exchange(&mut ways, &message).await?;
+        let answer = connection.exchange(&mut context, &message).await?;
         if self.line.is_limited() {
             let now = shared.clock.now();
             shared.recorder.borrow_mut().lag(now, now.saturating_sub(answer.end_ns));
@@ -147,8 +148,8 @@ impl Lane {
 
 /// Whether a limited line takes what comes: connections serve pages and their files alike.
 fn intake(shared: &Shared) -> Intake {
-    let connections = shared.job.connections();
-    match connections.page_bytes_per_s.or(connections.embedded_bytes_per_s) {
+    let policy = shared.job.policy();
+    match policy.page_bytes_per_s.or(policy.embedded_bytes_per_s) {
         Some(_) => Intake::Limited,
         None => Intake::Unlimited,
     }
@@ -157,10 +158,10 @@ fn intake(shared: &Shared) -> Intake {
 async fn open(
     shared: &Shared,
     scheme: Scheme,
-    user: Belongings<'_>,
+    user: UserContext<'_>,
     connecting: &mut bool,
 ) -> Result<Connection, Failure> {
-    let protocol = shared.job.connections().protocol;
+    let protocol = shared.job.policy().protocol;
     if protocol == Protocol::Null {
         return Ok(Connection::Null);
     }
@@ -170,7 +171,7 @@ async fn open(
     let tcp = connect(destination.address, intake(shared)).await?;
     *connecting = false;
     let late = shared.clock.now() - begun_ns >= ASKED_AGAIN_NS;
-    let mut change = WireCounts { connections: 1, connected_late: u64::from(late), ..WireCounts::default() };
+    let mut change = ConnectionStats { connections: 1, connected_late: u64::from(late), ..ConnectionStats::default() };
     let stream = match (&destination.name, user.tls) {
         (Some(name), Some(own)) => {
             let config = if shared.deal_full_handshake() { user.server.tls.as_ref().unwrap_or(own) } else { own };
@@ -183,7 +184,7 @@ async fn open(
         }
         _ => Stream::Plain(tcp),
     };
-    shared.recorder.borrow_mut().wires(shared.clock.now(), change);
+    shared.recorder.borrow_mut().connections(shared.clock.now(), change);
     Ok(match protocol {
         Protocol::Http2 => Connection::Http2(Http2::open(stream).await?),
         Protocol::Echo => Connection::Echo(stream),

@@ -1,0 +1,147 @@
+//! A user's end of the conversation with its server, whatever protocol its workload speaks: one kind of client a
+//! protocol family, and what all of them have in common - the deadline, the grade, the audit ledger.
+
+pub mod browser;
+pub mod connection;
+pub mod cookies;
+
+use std::cell::{Cell, RefCell};
+
+use loadstone_record::recorder::{Grade, Outcome, Window};
+use loadstone_schedule::slots::Values;
+
+use crate::ending::Ended;
+use crate::mail::MailClient;
+use crate::operation::grade;
+use crate::shared::Shared;
+use crate::transport::Failure;
+use browser::Browser;
+
+/// What a user has open towards its server.
+pub enum Client {
+    /// Pages, their files, cookies and connections: HTTP, and what is spoken over connections alike.
+    Browser(Browser),
+    /// Mailboxes over IMAP.
+    Mail(MailClient),
+}
+
+/// What performing an operation amounted to so far, kept when it fails half-way.
+#[derive(Default)]
+pub struct Progress {
+    pub bytes: Cell<u64>,
+    pub end_ns: Cell<u64>,
+    pub first_byte_ns: Cell<Option<u64>>,
+    pub page_bytes: Cell<u64>,
+    pub embedded: Cell<u32>,
+    pub conditional: Cell<u32>,
+    pub not_modified: Cell<u32>,
+    pub redirects: Cell<u32>,
+    pub ended: RefCell<Option<Ended>>,
+}
+
+impl Client {
+    /// Of session number `session`, for the protocol of its workload.
+    pub fn new(shared: &Shared, session: u64) -> Self {
+        match &shared.job.mail {
+            Some(mail) => Client::Mail(MailClient::new(mail, session)),
+            None => Client::Browser(Browser::new(shared)),
+        }
+    }
+
+    /// A new user of a server sits down.
+    pub fn renew(&mut self, shared: &Shared, server: usize) {
+        match self {
+            Client::Browser(browser) => browser.renew(shared, server),
+            Client::Mail(mail) => mail.renew(shared, server),
+        }
+    }
+
+    /// Closes all that is open.
+    pub fn close(&mut self, shared: &Shared) {
+        match self {
+            Client::Browser(browser) => browser.close(shared),
+            Client::Mail(mail) => mail.close(shared),
+        }
+    }
+
+    /// Performs an operation that begins at `sent_ns`; the outcome says how it went, errors included.
+    pub async fn perform(
+        &mut self,
+        shared: &Shared,
+        operation: usize,
+        (intended_ns, sent_ns): (u64, u64),
+        values: &mut Values,
+    ) -> Outcome {
+        let compiled = &shared.job.operations[operation];
+        let progress = Progress::default();
+        let deadline = sent_ns.saturating_add(compiled.timeout_ns);
+        let result = tokio::select! {
+            biased;
+            result = self.exchange(shared, operation, values, &progress) => Some(result),
+            () = shared.timer.deadline(deadline) => None,
+        };
+        let result = result.unwrap_or_else(|| Err(self.too_late(compiled.timeout_ns as f64 / 1e9)));
+        let line_ns = self.rest(shared, &progress);
+        let fault = result.as_ref().err().map(|failure| failure.fault);
+        if let Err(failure) = &result {
+            shared.trouble(operation, failure.fault, &failure.detail);
+            shared.ledger.borrow_mut().doubted(operation);
+        }
+        let end_ns = if fault.is_some() { shared.clock.now() } else { progress.end_ns.get() };
+        let bytes = progress.bytes.get();
+        let grade = match fault {
+            Some(_) => Grade::Fail,
+            None => grade(&compiled.limit, end_ns.saturating_sub(intended_ns), bytes),
+        };
+        if let Some(ended) = progress.ended.take().filter(|_| fault.is_none()) {
+            let steady = shared.job.phases.steady_start()..shared.job.phases.steady_end();
+            let is_inside = Window::of(intended_ns, Some(end_ns), steady) == Window::Inside;
+            shared.ledger.borrow_mut().kept(operation, &ended, is_inside);
+        }
+        Outcome {
+            operation,
+            intended_ns,
+            sent_ns,
+            end_ns,
+            first_byte_ns: progress.first_byte_ns.get().map(|at| at.saturating_sub(sent_ns)),
+            line_ns,
+            bytes,
+            embedded: progress.embedded.get(),
+            conditional: progress.conditional.get(),
+            not_modified: progress.not_modified.get(),
+            redirects: progress.redirects.get(),
+            grade,
+            fault,
+        }
+    }
+
+    async fn exchange(
+        &mut self,
+        shared: &Shared,
+        operation: usize,
+        values: &mut Values,
+        progress: &Progress,
+    ) -> Result<(), Failure> {
+        match self {
+            Client::Browser(browser) => browser.load(shared, operation, values, progress).await,
+            Client::Mail(mail) => mail.command(shared, operation, progress).await,
+        }
+    }
+
+    /// What an operation that was given up had been waiting for.
+    fn too_late(&mut self, seconds: f64) -> Failure {
+        let was_connecting = match self {
+            Client::Browser(browser) => browser.was_connecting(),
+            Client::Mail(_) => false,
+        };
+        Failure::too_late(seconds, was_connecting)
+    }
+
+    /// Lays all aside for a pause; the time that the operation's bytes need on the user's line.
+    fn rest(&mut self, shared: &Shared, progress: &Progress) -> u64 {
+        match self {
+            Client::Browser(browser) => browser.rest(shared, progress.page_bytes.get()),
+            Client::Mail(_) => 0,
+        }
+    }
+}

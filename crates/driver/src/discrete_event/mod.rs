@@ -1,0 +1,348 @@
+//! A plan played in virtual time against a modelled station, as a discrete-event simulation: the events of a run, without
+//! sockets and without waiting.
+//!
+//! Unlike `simulate`, sessions meet here: they queue at the station, so everything is played in order of time. Lag and
+//! CPU are zero, since nothing is measured of the driver itself.
+
+mod queue;
+
+use std::io::Write;
+
+use anyhow::{ensure, Context, Result};
+use loadstone_record::event::{CpuShare, EndReason, Event, Moment, PartNames, EVENT_SCHEMA};
+use loadstone_record::recorder::{Outcome, SessionCounts};
+use loadstone_record::{Fault, Recorder};
+use loadstone_schedule::arrivals::{self, Arrivals};
+use loadstone_schedule::plan::{Load, Part, Phases, Plan};
+use loadstone_schedule::rng::scramble;
+use loadstone_schedule::session::{Script, Session};
+use loadstone_schedule::session_loop::{Rules, SessionLoop, Turn};
+use loadstone_schedule::station::{Admission, Layout, Station};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::engine::{name_of, session_windows};
+use crate::operation::{grade, is_overdue};
+use crate::report::ticks;
+use crate::session::departed;
+use queue::EventQueue;
+
+/// What to simulate.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DiscreteEvents {
+    pub plan: Plan,
+    /// Serves all operations of all parts.
+    pub station: Layout,
+}
+
+/// Plays a plan and writes its events to `out`. `start_unix_ns` is what the start event says.
+pub fn play(simulation: &DiscreteEvents, start_unix_ns: u64, out: &mut dyn Write) -> Result<EndReason> {
+    let plan = &simulation.plan;
+    ensure!(!plan.parts.is_empty(), "the plan has no part");
+    ensure!(plan.phases.are_sane(), "the plan's phases are longer than ten years");
+    simulation.station.check()?;
+    let scripts = plan.parts.iter().map(compile).collect::<Result<Vec<_>>>()?;
+    let mut simulator = Simulator::new(simulation, &scripts);
+    let mut write = |event: &Event| -> Result<()> {
+        serde_json::to_writer(&mut *out, event)?;
+        out.write_all(b"\n").context("nobody reads the events any more")
+    };
+    write(&Event::Start {
+        schema: EVENT_SCHEMA,
+        version: env!("CARGO_PKG_VERSION").into(),
+        threads: 1,
+        drivers: 1,
+        parts: simulator.parts.iter().map(|part| part.names.clone()).collect(),
+        start_unix_ns,
+        clock_cost_ns: 0.0,
+        timer_slack_ns: 0,
+    })?;
+    simulator.populate();
+    let mut phase = None;
+    for (from_ns, at_ns) in ticks(&plan.phases) {
+        let now = plan.phases.at(from_ns);
+        if phase.replace(now) != Some(now) {
+            write(&Event::Phase { phase: name_of(now), at_ns: from_ns })?;
+        }
+        simulator.play_until(at_ns);
+        simulator.report(from_ns, at_ns).iter().try_for_each(&mut write)?;
+    }
+    simulator.conclude().iter().try_for_each(&mut write)?;
+    write(&Event::End { at_ns: plan.phases.end(), reason: EndReason::Completed })?;
+    Ok(EndReason::Completed)
+}
+
+fn compile(part: &Part) -> Result<Script> {
+    let script = Script::compile(&part.workload)?;
+    if let Load::Arrivals { path, .. } = &part.load {
+        arrivals::check(path)?;
+        ensure!(!script.is_endless(), "sessions that never end cannot arrive at a rate");
+    }
+    Ok(script)
+}
+
+/// What is due at an instant.
+#[derive(Debug)]
+enum Due {
+    /// The next of a part's arrivals.
+    Arrival { part: usize },
+    /// A new user of a session.
+    Begin { slot: usize },
+    /// An operation, after a pause or at once.
+    Start { slot: usize, operation: usize },
+    /// An operation's answer is there.
+    End { slot: usize, outcome: Outcome },
+}
+
+/// A slot for one session: for ever in a population, for one user where they arrive.
+struct SessionSlot {
+    part: usize,
+    session_loop: SessionLoop,
+    stop_ns: u64,
+    is_visitor: bool,
+    under_way: Option<(usize, u64)>,
+}
+
+/// One part: its record and the state of its arrivals.
+struct PartState<'a> {
+    part: &'a Part,
+    rules: Rules<'a>,
+    names: PartNames,
+    recorder: Recorder,
+    arrivals: Option<(Arrivals<'a>, u64)>,
+    active: u64,
+}
+
+struct Simulator<'a> {
+    phases: Phases,
+    seed: u64,
+    station: Station,
+    busy_ns: u64,
+    parts: Vec<PartState<'a>>,
+    slots: Vec<SessionSlot>,
+    /// Slots of visitors that have left.
+    free: Vec<usize>,
+    queue: EventQueue<Due>,
+}
+
+impl<'a> Simulator<'a> {
+    fn new(simulation: &'a DiscreteEvents, scripts: &'a [Script]) -> Self {
+        let plan = &simulation.plan;
+        let steady = plan.phases.steady_start()..plan.phases.steady_end();
+        let parts = plan.parts.iter().zip(scripts).map(|(part, script)| {
+            let operations: Vec<String> = part.workload.operations.iter().map(|one| one.name.clone()).collect();
+            let recorder = Recorder::new(operations.len(), steady.clone());
+            let names = PartNames { workload: part.workload.name.clone(), operations };
+            PartState { part, rules: Rules::of(part, script), names, recorder, arrivals: None, active: 0 }
+        });
+        Simulator {
+            phases: plan.phases,
+            seed: plan.seed,
+            station: Station::new(simulation.station, scramble(plan.seed)),
+            busy_ns: 0,
+            parts: parts.collect(),
+            slots: Vec::new(),
+            free: Vec::new(),
+            queue: EventQueue::new(),
+        }
+    }
+
+    fn populate(&mut self) {
+        for number in 0..self.parts.len() {
+            let part = self.parts[number].part;
+            match &part.load {
+                Load::Population { sessions } => {
+                    for window in session_windows(self.phases, u64::from(*sessions), 0, 1) {
+                        let session = Session::new(self.parts[number].rules.script, self.seed, window.id);
+                        let slot = self.take_slot(SessionSlot::new(number, session, window.stop_ns, false));
+                        self.queue.push(window.start_ns, Due::Begin { slot });
+                        self.parts[number].active += 1;
+                    }
+                }
+                Load::Arrivals { process, path, .. } => {
+                    let instants = Arrivals::new(*process, path, self.seed, number as u64);
+                    self.parts[number].arrivals = Some((instants, 0));
+                    self.await_arrival(number);
+                }
+            }
+        }
+    }
+
+    fn take_slot(&mut self, slot: SessionSlot) -> usize {
+        match self.free.pop() {
+            Some(at) => {
+                self.slots[at] = slot;
+                at
+            }
+            None => {
+                self.slots.push(slot);
+                self.slots.len() - 1
+            }
+        }
+    }
+
+    fn await_arrival(&mut self, part: usize) {
+        let next = self.parts[part].arrivals.as_mut().and_then(|(instants, _)| instants.next());
+        if let Some(at_ns) = next {
+            self.queue.push(at_ns, Due::Arrival { part });
+        }
+    }
+
+    /// Plays everything that is due before `until_ns`.
+    fn play_until(&mut self, until_ns: u64) {
+        while let Some((at_ns, due)) = self.queue.pop_before(until_ns) {
+            match due {
+                Due::Arrival { part } => self.arrive(at_ns, part),
+                Due::Begin { slot } => self.begin(at_ns, slot),
+                Due::Start { slot, operation } => self.start(at_ns, slot, operation),
+                Due::End { slot, outcome } => self.end(at_ns, slot, &outcome),
+            }
+        }
+    }
+
+    fn arrive(&mut self, at_ns: u64, number: usize) {
+        self.await_arrival(number);
+        let part = &mut self.parts[number];
+        part.recorder.sessions(at_ns, SessionCounts { due: 1, ..SessionCounts::default() });
+        let Load::Arrivals { most_sessions, data_sessions, .. } = &part.part.load else { return };
+        let Some((_, next)) = part.arrivals.as_mut() else { return };
+        let (arrival, owners) = (*next, *data_sessions);
+        *next += 1;
+        if part.active >= u64::from(*most_sessions) {
+            return part.recorder.operation(&Outcome::failed(0, at_ns, at_ns + 1, Fault::NoSessions));
+        }
+        part.active += 1;
+        let mut session = Session::new(part.rules.script, self.seed, 0);
+        session.arrive(self.seed, arrival, owners);
+        let slot = self.take_slot(SessionSlot::new(number, session, self.phases.end(), true));
+        self.begin(at_ns, slot);
+    }
+
+    fn begin(&mut self, at_ns: u64, number: usize) {
+        let slot = &mut self.slots[number];
+        let part = &mut self.parts[slot.part];
+        if at_ns >= slot.stop_ns {
+            part.active = part.active.saturating_sub(1);
+            return;
+        }
+        slot.session_loop.begin(&part.rules, at_ns);
+        part.recorder.sessions(at_ns, SessionCounts { begun: 1, ..SessionCounts::default() });
+        self.go_on(at_ns, number);
+    }
+
+    /// Plans what a user does next.
+    fn go_on(&mut self, now_ns: u64, number: usize) {
+        let slot = &mut self.slots[number];
+        let part = &mut self.parts[slot.part];
+        match slot.session_loop.next(&part.rules) {
+            Turn::Perform { operation, at_ns } => self.queue.push(at_ns, Due::Start { slot: number, operation }),
+            Turn::Stop { .. } => part.active = part.active.saturating_sub(1),
+            Turn::Leave { departure, operations } => {
+                part.recorder.sessions(now_ns, departed(departure, operations));
+                self.leave(now_ns, number);
+            }
+        }
+    }
+
+    /// A user goes; in a population the next one comes at `next_ns`.
+    fn leave(&mut self, next_ns: u64, number: usize) {
+        let slot = &self.slots[number];
+        if slot.is_visitor {
+            self.parts[slot.part].active -= 1;
+            self.free.push(number);
+        } else {
+            self.queue.push(next_ns, Due::Begin { slot: number });
+        }
+    }
+
+    fn start(&mut self, at_ns: u64, number: usize, operation: usize) {
+        let slot = &mut self.slots[number];
+        let part = &mut self.parts[slot.part];
+        part.recorder.lag(at_ns, 0);
+        part.recorder.request(at_ns);
+        let kept = slot.session_loop.sent(&part.rules, operation, at_ns);
+        part.recorder.kept(at_ns, kept.pause, kept.cycle());
+        slot.under_way = Some((operation, at_ns));
+        let limit = &part.part.workload.operations[operation].limit;
+        let outcome = match self.station.admit(at_ns) {
+            Admission::Refused => Outcome::failed(operation, at_ns, at_ns + 1, Fault::Status),
+            Admission::Served { end_ns, is_error: true, .. } => {
+                Outcome::failed(operation, at_ns, end_ns.max(at_ns + 1), Fault::Status)
+            }
+            Admission::Served { end_ns, .. } => {
+                let end_ns = end_ns.max(at_ns + 1);
+                let grade = grade(limit, end_ns - at_ns, 0);
+                Outcome { grade, ..Outcome::answered(operation, at_ns, end_ns) }
+            }
+        };
+        self.queue.push(outcome.end_ns, Due::End { slot: number, outcome });
+    }
+
+    fn end(&mut self, at_ns: u64, number: usize, outcome: &Outcome) {
+        let slot = &mut self.slots[number];
+        let part = &mut self.parts[slot.part];
+        slot.under_way = None;
+        part.recorder.operation(outcome);
+        if outcome.fault.is_none() {
+            slot.session_loop.ended(at_ns);
+            return self.go_on(at_ns, number);
+        }
+        part.recorder.sessions(at_ns, SessionCounts { broken: 1, ..SessionCounts::default() });
+        let next_ns = slot.session_loop.broke(&part.rules, at_ns);
+        self.leave(next_ns, number);
+    }
+
+    /// The events of an interval that is over.
+    fn report(&mut self, from_ns: u64, at_ns: u64) -> Vec<Event> {
+        if at_ns == self.phases.steady_end() {
+            self.note_overdue(at_ns);
+        }
+        let length_ns = at_ns - from_ns;
+        let phase = name_of(self.phases.at(from_ns));
+        let busy_ns = self.station.busy_ns(at_ns);
+        let mut events = Vec::new();
+        for part in &mut self.parts {
+            let moment =
+                Moment { at_ns, length_ns, phase: phase.clone(), sessions_active: part.active, connections_open: 0 };
+            let interval = part.recorder.take_interval();
+            events.push(Event::interval(&part.names.workload, moment, &interval, no_cpu()));
+        }
+        let workers = self.station.workers();
+        events.push(Event::Station { at_ns, length_ns, workers, busy_ns: busy_ns - self.busy_ns });
+        self.busy_ns = busy_ns;
+        events
+    }
+
+    fn note_overdue(&mut self, now_ns: u64) {
+        for slot in &self.slots {
+            let part = &mut self.parts[slot.part];
+            if let Some((operation, intended_ns)) = slot.under_way {
+                if is_overdue(&part.part.workload.operations[operation].limit, now_ns - intended_ns) {
+                    part.recorder.overdue(operation);
+                }
+            }
+        }
+    }
+
+    fn conclude(&mut self) -> Vec<Event> {
+        for slot in &self.slots {
+            if let Some((operation, intended_ns)) = slot.under_way {
+                self.parts[slot.part].recorder.unfinished(operation, intended_ns);
+            }
+        }
+        let steady_ns = self.phases.steady_ns;
+        self.parts.iter().map(|part| Event::totals(&part.names, steady_ns, &part.recorder.totals, no_cpu())).collect()
+    }
+}
+
+/// The driver's share of its core: it measures nothing here.
+fn no_cpu() -> CpuShare {
+    CpuShare { threads: vec![0.0] }
+}
+
+impl SessionSlot {
+    fn new(part: usize, session: Session, stop_ns: u64, is_visitor: bool) -> Self {
+        SessionSlot { part, session_loop: SessionLoop::new(session, stop_ns), stop_ns, is_visitor, under_way: None }
+    }
+}
