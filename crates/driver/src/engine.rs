@@ -1,5 +1,5 @@
 //! Running a plan: one event loop a thread, each with its share of the sessions; the main thread merges their
-//! books every second and writes events.
+//! counts every second and writes events.
 
 use std::io::Write;
 use std::rc::Rc;

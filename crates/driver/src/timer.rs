@@ -1,7 +1,8 @@
 //! Sleeping to the exact instant: one kernel timer and a wheel of deadlines for each thread's event loop.
 //!
 //! The runtime's own timer counts in milliseconds; page times are made of dozens of short waits, so that
-//! would show. This one is as exact as the kernel's timer descriptor.
+//! would show. This one is as exact as the kernel's timer descriptor. The event loop itself is the runtime's: bare epoll
+//! or io_uring loops cost the same here to within a microsecond.
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;

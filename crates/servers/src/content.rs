@@ -1,5 +1,6 @@
 //! Bodies computed from a seed: files of any size that need no disk, and pages padded to their length.
 //!
+//! Pages have a declared total length rather than a padding on top of their data, so that mean bytes are exact.
 //! Every body carries a marker at each multiple of 4,096 bytes (docs/web-workloads.md, Limits and validity).
 
 use std::pin::Pin;

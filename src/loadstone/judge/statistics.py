@@ -1,4 +1,8 @@
-"""What may be said of repeated figures: intervals, drift, outliers, and differences by permutation. Pure."""
+"""What may be said of repeated figures: intervals, drift, outliers, and differences by permutation. Pure.
+
+A comparison permutes within pairs and takes its interval from the same test, not from a t-test beside it: the two can
+never disagree.
+"""
 
 import math
 from collections.abc import Sequence

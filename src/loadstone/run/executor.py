@@ -1,8 +1,8 @@
 """Executing plans against a testbed that is up, each by a driver of its own: drivers, monitors and store side by side.
 
-A run with one driver is a run of many with one. Where there are several they are prepared, told one start, watched and
-collected together; one driver or server that dies ends the run early for all, and what was measured by then is kept
-with who it was and when.
+A run with one driver is a run of many with one; an iteration is one driver process with a ramp-up and a seed of its
+own. Where there are several they are prepared, told one start, watched and collected together. One driver or server
+that dies ends the run early for all, and what was measured by then is kept with who it was and when.
 """
 
 import asyncio

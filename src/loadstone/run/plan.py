@@ -1,4 +1,8 @@
-"""From a workload, a load and a target to the plan the driver reads. Pure: the same input gives the same plan."""
+"""From a workload, a load and a target to the plan the driver reads. Pure: the same input gives the same plan.
+
+A mixed plan is one driver process. Each workload has a record of its own, from the events that name it, so that
+everything behind the store knows single workloads only.
+"""
 
 import math
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,7 @@
-"""Writing a result folder: what was measured goes in as it comes, so that a crash loses nothing; then it is sealed."""
+"""Writing a result folder: what was measured goes in as it comes, so that a crash loses nothing; then it is sealed.
+
+Records are lines of JSON: a run of half an hour is a few megabytes, and a crash costs at most one line.
+"""
 
 import hashlib
 import os

@@ -1,4 +1,7 @@
-"""The web page: list, run, study, two runs side by side, and what runs now. Only GET; nothing is written."""
+"""The web page: list, run, study, two runs side by side, and what runs now. Only GET; nothing is written.
+
+No front-end library: server-sent events and sixty lines of script draw the live view.
+"""
 
 import hmac
 import json

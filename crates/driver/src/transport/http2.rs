@@ -1,4 +1,6 @@
 //! HTTP/2: one connection for all of a user's requests, each on a stream of its own. Framing is `h2`'s matter.
+//!
+//! Requests are translated from what HTTP/1.1 would write: one writer of requests, and bytes of both versions compare.
 
 use bytes::Bytes;
 use h2::client::SendRequest;

@@ -2,6 +2,8 @@
 //!
 //! Requests carry a number that their answer repeats; what services write and how they end comes as events. As the
 //! machine's first process it also sets the machine up (`boot`). It knows no workload and no platform.
+//!
+//! A serial port, since many hosts lack vsock, and since ssh needs keys, a network and a login to wait for.
 
 mod boot;
 mod counters;

@@ -1,6 +1,9 @@
 //! The database role: a SQLite file that another machine's application asks over TCP. One JSON document a line, a
 //! statement out and its rows back; one connection of the file for each of the application's. The network between
 //! application and database is a private one: nothing is encrypted, and nobody is asked who they are.
+//!
+//! No wire protocol of a real database: the embedded pair needs one statement at a time, and who wants a real one takes
+//! PostgreSQL.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};

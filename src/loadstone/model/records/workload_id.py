@@ -1,4 +1,8 @@
-"""Which workload of a run is meant: structure is data here, and the label is only for people and names of folders."""
+"""Which workload of a run is meant: structure is data here, and the label is only for people and names of folders.
+
+The workloads of a tile lie in one result folder as those of a mixed run do; which tile one is of stands here, and the
+label `tile1-web` is never taken apart.
+"""
 
 from dataclasses import dataclass
 from enum import StrEnum
