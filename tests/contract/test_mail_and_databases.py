@@ -20,7 +20,7 @@ from loadstone.model.target import Endpoint
 from loadstone.services.kind import ServiceRole
 from loadstone.services.registry import service_kinds
 from loadstone.testbed import roles
-from loadstone.testbed.ground import ground
+from loadstone.testbed.context import testbed_context
 from loadstone.testbed.running import Running
 
 pytestmark = pytest.mark.integration
@@ -37,9 +37,9 @@ def mail(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Endpoint]:
         stack = AsyncExitStack()
 
         async def up() -> Endpoint:
-            running = Running(await stack.enter_async_context(ground(tmp_path)))
-            place = await running.base.place("mail", MachineSpec(), (PUBLIC,))
-            target = (await roles.mail(running, place, request.param, 1)).http
+            running = Running(await stack.enter_async_context(testbed_context(tmp_path)))
+            machine = await running.base.machine("mail", MachineSpec(), (PUBLIC,))
+            target = (await roles.mail(running, machine, request.param, 1)).http
             assert target is not None
             return target
 
@@ -136,15 +136,15 @@ def dealership(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Endpo
         stack = AsyncExitStack()
 
         async def up() -> Endpoint:
-            running = Running(await stack.enter_async_context(ground(tmp_path)))
-            app = await running.base.place("app", MachineSpec(), (PUBLIC,))
+            running = Running(await stack.enter_async_context(testbed_context(tmp_path)))
+            app = await running.base.machine("app", MachineSpec(), (PUBLIC,))
             if request.param == "file":
                 from loadstone.services import reference
 
                 words = reference.dealership_command(app.listen, f"{tmp_path}/dealership.db", 1, 1)
                 found = (await running.ready(app, "app", words)).http
             else:
-                behind = await running.base.place("db", MachineSpec(), (PUBLIC,))
+                behind = await running.base.machine("db", MachineSpec(), (PUBLIC,))
                 port = await roles.database(running, behind, request.param, 1)
                 found = (await roles.app(running, app, behind, port, request.param, 1, 1)).http
             assert found is not None

@@ -10,94 +10,94 @@ import pytest
 
 from loadstone.model.errors import PlatformError, ServiceError
 from loadstone.model.machine import PUBLIC, SERVER
-from loadstone.platforms.contract import Place
+from loadstone.platforms.contract import Machine
 from loadstone.platforms.kind import PlatformKind
 from loadstone.services import reference
-from loadstone.testbed.ground import TestbedContext, ground
+from loadstone.testbed.context import TestbedContext, testbed_context
 from tests.contract.conftest import get, machine_of
 
 pytestmark = pytest.mark.integration
 
 
-def on(platform: PlatformKind, folder: Path, what: Callable[[TestbedContext, Place], Awaitable[None]]) -> None:
-    """Puts a place up, does something with it, and takes it down."""
+def on(platform: PlatformKind, folder: Path, what: Callable[[TestbedContext, Machine], Awaitable[None]]) -> None:
+    """Puts a machine up, does something with it, and takes it down."""
 
     async def play() -> None:
-        async with up(platform, folder) as (base, place):
-            await what(base, place)
+        async with up(platform, folder) as (base, machine):
+            await what(base, machine)
 
     asyncio.run(play())
 
 
 @asynccontextmanager
-async def up(platform: PlatformKind, folder: Path) -> AsyncIterator[tuple[TestbedContext, Place]]:
-    async with ground(folder) as base:
-        place = await base.place("one", machine_of(platform), (PUBLIC,))
-        yield base, place
+async def up(platform: PlatformKind, folder: Path) -> AsyncIterator[tuple[TestbedContext, Machine]]:
+    async with testbed_context(folder) as base:
+        machine = await base.machine("one", machine_of(platform), (PUBLIC,))
+        yield base, machine
 
 
-def require_guest(place: Place) -> None:
+def require_guest(machine: Machine) -> None:
     """libvirt's test driver makes machines that run nothing; what can be tested on them is."""
-    if place.facts.get("driver") == "TEST":
+    if machine.facts.get("driver") == "TEST":
         pytest.skip("libvirt's test driver runs no guests; name a daemon in LOADSTONE_TEST_LIBVIRT_URI")
 
 
-async def backend(place: Place, role: str = "backend") -> reference.Ready:
-    require_guest(place)
-    service = await place.start(role, reference.backend_command(place.listen, 1))
+async def backend(machine: Machine, role: str = "backend") -> reference.Ready:
+    require_guest(machine)
+    service = await machine.start(role, reference.backend_command(machine.listen, 1))
     assert service.end() == ""
     return reference.read_ready(service.first_line)
 
 
 def test_a_service_that_is_ready_answers(platform: PlatformKind, tmp_path: Path) -> None:
-    async def check(base: TestbedContext, place: Place) -> None:
-        ready = await backend(place)
+    async def check(base: TestbedContext, machine: Machine) -> None:
+        ready = await backend(machine)
         assert ready.http
-        assert await asyncio.to_thread(get, await place.reach(ready.http.port))
-        assert place.end() == ""
+        assert await asyncio.to_thread(get, await machine.reach(ready.http.port))
+        assert machine.end() == ""
 
     on(platform, tmp_path, check)
 
 
 def test_a_service_that_cannot_start_says_why(platform: PlatformKind, tmp_path: Path) -> None:
-    async def check(base: TestbedContext, place: Place) -> None:
-        require_guest(place)
+    async def check(base: TestbedContext, machine: Machine) -> None:
+        require_guest(machine)
         with pytest.raises(ServiceError, match=r"nonsense.* instead of getting ready"):
-            await place.start("odd", [SERVER, "nonsense"])
+            await machine.start("odd", [SERVER, "nonsense"])
 
     on(platform, tmp_path, check)
 
 
 def test_a_program_that_is_not_there_is_a_clear_error(platform: PlatformKind, tmp_path: Path) -> None:
-    async def check(base: TestbedContext, place: Place) -> None:
-        require_guest(place)
+    async def check(base: TestbedContext, machine: Machine) -> None:
+        require_guest(machine)
         with pytest.raises(ServiceError, match="no-such-program"):
-            await place.start("odd", ["/no-such-program"])
+            await machine.start("odd", ["/no-such-program"])
 
     on(platform, tmp_path, check)
 
 
 def test_a_role_runs_once_on_a_place(platform: PlatformKind, tmp_path: Path) -> None:
-    async def check(base: TestbedContext, place: Place) -> None:
-        await backend(place)
+    async def check(base: TestbedContext, machine: Machine) -> None:
+        await backend(machine)
         with pytest.raises(ServiceError, match="runs on one already"):
-            await backend(place)
+            await backend(machine)
 
     on(platform, tmp_path, check)
 
 
 def test_a_name_is_given_once(platform: PlatformKind, tmp_path: Path) -> None:
-    async def check(base: TestbedContext, place: Place) -> None:
+    async def check(base: TestbedContext, machine: Machine) -> None:
         with pytest.raises(PlatformError, match="a machine `one` already"):
-            await base.place("one", machine_of(platform), (PUBLIC,))
+            await base.machine("one", machine_of(platform), (PUBLIC,))
 
     on(platform, tmp_path, check)
 
 
 def test_a_service_that_was_stopped_has_ended(platform: PlatformKind, tmp_path: Path) -> None:
-    async def check(base: TestbedContext, place: Place) -> None:
-        require_guest(place)
-        service = await place.start("backend", reference.backend_command(place.listen, 1))
+    async def check(base: TestbedContext, machine: Machine) -> None:
+        require_guest(machine)
+        service = await machine.start("backend", reference.backend_command(machine.listen, 1))
         await service.stop()
         for _ in range(50):
             if service.end():
@@ -109,28 +109,28 @@ def test_a_service_that_was_stopped_has_ended(platform: PlatformKind, tmp_path: 
 
 
 def test_one_place_reaches_another(platform: PlatformKind, tmp_path: Path) -> None:
-    async def check(base: TestbedContext, place: Place) -> None:
-        other = await base.place("two", machine_of(platform), (PUBLIC,))
+    async def check(base: TestbedContext, machine: Machine) -> None:
+        other = await base.machine("two", machine_of(platform), (PUBLIC,))
         ready = await backend(other)
         assert ready.http
-        way = await place.way_to(other, ready.http.port)
+        way = await machine.way_to(other, ready.http.port)
         assert way
-        service = await place.start("web", reference.web_command(place.listen, way, 1, [place.address]))
+        service = await machine.start("web", reference.web_command(machine.listen, way, 1, [machine.address]))
         web = reference.read_ready(service.first_line)
         assert web.http
-        assert await asyncio.to_thread(get, await place.reach(web.http.port))
+        assert await asyncio.to_thread(get, await machine.reach(web.http.port))
 
     on(platform, tmp_path, check)
 
 
 def test_what_the_host_counts_only_grows(platform: PlatformKind, tmp_path: Path) -> None:
-    async def check(base: TestbedContext, place: Place) -> None:
-        ready = await backend(place)
+    async def check(base: TestbedContext, machine: Machine) -> None:
+        ready = await backend(machine)
         assert ready.http
-        before = await place.outside()
+        before = await machine.outside()
         for _ in range(20):
-            await asyncio.to_thread(get, await place.reach(ready.http.port))
-        after = await place.outside()
+            await asyncio.to_thread(get, await machine.reach(ready.http.port))
+        after = await machine.outside()
         assert (before is None) == (after is None)
         if before and after:
             assert sum(after["cpu"].values()) >= sum(before["cpu"].values())
@@ -140,18 +140,18 @@ def test_what_the_host_counts_only_grows(platform: PlatformKind, tmp_path: Path)
     on(platform, tmp_path, check)
 
 
-def test_a_place_tells_its_address_and_what_it_is(platform: PlatformKind, tmp_path: Path) -> None:
-    async def check(base: TestbedContext, place: Place) -> None:
-        assert place.about
-        assert place.address
-        assert replace(base.places["one"].site).name == place.name  # type: ignore[attr-defined]
+def test_a_machine_tells_its_address_and_what_it_is(platform: PlatformKind, tmp_path: Path) -> None:
+    async def check(base: TestbedContext, machine: Machine) -> None:
+        assert machine.about
+        assert machine.address
+        assert replace(base.machines["one"].context).name == machine.name  # type: ignore[attr-defined]
 
     on(platform, tmp_path, check)
 
 
 def test_an_error_inside_takes_everything_down(platform: PlatformKind, tmp_path: Path) -> None:
-    async def check(base: TestbedContext, place: Place) -> None:
-        await backend(place)
+    async def check(base: TestbedContext, machine: Machine) -> None:
+        await backend(machine)
         raise RuntimeError("on purpose")
 
     with pytest.raises(RuntimeError, match="on purpose"):

@@ -24,7 +24,7 @@ from loadstone.platforms.vm.settings import Accelerator
 from loadstone.services import reference
 from loadstone.store.folder import LOGS, SealState, seal_of
 from loadstone.store.read import read_manifest, read_result, read_verdict
-from loadstone.testbed.ground import ground
+from loadstone.testbed.context import testbed_context
 from tests.contract.conftest import nothing_is_left  # noqa: F401
 from tests.integration.conftest import LoadstoneRunner, command, loadstone, newest  # noqa: F401
 
@@ -38,9 +38,9 @@ def boot(folder: Path, **settings: object) -> None:
     """Puts one machine up and takes it down."""
 
     async def play() -> None:
-        async with ground(folder) as base:
+        async with testbed_context(folder) as base:
             machine = read_machine({"platform": "vm", "memory": 192, **settings})
-            await base.place("one", machine, (PUBLIC,))
+            await base.machine("one", machine, (PUBLIC,))
 
     asyncio.run(play())
 
@@ -194,17 +194,17 @@ def test_twenty_starts_and_stops_leave_nothing(tmp_path: Path) -> None:
     files = {path.name for path in Path("/tmp").iterdir()}
 
     async def play() -> None:
-        async with ground(tmp_path) as base:
+        async with testbed_context(tmp_path) as base:
             for number in range(20):
                 await one(base, f"machine-{number}")
 
     async def one(base: object, name: str) -> None:
-        async with ground(tmp_path / name) as own:
+        async with testbed_context(tmp_path / name) as own:
             (tmp_path / name).mkdir()
-            place = await own.place("one", read_machine("platform=vm,memory=192"), (PUBLIC,))
-            started = await place.start("backend", reference.backend_command(place.listen, 1))
+            machine = await own.machine("one", read_machine("platform=vm,memory=192"), (PUBLIC,))
+            started = await machine.start("backend", reference.backend_command(machine.listen, 1))
             assert reference.read_ready(started.first_line).http
-            assert place.facts["boot_s"] < 10
+            assert machine.facts["boot_s"] < 10
 
     asyncio.run(play())
     assert {path.name for path in Path("/tmp").iterdir()} - files <= {"loadstone-0"}
@@ -216,7 +216,7 @@ def test_making_networks_is_heard_by_nobody_as_a_signal(tmp_path: Path) -> None:
     async def play() -> None:
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, lambda: heard.append(1))
         for _ in range(5):
-            async with ground(tmp_path) as base:
+            async with testbed_context(tmp_path) as base:
                 await base.fabric.tap(PUBLIC, None)
         await asyncio.sleep(0.1)
 

@@ -1,1 +1,1 @@
-"""What makes and destroys the places where services run. Knows no service."""
+"""What makes and destroys the machines where services run. Knows no service."""

@@ -1,6 +1,6 @@
-"""What every platform gives: places where services run. Services know nothing of this; they meet in the testbed.
+"""What every platform gives: machines where services run. Services know nothing of this; they meet in the testbed.
 
-A place comes up inside `async with`, and is gone with everything in it when the block ends.
+A machine comes up inside `async with`, and is gone with everything in it when the block ends.
 """
 
 from collections.abc import Mapping
@@ -21,23 +21,23 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class MachineContext:
-    """What a place is made from."""
+    """What a machine is made from."""
 
     name: str
-    machine: MachineSpec
+    spec: MachineSpec
     logs: Path
     journal: ResourceJournal
     """Remembers what is made, for whoever must clear up if this process is killed."""
     nics: Mapping[str, NetworkInterface] = field(default_factory=dict)
-    """Its networks by name; empty for places that use the host's own."""
+    """Its networks by name; empty for machines that use the host's own."""
     about: str = ""
     """What it is, for people."""
     listen: str = "127.0.0.1"
-    """Of places that use the host's own network: the address that their services are reached at."""
+    """Of machines that use the host's own network: the address that their services are reached at."""
 
 
 class Service(Protocol):
-    """A program that runs in a place."""
+    """A program that runs in a machine."""
 
     @property
     def first_line(self) -> str:
@@ -45,7 +45,7 @@ class Service(Protocol):
 
     @property
     def pid(self) -> int:
-        """Process on the host that its use is charged to; 0 when that is its place's."""
+        """Process on the host that its use is charged to; 0 when that is its machine's."""
 
     def end(self) -> str:
         """How it ended, if it has; empty while it runs."""
@@ -54,7 +54,7 @@ class Service(Protocol):
         """Asks it to end, then ends it."""
 
 
-class Place(Protocol):
+class Machine(Protocol):
     """A machine that is up."""
 
     @property
@@ -95,10 +95,10 @@ class Place(Protocol):
         """Writes a file below `files`."""
 
     async def reach(self, port: int) -> Endpoint:
-        """Where the driver reaches a port of this place."""
+        """Where the driver reaches a port of this machine."""
 
-    async def way_to(self, peer: "Place", port: int) -> Endpoint | None:
-        """Where a service of this place reaches a port of `peer`; None when it cannot."""
+    async def way_to(self, peer: "Machine", port: int) -> Endpoint | None:
+        """Where a service of this machine reaches a port of `peer`; None when it cannot."""
 
     async def inside(self) -> Json | None:
         """Counters as seen within; None when there is no such view or no answer."""
@@ -107,7 +107,7 @@ class Place(Protocol):
         """Counters as the host sees it."""
 
     def end(self) -> str:
-        """How the place itself ended, if it has."""
+        """How the machine itself ended, if it has."""
 
 
 class Attachment(Enum):
@@ -122,13 +122,13 @@ class Attachment(Enum):
 
 
 class Platform(Protocol):
-    """Makes places."""
+    """Makes machines."""
 
-    def attachment(self, machine: MachineSpec) -> Attachment:
+    def attachment(self, spec: MachineSpec) -> Attachment:
         """How a machine is attached to networks; raises PlatformError where it cannot have what it asks for."""
 
-    async def missing(self, machine: MachineSpec) -> str:
+    async def missing(self, spec: MachineSpec) -> str:
         """Why it cannot make this machine here, with the remedy; empty when it can."""
 
-    def place(self, site: MachineContext) -> AbstractAsyncContextManager[Place]:
-        """A place, up. Raises PlatformError."""
+    def machine(self, context: MachineContext) -> AbstractAsyncContextManager[Machine]:
+        """A machine, up. Raises PlatformError."""

@@ -49,7 +49,7 @@ class NetworkInterface:
 
     network: str
     interface: str
-    """Name of its end in the namespace, for places that have a tap."""
+    """Name of its end in the namespace, for machines that have a tap."""
     namespace: str
     address: str
     mac: str
@@ -107,12 +107,12 @@ class Fabric:
         await _guarded(self._make_tap, nic, rate_mbit)
         return nic
 
-    async def cable(self, network: str, namespace: str, rate_mbit: float | None) -> NetworkInterface:
+    async def link(self, network: str, namespace: str, rate_mbit: float | None) -> NetworkInterface:
         """A line into another namespace, which is made if need be. Raises PlatformError."""
         held = await self.network(network)
         self.lines += 1
         nic = self._wire(held, f"eth{self.lines}", namespace)
-        await _guarded(self._make_cable, nic, rate_mbit)
+        await _guarded(self._make_link, nic, rate_mbit)
         return nic
 
     def _wire(self, network: Network, interface: str, namespace: str) -> NetworkInterface:
@@ -157,7 +157,7 @@ class Fabric:
             _slow(inside, near, rate_mbit)
             _slow(inside, nic.interface, rate_mbit)
 
-    def _make_cable(self, nic: NetworkInterface, rate_mbit: float | None) -> None:
+    def _make_link(self, nic: NetworkInterface, rate_mbit: float | None) -> None:
         if nic.namespace not in netns.listnetns():
             self.journal.note("namespace", name=nic.namespace)
             netns.create(nic.namespace)

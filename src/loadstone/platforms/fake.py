@@ -12,9 +12,9 @@ from typing import Any
 from loadstone.host.process import Readiness, stop_all
 from loadstone.model.errors import ServiceError
 from loadstone.model.machine import SERVER, MachineSpec
-from loadstone.platforms.contract import Attachment, MachineContext, Place, Service
+from loadstone.platforms.contract import Attachment, Machine, MachineContext, Service
 from loadstone.platforms.kind import PlatformKind
-from loadstone.platforms.local import LocalPlace, claim
+from loadstone.platforms.local import LocalMachine, claim
 from loadstone.platforms.routing import LOOPBACK
 
 Json = dict[str, Any]
@@ -48,8 +48,8 @@ class FakeService:
 
 
 @dataclass
-class FakePlace(LocalPlace):
-    """A place that is only a name."""
+class FakeMachine(LocalMachine):
+    """A machine that is only a name."""
 
     async def start(self, role: str, command: list[str], readiness: Readiness = Readiness.LINE) -> Service:
         """Listens; raises ServiceError for what is no role of our servers."""
@@ -74,22 +74,22 @@ async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
 class FakePlatform:
     """Makes nothing."""
 
-    def attachment(self, machine: MachineSpec) -> Attachment:
+    def attachment(self, spec: MachineSpec) -> Attachment:
         """It needs no network."""
         return Attachment.NONE
 
-    async def missing(self, machine: MachineSpec) -> str:
+    async def missing(self, spec: MachineSpec) -> str:
         """Nothing is."""
         return ""
 
     @asynccontextmanager
-    async def place(self, site: MachineContext) -> AsyncIterator[Place]:
+    async def machine(self, context: MachineContext) -> AsyncIterator[Machine]:
         """A name."""
-        place = FakePlace(site)
+        machine = FakeMachine(context)
         try:
-            yield place
+            yield machine
         finally:
-            await stop_all(place.services)
+            await stop_all(machine.services)
 
 
 KIND = PlatformKind(name="fake", title="fake machine", plural="fake machines", maker=FakePlatform())

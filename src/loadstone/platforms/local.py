@@ -1,4 +1,4 @@
-"""What places have in common whose programs run under the host's own kernel."""
+"""What machines have in common whose programs run under the host's own kernel."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from typing import Any
 from loadstone.model.errors import PlatformError, ServiceError
 from loadstone.model.machine import MachineSpec
 from loadstone.model.target import Endpoint
-from loadstone.platforms.contract import MachineContext, Place, Service
+from loadstone.platforms.contract import Machine, MachineContext, Service
 from loadstone.platforms.fabric import address_of, line_counters
 from loadstone.platforms.routing import way_over
 
@@ -16,10 +16,10 @@ Json = dict[str, Any]
 
 
 @dataclass
-class LocalPlace:
-    """A place without a kernel of its own; with lines of its own it has addresses of its own."""
+class LocalMachine:
+    """A machine without a kernel of its own; with lines of its own it has addresses of its own."""
 
-    site: MachineContext
+    context: MachineContext
     facts: Json = field(default_factory=dict)
     services: dict[str, Service] = field(default_factory=dict)
     pid: int = 0
@@ -28,27 +28,27 @@ class LocalPlace:
     @property
     def name(self) -> str:
         """Its name."""
-        return self.site.name
+        return self.context.name
 
     @property
     def about(self) -> str:
         """What it is."""
-        return self.site.about
+        return self.context.about
 
     @property
     def listen(self) -> str:
         """On a network of its own, wherever it is asked."""
-        return "0.0.0.0" if self.site.nics else self.site.listen
+        return "0.0.0.0" if self.context.nics else self.context.listen
 
     @property
     def address(self) -> str:
         """Its own, or the host's."""
-        return address_of(self.site.nics) or self.site.listen
+        return address_of(self.context.nics) or self.context.listen
 
     @property
     def files(self) -> str:
-        """A folder of the journal, at the same path for all programs of the place."""
-        return str(self.site.journal.folder / f"{self.name}-files")
+        """A folder of the journal, at the same path for all programs of the machine."""
+        return str(self.context.journal.folder / f"{self.name}-files")
 
     async def write(self, name: str, text: str) -> None:
         """Writes a file of that folder."""
@@ -60,9 +60,9 @@ class LocalPlace:
         """At its address."""
         return Endpoint(self.address, port)
 
-    async def way_to(self, peer: Place, port: int) -> Endpoint | None:
+    async def way_to(self, peer: Machine, port: int) -> Endpoint | None:
         """Over a network both are on, or the host; from the host as the driver does."""
-        return await way_over(self.site.nics, peer, port, None) if self.site.nics else await peer.reach(port)
+        return await way_over(self.context.nics, peer, port, None) if self.context.nics else await peer.reach(port)
 
     def running(self) -> list[int]:
         """Processes of its services that have not ended."""
@@ -71,7 +71,7 @@ class LocalPlace:
     def lines(self) -> dict[str, dict[str, int]]:
         """Counters of its lines, as a process there sees them; none while nothing runs."""
         pids = self.running()
-        return line_counters(pids[0], self.site.nics) if pids else {}
+        return line_counters(pids[0], self.context.nics) if pids else {}
 
     async def inside(self) -> Json | None:
         """Nothing: the host's own monitor sees what its kernel counts."""
@@ -86,13 +86,13 @@ class LocalPlace:
         return ""
 
 
-def claim(services: Mapping[str, object], role: str, place: str) -> None:
-    """Raises ServiceError when a role runs in a place already."""
+def claim(services: Mapping[str, object], role: str, machine: str) -> None:
+    """Raises ServiceError when a role runs in a machine already."""
     if role in services:
-        raise ServiceError(f"`{role}` runs on {place} already. Give the second one another name.")
+        raise ServiceError(f"`{role}` runs on {machine} already. Give the second one another name.")
 
 
-def refuse_rate(machine: MachineSpec, why: str) -> None:
+def refuse_rate(spec: MachineSpec, why: str) -> None:
     """Raises PlatformError when a machine without a line of its own has a rate."""
-    if machine.rate is not None:
+    if spec.rate is not None:
         raise PlatformError(f"{why}, so `rate` does not fit. Take a container or a virtual machine on a bridge.")

@@ -1,19 +1,19 @@
-"""How one place reaches another."""
+"""How one machine reaches another."""
 
 from collections.abc import Mapping
 
 from loadstone.model.machine import PUBLIC
 from loadstone.model.target import Endpoint
-from loadstone.platforms.contract import Place
+from loadstone.platforms.contract import Machine
 from loadstone.platforms.fabric import NetworkInterface
 
 LOOPBACK = "127.0.0.1"
 
 
-async def way_over(nics: Mapping[str, NetworkInterface], peer: Place, port: int, host: str | None) -> Endpoint | None:
-    """From a place with these lines to a port of a peer; None when there is no way.
+async def way_over(nics: Mapping[str, NetworkInterface], peer: Machine, port: int, host: str | None) -> Endpoint | None:
+    """From a machine with these lines to a port of a peer; None when there is no way.
 
-    A private network comes before the public one; `host` is what a place without lines calls the host.
+    A private network comes before the public one; `host` is what a machine without lines calls the host.
     """
     theirs: Mapping[str, str] = peer.facts.get("networks", {})
     shared = sorted((name for name in nics if name in theirs), key=lambda name: name == PUBLIC)

@@ -220,7 +220,7 @@ class Executor:
             for job in jobs:
                 writers[job.name].sample(_of_members(sample, job.members))
 
-        sampling = asyncio.create_task(Monitor(self._roles, write, self.testbed.meters, self.testbed.places).run())
+        sampling = asyncio.create_task(Monitor(self._roles, write, self.testbed.meters, self.testbed.machines).run())
         try:
             while not sampling.done():
                 await asyncio.sleep(POLL_INTERVAL_S)

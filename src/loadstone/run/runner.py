@@ -58,7 +58,7 @@ async def _execute(
     spec: RunSpec, folder: ResultFolder, listener: Listener, begin: Begin, signals: Signals
 ) -> tuple[Status, str]:
     async with testbed_of(spec.system, spec.clock, folder.path / LOGS, spec.placement, spec.needs) as testbed:
-        folder.change(target=testbed.about, machines=testbed.machines())
+        folder.change(target=testbed.about, machines=testbed.facts())
         folder.mark(Status.RUNNING)
         executor = Executor(testbed, listener, spec.joining)
         with signals.told(executor.interrupt):

@@ -1,5 +1,5 @@
 """A program that takes a role of a system where there is a choice, declared in one module below `kinds/`. Pure: it
-knows no platform; the testbed puts it on its place.
+knows no platform; the testbed puts it on its machine.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""Services while they are put up on their places, and the waiting for them."""
+"""Services while they are put up on their machines, and the waiting for them."""
 
 import asyncio
 import contextlib
@@ -8,9 +8,9 @@ from loadstone.host.http import first_line
 from loadstone.host.process import Readiness
 from loadstone.model.errors import ServiceError
 from loadstone.model.target import Endpoint, Target
-from loadstone.platforms.contract import Place, Service
+from loadstone.platforms.contract import Machine, Service
 from loadstone.services import reference
-from loadstone.testbed.ground import TestbedContext
+from loadstone.testbed.context import TestbedContext
 
 FILES_S = 1800.0
 """Longest time for writing a workload's files, or for making a database."""
@@ -29,27 +29,27 @@ class Running:
     pids: dict[str, int] = field(default_factory=dict)
 
     async def start(
-        self, place: Place, role: str, command: list[str], readiness: Readiness = Readiness.LINE
+        self, machine: Machine, role: str, command: list[str], readiness: Readiness = Readiness.LINE
     ) -> Service:
         """Starts a service that is to run as long as the testbed."""
-        service = self.services[role] = await place.start(role, command, readiness)
-        self.pids[role] = service.pid or place.pid
+        service = self.services[role] = await machine.start(role, command, readiness)
+        self.pids[role] = service.pid or machine.pid
         return service
 
-    async def ready(self, place: Place, role: str, command: list[str]) -> reference.Ready:
+    async def ready(self, machine: Machine, role: str, command: list[str]) -> reference.Ready:
         """Starts one of our servers; returns where it says that it answers."""
-        return reference.read_ready((await self.start(place, role, command)).first_line)
+        return reference.read_ready((await self.start(machine, role, command)).first_line)
 
     def dead(self) -> str:
         """Which services and machines have ended, and how."""
         ends = [(name, service.end()) for name, service in self.services.items()]
-        ends += [(name, place.end()) for name, place in self.base.places.items()]
+        ends += [(name, machine.end()) for name, machine in self.base.machines.items()]
         return ", ".join(f"{name} ({how})" for name, how in ends if how)
 
 
-async def target_of(place: Place, ready: reference.Ready) -> Target:
+async def target_of(machine: Machine, ready: reference.Ready) -> Target:
     """Where the driver reaches a server that is ready."""
-    sides = [None if side is None else await place.reach(side.port) for side in (ready.http, ready.https)]
+    sides = [None if side is None else await machine.reach(side.port) for side in (ready.http, ready.https)]
     return Target(sides[0], sides[1], ready.authority_pem)
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 from loadstone.model.machine import PUBLIC, MachineSpec
 from loadstone.model.target import Target
 from loadstone.model.tile import NETWORKS, Role, Tile
-from loadstone.platforms.contract import Place
+from loadstone.platforms.contract import Machine
 from loadstone.platforms.registry import described, platform_kind
 from loadstone.services.kind import EMBEDDED
 from loadstone.testbed import roles
-from loadstone.testbed.ground import LOOPBACK, TestbedContext, ground, is_bridged
+from loadstone.testbed.context import LOOPBACK, TestbedContext, is_bridged, testbed_context
 from loadstone.testbed.running import Running
 from loadstone.testbed.up import Testbed
 
@@ -74,38 +74,38 @@ def place_name(number: int, role: Role) -> str:
 @asynccontextmanager
 async def tiles_testbed(system: TilesSystem, logs: Path) -> AsyncIterator[TilesUp]:
     """All tiles, one after the other; down when the block ends. Raises PlatformError and ServiceError."""
-    async with ground(logs) as base:
+    async with testbed_context(logs) as base:
         running = Running(base)
         tiles = [await _tile(running, system, number) for number in range(1, system.tiles + 1)]
         about = f"{system.tiles} x {system.tile.header.title.lower()}, each role on {described(system.machine)}"
-        testbed = Testbed((), about, running.pids, running.dead, places=base.places)
+        testbed = Testbed((), about, running.pids, running.dead, machines=base.machines)
         yield TilesUp(testbed, tuple(tiles))
 
 
 async def _tile(running: Running, system: TilesSystem, number: int) -> TileUp:
     before = set(running.services)
-    places = {role: await _place(running.base, system, number, role) for role in Role}
+    machines = {role: await _place(running.base, system, number, role) for role in Role}
     threads = {role: system.machine_of(number, role).cpus or 1 for role in Role}
     tile = TileUp(number)
-    port = await roles.infra(running, places[Role.INFRA], threads[Role.INFRA])
-    web, behind = places[Role.WEB], places[Role.INFRA]
+    port = await roles.infra(running, machines[Role.INFRA], threads[Role.INFRA])
+    web, behind = machines[Role.WEB], machines[Role.INFRA]
     tile.targets[Role.WEB] = await roles.web(running, web, behind, port, threads[Role.WEB], stores=True)
-    port = await roles.database(running, places[Role.DB], system.database, threads[Role.DB])
-    app, behind, rate = places[Role.APP], places[Role.DB], system.tile.loads.injection_rate
+    port = await roles.database(running, machines[Role.DB], system.database, threads[Role.DB])
+    app, behind, rate = machines[Role.APP], machines[Role.DB], system.tile.loads.injection_rate
     tile.targets[Role.APP] = await roles.app(running, app, behind, port, system.database, rate, threads[Role.APP])
-    tile.targets[Role.MAIL] = await roles.mail(running, places[Role.MAIL], system.imap, threads[Role.MAIL])
-    idle = places[Role.IDLE]
+    tile.targets[Role.MAIL] = await roles.mail(running, machines[Role.MAIL], system.imap, threads[Role.MAIL])
+    idle = machines[Role.IDLE]
     tile.targets[Role.IDLE] = tile.heartbeats[idle.name] = await roles.heartbeat(running, idle, idle.name)
-    for role, place in places.items():
+    for role, machine in machines.items():
         if system.heartbeats and role is not Role.IDLE:
-            tile.heartbeats[place.name] = await roles.heartbeat(running, place, f"{place.name}-heartbeat")
+            tile.heartbeats[machine.name] = await roles.heartbeat(running, machine, f"{machine.name}-heartbeat")
     services = set(running.services) - before
-    tile.roles = frozenset({*services, *(place.name for place in places.values())})
+    tile.roles = frozenset({*services, *(machine.name for machine in machines.values())})
     return tile
 
 
-async def _place(base: TestbedContext, system: TilesSystem, number: int, role: Role) -> Place:
+async def _place(base: TestbedContext, system: TilesSystem, number: int, role: Role) -> Machine:
     """All are on the public network, and on the private one of their pair."""
     machine = system.machine_of(number, role)
     private = [f"t{number}-{NETWORKS[role]}"] if role in NETWORKS and is_bridged(machine) else []
-    return await base.place(place_name(number, role), machine, (PUBLIC, *private), LOOPBACK)
+    return await base.machine(place_name(number, role), machine, (PUBLIC, *private), LOOPBACK)

@@ -13,11 +13,11 @@ from loadstone.model.records.manifest import MachineFacts
 from loadstone.model.system import Clock, FileServer, Reference, Station, System
 from loadstone.model.target import Target
 from loadstone.model.workload import WEB_NEEDS, Need, ServerNeeds
-from loadstone.platforms.contract import Place
+from loadstone.platforms.contract import Machine
 from loadstone.platforms.registry import described
 from loadstone.services import nginx, reference, station
 from loadstone.testbed import roles
-from loadstone.testbed.ground import LOOPBACK, alike, ground, networks_beside
+from loadstone.testbed.context import LOOPBACK, alike, networks_beside, testbed_context
 from loadstone.testbed.running import Running, target_of
 
 
@@ -36,21 +36,21 @@ class Testbed:
     """Says which part of the system has died; empty while all is well."""
     meters: dict[str, Meter] = field(default_factory=dict)
     """Services that say themselves how busy they are, by role."""
-    places: Mapping[str, Place] = field(default_factory=dict)
+    machines: Mapping[str, Machine] = field(default_factory=dict)
     """Its machines by name."""
     simulated: Station | None = None
     """The station that only exists in virtual time."""
 
-    def machines(self) -> dict[str, MachineFacts]:
+    def facts(self) -> dict[str, MachineFacts]:
         """What its machines are made of, for the disclosure."""
-        return {name: _facts_of(place) for name, place in self.places.items()}
+        return {name: _facts_of(machine) for name, machine in self.machines.items()}
 
 
-def _facts_of(place: Place) -> MachineFacts:
+def _facts_of(machine: Machine) -> MachineFacts:
     named = ("platform", "accelerator", "networks")
-    rest = {key: value for key, value in place.facts.items() if key not in named and value is not None}
-    known = {key: place.facts[key] for key in named if place.facts.get(key)}
-    return MachineFacts(about=place.about, **known, facts=rest)
+    rest = {key: value for key, value in machine.facts.items() if key not in named and value is not None}
+    known = {key: machine.facts[key] for key in named if machine.facts.get(key)}
+    return MachineFacts(about=machine.about, **known, facts=rest)
 
 
 def testbed_of(
@@ -78,34 +78,35 @@ async def reference_testbed(
     system: Reference, logs: Path, placement: Placement = PLAIN, needs: ServerNeeds = WEB_NEEDS
 ) -> AsyncIterator[Testbed]:
     """Reference servers on their machines, with one back end or database for all of them."""
-    async with ground(logs) as base:
+    async with testbed_context(logs) as base:
         running = Running(base)
         has_behind = needs.need in (Need.WEB, Need.APPLICATION)
         networks = networks_beside(placement.backend) if has_behind else (PUBLIC,)
         fronts = [
-            await base.place(name, machine, networks)
-            for name, machine in alike(placement.machine, ROLE_NAMES[needs.need])
+            await base.machine(name, spec, networks) for name, spec in alike(placement.machine, ROLE_NAMES[needs.need])
         ]
         about = f"{needs.need} server, {system.threads} threads, on {described(placement.machine)}"
         targets = []
         if has_behind:
             listen = base.hosts[0] if base.hosts else LOOPBACK
             name = "backend" if needs.need is Need.WEB else "database"
-            behind = await base.place(name, placement.backend, (PRIVATE,), listen)
+            behind = await base.machine(name, placement.backend, (PRIVATE,), listen)
             about += f"; {name} on {described(placement.backend)}"
             put = _web if needs.need is Need.WEB else _application
             targets = await put(running, fronts, behind, system, needs)
         else:
             for front in fronts:
                 targets.append(await _alone(running, front, system, needs))
-        yield Testbed(tuple(targets), about, running.pids, running.dead, places=base.places)
+        yield Testbed(tuple(targets), about, running.pids, running.dead, machines=base.machines)
 
 
 ROLE_NAMES = {Need.WEB: "web", Need.APPLICATION: "app", Need.MAIL: "mail", Need.IDLE: "idle"}
 """What the machines of the reference servers are called."""
 
 
-async def _web(running: Running, fronts: list[Place], behind: Place, system: Reference, _: ServerNeeds) -> list[Target]:
+async def _web(
+    running: Running, fronts: list[Machine], behind: Machine, system: Reference, _: ServerNeeds
+) -> list[Target]:
     said = await running.ready(behind, "backend", reference.backend_command(behind.listen, 1))
     if said.http is None:
         raise ServiceError("The back-end simulator does not say where it answers.")
@@ -113,14 +114,14 @@ async def _web(running: Running, fronts: list[Place], behind: Place, system: Ref
 
 
 async def _application(
-    running: Running, fronts: list[Place], behind: Place, system: Reference, needs: ServerNeeds
+    running: Running, fronts: list[Machine], behind: Machine, system: Reference, needs: ServerNeeds
 ) -> list[Target]:
     port = await roles.database(running, behind, system.database, system.threads)
     kind, rate, threads = system.database, needs.rate, system.threads
     return [await roles.app(running, app, behind, port, kind, rate, threads) for app in fronts]
 
 
-async def _alone(running: Running, front: Place, system: Reference, needs: ServerNeeds) -> Target:
+async def _alone(running: Running, front: Machine, system: Reference, needs: ServerNeeds) -> Target:
     if needs.need is Need.MAIL:
         return await roles.mail(running, front, system.imap, system.threads)
     return await roles.heartbeat(running, front, front.name)
@@ -129,35 +130,37 @@ async def _alone(running: Running, front: Place, system: Reference, needs: Serve
 @asynccontextmanager
 async def station_testbed(layout: Station, logs: Path, placement: Placement = PLAIN) -> AsyncIterator[Testbed]:
     """A station on each of its machines. Its threads only wait, so one is enough."""
-    async with ground(logs) as base:
+    async with testbed_context(logs) as base:
         running, targets, meters = Running(base), [], {}
-        for name, machine in alike(placement.machine, "station"):
-            place = await base.place(name, machine, (PUBLIC,))
-            target = await target_of(place, await running.ready(place, name, station.command(layout, place.listen, 1)))
+        for name, spec in alike(placement.machine, "station"):
+            machine = await base.machine(name, spec, (PUBLIC,))
+            target = await target_of(
+                machine, await running.ready(machine, name, station.command(layout, machine.listen, 1))
+            )
             if target.http is None:
                 raise ServiceError("The station does not say where it answers.")
             targets.append(target)
             meters[name] = Meter(target.http, station.USAGE)
         about = f"{layout}, on {described(placement.machine)}"
-        yield Testbed(tuple(targets), about, running.pids, running.dead, meters, base.places)
+        yield Testbed(tuple(targets), about, running.pids, running.dead, meters, base.machines)
 
 
 @asynccontextmanager
 async def file_testbed(layout: FileServer, logs: Path, placement: Placement = PLAIN) -> AsyncIterator[Testbed]:
     """A stock nginx on each of its machines, with a workload's files written there first."""
-    async with ground(logs) as base:
+    async with testbed_context(logs) as base:
         running, targets = Running(base), []
-        for name, machine in alike(placement.machine, "web"):
-            place = await base.place(name, machine, (PUBLIC,))
+        for name, spec in alike(placement.machine, "web"):
+            machine = await base.machine(name, spec, (PUBLIC,))
             program = partial(nginx.program, layout=layout)
-            port = await roles.put(running, place, program, nginx.PORT, layout.workers, "The files")
-            targets.append(Target(await place.reach(port), None))
+            port = await roles.put(running, machine, program, nginx.PORT, layout.workers, "The files")
+            targets.append(Target(await machine.reach(port), None))
         yield Testbed(
             tuple(targets),
             f"{layout}, on {described(placement.machine)}",
             running.pids,
             running.dead,
-            places=base.places,
+            machines=base.machines,
         )
 
 

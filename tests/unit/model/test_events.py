@@ -52,5 +52,5 @@ def test_a_part_of_an_event_has_the_fields_of_its_type(name: str) -> None:
 
 def test_what_tests_make_up_is_what_a_driver_may_say() -> None:
     made = EVENT.dump_python(interval(1), mode="json")
-    wires = dict.fromkeys(EVENTS_SCHEMA["$defs"]["WireCounts"]["required"], 0)
+    wires = dict.fromkeys(EVENTS_SCHEMA["$defs"]["ConnectionStats"]["required"], 0)
     jsonschema.validate({**made, "wires": wires}, EVENTS_SCHEMA)

@@ -34,7 +34,7 @@ from loadstone.study import kinds, registry
 from loadstone.study.kind import StudyAnswer
 from loadstone.study.spec import questions
 from loadstone.testbed import roles
-from loadstone.testbed.ground import ground
+from loadstone.testbed.context import testbed_context
 from loadstone.testbed.running import Running
 from loadstone.workloads import load
 from tests.made import carry_out, made
@@ -246,9 +246,9 @@ def test_a_platform_takes_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     modules = tmp_path / "modules"
     modules.mkdir()
     written = add(platform_modules, modules, "polite", PLATFORM, monkeypatch)
-    machine = make_placement("polite", "level=5,count=2", None).machine
-    assert described(machine) == "2 polite processes, level 5"
-    assert machine.declared == {"platform": "polite", "count": 2, "level": 5}
+    spec = make_placement("polite", "level=5,count=2", None).machine
+    assert described(spec) == "2 polite processes, level 5"
+    assert spec.declared == {"platform": "polite", "count": 2, "level": 5}
     with pytest.raises(UsageError, match="Expected: how much they give way, 1 to 19"):
         make_placement("polite", "level=20", None)
     with pytest.raises(UsageError, match=r"A process has no `level`\. Take --platform polite, or leave it out"):
@@ -256,12 +256,12 @@ def test_a_platform_takes_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert "polite" in parameters_of_platform()
 
     async def up() -> Endpoint:
-        async with ground(tmp_path) as base:
-            place = await base.place("one", machine.number(0), (PUBLIC,))
-            service = await place.start("web", reference.plain_command("web", place.listen, 1))
+        async with testbed_context(tmp_path) as base:
+            machine = await base.machine("one", spec.number(0), (PUBLIC,))
+            service = await machine.start("web", reference.plain_command("web", machine.listen, 1))
             ready = reference.read_ready(service.first_line)
             assert ready.http is not None
-            return await place.reach(ready.http.port)
+            return await machine.reach(ready.http.port)
 
     assert asyncio.run(up()).host == "127.0.0.1"
     assert len([path for path in written if path.suffix == ".py"]) == 1
@@ -281,10 +281,10 @@ def test_a_service_takes_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         service_kind(ServiceRole.MAIL, "greter")
 
     async def up() -> bytes:
-        async with ground(tmp_path) as base:
+        async with testbed_context(tmp_path) as base:
             running = Running(base)
-            place = await base.place("mail", MachineSpec(), (PUBLIC,))
-            target = (await roles.mail(running, place, "greeter", 1)).http
+            machine = await base.machine("mail", MachineSpec(), (PUBLIC,))
+            target = (await roles.mail(running, machine, "greeter", 1)).http
             assert target is not None
             reader, writer = await asyncio.open_connection(target.host, target.port)
             said = await reader.readline()

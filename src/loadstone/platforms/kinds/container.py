@@ -18,10 +18,10 @@ from loadstone.host.programs import server
 from loadstone.model.errors import PlatformError
 from loadstone.model.machine import SERVER, MachineSpec
 from loadstone.platforms.cgroup import Group, group, may_make_groups
-from loadstone.platforms.contract import Attachment, MachineContext, Place, Service
+from loadstone.platforms.contract import Attachment, Machine, MachineContext, Service
 from loadstone.platforms.fabric import addresses, may_make_networks
 from loadstone.platforms.kind import OWN_LINES, PlatformKind
-from loadstone.platforms.local import LocalPlace, claim
+from loadstone.platforms.local import LocalMachine, claim
 
 Json = dict[str, Any]
 
@@ -32,7 +32,7 @@ INSIDE = "/usr/local/bin/loadstone-server"
 
 
 @dataclass
-class Container(LocalPlace):
+class Container(LocalMachine):
     """A container that is up."""
 
     limits: Group = field(kw_only=True)
@@ -40,14 +40,14 @@ class Container(LocalPlace):
     async def start(self, role: str, command: list[str], readiness: Readiness = Readiness.LINE) -> Service:
         """Starts a program in the container."""
         claim(self.services, role, self.name)
-        started = await begin(self._words(command), self.site.logs / f"{role}.log", command, readiness)
+        started = await begin(self._words(command), self.context.logs / f"{role}.log", command, readiness)
         self.services[role] = started
-        self.site.journal.note_process(started.pid, f"{role} in container {self.name}")
+        self.context.journal.note_process(started.pid, f"{role} in container {self.name}")
         return started
 
     def _words(self, command: list[str]) -> list[str]:
         """Enters the group and the network, lays an overlay over the root in a mount namespace, and walls it off."""
-        scratch = self.site.journal.folder / f"{self.name}-scratch"
+        scratch = self.context.journal.folder / f"{self.name}-scratch"
         scratch.mkdir(exist_ok=True)
         own = [INSIDE, *command[1:]] if command[0] == SERVER else command
         wall = ["bwrap", "--bind", f"{scratch}/root", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"]
@@ -63,11 +63,11 @@ class Container(LocalPlace):
             shlex.join(["mount", "-t", "overlay", "overlay", "-o", layers, root]),
             f"exec {shlex.join([*wall, '--', *own])}",
         ]
-        pin = self.site.machine.pin
+        pin = self.context.spec.pin
         outside = [
             *(on_cores(pin) if pin else ()),
             "nsenter",
-            f"--net=/run/netns/{next(iter(self.site.nics.values())).namespace}",
+            f"--net=/run/netns/{next(iter(self.context.nics.values())).namespace}",
         ]
         return [*outside, "unshare", "--mount", "--propagation", "private", "sh", "-c", " && ".join(steps)]
 
@@ -82,11 +82,11 @@ class Container(LocalPlace):
 class ContainerPlatform:
     """Makes containers."""
 
-    def attachment(self, machine: MachineSpec) -> Attachment:
-        """By a cable into its namespace."""
+    def attachment(self, spec: MachineSpec) -> Attachment:
+        """By a link into its namespace."""
         return Attachment.VETH
 
-    async def missing(self, machine: MachineSpec) -> str:
+    async def missing(self, spec: MachineSpec) -> str:
         """What must be installed or allowed first."""
         needs = {"bwrap": "bubblewrap", "nsenter": "util-linux", "unshare": "util-linux"}
         absent = sorted({package for tool, package in needs.items() if shutil.which(tool) is None})
@@ -97,21 +97,21 @@ class ContainerPlatform:
         return ""
 
     @asynccontextmanager
-    async def place(self, site: MachineContext) -> AsyncIterator[Place]:
+    async def machine(self, context: MachineContext) -> AsyncIterator[Machine]:
         """A container; all in it is gone when the block ends."""
         started = time.monotonic()
-        if not site.nics:
+        if not context.nics:
             raise PlatformError("A container needs a network of its own. Leave out `network=user`.")
-        if set(",:") & set(str(site.journal.folder)):
+        if set(",:") & set(str(context.journal.folder)):
             raise PlatformError(
-                f"An overlay cannot stand in {site.journal.folder}. Name another in LOADSTONE_RUNTIME_DIR."
+                f"An overlay cannot stand in {context.journal.folder}. Name another in LOADSTONE_RUNTIME_DIR."
             )
-        machine = site.machine
-        cpus = machine.cpus or 1
-        limits = await asyncio.to_thread(group, site.journal, site.name, cpus, machine.memory)
-        facts = {"platform": NAME, "cpus": cpus, "memory_mib": machine.memory, "network": "bridge"}
-        facts |= {"networks": addresses(site.nics), "boot_s": round(time.monotonic() - started, 3)}
-        container = Container(site, facts, limits=limits)
+        spec = context.spec
+        cpus = spec.cpus or 1
+        limits = await asyncio.to_thread(group, context.journal, context.name, cpus, spec.memory)
+        facts = {"platform": NAME, "cpus": cpus, "memory_mib": spec.memory, "network": "bridge"}
+        facts |= {"networks": addresses(context.nics), "boot_s": round(time.monotonic() - started, 3)}
+        container = Container(context, facts, limits=limits)
         Path(container.files).mkdir()
         try:
             yield container

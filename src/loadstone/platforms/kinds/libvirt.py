@@ -1,6 +1,6 @@
 """Virtual machines by libvirt, for those who run it: the same images and agent, defined at the URI that is given.
 
-A machine is transient and ends with the connection. libvirt's own test driver makes machines that run nothing: places
+A machine is transient and ends with the connection. libvirt's own test driver makes machines that run nothing: machines
 on it come up and go, and say that no service can run there.
 """
 
@@ -20,7 +20,7 @@ from loadstone.host.process import Readiness
 from loadstone.model.errors import PlatformError, ServiceError
 from loadstone.model.machine import MachineSpec
 from loadstone.model.target import Endpoint
-from loadstone.platforms.contract import Attachment, MachineContext, Place, Service
+from loadstone.platforms.contract import Attachment, Machine, MachineContext, Service
 from loadstone.platforms.kind import PlatformKind, own_settings
 from loadstone.platforms.local import refuse_rate
 from loadstone.platforms.routing import LOOPBACK
@@ -101,11 +101,11 @@ def _counters(said: list[tuple[Any, Json]]) -> Json:
 
 def domain_xml(layout: Layout, kind: str) -> str:
     """The machine as libvirt reads it: what `command` says to QEMU, in its words. Pure."""
-    machine, settings = layout.machine, own_settings(layout.machine, HypervisorSettings)
+    spec, settings = layout.spec, own_settings(layout.spec, HypervisorSettings)
     domain = Element("domain", type=kind)
     _add(domain, "name", layout.name)
-    _add(domain, "memory", str(machine.memory), unit="MiB")
-    _add(domain, "vcpu", str(machine.cpus or 1), **({"cpuset": machine.pin.replace("+", ",")} if machine.pin else {}))
+    _add(domain, "memory", str(spec.memory), unit="MiB")
+    _add(domain, "vcpu", str(spec.cpus or 1), **({"cpuset": spec.pin.replace("+", ",")} if spec.pin else {}))
     system = _add(domain, "os")
     _add(system, "type", "hvm", arch="x86_64", **({"machine": "q35"} if kind != "test" else {}))
     _add(system, "kernel", str(layout.image.kernel))
@@ -143,49 +143,49 @@ def _add(parent: Element, name: str, text: str = "", /, **attributes: str) -> El
 class LibvirtPlatform:
     """Makes machines by libvirt."""
 
-    def attachment(self, machine: MachineSpec) -> Attachment:
+    def attachment(self, spec: MachineSpec) -> Attachment:
         """To libvirt's own user-mode network."""
-        refuse_rate(machine, USER_MODE)
+        refuse_rate(spec, USER_MODE)
         return Attachment.NONE
 
-    async def missing(self, machine: MachineSpec) -> str:
+    async def missing(self, spec: MachineSpec) -> str:
         """Whether the binding is there and something answers at the URI."""
         try:
-            connection = await asyncio.to_thread(_open, own_settings(machine, LibvirtSettings).uri)
+            connection = await asyncio.to_thread(_open, own_settings(spec, LibvirtSettings).uri)
         except PlatformError as error:
             return str(error)
         connection.close()
-        return unknown_image(machine.image)
+        return unknown_image(spec.image)
 
     @asynccontextmanager
-    async def place(self, site: MachineContext) -> AsyncIterator[Place]:
+    async def machine(self, context: MachineContext) -> AsyncIterator[Machine]:
         """A machine, up; it is gone when the block ends, or this process."""
         import libvirt
 
-        started, machine = time.monotonic(), site.machine
-        settings = own_settings(machine, LibvirtSettings)
+        started, spec = time.monotonic(), context.spec
+        settings = own_settings(spec, LibvirtSettings)
         connection = await asyncio.to_thread(_open, settings.uri)
         agent = Agent()
-        sockets = short(site.journal, site.name, site.logs / f"{site.name}-console.log")
+        sockets = short(context.journal, context.name, context.logs / f"{context.name}-console.log")
         has_guest = connection.getType() != TEST_DRIVER
         domain = None
         try:
-            made = await asyncio.to_thread(image, machine.image)
-            disk = await asyncio.to_thread(disk_of, made, machine, site.journal.folder / f"{site.name}.qcow2")
+            made = await asyncio.to_thread(image, spec.image)
+            disk = await asyncio.to_thread(disk_of, made, spec, context.journal.folder / f"{context.name}.qcow2")
             accelerator = Accelerator.KVM if settings.accelerator is Accelerator.KVM else Accelerator.TCG
-            name = f"{site.journal.name}-{site.name}"
-            layout = Layout(name, machine, accelerator, made, sockets, (), disk)
+            name = f"{context.journal.name}-{context.name}"
+            layout = Layout(name, spec, accelerator, made, sockets, (), disk)
             kind = _kind(accelerator) if has_guest else "test"
             await agent.listen(sockets.agent)
             domain = await asyncio.to_thread(_create, libvirt, connection, domain_xml(layout, kind), has_guest)
-            place = LibvirtMachine(site, layout, agent, domain=domain, has_guest=has_guest)
-            agent.hear = place.hear
+            machine = LibvirtMachine(context, layout, agent, domain=domain, has_guest=has_guest)
+            agent.hear = machine.hear
             if has_guest:
-                hello = await _hello(agent, site.name, sockets.console)
+                hello = await _hello(agent, context.name, sockets.console)
                 await agent.ask("network", interfaces=interfaces({}))
-                place.describe(hello, time.monotonic() - started, await agent.clock())
-            place.facts |= {"platform": NAME, "uri": settings.uri, "driver": connection.getType()}
-            yield place
+                machine.describe(hello, time.monotonic() - started, await agent.clock())
+            machine.facts |= {"platform": NAME, "uri": settings.uri, "driver": connection.getType()}
+            yield machine
         finally:
             if domain is not None:
                 await asyncio.to_thread(_destroy, domain)

@@ -18,10 +18,10 @@ from loadstone.host.process import Child, Readiness, begin, stop_all
 from loadstone.host.programs import server
 from loadstone.model.errors import PlatformError
 from loadstone.model.machine import MINIMAL, SERVER, MachineSpec
-from loadstone.platforms.contract import Attachment, MachineContext, Place, Service
+from loadstone.platforms.contract import Attachment, Machine, MachineContext, Service
 from loadstone.platforms.fabric import addresses, may_make_networks
 from loadstone.platforms.kind import OWN_LINES, PlatformKind
-from loadstone.platforms.local import LocalPlace, claim
+from loadstone.platforms.local import LocalMachine, claim
 
 Json = dict[str, Any]
 
@@ -45,7 +45,7 @@ class PodmanService(Child):
 
 
 @dataclass
-class PodmanPlace(LocalPlace):
+class PodmanMachine(LocalMachine):
     """One container for each program, all on one network namespace."""
 
     image: str = field(kw_only=True)
@@ -53,16 +53,18 @@ class PodmanPlace(LocalPlace):
     async def start(self, role: str, command: list[str], readiness: Readiness = Readiness.LINE) -> Service:
         """Starts a container."""
         claim(self.services, role, self.name)
-        called = f"{self.site.journal.name}-{role}"
-        self.site.journal.note("foreign", what=f"container {called}", undo="\0".join([*podman(), "rm", "-f", called]))
+        called = f"{self.context.journal.name}-{role}"
+        self.context.journal.note(
+            "foreign", what=f"container {called}", undo="\0".join([*podman(), "rm", "-f", called])
+        )
         own = [INSIDE, *command[1:]] if command[0] == SERVER else command
-        machine = self.site.machine
-        words = [*podman(), "run", "--rm", "-i", "--name", called, "--cpus", str(machine.cpus or 1)]
-        words += ["--memory", f"{machine.memory}m", "--ulimit", f"nofile={MOST}:{MOST}"]
+        spec = self.context.spec
+        words = [*podman(), "run", "--rm", "-i", "--name", called, "--cpus", str(spec.cpus or 1)]
+        words += ["--memory", f"{spec.memory}m", "--ulimit", f"nofile={MOST}:{MOST}"]
         words += ["--ulimit", f"nproc={MOST}:{MOST}"]
-        words += ["--network", f"ns:/run/netns/{next(iter(self.site.nics.values())).namespace}"]
+        words += ["--network", f"ns:/run/netns/{next(iter(self.context.nics.values())).namespace}"]
         words += ["-v", f"{server()}:{INSIDE}:ro", "-v", f"{self.files}:{self.files}", self.image, *own]
-        started = await begin(words, self.site.logs / f"{role}.log", command, readiness)
+        started = await begin(words, self.context.logs / f"{role}.log", command, readiness)
         inner = 0
         with contextlib.suppress(PlatformError, ValueError):  # a short program may have ended
             inner = int(await _podman("inspect", "--format", "{{.State.Pid}}", called))
@@ -132,33 +134,33 @@ async def _image(name: str) -> str:
 class PodmanPlatform:
     """Makes containers by podman."""
 
-    def attachment(self, machine: MachineSpec) -> Attachment:
-        """By a cable into its namespace."""
+    def attachment(self, spec: MachineSpec) -> Attachment:
+        """By a link into its namespace."""
         return Attachment.VETH
 
-    async def missing(self, machine: MachineSpec) -> str:
+    async def missing(self, spec: MachineSpec) -> str:
         """What must be installed or allowed first."""
         if shutil.which("podman") is None:
             return "Podman is not installed: `apt-get install podman`. The platform `container` needs no such thing."
         return "" if may_make_networks() else "Containers need root, for networks of their own."
 
     @asynccontextmanager
-    async def place(self, site: MachineContext) -> AsyncIterator[Place]:
-        """A place for containers; all are gone when the block ends."""
+    async def machine(self, context: MachineContext) -> AsyncIterator[Machine]:
+        """A machine for containers; all are gone when the block ends."""
         started = time.monotonic()
-        if not site.nics:
+        if not context.nics:
             raise PlatformError("A container needs a network of its own. Leave out `network=user`.")
-        machine = site.machine
-        facts = {"platform": NAME, "cpus": machine.cpus or 1, "memory_mib": machine.memory, "image": machine.image}
-        facts |= {"network": "bridge", "networks": addresses(site.nics)}
+        spec = context.spec
+        facts = {"platform": NAME, "cpus": spec.cpus or 1, "memory_mib": spec.memory, "image": spec.image}
+        facts |= {"network": "bridge", "networks": addresses(context.nics)}
         facts["podman"] = await _podman("version", "--format", "{{.Client.Version}}")
-        place = PodmanPlace(site, facts, image=await _image(machine.image))
-        Path(place.files).mkdir()
+        machine = PodmanMachine(context, facts, image=await _image(spec.image))
+        Path(machine.files).mkdir()
         facts["boot_s"] = round(time.monotonic() - started, 3)
         try:
-            yield place
+            yield machine
         finally:
-            await stop_all(place.services)
+            await stop_all(machine.services)
 
 
 KIND = PlatformKind(

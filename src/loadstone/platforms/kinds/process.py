@@ -1,4 +1,4 @@
-"""The plain place: child processes of this one, each with its own session, whose end takes all it started along."""
+"""The plain machine: child processes of this one, each with its own session, whose end takes all it started along."""
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -11,15 +11,15 @@ from loadstone.host.process import Readiness, begin, stop_all
 from loadstone.host.programs import resolved
 from loadstone.model.errors import PlatformError
 from loadstone.model.machine import PROCESS, MachineSpec
-from loadstone.platforms.contract import Attachment, MachineContext, Place, Service
+from loadstone.platforms.contract import Attachment, Machine, MachineContext, Service
 from loadstone.platforms.kind import PlatformKind
-from loadstone.platforms.local import LocalPlace, claim, refuse_rate
+from loadstone.platforms.local import LocalMachine, claim, refuse_rate
 
 Json = dict[str, Any]
 
 
 @dataclass
-class ProcessPlace(LocalPlace):
+class ProcessMachine(LocalMachine):
     """This machine itself, or some of its cores."""
 
     wrapper: list[str] = field(default_factory=list)
@@ -29,44 +29,44 @@ class ProcessPlace(LocalPlace):
         """Starts a child process."""
         claim(self.services, role, self.name)
         words = [*self.wrapper, *resolved(command)]
-        started = await begin(words, self.site.logs / f"{role}.log", command, readiness)
+        started = await begin(words, self.context.logs / f"{role}.log", command, readiness)
         self.services[role] = started
-        self.site.journal.note_process(started.pid, role)
+        self.context.journal.note_process(started.pid, role)
         return started
 
 
 class ProcessPlatform:
     """Makes processes of this machine."""
 
-    def attachment(self, machine: MachineSpec) -> Attachment:
+    def attachment(self, spec: MachineSpec) -> Attachment:
         """It uses the host's own network."""
-        refuse_rate(machine, "A process uses the host's own network")
+        refuse_rate(spec, "A process uses the host's own network")
         return Attachment.NONE
 
-    async def missing(self, machine: MachineSpec) -> str:
+    async def missing(self, spec: MachineSpec) -> str:
         """Nothing, but cores that are not there."""
         try:
-            first_cores(machine.cpus or 1)
+            first_cores(spec.cpus or 1)
         except PlatformError as error:
             return str(error)
         return ""
 
     @asynccontextmanager
-    async def place(self, site: MachineContext) -> AsyncIterator[Place]:
+    async def machine(self, context: MachineContext) -> AsyncIterator[Machine]:
         """This machine; its services are gone when the block ends."""
-        wrapper = _wrapper(site.machine)
-        place = ProcessPlace(site, {"cores": wrapper[2] if wrapper else "all"}, wrapper=wrapper)
-        Path(place.files).mkdir()
+        wrapper = _wrapper(context.spec)
+        machine = ProcessMachine(context, {"cores": wrapper[2] if wrapper else "all"}, wrapper=wrapper)
+        Path(machine.files).mkdir()
         async with AsyncExitStack() as stack:
-            stack.push_async_callback(stop_all, place.services)
-            yield place
+            stack.push_async_callback(stop_all, machine.services)
+            yield machine
 
 
-def _wrapper(machine: MachineSpec) -> list[str]:
+def _wrapper(spec: MachineSpec) -> list[str]:
     """Keeps commands on the declared cores: those named, or the first so many."""
-    if machine.pin is not None:
-        return on_cores(machine.pin)
-    return ["taskset", "--cpu-list", first_cores(machine.cpus)] if machine.cpus else []
+    if spec.pin is not None:
+        return on_cores(spec.pin)
+    return ["taskset", "--cpu-list", first_cores(spec.cpus)] if spec.cpus else []
 
 
 KIND = PlatformKind(

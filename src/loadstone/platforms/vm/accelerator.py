@@ -72,11 +72,11 @@ async def _probe() -> Found:
         return Found(Accelerator.TCG, f"{DEVICE}: {reason}")
     made = await asyncio.to_thread(minimal)
     async with open_journal() as journal:
-        site = MachineContext("probe", MachineSpec(memory=256), journal.folder, journal)
+        context = MachineContext("probe", MachineSpec(memory=256), journal.folder, journal)
         sockets = short(journal, "probe", journal.folder / "console.log")
-        layout = Layout("probe", site.machine, Accelerator.KVM, made, sockets)
+        layout = Layout("probe", context.spec, Accelerator.KVM, made, sockets)
         try:
-            async with virtual_machine(site, layout, PROBE_S):
+            async with virtual_machine(context, layout, PROBE_S):
                 return Found(Accelerator.KVM, "a machine was booted with it")
         except PlatformError as error:
             first = str(error).split("; console kept")[0].replace(str(journal.folder), "")[:300]

@@ -42,7 +42,7 @@ class Layout:
     """Everything that a machine is made from."""
 
     name: str
-    machine: MachineSpec
+    spec: MachineSpec
     accelerator: Accelerator
     """As found: never `auto`."""
     image: Image
@@ -54,14 +54,14 @@ class Layout:
     @property
     def settings(self) -> VmSettings:
         """Its own settings."""
-        return own_settings(self.machine, VmSettings)
+        return own_settings(self.spec, VmSettings)
 
 
 def command(layout: Layout) -> list[str]:
     """The words. The machine starts paused, so that its threads can be placed first."""
-    machine = layout.machine
+    spec = layout.spec
     words = [QEMU, "-name", layout.name, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-S"]
-    words += ["-smp", str(machine.cpus or 1), "-m", f"{machine.memory}M", *_processor(layout), *_memory(layout)]
+    words += ["-smp", str(spec.cpus or 1), "-m", f"{spec.memory}M", *_processor(layout), *_memory(layout)]
     words += _confinement(is_root=os.geteuid() == 0)
     words += ["-kernel", str(layout.image.kernel), "-initrd", str(layout.image.initial), "-append", kernel_line(layout)]
     words += ["-chardev", f"file,id=console,path={layout.sockets.console}", "-serial", "chardev:console"]
@@ -98,7 +98,7 @@ def _board(settings: VmSettings) -> str:
 def _memory(layout: Layout) -> list[str]:
     if layout.settings.pages is not Pages.HUGE:
         return []
-    return ["-object", f"memory-backend-memfd,id=memory,size={layout.machine.memory}M,hugetlb=on"]
+    return ["-object", f"memory-backend-memfd,id=memory,size={layout.spec.memory}M,hugetlb=on"]
 
 
 def _networks(layout: Layout) -> list[str]:

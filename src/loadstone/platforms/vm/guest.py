@@ -13,7 +13,7 @@ from loadstone.host.process import START_S, Readiness
 from loadstone.model.errors import PlatformError, ServiceError
 from loadstone.model.machine import PUBLIC
 from loadstone.model.target import Endpoint
-from loadstone.platforms.contract import MachineContext, Place, Service
+from loadstone.platforms.contract import Machine, MachineContext, Service
 from loadstone.platforms.fabric import NetworkInterface, address_of, addresses
 from loadstone.platforms.local import claim
 from loadstone.platforms.routing import LOOPBACK, way_over
@@ -78,7 +78,7 @@ class GuestService:
 class Guest(ABC):
     """A machine that is up; what is left open is how the host sees it and forwards ports to it."""
 
-    site: MachineContext
+    context: MachineContext
     layout: Layout
     agent: Agent
     facts: Json = field(default_factory=dict)
@@ -88,17 +88,17 @@ class Guest(ABC):
     @property
     def name(self) -> str:
         """Its name."""
-        return self.site.name
+        return self.context.name
 
     @property
     def about(self) -> str:
         """What it is, with the accelerator that it is emulated or run by."""
-        return f"{self.site.about}, {self.layout.accelerator.value.upper()}"
+        return f"{self.context.about}, {self.layout.accelerator.value.upper()}"
 
     @property
     def address(self) -> str:
         """Its own, or the host's where ports are forwarded."""
-        return address_of(self.site.nics) or LOOPBACK
+        return address_of(self.context.nics) or LOOPBACK
 
     @property
     def files(self) -> str:
@@ -131,7 +131,7 @@ class Guest(ABC):
     async def start(self, role: str, command: list[str], readiness: Readiness = Readiness.LINE) -> Service:
         """Has the agent start a program."""
         claim(self.services, role, self.name)
-        service = self.services[role] = GuestService(role, self.agent, self.site.logs / f"{role}.log")
+        service = self.services[role] = GuestService(role, self.agent, self.context.logs / f"{role}.log")
         try:
             await self.agent.ask("start", name=role, command=command)
         except PlatformError as error:
@@ -146,11 +146,11 @@ class Guest(ABC):
 
     async def reach(self, port: int) -> Endpoint:
         """Its own address, or a port of the host that is forwarded to it."""
-        return Endpoint(self.address, port) if self.site.nics else await self.forward(port)
+        return Endpoint(self.address, port) if self.context.nics else await self.forward(port)
 
-    async def way_to(self, peer: Place, port: int) -> Endpoint | None:
+    async def way_to(self, peer: Machine, port: int) -> Endpoint | None:
         """Over a network both are on, the private one first; or over the host."""
-        return await way_over(self.site.nics, peer, port, None if self.site.nics else USER_HOST)
+        return await way_over(self.context.nics, peer, port, None if self.context.nics else USER_HOST)
 
     async def inside(self) -> Json | None:
         """What its own kernel counts."""
@@ -162,16 +162,16 @@ class Guest(ABC):
 
     def describe(self, hello: Json, boot_s: float, clock: Json) -> None:
         """Notes what it is made of, for the disclosure."""
-        machine, layout = self.site.machine, self.layout
+        spec, layout = self.context.spec, self.layout
         self.facts |= {
-            "platform": machine.platform,
+            "platform": spec.platform,
             "accelerator": layout.accelerator.value,
-            "cpus": machine.cpus or 1,
-            "memory_mib": machine.memory,
+            "cpus": spec.cpus or 1,
+            "memory_mib": spec.memory,
             "image": f"{layout.image.name} {layout.image.digest}",
             "kernel": hello["kernel"],
-            "network": "bridge" if self.site.nics else "user",
-            "networks": addresses(self.site.nics),
+            "network": "bridge" if self.context.nics else "user",
+            "networks": addresses(self.context.nics),
             "boot_s": round(boot_s, 2),
             "clock": clock,
             "disk": layout.disk and f"cache={layout.settings.cache}, {layout.settings.io_threads} I/O threads",

@@ -143,12 +143,12 @@ def _make_root(folder: Path, packages: tuple[str, ...]) -> None:
         (folder / spare).unlink()
 
 
-def disk_of(made: Image, machine: MachineSpec, into: Path) -> Path | None:
+def disk_of(made: Image, spec: MachineSpec, into: Path) -> Path | None:
     """The disk of one machine, an overlay; none where the image has none. Raises PlatformError."""
-    if made.root is None and machine.disk:
+    if made.root is None and spec.disk:
         raise PlatformError("The image `minimal` has no disk. Leave out `disk`, or take the image `debian`.")
     if made.root is not None:
-        overlay(made.root, into, machine.disk)
+        overlay(made.root, into, spec.disk)
     return into if made.root is not None else None
 
 

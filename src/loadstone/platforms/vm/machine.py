@@ -69,7 +69,7 @@ class VirtualMachine(Guest):
 
     async def outside(self) -> Json | None:
         """What it costs the host, by kind of thread, and what the hypervisor counts of its disks and lines."""
-        return await usage.outside(self.process.pid, self.qmp, self.threads, self.site.nics)
+        return await usage.outside(self.process.pid, self.qmp, self.threads, self.context.nics)
 
     def end(self) -> str:
         """How QEMU ended, with the console's last words."""
@@ -79,27 +79,27 @@ class VirtualMachine(Guest):
 
 @asynccontextmanager
 async def virtual_machine(
-    site: MachineContext, layout: Layout, boot_s: float | None = None
+    context: MachineContext, layout: Layout, boot_s: float | None = None
 ) -> AsyncIterator[VirtualMachine]:
     """Starts a machine, waits for its agent, gives its interfaces their addresses; ends it with the block.
 
     Raises PlatformError with the end of its console when it does not come up.
     """
-    log = site.logs / f"{site.name}-qemu.log"
+    log = context.logs / f"{context.name}-qemu.log"
     started = time.monotonic()
-    qmp, agent = QMPClient(site.name), Agent()
+    qmp, agent = QMPClient(context.name), Agent()
     await qmp.start_server(str(layout.sockets.qmp))
     await agent.listen(layout.sockets.agent)
     process = await _spawn(layout, log)
     try:
-        site.journal.note_process(process.pid, f"virtual machine {site.name}")
-        machine = VirtualMachine(site, layout, agent, process=process, qmp=qmp, log=log)
+        context.journal.note_process(process.pid, f"virtual machine {context.name}")
+        machine = VirtualMachine(context, layout, agent, process=process, qmp=qmp, log=log)
         agent.hear = machine.hear
         await _within(machine, qmp.accept(), CONNECT_S, "start")
         await _place_threads(machine)
         await qmp.execute("cont")
         hello = await _within(machine, agent.hello(), boot_s or BOOT_S, "boot")
-        await agent.ask("network", interfaces=interfaces(site.nics))
+        await agent.ask("network", interfaces=interfaces(context.nics))
         machine.describe(hello, time.monotonic() - started, await agent.clock())
         machine.facts["qemu"] = await _version(qmp)
         yield machine
@@ -161,7 +161,7 @@ async def _place_threads(machine: VirtualMachine) -> None:
     for kind, question in (("vcpu", "query-cpus-fast"), ("io", "query-iothreads")):
         said: Any = await machine.qmp.execute(question)
         machine.threads |= {one["thread-id"]: kind for one in said}
-    pin = machine.site.machine.pin
+    pin = machine.context.spec.pin
     if pin is not None:
         cores = core_list(pin)
         for task in Path(f"/proc/{machine.process.pid}/task").iterdir():

@@ -60,7 +60,7 @@ async def _execute(
     spec: TilesSpec, parts: Parts, folder: ResultFolder, listener: Listener, begin: Begin, signals: Signals
 ) -> tuple[Status, str]:
     async with tiles_testbed(spec.system, folder.path / LOGS) as up:
-        folder.change(target=up.testbed.about, machines=up.testbed.machines())
+        folder.change(target=up.testbed.about, machines=up.testbed.facts())
         folder.mark(Status.RUNNING)
         executors = [Executor(up.testbed, listener)]
         begin(_beginning(spec))
