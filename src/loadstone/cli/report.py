@@ -125,7 +125,7 @@ def results(
             "status": manifest.status,
             "profile": manifest.profile.name,
             "study": manifest.kind,
-            "workloads": [one.workload for one in manifest.workloads],
+            "workloads": [workload.workload for workload in manifest.workloads],
         }
         for path, manifest in studies(results, unreadable)
     ]
@@ -147,7 +147,7 @@ def _listed(path: Path, manifest: Manifest, unreadable: list[str]) -> Listed:
     except StoreError as error:
         unreadable.append(str(error))
         verdict = None
-    own = {one.workload: one.verdict for one in verdict.workloads} if verdict else {}
+    own = {workload.workload: workload.verdict for workload in verdict.workloads} if verdict else {}
     return {
         "path": str(path),
         "status": manifest.status,

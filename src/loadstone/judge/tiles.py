@@ -108,7 +108,7 @@ def _measured(result: Result, number: int) -> Tile:
     shares = {
         "app": _share([*_operations(dealers), *_operations(lines)]),
         "web": _share(_operations(web)),
-        "mail": _share([one for one in _operations(mail) if one.name in COUNTED_MAIL]),
+        "mail": _share([operation for operation in _operations(mail) if operation.name in COUNTED_MAIL]),
         "idle": _share(_operations(idle)),
     }
     return Tile.of(rates, shares)
@@ -129,13 +129,16 @@ def _per_s(figures: IterationFigures | None, right_only: bool) -> float:
     """
     if figures is None or not figures.steady_s:
         return 0.0
-    return sum(one.requests - (one.error_count if right_only else 0) for one in figures.operations) / figures.steady_s
+    return (
+        sum(operation.requests - (operation.error_count if right_only else 0) for operation in figures.operations)
+        / figures.steady_s
+    )
 
 
 def _share(operations: Sequence[OperationFigures]) -> float:
     """Share of good operations; overdue ones are not good. Without any there is no quality to speak of: 0."""
-    counted = sum(one.requests + one.overdue for one in operations)
-    return sum(one.good for one in operations) / counted if counted else 0.0
+    counted = sum(operation.requests + operation.overdue for operation in operations)
+    return sum(operation.good for operation in operations) / counted if counted else 0.0
 
 
 def _power(meters: Sequence[PowerRecord], score: float) -> Iterator[PowerScore]:
@@ -176,7 +179,7 @@ def _placement(tiles: Sequence[StoredTile], scored: Consolidation) -> Iterator[G
 
 
 def _checks(result: Result) -> Iterator[Check]:
-    loaded = [one for one in result.workloads if one.id.phase is LoadPhase.LOADED]
+    loaded = [workload for workload in result.workloads if workload.id.phase is LoadPhase.LOADED]
     yield _whole(result)
     yield from _power_sampled(result.manifest.power)
     windows = [window for one in loaded if (window := _window(one)) is not None]
@@ -201,7 +204,7 @@ def _power_sampled(meters: Sequence[PowerRecord]) -> Iterator[Check]:
 
 def _host(result: Result) -> Iterator[Check]:
     """How busy the host was, drivers included where they share it: a host without a spare moment is worth knowing."""
-    samples = next((one.iterations[0].steady_samples for one in result.workloads if one.iterations), [])
+    samples = next((workload.iterations[0].steady_samples for workload in result.workloads if workload.iterations), [])
     usage, cores = host_usage(samples), result.manifest.host.cores_usable
     if usage and cores:
         busy = 100 * sum(usage.get(f"{mode}_cores", 0.0) for mode in ("user", "system", "steal")) / cores
@@ -215,7 +218,7 @@ def _sampled(result: Result) -> Check:
         f"tile {entry.number} {kind}"
         for entry in _entries(result)
         for kind in QUALITIES
-        if not any(_counts(kind, one) for one in _operations(_figures(result, entry.number, kind)))
+        if not any(_counts(kind, operation) for operation in _operations(_figures(result, entry.number, kind)))
     ]
     detail = f"{', '.join(empty)}: counted as 0" if empty else ""
     return at_most(CheckId.QUALITY_UNSAMPLED, len(empty), 0, "", Weight.INVALID, OURS, detail)

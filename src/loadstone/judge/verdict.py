@@ -16,7 +16,7 @@ def judge_iteration(criteria: Criteria, figures: IterationFigures) -> IterationV
 
 def judge_workload(criteria: Criteria, figures: Sequence[IterationFigures]) -> WorkloadVerdict:
     """Judges all iterations of a workload; missing ones make it invalid."""
-    iterations = tuple(judge_iteration(criteria, one) for one in figures)
+    iterations = tuple(judge_iteration(criteria, figure) for figure in figures)
     reasons = [
         f"iteration {number}: {reason}"
         for number, iteration in enumerate(iterations, start=1)

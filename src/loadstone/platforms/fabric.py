@@ -227,9 +227,9 @@ def _free_subnet(ours: Iterator[ipaddress.IPv4Network]) -> ipaddress.IPv4Network
     """A network that no address of this host is in, and no route leads to."""
     taken = [*ours, *_routed()]
     for addresses in psutil.net_if_addrs().values():
-        for one in addresses:
-            if one.family.name == "AF_INET" and one.netmask:
-                taken.append(ipaddress.IPv4Network(f"{one.address}/{one.netmask}", strict=False))
+        for address in addresses:
+            if address.family.name == "AF_INET" and address.netmask:
+                taken.append(ipaddress.IPv4Network(f"{address.address}/{address.netmask}", strict=False))
     for subnet in BLOCK.subnets(new_prefix=PREFIX):
         if not any(subnet.overlaps(held) for held in taken):
             return subnet

@@ -59,7 +59,9 @@ def trusted(result: Result, seal: Seal, is_rejudged: bool = False) -> tuple[Resu
     if kept is not None and seal.covers_verdict and not is_rejudged:
         return result, ""
     anew = judge_result(result, __version__)
-    if kept is not None and [one.verdict for one in kept.workloads] == [one.verdict for one in anew.workloads]:
+    if kept is not None and [workload.verdict for workload in kept.workloads] == [
+        workload.verdict for workload in anew.workloads
+    ]:
         return result, "judged anew after the run was sealed." if is_rejudged else ""
     if kept is None:
         return replace(result, verdict=anew), ""
@@ -89,7 +91,7 @@ def _title(result: Result) -> str:
         return name
     if verdict.consolidation is not None:
         return f"{name}: {verdict.consolidation.headline}, {verdict.consolidation.verdict}"
-    return f"{name}: {', '.join(f'{one.workload} {one.verdict}' for one in verdict.workloads)}"
+    return f"{name}: {', '.join(f'{workload.workload} {workload.verdict}' for workload in verdict.workloads)}"
 
 
 def as_json(result: Result, seal: Seal | None = None, note: str = "") -> Document:

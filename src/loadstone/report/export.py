@@ -87,10 +87,10 @@ def _rows(iteration: Iteration) -> Iterator[Row]:
             "length_s": round(interval.length_ns / 1e9, 3),
             "phase": interval.phase,
             "requests": interval.requests,
-            "good": sum(one.good for one in counts),
-            "tolerable": sum(one.tolerable for one in counts),
-            "fail": sum(one.fail for one in counts),
-            "bytes": sum(one.bytes for one in counts),
+            "good": sum(count.good for count in counts),
+            "tolerable": sum(count.tolerable for count in counts),
+            "fail": sum(count.fail for count in counts),
+            "bytes": sum(count.bytes for count in counts),
             "errors": interval.error_count,
             **{
                 f"{kind}_{name}_ms": round(value_ns / 1e6, 3)

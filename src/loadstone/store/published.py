@@ -62,8 +62,8 @@ def _iterations(file: Path, workload: str, cells: Cells) -> dict[str, IterationF
 
 def _iteration(cells: Cells, pages: list[str], column: str) -> IterationFigures:
     operations = tuple(_operation(cells, page, column) for page in pages)
-    count = sum(one.requests for one in operations)
-    response = Distribution(count, sum(one.ended_s for one in operations) / count, {})
+    count = sum(operation.requests for operation in operations)
+    response = Distribution(count, sum(operation.ended_s for operation in operations) / count, {})
     return IterationFigures(
         steady_s=float(cells["seconds", TOTAL, column]),
         operations=operations,

@@ -174,7 +174,7 @@ def _audit(file: Path, ledger: Sequence[Ledger]) -> Audit | None:
 
 
 def _tcp_pressure_s(iteration: Iteration) -> float | None:
-    known = [one.tcp_pressure_s for one in iteration.steady_samples if one.tcp_pressure_s is not None]
+    known = [sample.tcp_pressure_s for sample in iteration.steady_samples if sample.tcp_pressure_s is not None]
     return sum(known) if known else None
 
 

@@ -129,7 +129,7 @@ def fit(made: Sequence[RunSummary], load: str, resource: tuple[str, str]) -> Mod
 
     def off(parameters: np.ndarray) -> np.ndarray:
         model = _with(first, parameters)
-        predicted = np.array([min(model.at(one)[1], 1e6) for one in loads])
+        predicted = np.array([min(model.at(load)[1], 1e6) for load in loads])
         return np.asarray(np.log(predicted / response_s))
 
     start_s = max(1e-9, float(np.min(response_s)) - demand_s)
@@ -146,7 +146,7 @@ def fit(made: Sequence[RunSummary], load: str, resource: tuple[str, str]) -> Mod
 
 
 def _with(model: Model, parameters: np.ndarray) -> Model:
-    fixed_s, variability = (float(one) for one in parameters)
+    fixed_s, variability = (float(parameter) for parameter in parameters)
     return replace(model, fixed_s=fixed_s, centre=replace(model.centre, variability=variability))
 
 

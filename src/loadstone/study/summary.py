@@ -109,7 +109,9 @@ def summarize(request: RunRequest, result: Result) -> RunSummary:
         is_driver_bound=any(check.outcome is Outcome.BROKEN and check.id in DRIVER_CHECKS for check in checks),
         metrics={name: fmean(metrics[name] for metrics in each) for name in known},
         checks=checks,
-        accelerator=next((one.accelerator for one in result.manifest.machines.values() if one.accelerator), ""),
+        accelerator=next(
+            (machine.accelerator for machine in result.manifest.machines.values() if machine.accelerator), ""
+        ),
         monitors=_monitors(workload.iterations),
         capacity=_capacity(result, workload.iterations),
     )
@@ -121,9 +123,12 @@ def summarize_tiles(request: RunRequest, result: Result) -> RunSummary:
     assert verdict is not None and verdict.consolidation is not None, "a run of tiles is judged before it is summarized"
     common, whole = verdict.consolidation, verdict.whole
     parts = [("the run", common.verdict, common.reasons)]
-    parts += [(one.workload, one.verdict, one.reasons) for one in verdict.workloads]
+    parts += [(workload.workload, workload.verdict, workload.reasons) for workload in verdict.workloads]
     reasons = [f"{name}: {reason}" for name, of, said in parts if of is whole for reason in said]
-    checks = [*common.checks, *(check for one in verdict.workloads for each in one.iterations for check in each.checks)]
+    checks = [
+        *common.checks,
+        *(check for workload in verdict.workloads for each in workload.iterations for check in each.checks),
+    ]
     return RunSummary(
         request=request,
         folder=result.path.name,

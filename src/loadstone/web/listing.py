@@ -51,13 +51,15 @@ def _verdicts(path: Path) -> tuple[tuple[str, str], ...]:
         verdict = read_verdict(path)
     except StoreError:
         return (("all", "unreadable"),)
-    return tuple((one.workload, one.verdict.value) for one in verdict.workloads) if verdict else ()
+    return tuple((workload.workload, workload.verdict.value) for workload in verdict.workloads) if verdict else ()
 
 
 def _studies(results: Path) -> Iterator[ListRow]:
     for path, manifest in studies(results):
         headlines = _headlines(path, manifest.kind)
-        said = [f"{one.workload}: {headlines.get(one.workload, 'nothing yet')}" for one in manifest.workloads]
+        said = [
+            f"{workload.workload}: {headlines.get(workload.workload, 'nothing yet')}" for workload in manifest.workloads
+        ]
         yield _row(path, manifest, manifest.kind, "; ".join(said), ())
 
 

@@ -53,7 +53,7 @@ def pairs(a: Path, b: Path) -> list[WorkloadPair]:
 
 def _pair(a: tuple[Result, WorkloadResult], b: tuple[Result, WorkloadResult]) -> WorkloadPair:
     workloads = (a[1], b[1])
-    values = [metrics_of(one.iterations[0]) if one.iterations else {} for one in workloads]
+    values = [metrics_of(workload.iterations[0]) if workload.iterations else {} for workload in workloads]
     metrics = tuple(
         MetricPair(metric.title, metric.unit, values[0].get(name), values[1].get(name))
         for name, metric in METRICS.items()

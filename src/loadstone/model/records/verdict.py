@@ -180,8 +180,8 @@ class ResultVerdict:
     def whole(self) -> Verdict:
         """What the whole run amounts to: its workloads, and of tiles the run as a whole."""
         common = [self.consolidation.verdict] if self.consolidation else []
-        return worst([*common, *(one.verdict for one in self.workloads)])
+        return worst([*common, *(workload.verdict for workload in self.workloads)])
 
     def of(self, label: str) -> WorkloadVerdict | None:
         """The verdict on one workload."""
-        return next((one for one in self.workloads if one.workload == label), None)
+        return next((workload for workload in self.workloads if workload.workload == label), None)

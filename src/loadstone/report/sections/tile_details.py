@@ -63,13 +63,13 @@ def _load_rows(result: Result, number_: int, kind: TileLoadKind) -> Iterator[Row
 
 
 def _load_row(name: str, members: Sequence[OperationFigures], times: Distribution, figures: IterationFigures) -> Row:
-    total = sum(one.requests for one in members)
+    total = sum(member.requests for member in members)
     counts = [
         total,
-        sum(one.good for one in members),
-        sum(one.tolerable for one in members),
-        sum(one.fail + one.overdue for one in members),
-        sum(one.error_count for one in members),
+        sum(member.good for member in members),
+        sum(member.tolerable for member in members),
+        sum(member.fail + member.overdue for member in members),
+        sum(member.error_count for member in members),
     ]
     per_s = total / figures.steady_s if figures.steady_s else 0.0
     percentiles = [seconds(times.at(at)) for at in (50.0, 90.0, 99.0, 99.9, 100.0)]
@@ -77,7 +77,11 @@ def _load_row(name: str, members: Sequence[OperationFigures], times: Distributio
 
 
 def _samples(result: Result, number_: int) -> Sequence[Sample]:
-    own = (one.iterations[0].steady_samples for one in result.workloads if one.id.tile == number_ and one.iterations)
+    own = (
+        workload.iterations[0].steady_samples
+        for workload in result.workloads
+        if workload.id.tile == number_ and workload.iterations
+    )
     return next(own, [])
 
 
@@ -92,7 +96,7 @@ def _machine(manifest: Manifest, name: str, samples: Sequence[Sample]) -> Row:
 
 
 def _host(result: Result) -> str:
-    samples = next((one.iterations[0].steady_samples for one in result.workloads if one.iterations), [])
+    samples = next((workload.iterations[0].steady_samples for workload in result.workloads if workload.iterations), [])
     usage = host_usage(samples)
     if not usage:
         return ""

@@ -19,7 +19,9 @@ CAPTION = (
 def blocks(context: ReportContext) -> Iterator[Block]:
     """The heat map, of a run of tiles whose seconds are there."""
     result = context.result
-    begun = [one for one in result.workloads if one.iterations and one.iterations[0].start is not None]
+    begun = [
+        workload for workload in result.workloads if workload.iterations and workload.iterations[0].start is not None
+    ]
     if not (context.has_pictures and result.manifest.is_of_tiles and any(_first(one).intervals for one in begun)):
         return
     start_s = min(_start_s(_first(one)) for one in begun)

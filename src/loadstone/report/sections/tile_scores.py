@@ -58,16 +58,16 @@ def _score_card(context: ReportContext, score: TilesVerdict) -> Card:
 def _workloads_card(context: ReportContext) -> Card:
     manifest = context.result.manifest
     verdicts = context.result.verdict.workloads if context.result.verdict else ()
-    passed = [one for one in verdicts if one.verdict is Verdict.PASS]
+    passed = [verdict for verdict in verdicts if verdict.verdict is Verdict.PASS]
     lines: list[str | Cell] = []
     for one in verdicts:
         if one.verdict is not Verdict.PASS:
             reason = f", {one.reasons[0]}" if one.reasons else ""
             lines.append(Cell(f"{one.workload}: {one.verdict}{reason}", link=f"#{one.workload}"))
-    claim = "" if all(one.compliant for one in verdicts) else ", not compliant"
+    claim = "" if all(verdict.compliant for verdict in verdicts) else ", not compliant"
     store = manifest.tile.file_store if manifest.tile else ""
     lines.append(Cell(f"profile {manifest.profile.name}{claim}; downloads by the {store}", Tone.QUIET))
-    tone = Tone(worst([one.verdict for one in verdicts]).value)
+    tone = Tone(worst([verdict.verdict for verdict in verdicts]).value)
     return Card(tone, f"{len(passed)} of {len(verdicts)}", "workloads pass", lines)
 
 
@@ -124,7 +124,7 @@ def _placement(score: TilesVerdict) -> Iterator[Block]:
 
 
 def _grouping(grouping: GroupingFindings) -> Paragraph:
-    worse = [one for one in grouping.findings if one.is_worse]
+    worse = [finding for finding in grouping.findings if finding.is_worse]
     if not worse:
         return Paragraph(f"By {grouping.by}: no group did worse than chance explains.")
     said = "; ".join(

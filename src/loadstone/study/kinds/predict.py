@@ -266,9 +266,9 @@ class Predict:
         others = [(*each.at(load), each.centre.capacity) for each in models]
         return PredictedPoint(
             load=load,
-            throughput=_interval(throughput, [one[0] for one in others]),
-            response_mean=_interval(response, [one[1] for one in others]),
-            utilisation=_interval(throughput / capacity, [one[0] / one[2] for one in others]),
+            throughput=_interval(throughput, [other[0] for other in others]),
+            response_mean=_interval(response, [other[1] for other in others]),
+            utilisation=_interval(throughput / capacity, [other[0] / other[2] for other in others]),
             scalability=None if scalability is None else scalability.at(load),
         )
 

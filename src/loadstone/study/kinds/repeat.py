@@ -128,7 +128,7 @@ def _headline(runs: Sequence[RunSummary], metrics: Mapping[str, Series]) -> Iter
     if drifting:
         titles = ", ".join(METRICS[name].title for name in drifting)
         yield f"Drift over the series (p at most {1 - LEVEL:.2f}, each tested by itself): {titles}."
-    named = sum(len(one.outliers) for one in metrics.values())
+    named = sum(len(metric.outliers) for metric in metrics.values())
     if named:
         yield f"{named} outlying value{'s' * (named != 1)}, named in the report and kept in every figure."
 

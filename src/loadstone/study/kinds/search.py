@@ -286,12 +286,12 @@ class State:
     def standing(self, load: float) -> Standing:
         """What is known of a load: a failed verification is final, otherwise the majority counts."""
         runs = self.at(load)
-        proofs = [one.passed for one in runs if one.request.purpose is Purpose.VERIFY]
+        proofs = [run.passed for run in runs if run.request.purpose is Purpose.VERIFY]
         if not all(proofs):
             return Standing.FAILS
         if len(proofs) >= self.search.verify:
             return Standing.VERIFIED
-        others = [one.passed for one in runs if one.request.purpose is not Purpose.VERIFY]
+        others = [run.passed for run in runs if run.request.purpose is not Purpose.VERIFY]
         passed, failed = others.count(True), others.count(False)
         if passed == failed:
             return Standing.OPEN
@@ -368,7 +368,7 @@ class State:
     def _is_certain(self, failing: float) -> bool:
         """Whether a failure was seen twice, or the driver was the limit, which is no matter of chance."""
         runs = self.at(failing)
-        return len(runs) >= 2 or any(one.is_driver_bound for one in runs)
+        return len(runs) >= 2 or any(run.is_driver_bound for run in runs)
 
     def limit(self) -> LimitedBy:
         """What ended the search upwards."""
@@ -490,7 +490,9 @@ def make(section: SearchSection, context: StudyContext) -> Search:
 
 def index(answers: Sequence[SearchAnswer]) -> float | None:
     """The web index of the peaks, where they are numbers of sessions."""
-    return web_index({one.workload: round(one.peak) for one in answers if one.peak and one.load == "sessions"})
+    return web_index(
+        {answer.workload: round(answer.peak) for answer in answers if answer.peak and answer.load == "sessions"}
+    )
 
 
 SHOWN = (

@@ -197,7 +197,7 @@ class Sweep:
         scales: list[Scaling] = []
         if scaled is not None:
             scales = scaling(points, scaled, [name for name in names if name != scaled])
-            lines += [_in_words(one, scaled) for one in scales if len(one.points) > 1]
+            lines += [_in_words(scale, scaled) for scale in scales if len(scale.points) > 1]
         return SweepAnswer(
             workload=self.workload,
             settings=dict(self.settings),
@@ -374,17 +374,17 @@ def _beside(curves: Sequence[Curve], load: str) -> Iterator[Figure]:
 
 def _scaling_figures(scaling: Scaling) -> Iterator[Figure]:
     of, fewest = _named(scaling.of), scaling.points[0]
-    drawn = [{"x": one.cores, "y": one.throughput, "series": "measured"} for one in scaling.points]
+    drawn = [{"x": point.cores, "y": point.throughput, "series": "measured"} for point in scaling.points]
     ideal = [
-        {"x": one.cores, "y": (fewest.throughput or 0) * one.cores / fewest.cores, "series": "in proportion"}
-        for one in scaling.points
+        {"x": point.cores, "y": (fewest.throughput or 0) * point.cores / fewest.cores, "series": "in proportion"}
+        for point in scaling.points
     ]
     plot = Plot(SCALED, "operations per second", [*drawn, *ideal], drawn)
     yield Figure(f"Throughput over cores{of}", "Dashed: in proportion to the fewest.", plot)
     shares = [
-        {"x": one.cores, "y": 100 * one.efficiency, "series": "efficiency"}
-        for one in scaling.points
-        if one.efficiency is not None
+        {"x": point.cores, "y": 100 * point.efficiency, "series": "efficiency"}
+        for point in scaling.points
+        if point.efficiency is not None
     ]
     plot = Plot(SCALED, "%", shares, shares)
     yield Figure(f"Efficiency{of}", "Throughput against that of the fewest, by cores.", plot)

@@ -98,12 +98,12 @@ class ComparePeaks:
 
 
 def _peaks(searches: Sequence[SideSearch], side: Side) -> tuple[float, ...]:
-    own = (one.answer for one in searches if one.side is side)
+    own = (search.answer for search in searches if search.side is side)
     return tuple(answer.peak for answer in own if answer.is_answered and answer.peak is not None)
 
 
 def _headline(searches: Sequence[SideSearch], found: Difference | None) -> list[str]:
-    lines = [f"{one.side.upper()}: {line}" for one in searches for line in one.answer.headline[:1]]
+    lines = [f"{search.side.upper()}: {line}" for search in searches for line in search.answer.headline[:1]]
     if found is None:
         return lines
     change = 100 * (found.ratio - 1)
@@ -124,7 +124,7 @@ def _is_lower(searches: Sequence[SideSearch], found: Difference | None) -> bool:
 
 def _widest(searches: Sequence[SideSearch]) -> tuple[float, float]:
     """The smallest and the largest ratio of B's peak to A's that the intervals of all searches allow."""
-    spans = {side: [one.answer.interval for one in searches if one.side is side] for side in (Side.A, Side.B)}
+    spans = {side: [search.answer.interval for search in searches if search.side is side] for side in (Side.A, Side.B)}
     a, b = ([span for span in spans[side] if span is not None] for side in (Side.A, Side.B))
     low = min(span[0] for span in b) / max(span[1] for span in a)
     high = max(span[1] for span in b) / min(span[0] for span in a)

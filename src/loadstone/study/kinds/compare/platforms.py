@@ -266,7 +266,7 @@ def _cost(curve: Sequence[PlatformPoint]) -> float | None:
 
 def _is_lower(searches: Sequence[SideSearch]) -> bool:
     """Whether B's peak lies below A's even when both searches' intervals are allowed for."""
-    intervals = {one.side: one.answer.interval for one in searches}
+    intervals = {search.side: search.answer.interval for search in searches}
     a, b = intervals[Side.A], intervals[Side.B]
     return a is not None and b is not None and b[1] < a[0]
 
@@ -280,12 +280,12 @@ def _headline(
     accelerators: Mapping[Side, str],
 ) -> list[str]:
     names = _names(of)
-    lines = [f"{names[one.side]}: {line}" for one in searches for line in one.answer.headline[:1]]
+    lines = [f"{names[search.side]}: {line}" for search in searches for line in search.answer.headline[:1]]
     if len(peaks) < 2:
         return lines
     share = 100 * peaks[Side.B] / peaks[Side.A]
     emulated = " (emulated by TCG: says nothing of KVM)" if "tcg" in accelerators.values() else ""
-    bound = {one.side: one.answer.limit is LimitedBy.DRIVER for one in searches}
+    bound = {search.side: search.answer.limit is LimitedBy.DRIVER for search in searches}
     a_bound, b_bound = bound[Side.A], bound[Side.B]
     about = "" if a_bound == b_bound else "at most " if a_bound else "at least "
     unsure = " (the driver was the limit of both)" if a_bound and b_bound else ""
@@ -309,7 +309,8 @@ def _parted_in_words(parted: PartedAt) -> str:
 def indices(answers: Sequence[PlatformsAnswer]) -> IndexPair | None:
     """The web index of each side, where all workloads that it needs have a peak on both."""
     values = [
-        web_index({one.workload: round(peak) for one in answers if (peak := one.peaks[side])}) for side in ("a", "b")
+        web_index({answer.workload: round(peak) for answer in answers if (peak := answer.peaks[side])})
+        for side in ("a", "b")
     ]
     a, b = values
     return None if a is None or b is None else IndexPair(a, b)
@@ -327,7 +328,7 @@ def blocks(answer: PlatformsAnswer) -> Iterator[Block]:
         yield Heading("Over loads that both were given")
         yield _curve_table(answer)
     yield Heading("The searches")
-    rows = [Row([answer.names[one.side], *search_cells(one.answer)]) for one in answer.searches]
+    rows = [Row([answer.names[search.side], *search_cells(search.answer)]) for search in answer.searches]
     yield Table([Column("platform", ColumnKind.TEXT), *SEARCH_COLUMNS], rows)
     yield Paragraph(NOTE, Tone.QUIET)
 
