@@ -33,15 +33,15 @@ def doctor(
 
     Exit code 2 when something must be mended before anything can run.
     """
-    found = [*examine(results), *_programs(), *_platforms()]
+    advice = [*examine(results), *_programs(), *_platforms()]
     if as_json:
-        typer.echo(json.dumps([asdict(one) for one in found], indent=1))
+        typer.echo(json.dumps([asdict(one) for one in advice], indent=1))
     else:
         table = Table("", "matter", "figure", "remedy", show_lines=False)
-        for one in found:
+        for one in advice:
             table.add_row(f"[{STYLE[one.finding]}]{one.finding}[/]", one.matter, one.figure, one.remedy)
         out.print(table)
-    if any(one.finding is Finding.BAD for one in found):
+    if any(one.finding is Finding.BAD for one in advice):
         raise typer.Exit(Exit.WRONG_INPUT)
 
 

@@ -100,13 +100,13 @@ def import_table(
 
 
 def _sessions(text: str) -> dict[str, int]:
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for word in filter(None, text.split(",")):
         workload, _, count = word.partition("=")
         if not (count.isascii() and count.isdigit()) or len(count) > LONGEST_COUNT or int(count) < 1:
             raise UsageError(f"`{word}` is no number of sessions. Write WORKLOAD=N, several with commas between.")
-        found[workload] = int(count)
-    return found
+        counts[workload] = int(count)
+    return counts
 
 
 LONGEST_COUNT = 9

@@ -86,14 +86,14 @@ def from_openapi_(
 
 def _import(importer: Callable[[Path, str], Imported], file: Path, output: Path | None) -> None:
     folder = output or Path(file.stem)
-    made = folder / "workload.toml"
-    if made.exists():
-        raise UsageError(f"{made} is there already. Name another folder with --output.")
+    declaration = folder / "workload.toml"
+    if declaration.exists():
+        raise UsageError(f"{declaration} is there already. Name another folder with --output.")
     imported = importer(file, re.sub(r"[^A-Za-z0-9_-]+", "-", folder.name).strip("-") or "site")
     folder.mkdir(parents=True, exist_ok=True)
-    made.write_text(imported.text, encoding="utf-8")
+    declaration.write_text(imported.text, encoding="utf-8")
     load(str(folder))
-    out.print(f"{made}: {imported.operations} operations", soft_wrap=True)
+    out.print(f"{declaration}: {imported.operations} operations", soft_wrap=True)
     for what in imported.left_out:
         out.print(f"left out: {what}", soft_wrap=True)
     out.print(f"Edit it, then: loadstone run {folder} --target {imported.target} --sessions 10", soft_wrap=True)

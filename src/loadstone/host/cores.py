@@ -23,8 +23,8 @@ def core_list(text: str) -> set[int]:
     """Reads `0-1` or `0+2` as numbers of cores; raises PlatformError for those that are not here."""
     cores: set[int] = set()
     for part in text.split("+"):
-        found = re.fullmatch(r"([0-9]{1,5})(?:-([0-9]{1,5}))?", part)
-        first, last = (int(found[1]), int(found[2] or found[1])) if found else (1, 0)
+        matched = re.fullmatch(r"([0-9]{1,5})(?:-([0-9]{1,5}))?", part)
+        first, last = (int(matched[1]), int(matched[2] or matched[1])) if matched else (1, 0)
         if first > last:
             raise PlatformError(f"`{text}` names no cores. Write them as 0-1 or 0+2.")
         cores |= set(range(first, last + 1))

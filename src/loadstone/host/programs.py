@@ -30,7 +30,7 @@ def resolved(command: list[str]) -> list[str]:
 def _find(name: str) -> str:
     folders = [os.environ.get(FOLDER_VARIABLE, ""), str(Path(sys.executable).parent)]
     search = os.pathsep.join([*filter(None, folders), os.environ.get("PATH", "")])
-    found = shutil.which(name, path=search)
-    if found is None:
+    path = shutil.which(name, path=search)
+    if path is None:
         raise PlatformError(f"The program {name} is not installed. Run `make setup` in the project's folder.")
-    return found
+    return path

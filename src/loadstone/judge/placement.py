@@ -80,15 +80,15 @@ def findings(groups: Sequence[str], figures: Mapping[str, Sequence[float]]) -> l
         )
     tests = [(figure, group) for figure in varying(figures) for group in sides(groups)]
     chances = holm([unpaired(*split(groups, group, figures[figure.name])) for figure, group in tests])
-    found = []
+    tested = []
     for (figure, group), p in zip(tests, chances, strict=True):
         inside, outside = (sum(values) / len(values) for values in split(groups, group, figures[figure.name]))
         seen = finding(figure, group, inside, outside, p)
         if len(set(groups)) == 2 and not seen.is_worse:  # the same test, seen from the side that may have done worse
             other = finding(figure, next(name for name in groups if name != group), outside, inside, p)
             seen = other if other.mean < other.others or other.is_worse else seen
-        found.append(seen)
-    return sorted(found, key=lambda one: one.p)
+        tested.append(seen)
+    return sorted(tested, key=lambda one: one.p)
 
 
 def worse_groups(found: Sequence[GroupFinding]) -> dict[str, list[GroupFinding]]:

@@ -188,16 +188,16 @@ def _arrivals(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
 
 
 def _mix(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
-    found = expected(criteria, figures)
-    if found is None:
+    shares = expected(criteria, figures)
+    if shares is None:
         return
-    name, worst = found.worst
+    name, worst = shares.worst
     share = criteria.expected_shares.get(name, 0.0)
     # A share's standard error, and the total's: operations are drawn one by one from a population, and come in
     # sessions of about geometric length from arrivals.
-    drawn = found.expected if criteria.due is None else found.expected / (criteria.operations_per_session or 1)
+    drawn = shares.expected if criteria.due is None else shares.expected / (criteria.operations_per_session or 1)
     total_error = 100 / math.sqrt(max(1.0, drawn))
-    share_error = 100 * math.sqrt(share * (1 - share) / max(1.0, found.expected))
+    share_error = 100 * math.sqrt(share * (1 - share) / max(1.0, shares.expected))
     share_error += 0 if criteria.due is None else share * total_error
     detail = f"{name}, {worst:+.2f} %"
     check = at_most(
@@ -211,10 +211,10 @@ def _mix(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
     )
     yield _supported(criteria, figures, check, SURE * share_error)
     law = "Little's law" if criteria.due is None else "the rate of arrivals"
-    detail = f"{figures.ended} operations, {found.expected:.0f} by {law}"
+    detail = f"{figures.ended} operations, {shares.expected:.0f} by {law}"
     check = at_most(
         CheckId.NET_DEVIATION,
-        abs(found.net_pct),
+        abs(shares.net_pct),
         NET_DEVIATION_PCT,
         "%",
         Weight.INVALID,

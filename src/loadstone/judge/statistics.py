@@ -159,7 +159,7 @@ def unpaired(a: Sequence[float], b: Sequence[float]) -> float:
     def apart(first: np.ndarray, second: np.ndarray, axis: int) -> np.ndarray:
         return np.asarray(np.mean(first, axis=axis) - np.mean(second, axis=axis))
 
-    found = permutation_test(
+    result = permutation_test(
         (np.asarray(a, float), np.asarray(b, float)),
         apart,
         permutation_type="independent",
@@ -167,4 +167,4 @@ def unpaired(a: Sequence[float], b: Sequence[float]) -> float:
         n_resamples=2**MOST_EXACT_PAIRS,
         rng=np.random.default_rng(1),
     )
-    return float(found.pvalue)
+    return float(result.pvalue)

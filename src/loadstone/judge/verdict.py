@@ -10,8 +10,8 @@ from loadstone.model.records.verdict import IterationVerdict, Verdict, WorkloadV
 
 def judge_iteration(criteria: Criteria, figures: IterationFigures) -> IterationVerdict:
     """Applies all rules to an iteration."""
-    made = checks(criteria, figures)
-    return IterationVerdict(verdict_on(made), made)
+    judged = checks(criteria, figures)
+    return IterationVerdict(verdict_on(judged), judged)
 
 
 def judge_workload(criteria: Criteria, figures: Sequence[IterationFigures]) -> WorkloadVerdict:

@@ -74,15 +74,15 @@ def _mitigations() -> dict[str, str]:
 
 def _cgroup_limits() -> dict[str, str]:
     """Limits of this process's own control group, version 2 or 1."""
-    found: dict[str, str] = {}
+    sizes: dict[str, str] = {}
     for line in (_text("/proc/self/cgroup") or "").splitlines():
         _, controllers, path = line.split(":", 2)
         for controller in controllers.split(",") if controllers else ["unified"]:
             for name in ("cpu.max", "memory.max", "cpu.cfs_quota_us", "memory.limit_in_bytes", "cpuset.cpus"):
                 for base in (f"/sys/fs/cgroup/{controller}{path}", f"/sys/fs/cgroup{path}"):
                     if value := _text(f"{base}/{name}"):
-                        found.setdefault(f"{controller}/{name}", value)
-    return found
+                        sizes.setdefault(f"{controller}/{name}", value)
+    return sizes
 
 
 def _virtualization() -> str | None:

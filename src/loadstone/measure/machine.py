@@ -27,10 +27,10 @@ async def look(gauge: Gauge) -> Json:
 
 def views(before: Json | None, after: Json, seconds: float) -> Json:
     """What happened between two looks, from both sides; None for a side that said nothing."""
-    held = before or {}
+    last = before or {}
     return {
-        "inside": _inside(held.get("inside"), after["inside"]),
-        "outside": _outside(held.get("outside"), after["outside"], seconds),
+        "inside": _inside(last.get("inside"), after["inside"]),
+        "outside": _outside(last.get("outside"), after["outside"], seconds),
     }
 
 

@@ -20,12 +20,12 @@ def cpu_cores(before: Json, after: Json, seconds: float) -> Json:
 
 def disk_rates(before: Json, after: Json, seconds: float) -> Json:
     """Bytes and operations a second, and the mean time of an operation in milliseconds."""
-    found = rates(before, after, ("read_bytes", "write_bytes", "read_count", "write_count"), seconds)
+    per_second = rates(before, after, ("read_bytes", "write_bytes", "read_count", "write_count"), seconds)
     if not before or not after:
-        return found
+        return per_second
     operations = sum(after[key] - before[key] for key in ("read_count", "write_count"))
     busy_ms = sum(after[key] - before[key] for key in ("read_time", "write_time"))
-    return {**found, "latency_ms": busy_ms / operations if operations else None}
+    return {**per_second, "latency_ms": busy_ms / operations if operations else None}
 
 
 def network_rates(before: Json, after: Json, seconds: float) -> Json:

@@ -13,21 +13,21 @@ def places(text: str) -> dict[Path, int]:
 
     The n-th entry of an array of tables is `(name, str(n))`, counted from 0.
     """
-    found: dict[Path, int] = {}
+    lines: dict[Path, int] = {}
     table: Path = ()
     entries: dict[Path, int] = {}
     for number, line in enumerate(text.splitlines(), start=1):
         if match := _TABLE.match(line):
             table = _split(match.group(1))
-            found.setdefault(table, number)
+            lines.setdefault(table, number)
             if line.lstrip().startswith("[["):
                 entry = entries.get(table, 0)
                 entries[table] = entry + 1
                 table = (*table, str(entry))
-                found[table] = number
+                lines[table] = number
         elif match := _KEY.match(line):
-            found.setdefault((*table, *_split(match.group(1))), number)
-    return found
+            lines.setdefault((*table, *_split(match.group(1))), number)
+    return lines
 
 
 def line_of(found: dict[Path, int], path: Path) -> int:

@@ -138,8 +138,8 @@ def _one_a_place(errors: list[ErrorDetails], kind: object) -> list[ErrorDetails]
 
 def _fields(model: object) -> dict[str, FieldInfo]:
     """A model's fields by the names users write; empty for what is no model."""
-    held: dict[str, FieldInfo] = getattr(model, "model_fields", {})
-    return {field.alias or name: field for name, field in held.items()}
+    fields: dict[str, FieldInfo] = getattr(model, "model_fields", {})
+    return {field.alias or name: field for name, field in fields.items()}
 
 
 def _fields_at(kind: object, loc: places.Path) -> list[str]:

@@ -101,17 +101,17 @@ class Fabric:
 
     async def tap(self, network: str, rate_mbit: float | None) -> NetworkInterface:
         """A line for a virtual machine that starts inside the namespace. Raises PlatformError."""
-        held = await self.network(network)
+        bridge = await self.network(network)
         self.lines += 1
-        nic = self._wire(held, f"{TAP}{self.lines}", self.namespace)
+        nic = self._wire(bridge, f"{TAP}{self.lines}", self.namespace)
         await _guarded(self._make_tap, nic, rate_mbit)
         return nic
 
     async def link(self, network: str, namespace: str, rate_mbit: float | None) -> NetworkInterface:
         """A line into another namespace, which is made if need be. Raises PlatformError."""
-        held = await self.network(network)
+        bridge = await self.network(network)
         self.lines += 1
-        nic = self._wire(held, f"eth{self.lines}", namespace)
+        nic = self._wire(bridge, f"eth{self.lines}", namespace)
         await _guarded(self._make_link, nic, rate_mbit)
         return nic
 
@@ -182,8 +182,8 @@ class Fabric:
 
 def address_of(nics: Mapping[str, NetworkInterface]) -> str | None:
     """The address at which the host reaches a machine with these lines: the public one, else the first."""
-    held = nics.get(PUBLIC) or next(iter(nics.values()), None)
-    return held.address if held else None
+    nic = nics.get(PUBLIC) or next(iter(nics.values()), None)
+    return nic.address if nic else None
 
 
 def addresses(nics: Mapping[str, NetworkInterface]) -> dict[str, str]:
@@ -196,7 +196,7 @@ def line_counters(pid: int, nics: Mapping[str, NetworkInterface]) -> dict[str, d
 
     What a tap receives, its machine has sent.
     """
-    found: dict[str, dict[str, int]] = {}
+    counters: dict[str, dict[str, int]] = {}
     by_interface = {nic.interface: name for name, nic in nics.items()}
     for line in Path(f"/proc/{pid}/net/dev").read_text().splitlines()[2:] if nics else []:
         name, _, rest = line.partition(":")
@@ -207,13 +207,13 @@ def line_counters(pid: int, nics: Mapping[str, NetworkInterface]) -> dict[str, d
             sent = {"bytes": fields[8], "drop": fields[11]}
             if name.strip().startswith(TAP):
                 received, sent = sent, received
-            found[network] = {
+            counters[network] = {
                 "bytes_sent": sent["bytes"],
                 "bytes_recv": received["bytes"],
                 "dropout": sent["drop"],
                 "dropin": received["drop"],
             }
-    return found
+    return counters
 
 
 def may_make_networks() -> bool:
@@ -239,8 +239,8 @@ def _free_subnet(ours: Iterator[ipaddress.IPv4Network]) -> ipaddress.IPv4Network
 def _routed() -> list[ipaddress.IPv4Network]:
     """Where this host's routes lead, the default one left out."""
     with IPRoute() as routes:
-        found = routes.get_routes(family=socket.AF_INET)
-        leads = [(one.get_attr("RTA_DST"), one["dst_len"]) for one in found]
+        answers = routes.get_routes(family=socket.AF_INET)
+        leads = [(one.get_attr("RTA_DST"), one["dst_len"]) for one in answers]
     return [ipaddress.IPv4Network(f"{address}/{length}", strict=False) for address, length in leads if address]
 
 

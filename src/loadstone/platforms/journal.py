@@ -98,33 +98,33 @@ async def open_journal() -> AsyncIterator[ResourceJournal]:
     name = f"{PREFIX}{secrets.token_hex(3)}"
     unlocked, folder = private_folder() / f".{name}", private_folder() / name
     unlocked.mkdir(mode=0o700)
-    held = os.open(unlocked / LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC)
-    fcntl.flock(held, fcntl.LOCK_EX)
+    descriptor = os.open(unlocked / LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
     unlocked.rename(folder)  # nobody finds it before it is locked
     with (folder / JOURNAL).open("a", buffering=1) as file:
         try:
-            yield ResourceJournal(folder, held, file)
+            yield ResourceJournal(folder, descriptor, file)
         finally:
             await asyncio.to_thread(undo, folder)  # the network library waits
-            os.close(held)
+            os.close(descriptor)
 
 
 def reap() -> list[str]:
     """Clears up after processes that were killed; says what was found, one line each."""
     above = runtime_folder()
-    found: list[str] = []
+    undone: list[str] = []
     for folder in sorted(above.glob(f"{PREFIX}*")) if _is_private(above) else []:
         with contextlib.suppress(OSError):
             held = os.open(folder / LOCK, os.O_RDWR | os.O_CLOEXEC)
             try:
                 fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                found += undo(folder)
+                undone += undo(folder)
             except BlockingIOError:
                 continue  # its process lives
             finally:
                 os.close(held)
     _sweep(above)
-    return found
+    return undone
 
 
 def _sweep(above: Path) -> None:
@@ -137,10 +137,10 @@ def _sweep(above: Path) -> None:
 
 def undo(folder: Path) -> list[str]:
     """Takes away everything that a journal noted and that is still there, the last first; then its folder."""
-    found = [line for entry in reversed(_entries(folder / JOURNAL)) if (line := _undo(entry))]
-    found += [f"disk {disk.name}" for disk in sorted(folder.glob("*.qcow2"))]
+    undone = [line for entry in reversed(_entries(folder / JOURNAL)) if (line := _undo(entry))]
+    undone += [f"disk {disk.name}" for disk in sorted(folder.glob("*.qcow2"))]
     shutil.rmtree(folder, ignore_errors=True)
-    return found
+    return undone
 
 
 def _undo(entry: Json) -> str:
@@ -196,11 +196,11 @@ def _remove_namespace(entry: Json) -> str:
 
 def _remove_link(entry: Json) -> str:
     with IPRoute() as routes:
-        found = routes.link_lookup(ifname=entry["name"])
-        for index in found:
+        links = routes.link_lookup(ifname=entry["name"])
+        for index in links:
             with contextlib.suppress(Exception):  # it goes with its namespace, a moment later
                 routes.link("del", index=index)
-    return f"network link {entry['name']}" if found else ""
+    return f"network link {entry['name']}" if links else ""
 
 
 def _remove_group(entry: Json) -> str:

@@ -22,8 +22,8 @@ def platform_kinds() -> Mapping[str, PlatformKind]:
     """The platforms by name, in the order they are listed."""
     names = [module.name for module in pkgutil.iter_modules(kinds.__path__)]
     modules = [importlib.import_module(f"{kinds.__name__}.{name}") for name in names]
-    found: list[PlatformKind] = [module.KIND for module in modules if hasattr(module, "KIND")]
-    return {kind.name: kind for kind in sorted(found, key=lambda kind: (kind.rank, kind.name))}
+    declared: list[PlatformKind] = [module.KIND for module in modules if hasattr(module, "KIND")]
+    return {kind.name: kind for kind in sorted(declared, key=lambda kind: (kind.rank, kind.name))}
 
 
 def platform_kind(name: str) -> PlatformKind:

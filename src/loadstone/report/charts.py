@@ -157,10 +157,10 @@ def _heat(plot: HeatPlot) -> Any:
 def _differences(plot: DifferencePlot) -> Any:
     names = [row["name"] for row in plot.rows]
     base = _of(plot.rows).encode(y=alt.Y("name:N", sort=names, title=None))
-    found = alt.condition("datum.found", alt.value(RED), alt.value(PALETTE[0]))
-    spans = base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", title=plot.x_title), x2="high:Q", color=found)
+    colour = alt.condition("datum.found", alt.value(RED), alt.value(PALETTE[0]))
+    spans = base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", title=plot.x_title), x2="high:Q", color=colour)
     points = base.mark_point(filled=True, size=50, opacity=1)
-    points = points.encode(x=alt.X("value:Q", title=plot.x_title), color=found)
+    points = points.encode(x=alt.X("value:Q", title=plot.x_title), color=colour)
     zero = _of([{"x": 0}]).mark_rule(color=INK, strokeDash=[3, 3]).encode(x="x:Q")
     return alt.layer(zero, spans, points)
 

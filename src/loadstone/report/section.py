@@ -81,8 +81,8 @@ def find_sections(package: ModuleType) -> list[Section]:
     """The sections that the modules of a package declare, in their order."""
     names = [module.name for module in pkgutil.iter_modules(package.__path__)]
     modules = [importlib.import_module(f"{package.__name__}.{name}") for name in names]
-    found = [module.SECTION for module in modules if hasattr(module, "SECTION")]
-    return sorted(found, key=lambda section: section.rank)
+    declared = [module.SECTION for module in modules if hasattr(module, "SECTION")]
+    return sorted(declared, key=lambda section: section.rank)
 
 
 def result_blocks(context: ReportContext, found: Sequence[Section]) -> Iterator[Block]:

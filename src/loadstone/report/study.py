@@ -101,8 +101,8 @@ def study_blocks(
         workload = workloads.get(part.workload, StudiedWorkload(part.workload, part.workload))
         yield Heading(workload.title, 2, part.workload, part.workload)
         runs = [run for run in answer.runs if run.request.workload == part.workload]
-        found = kind.blocks(part, workload, runs)
-        yield from (block for block in found if has_pictures or not isinstance(block, Gallery))
+        shown = kind.blocks(part, workload, runs)
+        yield from (block for block in shown if has_pictures or not isinstance(block, Gallery))
         if runs:
             yield Fold(f"All {len(runs)} runs", [_runs(runs)], is_open=len(runs) <= OPEN_RUNS)
     yield from _configuration(manifest)

@@ -82,9 +82,9 @@ def _read(line: bytes) -> Event:
 def _refuse_version(line: bytes) -> None:
     """Raises DriverError for the first event of a driver of another version."""
     with contextlib.suppress(ValueError, AttributeError):
-        found = json.loads(line).get("schema", EVENT_SCHEMA)
-        if found != EVENT_SCHEMA:
-            raise _wrong_version(found)
+        schema = json.loads(line).get("schema", EVENT_SCHEMA)
+        if schema != EVENT_SCHEMA:
+            raise _wrong_version(schema)
 
 
 def _wrong_version(found: int) -> DriverError:

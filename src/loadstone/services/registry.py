@@ -16,8 +16,8 @@ def service_kinds(role: ServiceRole) -> Mapping[str, ServiceKind]:
     """The services of a role by name, the embedded one first."""
     names = [module.name for module in pkgutil.iter_modules(kinds.__path__)]
     modules = [importlib.import_module(f"{kinds.__name__}.{name}") for name in names]
-    found: list[ServiceKind] = [module.KIND for module in modules if hasattr(module, "KIND")]
-    of_role = [kind for kind in found if kind.role is role]
+    declared: list[ServiceKind] = [module.KIND for module in modules if hasattr(module, "KIND")]
+    of_role = [kind for kind in declared if kind.role is role]
     return {kind.name: kind for kind in sorted(of_role, key=lambda kind: (kind.name != EMBEDDED, kind.name))}
 
 

@@ -82,14 +82,14 @@ def migrated(
     path: Path, kind: TypeAdapter[T], schema: int, migrate: Callable[[Raw], Raw], document: Raw | None = None
 ) -> T:
     """Reads a document of this schema or an older one; raises StoreError."""
-    held = read_raw(path) if document is None else document
-    found = held.get("schema")
+    content = read_raw(path) if document is None else document
+    found = content.get("schema")
     if not isinstance(found, int) or not 1 <= found <= schema:
         raise StoreError(f"{path} has schema {found}; this version reads 1 to {schema}.")
     if found == schema:
-        return checked(path, kind, held)
+        return checked(path, kind, content)
     try:
-        moved = migrate(held)
+        moved = migrate(content)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
         raise StoreError(f"{path} is no document of schema {found}: {type(error).__name__} {error}.") from None
     return checked(path, kind, moved)

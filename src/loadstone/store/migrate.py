@@ -74,13 +74,13 @@ def criteria(old: Raw, is_of_tiles: bool) -> Raw:
 
 def workload_id(label: str, is_of_tiles: bool) -> Raw:
     """Which workload a label meant."""
-    found = TILE_LABEL.fullmatch(label) if is_of_tiles else None
-    if found is None:
+    matched = TILE_LABEL.fullmatch(label) if is_of_tiles else None
+    if matched is None:
         return {"workload": label}
-    kind = found[2]
+    kind = matched[2]
     origins = {"web": "support", "dealers": "dealership", "lines": "manufacturing", "mail": "mail"}
     phase = "active_idle" if kind == "poll" else "loaded"
-    return {"workload": origins.get(kind, "idle"), "tile": int(found[1]), "kind": kind, "phase": phase}
+    return {"workload": origins.get(kind, "idle"), "tile": int(matched[1]), "kind": kind, "phase": phase}
 
 
 def system(old: Raw) -> Raw:
@@ -148,8 +148,8 @@ def with_metrics(old: Any) -> Any:
 
 def search_of_side(old: Raw, workload: str) -> Raw:
     """One search of a comparison, with its side among the fields of its answer."""
-    found = searched_loads({**old, "workload": workload})
-    return {"side": old["side"], "answer": found}
+    loads = searched_loads({**old, "workload": workload})
+    return {"side": old["side"], "answer": loads}
 
 
 def searched_loads(old: Raw) -> Raw:
@@ -175,8 +175,8 @@ SEARCH_KEY = re.compile(r"(a|b|c|[ab]\d+)-\d{3}-")
 
 def search_of(key: str) -> str:
     """Which of a study's searches a run belonged to, by its key."""
-    found = SEARCH_KEY.match(key)
-    return {"c": "curves"}.get(found[1], found[1]) if found else ""
+    matched = SEARCH_KEY.match(key)
+    return {"c": "curves"}.get(matched[1], matched[1]) if matched else ""
 
 
 def tile_trial(old: Raw, tile: str) -> Raw:

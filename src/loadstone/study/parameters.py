@@ -132,11 +132,11 @@ def _line(spec: RunSpec, text: str) -> RunSpec:
     rate = _number(text, 1, 1e12)
 
     def change(workload: Workload) -> Workload:
-        held = workload.connections
+        connections = workload.connections
         lines = {"page_bytes_per_s": rate}
-        if held.embedded_bytes_per_s is not None:
+        if connections.embedded_bytes_per_s is not None:
             lines["embedded_bytes_per_s"] = rate
-        return replace(workload, connections=held.model_copy(update=lines))
+        return replace(workload, connections=connections.model_copy(update=lines))
 
     return _worked(spec, change)
 
@@ -198,8 +198,8 @@ def _reference(spec: RunSpec, what: str) -> Reference:
 def _target(spec: RunSpec, text: str) -> RunSpec:
     if isinstance(spec.system, Station):
         raise UsageError("`target` is of systems that others set up, and this study measures a station.")
-    held = spec.system if isinstance(spec.system, Target) else Target(None, None)
-    return replace(spec, system=Target.parse(text.split("+"), held.authority_pem, held.verify), clock=Clock.REAL)
+    target = spec.system if isinstance(spec.system, Target) else Target(None, None)
+    return replace(spec, system=Target.parse(text.split("+"), target.authority_pem, target.verify), clock=Clock.REAL)
 
 
 def _driver_threads(spec: RunSpec, text: str) -> RunSpec:

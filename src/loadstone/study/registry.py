@@ -24,8 +24,8 @@ def find_kinds(package: ModuleType) -> Mapping[str, AnyKind]:
     """The kinds that the modules of a package declare, by name, in the order they are listed."""
     names = [module.name for module in pkgutil.iter_modules(package.__path__)]
     modules = [importlib.import_module(f"{package.__name__}.{name}") for name in names]
-    found: list[AnyKind] = [module.KIND for module in modules if hasattr(module, "KIND")]
-    return {kind.name: kind for kind in sorted(found, key=lambda kind: (kind.rank, kind.name))}
+    declared: list[AnyKind] = [module.KIND for module in modules if hasattr(module, "KIND")]
+    return {kind.name: kind for kind in sorted(declared, key=lambda kind: (kind.rank, kind.name))}
 
 
 def kind_of(name: str) -> AnyKind:

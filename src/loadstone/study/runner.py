@@ -48,8 +48,8 @@ async def run_study(spec: StudySpec[A], listener: Listener, begin: Begin, tell: 
     for request in spec.questions.requests():
         spec.base.check(request)
     identity = identity_of(spec)
-    found = None if spec.fresh else unfinished(spec.base.results, identity)
-    folder = found or StudyFolder.create(spec.base.results, manifest_of(spec, identity))
+    resumed = None if spec.fresh else unfinished(spec.base.results, identity)
+    folder = resumed or StudyFolder.create(spec.base.results, manifest_of(spec, identity))
     await mark_after(folder, lambda: _make_all(spec, folder, listener, begin, tell))
     return folder.path
 

@@ -133,10 +133,10 @@ def fit(made: Sequence[RunSummary], load: str, resource: tuple[str, str]) -> Mod
         return np.asarray(np.log(predicted / response_s))
 
     start_s = max(1e-9, float(np.min(response_s)) - demand_s)
-    found = least_squares(  # type: ignore[operator]
+    fit = least_squares(  # type: ignore[operator]
         off, (start_s, 1.0), bounds=([0, 0], [np.inf, MOST_VARIABILITY]), x_scale=(start_s, 1.0)
     )
-    model = _with(first, found.x)
+    model = _with(first, fit.x)
     lowest = min(made, key=lambda one: one.request.load)
     base = {
         share: (lowest.metrics[name], model.queued_s(lowest.request.load, share))

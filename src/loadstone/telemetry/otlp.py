@@ -41,22 +41,22 @@ def message(tally: Tally, start_ns: int, now_ns: int) -> ExportMetricsServiceReq
 
 def _metrics(name: str, part: PartTally, start_ns: int, now_ns: int) -> Iterator[Metric]:
     def counter(metric: str, about: str, unit: str, points: Points) -> Metric:
-        made = Metric(name=metric, description=about, unit=unit)
-        made.sum.is_monotonic = True
-        made.sum.aggregation_temporality = CUMULATIVE
+        entry = Metric(name=metric, description=about, unit=unit)
+        entry.sum.is_monotonic = True
+        entry.sum.aggregation_temporality = CUMULATIVE
         for labels, value in points.items():
             attributes = _attributes({"workload": name, **dict(labels)})
             point = NumberDataPoint(start_time_unix_nano=start_ns, time_unix_nano=now_ns, as_int=value)
             point.attributes.extend(attributes)
-            made.sum.data_points.append(point)
-        return made
+            entry.sum.data_points.append(point)
+        return entry
 
     def gauge(metric: str, about: str, unit: str, value: int) -> Metric:
-        made = Metric(name=metric, description=about, unit=unit)
+        entry = Metric(name=metric, description=about, unit=unit)
         point = NumberDataPoint(time_unix_nano=now_ns, as_int=value)
         point.attributes.extend(_attributes({"workload": name}))
-        made.gauge.data_points.append(point)
-        return made
+        entry.gauge.data_points.append(point)
+        return entry
 
     graded: Points = {(("operation", one), ("grade", grade)): count for (one, grade), count in part.counts.items()}
     failed: Points = {(("operation", one), ("kind", kind)): count for (one, kind), count in part.errors.items()}
@@ -75,8 +75,8 @@ def _metrics(name: str, part: PartTally, start_ns: int, now_ns: int) -> Iterator
 
 
 def _histogram(metric: str, about: str, workload: str, buckets: Buckets, start_ns: int, now_ns: int) -> Metric:
-    made = Metric(name=metric, description=about, unit="s")
-    made.histogram.aggregation_temporality = CUMULATIVE
+    histogram = Metric(name=metric, description=about, unit="s")
+    histogram.histogram.aggregation_temporality = CUMULATIVE
     point = HistogramDataPoint(
         start_time_unix_nano=start_ns,
         time_unix_nano=now_ns,
@@ -86,8 +86,8 @@ def _histogram(metric: str, about: str, workload: str, buckets: Buckets, start_n
         explicit_bounds=BOUNDS_S,
     )
     point.attributes.extend(_attributes({"workload": workload}))
-    made.histogram.data_points.append(point)
-    return made
+    histogram.histogram.data_points.append(point)
+    return histogram
 
 
 def _attributes(pairs: Mapping[str, str]) -> list[KeyValue]:

@@ -54,11 +54,11 @@ async def heartbeat(running: Running, machine: Machine, name: str) -> Target:
 
 async def way(machine: Machine, peer: Machine, port: int) -> Endpoint:
     """Where a machine reaches a port of another; raises PlatformError when it cannot."""
-    found = await machine.way_to(peer, port)
-    if found is None:
+    endpoint = await machine.way_to(peer, port)
+    if endpoint is None:
         remedy = "Put both on bridges: `network=bridge`, as root."
         raise PlatformError(f"{machine.name} does not reach {peer.name}. {remedy}")
-    return found
+    return endpoint
 
 
 async def _chosen(running: Running, machine: Machine, role: ServiceRole, name: str, threads: int) -> int:

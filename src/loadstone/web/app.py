@@ -74,8 +74,8 @@ class Pages:
     async def list(self, request: Request) -> Response:
         """All results and studies, narrowed by words."""
         words = request.query_params.get("words", "")
-        found = await run_in_threadpool(rows, self.results, words)
-        return self._page("list.html.j2", rows=found, words=words, folder=str(self.results))
+        listed = await run_in_threadpool(rows, self.results, words)
+        return self._page("list.html.j2", rows=listed, words=words, folder=str(self.results))
 
     async def run(self, request: Request) -> Response:
         """A run's report."""
@@ -101,8 +101,8 @@ class Pages:
         a, b = (find(self.results, name) for name in names)
         if is_study(a) or is_study(b):
             raise UsageError("Only runs go side by side; studies have a report of their own.")
-        found = await run_in_threadpool(pairs, a, b)
-        return self._page("side_by_side.html.j2", names=names, pairs=found)
+        paired = await run_in_threadpool(pairs, a, b)
+        return self._page("side_by_side.html.j2", names=names, pairs=paired)
 
     async def live(self, request: Request) -> Response:
         """What runs now."""

@@ -55,8 +55,8 @@ def shipped() -> Catalogue:
 
 def is_unchanged(name: str) -> bool:
     """Whether a shipped workload's declaration is the one that was released."""
-    found = hashlib.sha256((HERE / name / FILE).read_bytes()).hexdigest()
-    return f"{found} {name}" in (HERE / CHECK_SUMS).read_text(encoding="utf-8").splitlines()
+    digest = hashlib.sha256((HERE / name / FILE).read_bytes()).hexdigest()
+    return f"{digest} {name}" in (HERE / CHECK_SUMS).read_text(encoding="utf-8").splitlines()
 
 
 def find(name: str) -> Path:

@@ -91,5 +91,5 @@ class Result:
 
     def of_tile(self, number: int, kind: TileLoadKind) -> Iteration | None:
         """The iteration of one load of a tile; None where nothing was measured."""
-        found = (workload for workload in self.workloads if (workload.id.tile, workload.id.kind) == (number, kind))
-        return next((one.iterations[0] for one in found if one.iterations), None)
+        matching = (workload for workload in self.workloads if (workload.id.tile, workload.id.kind) == (number, kind))
+        return next((one.iterations[0] for one in matching if one.iterations), None)

@@ -93,9 +93,9 @@ class LibvirtMachine(Guest):
 
 
 def _counters(said: list[tuple[Any, Json]]) -> Json:
-    held = said[0][1]
-    total = held.get("cpu.time", 0) / 1e9
-    vcpu = sum(value for name, value in held.items() if name.startswith("vcpu.") and name.endswith(".time")) / 1e9
+    counters = said[0][1]
+    total = counters.get("cpu.time", 0) / 1e9
+    vcpu = sum(value for name, value in counters.items() if name.startswith("vcpu.") and name.endswith(".time")) / 1e9
     return {"cpu": {"vcpu": vcpu, "device": max(0.0, total - vcpu)}, "disk": {}, "network": {}, "exits": None}
 
 
@@ -135,9 +135,9 @@ def domain_xml(layout: Layout, kind: str) -> str:
 
 
 def _add(parent: Element, name: str, text: str = "", /, **attributes: str) -> Element:
-    made = SubElement(parent, name, attributes)
-    made.text = text or None
-    return made
+    element = SubElement(parent, name, attributes)
+    element.text = text or None
+    return element
 
 
 class LibvirtPlatform:
@@ -170,11 +170,11 @@ class LibvirtPlatform:
         has_guest = connection.getType() != TEST_DRIVER
         domain = None
         try:
-            made = await asyncio.to_thread(image, spec.image)
-            disk = await asyncio.to_thread(disk_of, made, spec, context.journal.folder / f"{context.name}.qcow2")
+            built = await asyncio.to_thread(image, spec.image)
+            disk = await asyncio.to_thread(disk_of, built, spec, context.journal.folder / f"{context.name}.qcow2")
             accelerator = Accelerator.KVM if settings.accelerator is Accelerator.KVM else Accelerator.TCG
             name = f"{context.journal.name}-{context.name}"
-            layout = Layout(name, spec, accelerator, made, sockets, (), disk)
+            layout = Layout(name, spec, accelerator, built, sockets, (), disk)
             kind = _kind(accelerator) if has_guest else "test"
             await agent.listen(sockets.agent)
             domain = await asyncio.to_thread(_create, libvirt, connection, domain_xml(layout, kind), has_guest)

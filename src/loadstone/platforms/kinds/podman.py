@@ -117,18 +117,18 @@ async def _image(name: str) -> str:
     """The image to run; `minimal` is made: a root with nothing in it but what is bound there."""
     if name != MINIMAL:
         return name
-    made = "localhost/loadstone-minimal:1"
+    tag = "localhost/loadstone-minimal:1"
     with contextlib.suppress(PlatformError):
-        await _podman("image", "exists", made)
-        return made
+        await _podman("image", "exists", tag)
+        return tag
     archive = io.BytesIO()
     with tarfile.open(fileobj=archive, mode="w") as tar:
         for folder in ("usr/local/bin", "tmp", "etc"):
             entry = tarfile.TarInfo(folder)
             entry.type, entry.mode = tarfile.DIRTYPE, 0o755
             tar.addfile(entry)
-    await _podman("import", "-", made, given=archive.getvalue())
-    return made
+    await _podman("import", "-", tag, given=archive.getvalue())
+    return tag
 
 
 class PodmanPlatform:

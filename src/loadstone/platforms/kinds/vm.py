@@ -40,12 +40,12 @@ class VmPlatform:
     async def machine(self, context: MachineContext) -> AsyncIterator[Machine]:
         """A virtual machine, up."""
         spec = context.spec
-        made = await asyncio.to_thread(image, spec.image)
+        built = await asyncio.to_thread(image, spec.image)
         asked = own_settings(spec, VmSettings).accelerator
         accelerator = (await found_accelerator(asked)).accelerator
-        disk = await asyncio.to_thread(disk_of, made, spec, context.journal.folder / f"{context.name}.qcow2")
+        disk = await asyncio.to_thread(disk_of, built, spec, context.journal.folder / f"{context.name}.qcow2")
         sockets = short(context.journal, context.name, context.logs / f"{context.name}-console.log")
-        layout = Layout(context.name, spec, accelerator, made, sockets, tuple(context.nics.values()), disk)
+        layout = Layout(context.name, spec, accelerator, built, sockets, tuple(context.nics.values()), disk)
         try:
             async with virtual_machine(context, layout) as machine:
                 yield machine

@@ -57,24 +57,24 @@ def kept() -> Path:
 async def _found() -> Found:
     """The probe's answer; kept until the host boots anew."""
     async with locks.waiting(private_folder() / "accelerator.lock"):
-        found = remembered()
-        if found is None:
-            found = await _probe()
+        known = remembered()
+        if known is None:
+            known = await _probe()
             unfinished = kept().with_suffix(".part")
-            unfinished.write_text(json.dumps(asdict(found)))
+            unfinished.write_text(json.dumps(asdict(known)))
             unfinished.replace(kept())
-    return found
+    return known
 
 
 async def _probe() -> Found:
     if not os.access(DEVICE, os.R_OK | os.W_OK):
         reason = "this user may not open it" if DEVICE.exists() else "it is not there"
         return Found(Accelerator.TCG, f"{DEVICE}: {reason}")
-    made = await asyncio.to_thread(minimal)
+    built = await asyncio.to_thread(minimal)
     async with open_journal() as journal:
         context = MachineContext("probe", MachineSpec(memory=256), journal.folder, journal)
         sockets = short(journal, "probe", journal.folder / "console.log")
-        layout = Layout("probe", context.spec, Accelerator.KVM, made, sockets)
+        layout = Layout("probe", context.spec, Accelerator.KVM, built, sockets)
         try:
             async with virtual_machine(context, layout, PROBE_S):
                 return Found(Accelerator.KVM, "a machine was booted with it")

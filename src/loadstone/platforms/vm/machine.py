@@ -172,8 +172,8 @@ async def _place_threads(machine: VirtualMachine) -> None:
 async def _version(qmp: QMPClient) -> str:
     said = await qmp.execute("query-version")
     assert isinstance(said, dict)
-    held: Any = said["qemu"]
-    return f"{held['major']}.{held['minor']}.{held['micro']}"
+    threads: Any = said["qemu"]
+    return f"{threads['major']}.{threads['minor']}.{threads['micro']}"
 
 
 async def _end(process: asyncio.subprocess.Process, qmp: QMPClient, agent: Agent) -> None:

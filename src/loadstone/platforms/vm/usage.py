@@ -43,11 +43,11 @@ async def _disks(qmp: QMPClient) -> Json:
     total = dict.fromkeys(("read_count", "write_count", "read_bytes", "write_bytes", "read_time", "write_time"), 0.0)
     said: Any = await qmp.execute("query-blockstats")
     for one in said:
-        held = one["stats"]
+        stats = one["stats"]
         for kind, short in (("read", "rd"), ("write", "wr")):
-            total[f"{kind}_count"] += held[f"{short}_operations"]
-            total[f"{kind}_bytes"] += held[f"{short}_bytes"]
-            total[f"{kind}_time"] += held[f"{short}_total_time_ns"] / 1e6
+            total[f"{kind}_count"] += stats[f"{short}_operations"]
+            total[f"{kind}_bytes"] += stats[f"{short}_bytes"]
+            total[f"{kind}_time"] += stats[f"{short}_total_time_ns"] / 1e6
     return total if said else {}
 
 

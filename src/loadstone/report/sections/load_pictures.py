@@ -30,7 +30,7 @@ def figures_of(context: IterationContext) -> list[Figure]:
     figures = iteration.figures
     rows = operation_rows(context.workload.criteria, figures) if figures.operations else []
     times = f"Each second's median and 99th percentile, from the intended start. {SHADED}"
-    found = [
+    pictures = [
         Figure("Throughput", SHADED, TimePlot("operations per second", list(_throughput(iteration)), bands)),
         Figure("Response time", times, TimePlot("seconds", list(_percentiles(iteration)), bands)),
     ]
@@ -38,13 +38,13 @@ def figures_of(context: IterationContext) -> list[Figure]:
         caption = "Where the two part, operations waited before they could be sent."
         both = (("response time (intended start)", figures.response), ("service time (actual send)", figures.service))
         plot = PercentilePlot([row for name, times in both for row in _curve(name, times)])
-        found.append(Figure("Distribution", caption, plot))
+        pictures.append(Figure("Distribution", caption, plot))
     if rows and rows[-1].line_s is not None:
         caption = "Mean page time: what the user's line needs, and what is left for server and network."
-        found.append(Figure("Line and server", caption, BarPlot("seconds", list(_parts(rows)))))
+        pictures.append(Figure("Line and server", caption, BarPlot("seconds", list(_parts(rows)))))
     if any(interval.error_count for interval in iteration.intervals):
-        found.append(Figure("Errors", SHADED, TimePlot("errors per second", list(_errors(iteration)), bands)))
-    return found
+        pictures.append(Figure("Errors", SHADED, TimePlot("errors per second", list(_errors(iteration)), bands)))
+    return pictures
 
 
 def phase_bands(intervals: Sequence[Interval]) -> list[dict[str, Any]]:

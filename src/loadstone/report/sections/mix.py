@@ -23,8 +23,8 @@ class MixRow:
 
 def mix_rows(criteria: Criteria, figures: IterationFigures) -> Iterator[MixRow]:
     """A row for each operation; deviations as the judge computes them."""
-    found = expected(criteria, figures)
-    deviations: Mapping[str, float] = found.operations_pct if found else {}
+    shares = expected(criteria, figures)
+    deviations: Mapping[str, float] = shares.operations_pct if shares else {}
     for operation in figures.operations:
         share = 100 * operation.ended / max(1, figures.ended)
         wanted = 100 * criteria.expected_shares.get(operation.name, 0.0)

@@ -30,7 +30,7 @@ def _figures(iteration: Iteration) -> list[Figure]:
     samples = iteration.monitor
     cores, memory = _trees(samples, lambda tree: tree.cores), _trees(samples, lambda tree: tree.rss_bytes / 1e6)
     host = TimePlot("cores", _host_cpu(samples), is_stacked=True)
-    found = [
+    pictures = [
         Figure("Host CPU", "All cores of the machine together.", host),
         Figure("CPU by role", "User and system time of each process tree.", TimePlot("cores", cores)),
         Figure("Memory by role", "Resident memory of each process tree.", TimePlot("MB", memory)),
@@ -38,11 +38,11 @@ def _figures(iteration: Iteration) -> list[Figure]:
     ]
     disk, lag = _disk(samples), _lag(iteration)
     if disk:
-        found.append(Figure("Disk latency", "Mean time of an operation.", TimePlot("ms", disk)))
+        pictures.append(Figure("Disk latency", "Mean time of an operation.", TimePlot("ms", disk)))
     if lag:
         caption = "How late the driver acted against its own schedule, by second."
-        found.append(Figure("Driver lag", caption, TimePlot("ms", lag)))
-    return found
+        pictures.append(Figure("Driver lag", caption, TimePlot("ms", lag)))
+    return pictures
 
 
 def _over_time(samples: Sequence[Sample]) -> Iterator[tuple[float, Sample]]:

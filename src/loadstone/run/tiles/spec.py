@@ -222,8 +222,8 @@ PLAYED_BY = {
 def plan_of(spec: TilesSpec, number: int, parts: tuple[TilePart, ...], up: TileUp | None) -> dict[str, object]:
     """The plan of one driver; without targets where the tile is not up yet."""
     timing = Timing(spec.phases_of(number), spec.seed * 1000 + number, 1)
-    made = [Part(part.workload, part.load, (up.targets[part.role],) if up else (), part.curve) for part in parts]
-    return make_plan(made, timing)
+    planned = [Part(part.workload, part.load, (up.targets[part.role],) if up else (), part.curve) for part in parts]
+    return make_plan(planned, timing)
 
 
 def _web(tile: Tile) -> Workload:

@@ -13,9 +13,9 @@ PASSWORD = "loadstone"
 
 def program(site: ServiceSite) -> Program:
     """Its folders are made by the command that starts it."""
-    made = shlex.join(["mkdir", "-p", f"{site.folder}/run", f"{site.folder}/mail"])
+    folders = shlex.join(["mkdir", "-p", f"{site.folder}/run", f"{site.folder}/mail"])
     words = shlex.join([*NOT_ROOT, "dovecot", "-F", "-c", f"{site.folder}/{CONFIGURATION}"])
-    return Program(shell(f"{made} && PATH=$PATH:/usr/sbin exec {words}"), {CONFIGURATION: configuration(site)})
+    return Program(shell(f"{folders} && PATH=$PATH:/usr/sbin exec {words}"), {CONFIGURATION: configuration(site)})
 
 
 def configuration(site: ServiceSite) -> str:

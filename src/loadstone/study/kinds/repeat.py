@@ -108,17 +108,17 @@ class Repeat:
 
 def series(runs: Sequence[RunSummary]) -> dict[str, Series]:
     """Every metric that all runs have: its values in order, summary, drift and outliers."""
-    found: dict[str, Series] = {}
+    series: dict[str, Series] = {}
     for name in METRICS:
         values = tuple(run.metrics[name] for run in runs if name in run.metrics)
         if not runs or len(values) < len(runs):
             continue
         summed = summary(values)
         far = tuple(Outlier(runs[at].folder, values[at]) for at in outliers(values))
-        found[name] = Series(
+        series[name] = Series(
             values, **asdict(summed), spread_pct=summed.spread_pct, drift_p=drift(values), outliers=far
         )
-    return found
+    return series
 
 
 def _headline(runs: Sequence[RunSummary], metrics: Mapping[str, Series]) -> Iterator[str]:

@@ -411,12 +411,12 @@ def _repeated(search: Search, peak: float, edge: Edge, chance: np.random.Generat
     # Not from the very beginning, since far from the edge nothing is left to chance; nor always from the same load.
     start = search.rounded(peak * chance.uniform(0.75, 0.95))
     repetition = replace(search, start=start, prefix="", settings={})
-    made: list[RunSummary] = []
-    while (request := repetition.next(made)) is not None:
+    played: list[RunSummary] = []
+    while (request := repetition.next(played)) is not None:
         noise = edge.noise * scale * chance.standard_normal()
         verdict = Verdict.PASS if math.log(request.load) + noise <= at else Verdict.FAIL
-        made.append(RunSummary(request, "", verdict))
-    return State(repetition, made).peak
+        played.append(RunSummary(request, "", verdict))
+    return State(repetition, played).peak
 
 
 def _at(load: float, runs: Sequence[RunSummary], standing: Standing) -> SearchedLoad:

@@ -189,10 +189,10 @@ class Sweep:
         names = tuple(name for name, _ in self.over)
         lines = [f"{len(runs)} runs at {len(points)} points."]
         load = next((name for name in names if name in AXIS), None)
-        found: list[Curve] = []
+        fitted: list[Curve] = []
         if load is not None:
-            found = curves(points, load, [name for name in names if name != load])
-            lines += [line for curve in found for line in _marks(curve, load)]
+            fitted = curves(points, load, [name for name in names if name != load])
+            lines += [line for curve in fitted for line in _marks(curve, load)]
         scaled = None if self.arrives else next((name for name in names if name in CORES), None)
         scales: list[Scaling] = []
         if scaled is not None:
@@ -203,7 +203,7 @@ class Sweep:
             settings=dict(self.settings),
             over=names,
             points=points,
-            curves=tuple(found),
+            curves=tuple(fitted),
             scaling=tuple(scales),
             is_answered=not self.left(runs),
             headline=tuple(lines),
@@ -233,14 +233,14 @@ def _groups(points: Sequence[SweptPoint], apart: Sequence[str]) -> dict[tuple[st
 
 def curves(points: Sequence[SweptPoint], load: str, apart: Sequence[str]) -> list[Curve]:
     """For each combination of the other parameters the points in order of load, with knee and largest passing load."""
-    found = []
+    shown = []
     for key, group in _groups(points, apart).items():
         ordered = sorted(group, key=lambda point: float(point.at[load]))
         passing = [float(point.at[load]) for point in ordered if point.verdicts.get("pass", 0) == point.runs]
         times = [(float(point.at[load]), point.mean("response_mean")) for point in ordered]
         of = dict(zip(apart, key, strict=True))
-        found.append(Curve(of, tuple(ordered), knee(times), max(passing, default=None)))
-    return found
+        shown.append(Curve(of, tuple(ordered), knee(times), max(passing, default=None)))
+    return shown
 
 
 def knee(points: Sequence[tuple[float, float | None]]) -> float | None:
@@ -254,7 +254,7 @@ def knee(points: Sequence[tuple[float, float | None]]) -> float | None:
 
 def scaling(points: Sequence[SweptPoint], scaled: str, apart: Sequence[str]) -> list[Scaling]:
     """Throughput over cores, and its efficiency against the fewest: throughput by (throughput there x factor)."""
-    found = []
+    shown = []
     for key, group in _groups(points, apart).items():
         ordered = sorted(group, key=lambda point: float(point.at[scaled]))
         base, fewest = ordered[0].mean("throughput"), float(ordered[0].at[scaled])
@@ -263,8 +263,8 @@ def scaling(points: Sequence[SweptPoint], scaled: str, apart: Sequence[str]) -> 
             cores, throughput = float(point.at[scaled]), point.mean("throughput")
             efficiency = (throughput or 0) / (base * cores / fewest) if base else None
             scaled_points.append(ScaledPoint(cores, throughput, efficiency))
-        found.append(Scaling(dict(zip(apart, key, strict=True)), tuple(scaled_points)))
-    return found
+        shown.append(Scaling(dict(zip(apart, key, strict=True)), tuple(scaled_points)))
+    return shown
 
 
 def _named(of: Mapping[str, str]) -> str:

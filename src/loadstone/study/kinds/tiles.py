@@ -160,12 +160,12 @@ def _again(trials: Sequence[TileTrial]) -> int | None:
 
 def _held(trials: Sequence[TileTrial]) -> list[TileTrial]:
     """Loads that passed with a higher score than every smaller one, in order."""
-    held: list[TileTrial] = []
+    holding: list[TileTrial] = []
     passed = [trial for trial in trials if trial.verdict is Verdict.PASS]
     for trial in sorted(passed, key=lambda trial: trial.tenths):
-        if not held or trial.score > held[-1].score:
-            held.append(trial)
-    return held
+        if not holding or trial.score > holding[-1].score:
+            holding.append(trial)
+    return holding
 
 
 def _bracket(trials: Sequence[TileTrial]) -> tuple[int, int | None]:

@@ -168,8 +168,8 @@ class Compare:
 
     def _corrected(self, loads: list[ComparedLoad]) -> list[ComparedLoad]:
         """Over the loads of a curve the question is asked several times, and the p-values say so."""
-        found = [one.metrics[self.metric].difference for one in loads if self.metric in one.metrics]
-        chances = iter(holm([one.p for one in found if one is not None]))
+        differences = [one.metrics[self.metric].difference for one in loads if self.metric in one.metrics]
+        chances = iter(holm([one.p for one in differences if one is not None]))
         corrected = []
         for load in loads:
             compared = load.metrics.get(self.metric)
@@ -185,9 +185,9 @@ def _compared(name: str, sides: Mapping[Side, Sequence[RunSummary]]) -> Compared
     values = {side: [run.metrics[name] for run in runs if name in run.metrics] for side, runs in sides.items()}
     if any(not own or len(own) < len(sides[side]) for side, own in values.items()):
         return None
-    found = difference(list(zip(values[Side.A], values[Side.B], strict=False)))
+    compared = difference(list(zip(values[Side.A], values[Side.B], strict=False)))
     a, b = (_side_values(values[side], summary(values[side])) for side in (Side.A, Side.B))
-    return ComparedMetric(a, b, None if found is None else FoundDifference.of(found))
+    return ComparedMetric(a, b, None if compared is None else FoundDifference.of(compared))
 
 
 def _side_values(values: Sequence[float], summed: Summary) -> SideValues:
@@ -196,10 +196,10 @@ def _side_values(values: Sequence[float], summed: Summary) -> SideValues:
 
 def _is_worse(compared: ComparedMetric | None, metric: str) -> bool:
     """Whether B was found worse, corrected for all loads that were asked about."""
-    found = compared and compared.difference
-    if not found or not found.is_found:
+    main = compared and compared.difference
+    if not main or not main.is_found:
         return False
-    return {Better.LOWER: found.ratio > 1, Better.HIGHER: found.ratio < 1}.get(METRICS[metric].better, False)
+    return {Better.LOWER: main.ratio > 1, Better.HIGHER: main.ratio < 1}.get(METRICS[metric].better, False)
 
 
 def _headline(load: ComparedLoad, name: str, is_curve: bool) -> list[str]:
@@ -207,10 +207,10 @@ def _headline(load: ComparedLoad, name: str, is_curve: bool) -> list[str]:
     where = f"At {settings}: " if settings else ""
     if name not in load.metrics:
         return [f"{where}the runs made so far do not all have `{name}`."]
-    found = load.metrics[name].difference
-    line = where + in_words(name, found)
-    if is_curve and found is not None:
-        line += f" Corrected for all loads of the curve: p = {found.p_corrected:.3f}."
+    compared = load.metrics[name].difference
+    line = where + in_words(name, compared)
+    if is_curve and compared is not None:
+        line += f" Corrected for all loads of the curve: p = {compared.p_corrected:.3f}."
     return [line]
 
 
@@ -255,12 +255,12 @@ def blocks(answer: CompareAnswer) -> Iterator[Block]:
 
 def _row(name: str, compared: ComparedMetric, is_asked: bool) -> Row:
     head = [name.replace("_", " "), rounded(compared.a.mean), rounded(compared.b.mean)]
-    found = compared.difference
-    if found is None:
+    main = compared.difference
+    if main is None:
         return Row([*head, "", "", "", "a value is 0"], is_asked)
-    interval = "" if found.low is None else f"{signed_percent(found.low)} to {signed_percent(found.high)}"
-    tone = Tone.BROKEN if found.is_found else Tone.PLAIN
-    return Row([*head, signed_percent(found.ratio), interval, Cell(number(found.p, 3), tone), _means(found)], is_asked)
+    interval = "" if main.low is None else f"{signed_percent(main.low)} to {signed_percent(main.high)}"
+    tone = Tone.BROKEN if main.is_found else Tone.PLAIN
+    return Row([*head, signed_percent(main.ratio), interval, Cell(number(main.p, 3), tone), _means(main)], is_asked)
 
 
 def _means(found: FoundDifference) -> str:

@@ -82,7 +82,7 @@ class ComparePeaks:
         searches = [SideSearch(side, search.answer(search.own(runs))) for side, search in self.searches()]
         peaks = {side: _peaks(searches, side) for side in (Side.A, Side.B)}
         is_whole = all(one.answer.is_answered and one.answer.peak for one in searches)
-        found = difference(list(zip(peaks[Side.A], peaks[Side.B], strict=False))) if is_whole else None
+        compared = difference(list(zip(peaks[Side.A], peaks[Side.B], strict=False))) if is_whole else None
         return PeaksAnswer(
             workload=self.workload,
             a=dict(self.a),
@@ -90,10 +90,10 @@ class ComparePeaks:
             pairs=self.pairs,
             peaks={side.value: own for side, own in peaks.items()},
             searches=tuple(searches),
-            difference=None if found is None else FoundDifference.of(found),
-            is_worse=is_whole and _is_lower(searches, found),
+            difference=None if compared is None else FoundDifference.of(compared),
+            is_worse=is_whole and _is_lower(searches, compared),
             is_answered=self.next(runs) is None,
-            headline=tuple(_headline(searches, found)),
+            headline=tuple(_headline(searches, compared)),
         )
 
 

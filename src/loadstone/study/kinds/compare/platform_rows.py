@@ -150,17 +150,17 @@ def tables(
 ) -> list[PlatformTable]:
     """All tables of one workload: the peak, the monitors there, and the loads at which response times are compared."""
     a, b = at_peak["a"], at_peak["b"]
-    found: list[PlatformTable] = []
+    grouped: list[PlatformTable] = []
     if a.metrics and b.metrics:
-        found += [
+        grouped += [
             PlatformTable("At each one's own peak", rows(SPEED, a, b)),
             PlatformTable("Monitors at the peak", rows(MONITORS, a, b)),
         ]
     for point, of in ((typical, f"the peak of {names['a']}"), (common, "the smaller peak")):
         if point is not None and (point is typical or point != typical):
             title = f"Response time at 80 % of {of} ({point.load:g} {load})"
-            found.append(PlatformTable(title, rows(SPEED, *point.sides), tuple(map(_verdicts, point.sides))))
-    return found
+            grouped.append(PlatformTable(title, rows(SPEED, *point.sides), tuple(map(_verdicts, point.sides))))
+    return grouped
 
 
 def _verdicts(side: SideMeans) -> str:

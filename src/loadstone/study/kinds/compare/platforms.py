@@ -121,8 +121,8 @@ class Platforms:
     def next(self, runs: Sequence[RunSummary]) -> RunRequest | None:
         """The next run: first the searches, then the loads that follow from their peaks."""
         searching = (search.next(search.own(runs)) for search in self.searches().values())
-        found = next((request for request in searching if request is not None), None)
-        return found or next(iter(missing(self._planned(runs), runs)), None)
+        wanted = next((request for request in searching if request is not None), None)
+        return wanted or next(iter(missing(self._planned(runs), runs)), None)
 
     def left(self, runs: Sequence[RunSummary]) -> int:
         """About how many runs are left."""
@@ -132,8 +132,8 @@ class Platforms:
 
     def peaks(self, runs: Sequence[RunSummary]) -> dict[Side, float]:
         """The peaks found so far."""
-        found = {side: State(search, search.own(runs)).peak for side, search in self.searches().items()}
-        return {side: peak for side, peak in found.items() if peak}
+        peaks = {side: State(search, search.own(runs)).peak for side, search in self.searches().items()}
+        return {side: peak for side, peak in peaks.items() if peak}
 
     def loads(self, runs: Sequence[RunSummary]) -> list[float]:
         """Loads that both sides are given, the smallest first; none before both peaks are known."""
