@@ -112,4 +112,33 @@ mod tests {
         encoded.hdr = "bm90IGEgaGlzdG9ncmFt".into();
         assert!(TimeHistogram::try_from(&encoded).is_err());
     }
+
+    #[test]
+    fn a_histogram_without_a_sample_is_empty_and_says_so() {
+        let encoded = Encoded::from(&TimeHistogram::new());
+        assert_eq!((encoded.count, encoded.mean_ns, encoded.hdr.as_str()), (0, 0.0, ""));
+        assert_eq!(TimeHistogram::try_from(&encoded).expect("readable").count(), 0);
+    }
+
+    #[test]
+    fn a_histogram_is_encoded_with_its_mean_and_read_back_with_its_sum() {
+        let mut histogram = TimeHistogram::new();
+        [1_000_000, 2_000_000, 700_000_000_000].iter().for_each(|&time_ns| histogram.record(time_ns));
+        let encoded = Encoded::from(&histogram);
+        assert_eq!((encoded.count, encoded.mean_ns, encoded.clamped), (3, 233_334_333_333.333_34, 1));
+        let read = TimeHistogram::try_from(&encoded).expect("readable");
+        assert_eq!((read.count(), read.sum_ns, read.clamped), (3, 700_003_000_000, 1));
+    }
+
+    #[test]
+    fn counts_that_do_not_agree_are_refused() {
+        let mut histogram = TimeHistogram::new();
+        histogram.record(1_000_000);
+        let mut encoded = Encoded::from(&histogram);
+        encoded.count = 2;
+        assert_eq!(
+            TimeHistogram::try_from(&encoded).expect_err("refused").to_string(),
+            "a histogram is not readable: 1 counts instead of 2"
+        );
+    }
 }

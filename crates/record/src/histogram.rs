@@ -112,4 +112,29 @@ mod tests {
         histogram.record(700_000_000_000);
         assert_eq!((histogram.count(), histogram.clamped), (1, 1));
     }
+
+    #[test]
+    fn ten_minutes_are_told_apart_and_the_sum_is_exact() {
+        let mut histogram = TimeHistogram::new();
+        histogram.record(600_000_000_000);
+        histogram.record(600_000_001_000);
+        histogram.record(999);
+        assert_eq!((histogram.count(), histogram.clamped, histogram.sum_ns), (3, 1, 1_200_000_001_999));
+        assert_eq!(histogram.quantile_ns(0.0), 1000);
+        let mut other = histogram.clone();
+        other.merge(&histogram);
+        assert_eq!((other.count(), other.clamped, other.sum_ns), (6, 2, 2_400_000_003_998));
+        other.clear();
+        assert_eq!((other.count(), other.clamped, other.sum_ns), (0, 0, 0));
+    }
+
+    #[test]
+    fn a_histogram_is_read_back_as_it_was_written() {
+        let mut histogram = TimeHistogram::new();
+        (1..=500u64).for_each(|at| histogram.record(at * at * 1_000_000));
+        let read = TimeHistogram::decode(&histogram.encode()).expect("readable");
+        let of = |histogram: &TimeHistogram| [0.0, 0.5, 0.99, 1.0].map(|share| histogram.quantile_ns(share));
+        assert_eq!((of(&read), read.count()), (of(&histogram), 500));
+        assert!(TimeHistogram::decode("%").is_err());
+    }
 }

@@ -1,4 +1,4 @@
-//! One thread's books: what happened in the current second and in the whole steady state.
+//! One thread's record: what happened in the current second and in the whole steady state.
 
 use std::collections::BTreeMap;
 
@@ -289,7 +289,7 @@ impl Totals {
     }
 }
 
-/// Books of one thread: the running second and the steady state so far.
+/// The record of one thread: the running second and the steady state so far.
 #[derive(Clone, Debug)]
 pub struct Recorder {
     steady: std::ops::Range<u64>,
@@ -416,5 +416,156 @@ mod tests {
         assert_eq!(Window::of(150, None, steady.clone()), Window::CutAtEnd);
         assert_eq!(Window::of(99, Some(201), steady.clone()), Window::Outside);
         assert_eq!(Window::of(20, Some(30), steady), Window::Outside);
+    }
+
+    /// A steady state from 1 s to 2 s, of two operations.
+    fn recorder() -> Recorder {
+        Recorder::new(2, 1_000_000_000..2_000_000_000)
+    }
+
+    const MS: u64 = 1_000_000;
+
+    /// An answer with figures that are all different; from `from_ms` to `to_ms`, sent 3 ms late.
+    fn rich(operation: usize, from_ms: u64, to_ms: u64, grade: Grade) -> Outcome {
+        Outcome {
+            operation,
+            intended_ns: from_ms * MS,
+            sent_ns: (from_ms + 3) * MS,
+            end_ns: to_ms * MS,
+            first_byte_ns: Some(5 * MS),
+            line_ns: 7 * MS,
+            bytes: 11,
+            embedded: 13,
+            conditional: 17,
+            not_modified: 19,
+            redirects: 23,
+            grade,
+            fault: None,
+        }
+    }
+
+    /// Requests, good, tolerable, fail, bytes, and errors of one kind.
+    fn numbers(counts: &Counts) -> [u64; 6] {
+        let errors = counts.errors.get(&Fault::Title).copied().unwrap_or(0);
+        [counts.requests, counts.good, counts.tolerable, counts.fail, counts.bytes, errors]
+    }
+
+    /// What is summed up of an operation beside its counts.
+    fn sums(totals: &OperationTotals) -> [u128; 10] {
+        let of = |count: u64| u128::from(count);
+        [
+            of(totals.cut_at_start),
+            of(totals.cut_at_end),
+            of(totals.overdue),
+            of(totals.embedded),
+            of(totals.conditional),
+            of(totals.not_modified),
+            of(totals.redirects),
+            totals.line_ns / u128::from(MS),
+            totals.ended_ns / u128::from(MS),
+            of(totals.response.count()),
+        ]
+    }
+
+    fn played() -> Recorder {
+        let mut recorder = recorder();
+        recorder.operation(&rich(1, 1000, 1100, Grade::Good));
+        recorder.operation(&rich(1, 1200, 1400, Grade::Tolerable));
+        recorder.operation(&rich(1, 1500, 2000, Grade::Fail));
+        recorder.operation(&rich(1, 900, 1001, Grade::Good)); // cut at the start
+        recorder.operation(&rich(1, 950, 1003, Grade::Good)); // cut at the start
+        recorder.operation(&rich(1, 1990, 2001, Grade::Good)); // cut at the end
+        recorder.operation(&Outcome { bytes: 29, ..Outcome::failed(1, 1600 * MS, 1700 * MS, Fault::Title) });
+        recorder.operation(&rich(0, 100, 200, Grade::Good)); // before it all
+        recorder
+    }
+
+    #[test]
+    fn an_interval_has_all_that_ended_and_the_steady_state_what_lies_in_it() {
+        let recorder = played();
+        assert_eq!(numbers(&recorder.interval.operations[1]), [7, 4, 1, 2, 6 * 11 + 29, 1]);
+        assert_eq!(numbers(&recorder.interval.operations[0]), [1, 1, 0, 0, 11, 0]);
+        assert_eq!(recorder.interval.response.count(), 7);
+        assert_eq!(recorder.interval.service.count(), 7);
+        let totals = &recorder.totals.operations[1];
+        assert_eq!(numbers(&totals.counts), [4, 1, 1, 2, 3 * 11 + 29, 1]);
+        let ended_ms = 100 + 200 + 500 + 101 + 53 + 100;
+        assert_eq!(sums(totals), [2, 1, 0, 3 * 13, 3 * 17, 3 * 19, 3 * 23, 3 * 7, ended_ms, 3]);
+        assert_eq!(totals.response.sum_ns, u128::from(800 * MS));
+        assert_eq!(totals.service.sum_ns, u128::from(791 * MS));
+        assert_eq!(totals.first_byte.sum_ns, u128::from(15 * MS));
+        assert_eq!(sums(&recorder.totals.operations[0]), [0; 10]);
+    }
+
+    #[test]
+    fn what_is_merged_is_the_sum_of_both() {
+        let (mut totals, mut interval) = (played().totals, played().interval);
+        totals.operations[1].overdue = 2;
+        let other = totals.clone();
+        totals.merge(&other);
+        let ended_ms = 2 * (100 + 200 + 500 + 101 + 53 + 100);
+        assert_eq!(numbers(&totals.operations[1].counts), [8, 2, 2, 4, 2 * (3 * 11 + 29), 2]);
+        assert_eq!(sums(&totals.operations[1]), [4, 2, 4, 6 * 13, 6 * 17, 6 * 19, 6 * 23, 6 * 7, ended_ms, 6]);
+        assert_eq!(totals.operations[1].service.count(), 6);
+        assert_eq!(totals.operations[1].first_byte.count(), 6);
+        interval.merge(&played().interval);
+        assert_eq!(numbers(&interval.operations[1]), [14, 8, 2, 4, 2 * (6 * 11 + 29), 2]);
+        assert_eq!((interval.response.count(), interval.service.count()), (14, 14));
+    }
+
+    #[test]
+    fn what_never_ended_is_cut_at_the_end_and_counted_when_overdue() {
+        let mut recorder = recorder();
+        recorder.unfinished(1, 1500 * MS);
+        recorder.unfinished(1, 1600 * MS);
+        recorder.unfinished(1, 500 * MS);
+        recorder.overdue(1);
+        recorder.overdue(1);
+        assert_eq!(sums(&recorder.totals.operations[1])[..3], [0, 2, 2]);
+    }
+
+    #[test]
+    fn all_else_counts_in_the_steady_state_alone() {
+        let mut recorder = recorder();
+        for now_ns in [999, 1000, 1500, 2000].map(|at| at * MS) {
+            recorder.lag(now_ns, 2 * MS);
+            recorder.kept(now_ns, Some((30, 31)), Some((1, 40, 43)));
+            recorder.kept(now_ns, None, None);
+            recorder.sessions(now_ns, SessionCounts { begun: 1, broken: 2, ..SessionCounts::default() });
+            recorder.connections(now_ns, ConnectionStats { reconnects: 3, ..ConnectionStats::default() });
+            recorder.request(now_ns);
+        }
+        assert_eq!([999, 1000, 2000].map(|at| recorder.is_steady(at * MS)), [false, true, false]);
+        let Totals { lag, pauses, sessions, connections, operations } = &recorder.totals;
+        assert_eq!((lag.count(), lag.sum_ns), (2, u128::from(4 * MS)));
+        assert_eq!([pauses.count, pauses.drawn_ns, pauses.actual_ns], [2, 60, 62]);
+        let cycles = operations[1].cycles;
+        assert_eq!([cycles.count, cycles.drawn_ns, cycles.actual_ns], [2, 80, 86]);
+        assert_eq!([sessions.begun, sessions.broken, sessions.due], [2, 4, 0]);
+        assert_eq!([connections.reconnects, connections.http_requests], [6, 2]);
+        let mut twice = recorder.totals.clone();
+        twice.merge(&recorder.totals);
+        assert_eq!([twice.lag.count(), twice.pauses.count, twice.sessions.begun], [4, 4, 4]);
+        assert_eq!([twice.connections.reconnects, twice.operations[1].cycles.count], [12, 4]);
+    }
+
+    #[test]
+    fn an_interval_is_handed_over_whole_and_the_next_one_is_empty() {
+        let mut recorder = played();
+        recorder.lag(0, MS);
+        recorder.request(0);
+        recorder.connections(0, ConnectionStats { connections: 5, ..ConnectionStats::default() });
+        let interval = recorder.take_interval();
+        assert_eq!(
+            [interval.lag.count(), interval.connections.http_requests, interval.connections.connections],
+            [1, 1, 5]
+        );
+        assert_eq!(interval.operations.len(), 2);
+        let mut twice = interval.clone();
+        twice.merge(&interval);
+        assert_eq!([twice.lag.count(), twice.connections.connections], [2, 10]);
+        let next = recorder.take_interval();
+        assert_eq!(next.operations.len(), 2);
+        assert_eq!((numbers(&next.operations[1]), next.lag.count()), ([0; 6], 0));
     }
 }

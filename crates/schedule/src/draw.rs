@@ -69,4 +69,14 @@ mod tests {
         assert!(Weighted::new([1.0, -1.0]).is_none());
         assert!(Weighted::new([f64::NAN]).is_none());
     }
+
+    #[test]
+    fn the_last_thing_is_picked_as_often_as_its_weight_says() {
+        let choice = Weighted::new([1.0, 1.0, 2.0]).expect("valid");
+        let mut stream = Stream::new(3, 1, Purpose::Values);
+        let mut counts = [0u32; 3];
+        (0..40_000).for_each(|_| counts[choice.pick(&mut stream)] += 1);
+        // Standard deviations 87 and 100; four of them.
+        assert!(counts[0].abs_diff(10_000) < 350 && counts[2].abs_diff(20_000) < 400, "{counts:?}");
+    }
 }

@@ -44,4 +44,14 @@ mod tests {
         }
         assert_ne!(hash_words(&[0; 8]), hash_words(&[0; 16]));
     }
+
+    #[test]
+    fn a_bit_that_is_set_in_the_hash_already_changes_it_too() {
+        let words: Vec<u64> = (0..64).map(|bit| hash_words(&(1u64 << bit).to_le_bytes())).collect();
+        let mut different = words.clone();
+        different.sort_unstable();
+        different.dedup();
+        assert_eq!(different.len(), 64);
+        assert!(!words.contains(&hash_words(&[0; 8])));
+    }
 }

@@ -57,12 +57,13 @@ pub fn page_line_time(rates: &Rates, page_bytes: u64, embedded_bytes: impl Itera
         return page as Nanos;
     }
     let mut busy = [0.0f64; 16];
-    let lanes = &mut busy[..rates.parallel.clamp(1, 16)];
+    let connections = &mut busy[..rates.parallel.clamp(1, 16)];
     for bytes in embedded_bytes {
-        let first_free = (0..lanes.len()).fold(0, |best, at| if lanes[at] < lanes[best] { at } else { best });
-        lanes[first_free] += duration(bytes, rates.embedded);
+        let first_free =
+            (0..connections.len()).fold(0, |best, at| if connections[at] < connections[best] { at } else { best });
+        connections[first_free] += duration(bytes, rates.embedded);
     }
-    (page + lanes.iter().fold(0.0, |most: f64, &lane| most.max(lane))) as Nanos
+    (page + connections.iter().fold(0.0, |most: f64, &connection| most.max(connection))) as Nanos
 }
 
 fn duration(bytes: u64, rate: Option<f64>) -> f64 {
@@ -88,9 +89,9 @@ mod tests {
     }
 
     #[test]
-    fn two_lanes_take_the_next_file_when_free() {
+    fn two_connections_take_the_next_file_when_free() {
         let rates = Rates { page: Some(100.0), embedded: Some(50.0), parallel: 2 };
-        // Page 1 s; files 2 s | 1 s + 1 s: both lanes end after 2 s.
+        // Page 1 s; files 2 s | 1 s + 1 s: both connections end after 2 s.
         assert_eq!(page_line_time(&rates, 100, [100, 50, 50].into_iter()), 3_000_000_000);
     }
 
@@ -98,5 +99,30 @@ mod tests {
     fn an_unlimited_line_takes_no_time() {
         let rates = Rates { page: None, embedded: None, parallel: 2 };
         assert_eq!(page_line_time(&rates, 1_000_000, [5, 6].into_iter()), 0);
+    }
+
+    #[test]
+    fn a_rate_may_change_and_the_line_knows_when_it_is_free() {
+        let mut line = Line::new(None);
+        assert!(!line.is_limited());
+        assert_eq!(line.deliver(7, 1_000_000), 7);
+        line.set_rate(Some(1000.0));
+        assert!(line.is_limited());
+        assert_eq!(line.deliver(10, 2), 2_000_010);
+        assert_eq!(line.free_at(), 2_000_010);
+        line.set_rate(None);
+        assert!(!line.is_limited());
+        assert_eq!(line.deliver(20, 5), 2_000_010);
+    }
+
+    #[test]
+    fn the_next_file_goes_to_the_first_of_connections_that_are_free() {
+        // 4 s | 1 s + 2 s + 1 s: the second connection is free after 1 s, and after 3 s still before the first.
+        let rates = Rates { page: None, embedded: Some(1.0), parallel: 2 };
+        assert_eq!(page_line_time(&rates, 9, [4, 1, 2, 1].into_iter()), 4_000_000_000);
+        let three = Rates { parallel: 3, ..rates };
+        assert_eq!(page_line_time(&three, 9, [4, 1, 2, 1].into_iter()), 4_000_000_000);
+        let one = Rates { parallel: 0, ..rates };
+        assert_eq!(page_line_time(&one, 9, [4, 1, 2, 1].into_iter()), 8_000_000_000);
     }
 }

@@ -16,3 +16,16 @@ pub fn marker(block: u64) -> [u8; MARKER_BYTES] {
     }
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_marker_is_the_number_of_its_block_in_eight_digits() {
+        assert_eq!(&marker(1), b"<!--00000001-->");
+        assert_eq!(&marker(12_345_678), b"<!--12345678-->");
+        assert_eq!(&marker(112_345_678), b"<!--12345678-->");
+        assert_eq!(marker(0).len(), MARKER_BYTES);
+    }
+}
