@@ -226,7 +226,7 @@ def test_what_does_not_fit_is_said_before_anything_starts(loadstone: LoadstoneRu
         (("--tile", "big"), "There are classic, laptop"),
         (("--power", "rapl"), "server= or system="),
         (("--group", "numa"), "numa=0,1,0,1"),
-        (("--machine", "rate=10"), "A process has no `rate`"),
+        (("--machine", "mbit_per_s=10"), "A process has no `mbit_per_s`"),
     ):
         done = loadstone("tiles", *words)
         assert done.returncode == 2, done.stdout

@@ -81,7 +81,7 @@ enum Command {
         database: String,
         /// Injection rate that an empty database is filled for
         #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000))]
-        rate: u32,
+        injection_rate: u32,
     },
     /// Serve a SQLite file to the dealership of another machine
     Database {
@@ -176,8 +176,8 @@ fn dispatch(command: Command) -> Result<()> {
         Command::Station { common, options } => serve_plain(&common, station::Waiting::new(&options)?),
         Command::Infra { common } => serve_plain(&common, infra::Infra::default()),
         Command::Idle { common } => serve_plain(&common, idle::Idle),
-        Command::Dealership { common, database, rate } => {
-            let role = Arc::new(dealership::Dealership::new(sql::Database::parse(&database), i64::from(rate))?);
+        Command::Dealership { common, database, injection_rate } => {
+            let role = Arc::new(dealership::Dealership::new(sql::Database::parse(&database), i64::from(injection_rate))?);
             run(&common, async {
                 let listener = front::listen(common.listen)?;
                 role.listens_at(listener.local_addr()?);

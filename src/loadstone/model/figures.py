@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from loadstone.model.profile import Rigor
 from loadstone.model.records.workload_id import WorkloadId
 
 
@@ -171,7 +172,7 @@ class Criteria:
     warm_up_s: float
     steady_s: float
     iterations: int
-    rigor: str
+    rigor: Rigor
     profile: str
     shipped: bool
     """Whether the workload is one of ours, unchanged."""

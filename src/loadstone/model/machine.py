@@ -51,8 +51,8 @@ class MachineSpec(Section):
     memory: Annotated[int, Field(ge=64, le=1 << 22)] = Field(default=512, description="MiB of memory, 64 or more")
     image: str = Field(default=MINIMAL, description="`minimal`, `debian`, `debian+PACKAGE+...`, or an OCI image")
     network: NetworkKind = Field(default=NetworkKind.AUTO, description="`auto`, `bridge` or `user`")
-    rate: Annotated[float, Field(ge=0.01, le=30_000)] | None = Field(
-        default=None, description="Mbit/s of its public line, each way, 0.01 to 30000"
+    mbit_per_s: Annotated[float, Field(ge=0.01, le=30_000)] | None = Field(
+        default=None, description="speed of its public line, each way, 0.01 to 30000"
     )
     lines: Lines = Field(default=Lines.SHARED, description="`shared`: all on one bridge, or `own`: each on its own")
     pin: str | None = Field(default=None, description="cores of the host it may use, as 0-1 or 0+2; in turn as 0/1")

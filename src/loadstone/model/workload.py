@@ -62,7 +62,7 @@ class ServerNeeds:
     """What the workloads of a run want of the reference servers."""
 
     need: Need = Need.WEB
-    rate: int = 1
+    injection_rate: int = 1
     """Injection rate that the dealership's database is filled for."""
 
 

@@ -99,20 +99,20 @@ class Fabric:
                 self.networks[name] = await _guarded(self._make, name)
         return self.networks[name]
 
-    async def tap(self, network: str, rate_mbit: float | None) -> NetworkInterface:
+    async def tap(self, network: str, mbit_per_s: float | None) -> NetworkInterface:
         """A line for a virtual machine that starts inside the namespace. Raises PlatformError."""
         bridge = await self.network(network)
         self.lines += 1
         nic = self._wire(bridge, f"{TAP}{self.lines}", self.namespace)
-        await _guarded(self._make_tap, nic, rate_mbit)
+        await _guarded(self._make_tap, nic, mbit_per_s)
         return nic
 
-    async def link(self, network: str, namespace: str, rate_mbit: float | None) -> NetworkInterface:
+    async def link(self, network: str, namespace: str, mbit_per_s: float | None) -> NetworkInterface:
         """A line into another namespace, which is made if need be. Raises PlatformError."""
         bridge = await self.network(network)
         self.lines += 1
         nic = self._wire(bridge, f"eth{self.lines}", namespace)
-        await _guarded(self._make_link, nic, rate_mbit)
+        await _guarded(self._make_link, nic, mbit_per_s)
         return nic
 
     def _wire(self, network: Network, interface: str, namespace: str) -> NetworkInterface:
@@ -140,10 +140,10 @@ class Fabric:
             _join(inside, f"up-{name}", name)
         return network
 
-    def _make_tap(self, nic: NetworkInterface, rate_mbit: float | None) -> None:
+    def _make_tap(self, nic: NetworkInterface, mbit_per_s: float | None) -> None:
         with NetNS(self.namespace) as inside:
             inside.link("add", ifname=nic.interface, kind="tuntap", mode="tap")
-            if rate_mbit is None:
+            if mbit_per_s is None:
                 _join(inside, nic.interface, nic.network)
                 return
             # What leaves the machine is slowed on a link of its own behind the tap, what goes to it on the tap.
@@ -154,10 +154,10 @@ class Fabric:
             _join(inside, nic.interface, own)
             _join(inside, near, own)
             _join(inside, far, nic.network)
-            _slow(inside, near, rate_mbit)
-            _slow(inside, nic.interface, rate_mbit)
+            _slow(inside, near, mbit_per_s)
+            _slow(inside, nic.interface, mbit_per_s)
 
-    def _make_link(self, nic: NetworkInterface, rate_mbit: float | None) -> None:
+    def _make_link(self, nic: NetworkInterface, mbit_per_s: float | None) -> None:
         if nic.namespace not in netns.listnetns():
             self.journal.note("namespace", name=nic.namespace)
             netns.create(nic.namespace)
@@ -166,16 +166,16 @@ class Fabric:
             peer = {"ifname": nic.interface, "net_ns_fd": nic.namespace}
             inside.link("add", ifname=far, kind="veth", peer=peer)
             _join(inside, far, nic.network)
-            if rate_mbit is not None:
-                _slow(inside, far, rate_mbit)
+            if mbit_per_s is not None:
+                _slow(inside, far, mbit_per_s)
         with NetNS(nic.namespace) as own:
             own.link("set", index=_index(own, "lo"), state="up")
             index = _index(own, nic.interface)
             own.link("set", index=index, address=nic.mac)
             own.addr("add", index=index, address=nic.address, prefixlen=nic.prefix)
             own.link("set", index=index, state="up")
-            if rate_mbit is not None:
-                _slow(own, nic.interface, rate_mbit)
+            if mbit_per_s is not None:
+                _slow(own, nic.interface, mbit_per_s)
             if nic.network.startswith(PUBLIC):
                 own.route("add", dst="default", gateway=nic.host)
 
@@ -252,9 +252,9 @@ def _join(routes: IPRoute, name: str, bridge: str) -> None:
     routes.link("set", index=_index(routes, name), master=_index(routes, bridge), state="up")
 
 
-def _slow(routes: IPRoute, name: str, rate_mbit: float) -> None:
+def _slow(routes: IPRoute, name: str, mbit_per_s: float) -> None:
     """A token bucket on what leaves by a link. Packets are cut to their length on the wire before."""
-    bytes_per_s = int(rate_mbit * 1e6 / 8)
+    bytes_per_s = int(mbit_per_s * 1e6 / 8)
     index = _index(routes, name)
     routes.tc("add", "tbf", index, rate=bytes_per_s, burst=BURST_BYTES, latency=f"{QUEUE_MS}ms")
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 EVERY = frozenset({"platform", "count", "cpus"})
 """What can be said of a machine of any platform."""
-OWN_LINES = frozenset({"memory", "rate", "lines"})
+OWN_LINES = frozenset({"memory", "mbit_per_s", "lines"})
 """Of machines with lines and memory of their own."""
 
 OwnSettings = TypeVar("OwnSettings", bound=Section)

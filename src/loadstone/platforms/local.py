@@ -92,7 +92,7 @@ def claim(services: Mapping[str, object], role: str, machine: str) -> None:
         raise ServiceError(f"`{role}` runs on {machine} already. Give the second one another name.")
 
 
-def refuse_rate(spec: MachineSpec, why: str) -> None:
-    """Raises PlatformError when a machine without a line of its own has a rate."""
-    if spec.rate is not None:
-        raise PlatformError(f"{why}, so `rate` does not fit. Take a container or a virtual machine on a bridge.")
+def refuse_line_speed(spec: MachineSpec, why: str) -> None:
+    """Raises PlatformError when a machine without a line of its own is given a speed."""
+    if spec.mbit_per_s is not None:
+        raise PlatformError(f"{why}, so `mbit_per_s` does not fit. Take a container or a virtual machine on a bridge.")

@@ -29,9 +29,9 @@ def backend_command(listen: str, threads: int) -> list[str]:
     return plain_command("backend", listen, threads)
 
 
-def dealership_command(listen: str, database: str, rate: int, threads: int) -> list[str]:
+def dealership_command(listen: str, database: str, injection_rate: int, threads: int) -> list[str]:
     """The dealership; an empty database is filled for an injection rate."""
-    return plain_command("dealership", listen, threads, "--database", database, "--rate", str(rate))
+    return plain_command("dealership", listen, threads, "--database", database, "--injection-rate", str(injection_rate))
 
 
 def web_command(

@@ -42,12 +42,12 @@ class TestbedContext:
         return self.machines[name]
 
     async def _link(self, name: str, spec: MachineSpec, network: str, attachment: Attachment) -> NetworkInterface:
-        rate = spec.rate if network == PUBLIC else None
+        speed = spec.mbit_per_s if network == PUBLIC else None
         own = network == PUBLIC and spec.lines is Lines.OWN
         bridge = f"{network}{len(self.fabric.networks) + 1}" if own else network
         if attachment is Attachment.TAP:
-            return await self.fabric.tap(bridge, rate)
-        return await self.fabric.link(bridge, f"{self.journal.name}-{name}", rate)
+            return await self.fabric.tap(bridge, speed)
+        return await self.fabric.link(bridge, f"{self.journal.name}-{name}", speed)
 
 
 @asynccontextmanager

@@ -33,11 +33,11 @@ async def database(running: Running, machine: Machine, name: str, threads: int) 
 
 
 async def app(
-    running: Running, machine: Machine, behind: Machine, port: int, name: str, rate: int, threads: int
+    running: Running, machine: Machine, behind: Machine, port: int, name: str, injection_rate: int, threads: int
 ) -> Target:
     """The dealership, whose database, by the service of that name, is on another machine."""
     url = service_kind(ServiceRole.DATABASE, name).url(await way(machine, behind, port))
-    command = reference.dealership_command(machine.listen, url, rate, threads)
+    command = reference.dealership_command(machine.listen, url, injection_rate, threads)
     return await target_of(machine, await running.ready(machine, machine.name, command))
 
 

@@ -91,8 +91,10 @@ async def _tile(running: Running, system: TilesSystem, number: int) -> TileUp:
     web, behind = machines[Role.WEB], machines[Role.INFRA]
     tile.targets[Role.WEB] = await roles.web(running, web, behind, port, threads[Role.WEB], stores=True)
     port = await roles.database(running, machines[Role.DB], system.database, threads[Role.DB])
-    app, behind, rate = machines[Role.APP], machines[Role.DB], system.tile.loads.injection_rate
-    tile.targets[Role.APP] = await roles.app(running, app, behind, port, system.database, rate, threads[Role.APP])
+    app, behind, injection_rate = machines[Role.APP], machines[Role.DB], system.tile.loads.injection_rate
+    tile.targets[Role.APP] = await roles.app(
+        running, app, behind, port, system.database, injection_rate, threads[Role.APP]
+    )
     tile.targets[Role.MAIL] = await roles.mail(running, machines[Role.MAIL], system.imap, threads[Role.MAIL])
     idle = machines[Role.IDLE]
     tile.targets[Role.IDLE] = tile.heartbeats[idle.name] = await roles.heartbeat(running, idle, idle.name)

@@ -117,8 +117,8 @@ async def _application(
     running: Running, fronts: list[Machine], behind: Machine, system: Reference, needs: ServerNeeds
 ) -> list[Target]:
     port = await roles.database(running, behind, system.database, system.threads)
-    kind, rate, threads = system.database, needs.rate, system.threads
-    return [await roles.app(running, app, behind, port, kind, rate, threads) for app in fronts]
+    kind, injection_rate, threads = system.database, needs.injection_rate, system.threads
+    return [await roles.app(running, app, behind, port, kind, injection_rate, threads) for app in fronts]
 
 
 async def _alone(running: Running, front: Machine, system: Reference, needs: ServerNeeds) -> Target:

@@ -22,7 +22,7 @@ from loadstone.model.machine import MachineSpec
 from loadstone.model.target import Endpoint
 from loadstone.platforms.contract import Attachment, Machine, MachineContext, Service
 from loadstone.platforms.kind import PlatformKind, own_settings
-from loadstone.platforms.local import refuse_rate
+from loadstone.platforms.local import refuse_line_speed
 from loadstone.platforms.routing import LOOPBACK
 from loadstone.platforms.vm.agent import Agent
 from loadstone.platforms.vm.command import PORT, Layout, kernel_line, user_mac
@@ -145,7 +145,7 @@ class LibvirtPlatform:
 
     def attachment(self, spec: MachineSpec) -> Attachment:
         """To libvirt's own user-mode network."""
-        refuse_rate(spec, USER_MODE)
+        refuse_line_speed(spec, USER_MODE)
         return Attachment.NONE
 
     async def missing(self, spec: MachineSpec) -> str:

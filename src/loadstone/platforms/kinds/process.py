@@ -13,7 +13,7 @@ from loadstone.model.errors import PlatformError
 from loadstone.model.machine import PROCESS, MachineSpec
 from loadstone.platforms.contract import Attachment, Machine, MachineContext, Service
 from loadstone.platforms.kind import PlatformKind
-from loadstone.platforms.local import LocalMachine, claim, refuse_rate
+from loadstone.platforms.local import LocalMachine, claim, refuse_line_speed
 
 Json = dict[str, Any]
 
@@ -40,7 +40,7 @@ class ProcessPlatform:
 
     def attachment(self, spec: MachineSpec) -> Attachment:
         """It uses the host's own network."""
-        refuse_rate(spec, "A process uses the host's own network")
+        refuse_line_speed(spec, "A process uses the host's own network")
         return Attachment.NONE
 
     async def missing(self, spec: MachineSpec) -> str:

@@ -9,7 +9,7 @@ from loadstone.model.machine import MachineSpec, NetworkKind
 from loadstone.platforms.contract import Attachment, Machine, MachineContext
 from loadstone.platforms.fabric import may_make_networks
 from loadstone.platforms.kind import OWN_LINES, PlatformKind, own_settings
-from loadstone.platforms.local import refuse_rate
+from loadstone.platforms.local import refuse_line_speed
 from loadstone.platforms.vm.accelerator import found_accelerator
 from loadstone.platforms.vm.command import QEMU, Layout
 from loadstone.platforms.vm.image import disk_of, image, unknown_image
@@ -22,9 +22,9 @@ class VmPlatform:
 
     def attachment(self, spec: MachineSpec) -> Attachment:
         """By a tap where it may and is not told otherwise; a user-mode network else."""
-        is_plain = spec.network is NetworkKind.AUTO and spec.rate is None
+        is_plain = spec.network is NetworkKind.AUTO and spec.mbit_per_s is None
         if spec.network is NetworkKind.USER or (is_plain and not may_make_networks()):
-            refuse_rate(spec, USER_MODE)
+            refuse_line_speed(spec, USER_MODE)
             return Attachment.NONE
         return Attachment.TAP
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from loadstone.page.numbers import MBIT_PER_BYTE as MBIT
-from loadstone.page.numbers import MIB_PER_BYTE as MIB
+from loadstone.page.numbers import MIB_PER_BYTE
 
 NO_MACHINE = "no machine of its own"
 NO_DISK = "no disk access"
@@ -88,14 +88,14 @@ MONITORS = (
     ("host: CPU system", "cores", seen("host.system_cores"), 3, HIDDEN),
     ("host: CPU idle", "cores", seen("host.idle_cores"), 3, HIDDEN),
     ("host: CPU wait", "cores", seen("host.wait_cores"), 3, HIDDEN),
-    ("host: inactive memory", "MiB", seen("host.inactive_bytes", MIB), 0, HIDDEN),
+    ("host: inactive memory", "MiB", seen("host.inactive_bytes", MIB_PER_BYTE), 0, HIDDEN),
     ("host: swap in (si)", "B/s", seen("host.swap_in_per_s"), 0, HIDDEN),
     ("host: swap out (so)", "B/s", seen("host.swap_out_per_s"), 0, HIDDEN),
     ("host: disk service time", "ms", seen("host.disk_ms"), 2, NO_DISK),
     ("host: disk", "B/s", seen("host.disk_bytes_per_s"), 0, NO_DISK),
     ("host: network sent", "Mbit/s", seen("host.network_sent_per_s", MBIT), 1, HIDDEN),
     ("services: CPU of their processes", "cores", seen("process.cores"), 3, HIDDEN),
-    ("services: resident memory", "MiB", seen("process.resident_bytes", MIB), 0, HIDDEN),
+    ("services: resident memory", "MiB", seen("process.resident_bytes", MIB_PER_BYTE), 0, HIDDEN),
     ("machine: virtual processors", "cores", seen("outside.vcpu_cores"), 3, NO_MACHINE),
     ("machine: threads for disks", "cores", seen("outside.io_cores"), 3, NO_MACHINE),
     ("machine: devices and network", "cores", seen("outside.device_cores"), 3, NO_MACHINE),
@@ -107,7 +107,7 @@ MONITORS = (
     ("guest: CPU system", "cores", seen("inside.system_cores"), 3, NO_MACHINE),
     ("guest: CPU idle", "cores", seen("inside.idle_cores"), 3, NO_MACHINE),
     ("guest: steal", "cores", seen("inside.steal_cores"), 3, NO_MACHINE),
-    ("guest: active memory", "MiB", seen("inside.active_bytes", MIB), 0, NO_MACHINE),
+    ("guest: active memory", "MiB", seen("inside.active_bytes", MIB_PER_BYTE), 0, NO_MACHINE),
     ("guest: swap in and out", "B/s", seen("inside.swap_in_per_s"), 0, NO_MACHINE),
 )
 """What the monitors of host, hypervisor and guest saw."""
