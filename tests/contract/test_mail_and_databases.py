@@ -20,7 +20,7 @@ from loadstone.model.target import Endpoint
 from loadstone.services.kind import ServiceRole
 from loadstone.services.registry import service_kinds
 from loadstone.testbed import roles
-from loadstone.testbed.context import testbed_context
+from loadstone.testbed.context import open_testbed
 from loadstone.testbed.running import Running
 
 pytestmark = pytest.mark.integration
@@ -37,7 +37,7 @@ def mail(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Endpoint]:
         stack = AsyncExitStack()
 
         async def up() -> Endpoint:
-            running = Running(await stack.enter_async_context(testbed_context(tmp_path)))
+            running = Running(await stack.enter_async_context(open_testbed(tmp_path)))
             machine = await running.base.machine("mail", MachineSpec(), (PUBLIC,))
             target = (await roles.mail(running, machine, request.param, 1)).http
             assert target is not None
@@ -136,7 +136,7 @@ def dealership(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Endpo
         stack = AsyncExitStack()
 
         async def up() -> Endpoint:
-            running = Running(await stack.enter_async_context(testbed_context(tmp_path)))
+            running = Running(await stack.enter_async_context(open_testbed(tmp_path)))
             app = await running.base.machine("app", MachineSpec(), (PUBLIC,))
             if request.param == "file":
                 from loadstone.services import reference

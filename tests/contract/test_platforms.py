@@ -13,7 +13,7 @@ from loadstone.model.machine import PUBLIC, SERVER
 from loadstone.platforms.contract import Machine
 from loadstone.platforms.kind import PlatformKind
 from loadstone.services import reference
-from loadstone.testbed.context import TestbedContext, testbed_context
+from loadstone.testbed.context import TestbedContext, open_testbed
 from tests.contract.conftest import get, machine_of
 
 pytestmark = pytest.mark.integration
@@ -31,7 +31,7 @@ def on(platform: PlatformKind, folder: Path, what: Callable[[TestbedContext, Mac
 
 @asynccontextmanager
 async def up(platform: PlatformKind, folder: Path) -> AsyncIterator[tuple[TestbedContext, Machine]]:
-    async with testbed_context(folder) as base:
+    async with open_testbed(folder) as base:
         machine = await base.machine("one", machine_of(platform), (PUBLIC,))
         yield base, machine
 

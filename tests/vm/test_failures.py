@@ -24,7 +24,7 @@ from loadstone.platforms.vm.settings import Accelerator
 from loadstone.services import reference
 from loadstone.store.folder import LOGS, SealState, seal_of
 from loadstone.store.read import read_manifest, read_result, read_verdict
-from loadstone.testbed.context import testbed_context
+from loadstone.testbed.context import open_testbed
 from tests.contract.conftest import nothing_is_left  # noqa: F401
 from tests.integration.conftest import LoadstoneRunner, command, loadstone, newest  # noqa: F401
 
@@ -38,7 +38,7 @@ def boot(folder: Path, **settings: object) -> None:
     """Puts one machine up and takes it down."""
 
     async def play() -> None:
-        async with testbed_context(folder) as base:
+        async with open_testbed(folder) as base:
             machine = read_machine({"platform": "vm", "memory": 192, **settings})
             await base.machine("one", machine, (PUBLIC,))
 
@@ -194,12 +194,12 @@ def test_twenty_starts_and_stops_leave_nothing(tmp_path: Path) -> None:
     files = {path.name for path in Path("/tmp").iterdir()}
 
     async def play() -> None:
-        async with testbed_context(tmp_path) as base:
+        async with open_testbed(tmp_path) as base:
             for number in range(20):
                 await one(base, f"machine-{number}")
 
     async def one(base: object, name: str) -> None:
-        async with testbed_context(tmp_path / name) as own:
+        async with open_testbed(tmp_path / name) as own:
             (tmp_path / name).mkdir()
             machine = await own.machine("one", read_machine("platform=vm,memory=192"), (PUBLIC,))
             started = await machine.start("backend", reference.backend_command(machine.listen, 1))
@@ -216,7 +216,7 @@ def test_making_networks_is_heard_by_nobody_as_a_signal(tmp_path: Path) -> None:
     async def play() -> None:
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, lambda: heard.append(1))
         for _ in range(5):
-            async with testbed_context(tmp_path) as base:
+            async with open_testbed(tmp_path) as base:
                 await base.fabric.tap(PUBLIC, None)
         await asyncio.sleep(0.1)
 

@@ -51,7 +51,7 @@ class TestbedContext:
 
 
 @asynccontextmanager
-async def testbed_context(logs: Path) -> AsyncIterator[TestbedContext]:
+async def open_testbed(logs: Path) -> AsyncIterator[TestbedContext]:
     """A new one; all on it is gone when the block ends."""
     async with open_journal() as journal, AsyncExitStack() as stack:
         yield TestbedContext(logs, journal, Fabric(journal), stack)

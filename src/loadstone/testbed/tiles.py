@@ -12,7 +12,7 @@ from loadstone.platforms.contract import Machine
 from loadstone.platforms.registry import described, platform_kind
 from loadstone.services.kind import EMBEDDED
 from loadstone.testbed import roles
-from loadstone.testbed.context import LOOPBACK, TestbedContext, is_bridged, testbed_context
+from loadstone.testbed.context import LOOPBACK, TestbedContext, is_bridged, open_testbed
 from loadstone.testbed.running import Running
 from loadstone.testbed.up import Testbed
 
@@ -74,7 +74,7 @@ def place_name(number: int, role: Role) -> str:
 @asynccontextmanager
 async def tiles_testbed(system: TilesSystem, logs: Path) -> AsyncIterator[TilesUp]:
     """All tiles, one after the other; down when the block ends. Raises PlatformError and ServiceError."""
-    async with testbed_context(logs) as base:
+    async with open_testbed(logs) as base:
         running = Running(base)
         tiles = [await _tile(running, system, number) for number in range(1, system.tiles + 1)]
         about = f"{system.tiles} x {system.tile.header.title.lower()}, each role on {described(system.machine)}"

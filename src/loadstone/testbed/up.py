@@ -17,7 +17,7 @@ from loadstone.platforms.contract import Machine
 from loadstone.platforms.registry import described
 from loadstone.services import nginx, reference, station
 from loadstone.testbed import roles
-from loadstone.testbed.context import LOOPBACK, alike, networks_beside, testbed_context
+from loadstone.testbed.context import LOOPBACK, alike, networks_beside, open_testbed
 from loadstone.testbed.running import Running, target_of
 
 
@@ -78,7 +78,7 @@ async def reference_testbed(
     system: Reference, logs: Path, placement: Placement = PLAIN, needs: ServerNeeds = WEB_NEEDS
 ) -> AsyncIterator[Testbed]:
     """Reference servers on their machines, with one back end or database for all of them."""
-    async with testbed_context(logs) as base:
+    async with open_testbed(logs) as base:
         running = Running(base)
         has_behind = needs.need in (Need.WEB, Need.APPLICATION)
         networks = networks_beside(placement.backend) if has_behind else (PUBLIC,)
@@ -130,7 +130,7 @@ async def _alone(running: Running, front: Machine, system: Reference, needs: Ser
 @asynccontextmanager
 async def station_testbed(layout: Station, logs: Path, placement: Placement = PLAIN) -> AsyncIterator[Testbed]:
     """A station on each of its machines. Its threads only wait, so one is enough."""
-    async with testbed_context(logs) as base:
+    async with open_testbed(logs) as base:
         running, targets, meters = Running(base), [], {}
         for name, spec in alike(placement.machine, "station"):
             machine = await base.machine(name, spec, (PUBLIC,))
@@ -148,7 +148,7 @@ async def station_testbed(layout: Station, logs: Path, placement: Placement = PL
 @asynccontextmanager
 async def file_testbed(layout: FileServer, logs: Path, placement: Placement = PLAIN) -> AsyncIterator[Testbed]:
     """A stock nginx on each of its machines, with a workload's files written there first."""
-    async with testbed_context(logs) as base:
+    async with open_testbed(logs) as base:
         running, targets = Running(base), []
         for name, spec in alike(placement.machine, "web"):
             machine = await base.machine(name, spec, (PUBLIC,))

@@ -34,7 +34,7 @@ from loadstone.study import kinds, registry
 from loadstone.study.kind import StudyAnswer
 from loadstone.study.spec import questions
 from loadstone.testbed import roles
-from loadstone.testbed.context import testbed_context
+from loadstone.testbed.context import open_testbed
 from loadstone.testbed.running import Running
 from loadstone.workloads import load
 from tests.made import carry_out, made
@@ -256,7 +256,7 @@ def test_a_platform_takes_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert "polite" in parameters_of_platform()
 
     async def up() -> Endpoint:
-        async with testbed_context(tmp_path) as base:
+        async with open_testbed(tmp_path) as base:
             machine = await base.machine("one", spec.number(0), (PUBLIC,))
             service = await machine.start("web", reference.plain_command("web", machine.listen, 1))
             ready = reference.read_ready(service.first_line)
@@ -281,7 +281,7 @@ def test_a_service_takes_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         service_kind(ServiceRole.MAIL, "greter")
 
     async def up() -> bytes:
-        async with testbed_context(tmp_path) as base:
+        async with open_testbed(tmp_path) as base:
             running = Running(base)
             machine = await base.machine("mail", MachineSpec(), (PUBLIC,))
             target = (await roles.mail(running, machine, "greeter", 1)).http
