@@ -95,3 +95,56 @@ fn compile_row(
         Weighted::new(weights).ok_or_else(|| PlanError::invalid("mix", "a row has a negative probability"))?;
     Ok((targets, weights))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use crate::plan::{Edge, Row};
+    use crate::rng::Purpose;
+
+    fn row(to: &[(u32, f64)], finish: f64) -> Row {
+        Row { to: to.iter().map(|&(state, probability)| Edge { state, probability }).collect(), finish }
+    }
+
+    fn refused(mix: &Mix, states: usize) -> String {
+        Chooser::compile(mix, states).expect_err("refused").to_string()
+    }
+
+    #[test]
+    fn what_does_not_exist_is_named() {
+        assert!(refused(&Mix::Sequence { states: vec![1] }, 1).contains("state 1 does not exist"));
+        assert!(refused(&Mix::Matrix { start: 0, rows: vec![] }, 1).contains("one row for each state"));
+        assert!(refused(&Mix::Matrix { start: 0, rows: vec![row(&[], 1.1)] }, 1).contains("sums to 1.1"));
+        assert!(refused(&Mix::Matrix { start: 0, rows: vec![row(&[(0, -0.5)], 1.0)] }, 1).contains("negative"));
+        assert!(Chooser::compile(&Mix::Matrix { start: 0, rows: vec![row(&[], 1.0 + 5e-10)] }, 1).is_ok());
+    }
+
+    #[test]
+    fn a_row_of_whole_chances_never_abandons_and_a_short_one_does() {
+        let mut stream = Stream::new(1, 1, Purpose::Mix);
+        let mut outcomes = |finish: f64| {
+            let chooser = Chooser::compile(&Mix::Matrix { start: 0, rows: vec![row(&[], finish)] }, 1).expect("valid");
+            (0..2000).filter(|_| chooser.next(0, 1, &mut stream) == Next::Abandon).count()
+        };
+        assert_eq!(outcomes(1.0), 0);
+        assert_eq!(outcomes(1.0 - 5e-10), 0);
+        // Standard deviation 19; five of them.
+        assert!(outcomes(0.75).abs_diff(500) < 97);
+    }
+
+    #[test]
+    fn a_session_begins_where_its_mix_says_and_ends_after_its_operations() {
+        let mut stream = Stream::new(1, 1, Purpose::Mix);
+        let matrix = Mix::Matrix { start: 1, rows: vec![row(&[], 1.0), row(&[(0, 1.0)], 0.0)] };
+        let chooser = Chooser::compile(&matrix, 2).expect("valid");
+        assert_eq!(chooser.next(0, 0, &mut stream), Next::State(1));
+        assert_eq!(chooser.next(1, 1, &mut stream), Next::State(0));
+        let flat = Mix::Flat { shares: vec![1.0], operations_per_session: Some(2) };
+        let chooser = Chooser::compile(&flat, 1).expect("valid");
+        assert_eq!(
+            [0, 1, 2, 3].map(|done| chooser.next(0, done, &mut stream)),
+            [Next::State(0), Next::State(0), Next::Finish, Next::Finish]
+        );
+    }
+}

@@ -68,4 +68,26 @@ mod tests {
         assert_eq!(pacing(PacingKind::Cycle).next_start(50, 100, 120), 150);
         assert_eq!(pacing(PacingKind::Cycle).next_start(5, 100, 120), 120);
     }
+
+    #[test]
+    fn uniform_pauses_reach_twice_their_mean_and_fixed_ones_are_it() {
+        let uniform = Pacing { distribution: Distribution::Uniform, ..pacing(PacingKind::Think) };
+        let mut stream = Stream::new(7, 0, Purpose::Pause);
+        let draws: Vec<f64> = (0..50_000).map(|_| uniform.draw(&mut stream) as f64 / 1e9).collect();
+        let mean = draws.iter().sum::<f64>() / draws.len() as f64;
+        // Standard error 5.77 / sqrt(50 000) = 0.026 s; four of them.
+        assert!((mean - 10.0).abs() < 0.104, "mean {mean}");
+        assert!(draws.iter().all(|&pause| (0.0..20.0).contains(&pause)) && draws.iter().any(|&pause| pause > 19.9));
+        let fixed = Pacing { distribution: Distribution::Fixed, ..uniform };
+        assert_eq!(fixed.draw(&mut stream), 10_000_000_000);
+        assert_eq!(Pacing { cap_ns: Some(3), ..fixed }.draw(&mut stream), 3);
+        assert_eq!(Pacing { cap_ns: None, ..fixed }.draw(&mut stream), 10_000_000_000);
+    }
+
+    #[test]
+    fn a_curve_without_a_load_leaves_pauses_as_they_are() {
+        for factors in [vec![], vec![0.0], vec![-1.0]] {
+            assert_eq!(Curve { step_ns: 10, factors, shift_ns: 0 }.bend(300, 5), 300);
+        }
+    }
 }

@@ -50,3 +50,27 @@ pub fn scramble(value: u64) -> u64 {
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Plans made with a version must be the same requests with every later one.
+    #[test]
+    fn streams_are_what_they_always_were() {
+        // SplitMix64 from state 0 (Vigna's splitmix64.c).
+        assert_eq!(scramble(0), 0xe220_a839_7b1d_cdaf);
+        let mut stream = Stream::new(1, 2, Purpose::Mix);
+        assert_eq!([10, 1000, 1_000_000].map(|n| stream.below(n)), [5, 339, 899_888]);
+        assert_eq!([stream.unit(), stream.unit()], [0.988_666_731_505_418, 0.215_969_561_505_435]);
+    }
+
+    #[test]
+    fn numbers_are_spread_over_all_of_their_range() {
+        let mut stream = Stream::new(7, 7, Purpose::Values);
+        let mut seen = [0u32; 6];
+        (0..6000).for_each(|_| seen[stream.below(6) as usize] += 1);
+        // Standard deviation 29; five of them.
+        assert!(seen.iter().all(|count| count.abs_diff(1000) < 145), "{seen:?}");
+    }
+}

@@ -142,3 +142,121 @@ impl SessionLoop {
         end_ns + self.session.draw_pause(rules.script)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use crate::plan::Workload;
+
+    /// Three operations in a row, pauses of 10 ns, and a curve that halves them from 100 ns on.
+    fn script(workload: &Workload) -> Script {
+        Script::compile(workload).expect("a workload")
+    }
+
+    fn workload(kind: &str) -> Workload {
+        let operation = |name: &str| {
+            serde_json::json!({
+                "name": name, "scheme": "http", "method": "GET", "path": "/", "query": [], "form": [], "body": null,
+                "headers": [], "redirects": 0, "extract": [], "embedded": [], "limit": { "kind": "none" },
+                "expect": {
+                    "status": [200], "title": null, "contains": [], "absent": [], "markers_every": 0, "bytes": null,
+                },
+                "timeout_ns": 1,
+            })
+        };
+        let state = |(at, name): (usize, &str)| serde_json::json!({ "name": name, "operation": at, "pause": "drawn", "set": [] });
+        let names = ["a", "b", "c"];
+        serde_json::from_value(serde_json::json!({
+            "name": "test", "values": [], "operations": names.map(operation),
+            "states": names.iter().enumerate().map(|(at, name)| state((at, name))).collect::<Vec<_>>(),
+            "mix": { "kind": "sequence", "states": [2, 0, 1] },
+            "pacing": { "kind": kind, "distribution": "fixed", "mean_ns": 10, "cap_ns": null },
+            "connections": {
+                "protocol": "http1", "parallel": 1, "page_bytes_per_s": null, "embedded_bytes_per_s": null,
+                "requests_each": null, "kept_between_users": true, "full_handshakes": 0.0,
+            },
+        }))
+        .expect("a workload")
+    }
+
+    fn turns(script: &Script, stop_ns: Nanos) -> SessionLoop {
+        SessionLoop::new(Session::new(script, 1, 0), stop_ns)
+    }
+
+    #[test]
+    fn think_time_begins_where_the_operation_before_ended() {
+        let workload = workload("think");
+        let script = script(&workload);
+        let rules = Rules { script: &script, pacing: workload.pacing, curve: None };
+        let mut turns = turns(&script, 1000);
+        turns.begin(&rules, 5);
+        assert_eq!(turns.next(&rules), Turn::Perform { operation: 2, at_ns: 5 });
+        assert_eq!(turns.pause(), None);
+        assert_eq!(turns.sent(&rules, 2, 6), Kept::default());
+        turns.ended(50);
+        assert_eq!(turns.next(&rules), Turn::Perform { operation: 0, at_ns: 60 });
+        assert_eq!(turns.pause(), Some(10));
+        // Sent 3 ns late.
+        assert_eq!(turns.sent(&rules, 0, 63), Kept { pause: Some((10, 13)), cycle: None });
+        turns.ended(70);
+        assert_eq!(turns.next(&rules), Turn::Perform { operation: 1, at_ns: 80 });
+        turns.ended(90);
+        assert_eq!(turns.next(&rules), Turn::Leave { departure: Departure::Finished, operations: 3 });
+        assert_eq!(turns.ended_ns(), 90);
+    }
+
+    #[test]
+    fn cycles_count_from_start_to_start_and_are_forgotten_by_the_next_user() {
+        let workload = workload("cycle");
+        let script = script(&workload);
+        let rules = Rules { script: &script, pacing: workload.pacing, curve: None };
+        let mut turns = turns(&script, 1000);
+        turns.begin(&rules, 0);
+        turns.next(&rules);
+        turns.sent(&rules, 2, 1);
+        turns.ended(4);
+        assert_eq!(turns.next(&rules), Turn::Perform { operation: 0, at_ns: 10 });
+        let cycle = Cycle { operation: 2, drawn_ns: 10, actual_ns: 11 };
+        let kept = turns.sent(&rules, 0, 12);
+        assert_eq!(kept, Kept { pause: Some((6, 8)), cycle: Some(cycle) });
+        assert_eq!(kept.cycle(), Some((2, 10, 11)));
+        // Its answer takes longer than the cycle: the next one begins at once.
+        turns.ended(35);
+        assert_eq!(turns.next(&rules), Turn::Perform { operation: 1, at_ns: 35 });
+        assert_eq!(turns.broke(&rules, 40), 50);
+        turns.begin(&rules, 50);
+        assert_eq!(turns.next(&rules), Turn::Perform { operation: 2, at_ns: 50 });
+        assert_eq!(turns.sent(&rules, 2, 50), Kept::default());
+    }
+
+    #[test]
+    fn nothing_begins_at_the_stop_or_after_it() {
+        let workload = workload("think");
+        let script = script(&workload);
+        let rules = Rules { script: &script, pacing: workload.pacing, curve: None };
+        for (stop_ns, expected) in [(60, Turn::Stop { at_ns: 60 }), (61, Turn::Perform { operation: 0, at_ns: 60 })] {
+            let mut turns = turns(&script, stop_ns);
+            turns.begin(&rules, 5);
+            turns.next(&rules);
+            turns.ended(50);
+            assert_eq!(turns.next(&rules), expected);
+        }
+    }
+
+    #[test]
+    fn the_curve_of_the_moment_bends_the_pause() {
+        let workload = workload("think");
+        let script = script(&workload);
+        let curve = Curve { step_ns: 100, factors: vec![1.0, 2.0], shift_ns: 0 };
+        let rules = Rules { script: &script, pacing: workload.pacing, curve: Some(&curve) };
+        let mut turns = turns(&script, 1000);
+        turns.begin(&rules, 0);
+        turns.next(&rules);
+        turns.ended(99);
+        assert_eq!(turns.next(&rules), Turn::Perform { operation: 0, at_ns: 109 });
+        turns.ended(110);
+        assert_eq!(turns.next(&rules), Turn::Perform { operation: 1, at_ns: 115 });
+        assert_eq!(turns.pause(), Some(5));
+    }
+}

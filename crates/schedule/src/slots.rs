@@ -70,3 +70,23 @@ impl Values {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_has_one_slot_and_every_slot_its_own_value() {
+        let mut slots = Slots::default();
+        assert!(slots.is_empty());
+        let (a, b) = (slots.intern("a"), slots.intern("b"));
+        assert_eq!([slots.intern("a"), slots.get("a").expect("known")], [a, a]);
+        assert_ne!(a, b);
+        assert_eq!((slots.len(), slots.is_empty(), slots.get("c")), (2, false, None));
+        let mut values = Values::new(slots.len());
+        values.set(a, "one");
+        values.set(b, "a longer one");
+        values.set(a, "x");
+        assert_eq!([values.get(a), values.get(b)], ["x", "a longer one"]);
+    }
+}

@@ -255,4 +255,38 @@ mod tests {
         assert!((share - 0.2).abs() < 0.02, "{share}");
         assert_eq!(end(station.admit(20_000 * SECOND)), Some(20_000_010));
     }
+
+    #[test]
+    fn what_is_no_station_is_refused_with_its_reason() {
+        let usual =
+            Layout { workers: 1, service: Service::Fixed { mean_ns: 1 }, queue: None, faults: Faults::default() };
+        let said = |layout: Layout| layout.check().err().map(|error| error.to_string()).unwrap_or_default();
+        let workers = |workers| said(Layout { workers, ..usual });
+        assert_eq!([workers(1), workers(100_000)], ["", ""]);
+        assert!(workers(0).contains("1 to 100,000 workers") && workers(100_001).contains("workers"));
+        let cv = |cv| said(Layout { service: Service::LogNormal { mean_ns: 1, cv }, ..usual });
+        assert_eq!([cv(0.0), cv(100.0)], ["", ""]);
+        assert!(cv(-0.1).contains("cv must be") && cv(100.1).contains("cv") && cv(f64::NAN).contains("cv"));
+        let stall = |stall_ns, stall_every_ns| {
+            said(Layout { faults: Faults { stall_ns, stall_every_ns, ..Faults::default() }, ..usual })
+        };
+        assert_eq!([stall(0, 0), stall(1, 2), stall(0, 5)], ["", "", ""]);
+        assert!(stall(1, 1).contains("a stall must be shorter") && stall(2, 1).contains("a stall"));
+        let errors = |error_share| said(Layout { faults: Faults { error_share, ..Faults::default() }, ..usual });
+        assert_eq!([errors(0.0), errors(1.0)], ["", ""]);
+        assert!(errors(1.1).contains("share of errors") && errors(-0.1).contains("errors"));
+        let slow =
+            |slow_start_factor| said(Layout { faults: Faults { slow_start_factor, ..Faults::default() }, ..usual });
+        assert_eq!([slow(0.0), slow(1e6)], ["", ""]);
+        assert!(slow(-1.0).contains("slow start's factor") && slow(2e6).contains("factor"));
+    }
+
+    #[test]
+    fn a_request_waits_where_it_is_its_turn_at_this_very_instant() {
+        let mut station = fixed(1, Some(0), Faults::default());
+        station.admit(0);
+        assert_eq!(end(station.admit(10 * MS)), Some(20), "the worker is free at that instant");
+        assert_eq!(station.admit(19 * MS), Admission::Refused);
+        assert_eq!(station.workers(), 1);
+    }
 }

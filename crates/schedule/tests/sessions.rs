@@ -195,3 +195,45 @@ fn what_an_arriving_session_does_depends_on_its_number_alone() {
         assert_eq!(played[0][0].1, format!("{expected:02}"));
     }
 }
+
+#[test]
+fn a_mix_without_an_end_is_endless_and_paces_its_first_operation() {
+    let endless = Mix::Flat { shares: vec![1.0, 0.0, 0.0], operations_per_session: None };
+    let script = Script::compile(&workload(endless)).expect("valid");
+    assert!(script.is_endless());
+    let mut session = Session::new(&script, 1, 1);
+    session.begin(&script);
+    assert_eq!(session.next(&script), Step::Perform { state: 0, pause: Some(7) });
+    let ending = Mix::Flat { shares: vec![1.0, 0.0, 0.0], operations_per_session: Some(1) };
+    assert!(!Script::compile(&workload(ending)).expect("valid").is_endless());
+}
+
+#[test]
+fn values_that_any_text_of_an_operation_holds_are_drawn() {
+    let number = |name: &str| Generator {
+        name: name.into(),
+        scope: Scope::Operation,
+        states: vec![],
+        kind: GeneratorKind::Uniform { min: 1, max: 9, digits: 0 },
+    };
+    let field = |value: &str| Field { name: "f".into(), value: value.into() };
+    let places: Vec<(&str, fn(&mut Operation, Field))> = vec![
+        ("query", |operation, field| operation.query.push(field)),
+        ("form", |operation, field| operation.form.push(field)),
+        ("headers", |operation, field| operation.headers.push(field)),
+        ("body", |operation, field| operation.body = Some(field.value)),
+        ("title", |operation, field| operation.expect.title = Some(field.value)),
+        ("contains", |operation, field| operation.expect.contains.push(field.value)),
+        ("absent", |operation, field| operation.expect.absent.push(field.value)),
+        ("bytes", |operation, field| operation.expect.bytes = Some(field.value)),
+    ];
+    for (place, put) in places {
+        let mut changed = workload(Mix::Sequence { states: vec![1] });
+        changed.values.push(number("wanted"));
+        put(&mut changed.operations[1], field("x{wanted}"));
+        let script = Script::compile(&changed).expect("valid");
+        let mut session = Session::new(&script, 1, 1);
+        visit(&mut session, &script);
+        assert_ne!(session.values.get(script.slots.get("wanted").expect("known")), "", "{place}");
+    }
+}

@@ -177,7 +177,8 @@ fn dispatch(command: Command) -> Result<()> {
         Command::Infra { common } => serve_plain(&common, infra::Infra::default()),
         Command::Idle { common } => serve_plain(&common, idle::Idle),
         Command::Dealership { common, database, injection_rate } => {
-            let role = Arc::new(dealership::Dealership::new(sql::Database::parse(&database), i64::from(injection_rate))?);
+            let role =
+                Arc::new(dealership::Dealership::new(sql::Database::parse(&database), i64::from(injection_rate))?);
             run(&common, async {
                 let listener = front::listen(common.listen)?;
                 role.listens_at(listener.local_addr()?);
