@@ -186,7 +186,6 @@ def children(pid: int) -> list[int]:
 def test_an_interruption_keeps_what_was_measured_and_leaves_no_process(tmp_path: Path, ending: signal.Signals) -> None:
     process = start(tmp_path, "run", "banking", "--sessions", "50", "--results", "results", "--profile", "standard")
     result = wait_for(tmp_path, '"interval"')
-    time.sleep(2)
     family = children(process.pid)
     assert len(family) >= 3
     process.send_signal(ending)
@@ -250,7 +249,8 @@ def test_results_are_listed_and_reported_in_every_form(loadstone: LoadstoneRunne
     assert "small" in loadstone("results").stdout
     for form in ("html", "md", "json"):
         assert loadstone("report", "latest", "--format", form, "-o", f"out.{form}").returncode == 0
-        assert (tmp_path / f"out.{form}").stat().st_size > 1000
+        text = (tmp_path / f"out.{form}").read_text()
+        assert all(word in text for word in ("small", "support", "pass", "validation errors")), form
     kept = report(tmp_path)["workloads"][0]["iterations"][0]["operations"][-1]
     summary = json.loads(loadstone("export", "latest", "--format", "k6").stdout)["metrics"]
     assert summary["http_reqs"]["count"] == kept["requests"]

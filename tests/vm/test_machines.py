@@ -54,8 +54,7 @@ def test_a_line_of_ten_megabits_is_measured_as_such(
         'path = "/support/downloads/dir0000000001/download0_0"\n'
     )
     words = ["run", str(workload), "--sessions", "8", "--profile", "demo", "--platform", "container"]
-    done = loadstone(*words, "--machine", "mbit_per_s=10", "--nginx", "files=support,sessions=4")
-    assert done.returncode in (0, 1, 3), done.stderr
+    loadstone(*words, "--machine", "mbit_per_s=10", "--nginx", "files=support,sessions=4")
     total = rows(report(tmp_path))["Total"]
     steady_s = report(tmp_path)["workloads"][0]["iterations"][0]["steady_s"]
     assert total["errors"] == 0
