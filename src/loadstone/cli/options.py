@@ -206,7 +206,7 @@ class WorkloadOptions(LoadOptions, SystemOptions, LengthOptions, ResultOptions):
         return self.threads or half_the_cores()
 
     def refuse_beside_a_file(self, *options: str) -> None:
-        """What a study file says is not said again on the command line."""
+        """What a study file says is not said again on the command line. Raises UsageError."""
         for option in (*IN_A_FILE, *options):
             source = self.context.get_parameter_source(option)
             if source is not None and source.name == "COMMANDLINE":

@@ -41,7 +41,7 @@ class Source(Protocol):
     async def watts(self, at_s: float) -> float | None:
         """Power at this moment, `at_s` seconds after the meter was switched on; None where there is none yet.
 
-        Raises PlatformError.
+        Raises PlatformError. Raises PlatformError.
         """
 
 

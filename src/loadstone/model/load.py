@@ -143,7 +143,9 @@ def read_rate(text: str) -> tuple[tuple[float, ...], bool]:
 
 
 def read_trace(file: Path) -> tuple[float, ...]:
-    """Instants in seconds, one a line, in order; empty lines and lines that begin with # are passed over."""
+    """Instants in seconds, one a line, in order; empty lines and lines that begin with # are passed over.
+    Raises UsageError.
+    """
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:

@@ -15,7 +15,7 @@ class Endpoint:
 
     @classmethod
     def parse(cls, text: str) -> "Endpoint":
-        """Reads `host:port`."""
+        """Reads `host:port`. Raises UsageError."""
         host, _, port = text.rpartition(":")
         if not host or not port.isdigit():
             raise UsageError(f"`{text}` is no host:port.")

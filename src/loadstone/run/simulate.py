@@ -28,7 +28,9 @@ async def simulate(
 
 
 def server_model(workload: Workload, server: str | None) -> ServerModel:
-    """Reads `fixed:SECONDS`, `exponential:SECONDS` or `published`; without one, published where there is such."""
+    """Reads `fixed:SECONDS`, `exponential:SECONDS` or `published`; without one, published where there is such.
+    Raises UsageError.
+    """
     known = set(workload.published.response_s) >= set(workload.operations)
     if server is None:
         server = PUBLISHED if known else "fixed:0.05"

@@ -96,7 +96,9 @@ def migrated(
 
 
 def lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """The whole lines of a file with their numbers, from 1; a last line that was cut off is left out."""
+    """The whole lines of a file with their numbers, from 1; a last line that was cut off is left out.
+    Raises StoreError.
+    """
     if not path.is_file():
         return
     with open_regular(path) as file:

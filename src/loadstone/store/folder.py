@@ -89,7 +89,7 @@ class ResultFolder:
         write_document(self.path / MANIFEST, MANIFESTS, self.manifest)
 
     def run(self, label: str, iteration: int) -> RunFolder:
-        """Makes the folder of one iteration of a workload."""
+        """Makes the folder of one iteration of a workload. Raises StoreError."""
         folder = self.of(label, iteration)
         try:
             folder.path.mkdir()

@@ -129,7 +129,7 @@ async def _alone(running: Running, front: Machine, system: Reference, needs: Ser
 
 @asynccontextmanager
 async def station_testbed(layout: Station, logs: Path, placement: Placement = PLAIN) -> AsyncIterator[Testbed]:
-    """A station on each of its machines. Its threads only wait, so one is enough."""
+    """A station on each of its machines. Its threads only wait, so one is enough. Raises ServiceError."""
     async with open_testbed(logs) as base:
         running, targets, meters = Running(base), [], {}
         for name, spec in alike(placement.machine, "station"):

@@ -86,7 +86,7 @@ class Pages:
         return HTMLResponse(await run_in_threadpool(render_folder, path, Format.HTML))
 
     async def study(self, request: Request) -> Response:
-        """A study's report, with links to its runs."""
+        """A study's report, with links to its runs. Raises StoreError."""
         path = find(self.results, request.path_params["name"])
         if not is_study(path):
             raise StoreError(f"`{path.name}` is no study.")
@@ -94,7 +94,7 @@ class Pages:
         return HTMLResponse(await run_in_threadpool(render_study, path, Format.HTML, link))
 
     async def side_by_side(self, request: Request) -> Response:
-        """Two runs side by side."""
+        """Two runs side by side. Raises UsageError."""
         names = request.query_params.getlist("run")
         if len(names) != 2:
             raise UsageError("Choose two runs in the list.")

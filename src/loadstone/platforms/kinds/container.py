@@ -98,7 +98,7 @@ class ContainerPlatform:
 
     @asynccontextmanager
     async def machine(self, context: MachineContext) -> AsyncIterator[Machine]:
-        """A container; all in it is gone when the block ends."""
+        """A container; all in it is gone when the block ends. Raises PlatformError."""
         started = time.monotonic()
         if not context.nics:
             raise PlatformError("A container needs a network of its own. Leave out `network=user`.")

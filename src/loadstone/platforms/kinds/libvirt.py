@@ -64,7 +64,7 @@ class LibvirtMachine(Guest):
         return await super().start(role, command, readiness)
 
     async def forward(self, port: int) -> Endpoint:
-        """Has libvirt's QEMU listen on a free port."""
+        """Has libvirt's QEMU listen on a free port. Raises PlatformError."""
         import libvirt_qemu
 
         there = free_port()

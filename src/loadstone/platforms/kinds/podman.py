@@ -146,7 +146,7 @@ class PodmanPlatform:
 
     @asynccontextmanager
     async def machine(self, context: MachineContext) -> AsyncIterator[Machine]:
-        """A machine for containers; all are gone when the block ends."""
+        """A machine for containers; all are gone when the block ends. Raises PlatformError."""
         started = time.monotonic()
         if not context.nics:
             raise PlatformError("A container needs a network of its own. Leave out `network=user`.")

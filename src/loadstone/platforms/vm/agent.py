@@ -37,7 +37,7 @@ class Agent:
         self._server = await asyncio.start_unix_server(self._converse, path=socket, limit=LONGEST_LINE)
 
     async def hello(self) -> Json:
-        """What the agent says when it is there."""
+        """What the agent says when it is there. Raises PlatformError."""
         said = await asyncio.shield(self._hello)
         if said.get("schema") != SCHEMA:
             remedy = "Run `make setup`; images are made anew by themselves."

@@ -129,7 +129,7 @@ class Guest(ABC):
             service.hear(event)
 
     async def start(self, role: str, command: list[str], readiness: Readiness = Readiness.LINE) -> Service:
-        """Has the agent start a program."""
+        """Has the agent start a program. Raises ServiceError."""
         claim(self.services, role, self.name)
         service = self.services[role] = GuestService(role, self.agent, self.context.logs / f"{role}.log")
         try:

@@ -59,7 +59,7 @@ class VirtualMachine(Guest):
         return self.process.pid
 
     async def forward(self, port: int) -> Endpoint:
-        """Has QEMU listen on a free port."""
+        """Has QEMU listen on a free port. Raises PlatformError."""
         there = free_port()
         words = f"hostfwd_add public tcp:{LOOPBACK}:{there}-:{port}"
         said = await self.qmp.execute("human-monitor-command", {"command-line": words})

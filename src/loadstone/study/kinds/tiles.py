@@ -185,7 +185,7 @@ def words(tenths: int) -> str:
 
 
 def make(section: TilesSection, context: StudyContext) -> NoReturn:
-    """Tiles are no workload of a study file."""
+    """Tiles are no workload of a study file. Raises UsageError."""
     raise UsageError("Tiles are searched by `loadstone tiles search`.")
 
 
