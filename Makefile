@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 SOURCES := pyproject.toml Cargo.toml Cargo.lock $(wildcard src/loadstone/workloads/*/workload.toml) \
            $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: help setup demo test test-rust test-python test-fast bench fuzz lint format schemas checksums clean
+.PHONY: help setup demo test test-rust test-python test-fast bench fuzz mutants lint format schemas checksums clean
 
 help:            ## say what there is
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*##/\t/' | expand -t 16
@@ -52,6 +52,12 @@ fuzz:            ## ten minutes each on the answer's parser and on plans (needs 
 	  echo "needs: rustup toolchain install nightly; cargo +nightly install cargo-fuzz"; exit 2; }
 	cargo +nightly fuzz run answer -- -max_total_time=600 -timeout=20
 	cargo +nightly fuzz run plan -- -max_total_time=600 -timeout=20 -rss_limit_mb=3000
+
+mutants: $(VENV)/developing   ## which changes of judge, schedule and record no test notices (an hour; needs cargo-mutants)
+	@cargo mutants --version > /dev/null 2>&1 || { echo "needs: cargo install --locked cargo-mutants"; exit 2; }
+	$(BIN)/pip install --quiet --editable '.[dev,mutants]'
+	cargo mutants --package loadstone-schedule --package loadstone-record --jobs 2 --timeout 10 --output target || true
+	rm -rf mutants && $(BIN)/mutmut run --max-children 2 && $(BIN)/mutmut results
 
 schemas: setup   ## write the documents' schemas from the driver's types
 	for document in plan events simulation discrete-events; do \

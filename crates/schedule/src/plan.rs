@@ -57,7 +57,7 @@ pub struct Part {
     pub curve: Option<Curve>,
 }
 
-/// A load that varies in time: pauses are divided by the factor of their moment, again and again from the start.
+/// A load that varies in time: a pause lasts until the factors of its time come to it, again and again from the start.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Curve {

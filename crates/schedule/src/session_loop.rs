@@ -100,10 +100,18 @@ impl SessionLoop {
         self.pause
     }
 
+    /// What a pause counts from.
+    fn paused_from(&self, rules: &Rules<'_>) -> Nanos {
+        match rules.pacing.kind {
+            PacingKind::Think => self.ended_ns,
+            PacingKind::Cycle => self.started_ns,
+        }
+    }
+
     /// Decides what comes next.
     pub fn next(&mut self, rules: &Rules<'_>) -> Turn {
         let (state, pause) = match self.session.next(rules.script) {
-            Step::Perform { state, pause } => (state, pause.map(|pause| rules.bend(pause, self.ended_ns))),
+            Step::Perform { state, pause } => (state, pause.map(|pause| rules.bend(pause, self.paused_from(rules)))),
             Step::End(departure) => return Turn::Leave { departure, operations: self.session.operations() },
         };
         let next_start = |pause| rules.pacing.next_start(pause, self.started_ns, self.ended_ns);
@@ -253,10 +261,11 @@ mod tests {
         let mut turns = turns(&script, 1000);
         turns.begin(&rules, 0);
         turns.next(&rules);
-        turns.ended(99);
-        assert_eq!(turns.next(&rules), Turn::Perform { operation: 0, at_ns: 109 });
-        turns.ended(110);
-        assert_eq!(turns.next(&rules), Turn::Perform { operation: 1, at_ns: 115 });
-        assert_eq!(turns.pause(), Some(5));
+        turns.ended(80);
+        assert_eq!(turns.next(&rules), Turn::Perform { operation: 0, at_ns: 90 });
+        // Six units at the usual load, four at twice as much.
+        turns.ended(94);
+        assert_eq!(turns.next(&rules), Turn::Perform { operation: 1, at_ns: 102 });
+        assert_eq!(turns.pause(), Some(8));
     }
 }

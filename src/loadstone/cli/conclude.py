@@ -7,6 +7,7 @@ from rich.markup import escape
 from loadstone.cli.consolidation import show_common, show_tiles, show_workloads
 from loadstone.cli.exits import BY_VERDICT, Exit
 from loadstone.cli.screen import VERDICT_STYLE, out, say
+from loadstone.judge.compliance import obstacle
 from loadstone.judge.consolidation import consolidation
 from loadstone.judge.score import DISCLAIMER, NAME
 from loadstone.judge.tiles import maxima_of, tiles_of
@@ -57,9 +58,10 @@ def _show_verdicts(result: Result, verdict: ResultVerdict) -> None:
 
 def _show_workload(verdict: WorkloadVerdict, manifest: Manifest) -> None:
     style = VERDICT_STYLE[verdict.verdict]
-    load = next(one.load_in_words for one in manifest.criteria if one.workload == verdict.workload)
-    claim = "compliant" if verdict.compliant else f"not compliant, profile {manifest.profile.name}"
-    what = escape(f"{verdict.workload} with {load} ({claim})")
+    criteria = next(one for one in manifest.criteria if one.workload == verdict.workload)
+    why = obstacle(criteria, verdict.verdict, verdict.not_judged, manifest.is_simulated)
+    claim = "compliant" if verdict.compliant else f"not compliant: {why}"
+    what = escape(f"{verdict.workload} with {criteria.load_in_words} ({claim})")
     out.print(f"[{style}]{verdict.verdict.upper():8}[/] {what}")
     for reason in verdict.reasons:
         say(f"         {reason}")

@@ -10,7 +10,11 @@ from loadstone.model.records.verdict import Index, ResultVerdict, Verdict
 def judge_result(result: Result, judged_by: str) -> ResultVerdict:
     """Judges a result that was read, by the rules of this version, `judged_by`."""
     verdicts = tuple(
-        judge_workload(workload.criteria, [iteration.figures for iteration in workload.iterations])
+        judge_workload(
+            workload.criteria,
+            [iteration.figures for iteration in workload.iterations],
+            result.manifest.is_simulated,
+        )
         for workload in result.workloads
     )
     sessions = {workload.id.label: workload.criteria.sessions for workload in result.workloads}

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
+from loadstone.judge.compliance import obstacle
 from loadstone.judge.rules import checks
 from loadstone.model.figures import Criteria, IterationFigures
-from loadstone.model.profile import Rigor
 from loadstone.model.records.verdict import IterationVerdict, Verdict, WorkloadVerdict, verdict_on, worst
 
 
@@ -14,8 +14,10 @@ def judge_iteration(criteria: Criteria, figures: IterationFigures) -> IterationV
     return IterationVerdict(verdict_on(judged), judged)
 
 
-def judge_workload(criteria: Criteria, figures: Sequence[IterationFigures]) -> WorkloadVerdict:
-    """Judges all iterations of a workload; missing ones make it invalid."""
+def judge_workload(
+    criteria: Criteria, figures: Sequence[IterationFigures], is_simulated: bool = False
+) -> WorkloadVerdict:
+    """Judges all iterations of a workload; missing ones make it invalid. What is simulated is never compliant."""
     iterations = tuple(judge_iteration(criteria, figure) for figure in figures)
     reasons = [
         f"iteration {number}: {reason}"
@@ -28,5 +30,5 @@ def judge_workload(criteria: Criteria, figures: Sequence[IterationFigures]) -> W
     else:
         verdict = worst([iteration.verdict for iteration in iterations])
     skipped = tuple(dict.fromkeys(rule for iteration in iterations for rule in iteration.not_judged))
-    compliant = verdict is Verdict.PASS and criteria.rigor == Rigor.FULL and criteria.shipped
+    compliant = not obstacle(criteria, verdict, skipped, is_simulated)
     return WorkloadVerdict(criteria.workload, verdict, compliant, iterations, tuple(reasons), skipped)

@@ -1,11 +1,16 @@
 """The published iterations, judged by our rules: the disclosed verdicts, deviations, byte rates and index."""
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
+from loadstone.judge.compliance import obstacle
 from loadstone.judge.rules import expected
 from loadstone.judge.score import web_index
 from loadstone.judge.verdict import judge_iteration, judge_workload
 from loadstone.model.figures import IterationFigures
+from loadstone.model.profile import Rigor
 from loadstone.model.records.verdict import Verdict
 from loadstone.report.sections.operations import operation_rows
 from tests import published, records
@@ -63,6 +68,26 @@ def test_shares_and_weighted_byte_rates_are_the_disclosed_ones(workload: str, it
         )
         rate = published.figure(workload, "Weighted ABR", row.name, iteration)
         assert row.weighted_rate == pytest.approx(rate, rel=0.005), row.name
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_simulated", "why"),
+    [
+        ({}, True, "it was simulated"),
+        ({"rigor": Rigor.REDUCED}, False, "profile full is shorter than the rules ask"),
+        ({"shipped": False}, False, "the workload is not one of the shipped ones"),
+        ({"lag_share": 1.0}, False, "the driver's limits were loosened"),
+        ({"driver_cpu_pct": 100.0}, False, "the driver's limits were loosened"),
+    ],
+)
+def test_what_is_not_as_published_is_never_compliant(changes: dict[str, Any], is_simulated: bool, why: str) -> None:
+    usual = records.criteria("banking", 2300)
+    figures = [measured("banking", iteration) for iteration in published.ITERATIONS]
+    verdict = judge_workload(replace(usual, **changes), figures, is_simulated)
+    assert not verdict.compliant
+    assert obstacle(replace(usual, **changes), Verdict.PASS, (), is_simulated) == why
+    assert obstacle(usual, Verdict.PASS, ("net deviation",), False) == "not all rules were judged"
+    assert obstacle(usual, Verdict.FAIL, (), False) == "it did not pass"
 
 
 def test_three_passing_iterations_of_a_full_run_are_compliant() -> None:

@@ -205,6 +205,11 @@ class Manifest:
         return self.tile is not None
 
     @property
+    def is_simulated(self) -> bool:
+        """Whether it was played in virtual time."""
+        return self.clock is Clock.VIRTUAL
+
+    @property
     def emulated(self) -> tuple[str, ...]:
         """Machines whose processors were emulated by TCG: their figures say nothing of hardware."""
         return tuple(name for name, machine in self.machines.items() if machine.accelerator == "tcg")

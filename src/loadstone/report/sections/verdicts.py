@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
+from loadstone.judge.compliance import obstacle
 from loadstone.judge.score import DISCLAIMER, NAME
-from loadstone.model.profile import Rigor
 from loadstone.model.records.result import WorkloadResult
 from loadstone.page.blocks import Block, Card, Cards, Cell, Paragraph, Tone
 from loadstone.page.numbers import number
@@ -49,11 +49,10 @@ def _claim(context: ReportContext, workload: WorkloadResult) -> str:
         return "compliant"
     if context.result.manifest.imported is not None:
         return "not compliant: not measured here"
-    if criteria.rigor != Rigor.FULL:
-        return f"not compliant: profile {criteria.profile} is shorter than the rules ask"
-    if not criteria.shipped:
-        return "not compliant: the workload is not one of the shipped ones"
-    return "not compliant: it did not pass"
+    if verdict is None:
+        return "not compliant: it was not judged"
+    why = obstacle(criteria, verdict.verdict, verdict.not_judged, context.result.manifest.is_simulated)
+    return f"not compliant: {why}"
 
 
 SECTION = Section(rank=20, of_result=blocks)
