@@ -10,7 +10,7 @@ use loadstone_record::event::Event;
 use loadstone_record::{Fault, Recorder};
 use loadstone_schedule::arrivals;
 use loadstone_schedule::plan::{Connections, Load, Part, Phases, Plan, Protocol, Scheme};
-use loadstone_schedule::rng::{Purpose, Stream};
+use loadstone_schedule::rng::{seed_of_part, Purpose, Stream};
 use loadstone_schedule::session::Script;
 use loadstone_schedule::session_loop::Rules;
 
@@ -67,7 +67,7 @@ impl Job {
             number,
             part: part.clone(),
             phases: plan.phases,
-            seed: plan.seed,
+            seed: seed_of_part(plan.seed, number),
             log_starts: plan.log_starts as usize,
             script,
             operations,

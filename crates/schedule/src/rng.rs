@@ -43,6 +43,14 @@ impl Stream {
     }
 }
 
+/// The seed of a part of a plan: parts that are played side by side draw different users. The first has the plan's own.
+pub fn seed_of_part(seed: u64, part: usize) -> u64 {
+    match part {
+        0 => seed,
+        _ => scramble(seed ^ scramble(part as u64)),
+    }
+}
+
 /// SplitMix64's output function (Steele, Lea, Flood 2014): spreads nearby seeds over all 64 bits.
 pub fn scramble(value: u64) -> u64 {
     let mut z = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -63,6 +71,15 @@ mod tests {
         let mut stream = Stream::new(1, 2, Purpose::Mix);
         assert_eq!([10, 1000, 1_000_000].map(|n| stream.below(n)), [5, 339, 899_888]);
         assert_eq!([stream.unit(), stream.unit()], [0.988_666_731_505_418, 0.215_969_561_505_435]);
+    }
+
+    #[test]
+    fn parts_have_seeds_of_their_own_and_the_first_the_plans() {
+        let mut seeds: Vec<u64> = (0..100).flat_map(|seed| (0..10).map(move |part| seed_of_part(seed, part))).collect();
+        assert_eq!(seeds[30], 3);
+        seeds.sort_unstable();
+        seeds.dedup();
+        assert_eq!(seeds.len(), 1000);
     }
 
     #[test]

@@ -217,7 +217,8 @@ fn values_that_any_text_of_an_operation_holds_are_drawn() {
         kind: GeneratorKind::Uniform { min: 1, max: 9, digits: 0 },
     };
     let field = |value: &str| Field { name: "f".into(), value: value.into() };
-    let places: Vec<(&str, fn(&mut Operation, Field))> = vec![
+    type Put = fn(&mut Operation, Field);
+    let places: [(&str, Put); 8] = [
         ("query", |operation, field| operation.query.push(field)),
         ("form", |operation, field| operation.form.push(field)),
         ("headers", |operation, field| operation.headers.push(field)),

@@ -15,6 +15,7 @@ from loadstone.run.disclosure import declarations, make_manifest, placement_reco
 from loadstone.run.executor import DriverJob, Executor, Listener
 from loadstone.run.lifecycle import seal_after
 from loadstone.run.plan import Part, Timing, make_plan
+from loadstone.run.seeds import seed_of_iteration
 from loadstone.run.signals import Signals
 from loadstone.run.spec import Beginning, RunSpec, WorkloadLoad
 from loadstone.store.folder import LOGS, ResultFolder, RunFolder
@@ -103,7 +104,7 @@ async def _iterate(
 def _plan(
     spec: RunSpec, parts: tuple[WorkloadLoad, ...], iteration: int, targets: tuple[Target, ...]
 ) -> dict[str, Any]:
-    timing = Timing(spec.profile.phases, spec.seed + iteration - 1, spec.threads)
+    timing = Timing(spec.profile.phases, seed_of_iteration(spec.seed, iteration), spec.threads)
     return make_plan([Part(part.workload, part.load, targets) for part in parts], timing)
 
 

@@ -14,6 +14,7 @@ from loadstone.platforms.registry import described
 from loadstone.run.disclosure import machine_record, placement_record, system_record
 from loadstone.run.executor import Listener
 from loadstone.run.runner import Begin, check, run
+from loadstone.run.seeds import seed_of_run
 from loadstone.run.spec import RunSpec
 from loadstone.run.tiles.runner import run_tiles
 from loadstone.run.tiles.spec import TilesSpec
@@ -60,7 +61,7 @@ class WorkloadRuns:
     def of(self, request: RunRequest, runs: Path) -> RunSpec:
         """The specification of one run. Raises UsageError when a setting does not fit."""
         parts = tuple(part for part in self.spec.parts if part.workload.name == request.workload)
-        seed = self.spec.seed + request.seed
+        seed = seed_of_run(self.spec.seed, request.seed)
         own = replace(self.spec, name=request.key, key=request.key, parts=parts, seed=seed, results=runs)
         return apply(own, request.settings)
 
@@ -136,7 +137,7 @@ class TileRuns:
         full, part = divmod(tenths, FULL)
         pcts = [100] * full + ([100 * part // FULL] if part else [])
         loads = tuple(TileLoad(number, pct) for number, pct in enumerate(pcts, start=1))
-        seed = self.spec.seed + request.seed
+        seed = seed_of_run(self.spec.seed, request.seed)
         return replace(self.spec, loads=loads, name=request.key, key=request.key, results=runs, seed=seed)
 
     def check(self, request: RunRequest) -> None:

@@ -14,7 +14,7 @@ use loadstone_record::recorder::{Outcome, SessionCounts};
 use loadstone_record::{Fault, Recorder};
 use loadstone_schedule::arrivals::{self, Arrivals};
 use loadstone_schedule::plan::{Load, Part, Phases, Plan};
-use loadstone_schedule::rng::scramble;
+use loadstone_schedule::rng::{scramble, seed_of_part};
 use loadstone_schedule::session::{Script, Session};
 use loadstone_schedule::session_loop::{Rules, SessionLoop, Turn};
 use loadstone_schedule::station::{Admission, Layout, Station};
@@ -107,6 +107,7 @@ struct SessionSlot {
 /// One part: its record and the state of its arrivals.
 struct PartState<'a> {
     part: &'a Part,
+    seed: u64,
     rules: Rules<'a>,
     names: PartNames,
     recorder: Recorder,
@@ -116,7 +117,6 @@ struct PartState<'a> {
 
 struct Simulator<'a> {
     phases: Phases,
-    seed: u64,
     station: Station,
     busy_ns: u64,
     parts: Vec<PartState<'a>>,
@@ -130,15 +130,22 @@ impl<'a> Simulator<'a> {
     fn new(simulation: &'a DiscreteEvents, scripts: &'a [Script]) -> Self {
         let plan = &simulation.plan;
         let steady = plan.phases.steady_start()..plan.phases.steady_end();
-        let parts = plan.parts.iter().zip(scripts).map(|(part, script)| {
+        let parts = plan.parts.iter().zip(scripts).enumerate().map(|(number, (part, script))| {
             let operations: Vec<String> = part.workload.operations.iter().map(|one| one.name.clone()).collect();
             let recorder = Recorder::new(operations.len(), steady.clone());
             let names = PartNames { workload: part.workload.name.clone(), operations };
-            PartState { part, rules: Rules::of(part, script), names, recorder, arrivals: None, active: 0 }
+            PartState {
+                part,
+                seed: seed_of_part(plan.seed, number),
+                rules: Rules::of(part, script),
+                names,
+                recorder,
+                arrivals: None,
+                active: 0,
+            }
         });
         Simulator {
             phases: plan.phases,
-            seed: plan.seed,
             station: Station::new(simulation.station, scramble(plan.seed)),
             busy_ns: 0,
             parts: parts.collect(),
@@ -154,14 +161,14 @@ impl<'a> Simulator<'a> {
             match &part.load {
                 Load::Population { sessions } => {
                     for window in session_windows(self.phases, u64::from(*sessions), 0, 1) {
-                        let session = Session::new(self.parts[number].rules.script, self.seed, window.id);
+                        let session = Session::new(self.parts[number].rules.script, self.parts[number].seed, window.id);
                         let slot = self.take_slot(SessionSlot::new(number, session, window.stop_ns, false));
                         self.queue.push(window.start_ns, Due::Begin { slot });
                         self.parts[number].active += 1;
                     }
                 }
                 Load::Arrivals { process, path, .. } => {
-                    let instants = Arrivals::new(*process, path, self.seed, number as u64);
+                    let instants = Arrivals::new(*process, path, self.parts[number].seed, number as u64);
                     self.parts[number].arrivals = Some((instants, 0));
                     self.await_arrival(number);
                 }
@@ -213,8 +220,8 @@ impl<'a> Simulator<'a> {
             return part.recorder.operation(&Outcome::failed(0, at_ns, at_ns + 1, Fault::NoSessions));
         }
         part.active += 1;
-        let mut session = Session::new(part.rules.script, self.seed, 0);
-        session.arrive(self.seed, arrival, owners);
+        let mut session = Session::new(part.rules.script, part.seed, 0);
+        session.arrive(part.seed, arrival, owners);
         let slot = self.take_slot(SessionSlot::new(number, session, self.phases.end(), true));
         self.begin(at_ns, slot);
     }

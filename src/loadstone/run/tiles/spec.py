@@ -15,6 +15,7 @@ from loadstone.model.tile import Role, Tile, TileLoad, read_tile
 from loadstone.model.workload import Published, Table, Workload
 from loadstone.run.criteria import mean_pause_s
 from loadstone.run.plan import Part, Timing, make_plan
+from loadstone.run.seeds import seed_of_tile
 from loadstone.run.spec import DEALERS_PER_RATE
 from loadstone.services.kind import EMBEDDED
 from loadstone.testbed.tiles import TilesSystem, TileUp
@@ -221,7 +222,7 @@ PLAYED_BY = {
 
 def plan_of(spec: TilesSpec, number: int, parts: tuple[TilePart, ...], up: TileUp | None) -> dict[str, object]:
     """The plan of one driver; without targets where the tile is not up yet."""
-    timing = Timing(spec.phases_of(number), spec.seed * 1000 + number, 1)
+    timing = Timing(spec.phases_of(number), seed_of_tile(spec.seed, number), 1)
     planned = [Part(part.workload, part.load, (up.targets[part.role],) if up else (), part.curve) for part in parts]
     return make_plan(planned, timing)
 
