@@ -89,7 +89,7 @@ def _no_tiles(result: Result) -> UsageError:
 
 
 def _entries(result: Result) -> Sequence[TileEntry]:
-    if not result.manifest.is_of_tiles:
+    if not (result.manifest.is_of_tiles and result.manifest.tiles):
         raise _no_tiles(result)
     return result.manifest.tiles
 

@@ -1,0 +1,203 @@
+"""Every word and figure of verdicts, held against a file that is reviewed as code is: stored runs and tiles, made-up
+iterations with one thing changed at a time, by full and by reduced rules.
+"""
+
+import tarfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from syrupy.assertion import SnapshotAssertion
+
+from loadstone.judge import placement, statistics, usage
+from loadstone.judge.result import judge_result
+from loadstone.judge.rules import checks, expected
+from loadstone.judge.verdict import judge_workload
+from loadstone.model.errors import LoadstoneError
+from loadstone.model.figures import IterationFigures
+from loadstone.model.profile import Rigor
+from loadstone.model.records.check import Check
+from loadstone.model.records.result import Iteration, Result
+from loadstone.store.read import read_result
+from tests.places import DATA
+from tests.records import iteration, operation, small_criteria, times
+
+
+@pytest.fixture(scope="module")
+def before(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Results of before, as they were kept."""
+    folder = tmp_path_factory.mktemp("whole")
+    with tarfile.open(DATA / "schema-1.tar.xz") as archive:
+        archive.extractall(folder, filter="data")
+    return folder
+
+
+def line(check: Check) -> str:
+    """A check in one line."""
+    told = (check.id, check.rule, f"{check.figure:.9g} {check.unit} {check.bound} {check.limit:.9g}", check.outcome)
+    return " | ".join(map(str, (*told, check.weight, check.detail, check.source)))
+
+
+@pytest.mark.parametrize("name", ("rate", "pair", "published", "tile"))
+def test_a_stored_result_is_judged_to_the_word(before: Path, name: str, snapshot: SnapshotAssertion) -> None:
+    assert asdict(judge_result(read_result(before / name), "this version")) == snapshot
+
+
+def changed_iterations(one: Iteration) -> dict[str, tuple[Iteration, ...]]:
+    """What a workload's only iteration may lack."""
+    return {
+        "a workload has no iteration": (),
+        "a window is shorter": (replace(one, intervals=one.intervals[:-2]),),
+        "nothing was sampled": (replace(one, monitor=()),),
+        "it never began": (replace(one, start=None),),
+        "it began later": (replace(one, start=one.start and replace(one.start, start_unix_ns=5)),),
+    }
+
+
+def changed_tiles(result: Result) -> Iterator[tuple[str, Result]]:
+    """A run of tiles with one thing changed at a time."""
+    first = result.workloads[0]
+    yield "a workload is missing", replace(result, workloads=result.workloads[1:])
+    yield (
+        "a workload has no iteration",
+        replace(result, workloads=(replace(first, iterations=()), *result.workloads[1:])),
+    )
+    for workload in result.workloads:
+        (kept,) = workload.iterations
+        quiet = replace(kept.figures, operations=(replace(kept.figures.operations[0], good=0, fail=99, overdue=7),))
+        others = (other for other in result.workloads if other is not workload)
+        worse = replace(workload, iterations=(replace(kept, figures=quiet),))
+        yield f"{workload.id.label} is bad", replace(result, workloads=(worse, *others))
+    manifest = result.manifest
+    yield "there is no tile", replace(result, manifest=replace(manifest, tiles=()))
+    entry = replace(manifest.tiles[0], groups={"node": "n1"})
+    other = replace(entry, number=2, groups={"node": "n2"})
+    yield "there are groups", replace(result, manifest=replace(manifest, tiles=(entry, other)))
+
+
+def test_a_run_of_tiles_is_judged_to_the_word_whatever_it_lacks(before: Path, snapshot: SnapshotAssertion) -> None:
+    told = {}
+    for what, result in changed_tiles(read_result(before / "tile")):
+        try:
+            told[what] = asdict(judge_result(result, "this version"))["consolidation"]
+        except LoadstoneError as error:
+            told[what] = str(error).replace(str(before), "RESULTS")
+    assert told == snapshot
+
+
+def figures(**changes: Any) -> IterationFigures:
+    """5000 operations of two kinds in 100 s, as Little's law has them for a hundred sessions."""
+    return replace(iteration((operation("a", 2500, 1.0), operation("b", 2500, 1.0)), 100.0), **changes)
+
+
+def with_first(**changes: Any) -> IterationFigures:
+    """The same, with the first kind changed."""
+    first, second = figures().operations
+    return figures(operations=(replace(first, **changes), second))
+
+
+ITERATIONS: Mapping[str, Callable[[], IterationFigures]] = {
+    "as it should be": figures,
+    "graded": lambda: with_first(good=2000, tolerable=300, fail=200),
+    "wrong answers": lambda: with_first(errors={"title": 3, "reset": 40, "no_ports": 2, "no_sessions": 1}, fail=46),
+    "one kind only": lambda: figures(operations=figures().operations[:1]),
+    "another mix": lambda: figures(operations=(operation("a", 2600, 1.0), operation("b", 2400, 1.0))),
+    "few operations": lambda: iteration((operation("a", 12, 1.0), operation("b", 8, 1.0)), 100.0),
+    "none at all": lambda: figures(operations=()),
+    "too many": lambda: figures(operations=(operation("a", 3500, 1.0), operation("b", 3400, 1.0))),
+    "cut": lambda: with_first(cut_at_start=30, cut_at_end=31, overdue=5),
+    "ended early": lambda: figures(completed=False, steady_s=60.0, trouble="a server died"),
+    "late driver": lambda: figures(lag=times(5000, 0.4), driver_cpu=(0.3, 0.97)),
+    "no lag known": lambda: figures(lag=times(0, 0.0), driver_cpu=()),
+    "pauses longer": lambda: figures(pause_actual_s=108.0),
+    "pauses drawn longer": lambda: figures(pause_drawn_s=170.0, pause_actual_s=170.0),
+    "no pauses": lambda: figures(pauses=0, pause_drawn_s=0.0, pause_actual_s=0.0),
+    "cycles": lambda: with_first(cycles=900, cycle_drawn_s=1800.0, cycle_actual_s=1850.0),
+    "cycles kept": lambda: with_first(cycles=900, cycle_drawn_s=1800.0, cycle_actual_s=1801.0),
+    "memory pressure": lambda: figures(tcp_pressure_s=2.5),
+    "no memory pressure": lambda: figures(tcp_pressure_s=0.0),
+    "conditional": lambda: with_first(embedded=100, conditional=60, not_modified=20),
+    "sessions": lambda: figures(sessions={"due": 100, "begun": 80, "finished": 70, "abandoned": 20, "broken": 5}),
+    "connections": lambda: figures(connections={"connections": 50, "connected_late": 9, "reconnects": 3}),
+    "bytes": lambda: with_first(bytes=9_000_000),
+}
+CRITERIA: Mapping[str, dict[str, Any]] = {
+    "full": {},
+    "reduced": {"rigor": Rigor.REDUCED},
+    "cycle": {"pacing": "cycle", "each_share_pct": 90.0},
+    "arrivals": {"sessions": 0, "due": 90.0, "is_even": False, "operations_per_session": 50.0},
+    "even arrivals": {"sessions": 0, "due": 101.0, "operations_per_session": 50.0, "rigor": Rigor.REDUCED},
+    "audited": {"audited": True, "longest_operation_s": 4000.0, "published_bytes": {"a": 1100.0, "b": 1000.0}},
+    "reduced and long": {"rigor": Rigor.REDUCED, "longest_operation_s": 4000.0, "each_share_pct": 99.9},
+    "no pauses": {"mean_pause_s": 0.0, "paused_share": 0.5},
+}
+
+
+@pytest.mark.parametrize("held_to", CRITERIA)
+def test_every_rule_says_what_it_saw(held_to: str, snapshot: SnapshotAssertion) -> None:
+    criteria = small_criteria(**CRITERIA[held_to])
+    told = {}
+    for name, make in ITERATIONS.items():
+        law = expected(criteria, make())
+        told[name] = [line(check) for check in checks(criteria, make())]
+        told[name] += [repr(law), str(law and (law.net_pct, law.worst))]
+    verdict = judge_workload(criteria, [make() for make in list(ITERATIONS.values())[:3]])
+    told["workload"] = [str(verdict.verdict), str(verdict.compliant), *verdict.reasons, *verdict.not_judged]
+    assert told == snapshot
+
+
+def test_use_is_told_of_every_machine_and_role(before: Path, snapshot: SnapshotAssertion) -> None:
+    monitor = read_result(before / "tile").workloads[0].iterations[0].monitor
+    roles = sorted({role for sample in monitor for role in sample.trees})
+    machines = usage.measured_machines(monitor)
+    told: dict[str, Any] = {"host": usage.host_usage(monitor), "machines": machines}
+    told["roles"] = {role: usage.tree_usage(monitor, role) for role in roles}
+    told["inside"] = {name: usage.inside_usage(monitor, name) for name in machines}
+    told["outside"] = {name: usage.outside_usage(monitor, name) for name in machines}
+    assert told == snapshot
+
+
+def test_statistics_are_the_same_to_the_last_digit_but_one(snapshot: SnapshotAssertion) -> None:
+    random = np.random.default_rng(7)
+    series = {size: [float(f"{value:.6g}") for value in random.normal(10, 1, size)] for size in (2, 3, 7, 12)}
+    told: dict[str, Any] = {}
+    for size, values in series.items():
+        other = [value * 1.1 for value in reversed(values)]
+        told[f"{size} summary"] = statistics.summary(values)
+        told[f"{size} spread"] = statistics.summary(values).spread_pct
+        told[f"{size} drift"] = statistics.drift(values)
+        told[f"{size} outliers"] = statistics.outliers([*values, 30.0])
+        found = statistics.difference(list(zip(values, other, strict=True)))
+        told[f"{size} difference"] = (found, found and found.is_found, found and found.excluded_pct)
+        told[f"{size} unpaired"] = statistics.unpaired(values, other)
+    told["holm"] = statistics.holm([0.01, 0.04, 0.03, 0.5])
+    assert rounded(told) == snapshot
+
+
+def test_groups_that_did_worse_are_told(snapshot: SnapshotAssertion) -> None:
+    groups = ["n1", "n2"] * 8
+    random = np.random.default_rng(3)
+    worse = [1.0 - 0.2 * (name == "n2") + 0.01 * random.random() for name in groups]
+    same = [1.0 + 0.01 * random.random() for _ in groups]
+    found = placement.findings(groups, {"score": worse, "web": same, "flat": [1.0] * 16})
+    told = {"findings": found, "worse": placement.worse_groups(found), "sides": placement.sides(groups)}
+    told["parity"] = placement.parity(range(1, 6))
+    told["varying"] = placement.varying({"score": worse, "flat": [1.0] * 16})
+    told["split"] = placement.split(groups, "n1", worse)
+    assert rounded(told) == snapshot
+
+
+def rounded(value: Any) -> Any:
+    """Numbers to nine digits: what is behind them differs between processors."""
+    if isinstance(value, float | np.floating):
+        return float(f"{float(value):.9g}")
+    if hasattr(value, "__dataclass_fields__"):
+        return {name: rounded(getattr(value, name)) for name in value.__dataclass_fields__}
+    if isinstance(value, dict):
+        return {str(key): rounded(held) for key, held in value.items()}
+    if isinstance(value, list | tuple):
+        return [rounded(held) for held in value]
+    return value
