@@ -289,4 +289,22 @@ mod tests {
         assert_eq!(station.admit(19 * MS), Admission::Refused);
         assert_eq!(station.workers(), 1);
     }
+
+    #[test]
+    fn stalls_come_again_and_work_over_several_of_them_waits_for_each() {
+        let faults = Faults { stall_every_ns: 100, stall_ns: 40, ..Faults::default() };
+        // Awake from 0 to 60, 100 to 160, 200 to 260.
+        for (start, work, end) in
+            [(0, 60, 60), (0, 61, 101), (0, 120, 160), (0, 121, 201), (250, 10, 260), (250, 11, 301), (130, 100, 310)]
+        {
+            assert_eq!(faults.end_of(start, work), end, "{work} from {start}");
+        }
+        let never = Faults { stall_every_ns: 100, stall_ns: 0, ..Faults::default() };
+        assert_eq!(never.end_of(90, 50), 140);
+    }
+
+    #[test]
+    fn a_station_says_how_many_it_serves_at_once() {
+        assert_eq!(fixed(3, None, Faults::default()).workers(), 3);
+    }
 }

@@ -125,4 +125,13 @@ mod tests {
         let error = Template::compile("{nobody}", &Slots::default(), "operation login").expect_err("unknown");
         assert!(error.to_string().contains("operation login: unknown value `{nobody}`"));
     }
+
+    #[test]
+    fn a_text_without_values_is_known_beforehand() {
+        let mut slots = Slots::default();
+        slots.intern("a");
+        let fixed = |text: &str| Template::compile(text, &slots, "here").expect("valid").fixed().map(str::to_owned);
+        assert_eq!([fixed(""), fixed("plain"), fixed("{{x}}")], ["", "plain", "{x}"].map(|text| Some(text.to_owned())));
+        assert_eq!([fixed("{a}"), fixed("x{a}")], [None, None]);
+    }
 }

@@ -231,4 +231,112 @@ mod tests {
         assert_eq!(civil_date(19_782), (2024, 2, 29));
         assert_eq!(drawn(GeneratorKind::Date { from_days: 20_454, to_days: 20_454 }, 0, 0), "2026-01-01");
     }
+
+    fn refused(kind: GeneratorKind) -> String {
+        let generator = Generator { name: "v".into(), scope: Scope::Operation, states: vec![], kind };
+        Source::compile(&generator, &Slots::default()).err().map(|error| error.to_string()).unwrap_or_default()
+    }
+
+    #[test]
+    fn what_cannot_be_drawn_is_refused_with_its_reason() {
+        let uniform = |min, max| refused(GeneratorKind::Uniform { min, max, digits: 0 });
+        assert_eq!([uniform(1, 1), uniform(-5, 5)], ["", ""]);
+        assert!(uniform(2, 1).contains("min is above max"));
+        let zipf = |n| refused(GeneratorKind::Zipf { n, alpha: 1.0, first: 0, digits: 0 });
+        assert_eq!(zipf(1), "");
+        assert!(zipf(0).contains("at least 1") && zipf(MOST_RANKS + 1).contains("at most 10,000,000"));
+        let choice = |weights| refused(GeneratorKind::Choice { values: vec!["a".into(), "b".into()], weights });
+        assert_eq!([choice(None), choice(Some(vec![1.0, 2.0]))], ["", ""]);
+        assert!(choice(Some(vec![1.0])).contains("one weight a value"));
+        let table = |row: &[&str], weights| {
+            let rows = vec![row.iter().map(|text| (*text).to_owned()).collect()];
+            refused(GeneratorKind::Table { columns: vec!["a".into(), "b".into()], rows, weights })
+        };
+        assert_eq!(table(&["1", "2"], None), "");
+        assert!(table(&["1"], None).contains("one entry a column"));
+        assert!(table(&["1", "2"], Some(vec![1.0, 1.0])).contains("one weight a row"));
+        let words = |words: &[&str], count| {
+            let words = words.iter().map(|word| (*word).to_owned()).collect();
+            refused(GeneratorKind::Words { words, count, separator: " ".into() })
+        };
+        assert_eq!([words(&["a"], 0), words(&["a"], MOST_WORDS)], ["", ""]);
+        assert!(words(&[], 1).contains("at least one word") && words(&["a"], MOST_WORDS + 1).contains("1,000 words"));
+        let date = |from_days, to_days| refused(GeneratorKind::Date { from_days, to_days });
+        assert_eq!([date(5, 5), date(-(MOST_DAYS as i64), MOST_DAYS as i64)], ["", ""]);
+        assert!(date(6, 5).contains("from_days is above"));
+        assert!(date(-(MOST_DAYS as i64) - 1, 0).contains("million years"));
+        assert!(date(0, MOST_DAYS as i64 + 1).contains("million years"));
+    }
+
+    #[test]
+    fn ranks_of_zipf_may_be_ten_millions_and_no_more() {
+        assert_eq!(MOST_RANKS, 10_000_000);
+        assert_eq!(drawn(GeneratorKind::Zipf { n: 1, alpha: 1.0, first: 7, digits: 3 }, 0, 0), "007");
+    }
+
+    #[test]
+    fn words_stand_between_separators() {
+        let words =
+            |count| drawn(GeneratorKind::Words { words: vec!["ab".into()], count, separator: "-".into() }, 0, 0);
+        assert_eq!([0, 1, 3].map(words), ["", "ab", "ab-ab-ab"]);
+    }
+
+    #[test]
+    fn every_day_of_a_range_is_drawn_and_none_beyond() {
+        let mut seen: Vec<String> =
+            (0..200).map(|session| drawn(GeneratorKind::Date { from_days: -1, to_days: 1 }, session, 0)).collect();
+        seen.sort_unstable();
+        seen.dedup();
+        assert_eq!(seen, ["1969-12-31", "1970-01-01", "1970-01-02"]);
+    }
+
+    #[test]
+    fn days_at_the_turn_of_months_years_and_centuries_are_right() {
+        // Days from `date -d DAY +%s` divided by 86400.
+        for (days, date) in [
+            (-719_468, (0, 3, 1)),
+            (-25_509, (1900, 2, 28)),
+            (-25_508, (1900, 3, 1)),
+            (-25_508 - 36_524, (1800, 3, 1)),
+            (11_016, (2000, 2, 29)),
+            (11_017, (2000, 3, 1)),
+            (10_956, (1999, 12, 31)),
+            (10_957, (2000, 1, 1)),
+            (20_819, (2027, 1, 1)),
+            (47_540, (2100, 2, 28)),
+            (47_541, (2100, 3, 1)),
+        ] {
+            assert_eq!(civil_date(days), date, "{days}");
+        }
+    }
+
+    #[test]
+    fn a_table_fills_all_of_its_columns_from_one_row() {
+        let row = |a: &str, b: &str| vec![a.to_owned(), b.to_owned()];
+        let kind = GeneratorKind::Table {
+            columns: vec!["a".into(), "b".into()],
+            rows: vec![row("1", "one"), row("2", "two")],
+            weights: Some(vec![0.0, 1.0]),
+        };
+        let generator = Generator { name: "t".into(), scope: Scope::Operation, states: vec![], kind };
+        let mut slots = Slots::default();
+        Source::reserve(&generator, &mut slots);
+        let source = Source::compile(&generator, &slots).expect("valid");
+        let (a, b) = (slots.get("t.a").expect("reserved"), slots.get("t.b").expect("reserved"));
+        assert!(source.is_due(0, &HashSet::from([b])) && !source.is_due(0, &HashSet::new()));
+        let mut values = Values::new(slots.len());
+        source.draw(Drawer { session: 0, visit: 0 }, &mut Stream::new(1, 1, Purpose::Values), &mut values);
+        assert_eq!([values.get(a), values.get(b)], ["2", "two"]);
+    }
+
+    #[test]
+    fn a_text_needs_what_stands_in_it() {
+        let mut slots = Slots::default();
+        let (_, wanted) = (slots.intern("first"), slots.intern("wanted"));
+        let kind = GeneratorKind::Text { text: "x{wanted}".into() };
+        let generator = Generator { name: "v".into(), scope: Scope::Session, states: vec![], kind };
+        let source = Source::compile(&generator, &slots).expect("valid");
+        assert_eq!(source.needs().collect::<Vec<_>>(), [wanted]);
+        assert!(source.is_of_session() && !source.is_due(0, &HashSet::from([wanted])));
+    }
 }

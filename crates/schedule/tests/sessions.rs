@@ -238,3 +238,19 @@ fn values_that_any_text_of_an_operation_holds_are_drawn() {
         assert_ne!(session.values.get(script.slots.get("wanted").expect("known")), "", "{place}");
     }
 }
+
+#[test]
+fn owners_of_data_take_turns_and_a_broken_session_is_followed_by_the_next_user() {
+    let script = Script::compile(&workload(Mix::Sequence { states: vec![0] })).expect("valid");
+    let mut session = Session::new(&script, 1, 0);
+    let user = |session: &Session| session.values.get(script.slots.get("user").expect("known")).to_owned();
+    session.arrive(5, 14, 4);
+    session.begin(&script);
+    // Owner 2 of 4 has the ids 7 to 9, and this is its fourth user: the first one again.
+    assert_eq!(user(&session), "07");
+    for expected in ["08", "09", "07"] {
+        session.break_off();
+        session.begin(&script);
+        assert_eq!(user(&session), expected);
+    }
+}
