@@ -17,10 +17,12 @@ from loadstone.judge.result import judge_result
 from loadstone.judge.rules import checks, expected
 from loadstone.judge.verdict import judge_workload
 from loadstone.model.errors import LoadstoneError
-from loadstone.model.figures import IterationFigures
+from loadstone.model.figures import Criteria, IterationFigures
 from loadstone.model.profile import Rigor
 from loadstone.model.records.check import Check
+from loadstone.model.records.manifest import PowerRecord
 from loadstone.model.records.result import Iteration, Result
+from loadstone.model.records.sample import MachineViews, OutsideView, Sample
 from loadstone.store.read import read_result
 from tests.places import DATA
 from tests.records import iteration, operation, small_criteria, times
@@ -124,7 +126,7 @@ ITERATIONS: Mapping[str, Callable[[], IterationFigures]] = {
     "connections": lambda: figures(connections={"connections": 50, "connected_late": 9, "reconnects": 3}),
     "bytes": lambda: with_first(bytes=9_000_000),
 }
-CRITERIA: Mapping[str, dict[str, Any]] = {
+HELD_TO: Mapping[str, dict[str, Any]] = {
     "full": {},
     "reduced": {"rigor": Rigor.REDUCED},
     "cycle": {"pacing": "cycle", "each_share_pct": 90.0},
@@ -136,9 +138,9 @@ CRITERIA: Mapping[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("held_to", CRITERIA)
+@pytest.mark.parametrize("held_to", HELD_TO)
 def test_every_rule_says_what_it_saw(held_to: str, snapshot: SnapshotAssertion) -> None:
-    criteria = small_criteria(**CRITERIA[held_to])
+    criteria = small_criteria(**HELD_TO[held_to])
     told = {}
     for name, make in ITERATIONS.items():
         law = expected(criteria, make())
@@ -160,6 +162,82 @@ def test_use_is_told_of_every_machine_and_role(before: Path, snapshot: SnapshotA
     assert told == snapshot
 
 
+def test_what_a_machine_costs_the_host_is_the_mean_of_what_is_known() -> None:
+    known = {"read_bytes_per_s": 100.0, "write_bytes_per_s": 20.0, "latency_ms": 4.0}
+    lines = {"public": {"bytes_sent_per_s": 7.0, "bytes_recv_per_s": 5.0}, "private": {"bytes_sent_per_s": 3.0}}
+    views = (
+        OutsideView({"vcpu": 0.5, "device": 0.25}, known, lines, 1000.0),
+        OutsideView({"vcpu": 1.5}, {"read_bytes_per_s": 300.0}, {}, None),
+        None,
+    )
+    seen = read_sample()
+    monitor = [replace(seen, machines={"web": MachineViews(None, view)}) for view in views]
+    monitor.append(replace(seen, machines={}))
+    assert usage.outside_usage(monitor, "web") == {
+        "vcpu_cores": 1.0,
+        "device_cores": 0.25,
+        "cores": 1.125,
+        "exits_per_s": 1000.0,
+        "disk_ms": 4.0,
+        "disk_bytes_per_s": 210.0,
+        "network_sent_per_s": 10.0,
+        "network_recv_per_s": 5.0,
+    }
+    assert usage.outside_views(monitor, "web") == list(views)
+    assert usage.outside_usage(monitor, "app") == usage.inside_usage(monitor, "web") == {}
+
+
+def read_sample() -> Sample:
+    """A sample of a host that was asked for nothing."""
+    return Sample(0.0, 1.0, {}, {}, {}, {}, {}, {})
+
+
+def many_tiles(result: Result, count: int) -> Result:
+    """A run of one tile as often as asked for; every second one is on another node and does less."""
+    entry = result.manifest.tiles[0]
+    entries = [replace(entry, number=at + 1, groups={"node": f"n{at % 2}", "rack": "only"}) for at in range(count)]
+    workloads = [
+        replace(workload, criteria=of_tile(workload.criteria, at + 1), iterations=(slower(one, at),))
+        for at in range(count)
+        for workload in result.workloads
+        for one in workload.iterations
+    ]
+    return replace(result, workloads=tuple(workloads), manifest=replace(result.manifest, tiles=tuple(entries)))
+
+
+def of_tile(criteria: Criteria, number: int) -> Criteria:
+    """The same workload of another tile."""
+    return replace(criteria, id=replace(criteria.id, tile=number))
+
+
+def slower(one: Iteration, at: int) -> Iteration:
+    """An iteration that did a little less, and much less on odd tiles."""
+    share = 1 - 0.002 * at - 0.3 * (at % 2)
+    fewer = (replace(kind, requests=round(kind.requests * share)) for kind in one.figures.operations)
+    return replace(one, figures=replace(one.figures, operations=tuple(fewer)))
+
+
+@pytest.mark.parametrize("count", (11, 12, 14))
+def test_placement_is_tested_where_there_are_tiles_enough(
+    before: Path, count: int, snapshot: SnapshotAssertion
+) -> None:
+    verdict = judge_result(many_tiles(read_result(before / "tile"), count), "this version").consolidation
+    assert rounded(verdict and {"placement": verdict.placement, "tiles": verdict.tiles}) == snapshot
+
+
+def test_scores_by_the_watt_come_in_three_categories(before: Path, snapshot: SnapshotAssertion) -> None:
+    result = read_result(before / "tile")
+    meters = (
+        PowerRecord("system", "a socket", "", 120.0, 30, 80.0, 12),
+        PowerRecord("server", "packages", "it went away", 40.0, 29, None, 0),
+    )
+    metered = replace(result, manifest=replace(result.manifest, power=meters))
+    verdict = judge_result(metered, "this version").consolidation
+    assert verdict is not None
+    told = {"power": verdict.power, "checks": [line(check) for check in verdict.checks]}
+    assert rounded(told) == snapshot
+
+
 def test_statistics_are_the_same_to_the_last_digit_but_one(snapshot: SnapshotAssertion) -> None:
     random = np.random.default_rng(7)
     series = {size: [float(f"{value:.6g}") for value in random.normal(10, 1, size)] for size in (2, 3, 7, 12)}
@@ -173,6 +251,9 @@ def test_statistics_are_the_same_to_the_last_digit_but_one(snapshot: SnapshotAss
         found = statistics.difference(list(zip(values, other, strict=True)))
         told[f"{size} difference"] = (found, found and found.is_found, found and found.excluded_pct)
         told[f"{size} unpaired"] = statistics.unpaired(values, other)
+    told["four"] = [statistics.drift([1.0, 2.0, 3.0, 5.0]), statistics.outliers([1.0, 1.0, 1.0, 9.0])]
+    told["two kinds"] = [statistics.outliers([1.0, 1.0, 1.0, 1.0, 2.0]), statistics.outliers([3.0] * 5)]
+    told["no difference"] = [statistics.difference(pairs) for pairs in ([], [(1.0, 0.0)], [(0.0, 1.0)], [(2.0, 3.0)])]
     told["holm"] = statistics.holm([0.01, 0.04, 0.03, 0.5])
     assert rounded(told) == snapshot
 
