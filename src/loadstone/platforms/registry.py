@@ -2,8 +2,6 @@
 users write them.
 """
 
-import importlib
-import pkgutil
 from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any, Literal
@@ -12,6 +10,7 @@ from pydantic import Field, create_model
 
 from loadstone.model.errors import UsageError
 from loadstone.model.machine import PROCESS, MachineSpec
+from loadstone.model.modules import declared_in
 from loadstone.model.reading import from_settings, settings_of, suggest
 from loadstone.platforms import kinds
 from loadstone.platforms.kind import PlatformKind
@@ -20,9 +19,7 @@ from loadstone.platforms.kind import PlatformKind
 @cache
 def platform_kinds() -> Mapping[str, PlatformKind]:
     """The platforms by name, in the order they are listed."""
-    names = [module.name for module in pkgutil.iter_modules(kinds.__path__)]
-    modules = [importlib.import_module(f"{kinds.__name__}.{name}") for name in names]
-    declared: list[PlatformKind] = [module.KIND for module in modules if hasattr(module, "KIND")]
+    declared: list[PlatformKind] = declared_in(kinds, "KIND")
     return {kind.name: kind for kind in sorted(declared, key=lambda kind: (kind.rank, kind.name))}
 
 

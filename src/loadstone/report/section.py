@@ -1,13 +1,12 @@
 """What a section of a report is, and how sections are found: the modules below `sections/` that declare a `SECTION`."""
 
-import importlib
-import pkgutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import cache
 from types import ModuleType
 
+from loadstone.model.modules import declared_in
 from loadstone.model.records.result import Iteration, Result, WorkloadResult
 from loadstone.model.records.verdict import IterationVerdict, WorkloadVerdict
 from loadstone.page.blocks import Block
@@ -79,9 +78,7 @@ def shipped_sections() -> Sequence[Section]:
 
 def find_sections(package: ModuleType) -> list[Section]:
     """The sections that the modules of a package declare, in their order."""
-    names = [module.name for module in pkgutil.iter_modules(package.__path__)]
-    modules = [importlib.import_module(f"{package.__name__}.{name}") for name in names]
-    declared = [module.SECTION for module in modules if hasattr(module, "SECTION")]
+    declared = declared_in(package, "SECTION")
     return sorted(declared, key=lambda section: section.rank)
 
 

@@ -1,11 +1,10 @@
 """Services that there is a choice of, found by themselves: each module below `kinds/` that declares a `KIND` is one."""
 
-import importlib
-import pkgutil
 from collections.abc import Mapping
 from functools import cache
 
 from loadstone.model.errors import UsageError
+from loadstone.model.modules import declared_in
 from loadstone.model.reading import suggest
 from loadstone.services import kinds
 from loadstone.services.kind import EMBEDDED, ServiceKind, ServiceRole
@@ -14,9 +13,7 @@ from loadstone.services.kind import EMBEDDED, ServiceKind, ServiceRole
 @cache
 def service_kinds(role: ServiceRole) -> Mapping[str, ServiceKind]:
     """The services of a role by name, the embedded one first."""
-    names = [module.name for module in pkgutil.iter_modules(kinds.__path__)]
-    modules = [importlib.import_module(f"{kinds.__name__}.{name}") for name in names]
-    declared: list[ServiceKind] = [module.KIND for module in modules if hasattr(module, "KIND")]
+    declared: list[ServiceKind] = declared_in(kinds, "KIND")
     of_role = [kind for kind in declared if kind.role is role]
     return {kind.name: kind for kind in sorted(of_role, key=lambda kind: (kind.name != EMBEDDED, kind.name))}
 

@@ -1,13 +1,12 @@
 """All kinds of study, found by themselves: each module below `kinds/` that declares a `KIND` is one."""
 
-import importlib
-import pkgutil
 from collections.abc import Mapping
 from functools import cache
 from types import ModuleType
 from typing import Any
 
 from loadstone.model.errors import StoreError
+from loadstone.model.modules import declared_in
 from loadstone.study import kinds
 from loadstone.study.kind import StudyKind, StudySection
 
@@ -22,9 +21,7 @@ def study_kinds() -> Mapping[str, AnyKind]:
 
 def find_kinds(package: ModuleType) -> Mapping[str, AnyKind]:
     """The kinds that the modules of a package declare, by name, in the order they are listed."""
-    names = [module.name for module in pkgutil.iter_modules(package.__path__)]
-    modules = [importlib.import_module(f"{package.__name__}.{name}") for name in names]
-    declared: list[AnyKind] = [module.KIND for module in modules if hasattr(module, "KIND")]
+    declared: list[AnyKind] = declared_in(package, "KIND")
     return {kind.name: kind for kind in sorted(declared, key=lambda kind: (kind.rank, kind.name))}
 
 
