@@ -70,18 +70,18 @@ pub fn run(setting: Box<dyn Setting>, out: &mut dyn Write) -> Result<EndReason> 
     let sources = threads as usize + members.len();
     let mut others = members.stoppers()?;
     workers.extend(members.follow(&plan, sender)?);
-    let mut scribe = Scribe::new(&plan, out, sources);
-    scribe.start(clock, slack, drivers)?;
+    let mut writer = RecordWriter::new(&plan, out, sources);
+    writer.start(clock, slack, drivers)?;
     let end_early = move || {
         let _ = stop.send(true);
         others.iter_mut().for_each(join::stop);
     };
-    let outcome = runtime.block_on(collect(&mut scribe, signals, reports, end_early));
+    let outcome = runtime.block_on(collect(&mut writer, signals, reports, end_early));
     for worker in workers {
         worker.join().map_err(|_| anyhow::anyhow!("a driver thread panicked"))?;
     }
     let reason = outcome?;
-    scribe.finish(clock.now(), reason)?;
+    writer.finish(clock.now(), reason)?;
     Ok(reason)
 }
 
@@ -145,7 +145,7 @@ impl Signals {
 }
 
 async fn collect(
-    scribe: &mut Scribe<'_>,
+    writer: &mut RecordWriter<'_>,
     mut signals: Signals,
     mut reports: mpsc::UnboundedReceiver<Report>,
     mut end_early: impl FnMut(),
@@ -166,7 +166,7 @@ async fn collect(
                 end_early();
                 anyhow::bail!("{message}");
             }
-            Some(report) => scribe.take(report)?,
+            Some(report) => writer.take(report)?,
         }
     }
 }
@@ -181,8 +181,8 @@ struct Pending {
     reports: usize,
 }
 
-/// One workload's books, merged.
-struct Book {
+/// One workload's counts, merged.
+struct PartAccumulator {
     names: PartNames,
     pending: Vec<Option<Pending>>,
     totals: Totals,
@@ -191,27 +191,27 @@ struct Book {
 }
 
 /// Merges what the sources report and writes events in order.
-struct Scribe<'a> {
+struct RecordWriter<'a> {
     plan: &'a Plan,
     out: &'a mut dyn Write,
     /// Threads and other drivers that report.
     sources: usize,
-    books: Vec<Book>,
+    parts: Vec<PartAccumulator>,
     /// Beginnings of the run's intervals, in order.
     begins: Vec<u64>,
     phase: Option<Phase>,
 }
 
-impl<'a> Scribe<'a> {
+impl<'a> RecordWriter<'a> {
     fn new(plan: &'a Plan, out: &'a mut dyn Write, sources: usize) -> Self {
-        let books = plan.parts.iter().map(|part| {
+        let parts = plan.parts.iter().map(|part| {
             let operations: Vec<String> = part.workload.operations.iter().map(|one| one.name.clone()).collect();
             let totals = Totals::new(operations.len());
             let names = PartNames { workload: part.workload.name.clone(), operations };
-            Book { names, pending: Vec::new(), totals, steady_ns: 0, cpu: Vec::new() }
+            PartAccumulator { names, pending: Vec::new(), totals, steady_ns: 0, cpu: Vec::new() }
         });
         let begins = ticks(&plan.phases).map(|(from, _)| from).collect();
-        Scribe { plan, out, sources, books: books.collect(), begins, phase: None }
+        RecordWriter { plan, out, sources, parts: parts.collect(), begins, phase: None }
     }
 
     fn write(&mut self, event: &Event) -> Result<()> {
@@ -226,7 +226,7 @@ impl<'a> Scribe<'a> {
             version: env!("CARGO_PKG_VERSION").into(),
             threads: self.plan.threads.max(1) * drivers as u32,
             drivers: drivers as u32,
-            parts: self.books.iter().map(|book| book.names.clone()).collect(),
+            parts: self.parts.iter().map(|merged| merged.names.clone()).collect(),
             start_unix_ns: wall.saturating_add_signed(ahead),
             clock_cost_ns: reading_cost_ns(),
             timer_slack_ns,
@@ -247,19 +247,19 @@ impl<'a> Scribe<'a> {
             Report::Event(event) => self.write(&event),
             Report::Interrupted | Report::Failed(_) => Ok(()), // the collector's matter
             Report::Totals { part, totals, cpu, steady_ns } => {
-                let book = &mut self.books[part];
-                book.totals.merge(&totals);
-                book.steady_ns = book.steady_ns.max(steady_ns);
-                book.cpu.extend(cpu);
+                let merged = &mut self.parts[part];
+                merged.totals.merge(&totals);
+                merged.steady_ns = merged.steady_ns.max(steady_ns);
+                merged.cpu.extend(cpu);
                 Ok(())
             }
             Report::Interval { part, number, at_ns, interval, active, open, cpu } => {
-                let book = &mut self.books[part];
-                if book.pending.len() <= number {
-                    book.pending.resize_with(number + 1, || None);
+                let merged = &mut self.parts[part];
+                if merged.pending.len() <= number {
+                    merged.pending.resize_with(number + 1, || None);
                 }
-                let operations = book.names.operations.len();
-                let pending = book.pending[number].get_or_insert_with(|| Pending::new(at_ns, operations));
+                let operations = merged.names.operations.len();
+                let pending = merged.pending[number].get_or_insert_with(|| Pending::new(at_ns, operations));
                 pending.interval.merge(&interval);
                 pending.active += active;
                 pending.open += open;
@@ -268,7 +268,7 @@ impl<'a> Scribe<'a> {
                 if pending.reports < self.sources {
                     return Ok(());
                 }
-                let whole = book.pending[number].take();
+                let whole = merged.pending[number].take();
                 whole.map_or(Ok(()), |whole| self.interval(part, number, whole))
             }
         }
@@ -286,16 +286,16 @@ impl<'a> Scribe<'a> {
             connections_open: whole.open,
         };
         let cpu = CpuShare { threads: whole.cpu };
-        let event = Event::interval(&self.books[part].names.workload, moment, &whole.interval, cpu);
+        let event = Event::interval(&self.parts[part].names.workload, moment, &whole.interval, cpu);
         self.write(&event)
     }
 
     /// Writes the totals and the end.
     fn finish(&mut self, at_ns: u64, reason: EndReason) -> Result<()> {
-        for at in 0..self.books.len() {
-            let book = &mut self.books[at];
-            let cpu = CpuShare { threads: std::mem::take(&mut book.cpu) };
-            let event = Event::totals(&book.names, book.steady_ns, &book.totals, cpu);
+        for at in 0..self.parts.len() {
+            let merged = &mut self.parts[at];
+            let cpu = CpuShare { threads: std::mem::take(&mut merged.cpu) };
+            let event = Event::totals(&merged.names, merged.steady_ns, &merged.totals, cpu);
             self.write(&event)?;
         }
         self.write(&Event::End { at_ns, reason })

@@ -1,4 +1,4 @@
-//! Events read back into books, so that what several drivers wrote can be merged without loss.
+//! Events read back into counters, so that what several drivers wrote can be merged without loss.
 
 use crate::event::{Encoded, OperationCounts, OperationRecord};
 use crate::recorder::{Counts, OperationTotals};
@@ -83,14 +83,14 @@ mod tests {
     }
 
     #[test]
-    fn books_that_were_written_and_read_back_merge_as_if_they_had_never_left() {
-        let book = |ends: &[u64]| {
+    fn counts_that_were_written_and_read_back_merge_as_if_they_had_never_left() {
+        let recorded = |ends: &[u64]| {
             let mut recorder = Recorder::new(1, 0..10_000_000_000);
             ends.iter().for_each(|&end| recorder.operation(&outcome(end, None)));
             recorder.operation(&outcome(9_000, Some(Fault::Title)));
             recorder.totals
         };
-        let (left, right) = (book(&[5_000_000, 7_000_000_000]), book(&[6_123_456, 8_000]));
+        let (left, right) = (recorded(&[5_000_000, 7_000_000_000]), recorded(&[6_123_456, 8_000]));
         let mut whole = left.clone();
         whole.merge(&right);
         let mut read_back = OperationTotals::default();

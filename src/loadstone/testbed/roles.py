@@ -1,6 +1,7 @@
 """How each role of a system is put on its machine, alone or with the others: one function a role."""
 
 from collections.abc import Callable
+from enum import Enum, auto
 
 from loadstone.host.http import free_port
 from loadstone.host.process import Readiness
@@ -14,15 +15,25 @@ from loadstone.testbed.context import LOOPBACK
 from loadstone.testbed.running import Running, answers, done, target_of
 
 
+class Downloads(Enum):
+    """Where the web sites have their downloads."""
+
+    OWN = auto()
+    BEHIND = auto()
+    """On the machine of the back end."""
+
+
 async def infra(running: Running, machine: Machine, threads: int) -> int:
     """Back-end simulator and file store; returns their port."""
     return await _said_port(running, machine, machine.name, reference.plain_command("infra", machine.listen, threads))
 
 
-async def web(running: Running, machine: Machine, behind: Machine, port: int, threads: int, stores: bool) -> Target:
-    """The web sites, which ask the back end on another machine; it also has their downloads where it `stores` them."""
+async def web(
+    running: Running, machine: Machine, behind: Machine, port: int, threads: int, downloads: Downloads
+) -> Target:
+    """The web sites, which ask the back end on another machine; which may have their downloads too."""
     asked = await way(machine, behind, port)
-    store = asked if stores else None
+    store = asked if downloads is Downloads.BEHIND else None
     command = reference.web_command(machine.listen, asked, threads, ["localhost", machine.address], store)
     return await target_of(machine, await running.ready(machine, machine.name, command))
 

@@ -89,7 +89,7 @@ async def _tile(running: Running, system: TilesSystem, number: int) -> TileUp:
     tile = TileUp(number)
     port = await roles.infra(running, machines[Role.INFRA], threads[Role.INFRA])
     web, behind = machines[Role.WEB], machines[Role.INFRA]
-    tile.targets[Role.WEB] = await roles.web(running, web, behind, port, threads[Role.WEB], stores=True)
+    tile.targets[Role.WEB] = await roles.web(running, web, behind, port, threads[Role.WEB], roles.Downloads.BEHIND)
     port = await roles.database(running, machines[Role.DB], system.database, threads[Role.DB])
     app, behind, injection_rate = machines[Role.APP], machines[Role.DB], system.tile.loads.injection_rate
     tile.targets[Role.APP] = await roles.app(

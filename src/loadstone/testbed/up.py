@@ -110,7 +110,9 @@ async def _web(
     said = await running.ready(behind, "backend", reference.backend_command(behind.listen, 1))
     if said.http is None:
         raise ServiceError("The back-end simulator does not say where it answers.")
-    return [await roles.web(running, web, behind, said.http.port, system.threads, stores=False) for web in fronts]
+    return [
+        await roles.web(running, web, behind, said.http.port, system.threads, roles.Downloads.OWN) for web in fronts
+    ]
 
 
 async def _application(

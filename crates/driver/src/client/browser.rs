@@ -19,7 +19,7 @@ use crate::operation::{check_embedded, Compiled, Sending};
 use crate::server::Server;
 use crate::shared::Shared;
 use crate::transport::http1::Reader;
-use crate::transport::{tls, Answer, Failure};
+use crate::transport::{tls, Answer, Body, Failure};
 
 /// What a user has open in its browser.
 pub struct Browser {
@@ -133,7 +133,7 @@ impl Browser {
             Protocol::Echo => operation.write_payload(values, &mut request),
             _ => operation.write_request(&with, None, &mut request),
         }
-        let mut bodiless = operation.method == Method::Head;
+        let mut body = if operation.method == Method::Head { Body::Never } else { Body::Expected };
         loop {
             let user = UserContext { server, tls: self.tls.as_ref(), jar: &self.jar };
             let connections = if scheme == Scheme::Http { &mut self.http } else { &mut self.https };
@@ -142,7 +142,7 @@ impl Browser {
             connection.line.set_rate(shared.job.policy().page_bytes_per_s);
             connection.inspector.reset(operation.markers_every, operation.keeps());
             connection.inspector.lend(&mut shared.heads.borrow_mut());
-            let answer = connection.exchange(shared, user, bodiless, false).await?;
+            let answer = connection.exchange(shared, user, body, false).await?;
             progress.take(&answer);
             progress.page_bytes.set(progress.page_bytes.get() + answer.bytes);
             if progress.first_byte_ns.get().is_none() {
@@ -169,7 +169,7 @@ impl Browser {
             if matches!(answer.status, 307 | 308) {
                 operation.write_request(&with, Some(&path), &mut request);
             } else {
-                bodiless = false;
+                body = Body::Expected;
                 operation.write_get(&with, None, &mut request, |out| out.extend_from_slice(&path));
             }
         }
@@ -233,7 +233,7 @@ impl Page<'_> {
             self.operation.write_get(&with, date.as_deref(), &mut connection.request, path);
             connection.inspector.reset(file.markers_every, 0);
             let wants_date = file.memory.is_some() && file.conditional > 0.0;
-            let answer = connection.exchange(shared, self.user, false, wants_date).await?;
+            let answer = connection.exchange(shared, self.user, Body::Expected, wants_date).await?;
             self.progress.take(&answer);
             self.files.borrow_mut()[at].bytes = answer.bytes;
             let not_modified = check_embedded(file, date.is_some(), &answer, &connection.inspector)?;

@@ -16,7 +16,7 @@ use crate::shared::Shared;
 use crate::transport::http1::Reader;
 use crate::transport::http2::Http2;
 use crate::transport::stream::{connect, secure, Handshake, Intake, Stream};
-use crate::transport::{Answer, Connection, ExchangeContext, Failure, Message};
+use crate::transport::{Answer, Body, Connection, ExchangeContext, Failure, Message};
 
 /// Time after which the kernel asks again for a connection (RFC 6298, section 2.1).
 const ASKED_AGAIN_NS: u64 = 1_000_000_000;
@@ -91,7 +91,7 @@ impl ClientConnection {
         &mut self,
         shared: &Shared,
         user: UserContext<'_>,
-        bodiless: bool,
+        body: Body,
         wants_date: bool,
     ) -> Result<Answer, Failure> {
         if self.connection.as_mut().is_some_and(Connection::is_stale) {
@@ -99,7 +99,7 @@ impl ClientConnection {
             let change = ConnectionStats { reconnects: 1, ..ConnectionStats::default() };
             shared.recorder.borrow_mut().connections(shared.clock.now(), change);
         }
-        let result = self.attempt(shared, user, bodiless, wants_date).await;
+        let result = self.attempt(shared, user, body, wants_date).await;
         let most = shared.job.policy().requests_each.unwrap_or(u32::MAX);
         if !matches!(&result, Ok(answer) if answer.keep_alive && self.used < most) {
             self.close(shared);
@@ -111,7 +111,7 @@ impl ClientConnection {
         &mut self,
         shared: &Shared,
         user: UserContext<'_>,
-        bodiless: bool,
+        body: Body,
         wants_date: bool,
     ) -> Result<Answer, Failure> {
         if self.connection.is_none() {
@@ -136,7 +136,7 @@ impl ClientConnection {
             inspector: &mut self.inspector,
             jar: user.jar,
         };
-        let message = Message { bytes: &self.request, bodiless, wants_date };
+        let message = Message { bytes: &self.request, body, wants_date };
         let answer = connection.exchange(&mut context, &message).await?;
         if self.line.is_limited() {
             let now = shared.clock.now();

@@ -10,7 +10,7 @@ use loadstone_record::Fault;
 use tokio::io::AsyncWriteExt;
 
 use super::stream::Stream;
-use super::{Answer, ExchangeContext, Failure, Message};
+use super::{Answer, Body, ExchangeContext, Failure, Message};
 use crate::client::cookies::Jar;
 use crate::inspect::Inspector;
 
@@ -34,7 +34,7 @@ pub async fn exchange(
     if stream.is_buffered() {
         stream.flush().await.map_err(|error| Failure::from_io(&error))?;
     }
-    context.reader.begin(message.bodiless, message.wants_date);
+    context.reader.begin(message.body, message.wants_date);
     let mut first_byte_ns = None;
     let mut end_ns = loop {
         let state = read(stream, context, first_byte_ns.is_none()).await?;
@@ -144,7 +144,7 @@ pub struct Reader {
     pub last_modified: Option<String>,
     framing: Framing,
     in_body: bool,
-    bodiless: bool,
+    body: Body,
     wants_date: bool,
     /// Bytes of trailer fields so far.
     trailer: usize,
@@ -164,7 +164,7 @@ impl Default for Reader {
             last_modified: None,
             framing: Framing::UntilClose,
             in_body: false,
-            bodiless: false,
+            body: Body::Expected,
             wants_date: false,
             trailer: 0,
             low_water: 1,
@@ -174,11 +174,11 @@ impl Default for Reader {
 }
 
 impl Reader {
-    /// Starts over for the next answer; `bodiless` when it has no body whatever its head says (HEAD).
-    pub fn begin(&mut self, bodiless: bool, wants_date: bool) {
+    /// Starts over for the next answer; `body` says whether it may have one.
+    pub fn begin(&mut self, body: Body, wants_date: bool) {
         let mut partial = std::mem::take(&mut self.partial);
         partial.clear();
-        *self = Reader { bodiless, wants_date, partial, ..Reader::default() };
+        *self = Reader { body, wants_date, partial, ..Reader::default() };
     }
 
     /// The next bytes from the connection; none means that it was closed.
@@ -279,7 +279,7 @@ impl Reader {
         for field in response.headers.iter() {
             self.read_field(field, jar)?;
         }
-        if self.bodiless || matches!(self.status, 204 | 304) {
+        if self.body == Body::Never || matches!(self.status, 204 | 304) {
             self.framing = Framing::Length(0);
         }
         self.in_body = true;
@@ -415,7 +415,7 @@ mod tests {
     fn read(data: &[u8], piece: usize, closes: bool) -> Result<(State, u16, Vec<u8>), Fault> {
         let (mut reader, mut inspector, mut jar) = (Reader::default(), Inspector::new(), Jar::default());
         inspector.reset(0, 1000);
-        reader.begin(false, true);
+        reader.begin(Body::Expected, true);
         let mut state = State::Unfinished;
         for piece in data.chunks(piece) {
             state = reader.take(piece, &mut inspector, &mut jar).map_err(|failure| failure.fault)?;

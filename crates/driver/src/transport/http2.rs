@@ -88,7 +88,7 @@ async fn take_body(context: &mut ExchangeContext<'_>, body: &mut RecvStream) -> 
 
 /// Takes over what a user keeps of the fields; returns their length as HTTP/1.1 would write them, so that bytes compare.
 fn take_fields(context: &mut ExchangeContext<'_>, message: &Message<'_>, fields: &HeaderMap) -> u64 {
-    context.reader.begin(message.bodiless, message.wants_date);
+    context.reader.begin(message.body, message.wants_date);
     let mut bytes = "HTTP/1.1 200 OK\r\n\r\n".len();
     for (name, value) in fields {
         bytes += name.as_str().len() + value.len() + ": \r\n".len();

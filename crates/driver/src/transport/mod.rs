@@ -24,13 +24,22 @@ use crate::timer::Timer;
 use http1::Reader;
 use stream::Stream;
 
+/// Whether an answer may have a body.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Body {
+    /// As its head says.
+    #[default]
+    Expected,
+    /// None, whatever its head says (HEAD; RFC 9112, section 6.3).
+    Never,
+}
+
 /// What is sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Message<'a> {
     /// For HTTP the request as HTTP/1.1 writes it, whatever the version spoken.
     pub bytes: &'a [u8],
-    /// The answer has no body whatever its head says (HEAD).
-    pub bodiless: bool,
+    pub body: Body,
     /// Whether the answer's date of last change is of interest.
     pub wants_date: bool,
 }
