@@ -13,7 +13,7 @@ use serde_json::json;
 fn kinds(address: std::net::SocketAddr) -> Vec<String> {
     let begun = Instant::now();
     let events = play(plan(address, population(2), 1.0));
-    assert!(begun.elapsed() < Duration::from_secs(4), "the driver hangs");
+    assert!(begun.elapsed() < Duration::from_secs(20), "the driver hangs");
     assert_eq!(event(&events, "end")["reason"], "completed");
     let (requests, errors) = counted(&events);
     assert!(requests > 0, "nothing was counted");
