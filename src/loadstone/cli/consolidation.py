@@ -11,6 +11,7 @@ from loadstone.judge.consolidation import NAME, Consolidation, Maxima
 from loadstone.judge.score import DISCLAIMER
 from loadstone.judge.tiles import StoredTile
 from loadstone.model.records.verdict import TilesVerdict, Verdict, WorkloadVerdict
+from loadstone.page.numbers import chance
 
 COLUMNS = ("tile", "load", "app/s", "web/s", "mail/s", "score", "app", "web", "mail", "idle", "QoS")
 
@@ -59,7 +60,9 @@ def show_common(score: TilesVerdict) -> None:
     for grouping in score.placement:
         for finding in grouping.findings:
             if finding.is_worse:
-                text = f"by {grouping.by}, `{finding.group}` did worse in {finding.figure.name} (p = {finding.p:.4f})"
+                text = (
+                    f"by {grouping.by}, `{finding.group}` did worse in {finding.figure.name} ({chance(finding.p, 4)})"
+                )
                 out.print(f"[yellow]placement[/] {escape(text)}", soft_wrap=True)
 
 

@@ -19,6 +19,7 @@ from loadstone.judge.score import DISCLAIMER
 from loadstone.judge.tiles import StoredTile, maxima_of, tiles_of
 from loadstone.model.errors import UsageError
 from loadstone.model.records.verdict import Verdict
+from loadstone.page.numbers import chance
 from loadstone.run.tiles.table import read_tiles
 from loadstone.store.read import read_result, read_verdict
 
@@ -107,7 +108,7 @@ def placement(
         table.add_row(one.group, one.figure.name, f"{one.mean:.3f}", f"{one.others:.3f}", f"{one.p:.4f}", word)
     out.print(table)
     for group, shown in worse.items():
-        named = ", ".join(f"{one.figure.name} (p = {one.p:.4f})" for one in shown)
+        named = ", ".join(f"{one.figure.name} ({chance(one.p, 4)})" for one in shown)
         out.print(f"[bold red]{group}[/] tiles did worse than the others: {named}.", soft_wrap=True)
     if not worse:
         out.print("No group did worse than chance explains.")

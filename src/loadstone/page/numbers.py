@@ -28,6 +28,12 @@ def shown(value: float | None, digits: int | None) -> str:
     return rounded(value) if digits is None else number(value, digits)
 
 
+def chance(p: float, places: int = 3) -> str:
+    """A p-value with so many places; one that they would show as nothing is printed as a bound."""
+    least = 10.0**-places
+    return f"p < {least:.{places}f}" if p < least else f"p = {p:.{places}f}"
+
+
 def signed_percent(ratio: float | None) -> str:
     """A ratio as its difference from 1 in percent; empty for none."""
     return "" if ratio is None else f"{100 * (ratio - 1):+.2f}"

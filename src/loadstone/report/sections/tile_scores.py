@@ -6,7 +6,7 @@ from loadstone.judge.consolidation import NAME
 from loadstone.judge.score import DISCLAIMER
 from loadstone.model.records.verdict import GroupingFindings, TilesVerdict, Verdict, worst
 from loadstone.page.blocks import Block, Card, Cards, Cell, Column, ColumnKind, Heading, Paragraph, Row, Table, Tone
-from loadstone.page.numbers import number
+from loadstone.page.numbers import chance, number
 from loadstone.report.section import ReportContext, Section
 
 PERFORMANCE_NOTE = (
@@ -129,7 +129,7 @@ def _grouping(grouping: GroupingFindings) -> Paragraph:
         return Paragraph(f"By {grouping.by}: no group did worse than chance explains.")
     said = "; ".join(
         f"{one.group} tiles did worse in {one.figure.name} ({number(one.mean, 3)} against {number(one.others, 3)}, "
-        f"p = {number(one.p, 4)})"
+        f"{chance(one.p, 4)})"
         for one in worse
     )
     return Paragraph(f"By {grouping.by}: {said}.", Tone.BROKEN)

@@ -10,7 +10,7 @@ from loadstone.judge.statistics import LEVEL, drift, outliers, summary
 from loadstone.model.reading import Flag
 from loadstone.model.records.manifest import StudiedWorkload
 from loadstone.page.blocks import Block, Cell, Column, ColumnKind, Figure, Gallery, Paragraph, Row, Table, Tone
-from loadstone.page.numbers import number, rounded
+from loadstone.page.numbers import chance, number, rounded
 from loadstone.page.plot import Plot
 from loadstone.study.kind import StudyContext, StudyKind, StudySection
 from loadstone.study.metrics import METRICS
@@ -148,7 +148,7 @@ def _figure(name: str, one: Series) -> Figure:
     if one.low is not None:
         bands = [{"x": place, "low": one.low, "high": one.high} for place in (1, len(rows))]
     plot = Plot("run", METRICS[name].axis_title, lines=rows, points=rows, bands=bands, from_zero=False)
-    drifted = f" Drift: p = {one.drift_p:.2f}." if one.drift_p is not None else ""
+    drifted = f" Drift: {chance(one.drift_p, 2)}." if one.drift_p is not None else ""
     return Figure(METRICS[name].plot_title, f"In order of time; shaded: the interval of the mean.{drifted}", plot)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from loadstone.judge.statistics import LEVEL, Difference, Summary, difference, holm, summary
 from loadstone.page.blocks import Block, Cell, Column, ColumnKind, Figure, Gallery, Heading, Paragraph, Row, Table, Tone
-from loadstone.page.numbers import number, rounded, signed_percent
+from loadstone.page.numbers import chance, number, rounded, signed_percent
 from loadstone.page.plot import DifferencePlot, Plot
 from loadstone.study.metrics import METRICS, Better
 from loadstone.study.question import Answer, count_verdicts, first_missing, key_of
@@ -209,8 +209,8 @@ def _headline(load: ComparedLoad, name: str, is_curve: bool) -> list[str]:
         return [f"{where}the runs made so far do not all have `{name}`."]
     compared = load.metrics[name].difference
     line = where + in_words(name, compared)
-    if is_curve and compared is not None:
-        line += f" Corrected for all loads of the curve: p = {compared.p_corrected:.3f}."
+    if is_curve and compared is not None and compared.p_corrected is not None:
+        line += f" Corrected for all loads of the curve: {chance(compared.p_corrected)}."
     return [line]
 
 
@@ -229,9 +229,9 @@ def in_words(name: str, found: FoundDifference | None) -> str:
     if found.is_found:
         worse = {Better.LOWER: change > 0, Better.HIGHER: change < 0}.get(metric.better)
         word = {True: " (worse)", False: " (better)", None: ""}[worse]
-        return f"{metric.title} of B is {change:+.1f} % against A{word}, interval {interval}, p = {found.p:.3f}."
+        return f"{metric.title} of B is {change:+.1f} % against A{word}, interval {interval}, {chance(found.p)}."
     return (
-        f"No difference in {metric.title} was found (p = {found.p:.2f}; B is {change:+.1f} %, interval {interval}). "
+        f"No difference in {metric.title} was found ({chance(found.p, 2)}; B is {change:+.1f} %, interval {interval}). "
         f"A difference larger than {found.excluded_pct:.1f} % can be excluded; a smaller one cannot."
     )
 

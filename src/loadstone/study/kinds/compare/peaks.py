@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from loadstone.judge.statistics import Difference, difference
 from loadstone.page.blocks import Block, Column, ColumnKind, Figure, Gallery, Row, Table
-from loadstone.page.numbers import rounded
+from loadstone.page.numbers import chance, rounded
 from loadstone.page.plot import Plot
 from loadstone.study.kinds.compare.loads import FoundDifference, side_by_turn
 from loadstone.study.kinds.search import Search, SearchAnswer
@@ -108,7 +108,7 @@ def _headline(searches: Sequence[SideSearch], found: Difference | None) -> list[
         return lines
     change = 100 * (found.ratio - 1)
     if found.low is not None and found.high is not None:
-        interval = f"interval {100 * (found.low - 1):+.1f} to {100 * (found.high - 1):+.1f} %, p = {found.p:.3f}"
+        interval = f"interval {100 * (found.low - 1):+.1f} to {100 * (found.high - 1):+.1f} %, {chance(found.p)}"
         return [f"The peak of B is {change:+.1f} % against A ({interval}).", *lines]
     low, high = _widest(searches)
     apart = f"the searches' own intervals allow {100 * (low - 1):+.1f} to {100 * (high - 1):+.1f} %"
