@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import cache
-from types import ModuleType
 
 from loadstone.model.modules import declared_in
 from loadstone.model.records.result import Iteration, Result, WorkloadResult
@@ -72,13 +71,8 @@ class Section:
 
 @cache
 def shipped_sections() -> Sequence[Section]:
-    """The sections that come with the program."""
-    return find_sections(sections)
-
-
-def find_sections(package: ModuleType) -> list[Section]:
-    """The sections that the modules of a package declare, in their order."""
-    declared = declared_in(package, "SECTION")
+    """The sections that come with the program, in their order."""
+    declared: list[Section] = declared_in(sections, "SECTION")
     return sorted(declared, key=lambda section: section.rank)
 
 

@@ -52,7 +52,6 @@ class ServiceKind:
 
     name: str
     role: ServiceRole
-    title: str
     program: Callable[[ServiceSite], Program]
     port: int | None = None
     """Where it listens on a machine of its own; None for what takes a free port and says which in its first line."""

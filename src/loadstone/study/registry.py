@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from functools import cache
-from types import ModuleType
 from typing import Any
 
 from loadstone.model.errors import StoreError
@@ -15,13 +14,8 @@ AnyKind = StudyKind[Any, Any]
 
 @cache
 def study_kinds() -> Mapping[str, AnyKind]:
-    """The kinds that come with the program, by name."""
-    return find_kinds(kinds)
-
-
-def find_kinds(package: ModuleType) -> Mapping[str, AnyKind]:
-    """The kinds that the modules of a package declare, by name, in the order they are listed."""
-    declared: list[AnyKind] = declared_in(package, "KIND")
+    """The kinds that come with the program, by name, in the order they are listed."""
+    declared: list[AnyKind] = declared_in(kinds, "KIND")
     return {kind.name: kind for kind in sorted(declared, key=lambda kind: (kind.rank, kind.name))}
 
 

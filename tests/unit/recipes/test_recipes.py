@@ -155,7 +155,7 @@ def program(site: ServiceSite) -> Program:
     return Program(words, {"greeting": "* OK at your service\\r\\n"})
 
 
-KIND = ServiceKind("greeter", ServiceRole.MAIL, "a greeter", program, 1143)
+KIND = ServiceKind("greeter", ServiceRole.MAIL, program, 1143)
 '''
 WORKLOAD = """
 [workload]

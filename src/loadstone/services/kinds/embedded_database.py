@@ -16,4 +16,4 @@ def url(at: Endpoint) -> str:
     return f"role://{at}"
 
 
-KIND = ServiceKind(EMBEDDED, ServiceRole.DATABASE, "SQLite behind the reference server", program, url=url)
+KIND = ServiceKind(EMBEDDED, ServiceRole.DATABASE, program, url=url)

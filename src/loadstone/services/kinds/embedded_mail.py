@@ -9,4 +9,4 @@ def program(site: ServiceSite) -> Program:
     return Program(plain_command("mail", site.listen, site.threads, "--folder", f"{site.folder}/mail"))
 
 
-KIND = ServiceKind(EMBEDDED, ServiceRole.MAIL, "the reference server's mail role", program)
+KIND = ServiceKind(EMBEDDED, ServiceRole.MAIL, program)

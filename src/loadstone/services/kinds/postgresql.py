@@ -39,4 +39,4 @@ def url(at: Endpoint) -> str:
     return f"postgresql://{USER}@{at.host}:{at.port}/{DATABASE}"
 
 
-KIND = ServiceKind("postgresql", ServiceRole.DATABASE, "PostgreSQL", program, 5432, url)
+KIND = ServiceKind("postgresql", ServiceRole.DATABASE, program, 5432, url)
