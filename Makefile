@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 SOURCES := pyproject.toml Cargo.toml Cargo.lock $(wildcard src/loadstone/workloads/*/workload.toml) \
            $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: help setup demo test test-rust test-python test-fast bench fuzz mutants lint format schemas checksums clean
+.PHONY: help setup demo test test-rust test-python test-fast bench calibrate fuzz mutants lint format schemas checksums clean
 
 help:            ## say what there is
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*##/\t/' | expand -t 16
@@ -42,6 +42,9 @@ lint: $(VENV)/developing   ## style, types, direction of imports; warnings are e
 format: $(VENV)/developing   ## put all sources into the house style
 	$(BIN)/ruff format
 	cargo fmt --all
+
+calibrate: $(VENV)/developing   ## ask in virtual time how often studies are right (hours for many trials)
+	$(BIN)/python -m benches.calibrate
 
 bench: $(VENV)/developing   ## measure the driver against other tools (half an hour) and write docs/performance.md
 	@scripts/system-packages nginx wrk

@@ -11,7 +11,16 @@ from hdrh.histogram import HdrHistogram
 from loadstone.model.figures import Criteria, Distribution, IterationFigures, OperationFigures
 from loadstone.model.load import Population
 from loadstone.model.profile import PROFILES, Profile
-from loadstone.model.records.events import EVENT, CpuShare, EncodedHistogram, Event, Interval
+from loadstone.model.records.events import (
+    EVENT,
+    CpuShare,
+    EncodedHistogram,
+    Event,
+    Interval,
+    OperationCounts,
+    OperationTotals,
+    PairedTimes,
+)
 from loadstone.model.records.manifest import (
     HostFacts,
     Manifest,
@@ -69,6 +78,7 @@ def operation(
         response=spread,
         service=spread,
         first_byte=spread,
+        inside=spread,
     )
 
 
@@ -109,6 +119,8 @@ def small_criteria(**changes: object) -> Criteria:
         paused_share=1.0,
         steady_s=100.0,
         longest_operation_s=0.0,
+        dispersion={},
+        total_dispersion=1.0,
     )
     return replace(made, **changes)  # type: ignore[arg-type]
 
@@ -123,6 +135,32 @@ def encoded(*times_us: int) -> EncodedHistogram:
     median, p99 = (1000 * histogram.get_value_at_percentile(at) for at in (50, 99))
     mean_ns = 1000 * sum(times_us) / len(times_us)
     return EncodedHistogram(len(times_us), mean_ns, median, p99, 1000 * max(times_us), 0, histogram.encode().decode())
+
+
+def operation_totals(**changes: Any) -> OperationTotals:
+    """One operation over the steady state, as the driver writes it."""
+    made = OperationTotals(
+        name="page",
+        counts=OperationCounts(0, 0, 0, 0, 0, {}),
+        cut_at_start=0,
+        cut_at_end=0,
+        ended_ns=0,
+        ended_bytes=0,
+        entered=encoded(),
+        answered=encoded(),
+        lost=encoded(),
+        cycles=PairedTimes(0, 0, 0),
+        overdue=0,
+        embedded=0,
+        conditional=0,
+        not_modified=0,
+        redirects=0,
+        line_mean_ns=0.0,
+        response=encoded(),
+        service=encoded(),
+        first_byte=encoded(),
+    )
+    return replace(made, **changes)
 
 
 def interval(second: int, **changes: Any) -> Interval:

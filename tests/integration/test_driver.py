@@ -107,7 +107,7 @@ def test_a_trace_is_played_as_it_is(loadstone: LoadstoneRunner, tmp_path: Path) 
 def test_workloads_side_by_side_have_a_verdict_each(loadstone: LoadstoneRunner, tmp_path: Path) -> None:
     (tmp_path / "mixed.toml").write_text(
         '[study]\ntogether = true\n[[load]]\nworkload = "static"\nrate = 50\n'
-        '[[load]]\nworkload = "support"\nsessions = 10\n'
+        '[[load]]\nworkload = "support"\nsessions = 150\n'
         '[profile]\nname = "demo"\n[driver]\nlag_share_pct = 20\n'
     )
     begun = time.monotonic()

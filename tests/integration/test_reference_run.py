@@ -12,6 +12,7 @@ import threading
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 from hdrh.histogram import HdrHistogram
 from hdrh.log import HistogramLogReader
@@ -49,7 +50,9 @@ def test_the_bank_has_the_published_bytes_and_the_lines_page_times(loadstone: Lo
         assert row["mean_s"] <= row["line_s"] + 0.020, name
     connections = content["workloads"][0]["iterations"][0]["wires"]
     full, resumed = connections["handshakes_full"], connections["handshakes_resumed"]
-    assert full == pytest.approx(resumed, rel=0.1)  # one of each in a login session
+    # One of each in a login session; who is found logged in has its first one behind it.
+    assert full <= resumed
+    assert full == pytest.approx(resumed, rel=0.3)
     rules = content["workloads"][0]["iterations"][0]["verdict"]["checks"]
     honoured = next(rule for rule in rules if rule["rule"] == "conditional requests honoured")
     assert honoured["figure"] == 100
@@ -239,7 +242,7 @@ def test_a_target_that_is_not_there_fails_by_name(loadstone: LoadstoneRunner, tm
 def test_results_are_listed_and_reported_in_every_form(loadstone: LoadstoneRunner, tmp_path: Path) -> None:
     study = tmp_path / "small.toml"
     study.write_text(
-        '[study]\nname = "small"\n[[load]]\nworkload = "support"\nsessions = 5\n'
+        '[study]\nname = "small"\n[[load]]\nworkload = "support"\nsessions = 600\n'
         "[profile]\nramp_up_s = 1\nwarm_up_s = 0\nsteady_s = 3\nramp_down_s = 0\n"
     )
     done = loadstone("run", "small.toml", "--results", "results")
@@ -264,3 +267,37 @@ def test_results_are_listed_and_reported_in_every_form(loadstone: LoadstoneRunne
         counted += interval.get_total_count() if interval.get_tag() == "response" else 0
     assert counted == sum(int(row["requests"]) for row in series)
     assert loadstone("export", "latest", "--format", "csv", "--run", "nobody-1").returncode == 2
+
+
+def test_a_short_run_plays_the_whole_workload(loadstone: LoadstoneRunner, tmp_path: Path) -> None:
+    """From cart to confirmation 18.5 % are due, of visits of two minutes; the run lasts a quarter of one."""
+    done = loadstone("run", "shopping", "--sessions", "300", "--profile", "demo")
+    assert done.returncode == 0, done.stdout + done.stderr
+    (iteration,) = report(tmp_path)["workloads"][0]["iterations"]
+    ended = {row["name"]: row["requests"] + row["cut_at_start"] for row in iteration["operations"]}
+    bought = sum(ended[name] for name in ("cart", "login", "shipping", "billing", "confirm"))
+    # About 240 operations: standard error 2.5 points.
+    assert 100 * bought / ended["Total"] == pytest.approx(18.5, abs=8)
+    assert iteration["wires"]["handshakes_full"] > 0
+    judged = {check["id"]: check["outcome"] for check in iteration["verdict"]["checks"]}
+    assert judged["shares"] == "kept"
+
+
+def test_a_driver_that_was_stopped_is_named(tmp_path: Path) -> None:
+    """Stopped for 0.8 seconds of a run of nine: few operations are late, and the run is invalid."""
+    words = command("run", "static", "--sessions", "200", "--profile", "demo", "--results", "results")
+    running = subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, text=True)
+    driver = None
+    until = time.monotonic() + 60
+    while driver is None and time.monotonic() < until:
+        time.sleep(0.1)
+        below = psutil.Process(running.pid).children(recursive=True)
+        driver = next((process for process in below if "driver" in process.name()), None)
+    assert driver is not None
+    time.sleep(7)
+    driver.suspend()
+    time.sleep(0.8)
+    driver.resume()
+    said, _ = running.communicate(timeout=60)
+    assert running.returncode == 3, said
+    assert "longest time the driver did not run" in said

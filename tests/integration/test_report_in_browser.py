@@ -11,7 +11,7 @@ pytestmark = pytest.mark.integration
 
 
 def test_the_report_is_legible_everywhere(browser: Browser, loadstone: LoadstoneRunner, tmp_path: Path) -> None:
-    words = ["run", "support", "--sessions", "20", "--profile", "demo", "--results", "results"]
+    words = ["run", "support", "--sessions", "150", "--profile", "demo", "--results", "results"]
     assert loadstone(*words).returncode == 0
     address = (newest(tmp_path) / "report.html").as_uri()
     paper = {}

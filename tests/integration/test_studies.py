@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from loadstone.study.kinds.predict.answer import PredictAnswer
 from scipy.optimize import brentq
 
 from loadstone.model.load import Population
@@ -25,8 +26,9 @@ from loadstone.study.base import WorkloadRuns
 from loadstone.study.kind import StudySection
 from loadstone.study.kinds.compare import CompareSection
 from loadstone.study.kinds.compare.loads import CompareAnswer, FoundDifference
-from loadstone.study.kinds.predict import PredictAnswer, PredictSection
-from loadstone.study.kinds.search import SearchAnswer, SearchSection
+from loadstone.study.kinds.predict import PredictSection
+from loadstone.study.kinds.search import SearchSection
+from loadstone.study.kinds.search.answer import SearchAnswer
 from loadstone.study.question import Answer
 from loadstone.study.queueing import Centre, closed_quantile_s, open_quantile_s
 from loadstone.study.registry import study_kinds

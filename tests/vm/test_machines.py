@@ -22,7 +22,8 @@ def test_web_and_backend_in_machines_of_their_own_play_all_three_workloads_valid
     tmp_path: Path,
     loadstone: LoadstoneRunner,  # noqa: F811
 ) -> None:
-    words = ["run", "banking", "shopping", "support", "--sessions", "15", "--profile", "demo", "--platform", "vm"]
+    words = ["run", "banking", "shopping", "support", "--sessions", "30", "--profile", "demo", "--steady", "45"]
+    words += ["--platform", "vm"]
     done = loadstone(*words, "--backend", "platform=vm,memory=192")
     assert done.returncode == 0, done.stdout + done.stderr
     content = report(tmp_path)
@@ -70,7 +71,7 @@ def test_a_stock_nginx_on_a_debian_machine_serves_the_written_files(
     tmp_path: Path,
     loadstone: LoadstoneRunner,  # noqa: F811
 ) -> None:
-    words = ["run", str(DOWNLOADS), "--sessions", "5", "--profile", "demo", "--nginx", "files=support,sessions=4"]
+    words = ["run", str(DOWNLOADS), "--sessions", "20", "--profile", "demo", "--nginx", "files=support,sessions=4"]
     machine = "image=debian,memory=256,cache=writeback,io_threads=1"
     done = loadstone(*words, "--platform", "vm", "--machine", machine, timeout=800)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -84,7 +85,7 @@ def test_users_are_dealt_to_several_machines_in_turn(
     tmp_path: Path,
     loadstone: LoadstoneRunner,  # noqa: F811
 ) -> None:
-    words = ["run", "support", "--sessions", "20", "--profile", "demo", "--machine", "platform=container,count=2"]
+    words = ["run", "support", "--sessions", "150", "--profile", "demo", "--machine", "platform=container,count=2"]
     done = loadstone(*words)
     assert done.returncode == 0, done.stdout + done.stderr
     samples = [json.loads(line) for line in next(newest(tmp_path).glob("runs/*/monitor.jsonl")).open()]

@@ -1,5 +1,6 @@
 """A tile on six virtual machines: each role in its own, on the networks that it shares with the right ones."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,13 @@ from tests.integration.conftest import LoadstoneRunner, loadstone, newest
 pytestmark = pytest.mark.integration
 __all__ = ["loadstone"]
 TINY = str(Path(__file__).parents[1] / "data" / "tiny-tile.toml")
+
+
+def written_by(role: str, result: Path) -> float:
+    """Bytes per second that the machine of a role wrote to its disk, as its hypervisor counts them; summed."""
+    lines = (result / "runs" / "tile1-mail-1" / "monitor.jsonl").read_text().splitlines()
+    disks = [json.loads(line)["machines"][f"tile1-{role}"]["outside"]["disk"] for line in lines]
+    return sum(disk["write_bytes_per_s"] for disk in disks)
 
 
 def test_a_fraction_of_a_tile_runs_on_six_machines(
@@ -33,6 +41,10 @@ def test_a_fraction_of_a_tile_runs_on_six_machines(
     }
     sizes = {name.partition("-")[2]: machine.facts["memory_mib"] for name, machine in machines.items()}
     assert (sizes["web"], sizes["mail"], sizes["idle"]) == (192, 256, 128)
+    disks = {name.partition("-")[2] for name, machine in machines.items() if machine.facts.get("disk")}
+    assert disks == {"infra", "app", "db", "mail"}
+    assert written_by("mail", result) > 0
+    assert written_by("db", result) > 0
     verdict = read_verdict(result)
     assert verdict is not None
     assert verdict.whole is Verdict.PASS

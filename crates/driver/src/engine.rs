@@ -339,6 +339,7 @@ impl Work {
         let common = Common { clock: self.clock, timer: timer.clone(), scratch: Rc::default() };
         let all: Vec<_> = self.jobs.iter().map(|job| Rc::new(Shared::new(job.clone(), common.clone()))).collect();
         all.iter().for_each(|shared| self.populate(shared));
+        tokio::task::spawn_local(watch_gaps(timer.clone(), all.clone()));
         let (mut steady_from, mut steady_cpu, mut steady_until) = (None, 0, 0);
         let mut last = (self.clock.now(), thread_cpu_ns());
         for (number, (from_ns, at_ns)) in ticks(&phases).enumerate() {
@@ -391,6 +392,19 @@ impl Work {
     }
 }
 
+/// How often a thread looks whether it was let run.
+const HEARTBEAT_NS: u64 = 20_000_000;
+
+/// Notes for how long the thread did not run although it had something to do: a beat of its heart that comes late.
+async fn watch_gaps(timer: Timer, all: Vec<Rc<Shared>>) {
+    loop {
+        let due_ns = timer.now() + HEARTBEAT_NS;
+        timer.sleep_until(due_ns).await;
+        let now_ns = timer.now();
+        all.iter().for_each(|shared| shared.recorder.borrow_mut().gap(now_ns, now_ns.saturating_sub(due_ns)));
+    }
+}
+
 /// Every `of`-th session of a population, with its place in ramp-up and ramp-down.
 pub(crate) fn session_windows(
     phases: Phases,
@@ -418,9 +432,14 @@ impl Shared {
 
     /// Hands over the steady state; what is still under way never ended.
     fn conclude(&self, sender: &mpsc::UnboundedSender<Report>, steady_ns: u64, cpu: f64) {
-        for (operation, intended_ns) in self.under_way.borrow().iter().flatten() {
-            self.recorder.borrow_mut().unfinished(*operation, *intended_ns);
-            self.ledger.borrow_mut().doubted(*operation);
+        let now_ns = self.clock.now();
+        for under_way in self.under_way.borrow().iter().flatten() {
+            self.recorder.borrow_mut().unfinished(
+                under_way.operation,
+                (under_way.intended_ns, under_way.before_ns),
+                now_ns,
+            );
+            self.ledger.borrow_mut().doubted(under_way.operation);
         }
         for event in self.ledger.borrow().events(self.job.name(), &self.job.operations) {
             let _ = sender.send(Report::Event(Box::new(event)));

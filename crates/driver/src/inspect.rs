@@ -29,6 +29,11 @@ impl Inspector {
         self.head.clear();
     }
 
+    /// What comes is the rest of the body from this byte on.
+    pub fn begin_at(&mut self, offset: u64) {
+        self.offset = offset;
+    }
+
     /// Takes memory for the kept head from `heads`, so that only bodies under way hold some.
     pub fn lend(&mut self, heads: &mut Vec<Vec<u8>>) {
         if self.keep > 0 && self.head.capacity() == 0 {

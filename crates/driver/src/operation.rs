@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 
 use loadstone_record::recorder::Grade;
 use loadstone_record::Fault;
+use loadstone_schedule::line::{page_line_time, Rates};
 use loadstone_schedule::plan::{Embedded, Extract, Field, Limit, Method, Operation, Scheme};
 use loadstone_schedule::session::Script;
 use loadstone_schedule::slots::{Slot, Slots, Values};
@@ -24,6 +25,9 @@ const PING_BYTES: usize = 64;
 /// Most bytes sent to an echo service in one operation.
 const MOST_PAYLOAD: usize = 64 << 20;
 
+/// Partial Content (RFC 9110, section 15.3.7).
+pub const PARTIAL: u16 = 206;
+
 /// A name and its compiled value.
 type Pair = (String, Template);
 
@@ -32,6 +36,8 @@ pub struct Sending<'a> {
     pub values: &'a Values,
     pub host: &'a str,
     pub jar: &'a RefCell<Jar>,
+    /// Byte of the body to begin at.
+    pub from: u64,
 }
 
 /// An operation ready to be performed.
@@ -56,6 +62,7 @@ pub struct Compiled {
     contains: Vec<Needle>,
     absent: Vec<Needle>,
     bytes: Option<Needle>,
+    usual_bytes: Option<u64>,
     extract: Vec<(Slot, Extract)>,
     pub endings: Vec<CompiledEnding>,
 }
@@ -121,6 +128,7 @@ impl Compiled {
             contains: expect.contains.iter().map(needle).collect::<Result<_, _>>()?,
             absent: expect.absent.iter().map(needle).collect::<Result<_, _>>()?,
             bytes: expect.bytes.as_ref().map(needle).transpose()?,
+            usual_bytes: operation.usual_bytes,
             extract: extract.collect(),
             endings: operation
                 .endings
@@ -159,6 +167,29 @@ impl Compiled {
             out.extend_from_slice(b"\r\n");
         }
         out.extend_from_slice(b"\r\n");
+    }
+
+    /// The length of the body where it is declared.
+    pub fn body_bytes(&self, values: &Values) -> Option<u64> {
+        self.bytes.as_ref().and_then(|bytes| bytes.text(values).parse().ok())
+    }
+
+    /// How long its bytes alone need on the user's line, as far as they are known beforehand.
+    pub fn line_ns(&self, values: &Values, rates: &Rates) -> u64 {
+        let files = self.embedded.iter().map(|file| file.bytes.unwrap_or(0));
+        page_line_time(rates, self.body_bytes(values).or(self.usual_bytes).unwrap_or(0), files)
+    }
+
+    /// Whether the rest of it can be asked for where a user is found half-way: a body of known length on a limited line, of
+    /// which nothing else is wanted.
+    pub fn can_be_taken_up(&self, rates: &Rates) -> bool {
+        self.method == Method::Get && self.bytes.is_some() && rates.page.is_some() && self.keeps() == 0
+    }
+
+    /// Whether the server remembers something of it, or the user does: not so of what is only looked at (RFC 9110,
+    /// section 9.2.1). A visit's first request brings the cookies.
+    pub fn leaves_traces(&self, is_first: bool) -> bool {
+        is_first || !matches!(self.method, Method::Get | Method::Head) || !self.extract.is_empty()
     }
 
     /// How much of the body's beginning the checks need.
@@ -213,7 +244,7 @@ impl Compiled {
         if let Some(text) = &self.body {
             return text.render(values, Encoding::Raw, out);
         }
-        let bytes = self.bytes.as_ref().and_then(|bytes| bytes.text(values).parse().ok()).unwrap_or(PING_BYTES);
+        let bytes = self.body_bytes(values).map_or(PING_BYTES, |bytes| bytes as usize);
         out.extend((0..bytes.min(MOST_PAYLOAD)).map(|at| (at % 251) as u8));
     }
 
@@ -241,6 +272,19 @@ impl Compiled {
         Ok(())
     }
 
+    /// Whether the answer to a request for the rest of a body is what it should be: the rest, or all of it from a server
+    /// that knows no ranges (RFC 9110, section 14.2).
+    pub fn check_rest(&self, answer: &Answer, inspector: &Inspector, values: &Values) -> Result<(), Failure> {
+        match answer.status {
+            PARTIAL => check_markers(inspector).and_then(|()| match self.body_bytes(values) {
+                Some(bytes) => check_length(inspector, Some(bytes), &bytes),
+                None => Ok(()),
+            }),
+            status if self.status.contains(&status) => Ok(()),
+            status => Err(Failure::new(Fault::Status, format!("status {status} for the rest of a body"))),
+        }
+    }
+
     /// Takes values for later requests out of the answer.
     pub fn extract(&self, inspector: &Inspector, values: &mut Values) -> Result<(), Failure> {
         for (slot, extract) in &self.extract {
@@ -255,9 +299,15 @@ impl Compiled {
     }
 }
 
-/// Whether an operation that has taken `so_far_ns` can no longer be tolerable.
-pub fn is_overdue(limit: &Limit, so_far_ns: u64) -> bool {
-    matches!(limit, Limit::Time { tolerable_ns, .. } if so_far_ns > *tolerable_ns)
+/// How long an operation of so many bytes may take and be tolerable; none where its limit does not say.
+pub fn allowed_ns(limit: &Limit, bytes: Option<u64>) -> Option<u64> {
+    match *limit {
+        Limit::Time { tolerable_ns, .. } => Some(tolerable_ns),
+        Limit::Rate { tolerable_bytes_per_s, .. } => {
+            bytes.map(|bytes| (bytes as f64 * 1e9 / tolerable_bytes_per_s) as u64)
+        }
+        Limit::None => None,
+    }
 }
 
 /// Sorts a performed operation by its limit.
@@ -303,6 +353,9 @@ fn write_common(with: &Sending<'_>, out: &mut Vec<u8>) {
     out.extend_from_slice(with.host.as_bytes());
     out.extend_from_slice(b"\r\nUser-Agent: loadstone\r\nAccept: */*\r\n");
     with.jar.borrow().write(out);
+    if with.from > 0 {
+        let _ = write!(out, "Range: bytes={}-\r\n", with.from); // a Vec takes all
+    }
 }
 
 fn write_pairs(pairs: &[Pair], values: &Values, opening: u8, out: &mut Vec<u8>) {
@@ -404,7 +457,7 @@ mod tests {
     fn request(fields: Value, elsewhere: Option<&[u8]>) -> String {
         let (operation, values) = compiled(fields);
         let mut out = Vec::new();
-        let with = Sending { values: &values, host: "shop.example", jar: &RefCell::default() };
+        let with = Sending { values: &values, host: "shop.example", jar: &RefCell::default(), from: 0 };
         operation.write_request(&with, elsewhere, &mut out);
         String::from_utf8(out).expect("text")
     }
@@ -461,7 +514,7 @@ mod tests {
     fn a_conditional_get_says_since_when() {
         let (operation, values) = compiled(json!({}));
         let (mut out, jar) = (b"old".to_vec(), RefCell::default());
-        let with = Sending { values: &values, host: "h", jar: &jar };
+        let with = Sending { values: &values, host: "h", jar: &jar, from: 0 };
         operation.write_get(&with, Some("Thu"), &mut out, |out| out.extend_from_slice(b"/f"));
         let text = String::from_utf8(out).expect("text");
         assert!(text.starts_with("GET /f HTTP/1.1\r\n") && text.ends_with("If-Modified-Since: Thu\r\n\r\n"), "{text}");
@@ -521,13 +574,14 @@ mod tests {
             [10, 11, 20, 21].map(|response_ns| grade(&limit, response_ns, 0)),
             [Grade::Good, Grade::Tolerable, Grade::Tolerable, Grade::Fail],
         );
-        assert_eq!([20, 21].map(|so_far_ns| is_overdue(&limit, so_far_ns)), [false, true]);
+        assert_eq!([None, Some(7)].map(|bytes| allowed_ns(&limit, bytes)), [Some(20); 2]);
     }
 
     #[test]
     fn a_download_is_graded_by_its_speed() {
         let limit = Limit::Rate { good_bytes_per_s: 100.0, tolerable_bytes_per_s: 50.0 };
         let second = 1_000_000_000;
+        assert_eq!([Some(150), None].map(|bytes| allowed_ns(&limit, bytes)), [Some(3 * second), None]);
         assert_eq!(
             [100, 99, 50, 49].map(|bytes| grade(&limit, second, bytes)),
             [Grade::Good, Grade::Tolerable, Grade::Tolerable, Grade::Fail],

@@ -12,8 +12,10 @@ use loadstone_schedule::arrivals::Arrivals;
 use loadstone_schedule::plan::{Path, Process};
 use loadstone_schedule::session::{Departure, Session};
 use loadstone_schedule::session_loop::{Rules, SessionLoop, Turn};
+use loadstone_schedule::slots::Values;
+use loadstone_schedule::stationary::{earlier, within_visit};
 
-use crate::client::Client;
+use crate::client::{Client, Extent};
 use crate::shared::{Counted, Shared};
 
 /// Arrivals admitted before sessions get their turn.
@@ -32,6 +34,7 @@ pub struct SessionWindow {
 pub async fn run_session(shared: Rc<Shared>, window: SessionWindow) {
     let mut player = Player::new(&shared, window.id, window.stop_ns);
     shared.timer.sleep_until(window.start_ns).await;
+    player.settle(&shared, window.id);
     let _active = Counted::new(&shared.active);
     let mut free_ns = window.start_ns;
     while free_ns < window.stop_ns {
@@ -51,8 +54,15 @@ pub struct Admission {
     pub owners: u64,
 }
 
-/// An arrival: its number among all, and its instant.
-type Arrival = (u64, u64);
+/// An arrival.
+#[derive(Clone, Copy)]
+struct Arrival {
+    /// Its number among all.
+    number: u64,
+    at_ns: u64,
+    /// How long ago its user came; 0 for one that comes now.
+    age_ns: u64,
+}
 
 /// A place for one session at a time; the task behind it stays when the session has left.
 #[derive(Default)]
@@ -63,34 +73,71 @@ struct SessionSlot {
 
 /// Lets sessions in as they arrive; each takes a free slot, or a new one.
 pub async fn run_arrivals(shared: Rc<Shared>, admission: Admission, process: Process, path: &Path) {
-    let free: Rc<RefCell<Vec<Rc<SessionSlot>>>> = Rc::default();
-    let (mut slots, mut admitted) = (0, 0);
-    let arrivals = Arrivals::new(process, path, shared.job.seed, shared.job.number as u64);
-    for (number, at_ns) in (0..).zip(arrivals) {
-        if number % admission.of != admission.index {
-            continue;
+    let job = &shared.job;
+    let mut found = earlier(process, path, job.seed, job.number as u64, job.visit_ns).into_iter().peekable();
+    let mut doorman = Doorman { shared: &shared, admission, free: Rc::default(), slots: 0, admitted: 0 };
+    for (number, at_ns) in (0..).zip(Arrivals::new(process, path, job.seed, job.number as u64)) {
+        while let Some(user) = found.next_if(|user| user.at_ns <= at_ns) {
+            doorman.admit(Arrival { number: user.number, at_ns: user.at_ns, age_ns: user.age_ns }).await;
+        }
+        doorman.admit(Arrival { number, at_ns, age_ns: 0 }).await;
+    }
+    for user in found {
+        doorman.admit(Arrival { number: user.number, at_ns: user.at_ns, age_ns: user.age_ns }).await;
+    }
+}
+
+/// Lets users in at their time, each to a free slot.
+struct Doorman<'a> {
+    shared: &'a Rc<Shared>,
+    admission: Admission,
+    free: Rc<RefCell<Vec<Rc<SessionSlot>>>>,
+    slots: usize,
+    admitted: usize,
+}
+
+/// Whether a user that came earlier has not left meanwhile.
+fn is_still_there(shared: &Shared, admission: Admission, arrival: Arrival) -> bool {
+    let job = &shared.job;
+    let mut session = Session::new(&job.script, job.seed, 0);
+    session.arrive(job.seed, arrival.number, admission.owners);
+    let times = |operation: usize, values: &Values| job.line_ns(operation, values);
+    within_visit(&mut session, &job.rules(), &times, arrival.age_ns).is_ok()
+}
+
+impl Doorman<'_> {
+    async fn admit(&mut self, arrival: Arrival) {
+        let (shared, admission, at_ns) = (self.shared, self.admission, arrival.at_ns);
+        if arrival.number % admission.of != admission.index {
+            return;
         }
         if at_ns > shared.clock.now() {
             shared.timer.sleep_until(at_ns).await;
-        } else if admitted % ADMITTED_A_TURN == ADMITTED_A_TURN - 1 {
+        }
+        self.admitted += 1;
+        if self.admitted.is_multiple_of(ADMITTED_A_TURN) {
             tokio::task::yield_now().await;
         }
-        admitted += 1;
-        shared.recorder.borrow_mut().sessions(at_ns, SessionCounts { due: 1, ..SessionCounts::default() });
-        let slot = free.borrow_mut().pop();
+        if arrival.age_ns > 0 && !is_still_there(shared, admission, arrival) {
+            return;
+        }
+        if arrival.age_ns == 0 {
+            shared.recorder.borrow_mut().sessions(at_ns, SessionCounts { due: 1, ..SessionCounts::default() });
+        }
+        let slot = self.free.borrow_mut().pop();
         match slot {
             Some(slot) => {
-                slot.given.set(Some((number, at_ns)));
+                slot.given.set(Some(arrival));
                 if let Some(waker) = slot.waker.take() {
                     waker.wake();
                 }
             }
-            None if slots < admission.most => {
-                slots += 1;
-                let slot = Rc::new(SessionSlot { given: Cell::new(Some((number, at_ns))), ..SessionSlot::default() });
-                tokio::task::spawn_local(receive(shared.clone(), admission, slot, free.clone()));
+            None if self.slots < admission.most => {
+                self.slots += 1;
+                let slot = Rc::new(SessionSlot { given: Cell::new(Some(arrival)), ..SessionSlot::default() });
+                tokio::task::spawn_local(receive(shared.clone(), admission, slot, self.free.clone()));
             }
-            None => turn_away(&shared, at_ns, admission.most),
+            None => turn_away(shared, at_ns, admission.most),
         }
     }
 }
@@ -105,7 +152,7 @@ async fn receive(
     let end_ns = shared.job.phases.end();
     let mut player = Player::new(&shared, 0, end_ns);
     loop {
-        let (number, at_ns) = poll_fn(|context| match slot.given.take() {
+        let Arrival { number, at_ns, age_ns } = poll_fn(|context| match slot.given.take() {
             Some(arrival) => Poll::Ready(arrival),
             None => {
                 *slot.waker.borrow_mut() = Some(context.waker().clone());
@@ -114,8 +161,9 @@ async fn receive(
         })
         .await;
         player.session_loop.session.arrive(shared.job.seed, number, admission.owners);
+        player.client.arrive(number);
         player.server = shared.job.server_of(number);
-        {
+        if age_ns == 0 || player.is_under_way(&shared, age_ns) {
             let _active = Counted::new(&shared.active);
             player.visit(&shared, at_ns, end_ns).await;
         }
@@ -151,6 +199,20 @@ impl Player {
         }
     }
 
+    /// Places its first user where a long run would find it.
+    fn settle(&mut self, shared: &Shared, id: u64) {
+        let job = &shared.job;
+        let times = |operation: usize, values: &Values| job.line_ns(operation, values);
+        self.session_loop.settle(&job.rules(), job.seed, id, job.visit_ns, &times);
+    }
+
+    /// Places its user where it is some time after it came; false when it has left by then.
+    fn is_under_way(&mut self, shared: &Shared, age_ns: u64) -> bool {
+        let job = &shared.job;
+        let times = |operation: usize, values: &Values| job.line_ns(operation, values);
+        self.session_loop.is_under_way(&job.rules(), &times, age_ns).is_ok()
+    }
+
     /// Plays one user from `from_ns` on; returns when the next one may come.
     async fn visit(&mut self, shared: &Shared, from_ns: u64, stop_ns: u64) -> u64 {
         let rules = shared.job.rules();
@@ -163,7 +225,18 @@ impl Player {
                     if at_ns > self.session_loop.ended_ns() {
                         shared.timer.sleep_until(at_ns).await;
                     }
-                    if let Some(next_ns) = self.perform(shared, &rules, operation, at_ns).await {
+                    if let Some(next_ns) = self.perform(shared, &rules, (operation, at_ns), Extent::Whole).await {
+                        return next_ns;
+                    }
+                }
+                Turn::CatchUp { operation, is_first } => {
+                    if let Some(next_ns) = self.catch_up(shared, &rules, operation, is_first).await {
+                        return next_ns;
+                    }
+                }
+                Turn::TakeUp { operation, at_ns, midway } => {
+                    let extent = Extent::Rest(midway);
+                    if let Some(next_ns) = self.perform(shared, &rules, (operation, at_ns), extent).await {
                         return next_ns;
                     }
                 }
@@ -180,17 +253,50 @@ impl Player {
     }
 
     /// Performs an operation; when it fails, the user leaves and this is when the next one comes.
-    async fn perform(&mut self, shared: &Shared, rules: &Rules<'_>, operation: usize, intended_ns: u64) -> Option<u64> {
+    async fn perform(
+        &mut self,
+        shared: &Shared,
+        rules: &Rules<'_>,
+        (operation, intended_ns): (usize, u64),
+        extent: Extent,
+    ) -> Option<u64> {
         self.session_loop.session.prepare(rules.script);
-        shared.under_way.borrow_mut()[self.slot] = Some((operation, intended_ns));
         let now_ns = shared.clock.now();
         shared.note_start(now_ns, intended_ns);
         let kept = self.session_loop.sent(rules, operation, now_ns);
         shared.recorder.borrow_mut().kept(now_ns, kept.pause, kept.cycle());
-        let values = &mut self.session_loop.session.values;
-        let outcome = self.client.perform(shared, operation, (intended_ns, now_ns), values).await;
-        shared.under_way.borrow_mut()[self.slot] = None;
+        let outcome = self.carry_out(shared, operation, (intended_ns, now_ns), extent).await;
         shared.recorder.borrow_mut().operation(&outcome);
+        self.go_on_after(shared, rules, &outcome)
+    }
+
+    /// Lets the server know of an operation that was over when the user was found; it counts for nothing.
+    async fn catch_up(&mut self, shared: &Shared, rules: &Rules<'_>, operation: usize, is_first: bool) -> Option<u64> {
+        self.session_loop.session.prepare(rules.script);
+        if !shared.job.leaves_traces(operation, is_first) {
+            return None;
+        }
+        let now_ns = shared.clock.now();
+        let outcome = self.carry_out(shared, operation, (now_ns, now_ns), Extent::Page).await;
+        self.go_on_after(shared, rules, &outcome)
+    }
+
+    /// Has the client perform an operation, which is under way meanwhile.
+    async fn carry_out(
+        &mut self,
+        shared: &Shared,
+        operation: usize,
+        (intended_ns, now_ns): (u64, u64),
+        extent: Extent,
+    ) -> Outcome {
+        let values = &mut self.session_loop.session.values;
+        shared.began(self.slot, operation, (intended_ns, extent), values);
+        let outcome = self.client.perform(shared, operation, (intended_ns, now_ns), (extent, values)).await;
+        shared.ended(self.slot, &outcome);
+        outcome
+    }
+
+    fn go_on_after(&mut self, shared: &Shared, rules: &Rules<'_>, outcome: &Outcome) -> Option<u64> {
         if outcome.fault.is_none() {
             self.session_loop.ended(outcome.end_ns);
             return None;

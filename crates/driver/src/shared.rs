@@ -7,17 +7,22 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use loadstone_record::event::Event;
+use loadstone_record::recorder::Outcome;
 use loadstone_record::{Fault, Recorder};
 use loadstone_schedule::arrivals;
+use loadstone_schedule::line::Rates;
 use loadstone_schedule::plan::{Connections, Load, Part, Phases, Plan, Protocol, Scheme};
-use loadstone_schedule::rng::{seed_of_part, Purpose, Stream};
+use loadstone_schedule::rng::seed_of_part;
 use loadstone_schedule::session::Script;
 use loadstone_schedule::session_loop::Rules;
+use loadstone_schedule::slots::Values;
+use loadstone_schedule::stationary::mean_visit_ns;
 
+use crate::client::Extent;
 use crate::clock::Clock;
 use crate::ledger::AuditLedger;
 use crate::mail::MailWorkload;
-use crate::operation::{is_overdue, Compiled};
+use crate::operation::{allowed_ns, Compiled};
 use crate::scratch::Scratch;
 use crate::server::Server;
 use crate::timer::Timer;
@@ -39,6 +44,8 @@ pub struct Job {
     pub servers: Vec<Server>,
     /// What mail users share; none for other protocols.
     pub mail: Option<Arc<MailWorkload>>,
+    /// The mean length of a visit where nobody waits; 0 where visits have no end.
+    pub visit_ns: u64,
     remembered: usize,
 }
 
@@ -62,8 +69,9 @@ impl Job {
         let protocol = part.workload.connections.protocol;
         let servers = Server::all(&part.targets, protocol)?;
         let mail = mail_of(plan, part)?;
-        let job = Job {
+        let mut job = Job {
             mail,
+            visit_ns: 0,
             number,
             part: part.clone(),
             phases: plan.phases,
@@ -78,7 +86,27 @@ impl Job {
             let Compiled { name, scheme, .. } = operation;
             anyhow::ensure!(job.uses(*scheme), "operation {name} needs {scheme:?}, but the target has none");
         }
+        job.visit_ns = mean_visit_ns(&job.rules(), job.seed, &|operation, values| job.line_ns(operation, values));
         Ok(job)
+    }
+
+    /// How long an operation's bytes alone need on its user's line.
+    pub fn line_ns(&self, operation: usize, values: &Values) -> u64 {
+        self.operations[operation].line_ns(values, &self.rates())
+    }
+
+    /// Whether the server must know of an operation that was over when its user was found.
+    pub fn leaves_traces(&self, operation: usize, is_first: bool) -> bool {
+        match &self.mail {
+            Some(mail) => mail.verbs[operation].is_of_connection(),
+            None => self.operations[operation].leaves_traces(is_first),
+        }
+    }
+
+    /// The speed of a user's line.
+    pub fn rates(&self) -> Rates {
+        let Connections { page_bytes_per_s: page, embedded_bytes_per_s: embedded, parallel, .. } = *self.policy();
+        Rates { page, embedded, parallel: usize::from(parallel) }
     }
 
     /// The machine of the `number`th session of all.
@@ -131,6 +159,17 @@ pub struct Common {
     pub scratch: Rc<RefCell<Scratch>>,
 }
 
+/// An operation under way.
+#[derive(Clone, Copy, Debug)]
+pub struct UnderWay {
+    pub operation: usize,
+    pub intended_ns: u64,
+    /// How long it had lasted before the run.
+    pub before_ns: u64,
+    /// When it can no longer be tolerable; none where its limit does not say.
+    pub overdue_ns: Option<u64>,
+}
+
 /// What one thread's sessions of one workload share.
 pub struct Shared {
     pub job: Arc<Job>,
@@ -140,17 +179,17 @@ pub struct Shared {
     pub recorder: RefCell<Recorder>,
     pub active: Cell<u64>,
     pub open: Cell<u64>,
-    /// Per local session: the operation under way and its intended start.
-    pub under_way: RefCell<Vec<Option<(usize, u64)>>>,
+    /// What each local session has under way.
+    pub under_way: RefCell<Vec<Option<UnderWay>>>,
     /// Memory for kept heads of bodies.
     pub heads: RefCell<Vec<Vec<u8>>>,
     /// The first starts of the steady state: intended and actual.
     pub starts: RefCell<Vec<(u64, u64)>>,
     /// What the server must hold.
     pub ledger: RefCell<AuditLedger>,
+    /// The largest answer to each operation so far, in bytes.
+    largest: RefCell<Vec<u64>>,
     dates: RefCell<Vec<Option<Rc<str>>>>,
-    dealt: RefCell<Vec<f64>>,
-    handshakes: Cell<f64>,
     samples: RefCell<HashMap<(usize, Fault), u32>>,
     troubles: RefCell<Vec<Event>>,
 }
@@ -159,7 +198,6 @@ impl Shared {
     /// Nothing was played yet.
     pub fn new(job: Arc<Job>, common: Common) -> Self {
         let steady = job.phases.steady_start()..job.phases.steady_end();
-        let mut chance = Stream::new(job.seed, 0, Purpose::Embedded);
         Shared {
             recorder: RefCell::new(Recorder::new(job.operations.len(), steady)),
             active: Cell::new(0),
@@ -168,9 +206,8 @@ impl Shared {
             heads: RefCell::default(),
             starts: RefCell::default(),
             ledger: RefCell::new(AuditLedger::new(&job.operations)),
+            largest: RefCell::new(vec![0; job.operations.len()]),
             dates: RefCell::new(vec![None; job.remembered]),
-            dealt: RefCell::new((0..job.remembered).map(|_| chance.unit()).collect()),
-            handshakes: Cell::new(chance.unit()),
             samples: RefCell::default(),
             troubles: RefCell::default(),
             job,
@@ -187,11 +224,26 @@ impl Shared {
         under_way.len() - 1
     }
 
-    /// Whether the next TLS connection is one of those declared not to resume; dealt evenly.
-    pub fn deal_full_handshake(&self) -> bool {
-        let dealt = self.handshakes.get() + self.job.policy().full_handshakes;
-        self.handshakes.set(if dealt >= 1.0 { dealt - 1.0 } else { dealt });
-        dealt >= 1.0
+    /// A session has an operation under way that was meant to start at `intended_ns`. Where nobody declares how large
+    /// its answer is, it's expected to be as large as the largest so far.
+    pub fn began(&self, slot: usize, operation: usize, (intended_ns, extent): (u64, Extent), values: &Values) {
+        let compiled = &self.job.operations[operation];
+        let largest = || Some(self.largest.borrow()[operation]).filter(|&bytes| bytes > 0);
+        let allowed_ns = allowed_ns(&compiled.limit, compiled.body_bytes(values).or_else(largest));
+        let before_ns = match extent {
+            Extent::Rest(midway) if compiled.can_be_taken_up(&self.job.rates()) => midway.done_ns,
+            _ => 0,
+        };
+        let left_ns = allowed_ns.map(|allowed_ns| allowed_ns.saturating_sub(before_ns));
+        let overdue_ns = left_ns.map(|left_ns| intended_ns.saturating_add(left_ns));
+        self.under_way.borrow_mut()[slot] = Some(UnderWay { operation, intended_ns, before_ns, overdue_ns });
+    }
+
+    /// That operation is over.
+    pub fn ended(&self, slot: usize, outcome: &Outcome) {
+        self.under_way.borrow_mut()[slot] = None;
+        let largest = &mut self.largest.borrow_mut()[outcome.operation];
+        *largest = outcome.bytes.max(*largest);
     }
 
     /// An operation starts at `now_ns`, meant for `intended_ns`.
@@ -209,17 +261,6 @@ impl Shared {
     /// The date a file had when it was last fetched, as the server wrote it.
     pub fn date(&self, memory: Option<usize>) -> Option<Rc<str>> {
         memory.and_then(|at| self.dates.borrow()[at].clone())
-    }
-
-    /// Whether this request for a file is conditional. They are dealt evenly, not drawn: of any n requests for a
-    /// file, n x `share` are conditional, give or take one, so that a short run has the declared bytes too.
-    pub fn deal(&self, memory: Option<usize>, share: f64) -> bool {
-        let Some(at) = memory else { return false };
-        let mut dealt = self.dealt.borrow_mut();
-        dealt[at] += share;
-        let asks = dealt[at] >= 1.0;
-        dealt[at] -= if asks { 1.0 } else { 0.0 };
-        asks
     }
 
     /// Keeps the date that came with a file, for later conditional requests.
@@ -248,9 +289,9 @@ impl Shared {
     /// Counts the operations under way that have already passed their tolerable time: a server that never answers
     /// must not pass for want of answers.
     pub fn note_overdue(&self, now_ns: u64) {
-        for (operation, intended_ns) in self.under_way.borrow().iter().flatten() {
-            if is_overdue(&self.job.operations[*operation].limit, now_ns.saturating_sub(*intended_ns)) {
-                self.recorder.borrow_mut().overdue(*operation);
+        for under_way in self.under_way.borrow().iter().flatten() {
+            if under_way.overdue_ns.is_some_and(|overdue_ns| overdue_ns < now_ns) {
+                self.recorder.borrow_mut().overdue(under_way.operation);
             }
         }
     }

@@ -15,6 +15,8 @@ use loadstone_schedule::plan::{Load, Part, Plan};
 use loadstone_schedule::rng::{Purpose, Stream};
 use loadstone_schedule::session::{Departure, Script, Session};
 use loadstone_schedule::session_loop::{Rules, SessionLoop, Turn};
+use loadstone_schedule::slots::Values;
+use loadstone_schedule::stationary::{earlier, mean_visit_ns, Earlier};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -103,6 +105,8 @@ struct Stage<'a> {
     server: &'a Server,
     ramp_up_ns: u64,
     end_ns: u64,
+    /// The mean length of a visit; 0 where visits have no end.
+    visit_ns: u64,
 }
 
 /// Plays the plan in virtual time.
@@ -116,14 +120,17 @@ pub fn simulate(simulation: &Simulation) -> Result<Simulated> {
             bail!("the server's table has {} entries for {operations} operations", response_ns.len());
         }
     }
-    let stage = Stage {
+    let mut stage = Stage {
         seed: plan.seed,
         part,
         script: Script::compile(&part.workload)?,
         server: &simulation.server,
         ramp_up_ns: plan.phases.ramp_up_ns,
         end_ns: plan.phases.steady_end(),
+        visit_ns: 0,
     };
+    let visit_ns = mean_visit_ns(&stage.rules(), plan.seed, &stage.times());
+    stage.visit_ns = visit_ns;
     if let Load::Arrivals { path, .. } = &part.load {
         arrivals::check(path)?;
         anyhow::ensure!(!stage.script.is_endless(), "sessions that never end cannot arrive at a rate");
@@ -160,10 +167,17 @@ impl Stage<'_> {
             }
             Load::Arrivals { process, path, data_sessions, .. } => {
                 let mut session = Session::new(&self.script, self.seed, 0);
+                for user in earlier(*process, path, self.seed, 0, self.visit_ns) {
+                    if user.number % of == index && user.at_ns < self.end_ns {
+                        session.arrive(self.seed, user.number, *data_sessions);
+                        session = self.visitor(session, user, sums);
+                    }
+                }
                 for (number, at) in (0..).zip(Arrivals::new(*process, path, self.seed, 0)) {
                     if number % of == index && at < self.end_ns {
                         session.arrive(self.seed, number, *data_sessions);
-                        session = self.visitor(session, number, at, sums);
+                        sums.sessions.due += u64::from(sums.steady.contains(&at));
+                        session = self.visitor(session, Earlier { number, at_ns: at, age_ns: 0 }, sums);
                     }
                 }
             }
@@ -175,6 +189,7 @@ impl Stage<'_> {
         let chance = Stream::new(self.seed, id, Purpose::Embedded);
         let session = Session::new(&self.script, self.seed, id);
         let mut player = Player { session_loop: SessionLoop::new(session, u64::MAX), chance };
+        player.session_loop.settle(&self.rules(), self.seed, id, self.visit_ns, &self.times());
         let mut free_ns = start;
         while free_ns < self.end_ns {
             self.visit(&mut player, free_ns, sums);
@@ -183,12 +198,19 @@ impl Stage<'_> {
     }
 
     /// One user that arrives and leaves.
-    fn visitor(&self, session: Session, number: u64, at: u64, sums: &mut PartAccumulator) -> Session {
-        sums.sessions.due += u64::from(sums.steady.contains(&at));
-        let chance = Stream::new(self.seed, number, Purpose::Embedded);
+    fn visitor(&self, session: Session, user: Earlier, sums: &mut PartAccumulator) -> Session {
+        let chance = Stream::new(self.seed, user.number, Purpose::Embedded);
         let mut player = Player { session_loop: SessionLoop::new(session, u64::MAX), chance };
-        self.visit(&mut player, at, sums);
+        let turns = &mut player.session_loop;
+        if user.age_ns == 0 || turns.is_under_way(&self.rules(), &self.times(), user.age_ns).is_ok() {
+            self.visit(&mut player, user.at_ns, sums);
+        }
         player.session_loop.session
+    }
+
+    /// What operations take on the mean.
+    fn times(&self) -> impl Fn(usize, &Values) -> u64 + '_ {
+        |operation, _| mean_response(self.server, operation)
     }
 
     /// One user's operations, until it leaves or the steady state is over.
@@ -202,6 +224,12 @@ impl Stage<'_> {
                     sums.operation(operation, at_ns, end_ns, turns.pause());
                     turns.ended(end_ns);
                 }
+                Turn::CatchUp { .. } => {} // a modelled server remembers nobody
+                Turn::TakeUp { operation, at_ns, midway } => {
+                    let end_ns = at_ns + (midway.of_ns - midway.done_ns).max(1);
+                    sums.taken_up(operation, end_ns, midway.of_ns);
+                    turns.ended(end_ns);
+                }
                 Turn::Leave { departure, operations } => {
                     return sums.departure(turns.ended_ns(), departure, operations);
                 }
@@ -212,6 +240,14 @@ impl Stage<'_> {
 
     fn rules(&self) -> Rules<'_> {
         Rules::of(self.part, &self.script)
+    }
+}
+
+fn mean_response(server: &Server, operation: usize) -> u64 {
+    match server {
+        Server::Fixed { response_ns } => *response_ns,
+        Server::Exponential { mean_ns } => *mean_ns,
+        Server::Table { response_ns } => response_ns[operation],
     }
 }
 
@@ -253,6 +289,15 @@ impl PartAccumulator {
     fn departure(&mut self, at: u64, departure: Departure, operations: u32) {
         if self.steady.contains(&at) {
             self.sessions.merge(&departed(departure, operations));
+        }
+    }
+
+    /// An operation that was begun before the run.
+    fn taken_up(&mut self, operation: usize, end: u64, lasted: u64) {
+        self.performed += 1;
+        if end > self.steady.start && end <= self.steady.end {
+            self.counts[operation][1] += 1;
+            self.response_ns += u128::from(lasted);
         }
     }
 

@@ -63,6 +63,11 @@ impl Timer {
         }
     }
 
+    /// The run's time.
+    pub fn now(&self) -> u64 {
+        self.0.clock.now()
+    }
+
     /// Completes at `at_ns` of the run's clock, or at once when that is past.
     pub fn sleep_until(&self, at_ns: u64) -> Sleep {
         Sleep { timer: self.clone(), at_ns, key: None, may_be_past: true }

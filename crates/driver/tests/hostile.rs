@@ -143,3 +143,28 @@ fn a_full_queue_of_the_listener_is_named() {
     drop(keep);
     assert!(errors.iter().any(|(kind, _)| kind == "backlog"), "{errors:?}");
 }
+
+/// Operations that were overdue at the end of a second in which two sessions asked for downloads.
+fn overdue(address: std::net::SocketAddr, bytes: serde_json::Value) -> u64 {
+    let mut plan = plan(address, population(2), 1.0);
+    let operation = &mut plan["parts"][0]["workload"]["operations"][0];
+    operation["expect"]["bytes"] = bytes;
+    operation["timeout_ns"] = json!(60_000_000_000u64);
+    operation["limit"] = json!({ "kind": "rate", "good_bytes_per_s": 100.0, "tolerable_bytes_per_s": 90.0 });
+    event(&play(plan), "totals")["operations"][0]["overdue"].as_u64().expect("a number")
+}
+
+#[test]
+fn downloads_that_never_come_are_overdue_once_they_cannot_be_fast_enough() {
+    let silent = || server(|mut stream| while hear(&mut stream) {});
+    assert_eq!(overdue(silent(), json!("9")), 2);
+    assert_eq!(overdue(silent(), json!("900000")), 0);
+    // Where nobody says how large they are, as large as those before.
+    let once = server(|mut stream| {
+        if hear(&mut stream) {
+            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nloadstone");
+            while hear(&mut stream) {}
+        }
+    });
+    assert_eq!(overdue(once, json!(null)), 2);
+}

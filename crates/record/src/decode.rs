@@ -1,7 +1,7 @@
 //! Events read back into counters, so that what several drivers wrote can be merged without loss.
 
 use crate::event::{Encoded, OperationCounts, OperationRecord};
-use crate::recorder::{Counts, OperationTotals};
+use crate::recorder::{Counts, LifeTable, OperationTotals};
 use crate::TimeHistogram;
 
 /// An event that holds no histogram where one belongs.
@@ -44,6 +44,12 @@ impl TryFrom<OperationRecord> for OperationTotals {
             cut_at_start: read.cut_at_start,
             cut_at_end: read.cut_at_end,
             ended_ns: read.ended_ns as u128,
+            ended_bytes: read.ended_bytes,
+            life: LifeTable {
+                entered: (&read.entered).try_into()?,
+                answered: (&read.answered).try_into()?,
+                lost: (&read.lost).try_into()?,
+            },
             cycles: read.cycles,
             overdue: read.overdue,
             embedded: read.embedded,
@@ -61,7 +67,7 @@ impl TryFrom<OperationRecord> for OperationTotals {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recorder::{Grade, Outcome, Recorder};
+    use crate::recorder::{Before, Grade, Outcome, Recorder};
     use crate::Fault;
 
     fn outcome(end_ns: u64, fault: Option<Fault>) -> Outcome {
@@ -79,6 +85,7 @@ mod tests {
             redirects: 1,
             grade: Grade::Good,
             fault,
+            before: Before::default(),
         }
     }
 

@@ -9,7 +9,7 @@ use crate::recorder::{ConnectionStats, Counts, Interval, OperationTotals, PauseC
 use crate::{Fault, TimeHistogram};
 
 /// Version of the event schema.
-pub const EVENT_SCHEMA: u32 = 5;
+pub const EVENT_SCHEMA: u32 = 6;
 
 /// A line. Times are nanoseconds; `at_ns` counts from the start of the run.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -89,6 +89,8 @@ pub enum Event {
         steady_ns: u64,
         operations: Vec<OperationRecord>,
         lag: Encoded,
+        /// The longest time for which a driver thread, although it had something to do, did not run.
+        longest_gap_ns: u64,
         sessions: SessionCounts,
         pauses: PauseCounts,
         #[serde(rename = "wires")]
@@ -199,6 +201,14 @@ pub struct OperationRecord {
     pub cut_at_end: u64,
     /// Sum of the times of all operations that ended in the steady state, errors included.
     pub ended_ns: f64,
+    /// Bytes of those operations.
+    pub ended_bytes: u64,
+    /// Of operations under way when the steady state began: their ages then.
+    pub entered: Encoded,
+    /// Ages at their answers, of all that were answered in the steady state.
+    pub answered: Encoded,
+    /// Ages of those still under way at its end, or when they failed.
+    pub lost: Encoded,
     /// From starts of it to the starts of what came next, where starts are paced: as drawn and as kept.
     pub cycles: PauseCounts,
     /// Under way at the end of the steady state and beyond their tolerable time; not in `counts`.
@@ -224,6 +234,10 @@ impl OperationRecord {
             cut_at_start: totals.cut_at_start,
             cut_at_end: totals.cut_at_end,
             ended_ns: totals.ended_ns as f64,
+            ended_bytes: totals.ended_bytes,
+            entered: (&totals.life.entered).into(),
+            answered: (&totals.life.answered).into(),
+            lost: (&totals.life.lost).into(),
             cycles: totals.cycles,
             overdue: totals.overdue,
             embedded: totals.embedded,
@@ -276,6 +290,7 @@ impl Event {
             steady_ns,
             operations: records.map(|(name, totals)| OperationRecord::new(name, totals)).collect(),
             lag: (&totals.lag).into(),
+            longest_gap_ns: totals.longest_gap_ns,
             sessions: totals.sessions,
             pauses: totals.pauses,
             connections: totals.connections,

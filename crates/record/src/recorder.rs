@@ -59,6 +59,15 @@ pub struct Outcome {
     pub redirects: u32,
     pub grade: Grade,
     pub fault: Option<Fault>,
+    /// What of the operation lay before the run, where its user was found half-way.
+    pub before: Before,
+}
+
+/// Time and bytes of an operation that lay before the run.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Before {
+    pub ns: u64,
+    pub bytes: u64,
 }
 
 impl Outcome {
@@ -83,7 +92,13 @@ impl Outcome {
             redirects: 0,
             grade: Grade::Good,
             fault: None,
+            before: Before::default(),
         }
+    }
+
+    /// Whether it began before the run.
+    fn was_taken_up(&self) -> bool {
+        self.before != Before::default()
     }
 }
 
@@ -125,6 +140,26 @@ impl Counts {
     }
 }
 
+/// All operations that were under way at any time of the steady state: how old they were when they came into sight and
+/// when they left it. Those that began in it come into sight at age 0.
+#[derive(Clone, Debug, Default)]
+pub struct LifeTable {
+    /// Ages of those that were under way when the steady state began.
+    pub entered: TimeHistogram,
+    /// Ages at their answers, of those that were answered in the steady state.
+    pub answered: TimeHistogram,
+    /// Ages of those still under way at its end, or when they failed.
+    pub lost: TimeHistogram,
+}
+
+impl LifeTable {
+    fn merge(&mut self, other: &LifeTable) {
+        self.entered.merge(&other.entered);
+        self.answered.merge(&other.answered);
+        self.lost.merge(&other.lost);
+    }
+}
+
 /// One operation over the whole steady state.
 #[derive(Clone, Debug, Default)]
 pub struct OperationTotals {
@@ -134,6 +169,10 @@ pub struct OperationTotals {
     /// Sum of the times of all operations that ended in the steady state, whenever they started and however they
     /// ended: their mean is without bias however long operations last.
     pub ended_ns: u128,
+    /// Bytes of all operations that ended in the steady state, whenever they started.
+    pub ended_bytes: u64,
+    /// What a product-limit estimate of the response time is made of.
+    pub life: LifeTable,
     /// From starts of it to the starts of what came next, where starts are paced.
     pub cycles: PauseCounts,
     /// Still under way at the end of the steady state, and by then beyond their tolerable time.
@@ -171,6 +210,8 @@ impl OperationTotals {
         self.counts.merge(&other.counts);
         self.cut_at_start += other.cut_at_start;
         self.ended_ns += other.ended_ns;
+        self.ended_bytes += other.ended_bytes;
+        self.life.merge(&other.life);
         self.overdue += other.overdue;
         self.cycles.merge(&other.cycles);
         self.cut_at_end += other.cut_at_end;
@@ -268,6 +309,8 @@ impl Interval {
 pub struct Totals {
     pub operations: Vec<OperationTotals>,
     pub lag: TimeHistogram,
+    /// The longest time for which the thread, although it had something to do, did not run.
+    pub longest_gap_ns: u64,
     pub sessions: SessionCounts,
     pub pauses: PauseCounts,
     pub connections: ConnectionStats,
@@ -283,6 +326,7 @@ impl Totals {
     pub fn merge(&mut self, other: &Totals) {
         self.operations.iter_mut().zip(&other.operations).for_each(|(mine, theirs)| mine.merge(theirs));
         self.lag.merge(&other.lag);
+        self.longest_gap_ns = self.longest_gap_ns.max(other.longest_gap_ns);
         self.sessions.merge(&other.sessions);
         self.pauses.merge(&other.pauses);
         self.connections.merge(&other.connections);
@@ -311,10 +355,18 @@ impl Recorder {
             self.interval.service.record(outcome.end_ns.saturating_sub(outcome.sent_ns));
         }
         let totals = &mut self.totals.operations[outcome.operation];
-        let window = Window::of(outcome.intended_ns, Some(outcome.end_ns), self.steady.clone());
+        let lasted_ns = outcome.end_ns.saturating_sub(outcome.intended_ns);
+        let window = match Window::of(outcome.intended_ns, Some(outcome.end_ns), self.steady.clone()) {
+            Window::Inside if outcome.was_taken_up() => Window::CutAtStart,
+            Window::CutAtEnd if outcome.was_taken_up() => Window::Outside,
+            window => window,
+        };
         if matches!(window, Window::Inside | Window::CutAtStart) {
-            totals.ended_ns += u128::from(outcome.end_ns.saturating_sub(outcome.intended_ns));
+            totals.ended_ns += u128::from(lasted_ns + outcome.before.ns);
+            totals.ended_bytes += outcome.bytes + outcome.before.bytes;
         }
+        self.live(outcome.operation, (outcome.intended_ns, outcome.before.ns), outcome.end_ns, outcome.fault.is_none());
+        let totals = &mut self.totals.operations[outcome.operation];
         match window {
             Window::Inside => totals.add(outcome),
             Window::CutAtStart => totals.cut_at_start += 1,
@@ -328,11 +380,30 @@ impl Recorder {
         self.totals.operations[operation].overdue += 1;
     }
 
-    /// An operation that was still under way when the run ended.
-    pub fn unfinished(&mut self, operation: usize, intended_ns: u64) {
-        if Window::of(intended_ns, None, self.steady.clone()) == Window::CutAtEnd {
-            self.totals.operations[operation].cut_at_end += 1;
+    /// An operation that was still under way when the run ended: when it began, and for how long it had lasted before the
+    /// run.
+    pub fn unfinished(&mut self, operation: usize, (intended_ns, before_ns): (u64, u64), now_ns: u64) {
+        if before_ns == 0 && Window::of(intended_ns, None, self.steady.clone()) == Window::CutAtEnd {
+            let totals = &mut self.totals.operations[operation];
+            totals.cut_at_end += 1;
         }
+        self.live(operation, (intended_ns, before_ns), now_ns, false);
+    }
+
+    /// Notes an operation that was under way until `end_ns`, and then answered or not, if the steady state saw it.
+    fn live(&mut self, operation: usize, (begin_ns, before_ns): (u64, u64), end_ns: u64, is_answered: bool) {
+        let (from_ns, until_ns) = (begin_ns.max(self.steady.start), end_ns.min(self.steady.end));
+        if until_ns <= from_ns {
+            return;
+        }
+        let age_ns = |at_ns: u64| at_ns - begin_ns + before_ns;
+        let life = &mut self.totals.operations[operation].life;
+        if age_ns(from_ns) > 0 {
+            life.entered.record(age_ns(from_ns));
+        }
+        let is_answered = is_answered && end_ns <= self.steady.end;
+        let seen = if is_answered { &mut life.answered } else { &mut life.lost };
+        seen.record(age_ns(until_ns));
     }
 
     /// The driver acted `late_ns` after its own schedule.
@@ -340,6 +411,13 @@ impl Recorder {
         self.interval.lag.record(late_ns);
         if self.steady.contains(&now_ns) {
             self.totals.lag.record(late_ns);
+        }
+    }
+
+    /// The thread did not run for `gap_ns` until `now_ns`, although it had something to do.
+    pub fn gap(&mut self, now_ns: u64, gap_ns: u64) {
+        if self.is_steady(now_ns) {
+            self.totals.longest_gap_ns = self.totals.longest_gap_ns.max(gap_ns);
         }
     }
 
@@ -441,6 +519,7 @@ mod tests {
             redirects: 23,
             grade,
             fault: None,
+            before: Before::default(),
         }
     }
 
@@ -516,12 +595,57 @@ mod tests {
     #[test]
     fn what_never_ended_is_cut_at_the_end_and_counted_when_overdue() {
         let mut recorder = recorder();
-        recorder.unfinished(1, 1500 * MS);
-        recorder.unfinished(1, 1600 * MS);
-        recorder.unfinished(1, 500 * MS);
+        recorder.unfinished(1, (1500 * MS, 0), 2500 * MS);
+        recorder.unfinished(1, (1600 * MS, 0), 2500 * MS);
+        recorder.unfinished(1, (500 * MS, 0), 2500 * MS);
+        recorder.unfinished(1, (1700 * MS, 400 * MS), 2500 * MS);
         recorder.overdue(1);
         recorder.overdue(1);
-        assert_eq!(sums(&recorder.totals.operations[1])[..3], [0, 2, 2]);
+        let totals = &recorder.totals.operations[1];
+        assert_eq!(sums(totals)[..3], [0, 2, 2]);
+        assert_eq!(lives(totals), [(2, 500 + 400), (0, 0), (4, 500 + 400 + 1500 + 700)]);
+    }
+
+    /// Counts and sums in milliseconds of what came into sight under way, was answered, and left otherwise.
+    fn lives(totals: &OperationTotals) -> [(u64, u128); 3] {
+        let LifeTable { entered, answered, lost } = &totals.life;
+        [entered, answered, lost].map(|ages| (ages.count(), ages.sum_ns / u128::from(MS)))
+    }
+
+    #[test]
+    fn operations_are_followed_from_when_they_come_into_sight_until_they_leave_it() {
+        let mut recorder = recorder();
+        for (from_ms, to_ms) in [(900, 1100), (1200, 1300), (1900, 2600), (2100, 2200), (100, 1000), (500, 2500)] {
+            recorder.operation(&rich(1, from_ms, to_ms, Grade::Good));
+        }
+        recorder.operation(&Outcome { fault: Some(Fault::Title), ..rich(1, 1500, 1610, Grade::Fail) });
+        let totals = &recorder.totals.operations[1];
+        assert_eq!(lives(totals), [(2, 100 + 500), (2, 200 + 100), (3, 100 + 1500 + 110)]);
+        assert_eq!(totals.ended_bytes, 3 * 11);
+    }
+
+    #[test]
+    fn what_was_taken_up_half_way_counts_as_ended_with_all_of_its_time_and_bytes() {
+        let mut recorder = recorder();
+        let before = Before { ns: 70 * MS, bytes: 1000 };
+        for (from_ms, to_ms) in [(0, 1500), (1200, 1300), (1900, 2100)] {
+            recorder.operation(&Outcome { before, ..rich(1, from_ms, to_ms, Grade::Good) });
+        }
+        let totals = &recorder.totals.operations[1];
+        assert_eq!([totals.counts.requests, totals.cut_at_start, totals.cut_at_end], [0, 2, 0]);
+        assert_eq!(lives(totals), [(3, 1070 + 70 + 70), (2, 1570 + 170), (1, 170)]);
+        assert_eq!((totals.ended_ns, totals.ended_bytes), (u128::from((1500 + 100 + 140) * MS), 2 * 1011));
+    }
+
+    #[test]
+    fn the_longest_gap_of_the_steady_state_is_kept() {
+        let mut recorder = recorder();
+        for (now_ms, gap_ms) in [(900, 50), (1100, 20), (1200, 10), (2100, 90)] {
+            recorder.gap(now_ms * MS, gap_ms * MS);
+        }
+        let mut totals = recorder.totals.clone();
+        totals.merge(&Totals { longest_gap_ns: 30 * MS, ..Totals::new(2) });
+        assert_eq!([recorder.totals.longest_gap_ns, totals.longest_gap_ns], [20 * MS, 30 * MS]);
     }
 
     #[test]
@@ -536,7 +660,7 @@ mod tests {
             recorder.request(now_ns);
         }
         assert_eq!([999, 1000, 2000].map(|at| recorder.is_steady(at * MS)), [false, true, false]);
-        let Totals { lag, pauses, sessions, connections, operations } = &recorder.totals;
+        let Totals { lag, pauses, sessions, connections, operations, .. } = &recorder.totals;
         assert_eq!((lag.count(), lag.sum_ns), (2, u128::from(4 * MS)));
         assert_eq!([pauses.count, pauses.drawn_ns, pauses.actual_ns], [2, 60, 62]);
         let cycles = operations[1].cycles;

@@ -1,11 +1,19 @@
-//! When sessions arrive: a process (constant or Poisson) along a path of rates, or a trace.
+//! When sessions arrive: a process (constant, Poisson, in bursts) along a path of rates, or a trace.
 //!
-//! Both processes are drawn at unit rate and carried over to the path by the inverse of its expected count, which is
-//! exact for rates that change.
+//! All processes are drawn at unit rate and carried over to the path by the inverse of its expected count, which is
+//! exact for rates that change; bursts are as many arrivals long at any rate.
 
 use crate::plan::{Path, Process, Stage};
 use crate::rng::{Purpose, Stream};
 use crate::{Nanos, PlanError, SECOND};
+
+/// By how much of the mean the rate of bursts is above and below it.
+const SWING: f64 = 0.9;
+/// Mean number of arrivals between two jumps of the rate. The index of dispersion (variance of a long time's count by
+/// its mean) is 1 + SWING^2 x this = 10 (Fischer and Meier-Hellstern 1993, two states alike).
+const BETWEEN_JUMPS: f64 = 9.0 / (SWING * SWING);
+/// Shape of Pareto times between jumps; the Hurst parameter is (3 - shape) / 2 = 0.8 (Taqqu, Willinger, Sherman 1997).
+const SHAPE: f64 = 1.4;
 
 /// Instants of all arrivals, in order.
 #[derive(Clone, Debug)]
@@ -16,7 +24,7 @@ pub struct Arrivals<'a> {
 #[derive(Clone, Debug)]
 enum Kind<'a> {
     Trace(std::slice::Iter<'a, Nanos>),
-    Stages { left: &'a [Stage], begin_ns: Nanos, before: f64, drawn: f64, process: Process, chance: Stream },
+    Stages { left: &'a [Stage], begin_ns: Nanos, before: f64, drawn: f64, gaps: Gaps },
 }
 
 impl<'a> Arrivals<'a> {
@@ -25,8 +33,8 @@ impl<'a> Arrivals<'a> {
         let kind = match path {
             Path::Trace { at_ns } => Kind::Trace(at_ns.iter()),
             Path::Stages { stages } => {
-                let chance = Stream::new(seed, part, Purpose::Arrivals);
-                Kind::Stages { left: stages, begin_ns: 0, before: 0.0, drawn: 0.0, process, chance }
+                let gaps = Gaps::new(process, Stream::new(seed, part, Purpose::Arrivals));
+                Kind::Stages { left: stages, begin_ns: 0, before: 0.0, drawn: 0.0, gaps }
             }
         };
         Arrivals { kind }
@@ -37,17 +45,11 @@ impl Iterator for Arrivals<'_> {
     type Item = Nanos;
 
     fn next(&mut self) -> Option<Nanos> {
-        let (left, begin_ns, before, drawn, process, chance) = match &mut self.kind {
+        let (left, begin_ns, before, drawn, gaps) = match &mut self.kind {
             Kind::Trace(instants) => return instants.next().copied(),
-            Kind::Stages { left, begin_ns, before, drawn, process, chance } => {
-                (left, begin_ns, before, drawn, process, chance)
-            }
+            Kind::Stages { left, begin_ns, before, drawn, gaps } => (left, begin_ns, before, drawn, gaps),
         };
-        *drawn += match process {
-            Process::Constant if *drawn == 0.0 => 0.5, // so that a stage's count is its expectation, rounded
-            Process::Constant => 1.0,
-            Process::Poisson => -(1.0 - chance.unit()).ln(),
-        };
+        *drawn += gaps.next();
         while let Some((stage, rest)) = left.split_first() {
             let count = stage.expected();
             if *drawn <= *before + count {
@@ -58,6 +60,67 @@ impl Iterator for Arrivals<'_> {
             *left = rest;
         }
         None
+    }
+}
+
+/// The time from one arrival to the next, at a rate of one on the mean.
+#[derive(Clone, Debug)]
+struct Gaps {
+    process: Process,
+    chance: Stream,
+    /// The rate now, where it jumps, and the time until it does.
+    rate: f64,
+    until_jump: f64,
+    is_first: bool,
+}
+
+impl Gaps {
+    fn new(process: Process, mut chance: Stream) -> Self {
+        let jumps = matches!(process, Process::Bursty | Process::SelfSimilar);
+        let rate = if jumps && chance.unit() < 0.5 { 1.0 - SWING } else { 1.0 + SWING };
+        let mut gaps = Gaps { process, chance, rate, until_jump: 0.0, is_first: true };
+        gaps.until_jump = gaps.draw_until_jump();
+        gaps
+    }
+
+    fn next(&mut self) -> f64 {
+        let is_first = std::mem::replace(&mut self.is_first, false);
+        match self.process {
+            Process::Constant if is_first => 0.5, // so that a stage's count is its expectation, rounded
+            Process::Constant => 1.0,
+            Process::Poisson => self.exponential(),
+            Process::Bursty | Process::SelfSimilar => self.over_jumps(),
+        }
+    }
+
+    /// An exponential gap has no memory: where the rate jumps first, it is drawn anew.
+    fn over_jumps(&mut self) -> f64 {
+        let mut passed = 0.0;
+        loop {
+            let gap = self.exponential() / self.rate;
+            if gap < self.until_jump {
+                self.until_jump -= gap;
+                return passed + gap;
+            }
+            passed += self.until_jump;
+            self.rate = 2.0 - self.rate;
+            self.until_jump = self.draw_until_jump();
+        }
+    }
+
+    fn draw_until_jump(&mut self) -> f64 {
+        match self.process {
+            Process::Bursty => BETWEEN_JUMPS * self.exponential(),
+            Process::SelfSimilar => {
+                let least = BETWEEN_JUMPS * (SHAPE - 1.0) / SHAPE;
+                least * (1.0 - self.chance.unit()).powf(-1.0 / SHAPE)
+            }
+            Process::Constant | Process::Poisson => f64::INFINITY,
+        }
+    }
+
+    fn exponential(&mut self) -> f64 {
+        -(1.0 - self.chance.unit()).ln()
     }
 }
 
@@ -140,6 +203,40 @@ mod tests {
         let distance = distance.fold(0.0, f64::max);
         assert!(distance < 1.95 / n.sqrt(), "{distance} over {n} gaps");
         assert!((n - 100_000.0).abs() < 4.0 * 100_000f64.sqrt());
+    }
+
+    /// The variance of counts of windows by their mean, and that mean.
+    fn dispersion(process: Process, seconds: u64, window_s: f64) -> (f64, f64) {
+        let at = instants(process, &[stage(seconds, 100.0, 100.0)], 11);
+        let windows = (seconds as f64 / window_s) as usize;
+        let mut counts = vec![0.0; windows];
+        for one in at {
+            counts[((one / window_s) as usize).min(windows - 1)] += 1.0;
+        }
+        let mean = counts.iter().sum::<f64>() / windows as f64;
+        let variance = counts.iter().map(|count| (count - mean).powi(2)).sum::<f64>() / (windows - 1) as f64;
+        (variance / mean, mean)
+    }
+
+    #[test]
+    fn bursts_have_the_declared_index_of_dispersion_and_keep_the_rate() {
+        for (process, expected) in [(Process::Poisson, 1.0), (Process::Bursty, 10.0)] {
+            let (index, mean) = dispersion(process, 20_000, 10.0);
+            assert!((index / expected - 1.0).abs() < 0.1, "{process:?}: {index}");
+            assert!((mean / 1000.0 - 1.0).abs() < 0.01, "{process:?}: {mean}");
+        }
+    }
+
+    #[test]
+    fn self_similar_arrivals_scatter_the_more_the_longer_they_are_counted() {
+        // Of Hurst parameter H the index grows as window^(2 H - 1): by 10^0.6 = 4 for ten times the window.
+        let (short, mean) = dispersion(Process::SelfSimilar, 200_000, 10.0);
+        let (long, _) = dispersion(Process::SelfSimilar, 200_000, 100.0);
+        assert!((2.5..6.5).contains(&(long / short)), "{short} to {long}");
+        assert!((mean / 1000.0 - 1.0).abs() < 0.05, "{mean}");
+        let (once, _) = dispersion(Process::Bursty, 200_000, 10.0);
+        let (ten, _) = dispersion(Process::Bursty, 200_000, 100.0);
+        assert!((ten / once - 1.0).abs() < 0.2, "{once} to {ten}");
     }
 
     #[test]

@@ -16,6 +16,7 @@ pub mod session;
 pub mod session_loop;
 pub mod slots;
 pub mod station;
+pub mod stationary;
 pub mod template;
 pub mod values;
 

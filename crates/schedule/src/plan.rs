@@ -94,6 +94,11 @@ pub enum Process {
     Constant,
     /// Independent of each other: exponential gaps.
     Poisson,
+    /// Poisson at a rate that jumps between nearly twice and a tenth of the mean: an index of dispersion of 10.
+    Bursty,
+    /// The same with times between jumps of any length (Pareto): bursts on every scale, Hurst parameter 0.8.
+    #[serde(rename = "self-similar")]
+    SelfSimilar,
 }
 
 /// Rate over the time of the run, or the instants themselves.
@@ -335,6 +340,9 @@ pub struct Operation {
     pub embedded: Vec<Embedded>,
     pub limit: Limit,
     pub timeout_ns: Nanos,
+    /// About how long its body is, where that is not checked: tells how far users are found in their visits.
+    #[serde(default)]
+    pub usual_bytes: Option<u64>,
     /// Ways it may end well, of which exactly one must be told by its answer; none where there is but one.
     #[serde(default)]
     pub endings: Vec<Ending>,

@@ -19,6 +19,8 @@ pub enum Purpose {
     /// What mail users choose, and what stands in their mailboxes at first.
     Mail = 6,
     Populate = 7,
+    /// Where users are found when a run begins.
+    Place = 8,
 }
 
 /// A small, fast, reproducible generator (xoshiro256++).

@@ -6,6 +6,7 @@
 
 use crate::plan::{Curve, Pacing, PacingKind, Part};
 use crate::session::{Departure, Script, Session, Step};
+use crate::stationary::{horizon_ns, within_visit, Found, Midway, Place, Times};
 use crate::Nanos;
 
 /// What all sessions of a part have in common.
@@ -23,7 +24,7 @@ impl<'a> Rules<'a> {
     }
 
     /// A drawn pause as it is at a moment of the run.
-    fn bend(&self, pause: Nanos, at_ns: Nanos) -> Nanos {
+    pub(crate) fn bend(&self, pause: Nanos, at_ns: Nanos) -> Nanos {
         self.curve.map_or(pause, |curve| curve.bend(pause, at_ns))
     }
 }
@@ -33,6 +34,10 @@ impl<'a> Rules<'a> {
 pub enum Turn {
     /// Perform this operation at this instant; it may have passed already.
     Perform { operation: usize, at_ns: Nanos },
+    /// Let the server know, at once and uncounted, of an operation that was over when the user was found.
+    CatchUp { operation: usize, is_first: bool },
+    /// Take up an operation at this instant that was under way when the user was found.
+    TakeUp { operation: usize, at_ns: Nanos, midway: Midway },
     /// The user has left; call `begin` for the next one, who may come at once.
     Leave { departure: Departure, operations: u32 },
     /// The next operation would begin at this instant, when the session plays no more.
@@ -76,15 +81,40 @@ pub struct SessionLoop {
     pause: Option<Nanos>,
     /// The user's operation before, and when it was really sent.
     sent: Option<(usize, Nanos)>,
+    /// Where the session's first user is found.
+    place: Option<Place>,
+    /// What of the pause before the operation that comes lay before its user was found.
+    paused_ns: Nanos,
 }
 
 impl SessionLoop {
     /// Plays until `stop_ns`: no operation begins then or later.
     pub fn new(session: Session, stop_ns: Nanos) -> Self {
-        SessionLoop { session, stop_ns, started_ns: 0, ended_ns: 0, pause: None, sent: None }
+        SessionLoop { session, stop_ns, started_ns: 0, ended_ns: 0, pause: None, sent: None, place: None, paused_ns: 0 }
     }
 
-    /// A new user comes at `at_ns`.
+    /// Places the session's first user where a long run would find it; call `begin` next. A mix without an end has no
+    /// visits to be in the middle of.
+    pub fn settle(&mut self, rules: &Rules<'_>, seed: u64, id: u64, mean_visit_ns: Nanos, times: Times<'_>) {
+        if rules.script.is_endless() {
+            return;
+        }
+        let mut left_ns = horizon_ns(seed, id, mean_visit_ns);
+        while let Err(length_ns) = self.is_under_way(rules, times, left_ns) {
+            left_ns -= length_ns;
+        }
+    }
+
+    /// Places the session's user where it is `age_ns` after it came; its visit's length when it has left by then.
+    pub fn is_under_way(&mut self, rules: &Rules<'_>, times: Times<'_>, age_ns: Nanos) -> Result<(), Nanos> {
+        let before = self.session.clone();
+        let place = within_visit(&mut self.session, rules, times, age_ns)?;
+        self.session = before;
+        self.place = Some(place);
+        Ok(())
+    }
+
+    /// A new user comes at `at_ns`, or one that was placed is found.
     pub fn begin(&mut self, rules: &Rules<'_>, at_ns: Nanos) {
         self.session.begin(rules.script);
         (self.started_ns, self.ended_ns, self.sent) = (at_ns, at_ns, None);
@@ -110,6 +140,9 @@ impl SessionLoop {
 
     /// Decides what comes next.
     pub fn next(&mut self, rules: &Rules<'_>) -> Turn {
+        if let Some(place) = self.place.take() {
+            return self.find(rules, place);
+        }
         let (state, pause) = match self.session.next(rules.script) {
             Step::Perform { state, pause } => (state, pause.map(|pause| rules.bend(pause, self.paused_from(rules)))),
             Step::End(departure) => return Turn::Leave { departure, operations: self.session.operations() },
@@ -124,9 +157,40 @@ impl SessionLoop {
         Turn::Perform { operation: rules.script.places[state].operation, at_ns }
     }
 
+    /// What a placed user does next: what is over of its visit, then what it was found doing.
+    fn find(&mut self, rules: &Rules<'_>, place: Place) -> Turn {
+        let is_first = self.session.operations() == 0;
+        let Step::Perform { state, .. } = self.session.next(rules.script) else {
+            return Turn::Stop { at_ns: self.stop_ns }; // the visit on paper had this operation
+        };
+        let operation = rules.script.places[state].operation;
+        if place.ahead > 0 {
+            self.place = Some(Place { ahead: place.ahead - 1, ..place });
+            return Turn::CatchUp { operation, is_first };
+        }
+        let (done_ns, left_ns) = match place.found {
+            Found::Pausing { done_ns, left_ns } => (done_ns, left_ns),
+            Found::Performing(_) => (0, 0),
+        };
+        let at_ns = self.started_ns.saturating_add(left_ns).max(self.ended_ns);
+        self.pause = matches!(place.found, Found::Pausing { .. }).then_some(done_ns + left_ns);
+        // What the server had to be told meanwhile is no less of a pause.
+        self.paused_ns = done_ns + (self.ended_ns - self.started_ns);
+        if at_ns >= self.stop_ns {
+            return Turn::Stop { at_ns };
+        }
+        self.started_ns = at_ns;
+        match place.found {
+            Found::Pausing { .. } => Turn::Perform { operation, at_ns },
+            Found::Performing(midway) => Turn::TakeUp { operation, at_ns, midway },
+        }
+    }
+
     /// The operation that `next` named is sent, now.
     pub fn sent(&mut self, rules: &Rules<'_>, operation: usize, now_ns: Nanos) -> Kept {
-        let pause = self.pause.map(|_| (self.started_ns - self.ended_ns, now_ns.saturating_sub(self.ended_ns)));
+        let before_ns = std::mem::take(&mut self.paused_ns);
+        let kept = |_| (self.started_ns - self.ended_ns + before_ns, now_ns.saturating_sub(self.ended_ns) + before_ns);
+        let pause = self.pause.map(kept);
         let cycle = match (rules.pacing.kind, self.pause, self.sent) {
             (PacingKind::Cycle, Some(drawn_ns), Some((operation, sent_ns))) => {
                 Some(Cycle { operation, drawn_ns, actual_ns: now_ns.saturating_sub(sent_ns) })
@@ -146,6 +210,7 @@ impl SessionLoop {
     /// an absent server is not hammered.
     pub fn broke(&mut self, rules: &Rules<'_>, end_ns: Nanos) -> Nanos {
         self.ended_ns = end_ns;
+        (self.place, self.paused_ns) = (None, 0);
         self.session.break_off();
         end_ns + self.session.draw_pause(rules.script)
     }

@@ -26,6 +26,7 @@ fn operation(name: &str) -> Operation {
         embedded: vec![],
         limit: Limit::None,
         timeout_ns: 1,
+        usual_bytes: None,
         endings: vec![],
     }
 }

@@ -53,12 +53,20 @@ pub struct FileBody {
     seed: u64,
     offset: u64,
     length: u64,
+    /// Bytes of the next piece that are not asked for: pieces begin at blocks.
+    skipped: usize,
 }
 
 impl FileBody {
     /// The content of a file of this name and length, which are all it depends on.
     pub fn new(name: &str, length: u64) -> Self {
-        FileBody { seed: seed_of(name), offset: 0, length }
+        FileBody { seed: seed_of(name), offset: 0, length, skipped: 0 }
+    }
+
+    /// The bytes of the file from `first` to `last`, both included.
+    pub fn part(name: &str, (first, last): (u64, u64)) -> Self {
+        let skipped = first % BLOCK_BYTES as u64;
+        FileBody { seed: seed_of(name), offset: first - skipped, length: last + 1, skipped: skipped as usize }
     }
 
     fn next_piece(&mut self) -> Option<Bytes> {
@@ -70,7 +78,7 @@ impl FileBody {
         let mut piece = BytesMut::zeroed(size);
         fill(self.seed, self.offset, &mut piece);
         self.offset += size as u64;
-        Some(piece.freeze())
+        Some(piece.freeze().split_off(std::mem::take(&mut self.skipped)))
     }
 
     /// The whole file, for writing to disk piece by piece.
@@ -92,7 +100,7 @@ impl Body for FileBody {
     }
 
     fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.length - self.offset)
+        SizeHint::with_exact(self.length - self.offset - self.skipped as u64)
     }
 }
 
@@ -208,5 +216,11 @@ mod tests {
         let mut part = vec![0; 5000];
         fill(seed_of("x"), 8192, &mut part);
         assert_eq!(whole[8192..13_192], part[..]);
+        for (first, last) in [(0, 0), (5000, 150_000), (8192, 200_000), (200_000, 200_000)] {
+            let part = FileBody::part("x", (first, last));
+            assert_eq!(part.size_hint().exact(), Some(last - first + 1));
+            let bytes: Vec<u8> = part.pieces().flat_map(|piece| piece.to_vec()).collect();
+            assert_eq!(bytes, whole[first as usize..=last as usize], "{first} to {last}");
+        }
     }
 }

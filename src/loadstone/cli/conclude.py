@@ -70,6 +70,8 @@ def _show_workload(verdict: WorkloadVerdict, manifest: Manifest) -> None:
 
 
 def _show_state(manifest: Manifest) -> None:
+    if not manifest.was_alone:
+        out.print("[yellow]not alone[/]: another measurement was under way on this machine when this one began.")
     if manifest.emulated:
         names = escape(", ".join(manifest.emulated))
         out.print(f"[yellow]emulated[/] by TCG, not KVM: {names}. Nothing here says what KVM costs.")

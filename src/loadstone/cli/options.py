@@ -1,13 +1,14 @@
 """Options that several commands have, each declared once: a command is a dataclass made of such groups."""
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from loadstone.model.errors import UsageError
+from loadstone.model.figures import FOREIGN_CPU_PCT
 from loadstone.model.load import MOST_AT_ONCE, MOST_SESSIONS, Arrivals, Load, Process, make_load
 from loadstone.model.machine import PLAIN, MachineSpec, Placement
 from loadstone.model.profile import PROFILES, Profile
@@ -15,6 +16,8 @@ from loadstone.model.reading import settings_of
 from loadstone.model.system import Clock, FileServer, Reference, Station, System
 from loadstone.model.target import Target
 from loadstone.platforms.registry import platform_kind, platform_kinds, read_machine, refuse_foreign
+from loadstone.run.criteria import DriverLimits
+from loadstone.run.spec import RunSpec
 
 RESULTS = Path("results")
 LOAD, SYSTEM, MACHINE, RUN, RESULT = "Load", "System under test", "Where it runs", "Run", "Result"
@@ -30,7 +33,14 @@ Rate = Annotated[
         help="Open load: sessions that arrive each second; steps as 50,100,150, a ramp as 10-100.", rich_help_panel=LOAD
     ),
 ]
-ArrivalProcess = Annotated[Process, typer.Option(help="How arrivals are spread at that rate.", rich_help_panel=LOAD)]
+ArrivalProcess = Annotated[
+    Process,
+    typer.Option(
+        help="How arrivals are spread at that rate; bursty has an index of dispersion of 10, self-similar a Hurst "
+        "parameter of 0.8.",
+        rich_help_panel=LOAD,
+    ),
+]
 Sessions = Annotated[
     int | None,
     typer.Option(
@@ -48,7 +58,30 @@ class ResultOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LengthOptions:
+class FitnessOptions:
+    """What makes a run fit to be judged."""
+
+    foreign_cpu: Annotated[
+        float,
+        typer.Option(
+            "--foreign-cpu",
+            min=0,
+            max=100,
+            envvar="LOADSTONE_FOREIGN_CPU",
+            help="Share of the host's CPU in % that others may use: beyond it a run is invalid. More than the "
+            "default is disclosed, and never compliant.",
+            rich_help_panel=RUN,
+        ),
+    ] = FOREIGN_CPU_PCT
+
+    @property
+    def driver_limits(self) -> DriverLimits:
+        """What a run may use and suffer."""
+        return DriverLimits(foreign_cpu_pct=self.foreign_cpu)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LengthOptions(FitnessOptions):
     """What changes a profile's length, and what is drawn."""
 
     steady: Annotated[
@@ -204,6 +237,12 @@ class WorkloadOptions(LoadOptions, SystemOptions, LengthOptions, ResultOptions):
     def driver_threads(self) -> int:
         """Driver threads."""
         return self.threads or half_the_cores()
+
+    def loosened(self, spec: RunSpec) -> RunSpec:
+        """What a file declares, with the limit on other load as the environment or the command line says it."""
+        if self.foreign_cpu == FOREIGN_CPU_PCT:
+            return spec
+        return replace(spec, driver_limits=replace(spec.driver_limits, foreign_cpu_pct=self.foreign_cpu))
 
     def refuse_beside_a_file(self, *options: str) -> None:
         """What a study file says is not said again on the command line. Raises UsageError."""

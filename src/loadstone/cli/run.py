@@ -99,6 +99,7 @@ class RunCommand(WorkloadOptions):
             together=self.together or len(parts) > len(alone),
             clock=self.clock,
             placement=placement,
+            driver_limits=self.driver_limits,
         )
 
     def _spec_of_file(self, file: Path) -> RunSpec:
@@ -106,7 +107,7 @@ class RunCommand(WorkloadOptions):
         study = read_study(file, file_sections())
         if not study.is_loaded:
             raise UsageError(f"{file} leaves the load to its questions. Ask one: {', '.join(study.questions)}.")
-        return spec_of_file(study, self.name, self.threads, self.server_threads, self.results)
+        return self.loosened(spec_of_file(study, self.name, self.threads, self.server_threads, self.results))
 
 
 def _carry_out(spec: RunSpec, listeners: Sequence[Listener]) -> Exit:

@@ -1,6 +1,7 @@
 """`loadstone score` and `loadstone placement`: arithmetic on tiles that were measured before, here or elsewhere."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,7 +15,7 @@ from loadstone.cli.options import RESULTS, Results
 from loadstone.cli.report import find_result
 from loadstone.cli.screen import VERDICT_STYLE, out
 from loadstone.judge.consolidation import CLASSIC, NAME, Consolidation, Maxima, consolidation
-from loadstone.judge.placement import compared_figures, findings, parity, worse_groups
+from loadstone.judge.placement import compared_figures, findings, parity, reach, worse_groups
 from loadstone.judge.score import DISCLAIMER
 from loadstone.judge.tiles import StoredTile, maxima_of, tiles_of
 from loadstone.model.errors import UsageError
@@ -92,7 +93,8 @@ def placement(
     """
     held, most = _given(run, file, results)
     tiles = [one.tile for one in held]
-    found = findings(_groups(held, by), compared_figures(tiles, consolidation(tiles, most)))
+    groups, figures = _groups(held, by), compared_figures(tiles, consolidation(tiles, most))
+    found, could = findings(groups, figures), reach(groups, figures)
     worse = worse_groups(found)
     if as_json:
         rows = [
@@ -100,7 +102,7 @@ def placement(
              "worse": one.is_worse}
             for one in found
         ]  # fmt: skip
-        typer.echo(json.dumps({"by": by, "worse": list(worse), "findings": rows}, indent=1))
+        typer.echo(json.dumps({"by": by, "worse": list(worse), "findings": rows, "reach": asdict(could)}, indent=1))
         return
     table = Table("group", "figure", "its mean", "others", "p", "", box=SIMPLE_HEAD, pad_edge=False)
     for one in found:
@@ -111,7 +113,7 @@ def placement(
         named = ", ".join(f"{one.figure.name} ({chance(one.p, 4)})" for one in shown)
         out.print(f"[bold red]{group}[/] tiles did worse than the others: {named}.", soft_wrap=True)
     if not worse:
-        out.print("No group did worse than chance explains.")
+        out.print(f"No group did worse than chance explains; {could.in_words}.", soft_wrap=True)
     out.print("p-values by permutation of tiles over groups, corrected for all tests together (Holm).", style="dim")
 
 

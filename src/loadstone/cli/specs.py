@@ -64,9 +64,12 @@ def spec_of_file(
         system=_system(study, server_threads),
         results=results,
         together=study.together,
-        driver_limits=DriverLimits(study.driver.lag_share_pct / 100, study.driver.cpu_pct),
+        driver_limits=DriverLimits(
+            study.driver.lag_share_pct / 100, study.driver.cpu_pct, study.driver.foreign_cpu_pct
+        ),
         clock=Clock.VIRTUAL if study.virtual else Clock.REAL,
         placement=study.placement,
+        notes=study.notes,
     )
 
 

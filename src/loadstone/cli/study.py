@@ -101,6 +101,7 @@ class StudyCommand(WorkloadOptions):
             placement=placement,
             results=self.results,
             clock=self.clock,
+            driver_limits=self.driver_limits,
         )
 
     def _of_file(self, file: Path) -> tuple[StudySection, RunSpec, bool]:
@@ -110,7 +111,7 @@ class StudyCommand(WorkloadOptions):
         if not isinstance(section, StudySection):
             raise UsageError(f"{file} has no [{name}]. Add it; `loadstone {name} --help` shows what it takes.")
         spec = spec_of_file(study, self.name, self.threads, self.server_threads, self.results)
-        return section, spec, study.is_loaded
+        return section, self.loosened(spec), study.is_loaded
 
 
 def flags_of(section: type[StudySection]) -> Iterator[tuple[str, Flag, Any]]:

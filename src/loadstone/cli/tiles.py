@@ -14,6 +14,7 @@ from loadstone.cli.options import (
     RESULT,
     RUN,
     SYSTEM,
+    FitnessOptions,
     LengthOptions,
     MachineOptions,
     ResultOptions,
@@ -30,6 +31,7 @@ from loadstone.run.tiles.runner import run_tiles
 from loadstone.run.tiles.spec import TilesSpec, find_tile, shipped_tiles, tile_loads
 from loadstone.services.kind import EMBEDDED, ServiceRole
 from loadstone.services.registry import service_kind, service_kinds
+from loadstone.store.read import read_manifest
 from loadstone.store.study import read_answer, read_study_manifest
 from loadstone.study.base import TileRuns
 from loadstone.study.kinds import tiles as kind_of_tiles
@@ -104,6 +106,7 @@ class TileOptions(MachineOptions, LengthOptions, ResultOptions):
             machine,
             service_kind(ServiceRole.DATABASE, self.database).name,
             service_kind(ServiceRole.MAIL, self.imap).name,
+            driver_limits=self.driver_limits,
         )
 
 
@@ -134,17 +137,21 @@ class TilesCommand(TileOptions):
             groups=_groups(self.group or []),
             power=tuple(self.power or ()),
         )
-        return _carry_out(spec)
+        return _carry_out(spec)[1]
 
 
 @dataclass(frozen=True, kw_only=True)
-class DemoCommand(ResultOptions):
-    """Run one laptop tile of six roles as processes of this machine for half a minute, and score it."""
+class DemoCommand(FitnessOptions, ResultOptions):
+    """Run one laptop tile of six roles as processes of this machine for half a minute, and score it.
+
+    Whatever the verdict, a run that came to its end is a demonstration: it ends with exit code 0.
+    """
 
     def carry_out(self) -> Exit:
         """Runs, judges, scores, reports; returns what the shell is told. Raises LoadstoneError."""
-        spec = TileOptions(name=self.name, results=self.results).spec("demo")
-        return _carry_out(replace(spec, phases=DEMO, profile_name="demo"))
+        spec = TileOptions(name=self.name, results=self.results, foreign_cpu=self.foreign_cpu).spec("demo")
+        path, ended = _carry_out(replace(spec, phases=DEMO, profile_name="demo"))
+        return Exit.PASS if read_manifest(path).status is Status.COMPLETE else ended
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,12 +191,12 @@ def _tell(progress: Progress) -> None:
         warn(f"{words(trial.tenths)}: {trial.verdict}, score {trial.score:g}")
 
 
-def _carry_out(spec: TilesSpec) -> Exit:
+def _carry_out(spec: TilesSpec) -> tuple[Path, Exit]:
     with View() as view:
         path = asyncio.run(run_tiles(spec, view.hear, view.begin))
         if errors.is_terminal:
             view.phase = "writing the report"
-    return conclude(path)
+    return path, conclude(path)
 
 
 def _groups(texts: list[str]) -> dict[str, tuple[str, ...]]:

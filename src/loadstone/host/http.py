@@ -19,6 +19,19 @@ def free_port() -> int:
         return port
 
 
+def is_here(host: str) -> bool:
+    """Whether a host's name or address is one of this machine's own."""
+    try:
+        found = socket.getaddrinfo(host.strip("[]"), 0, type=socket.SOCK_DGRAM)
+    except OSError:
+        return False
+    for family, kind, _, _, address in found:
+        with contextlib.suppress(OSError), socket.socket(family, kind) as tried:
+            tried.bind(address)  # only an address of our own can be
+            return True
+    return False
+
+
 async def get(at: Endpoint, path: str, timeout_s: float) -> bytes:
     """Body of the answer to a request for a path; raises OSError, and ValueError for anything but 200."""
     return await asyncio.to_thread(_get, at, path, timeout_s)

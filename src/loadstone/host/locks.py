@@ -3,6 +3,7 @@
 import asyncio
 import fcntl
 import os
+import socket
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -54,6 +55,22 @@ def is_held(path: Path) -> bool:
         return True
     release(descriptor)
     return False
+
+
+MEASURING = "\0loadstone-measuring"
+"""A name in the kernel's own space of socket names: no file, and gone with its holder."""
+
+
+@contextmanager
+def measuring() -> Iterator[bool]:
+    """Holds the sign that this machine is being measured on; whether nobody else held it."""
+    with socket.socket(socket.AF_UNIX) as sign:
+        try:
+            sign.bind(MEASURING)
+        except OSError:
+            yield False
+        else:
+            yield True
 
 
 def _lock(path: Path, kind: int) -> int | None:

@@ -1,12 +1,21 @@
 """Making checks: a figure held against its limit, under the rule's title."""
 
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
 from loadstone.model.records.check import Bound, Check, CheckId, Outcome, Weight
+
+PUBLISHED = "published figures, docs/web-workloads.md"
+UNDISCLOSED = "not disclosed"
+OURS = "our own, docs/web-workloads.md"
 
 TITLES = {
     CheckId.STEADY_STATE: "steady state measured",
     CheckId.GOOD_SHARE: "good operations",
     CheckId.TOLERABLE_SHARE: "tolerable operations",
     CheckId.GOOD_SHARE_EACH: "good operations of each kind",
+    CheckId.ENOUGH: "operations for a pass",
+    CheckId.LOST_SESSIONS: "sessions left waiting",
     CheckId.AUDIT_MADE: "audits made",
     CheckId.DATABASE_RULES: "database rules broken",
     CheckId.VALIDATION_ERRORS: "validation errors",
@@ -15,13 +24,19 @@ TITLES = {
     CheckId.ARRIVALS_BEGUN: "sessions begun of those due",
     CheckId.MIX_DEVIATION: "mix deviation of a page",
     CheckId.NET_DEVIATION: "net deviation",
+    CheckId.SHARES: "shares of operations, by chance",
     CheckId.UNSAMPLED: "operations without a sample",
     CheckId.LEAD: "lead before steady state",
     CheckId.PAUSE_DEVIATION: "pause deviation",
     CheckId.MEAN_THINK_TIME: "mean think time",
     CheckId.CYCLE_TIME: "cycle time of an operation",
     CheckId.DRIVER_LAG: "driver lag p99",
+    CheckId.DRIVER_LAG_TAIL: "driver lag p99.9",
+    CheckId.DRIVER_LAG_MAX: "largest driver lag",
+    CheckId.DRIVER_GAP: "longest time the driver did not run",
     CheckId.DRIVER_CPU: "busiest driver thread",
+    CheckId.FOREIGN_CPU: "CPU used by others",
+    CheckId.FOREIGN_CPU_SAID: "CPU used by others, worth knowing",
     CheckId.TCP_MEMORY: "TCP memory pressure",
     CheckId.CONDITIONAL_HONOURED: "conditional requests honoured",
     CheckId.ACCEPTED_LATE: "connections accepted late",
@@ -64,3 +79,15 @@ def at_most(
     outcome = Outcome.KEPT if figure <= limit else Outcome.BROKEN
     rule = title or TITLES[name]
     return Check(name, rule, figure, limit, Bound.AT_MOST, unit, weight, outcome, source, detail)
+
+
+def if_disclosed(is_disclosed: bool, made: Iterable[Check]) -> Iterator[Check]:
+    """Withdraws judgements of what published tables do not say."""
+    for check in made:
+        yield check if is_disclosed else withdrawn(replace(check, figure=0.0, detail=""), UNDISCLOSED)
+
+
+def withdrawn(check: Check, reason: str) -> Check:
+    """The check as one that is not judged, and why."""
+    detail = f"{check.detail}; {reason}" if check.detail else reason
+    return replace(check, outcome=Outcome.NOT_JUDGED, detail=detail)

@@ -4,7 +4,7 @@ Pure.
 
 from collections.abc import Sequence
 
-from loadstone.model.figures import DRIVER_CPU_PCT, LAG_SHARE, Criteria
+from loadstone.model.figures import DRIVER_CPU_PCT, FOREIGN_CPU_PCT, LAG_SHARE, Criteria
 from loadstone.model.profile import Rigor
 from loadstone.model.records.verdict import Verdict
 
@@ -19,6 +19,8 @@ def obstacle(criteria: Criteria, verdict: Verdict, not_judged: Sequence[str], is
         return "the workload is not one of the shipped ones"
     if criteria.lag_share > LAG_SHARE or criteria.driver_cpu_pct > DRIVER_CPU_PCT:
         return "the driver's limits were loosened"
+    if criteria.foreign_cpu_pct > FOREIGN_CPU_PCT:
+        return "the limit on other load was loosened"
     if not_judged:
         return "not all rules were judged"
     return "" if verdict is Verdict.PASS else "it did not pass"

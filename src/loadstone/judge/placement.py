@@ -1,6 +1,11 @@
 """Whether a group of tiles - a NUMA node, a bridge, a disk, odd or even numbers - did worse than the others. Pure."""
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtri
 
 from loadstone.judge.consolidation import Consolidation, Tile
 from loadstone.judge.statistics import holm, unpaired
@@ -9,6 +14,8 @@ from loadstone.model.records.verdict import ComparedFigure, GroupFinding
 
 LEVEL = 0.05
 """Chance of naming any group worse where none is, over all figures together."""
+POWER = 0.8
+"""Share of runs in which a difference of the size that is said would be found."""
 
 
 COMPARED = (
@@ -89,6 +96,41 @@ def findings(groups: Sequence[str], figures: Mapping[str, Sequence[float]]) -> l
             seen = other if other.mean < other.others or other.is_worse else seen
         tested.append(seen)
     return sorted(tested, key=lambda one: one.p)
+
+
+@dataclass(frozen=True)
+class Reach:
+    """What a test of groups could have found at all."""
+
+    least_p: float
+    """The smallest corrected p that so many tiles can have, however far apart their groups are."""
+    score_pct: float | None
+    """By how much lower a group's score would be found in four of five runs; None where nothing can be."""
+
+    @property
+    def in_words(self) -> str:
+        """What it comes to."""
+        if self.least_p > LEVEL:
+            return f"so few tiles cannot show any difference: the smallest p they can have is {self.least_p:.2g}"
+        if self.score_pct is None:
+            return "the scores do not differ at all"
+        return f"a group whose score is {self.score_pct:.2g} % lower would be found in four of five such runs"
+
+
+def reach(groups: Sequence[str], figures: Mapping[str, Sequence[float]]) -> Reach:
+    """What the tests of `findings` can find: by the number of ways to deal tiles to groups, and by their scatter."""
+    tests = max(1, len(varying(figures)) * len(sides(groups)))
+    sizes = [groups.count(group) for group in sides(groups)]
+    # Both sides of the test: twice the one deal of tiles that sets groups farthest apart.
+    least_p = min(1.0, tests * min(2 / math.comb(len(groups), size) for size in sizes))
+    scores = figures.get(COMPARED[0].name, ())
+    if least_p > LEVEL or len(set(scores)) < 2:
+        return Reach(least_p, None)
+    inside = min(sizes)
+    error = float(np.std(scores, ddof=1)) * math.sqrt(1 / inside + 1 / (len(scores) - inside))
+    seen = error * float(ndtri(1 - LEVEL / tests / 2) + ndtri(POWER))
+    mean = float(np.mean(scores))
+    return Reach(least_p, 100 * seen / mean if mean else None)
 
 
 def worse_groups(found: Sequence[GroupFinding]) -> dict[str, list[GroupFinding]]:

@@ -7,16 +7,20 @@ never disagree.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from scipy import stats
-from scipy.special import stdtrit
+from scipy.optimize import brentq
+from scipy.special import stdtr, stdtrit
 from scipy.stats import permutation_test  # type: ignore[attr-defined]
 
 LEVEL = 0.95
 """Confidence of all intervals; tests are made at one less this."""
-OUTLIER_SCORE = 3.5
-"""Modified z-score above which a value is named an outlier (Iglewicz and Hoaglin 1993)."""
+POWER = 0.9
+"""Chance to find a difference that a study is said to see."""
+MOST_TRIED_PAIRS, TRIED = 10, 2000
+"""Up to so many pairs what a test sees is found by trying it so often."""
 MOST_EXACT_PAIRS = 14
 """Up to so many pairs all sign patterns are gone through; beyond, that many are drawn."""
 
@@ -52,6 +56,14 @@ def t_quantile(freedom: float) -> float:
     return float(stdtrit(freedom, (1 + LEVEL) / 2))
 
 
+def least_for_drift(tests: int) -> int:
+    """Values from which a series that only rises can be told from chance, corrected for asking about so many."""
+    count = 4
+    while tests * 2 / math.factorial(count) > 1 - LEVEL:
+        count += 1
+    return count
+
+
 def drift(values: Sequence[float]) -> float | None:
     """p-value of no trend over the series (Kendall's tau, exact for short series); None below four values."""
     if len(values) < 4 or len(set(values)) < 2:
@@ -59,14 +71,23 @@ def drift(values: Sequence[float]) -> float | None:
     return float(stats.kendalltau(range(len(values)), values).pvalue)
 
 
-def outliers(values: Sequence[float]) -> list[int]:
-    """Places of values far from the median, by the modified z-score. They are to be named, never dropped."""
-    if len(values) < 4:
-        return []
-    off = np.abs(np.asarray(values) - np.median(values))
-    # 0.6745 and 0.7979 make the two scales those of a normal distribution's standard deviation.
-    scale = float(np.median(off)) / 0.6745 or float(np.mean(off)) / 0.7979
-    return [at for at, one in enumerate(off) if scale and one / scale > OUTLIER_SCORE]
+def outlier(values: Sequence[float]) -> tuple[int, float] | None:
+    """The place of the value farthest from the mean, and the chance of one so far in a normal series (Grubbs 1969).
+
+    None below four values, and where all are the same. An outlier is to be named, never dropped.
+    """
+    count = len(values)
+    if count < 4 or len(set(values)) < 2:
+        return None
+    off = np.abs(np.asarray(values) - np.mean(values)) / np.std(values, ddof=1)
+    place = int(np.argmax(off))
+    squared = float(off[place]) ** 2
+    # The largest deviation that so many values can have is (n - 1) / sqrt(n).
+    left = (count - 1) ** 2 - count * squared
+    if left <= 0:
+        return place, 0.0
+    t = math.sqrt(count * (count - 2) * squared / left)
+    return place, min(1.0, 2 * count * float(stdtr(count - 2, -t)))
 
 
 @dataclass(frozen=True)
@@ -80,6 +101,8 @@ class Difference:
     p: float
     effect: float | None
     """Mean difference by the standard deviation of a pair's difference."""
+    seen_pct: float | None = None
+    """The difference, in percent of A, that so many pairs of such scatter find with a chance of `POWER`."""
 
     @property
     def is_found(self) -> bool:
@@ -116,7 +139,33 @@ def difference(pairs: Sequence[tuple[float, float]]) -> Difference | None:
         high=None if high is None else math.exp(high),
         p=p,
         effect=mean / sd if sd else None,
+        seen_pct=_seen_pct(sd, n),
     )
+
+
+def _seen_pct(sd: float, pairs: int) -> float | None:
+    """None with too few pairs for any finding."""
+    if 2.0 ** (1 - pairs) > 1 - LEVEL:
+        return None
+    return 100 * math.expm1(_seen(pairs) * sd)
+
+
+@cache
+def _seen(pairs: int) -> float:
+    """The mean difference, in standard deviations of a pair's, that the test of so many pairs finds with a chance of
+    `POWER`: of few by trying it on drawn ones, of more by Student's t, which it is then as powerful as.
+    """
+    if pairs > MOST_TRIED_PAIRS:
+        return (t_quantile(pairs - 1) + float(stdtrit(pairs - 1, POWER))) / math.sqrt(pairs)
+    drawn = np.random.default_rng(1).standard_normal((TRIED, pairs))
+    signs = _signs(pairs)
+
+    def lacks(shift: float) -> float:
+        logs = drawn + shift
+        chances = np.mean(np.abs(logs @ signs.T) >= np.abs(logs.sum(axis=1))[:, None] - 1e-12, axis=1)
+        return POWER - float(np.mean(chances <= 1 - LEVEL))
+
+    return float(brentq(lacks, 0.0, 10.0, xtol=0.01))
 
 
 def _signs(n: int) -> np.ndarray:

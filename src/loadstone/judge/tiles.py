@@ -1,11 +1,12 @@
 """A stored run of tiles: the figures its score is made of, and the verdict on the run as a whole. Pure."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 
 from loadstone.judge.check import at_least, at_most
 from loadstone.judge.consolidation import Consolidation, Maxima, Tile, consolidation, scatter
-from loadstone.judge.placement import LEAST, compared_figures, findings, parity
+from loadstone.judge.placement import LEAST, compared_figures, findings, parity, reach
 from loadstone.judge.usage import host_usage
 from loadstone.model.errors import UsageError
 from loadstone.model.figures import IterationFigures, OperationFigures
@@ -21,12 +22,15 @@ from loadstone.model.records.verdict import (
     verdict_on,
 )
 from loadstone.model.records.workload_id import LoadPhase, TileLoadKind
+from loadstone.model.tile import IDLE_S
 
 OURS = "our own, docs/consolidation.md"
 WINDOW_S = 1.0
 """How far apart the measured windows of all workloads may begin and end."""
 BUSY_PCT = 95.0
 """Use of the host from which the report says so."""
+SAMPLED = 0.9
+"""Share of the seconds of a phase in which a meter must have been read."""
 LEAST_FOR_PLACEMENT = 4
 """Tiles below which no test can find a difference between two groups."""
 COUNTED_MAIL = ("append", "fetch")
@@ -175,13 +179,13 @@ def _placement(tiles: Sequence[StoredTile], scored: Consolidation) -> Iterator[G
         groupings[name] = [tiles[at].groups.get(name, "none") for at in full]
     for by, groups in groupings.items():
         if len(set(groups)) > 1 and min(map(groups.count, groups)) >= LEAST:
-            yield GroupingFindings(by, tuple(findings(groups, values)))
+            yield GroupingFindings(by, tuple(findings(groups, values)), reach(groups, values).in_words)
 
 
 def _checks(result: Result) -> Iterator[Check]:
     loaded = [workload for workload in result.workloads if workload.id.phase is LoadPhase.LOADED]
     yield _whole(result)
-    yield from _power_sampled(result.manifest.power)
+    yield from _power_sampled(result)
     windows = [window for one in loaded if (window := _window(one)) is not None]
     if windows:
         apart = max(max(edge) - min(edge) for edge in zip(*windows, strict=True))
@@ -194,12 +198,18 @@ def _checks(result: Result) -> Iterator[Check]:
     yield at_most(name, len(missing), 0, "workloads", Weight.INVALID, OURS, ", ".join(missing))
 
 
-def _power_sampled(meters: Sequence[PowerRecord]) -> Iterator[Check]:
-    for meter in meters:
-        for phase, count in (("loaded", meter.loaded_samples), ("idle", meter.idle_samples)):
+def _power_sampled(result: Result) -> Iterator[Check]:
+    """Whether each meter was read about once a second: a mean of one sample is the watts of one moment."""
+    loaded_s = result.manifest.profile.steady_s
+    for meter in result.manifest.power:
+        for phase, count, seconds in (
+            ("loaded", meter.loaded_samples, loaded_s),
+            ("idle", meter.idle_samples, min(IDLE_S, loaded_s)),
+        ):
             rule = f"power samples of the {meter.scope}, {phase}"
             detail = meter.trouble or meter.about
-            yield at_least(CheckId.POWER_SAMPLES, count, 1, "", Weight.INVALID, OURS, detail, title=rule)
+            least = max(1, math.floor(SAMPLED * seconds))
+            yield at_least(CheckId.POWER_SAMPLES, count, least, "", Weight.INVALID, OURS, detail, title=rule)
 
 
 def _host(result: Result) -> Iterator[Check]:

@@ -10,6 +10,7 @@ from pathlib import Path
 import psutil
 
 from loadstone import __version__
+from loadstone.measure.hardware import hardware, text_of
 from loadstone.model.records.manifest import HostFacts
 
 
@@ -30,6 +31,7 @@ def facts() -> HostFacts:
         cgroup_limits=_cgroup_limits(),
         virtualization=_virtualization(),
         load_average=tuple(os.getloadavg()),
+        hardware=hardware(),
     )
 
 
@@ -46,10 +48,7 @@ def versions() -> dict[str, str | None]:
 
 
 def _text(path: str) -> str | None:
-    try:
-        return Path(path).read_text(encoding="utf-8", errors="replace").strip() or None
-    except OSError:
-        return None
+    return text_of(Path(path)) or None
 
 
 def _cpu_model() -> str | None:

@@ -3,8 +3,8 @@
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,8 @@ class Monitor:
     """Services that say themselves how busy they are, by role."""
     machines: Mapping[str, Gauge] = field(default_factory=dict)
     """Machines that are seen from both sides, by name."""
+    knows_all: bool = True
+    """Whether all that belongs to the run on this host is among the roles."""
     _last: Json = field(default_factory=dict)
 
     async def run(self) -> None:
@@ -42,7 +44,8 @@ class Monitor:
         while True:
             await asyncio.sleep(max(0.0, started + turn * PERIOD_S - time.monotonic()))
             now = await self._look()
-            self.write(SAMPLE.validate_python(_difference(self._last, now)))
+            sample = SAMPLE.validate_python(_difference(self._last, now))
+            self.write(sample if self.knows_all else replace(sample, ours_cores=None))
             self._last = now
             turn += 1
 
@@ -57,6 +60,7 @@ def _counters(roles: Mapping[str, int]) -> Json:
     """Everything that only grows, and what simply is, at this moment."""
     disk = psutil.disk_io_counters()
     network = psutil.net_io_counters()
+    trees = {role: _members(pid) for role, pid in roles.items()}
     return {
         "unix_s": time.time(),
         "at": time.monotonic(),
@@ -66,7 +70,8 @@ def _counters(roles: Mapping[str, int]) -> Json:
         "disk": disk._asdict() if disk else {},
         "network": network._asdict() if network else {},
         "tcp_pressure_ms": _tcp_pressure_ms(),
-        "trees": {role: _tree(pid) for role, pid in roles.items()},
+        "trees": {role: _sum(members) for role, members in trees.items()},
+        "ours": _cpu_seconds([*trees.values(), [psutil.Process()]]),
     }
 
 
@@ -79,14 +84,31 @@ def _tcp_pressure_ms() -> int | None:
         return None
 
 
-def _tree(pid: int) -> Json | None:
-    """CPU seconds, memory and threads of a process and all below it; None when it is gone."""
-    total = {"user": 0.0, "system": 0.0, "rss": 0, "threads": 0, "processes": 0}
+def _members(pid: int) -> list[psutil.Process]:
+    """A process and all below it; none when it is gone."""
     try:
         root = psutil.Process(pid)
-        members = [root, *root.children(recursive=True)]
+        return [root, *root.children(recursive=True)]
     except psutil.Error:
+        return []
+
+
+def _cpu_seconds(trees: Iterable[Iterable[psutil.Process]]) -> dict[int, float]:
+    """CPU seconds of each process, also where several roles share one."""
+    seconds = {}
+    for process in {process.pid: process for tree in trees for process in tree}.values():
+        with contextlib.suppress(psutil.Error):
+            times = process.cpu_times()
+            # What ended children had used stands with the parent that waited for them.
+            seconds[process.pid] = times.user + times.system + times.children_user + times.children_system
+    return seconds
+
+
+def _sum(members: Sequence[psutil.Process]) -> Json | None:
+    """CPU seconds, memory and threads of a process and all below it; None when it is gone."""
+    if not members:
         return None
+    total = {"user": 0.0, "system": 0.0, "rss": 0, "threads": 0, "processes": 0}
     for process in members:
         with contextlib.suppress(psutil.Error), process.oneshot():
             times = process.cpu_times()
@@ -113,8 +135,14 @@ def _difference(before: Json, after: Json) -> Json:
         "machines": {
             name: views(before["machines"].get(name), seen, seconds) for name, seen in after["machines"].items()
         },
+        "ours_cores": _ours(before["ours"], after["ours"]) / seconds,
         "trees": {role: _tree_rates(before["trees"].get(role), tree, seconds) for role, tree in after["trees"].items()},
     }
+
+
+def _ours(before: Mapping[int, float], after: Mapping[int, float]) -> float:
+    """CPU seconds between two looks: of one that came meanwhile all, of one that ended what its parent says of it."""
+    return max(0.0, sum(after.values()) - sum(before.values()))
 
 
 def _pressure_s(before: int | None, after: int | None) -> float | None:

@@ -21,6 +21,11 @@ LAG_SHARE = 0.05
 DRIVER_CPU_PCT = 90.0
 """Share of a core the busiest driver thread may use at most; a study may declare another."""
 
+FOREIGN_CPU_PCT = 5.0
+"""Share of the host that others may use at most; a study may declare another."""
+FOREIGN_SAID_PCT = 2.0
+"""Share from which it is said."""
+
 BLAME = {
     **dict.fromkeys(("status", "redirect", "title", "content", "marker", "length", "extract"), Blame.VALIDATION),
     **dict.fromkeys(("no_ports", "no_files", "no_sessions", "driver"), Blame.DRIVER),
@@ -33,9 +38,13 @@ def blame_of(kind: str) -> Blame:
     return BLAME.get(kind, Blame.TRANSPORT)
 
 
+LEAST_BEYOND = 1.0
+"""Samples that are to be expected beyond a percentile that is printed: of p99.9 it takes a thousand."""
+
+
 @dataclass(frozen=True)
 class Distribution:
-    """Times of many operations; None where there is no sample."""
+    """Times of many operations; None where there is no sample, or too few to say."""
 
     count: int
     mean_s: float | None
@@ -43,10 +52,19 @@ class Distribution:
     """Time by percentile: 50, 90, 95, 99, 99.9, 100."""
     curve: tuple[tuple[float, float], ...] = ()
     """(seconds, share of operations at or below), for drawing."""
+    lost: int = 0
+    """Operations of which it is only known that they lasted for so long at least."""
 
     def at(self, percentile: float) -> float | None:
-        """The time at one of the kept percentiles."""
-        return self.percentiles_s.get(percentile)
+        """The time at one of the kept percentiles; None where there are too few samples for it."""
+        is_extreme = percentile >= 100
+        beyond = self.count * (100 - percentile) / 100
+        return self.percentiles_s.get(percentile) if is_extreme or beyond >= LEAST_BEYOND - 1e-9 else None
+
+    def at_most(self, percentile: float) -> float | None:
+        """The same, or the largest time where there are too few samples: never too small."""
+        known = self.at(percentile)
+        return self.percentiles_s.get(100.0) if known is None else known
 
 
 NOTHING = Distribution(0, None, {})
@@ -81,8 +99,13 @@ class OperationFigures:
     line_mean_s: float | None
     """What the users' lines alone need, on the mean; None where that is not known."""
     response: Distribution
+    """Of all that was under way in the steady state, also what its edges cut off."""
     service: Distribution
     first_byte: Distribution
+    inside: Distribution = NOTHING
+    """Response times of what began and ended in the steady state: what published disclosures print."""
+    ended_bytes: int | None = None
+    """Bytes of all operations that ended in the steady state, whenever they started; None where that is not known."""
 
     @property
     def ended(self) -> int:
@@ -93,6 +116,11 @@ class OperationFigures:
     def error_count(self) -> int:
         """Operations in error, of whatever kind."""
         return sum(self.errors.values())
+
+    @property
+    def all_bytes(self) -> int:
+        """Bytes of all operations that ended in the steady state, or of those inside where no more is known."""
+        return self.bytes if self.ended_bytes is None else self.ended_bytes
 
     def errors_of(self, blame: Blame) -> int:
         """Errors of one kind of blame."""
@@ -127,6 +155,8 @@ class IterationFigures:
     """How late the driver acted against its own schedule."""
     completed: bool
     """False when the run was ended early."""
+    longest_gap_s: float | None = None
+    """The longest time for which a driver thread did not run although it had something to do."""
     driver_cpu: tuple[float, ...] = ()
     """Share of a core each driver thread used."""
     pauses: int = 0
@@ -141,6 +171,10 @@ class IterationFigures:
     """For how long the driver's machine was short of memory for TCP; None where that is not known."""
     samples: tuple[str, ...] = field(default=())
     """A few of the errors in words."""
+    foreign_cpu_pct: float | None = None
+    """Share of the host's CPU that others used, steal included; None where that is not known."""
+    is_disclosed: bool = True
+    """Whether it is known how the driver did: published tables do not say."""
     audit: Audit | None = None
     """What was acknowledged against what is held; None where no audit was made."""
 
@@ -153,6 +187,11 @@ class IterationFigures:
     def ended(self) -> int:
         """All operations that ended in the steady state."""
         return sum(operation.ended for operation in self.operations)
+
+    @property
+    def answered(self) -> int:
+        """Operations that ended in the steady state with a right answer: a refusal is no throughput."""
+        return sum(operation.response.count for operation in self.operations)
 
     @property
     def mean_response_s(self) -> float:
@@ -201,6 +240,11 @@ class Criteria:
     """Whether the server must be asked what it holds."""
     lag_share: float = LAG_SHARE
     driver_cpu_pct: float = DRIVER_CPU_PCT
+    foreign_cpu_pct: float = FOREIGN_CPU_PCT
+    dispersion: Mapping[str, float] = field(default_factory=dict)
+    """Variance of each operation's count by that of independent draws, in the long run; 1 where not given."""
+    total_dispersion: float = 1.0
+    """Variance of the number of all operations by its mean, in the long run."""
 
     @property
     def workload(self) -> str:

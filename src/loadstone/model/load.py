@@ -21,6 +21,18 @@ class Process(StrEnum):
 
     POISSON = "poisson"
     CONSTANT = "constant"
+    BURSTY = "bursty"
+    """Poisson at a rate that jumps between 1.9 and 0.1 of the mean."""
+    SELF_SIMILAR = "self-similar"
+    """The same with times between jumps of any length (Pareto)."""
+
+    @property
+    def in_words(self) -> str:
+        """What a report says of it: how much it scatters, where that is declared."""
+        return {
+            Process.BURSTY: "bursty, index of dispersion 10",
+            Process.SELF_SIMILAR: "self-similar, Hurst parameter 0.8",
+        }.get(self, self.value)
 
 
 @dataclass(frozen=True)
@@ -63,7 +75,7 @@ class Arrivals:
         if self.trace_s:
             return f"{len(self.trace_s)} arrivals of a trace"
         rates = (" to " if self.is_ramp else ", then ").join(f"{rate:g}" for rate in self.rates)
-        return f"{rates} arrivals/s ({self.process})"
+        return f"{rates} arrivals/s ({self.process.in_words})"
 
     @property
     def is_even(self) -> bool:

@@ -57,7 +57,7 @@ class MachineSpec(Section):
     lines: Lines = Field(default=Lines.SHARED, description="`shared`: all on one bridge, or `own`: each on its own")
     pin: str | None = Field(default=None, description="cores of the host it may use, as 0-1 or 0+2; in turn as 0/1")
     disk: Annotated[int, Field(ge=0, le=1 << 24)] = Field(
-        default=0, description="MiB of the root disk; 0 as in the image"
+        default=0, description="MiB of the root disk, 0 as in the image; of `minimal`, which has none, of a data disk"
     )
 
     def number(self, at: int) -> "MachineSpec":

@@ -12,6 +12,9 @@ from loadstone.model.profile import Phases
 from loadstone.model.reading import Document, Section
 from loadstone.model.workload import Name, Positive
 
+IDLE_S = 60.0
+"""Longest phase of active idle."""
+
 
 class Role(StrEnum):
     """A machine of a tile."""
@@ -28,11 +31,21 @@ NETWORKS = {Role.WEB: "web", Role.INFRA: "web", Role.APP: "app", Role.DB: "app"}
 """Private networks: web and infra share one, app and db another (docs/consolidation.md, Tile)."""
 
 
+KEEPING = frozenset({Role.INFRA, Role.APP, Role.DB, Role.MAIL})
+"""Roles that keep something: published tiles gave each of them a disk for it."""
+DATA_MIB = 1024
+"""Size of that disk; what is not written takes no space."""
+
+
 class Size(Section):
     """How large a role's machine is where it has a size of its own."""
 
     cpus: Annotated[int, Field(ge=1, le=4096)] = Field(default=1, description="virtual CPUs, 1 or more")
     memory: Annotated[int, Field(ge=64, le=1 << 22)] = Field(default=256, description="MiB of memory, 64 or more")
+    disk: Annotated[int, Field(ge=0, le=1 << 24)] | None = Field(
+        default=None,
+        description="MiB of a disk for what it keeps, 0 for none; usually 1024 for infra, app, db and mail",
+    )
 
 
 class Sizes(Section):
@@ -121,7 +134,8 @@ class Tile:
     def size(self, role: Role) -> Size:
         """How large a role's machine is."""
         size: Size = getattr(self.machines, role.value)
-        return size
+        usual = DATA_MIB if role in KEEPING else 0
+        return size if size.disk is not None else size.model_copy(update={"disk": usual})
 
     def curve_of(self, number: int, tiles: int, phases: Phases) -> Curve:
         """The curve of tile `number` of so many, counted from 1: whole periods in the steady state."""

@@ -1,5 +1,7 @@
 """Numbers as people read them."""
 
+import math
+
 MBIT_PER_BYTE = 8 / 1e6
 """Megabits of a byte."""
 MIB_PER_BYTE = 1 / (1 << 20)
@@ -26,6 +28,14 @@ def rounded(value: float | None) -> str:
 def shown(value: float | None, digits: int | None) -> str:
     """With so many places, or where none are given with four significant figures; empty for none."""
     return rounded(value) if digits is None else number(value, digits)
+
+
+def supported(value: float, half_width: float) -> str:
+    """A value with the digits that its interval supports: the last is worth a tenth to all of its half width."""
+    if half_width <= 0 or not math.isfinite(half_width):
+        return rounded(value)
+    places = -math.floor(math.log10(half_width))
+    return f"{round(value, places):.{max(0, places)}f}"
 
 
 def chance(p: float, places: int = 3) -> str:

@@ -52,6 +52,19 @@ def render_folder(path: Path, form: Format) -> str:
 def trusted(result: Result, seal: Seal, is_rejudged: bool = False) -> tuple[Result, str]:
     """The result with a verdict that belongs to its figures, and what is to be said of it.
 
+    Without an intact seal nothing is compliant.
+    """
+    judged, note = _judged(result, seal, is_rejudged)
+    if seal.state is SealState.INTACT or judged.verdict is None:
+        return judged, note
+    workloads = tuple(replace(one, compliant=False) for one in judged.verdict.workloads)
+    index = judged.verdict.index and replace(judged.verdict.index, compliant=False)
+    return replace(judged, verdict=replace(judged.verdict, workloads=workloads, index=index)), note
+
+
+def _judged(result: Result, seal: Seal, is_rejudged: bool) -> tuple[Result, str]:
+    """The result with a verdict that belongs to its figures, and what is to be said of it.
+
     One that was sealed with the figures is shown as it is. Any other stands beside them, where anybody can write: it is
     held against what the figures come to by this version's rules.
     """

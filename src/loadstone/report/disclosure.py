@@ -7,7 +7,7 @@ from dataclasses import asdict
 from loadstone.model.records.manifest import HostFacts, ProfileRecord
 from loadstone.page.numbers import rounded
 
-APART = ("mitigations", "cgroup_limits")
+APART = ("mitigations", "cgroup_limits", "hardware")
 """Facts of the host that have lists of their own."""
 
 
@@ -26,6 +26,12 @@ def versions_and_host(versions: Mapping[str, str | None], host: HostFacts) -> It
     for key, value in asdict(host).items():
         if key not in APART:
             yield key.replace("_", " "), "unknown" if value is None else _text(value)
+
+
+def noted(notes: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """What the user noted, marked as that: nobody checked it."""
+    for name, text in notes.items():
+        yield f"{name} (noted)", text
 
 
 def _text(value: object) -> str:

@@ -157,5 +157,6 @@ def _trend(one: Distribution) -> Metrics:
     """A k6 trend: milliseconds."""
     if not one.count or one.mean_s is None:
         return {}
+    known = one.percentiles_s
     named = {"med": 50.0, "max": 100.0, "p(90)": 90.0, "p(95)": 95.0, "p(99)": 99.0, "p(99.9)": 99.9}
-    return {"avg": 1000 * one.mean_s, **{name: 1000 * one.percentiles_s[at] for name, at in named.items()}}
+    return {"avg": 1000 * one.mean_s, **{name: 1000 * known[at] for name, at in named.items() if at in known}}

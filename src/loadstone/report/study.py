@@ -27,7 +27,7 @@ from loadstone.page.blocks import (
 )
 from loadstone.page.numbers import number, rounded, shown
 from loadstone.report.build import Format, write_report
-from loadstone.report.disclosure import command, phases, versions_and_host
+from loadstone.report.disclosure import command, noted, phases, versions_and_host
 from loadstone.report.html import html
 from loadstone.report.markdown import markdown
 from loadstone.store.documents import write_atomic
@@ -168,6 +168,7 @@ def _configuration(manifest: StudyManifest) -> Iterator[Block]:
             ("seed", f"{manifest.seed}; every run adds its own"),
             ("system", ", ".join([f"kind {manifest.system.kind}", *shown_settings])),
             ("driver threads", rounded(manifest.driver_threads)),
+            *noted(manifest.notes),
             *versions_and_host(manifest.versions, manifest.host),
         ]
     )

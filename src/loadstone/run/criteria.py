@@ -3,13 +3,13 @@
 import math
 from dataclasses import dataclass
 
-from loadstone.model.figures import DRIVER_CPU_PCT, LAG_SHARE, Criteria
+from loadstone.model.figures import DRIVER_CPU_PCT, FOREIGN_CPU_PCT, LAG_SHARE, Criteria
 from loadstone.model.load import Arrivals, Load, Population
 from loadstone.model.profile import Profile
 from loadstone.model.records.workload_id import WorkloadId
 from loadstone.model.workload import Operation, Pacing, RateLimit, Table, TimeLimit, Workload
 from loadstone.workloads.check import holes
-from loadstone.workloads.shares import shares
+from loadstone.workloads.shares import Shares, dispersion, shares
 
 
 @dataclass(frozen=True)
@@ -18,6 +18,7 @@ class DriverLimits:
 
     lag_share: float = LAG_SHARE
     driver_cpu_pct: float = DRIVER_CPU_PCT
+    foreign_cpu_pct: float = FOREIGN_CPU_PCT
 
 
 DRIVER_LIMITS = DriverLimits()
@@ -63,6 +64,9 @@ def make_criteria(
         published_bytes=dict(workload.published.bytes),
         lag_share=driver_limits.lag_share,
         driver_cpu_pct=driver_limits.driver_cpu_pct,
+        foreign_cpu_pct=driver_limits.foreign_cpu_pct,
+        dispersion=dispersion(workload),
+        total_dispersion=_total_dispersion(workload, mix),
     )
 
 
@@ -94,13 +98,37 @@ def _line_s(workload: Workload, operation: Operation) -> float:
 
 
 def _longest_bytes(workload: Workload, operation: Operation) -> float:
+    return max(size for size, _ in _sizes(workload, operation))
+
+
+def _sizes(workload: Workload, operation: Operation) -> list[tuple[float, float]]:
+    """Declared lengths of an operation's body, each with its share."""
     if isinstance(operation.bytes, int):
-        return operation.bytes
-    longest = float(operation.document_bytes or 0)
+        return [(float(operation.bytes), 1.0)]
     for hole in holes(operation.bytes or ""):
         name, _, column = hole.partition(".")
         table = workload.values.get(name)
         if isinstance(table, Table) and column in table.columns:
             texts = [row[table.columns.index(column)] for row in table.rows]
-            longest = max([longest, *(float(text) for text in texts if text.isdigit())])
-    return longest
+            weights = table.weights or [1.0] * len(texts)
+            known = [(float(text), weight) for text, weight in zip(texts, weights, strict=True) if text.isdigit()]
+            if known:
+                return [(size, weight / sum(weights)) for size, weight in known]
+    return [(float(operation.document_bytes or 0), 1.0)]
+
+
+def _total_dispersion(workload: Workload, mix: Shares) -> float:
+    """Variance of the number of operations by its mean: of renewals the squared variation of their cycles (Cox 1962).
+
+    A cycle is a pause and what the line needs for the body.
+    """
+    pacing, rate = workload.pacing, workload.connections.page_bytes_per_s
+    mean_s = mean_pause_s(pacing)
+    squared = {"exponential": 2.0, "uniform": 4 / 3, "fixed": 1.0}[pacing.distribution] * mean_s**2
+    first, second = mean_s * mix.paused, squared * mix.paused
+    for name, share in mix.operations.items() if rate else ():
+        for size, weight in _sizes(workload, workload.operations[name]):
+            line_s = size / (rate or math.inf)
+            first += share * weight * line_s
+            second += share * weight * (line_s**2 + 2 * line_s * mean_s * mix.paused)
+    return max(1.0, second / first**2 - 1) if first else 1.0

@@ -220,7 +220,9 @@ class Executor:
             for job in jobs:
                 writers[job.name].sample(_of_members(sample, job.members))
 
-        sampling = asyncio.create_task(Monitor(self._roles, write, self.testbed.meters, self.testbed.machines).run())
+        testbed = self.testbed
+        monitor = Monitor(self._roles, write, testbed.meters, testbed.machines, knows_all=not testbed.is_unseen)
+        sampling = asyncio.create_task(monitor.run())
         try:
             while not sampling.done():
                 await asyncio.sleep(POLL_INTERVAL_S)

@@ -196,6 +196,7 @@ def _operation(workload: Workload, name: str, target: Target | None) -> Json:
         "body": operation.body,
         "headers": _fields(operation.headers),
         "redirects": operation.redirects,
+        "usual_bytes": operation.document_bytes,
         "expect": {
             "status": list(checks.status if operation.status is None else operation.status),
             "title": operation.title,

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from loadstone.host.locks import measuring
 from loadstone.model.errors import UsageError
 from loadstone.model.records.manifest import Manifest, ProfileRecord, Status
 from loadstone.model.system import Clock, Reference
@@ -33,7 +34,9 @@ async def run(spec: RunSpec, listener: Listener, begin: Begin) -> Path:
         await refuse_impossible(spec.placement)
     with Signals() as signals:
         folder = ResultFolder.create(spec.results, _manifest(spec))
-        await seal_after(folder, _execute(spec, folder, listener, begin, signals))
+        with measuring() as alone:
+            folder.change(was_alone=alone or spec.clock is Clock.VIRTUAL)
+            await seal_after(folder, _execute(spec, folder, listener, begin, signals))
     if signals.was_heard_late:
         raise KeyboardInterrupt
     return folder.path
@@ -141,6 +144,7 @@ def _manifest(spec: RunSpec) -> Manifest:
         key=spec.key,
         system=system_record(spec.system),
         placement=placement_record(spec.placement),
+        notes=spec.notes,
         target="not up yet",
         verify_certificates=not isinstance(spec.system, Target) or spec.system.verify,
         criteria=tuple(

@@ -1,7 +1,8 @@
 """What to run: workloads with their loads, for how long, against what, and where its results go. Pure."""
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from loadstone.model.errors import UsageError
@@ -59,6 +60,8 @@ class RunSpec:
     """Which run of a study it is."""
     placement: Placement = PLAIN
     """Where the system's services run."""
+    notes: Mapping[str, str] = field(default_factory=dict)
+    """To be disclosed beside what is found."""
 
     @property
     def needs(self) -> ServerNeeds:

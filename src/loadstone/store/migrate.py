@@ -53,6 +53,7 @@ TITLES = {
 TILE_LABEL = re.compile(r"tile(\d+)-(web|dealers|lines|mail|idle|poll)")
 """How schema 1 said which tile a workload was of."""
 NO_CYCLES = {"count": 0, "drawn_ns": 0, "actual_ns": 0}
+NO_TIMES = {"count": 0, "mean_ns": 0.0, "p50_ns": 0, "p99_ns": 0, "max_ns": 0, "clamped": 0, "hdr": ""}
 
 
 def manifest(old: Raw) -> Raw:
@@ -191,4 +192,10 @@ def event(old: Raw) -> Raw:
     """An event of a driver of an older schema."""
     if old.get("event") != "totals":
         return old
-    return {**old, "operations": [{"cycles": NO_CYCLES, **one} for one in old["operations"]]}
+    return {"longest_gap_ns": None, **old, "operations": [operation_totals(one) for one in old["operations"]]}
+
+
+def operation_totals(old: Raw) -> Raw:
+    """One operation over the steady state: what its edges cut off was not kept, so there is only what lay inside."""
+    inside = {"ended_bytes": old["counts"]["bytes"], "answered": old["response"], "entered": NO_TIMES, "lost": NO_TIMES}
+    return {"cycles": NO_CYCLES, **inside, **old}

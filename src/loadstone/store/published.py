@@ -71,6 +71,7 @@ def _iteration(cells: Cells, pages: list[str], column: str) -> IterationFigures:
         service=NOTHING,
         lag=NOTHING,
         completed=True,
+        is_disclosed=False,
     )
 
 
@@ -103,6 +104,7 @@ def _operation(cells: Cells, page: str, column: str) -> OperationFigures:
         response=Distribution(requests, mean_s, {}),
         service=NOTHING,
         first_byte=NOTHING,
+        inside=Distribution(requests, mean_s, {}),
     )
 
 
@@ -117,6 +119,7 @@ def as_document(figures: IterationFigures) -> Raw:
 
 def from_document(file: Path, document: Raw) -> IterationFigures:
     """Figures as they were kept; what was called `wires` are connections. Raises StoreError."""
-    return checked(
-        file, FIGURES_OF, {**document, "connections": document.get("connections") or document.get("wires") or {}}
-    )
+    connections = document.get("connections") or document.get("wires") or {}
+    operations = [{"inside": one.get("response"), **one} for one in document.get("operations", ())]
+    known = {"is_disclosed": bool((document.get("lag") or {}).get("count")), **document}
+    return checked(file, FIGURES_OF, {**known, "connections": connections, "operations": operations})

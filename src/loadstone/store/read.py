@@ -13,7 +13,7 @@ from pydantic_core import from_json
 
 from loadstone.host import locks
 from loadstone.model.errors import StoreError
-from loadstone.model.figures import NOTHING, Audit, Criteria, IterationFigures, OperationFigures
+from loadstone.model.figures import Audit, Criteria, IterationFigures, OperationFigures
 from loadstone.model.records.events import (
     EVENT,
     End,
@@ -33,7 +33,7 @@ from loadstone.model.records.verdict import VERDICT_SCHEMA, ResultVerdict
 from loadstone.store import migrate
 from loadstone.store.documents import checked, first_problem, lines, migrated, read_raw
 from loadstone.store.folder import MANIFEST, MANIFESTS, REJUDGED, RUNS, VERDICT, VERDICTS, is_folder
-from loadstone.store.histograms import distribution, merged
+from loadstone.store.histograms import distribution, lasting, merged
 from loadstone.store.published import FIGURES, from_document
 
 AUDIT = "audit.json"
@@ -148,6 +148,7 @@ def read_iteration(folder: Path, number: int) -> Iteration:
     figures = replace(
         iteration.figures,
         tcp_pressure_s=_tcp_pressure_s(iteration),
+        foreign_cpu_pct=_foreign_cpu_pct(iteration),
         audit=_audit(folder / AUDIT, iteration.ledger),
     )
     return replace(iteration, figures=figures)
@@ -171,6 +172,12 @@ def _audit(file: Path, ledger: Sequence[Ledger]) -> Audit | None:
         )
     except (KeyError, TypeError, ValueError) as error:
         raise StoreError(f"{file} is no audit: {type(error).__name__} {error}.") from None
+
+
+def _foreign_cpu_pct(iteration: Iteration) -> float | None:
+    samples = [(sample, cores) for sample in iteration.steady_samples if (cores := sample.foreign_cores) is not None]
+    host = sum(sample.host_cores * sample.seconds for sample, _ in samples)
+    return max(0.0, 100 * sum(cores * sample.seconds for sample, cores in samples) / host) if host else None
 
 
 def _tcp_pressure_s(iteration: Iteration) -> float | None:
@@ -213,9 +220,10 @@ def figures_of(events: Sequence[Event]) -> IterationFigures:
     return IterationFigures(
         steady_s=totals.steady_ns / 1e9,
         operations=tuple(_operation(record) for record in totals.operations),
-        response=merged([record.response for record in totals.operations]),
+        response=lasting(totals.operations),
         service=merged([record.service for record in totals.operations]),
         lag=distribution(totals.lag),
+        longest_gap_s=None if totals.longest_gap_ns is None else totals.longest_gap_ns / 1e9,
         driver_cpu=totals.cpu.threads,
         pauses=totals.pauses.count,
         pause_drawn_s=totals.pauses.drawn_ns / 1e9,
@@ -265,7 +273,9 @@ def _operation(record: OperationTotals) -> OperationFigures:
         not_modified=record.not_modified,
         redirects=record.redirects,
         line_mean_s=record.line_mean_ns / 1e9,
-        response=distribution(record.response) if record.response.count else NOTHING,
-        service=distribution(record.service) if record.service.count else NOTHING,
-        first_byte=distribution(record.first_byte) if record.first_byte.count else NOTHING,
+        response=lasting([record]),
+        service=distribution(record.service),
+        first_byte=distribution(record.first_byte),
+        inside=distribution(record.response),
+        ended_bytes=record.ended_bytes,
     )

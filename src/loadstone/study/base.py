@@ -101,6 +101,7 @@ class WorkloadRuns:
             "driver_threads": spec.threads,
             "system": system_record(spec.system),
             "placement": placement_record(spec.placement),
+            "notes": spec.notes,
             "clock": spec.clock,
             "workloads": tuple(
                 StudiedWorkload(

@@ -1,14 +1,14 @@
 """What a study file says: which workloads, how much load, for how long, against what."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Protocol
 
 from pydantic import Field
 
 from loadstone.model.errors import UsageError
-from loadstone.model.figures import DRIVER_CPU_PCT, LAG_SHARE
+from loadstone.model.figures import DRIVER_CPU_PCT, FOREIGN_CPU_PCT, LAG_SHARE
 from loadstone.model.load import MOST_AT_ONCE, Arrivals, Load, Process, make_load
 from loadstone.model.machine import MachineSpec, Placement
 from loadstone.model.profile import PROFILES
@@ -35,7 +35,7 @@ class LoadEntry(Section):
     workload: str = Field(description="the name of a workload, or the folder of your own")
     sessions: Whole | None = Field(default=None, description="a whole number, 1 or more")
     rate: float | str | None = Field(default=None, description='sessions per second: 100, "50,100,150" or "10-100"')
-    arrivals: Process = Field(default=Process.POISSON, description="`poisson` or `constant`")
+    arrivals: Process = Field(default=Process.POISSON, description="`poisson`, `constant`, `bursty` or `self-similar`")
     trace: Path | None = Field(default=None, description="the path of a file of instants in seconds, one a line")
     most_sessions: Whole = Field(default=MOST_AT_ONCE, description="arrived sessions at once, 1 or more")
 
@@ -90,6 +90,7 @@ class DriverSection(Section):
     threads: Whole | None = Field(default=None, description="a whole number, 1 or more")
     lag_share_pct: Percent = Field(default=100 * LAG_SHARE, description="largest lag p99, in % of the shortest limit")
     cpu_pct: Percent = Field(default=DRIVER_CPU_PCT, description="largest share of a core a driver thread may use")
+    foreign_cpu_pct: Percent = Field(default=FOREIGN_CPU_PCT, description="largest share of the host others may use")
 
 
 class QuestionSection(Protocol):
@@ -118,6 +119,8 @@ class StudyFile:
     backend: MachineSpec
     questions: Mapping[str, QuestionSection]
     """What it asks, by kind of study."""
+    notes: Mapping[str, str] = field(default_factory=dict)
+    """What its author wants to have disclosed, as it stands there."""
 
     @property
     def placement(self) -> Placement:
@@ -143,6 +146,7 @@ _SECTIONS = {
     "nginx",
     "machine",
     "backend",
+    "notes",
 }
 
 
@@ -169,6 +173,7 @@ def read_study(file: Path, kinds: Mapping[str, type[Section]]) -> StudyFile:
     if not asked:
         _check_loaded(document, loads)
     _check_system(document, header)
+    notes = _notes(document)
     questions = {kind: section for kind, section in asked.items() if section is not None}
     varied = any(section.varies_platform for section in questions.values())
     for name, declared in (("machine", None if varied else machine), ("backend", backend)):
@@ -190,7 +195,20 @@ def read_study(file: Path, kinds: Mapping[str, type[Section]]) -> StudyFile:
         machine=machine,
         backend=backend,
         questions=questions,
+        notes=notes,
     )
+
+
+def _notes(document: Document) -> dict[str, str]:
+    """`[notes]`: what no lab can collect by itself, as the settings of a switch or of a firmware."""
+    given = document.content.get("notes", {})
+    if not isinstance(given, dict):
+        document.problem(("notes",), "is no table", 'Write [notes] and below it lines as switch = "...".')
+        return {}
+    for name, text in given.items():
+        if isinstance(text, dict | list):
+            document.problem(("notes", name), "is no text", f'Write it in a line: {name} = "...".')
+    return {name: str(text) for name, text in given.items()}
 
 
 def _loads(document: Document, file: Path) -> tuple[LoadEntry, ...]:

@@ -1,17 +1,22 @@
 """Queueing theory: what k workers do to those who come, open and closed; and the universal scalability law. Pure.
 
 Sources: Erlang 1917 (waiting), Denning and Buzen 1978 (utilisation and response time laws), Reiser and Lavenberg 1980
-(mean-value analysis), Allen 1990 and Cunneen (spread of service), Gunther 2007 (universal scalability law).
+(mean-value analysis), Cosmetatos 1975 (fixed service times), Kimura 1986 (any spread of them, between and beyond fixed
+and exponential ones), Whitt 1993 (what Cosmetatos' term is at most), Gunther 2007 (universal scalability law).
 """
 
 import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from scipy.optimize import OptimizeWarning, brentq, curve_fit
 from scipy.special import gammainc, gammaincc, gammaln, logsumexp
+
+MOST_FIXED = 0.24
+"""What the term of several workers with fixed service times is at most (Whitt 1993)."""
 
 
 @dataclass(frozen=True)
@@ -21,7 +26,7 @@ class Centre:
     workers: float
     demand_s: float
     variability: float = 1.0
-    """Waiting against that of exponential service: about (1 + cv^2) / 2."""
+    """Waiting against that of exponential service when nearly all workers are busy: (1 + cv^2) / 2."""
 
     @property
     def capacity(self) -> float:
@@ -37,12 +42,24 @@ def erlang_c(workers: int, offered: float) -> float:
     return blocked / (1 - offered / workers * (1 - blocked))
 
 
+def waiting_factor(centre: Centre, used: float) -> float:
+    """Waiting against that of exponential service where workers are busy for a share `used` of the time.
+
+    With one worker that is the variability. With several, how service is spread matters less the less they are used.
+    """
+    workers = _workers(centre)
+    idle = (1 - used) * (workers - 1) * (math.sqrt(4 + 5 * workers) - 2) / (16 * max(used, 1e-9) * workers)
+    fixed = min(MOST_FIXED, max(0.0, idle))
+    squared = max(0.0, 2 * centre.variability - 1)
+    return centre.variability / (1 + (squared - 1) * fixed / (1 + fixed))
+
+
 def open_wait_s(centre: Centre, rate: float) -> float:
     """Mean waiting time of arrivals at `rate` per second; infinite from the capacity on."""
     if rate >= centre.capacity:
         return math.inf
     wait = erlang_c(_workers(centre), rate * centre.demand_s) / (centre.capacity - rate)
-    return centre.variability * wait
+    return waiting_factor(centre, rate / centre.capacity) * wait
 
 
 def closed(centre: Centre, sessions: int, away_s: float) -> tuple[float, float]:
@@ -53,8 +70,10 @@ def closed(centre: Centre, sessions: int, away_s: float) -> tuple[float, float]:
     """
     # What must wait since there are more sessions than the workers can serve waits however service is spread.
     surplus_s = max(0.0, sessions / centre.capacity - away_s - centre.demand_s)
-    chance_s = _exact_wait_s(centre, sessions, away_s) - surplus_s
-    response_s = centre.demand_s + surplus_s + centre.variability * chance_s
+    exact_s = _exact_wait_s(centre, sessions, away_s)
+    chance_s = exact_s - surplus_s
+    factor = waiting_factor(centre, _used(centre, sessions, away_s, exact_s))
+    response_s = centre.demand_s + surplus_s + factor * chance_s
     throughput = min(sessions / (away_s + response_s), centre.capacity)
     return throughput, sessions / throughput - away_s
 
@@ -66,10 +85,16 @@ def _exact_wait_s(centre: Centre, sessions: int, away_s: float) -> float:
     return max(0.0, float(np.sum(shares * here)) / throughput - centre.demand_s)
 
 
+def _used(centre: Centre, sessions: int, away_s: float, wait_s: float) -> float:
+    """Share of the time that workers are busy."""
+    return min(1.0, sessions / (away_s + centre.demand_s + wait_s) / centre.capacity)
+
+
 def _workers(centre: Centre) -> int:
     return max(1, round(centre.workers))
 
 
+@lru_cache(maxsize=8)
 def _present(centre: Centre, sessions: int, away_s: float) -> np.ndarray:
     """Probability of each number of sessions at the centre: N! / (N - n)! (demand / away)^n / product of min(i, k)."""
     workers, here = _workers(centre), np.arange(sessions + 1)
@@ -94,7 +119,8 @@ def closed_beyond(centre: Centre, sessions: int, away_s: float, seconds: float) 
     others = _present(centre, sessions - 1, away_s) if sessions > 1 else np.ones(1)
     workers, serve = _workers(centre), 1 / centre.demand_s
     ahead = np.maximum(0, np.arange(sessions) - workers + 1)
-    drain = workers * serve / max(centre.variability, 1e-3)
+    used = _used(centre, sessions, away_s, _exact_wait_s(centre, sessions, away_s))
+    drain = workers * serve / max(waiting_factor(centre, used), 1e-3)
     return float(np.sum(others * _tail(ahead, drain, serve, seconds)))
 
 
@@ -117,9 +143,14 @@ def open_quantile_s(centre: Centre, rate: float, share: float) -> float:
     """
     if rate >= centre.capacity:
         return math.inf
-    slowest = 1 / centre.demand_s, (centre.capacity - rate) / max(centre.variability, 1e-3)
+    slowest = 1 / centre.demand_s, (centre.capacity - rate) / _slower(centre, rate)
     top = -math.log(1 - share) * sum(1 / one for one in slowest) * 3
     return float(brentq(lambda seconds: open_beyond(centre, rate, seconds) - (1 - share), 0, top))
+
+
+def _slower(centre: Centre, rate: float) -> float:
+    """By how much longer who waits does than with exponential service; never by nothing at all."""
+    return max(waiting_factor(centre, rate / centre.capacity), 1e-3)
 
 
 def open_beyond(centre: Centre, rate: float, seconds: float) -> float:
@@ -127,7 +158,7 @@ def open_beyond(centre: Centre, rate: float, seconds: float) -> float:
     if rate >= centre.capacity:
         return 1.0
     waits = erlang_c(_workers(centre), rate * centre.demand_s)
-    serve, drain = 1 / centre.demand_s, (centre.capacity - rate) / max(centre.variability, 1e-3)
+    serve, drain = 1 / centre.demand_s, (centre.capacity - rate) / _slower(centre, rate)
     drain = drain * (1 + 1e-9) if math.isclose(drain, serve) else drain
     served, drained = math.exp(-serve * seconds), math.exp(-drain * seconds)
     # Waiting is an exponential time with probability `waits`, none otherwise; service comes on top.

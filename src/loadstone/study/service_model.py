@@ -1,13 +1,15 @@
 """A system as queueing theory sees it, learned from a few measured loads: its fit, and what it says of others. Pure."""
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from statistics import fmean
 
 import numpy as np
 from scipy.optimize import least_squares
 
-from loadstone.judge.statistics import LEVEL
+from loadstone.judge.statistics import t_quantile
 from loadstone.study.queueing import (
     Centre,
     closed,
@@ -21,6 +23,13 @@ from loadstone.study.summary import RunSummary
 
 RESAMPLES = 100
 """Times the measured runs are drawn anew for the intervals."""
+MODEL_ERROR = 0.015
+"""Relative error of a predicted response time where nothing else is uncertain: of the approximations for spread service
+(measured: docs/trust.md)."""
+MOST_APART = 1000.0
+"""By what factor models may differ at most; one that predicts nothing at all says no more."""
+Interval = tuple[float, float]
+
 MOST_VARIABILITY = 10.0
 MOST_USED = 0.9
 """Share of what limits that the lowest load may use: beyond, its figures tell of the queue and not of the work."""
@@ -162,6 +171,31 @@ def resampled(made: Sequence[RunSummary], load: str, resource: tuple[str, str]) 
     ]
 
 
+def interval_of(value: float, values: Sequence[float], made: Sequence[RunSummary], own: float = 0.0) -> Interval:
+    """The 95 % interval of a prediction, from what models of runs drawn anew predict; in proportion, so never below 0.
+
+    `own` is a relative error of the model beside them.
+    """
+    if value <= 0:
+        return value, value
+    apart = fmean(math.log(max(other, value / MOST_APART) / value) ** 2 for other in values)
+    half = math.hypot(deviations(made) * math.sqrt(apart), own)
+    return value * math.exp(-half), value * math.exp(half)
+
+
+def deviations(made: Sequence[RunSummary]) -> float:
+    """How many standard deviations of models drawn anew an interval reaches to each side.
+
+    n runs drawn from themselves scatter less by (n - 1) / n, and so few say little of their scatter (Student's t).
+    About half of the loads, the higher ones, decide what is said of still higher ones: the freedom is theirs.
+    """
+    counts = Counter(run.request.load for run in made)
+    freedom = sum(count - 1 for count in counts.values())
+    if not freedom:
+        return 1.0
+    return math.sqrt(len(made) / freedom) * t_quantile(max(1.0, freedom / 2))
+
+
 def peak(model: Model, limits: Limits | None) -> float:
     """The largest load whose percentiles keep their limits; without such limits that of the capacity."""
     top = model.load_of(0.999 * model.centre.capacity)
@@ -178,9 +212,3 @@ def peak(model: Model, limits: Limits | None) -> float:
         middle = (low + high) / 2
         low, high = (middle, high) if holds(middle) else (low, middle)
     return low if model.load == "rate" else math.floor(low + 0.5)
-
-
-def quantile(values: Sequence[float], end: int) -> float:
-    """The lower (0) or upper (1) end of an interval."""
-    share = (1 - LEVEL) / 2
-    return float(np.quantile(values, (share, 1 - share)[end]))

@@ -88,6 +88,11 @@ class RunSummary:
         """Whether it passed every rule."""
         return self.verdict is Verdict.PASS
 
+    @property
+    def is_valid(self) -> bool:
+        """Whether anything follows from it."""
+        return self.verdict is not Verdict.INVALID
+
     def broken(self) -> list[Check]:
         """The rules it broke; notes are none."""
         return [check for check in self.checks if check.is_broken]
@@ -160,7 +165,7 @@ def metrics_of(iteration: Iteration) -> dict[str, float]:
     """The metrics of one iteration, those that there are."""
     figures = iteration.figures
     metrics: dict[str, float | None] = {
-        "throughput": figures.ended / figures.steady_s if figures.steady_s else None,
+        "throughput": figures.answered / figures.steady_s if figures.steady_s else None,
         "response_mean": figures.response.mean_s,
         **{f"response_p{at:g}": figures.response.at(at) for at in (50.0, 90.0, 95.0, 99.0)},
         "service_p99": figures.service.at(99.0),
@@ -170,7 +175,7 @@ def metrics_of(iteration: Iteration) -> dict[str, float]:
         **_used(iteration),
     }
     if figures.steady_s:
-        metrics["bytes"] = sum(operation.bytes for operation in figures.operations) / figures.steady_s
+        metrics["bytes"] = sum(operation.all_bytes for operation in figures.operations) / figures.steady_s
     cpu, throughput = metrics.get("server_cpu"), metrics["throughput"]
     if cpu and throughput:
         metrics["server_cpu_per_operation"] = cpu / throughput

@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from loadstone.model.machine import PUBLIC, MachineSpec
+from loadstone.model.machine import MINIMAL, PUBLIC, MachineSpec
 from loadstone.model.target import Target
 from loadstone.model.tile import NETWORKS, Role, Tile
 from loadstone.platforms.contract import Machine
@@ -40,9 +40,13 @@ class TilesSystem:
         machine and have no size.
         """
         machine, size = self.machine.number(number - 1), self.tile.size(role)
-        if "memory" not in platform_kind(machine.platform).settings:
+        settings = platform_kind(machine.platform).settings
+        if "memory" not in settings:
             return machine
-        return machine.model_copy(update={"cpus": machine.cpus or size.cpus, "memory": size.memory})
+        own = {"cpus": machine.cpus or size.cpus, "memory": size.memory}
+        if "disk" in settings and machine.image == MINIMAL:  # others keep what they write on their root disks
+            own["disk"] = machine.disk or size.disk or 0
+        return machine.model_copy(update=own)
 
 
 @dataclass

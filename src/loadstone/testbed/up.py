@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+from loadstone.host.http import is_here
 from loadstone.measure.station import Meter
 from loadstone.model.errors import ServiceError
 from loadstone.model.machine import PLAIN, PRIVATE, PUBLIC, Placement
@@ -38,6 +39,8 @@ class Testbed:
     """Services that say themselves how busy they are, by role."""
     machines: Mapping[str, Machine] = field(default_factory=dict)
     """Its machines by name."""
+    is_unseen: bool = False
+    """Whether it runs on this host, and none of our business says which processes it is."""
     simulated: Station | None = None
     """The station that only exists in virtual time."""
 
@@ -176,4 +179,8 @@ async def simulated_testbed(layout: Station) -> AsyncIterator[Testbed]:
 async def external_testbed(target: Target) -> AsyncIterator[Testbed]:
     """A system someone else set up."""
     sides = [f"{scheme}://{side}" for scheme, side in (("http", target.http), ("https", target.https)) if side]
-    yield Testbed((target,), f"{' and '.join(sides)}, set up by others")
+    yield Testbed(
+        (target,),
+        f"{' and '.join(sides)}, set up by others",
+        is_unseen=any(is_here(side.host) for side in (target.http, target.https) if side),
+    )

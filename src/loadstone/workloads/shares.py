@@ -39,16 +39,31 @@ def shares(workload: Workload) -> Shares:
     return Shares(operations, per_session, 1 - unpaused - uncounted, finished)
 
 
-def _start_unpaused(workload: Workload, visits: dict[str, float]) -> float:
-    """Chance that a session's first state is one without a pause anyway."""
-    unpaused, mix = workload.pacing.no_pause_before, workload.mix
-    if mix.kind is MixKind.FLAT:
-        return sum(visits[name] for name in unpaused) / sum(visits.values())
-    start = mix.start if mix.kind is MixKind.MATRIX else mix.sequence[0]
-    return float(start in unpaused)
+def dispersion(workload: Workload) -> dict[str, float]:
+    """Variance of each operation's count by that of independent draws, over a long time: above 1 where pages follow
+    themselves, below where they alternate. By the fundamental matrix of the chain (Kemeny and Snell 1960, 4.6.1).
+    """
+    if workload.mix.kind is not MixKind.MATRIX:
+        return {}
+    states, chain, _ = _transitions(workload)
+    visits, per_session, _ = _matrix(workload)
+    count = len(states)
+    stationary = np.array([visits[name] for name in states]) / per_session
+    chain[:, states.index(str(workload.mix.start))] += 1 - chain.sum(axis=1)  # the next user follows who leaves
+    fundamental = np.linalg.inv(np.eye(count) - chain + np.outer(np.ones(count), stationary))
+    found = {}
+    operations = [state.operation for state in workload.states().values()]
+    for name in workload.operations:
+        seen = np.array([float(operation == name) for operation in operations])
+        off = seen - stationary @ seen
+        independent = float(stationary @ off**2)
+        variance = 2 * float((stationary * off) @ fundamental @ off) - independent
+        found[name] = variance / independent if independent > 0 else 1.0
+    return found
 
 
-def _matrix(workload: Workload) -> tuple[dict[str, float], float, float]:
+def _transitions(workload: Workload) -> tuple[list[str], np.ndarray, np.ndarray]:
+    """The states of a matrix, the chances to go from each to each, and those to end as meant; the rest leaves."""
     states = list(workload.states())
     index = {name: at for at, name in enumerate(states)}
     matrix = np.zeros((len(states), len(states)))
@@ -59,8 +74,22 @@ def _matrix(workload: Workload) -> tuple[dict[str, float], float, float]:
                 ends[index[name]] = probability
             else:
                 matrix[index[name], index[to]] = probability
+    return states, matrix, ends
+
+
+def _start_unpaused(workload: Workload, visits: dict[str, float]) -> float:
+    """Chance that a session's first state is one without a pause anyway."""
+    unpaused, mix = workload.pacing.no_pause_before, workload.mix
+    if mix.kind is MixKind.FLAT:
+        return sum(visits[name] for name in unpaused) / sum(visits.values())
+    start = mix.start if mix.kind is MixKind.MATRIX else mix.sequence[0]
+    return float(start in unpaused)
+
+
+def _matrix(workload: Workload) -> tuple[dict[str, float], float, float]:
+    states, matrix, ends = _transitions(workload)
     starts = np.zeros(len(states))
-    starts[index[str(workload.mix.start)]] = 1
+    starts[states.index(str(workload.mix.start))] = 1
     visits = np.linalg.lstsq(np.eye(len(states)) - matrix.T, starts, rcond=None)[0]
     return dict(zip(states, visits.tolist(), strict=True)), float(visits.sum()), float(visits @ ends)
 

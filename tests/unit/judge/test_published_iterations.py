@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from loadstone.judge.compliance import obstacle
-from loadstone.judge.rules import expected
+from loadstone.judge.mix import expected
 from loadstone.judge.score import web_index
 from loadstone.judge.verdict import judge_iteration, judge_workload
 from loadstone.model.figures import IterationFigures

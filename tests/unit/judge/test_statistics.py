@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from loadstone.judge.statistics import difference, drift, holm, outliers, summary
+from loadstone.judge.statistics import difference, drift, holm, least_for_drift, outlier, summary
 
 
 def gauss(count: int, mean: float, sd: float, seed: int) -> list[float]:
@@ -40,9 +40,29 @@ def test_a_series_that_climbs_drifts_and_one_that_does_not_does_not() -> None:
 
 
 def test_an_outlier_is_named_by_its_place() -> None:
-    assert outliers([10, 10.1, 9.9, 10.05, 14, 9.95]) == [4]
-    assert outliers([10, 10.1, 9.9, 10.05, 10.2, 9.95]) == []
-    assert outliers([5, 5, 5, 5, 9]) == [4]
+    far, near = outlier([10, 10.1, 9.9, 10.05, 14, 9.95]), outlier([10, 10.1, 9.9, 10.05, 10.2, 9.95])
+    assert far is not None and far[0] == 4 and far[1] < 0.001
+    assert near is not None and near[1] > 0.2
+    assert outlier([5, 5, 5, 5, 9]) == (4, 0.0)
+    assert outlier([5, 5, 9]) is None
+    assert outlier([5.0] * 6) is None
+
+
+def test_of_clean_series_one_in_twenty_has_an_outlier() -> None:
+    found = [outlier(gauss(5, 10, 1, seed)) for seed in range(1000)]
+    assert 25 <= sum(one is not None and one[1] <= 0.05 for one in found) <= 75
+
+
+def test_grubbs_own_example() -> None:
+    # NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.5.17.1: G = 2.4688 of eight, critical value 2.032 at 5 %.
+    found = outlier([199.31, 199.53, 200.19, 200.82, 201.92, 201.95, 202.18, 245.57])
+    assert found is not None and found[0] == 7 and found[1] < 1e-6
+
+
+@pytest.mark.parametrize(("tests", "least"), [(1, 5), (14, 6), (20, 7)])
+def test_a_trend_takes_enough_values(tests: int, least: int) -> None:
+    # Of n values one order in n! rises all the time, one falls: 2 / 4! = 8.3 %, 2 / 5! = 1.7 %.
+    assert least_for_drift(tests) == least
 
 
 def pairs(change: float, noise: float, seed: int, count: int = 6) -> list[tuple[float, float]]:
@@ -101,3 +121,17 @@ def test_holm_corrects_in_order() -> None:
     assert all(one <= 1 for one in corrected)
     ordered = [corrected[at] for at in (1, 0, 2, 3)]
     assert all(a <= b for a, b in pairwise(ordered))
+
+
+@pytest.mark.parametrize("count", [6, 12])
+def test_a_study_finds_nine_times_in_ten_what_it_says_that_it_sees(count: int) -> None:
+    told = [difference(pairs(0, 0.035, seed, count)) for seed in range(200)]
+    seen = sum(one.seen_pct for one in told if one is not None and one.seen_pct is not None) / 200
+    found = [difference(pairs(seen / 100, 0.035, seed, count)) for seed in range(300)]
+    assert 0.85 <= sum(one is not None and one.is_found for one in found) / 300 <= 0.96
+
+
+def test_too_few_pairs_see_nothing() -> None:
+    few = difference(pairs(0, 0.02, 1, 5))
+    assert few is not None
+    assert few.seen_pct is None

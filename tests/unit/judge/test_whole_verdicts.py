@@ -13,8 +13,9 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from loadstone.judge import placement, statistics, usage
+from loadstone.judge.mix import expected
 from loadstone.judge.result import judge_result
-from loadstone.judge.rules import checks, expected
+from loadstone.judge.rules import checks
 from loadstone.judge.verdict import judge_workload
 from loadstone.model.errors import LoadstoneError
 from loadstone.model.figures import Criteria, IterationFigures
@@ -247,12 +248,12 @@ def test_statistics_are_the_same_to_the_last_digit_but_one(snapshot: SnapshotAss
         told[f"{size} summary"] = statistics.summary(values)
         told[f"{size} spread"] = statistics.summary(values).spread_pct
         told[f"{size} drift"] = statistics.drift(values)
-        told[f"{size} outliers"] = statistics.outliers([*values, 30.0])
+        told[f"{size} outlier"] = statistics.outlier([*values, 30.0])
         found = statistics.difference(list(zip(values, other, strict=True)))
         told[f"{size} difference"] = (found, found and found.is_found, found and found.excluded_pct)
         told[f"{size} unpaired"] = statistics.unpaired(values, other)
-    told["four"] = [statistics.drift([1.0, 2.0, 3.0, 5.0]), statistics.outliers([1.0, 1.0, 1.0, 9.0])]
-    told["two kinds"] = [statistics.outliers([1.0, 1.0, 1.0, 1.0, 2.0]), statistics.outliers([3.0] * 5)]
+    told["four"] = [statistics.drift([1.0, 2.0, 3.0, 5.0]), statistics.outlier([1.0, 1.0, 1.0, 9.0])]
+    told["two kinds"] = [statistics.outlier([1.0, 1.0, 1.0, 1.0, 2.0]), statistics.outlier([3.0] * 5)]
     told["no difference"] = [statistics.difference(pairs) for pairs in ([], [(1.0, 0.0)], [(0.0, 1.0)], [(2.0, 3.0)])]
     told["holm"] = statistics.holm([0.01, 0.04, 0.03, 0.5])
     assert rounded(told) == snapshot

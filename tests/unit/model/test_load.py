@@ -104,3 +104,8 @@ def test_the_example_of_open_and_closed_load_is_readable() -> None:
     study = read_study(PROJECT / "examples" / "open-and-closed.toml", file_sections())
     assert [str(entry.load()) for entry in study.loads] == ["50 to 250 arrivals/s (poisson)", "20 sessions"]
     assert (study.together, study.driver.lag_share_pct) == (True, 10)
+
+
+def test_a_load_in_bursts_declares_how_much_it_scatters() -> None:
+    assert str(make_load(None, "50", None, Process.BURSTY)) == "50 arrivals/s (bursty, index of dispersion 10)"
+    assert str(make_load(None, "50", None, Process("self-similar"))).endswith("Hurst parameter 0.8)")

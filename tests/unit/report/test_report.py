@@ -2,14 +2,17 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from loadstone.model.records.manifest import Status
 from loadstone.page.numbers import number, rounded
-from loadstone.report.build import Format, write_report
+from loadstone.report.build import Format, trusted, write_report
 from loadstone.run.judging import judge
+from loadstone.store.folder import Seal, SealState
+from loadstone.store.read import read_result
 from tests.places import PROJECT
 from tests.records import interval, result_folder
 
@@ -52,3 +55,19 @@ def test_templates_have_lines_that_can_be_read() -> None:
     long = [f"{path.name}:{at}" for path in templates for at, line in enumerate(path.open(), 1) if len(line) > 160]
     assert len(templates) > 6
     assert not long
+
+
+@pytest.mark.parametrize("state", SealState)
+def test_only_what_is_sealed_is_compliant(broken_off: Path, state: SealState) -> None:
+    result = read_result(broken_off)
+    assert result.verdict is not None
+    compliant = tuple(replace(one, compliant=True) for one in result.verdict.workloads)
+    seal = Seal(state, covers_verdict=True)
+    shown, _ = trusted(replace(result, verdict=replace(result.verdict, workloads=compliant)), seal)
+    assert shown.verdict is not None
+    assert shown.verdict.workloads[0].compliant is (state is SealState.INTACT)
+
+
+@pytest.mark.parametrize("form", [Format.HTML, Format.MARKDOWN])
+def test_a_report_says_whether_its_result_is_sealed(broken_off: Path, form: Format) -> None:
+    assert "seal intact" in write_report(broken_off, form).read_text()

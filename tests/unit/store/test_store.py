@@ -74,7 +74,7 @@ def test_percentiles_are_those_of_the_histogram(values: list[int]) -> None:
     histogram = HdrHistogram.decode(encoded(*values).hdr)
     assert read.count == len(values)
     for percentile in (50.0, 99.0, 100.0):
-        assert read.at(percentile) == pytest.approx(histogram.get_value_at_percentile(percentile) / 1e6)
+        assert read.percentiles_s[percentile] == pytest.approx(histogram.get_value_at_percentile(percentile) / 1e6)
 
 
 @given(st.lists(st.lists(st.integers(1, 10**8), min_size=1, max_size=30), min_size=1, max_size=5))

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from loadstone.cli.specs import spec_of_file
 from loadstone.model.errors import StudyError, UsageError
 from loadstone.model.load import Arrivals, Population
 from loadstone.model.profile import PROFILES
@@ -11,6 +12,7 @@ from loadstone.model.system import Reference, Station
 from loadstone.model.target import Endpoint, Target
 from loadstone.run.runner import is_shipped
 from loadstone.run.spec import RunSpec, WorkloadLoad
+from loadstone.study.base import WorkloadRuns
 from loadstone.study.file import read_study
 from loadstone.study.kinds.search import SearchSection
 from loadstone.study.kinds.sweep import SweepSection
@@ -103,6 +105,9 @@ load = "rate"
 start = 100
 [sweep]
 over = { rate = [100, 200], "station.workers" = [2, 4] }
+[notes]
+switch = "one hop"
+jumbo = false
 """
     study = read_study(write(tmp_path, text), file_sections())
     assert study.virtual
@@ -111,6 +116,10 @@ over = { rate = [100, 200], "station.workers" = [2, 4] }
     assert study.questions["search"] == SearchSection(load="rate", start=100)
     assert study.questions["sweep"] == SweepSection(over={"rate": (100, 200), "station.workers": (2, 4)})
     assert not study.is_loaded
+    assert study.notes == {"switch": "one hop", "jumbo": "False"}
+    base = WorkloadRuns(spec_of_file(study, None, None, None, tmp_path))
+    assert base.declared()["notes"] == study.notes
+    assert "notes" not in base.identity()
     assert study.loads[0].load() == Arrivals(())
 
 

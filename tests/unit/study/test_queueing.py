@@ -1,7 +1,9 @@
 """Queueing theory against known values, the textbook recursion, and drawn queues."""
 
 import heapq
+import math
 import random
+from collections.abc import Callable
 
 import pytest
 
@@ -70,6 +72,34 @@ def test_quantiles_of_a_closed_population_are_those_of_a_drawn_one(workers: int,
         assert times[int(share * len(times))] == pytest.approx(
             closed_quantile_s(centre, sessions, 1.0, share), rel=0.04
         )
+
+
+def drawn_wait_s(workers: int, rate: float, serve: Callable[[random.Random], float], count: int) -> float:
+    """The mean wait of arrivals at workers that take whoever is next."""
+    chance, now, waited = random.Random(1), 0.0, 0.0
+    free = [0.0] * workers
+    for _ in range(count):
+        now += chance.expovariate(rate)
+        start = max(now, heapq.heappop(free))
+        waited += start - now
+        heapq.heappush(free, start + serve(chance))
+    return waited / count
+
+
+def log_normal(cv: float) -> Callable[[random.Random], float]:
+    """Service times of mean 1 that spread so far."""
+    sigma = math.sqrt(math.log1p(cv**2))
+    return lambda chance: chance.lognormvariate(-(sigma**2) / 2, sigma)
+
+
+@pytest.mark.parametrize(
+    ("cv", "used", "allowed"), [(0, 0.5, 0.02), (0, 0.8, 0.04), (0.5, 0.6, 0.04), (3, 0.5, 0.15), (3, 0.7, 0.2)]
+)
+def test_waiting_for_several_workers_is_that_of_a_drawn_queue(cv: float, used: float, allowed: float) -> None:
+    workers = 4
+    serve = log_normal(cv) if cv else lambda _: 1.0
+    drawn = drawn_wait_s(workers, used * workers, serve, 300_000)
+    assert open_wait_s(Centre(workers, 1.0, (1 + cv**2) / 2), used * workers) == pytest.approx(drawn, rel=allowed)
 
 
 def test_the_scalability_law_is_found_again() -> None:

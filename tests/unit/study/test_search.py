@@ -1,10 +1,15 @@
 """Searching a peak among noisy runs."""
 
+import math
+import random
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
-from loadstone.study.kinds.search import MOST_RUNS, LimitedBy, Search, Standing
+from loadstone.study.edge import MarginFit
+from loadstone.study.kinds.search.answer import LimitedBy, Standing
+from loadstone.study.kinds.search.steps import MOST_RUNS, Search
 from loadstone.study.summary import Purpose, RunRequest, RunSummary
 from tests.made import carry_out, made, noisy_edge
 
@@ -83,3 +88,40 @@ def test_the_same_runs_lead_to_the_same_next_one() -> None:
 def test_rates_are_searched_as_well_as_sessions() -> None:
     answer, _ = carry_out(replace(SEARCH, load="rate", start=1), noisy_edge(7.7, 0, 1))
     assert 0.99 * 7.7 <= answer.peak <= 7.7
+
+
+def test_the_edge_lies_where_half_of_all_runs_pass_and_its_interval_holds_it() -> None:
+    answers = [carry_out(SEARCH, noisy_edge(1000, 0.02, seed))[0] for seed in range(12)]
+    edges = [answer.edge for answer in answers if answer.edge is not None]
+    assert len(edges) == 12
+    assert sum(edge.load for edge in edges) / 12 == pytest.approx(1000, rel=0.01)
+    assert sum(edge.low <= 1000 <= edge.high for edge in edges) >= 10
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_without_an_edge_the_bracket_counts_only_where_chance_was_nowhere_seen(seed: int) -> None:
+    chance = random.Random(seed)
+
+    def cliff(request: RunRequest) -> RunSummary:
+        return made(request, "pass", good=100) if request.load <= 1234 else made(request, "fail", good=0)
+
+    def scattered(request: RunRequest) -> RunSummary:
+        passes = chance.random() < 1 / (1 + (request.load / 1000) ** 20)
+        return replace(made(request, "pass" if passes else "fail"), checks=())
+
+    sharp, _ = carry_out(SEARCH, cliff)
+    assert sharp.interval is not None
+    assert sharp.interval[0] <= 1234 <= sharp.interval[1]
+    vague, _ = carry_out(SEARCH, scattered)
+    assert vague.peak is not None
+    assert vague.interval is None
+    assert "by chance" in vague.headline[0]
+
+
+def test_margins_without_any_noise_are_fitted_too() -> None:
+    loads = np.log([90.0, 95.0, 100.0, 100.0, 105.0, 110.0])
+    fit = MarginFit.of(loads, 7 * (loads - math.log(100)))
+    assert fit is not None
+    assert math.exp(fit.at) == pytest.approx(100)
+    assert fit.error > 0
+    assert MarginFit.of(loads, -loads) is None

@@ -4,8 +4,9 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use futures_util::future::try_join_all;
+use loadstone_record::recorder::Before;
 use loadstone_record::Fault;
-use loadstone_schedule::line::{page_line_time, Rates};
+use loadstone_schedule::line::page_line_time;
 use loadstone_schedule::plan::{Method, Protocol, Scheme};
 use loadstone_schedule::slots::Values;
 use loadstone_schedule::template::Encoding;
@@ -13,9 +14,10 @@ use rustls::ClientConfig;
 
 use super::connection::{ClientConnection, UserContext};
 use super::cookies::Jar;
-use super::Progress;
+use super::dealt::Dealt;
+use super::{Extent, Progress};
 use crate::ending::ended;
-use crate::operation::{check_embedded, Compiled, Sending};
+use crate::operation::{check_embedded, Compiled, Sending, PARTIAL};
 use crate::server::Server;
 use crate::shared::Shared;
 use crate::transport::http1::Reader;
@@ -30,6 +32,7 @@ pub struct Browser {
     /// The machine it talks to, by its number.
     server: usize,
     files: RefCell<Vec<File>>,
+    dealt: Dealt,
 }
 
 /// An embedded file of the page under way.
@@ -42,7 +45,7 @@ struct File {
 
 impl Browser {
     /// Nothing is open yet.
-    pub fn new(shared: &Shared) -> Self {
+    pub fn new(shared: &Shared, who: u64) -> Self {
         let parallel = usize::from(shared.job.policy().parallel.max(1));
         let connections = |scheme| match shared.job.uses(scheme) {
             true => (0..parallel).map(|_| ClientConnection::new(scheme)).collect(),
@@ -55,6 +58,7 @@ impl Browser {
             server: 0,
             tls: None,
             files: RefCell::default(),
+            dealt: Dealt::new(shared.job.seed, who, shared.job.operations.len()),
         }
     }
 
@@ -72,6 +76,11 @@ impl Browser {
             true => tls::user_config(common),
             false => common.clone(),
         });
+    }
+
+    /// Another user than the one before, by its number.
+    pub fn arrive(&mut self, who: u64) {
+        self.dealt.renew(who);
     }
 
     /// Closes all its connections.
@@ -92,13 +101,7 @@ impl Browser {
     }
 
     fn line_time(&self, shared: &Shared, page_bytes: u64) -> u64 {
-        let policy = shared.job.policy();
-        let rates = Rates {
-            page: policy.page_bytes_per_s,
-            embedded: policy.embedded_bytes_per_s,
-            parallel: usize::from(policy.parallel),
-        };
-        page_line_time(&rates, page_bytes, self.files.borrow().iter().map(|file| file.bytes))
+        page_line_time(&shared.job.rates(), page_bytes, self.files.borrow().iter().map(|file| file.bytes))
     }
 
     /// Loads a page, its redirects, then its embedded files in parallel.
@@ -107,15 +110,26 @@ impl Browser {
         shared: &Shared,
         number: usize,
         values: &mut Values,
-        progress: &Progress,
+        (extent, progress): (Extent, &Progress),
     ) -> Result<(), Failure> {
         self.files.borrow_mut().clear();
         let operation = &shared.job.operations[number];
-        let scheme = self.load_page(shared, operation, values, progress).await?;
-        if operation.embedded.is_empty() {
+        let scheme = self.load_page(shared, operation, values, (extent, progress)).await?;
+        if operation.embedded.is_empty() || extent == Extent::Page {
             return Ok(());
         }
-        self.load_embedded(shared, operation, scheme, values, progress).await
+        let turn = self.dealt.perform(number);
+        self.load_embedded(shared, (operation, turn), scheme, values, progress).await
+    }
+
+    /// The byte of the body at which an operation is taken up; 0 where it has to be asked for as a whole.
+    fn taken_up_at(&self, shared: &Shared, operation: &Compiled, values: &Values, extent: Extent) -> u64 {
+        let Extent::Rest(midway) = extent else { return 0 };
+        if !operation.can_be_taken_up(&shared.job.rates()) {
+            return 0;
+        }
+        let done = midway.done_ns as f64 / midway.of_ns.max(1) as f64;
+        operation.body_bytes(values).map_or(0, |bytes| (bytes as f64 * done) as u64)
     }
 
     async fn load_page(
@@ -123,24 +137,29 @@ impl Browser {
         shared: &Shared,
         operation: &Compiled,
         values: &mut Values,
-        progress: &Progress,
+        (extent, progress): (Extent, &Progress),
     ) -> Result<Scheme, Failure> {
         let mut scheme = operation.scheme;
+        let from = self.taken_up_at(shared, operation, values, extent);
+        progress.take_up(extent, from);
         let mut request = std::mem::take(&mut self.page_connection(scheme).request);
         let server = &shared.job.servers[self.server];
-        let with = Sending { values, host: host(shared, server, scheme)?, jar: &self.jar };
+        let with = Sending { values, host: host(shared, server, scheme)?, jar: &self.jar, from };
         match shared.job.policy().protocol {
             Protocol::Echo => operation.write_payload(values, &mut request),
             _ => operation.write_request(&with, None, &mut request),
         }
         let mut body = if operation.method == Method::Head { Body::Never } else { Body::Expected };
         loop {
-            let user = UserContext { server, tls: self.tls.as_ref(), jar: &self.jar };
+            let user = UserContext { server, tls: self.tls.as_ref(), jar: &self.jar, dealt: &self.dealt };
             let connections = if scheme == Scheme::Http { &mut self.http } else { &mut self.https };
             let connection = &mut connections[0];
             connection.request = request;
-            connection.line.set_rate(shared.job.policy().page_bytes_per_s);
+            // What is caught up with took its time before the run.
+            let rate = shared.job.policy().page_bytes_per_s.filter(|_| extent != Extent::Page);
+            connection.line.set_rate(rate);
             connection.inspector.reset(operation.markers_every, operation.keeps());
+            connection.inspector.begin_at(from);
             connection.inspector.lend(&mut shared.heads.borrow_mut());
             let answer = connection.exchange(shared, user, body, false).await?;
             progress.take(&answer);
@@ -149,6 +168,12 @@ impl Browser {
                 progress.first_byte_ns.set(Some(answer.first_byte_ns));
             }
             let Some(location) = redirection(&answer, &mut connection.reader, operation.redirects) else {
+                if from > 0 {
+                    if answer.status != PARTIAL {
+                        progress.before.set(Before::default()); // all of it came
+                    }
+                    return operation.check_rest(&answer, &connection.inspector, values).map(|()| scheme);
+                }
                 operation.check(&answer, &connection.inspector, values)?;
                 operation.extract(&connection.inspector, values)?;
                 progress.ended.replace(ended(&operation.endings, &connection.inspector, values)?);
@@ -164,7 +189,7 @@ impl Browser {
             let (next, path) = follow(server, scheme, path_of(&request), &location)?;
             scheme = next;
             let server = &shared.job.servers[self.server];
-            let with = Sending { values, host: host(shared, server, scheme)?, jar: &self.jar };
+            let with = Sending { values, host: host(shared, server, scheme)?, jar: &self.jar, from };
             // 307 and 308 keep the method and the body (RFC 9110, section 15.4).
             if matches!(answer.status, 307 | 308) {
                 operation.write_request(&with, Some(&path), &mut request);
@@ -185,19 +210,23 @@ impl Browser {
     async fn load_embedded(
         &mut self,
         shared: &Shared,
-        operation: &Compiled,
+        (operation, turn): (&Compiled, u64),
         scheme: Scheme,
         values: &Values,
         progress: &Progress,
     ) -> Result<(), Failure> {
-        let dealt = operation.embedded.iter().map(|file| shared.deal(file.memory, file.conditional));
+        let is_conditional = |memory: usize, share| self.dealt.is_conditional(memory as u64, turn, share);
+        let dealt = operation
+            .embedded
+            .iter()
+            .map(|file| file.memory.is_some_and(|memory| is_conditional(memory, file.conditional)));
         self.files.borrow_mut().extend(dealt.map(|asks| File { asks, bytes: 0 }));
         let server = &shared.job.servers[self.server];
         let page = Page {
             operation,
             values,
             host: host(shared, server, scheme)?,
-            user: UserContext { server, tls: self.tls.as_ref(), jar: &self.jar },
+            user: UserContext { server, tls: self.tls.as_ref(), jar: &self.jar, dealt: &self.dealt },
             files: &self.files,
             next: Cell::new(0),
             progress,
@@ -228,7 +257,7 @@ impl Page<'_> {
         while let Some(file) = self.operation.embedded.get(self.next.get()) {
             let at = self.next.replace(self.next.get() + 1);
             let date = if self.files.borrow()[at].asks { shared.date(file.memory) } else { None };
-            let with = Sending { values: self.values, host: self.host, jar: self.user.jar };
+            let with = Sending { values: self.values, host: self.host, jar: self.user.jar, from: 0 };
             let path = |out: &mut Vec<u8>| file.path.render(self.values, Encoding::Raw, out);
             self.operation.write_get(&with, date.as_deref(), &mut connection.request, path);
             connection.inspector.reset(file.markers_every, 0);
@@ -248,6 +277,13 @@ impl Progress {
     fn take(&self, answer: &Answer) {
         self.bytes.set(self.bytes.get() + answer.bytes);
         self.end_ns.set(self.end_ns.get().max(answer.end_ns));
+    }
+
+    /// Notes what lay before the run of an operation whose rest is asked for.
+    fn take_up(&self, extent: Extent, from: u64) {
+        if let (Extent::Rest(midway), true) = (extent, from > 0) {
+            self.before.set(Before { ns: midway.done_ns, bytes: from });
+        }
     }
 
     fn embedded(&self, conditional: bool, not_modified: bool) {

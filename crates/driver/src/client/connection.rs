@@ -10,6 +10,7 @@ use loadstone_schedule::plan::{Protocol, Scheme};
 use rustls::ClientConfig;
 
 use super::cookies::Jar;
+use super::dealt::Dealt;
 use crate::inspect::Inspector;
 use crate::server::Server;
 use crate::shared::Shared;
@@ -42,6 +43,7 @@ pub struct UserContext<'a> {
     pub server: &'a Server,
     pub tls: Option<&'a Arc<ClientConfig>>,
     pub jar: &'a RefCell<Jar>,
+    pub dealt: &'a Dealt,
 }
 
 impl ClientConnection {
@@ -137,12 +139,7 @@ impl ClientConnection {
             jar: user.jar,
         };
         let message = Message { bytes: &self.request, body, wants_date };
-        let answer = connection.exchange(&mut context, &message).await?;
-        if self.line.is_limited() {
-            let now = shared.clock.now();
-            shared.recorder.borrow_mut().lag(now, now.saturating_sub(answer.end_ns));
-        }
-        Ok(answer)
+        connection.exchange(&mut context, &message).await
     }
 }
 
@@ -174,7 +171,8 @@ async fn open(
     let mut change = ConnectionStats { connections: 1, connected_late: u64::from(late), ..ConnectionStats::default() };
     let stream = match (&destination.name, user.tls) {
         (Some(name), Some(own)) => {
-            let config = if shared.deal_full_handshake() { user.server.tls.as_ref().unwrap_or(own) } else { own };
+            let is_full = user.dealt.full_handshake(shared.job.policy().full_handshakes);
+            let config = if is_full { user.server.tls.as_ref().unwrap_or(own) } else { own };
             let (stream, handshake) = secure(tcp, name.clone(), config.clone()).await?;
             match handshake {
                 Handshake::Resumed => change.handshakes_resumed = 1,

@@ -4,11 +4,13 @@
 pub mod browser;
 pub mod connection;
 pub mod cookies;
+pub mod dealt;
 
 use std::cell::{Cell, RefCell};
 
-use loadstone_record::recorder::{Grade, Outcome, Window};
+use loadstone_record::recorder::{Before, Grade, Outcome, Window};
 use loadstone_schedule::slots::Values;
+use loadstone_schedule::stationary::Midway;
 
 use crate::ending::Ended;
 use crate::mail::MailClient;
@@ -37,6 +39,17 @@ pub struct Progress {
     pub not_modified: Cell<u32>,
     pub redirects: Cell<u32>,
     pub ended: RefCell<Option<Ended>>,
+    pub before: Cell<Before>,
+}
+
+/// How much of an operation is performed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Extent {
+    Whole,
+    /// The page without its files, so that the server knows of it.
+    Page,
+    /// What is left of it.
+    Rest(Midway),
 }
 
 impl Client {
@@ -44,7 +57,7 @@ impl Client {
     pub fn new(shared: &Shared, session: u64) -> Self {
         match &shared.job.mail {
             Some(mail) => Client::Mail(MailClient::new(mail, session)),
-            None => Client::Browser(Browser::new(shared)),
+            None => Client::Browser(Browser::new(shared, session)),
         }
     }
 
@@ -53,6 +66,13 @@ impl Client {
         match self {
             Client::Browser(browser) => browser.renew(shared, server),
             Client::Mail(mail) => mail.renew(shared, server),
+        }
+    }
+
+    /// A user of another session sits down: the one that arrived as number `who`.
+    pub fn arrive(&mut self, who: u64) {
+        if let Client::Browser(browser) = self {
+            browser.arrive(who);
         }
     }
 
@@ -70,14 +90,14 @@ impl Client {
         shared: &Shared,
         operation: usize,
         (intended_ns, sent_ns): (u64, u64),
-        values: &mut Values,
+        (extent, values): (Extent, &mut Values),
     ) -> Outcome {
         let compiled = &shared.job.operations[operation];
         let progress = Progress::default();
         let deadline = sent_ns.saturating_add(compiled.timeout_ns);
         let result = tokio::select! {
             biased;
-            result = self.exchange(shared, operation, values, &progress) => Some(result),
+            result = self.exchange(shared, operation, (extent, values), &progress) => Some(result),
             () = shared.timer.deadline(deadline) => None,
         };
         let result = result.unwrap_or_else(|| Err(self.too_late(compiled.timeout_ns as f64 / 1e9)));
@@ -112,6 +132,7 @@ impl Client {
             redirects: progress.redirects.get(),
             grade,
             fault,
+            before: progress.before.get(),
         }
     }
 
@@ -119,11 +140,11 @@ impl Client {
         &mut self,
         shared: &Shared,
         operation: usize,
-        values: &mut Values,
+        (extent, values): (Extent, &mut Values),
         progress: &Progress,
     ) -> Result<(), Failure> {
         match self {
-            Client::Browser(browser) => browser.load(shared, operation, values, progress).await,
+            Client::Browser(browser) => browser.load(shared, operation, values, (extent, progress)).await,
             Client::Mail(mail) => mail.command(shared, operation, progress).await,
         }
     }

@@ -17,12 +17,14 @@ use loadstone_schedule::plan::{Load, Part, Phases, Plan};
 use loadstone_schedule::rng::{scramble, seed_of_part};
 use loadstone_schedule::session::{Script, Session};
 use loadstone_schedule::session_loop::{Rules, SessionLoop, Turn};
+use loadstone_schedule::slots::Values;
 use loadstone_schedule::station::{Admission, Layout, Station};
+use loadstone_schedule::stationary::{earlier, mean_visit_ns, Earlier};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::engine::{name_of, session_windows};
-use crate::operation::{grade, is_overdue};
+use crate::operation::{allowed_ns, grade};
 use crate::report::ticks;
 use crate::session::departed;
 use queue::EventQueue;
@@ -87,6 +89,8 @@ fn compile(part: &Part) -> Result<Script> {
 enum Due {
     /// The next of a part's arrivals.
     Arrival { part: usize },
+    /// A user that came earlier.
+    Found { part: usize, user: Earlier },
     /// A new user of a session.
     Begin { slot: usize },
     /// An operation, after a pause or at once.
@@ -109,6 +113,8 @@ struct PartState<'a> {
     part: &'a Part,
     seed: u64,
     rules: Rules<'a>,
+    /// The mean length of a visit where nobody waits; 0 where visits have no end.
+    visit_ns: u64,
     names: PartNames,
     recorder: Recorder,
     arrivals: Option<(Arrivals<'a>, u64)>,
@@ -134,15 +140,9 @@ impl<'a> Simulator<'a> {
             let operations: Vec<String> = part.workload.operations.iter().map(|one| one.name.clone()).collect();
             let recorder = Recorder::new(operations.len(), steady.clone());
             let names = PartNames { workload: part.workload.name.clone(), operations };
-            PartState {
-                part,
-                seed: seed_of_part(plan.seed, number),
-                rules: Rules::of(part, script),
-                names,
-                recorder,
-                arrivals: None,
-                active: 0,
-            }
+            let (rules, seed) = (Rules::of(part, script), seed_of_part(plan.seed, number));
+            let visit_ns = mean_visit_ns(&rules, seed, &AT_ONCE);
+            PartState { part, seed, rules, visit_ns, names, recorder, arrivals: None, active: 0 }
         });
         Simulator {
             phases: plan.phases,
@@ -161,14 +161,21 @@ impl<'a> Simulator<'a> {
             match &part.load {
                 Load::Population { sessions } => {
                     for window in session_windows(self.phases, u64::from(*sessions), 0, 1) {
-                        let session = Session::new(self.parts[number].rules.script, self.parts[number].seed, window.id);
-                        let slot = self.take_slot(SessionSlot::new(number, session, window.stop_ns, false));
+                        let PartState { rules, seed, visit_ns, .. } = &self.parts[number];
+                        let session = Session::new(rules.script, *seed, window.id);
+                        let mut slot = SessionSlot::new(number, session, window.stop_ns, false);
+                        slot.session_loop.settle(rules, *seed, window.id, *visit_ns, &AT_ONCE);
+                        let slot = self.take_slot(slot);
                         self.queue.push(window.start_ns, Due::Begin { slot });
                         self.parts[number].active += 1;
                     }
                 }
                 Load::Arrivals { process, path, .. } => {
-                    let instants = Arrivals::new(*process, path, self.parts[number].seed, number as u64);
+                    let PartState { seed, visit_ns, .. } = self.parts[number];
+                    let instants = Arrivals::new(*process, path, seed, number as u64);
+                    for user in earlier(*process, path, seed, number as u64, visit_ns) {
+                        self.queue.push(user.at_ns, Due::Found { part: number, user });
+                    }
                     self.parts[number].arrivals = Some((instants, 0));
                     self.await_arrival(number);
                 }
@@ -201,6 +208,7 @@ impl<'a> Simulator<'a> {
         while let Some((at_ns, due)) = self.queue.pop_before(until_ns) {
             match due {
                 Due::Arrival { part } => self.arrive(at_ns, part),
+                Due::Found { part, user } => self.admit(at_ns, part, user.number, user.age_ns),
                 Due::Begin { slot } => self.begin(at_ns, slot),
                 Due::Start { slot, operation } => self.start(at_ns, slot, operation),
                 Due::End { slot, outcome } => self.end(at_ns, slot, &outcome),
@@ -212,17 +220,27 @@ impl<'a> Simulator<'a> {
         self.await_arrival(number);
         let part = &mut self.parts[number];
         part.recorder.sessions(at_ns, SessionCounts { due: 1, ..SessionCounts::default() });
-        let Load::Arrivals { most_sessions, data_sessions, .. } = &part.part.load else { return };
         let Some((_, next)) = part.arrivals.as_mut() else { return };
-        let (arrival, owners) = (*next, *data_sessions);
+        let arrival = *next;
         *next += 1;
+        self.admit(at_ns, number, arrival, 0);
+    }
+
+    /// Lets in a user that came `age_ns` ago, if it has not left meanwhile.
+    fn admit(&mut self, at_ns: u64, number: usize, arrival: u64, age_ns: u64) {
+        let part = &mut self.parts[number];
+        let Load::Arrivals { most_sessions, data_sessions, .. } = &part.part.load else { return };
         if part.active >= u64::from(*most_sessions) {
             return part.recorder.operation(&Outcome::failed(0, at_ns, at_ns + 1, Fault::NoSessions));
         }
-        part.active += 1;
         let mut session = Session::new(part.rules.script, part.seed, 0);
-        session.arrive(part.seed, arrival, owners);
-        let slot = self.take_slot(SessionSlot::new(number, session, self.phases.end(), true));
+        session.arrive(part.seed, arrival, *data_sessions);
+        let mut slot = SessionSlot::new(number, session, self.phases.end(), true);
+        if age_ns > 0 && slot.session_loop.is_under_way(&part.rules, &AT_ONCE, age_ns).is_err() {
+            return;
+        }
+        part.active += 1;
+        let slot = self.take_slot(slot);
         self.begin(at_ns, slot);
     }
 
@@ -243,7 +261,10 @@ impl<'a> Simulator<'a> {
         let slot = &mut self.slots[number];
         let part = &mut self.parts[slot.part];
         match slot.session_loop.next(&part.rules) {
-            Turn::Perform { operation, at_ns } => self.queue.push(at_ns, Due::Start { slot: number, operation }),
+            Turn::Perform { operation, at_ns } | Turn::TakeUp { operation, at_ns, .. } => {
+                self.queue.push(at_ns, Due::Start { slot: number, operation });
+            }
+            Turn::CatchUp { .. } => self.go_on(now_ns, number), // a station remembers nobody
             Turn::Stop { .. } => part.active = part.active.saturating_sub(1),
             Turn::Leave { departure, operations } => {
                 part.recorder.sessions(now_ns, departed(departure, operations));
@@ -325,7 +346,8 @@ impl<'a> Simulator<'a> {
         for slot in &self.slots {
             let part = &mut self.parts[slot.part];
             if let Some((operation, intended_ns)) = slot.under_way {
-                if is_overdue(&part.part.workload.operations[operation].limit, now_ns - intended_ns) {
+                let allowed_ns = allowed_ns(&part.part.workload.operations[operation].limit, None);
+                if allowed_ns.is_some_and(|allowed_ns| now_ns - intended_ns > allowed_ns) {
                     part.recorder.overdue(operation);
                 }
             }
@@ -335,13 +357,16 @@ impl<'a> Simulator<'a> {
     fn conclude(&mut self) -> Vec<Event> {
         for slot in &self.slots {
             if let Some((operation, intended_ns)) = slot.under_way {
-                self.parts[slot.part].recorder.unfinished(operation, intended_ns);
+                self.parts[slot.part].recorder.unfinished(operation, (intended_ns, 0), self.phases.end());
             }
         }
         let steady_ns = self.phases.steady_ns;
         self.parts.iter().map(|part| Event::totals(&part.names, steady_ns, &part.recorder.totals, no_cpu())).collect()
     }
 }
+
+/// What operations take on paper: how long they'll queue at the station, nobody knows before.
+const AT_ONCE: fn(usize, &Values) -> u64 = |_, _| 0;
 
 /// The driver's share of its core: it measures nothing here.
 fn no_cpu() -> CpuShare {

@@ -40,6 +40,13 @@ pub enum Verb {
     Expunge,
 }
 
+impl Verb {
+    /// Whether later commands on the same connection build on it.
+    pub fn is_of_connection(self) -> bool {
+        matches!(self, Verb::Login | Verb::Select)
+    }
+}
+
 const VERBS: [(&str, Verb); 14] = [
     ("LOGIN", Verb::Login),
     ("LOGOUT", Verb::Logout),

@@ -12,6 +12,8 @@ use rustix::system::{finit_module, reboot, RebootCommand};
 const MODULES: &str = "/modules/order";
 /// Word of the kernel's command line that names the root disk.
 const ROOT: &str = "loadstone.root=";
+/// Word that names a disk and where it is to be, for what services keep.
+const DATA: &str = "loadstone.data=";
 const DISK_PATIENCE: Duration = Duration::from_secs(10);
 const DISK_LOOK: Duration = Duration::from_millis(10);
 
@@ -30,11 +32,17 @@ pub fn set_up() -> Result<()> {
     mount_at("sysfs", "/sys", "sysfs", c"")?;
     load_modules()?;
     let line = std::fs::read_to_string("/proc/cmdline")?;
-    if let Some(disk) = line.split_whitespace().find_map(|word| word.strip_prefix(ROOT)) {
+    if let Some(disk) = word(&line, ROOT) {
+        await_disk(disk)?;
         go_over(disk)?;
     }
     for (path, mode) in [("/run", c"mode=755"), ("/tmp", c"mode=1777"), ("/dev/shm", c"mode=1777")] {
         mount_at("tmpfs", path, "tmpfs", mode)?;
+    }
+    if let Some((disk, path)) = word(&line, DATA).and_then(|value| value.split_once(',')) {
+        await_disk(disk)?;
+        std::fs::create_dir_all(path)?;
+        mount_disk(disk, path)?;
     }
     std::env::set_var("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
     Ok(())
@@ -69,8 +77,13 @@ fn load_modules() -> Result<()> {
     Ok(())
 }
 
-/// Makes the disk's file system the root. This program stays: it is open, whatever the root is.
-fn go_over(disk: &str) -> Result<()> {
+/// What follows a name on the kernel's command line.
+fn word<'a>(line: &'a str, name: &str) -> Option<&'a str> {
+    line.split_whitespace().find_map(|word| word.strip_prefix(name))
+}
+
+/// Disks are found while this program already runs.
+fn await_disk(disk: &str) -> Result<()> {
     let started = Instant::now();
     while !Path::new(disk).exists() {
         if started.elapsed() > DISK_PATIENCE {
@@ -78,9 +91,18 @@ fn go_over(disk: &str) -> Result<()> {
         }
         std::thread::sleep(DISK_LOOK);
     }
+    Ok(())
+}
+
+fn mount_disk(disk: &str, path: &str) -> Result<()> {
+    mount(disk, path, "ext4", MountFlags::NOATIME, c"").with_context(|| format!("cannot mount {disk}"))
+}
+
+/// Makes the disk's file system the root. This program stays: it is open, whatever the root is.
+fn go_over(disk: &str) -> Result<()> {
     let root = "/disk";
     std::fs::create_dir_all(root)?;
-    mount(disk, root, "ext4", MountFlags::NOATIME, c"").with_context(|| format!("cannot mount {disk}"))?;
+    mount_disk(disk, root)?;
     for path in ["dev", "proc", "sys"] {
         let into = format!("{root}/{path}");
         std::fs::create_dir_all(&into)?;

@@ -41,7 +41,7 @@ pub fn redirect(to: &str) -> Answer {
     answer
 }
 
-/// A file, or 304 when the client has it already.
+/// A file or the part of it that is asked for (RFC 9110, section 14), or 304 when the client has it already.
 pub fn file(request_headers: &HeaderMap, name: &str, length: u64) -> Answer {
     let date = HeaderValue::from_static(FILE_DATE);
     if has_it(request_headers) {
@@ -50,11 +50,29 @@ pub fn file(request_headers: &HeaderMap, name: &str, length: u64) -> Answer {
         answer.headers_mut().insert(header::LAST_MODIFIED, date);
         return answer;
     }
-    let mut answer = Response::new(Either::Right(Either::Left(FileBody::new(name, length))));
+    let part = asked_part(request_headers, length);
+    let body = part.map_or_else(|| FileBody::new(name, length), |part| FileBody::part(name, part));
+    let mut answer = Response::new(Either::Right(Either::Left(body)));
+    if let Some((first, last)) = part {
+        *answer.status_mut() = StatusCode::PARTIAL_CONTENT;
+        if let Ok(range) = HeaderValue::from_str(&format!("bytes {first}-{last}/{length}")) {
+            answer.headers_mut().insert(header::CONTENT_RANGE, range);
+        }
+    }
     let kind = if name.ends_with(".gif") { "image/gif" } else { "application/octet-stream" };
     answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
     answer.headers_mut().insert(header::LAST_MODIFIED, date);
     answer
+}
+
+/// First and last byte of the one part that is asked for; none where all is to be sent: several parts, or none.
+fn asked_part(headers: &HeaderMap, length: u64) -> Option<(u64, u64)> {
+    let asked = headers.get(header::RANGE)?.to_str().ok()?;
+    let parts = http_range_header::parse_range_header(asked).ok()?.validate(length).ok()?;
+    match parts.as_slice() {
+        [part] => Some((*part.start(), *part.end())),
+        _ => None,
+    }
 }
 
 fn has_it(headers: &HeaderMap) -> bool {

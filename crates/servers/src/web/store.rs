@@ -14,8 +14,9 @@ use crate::front::answer::Answer;
 
 const PATIENCE: Duration = Duration::from_secs(20);
 /// What of a request decides about the answer, and what of the answer is the file's own.
-const ASKED: [header::HeaderName; 1] = [header::IF_MODIFIED_SINCE];
-const TOLD: [header::HeaderName; 3] = [header::CONTENT_TYPE, header::CONTENT_LENGTH, header::LAST_MODIFIED];
+const ASKED: [header::HeaderName; 2] = [header::IF_MODIFIED_SINCE, header::RANGE];
+const TOLD: [header::HeaderName; 4] =
+    [header::CONTENT_TYPE, header::CONTENT_LENGTH, header::CONTENT_RANGE, header::LAST_MODIFIED];
 
 /// A store of files at `host:port`.
 #[derive(Clone, Debug)]

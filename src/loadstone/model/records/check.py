@@ -37,6 +37,8 @@ class CheckId(StrEnum):
     GOOD_SHARE = "good_share"
     TOLERABLE_SHARE = "tolerable_share"
     GOOD_SHARE_EACH = "good_share_each"
+    ENOUGH = "enough"
+    LOST_SESSIONS = "lost_sessions"
     AUDIT_MADE = "audit_made"
     AUDIT_HELD = "audit_held"
     AUDIT_BEYOND = "audit_beyond"
@@ -48,13 +50,19 @@ class CheckId(StrEnum):
     ARRIVALS_BEGUN = "arrivals_begun"
     MIX_DEVIATION = "mix_deviation"
     NET_DEVIATION = "net_deviation"
+    SHARES = "shares"
     UNSAMPLED = "unsampled"
     LEAD = "lead"
     PAUSE_DEVIATION = "pause_deviation"
     MEAN_THINK_TIME = "mean_think_time"
     CYCLE_TIME = "cycle_time"
     DRIVER_LAG = "driver_lag"
+    DRIVER_LAG_TAIL = "driver_lag_tail"
+    DRIVER_LAG_MAX = "driver_lag_max"
+    DRIVER_GAP = "driver_gap"
     DRIVER_CPU = "driver_cpu"
+    FOREIGN_CPU = "foreign_cpu"
+    FOREIGN_CPU_SAID = "foreign_cpu_said"
     TCP_MEMORY = "tcp_memory"
     CONDITIONAL_HONOURED = "conditional_honoured"
     ACCEPTED_LATE = "accepted_late"
@@ -69,7 +77,16 @@ class CheckId(StrEnum):
 
 
 DRIVER_CHECKS = frozenset(
-    {CheckId.DRIVER_ERRORS, CheckId.DRIVER_LAG, CheckId.DRIVER_CPU, CheckId.ARRIVALS_BEGUN, CheckId.TCP_MEMORY}
+    {
+        CheckId.DRIVER_ERRORS,
+        CheckId.DRIVER_LAG,
+        CheckId.DRIVER_LAG_TAIL,
+        CheckId.DRIVER_LAG_MAX,
+        CheckId.DRIVER_GAP,
+        CheckId.DRIVER_CPU,
+        CheckId.ARRIVALS_BEGUN,
+        CheckId.TCP_MEMORY,
+    }
 )
 """Rules whose breach says that the driver, or its machine, was the limit."""
 

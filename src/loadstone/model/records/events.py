@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, TypeAdapter
 
-EVENT_SCHEMA = 5
+EVENT_SCHEMA = 6
 """Version of the events' schema that this version of the program speaks."""
 
 
@@ -61,6 +61,13 @@ class OperationTotals:
     cut_at_start: int
     cut_at_end: int
     ended_ns: int
+    ended_bytes: int
+    entered: EncodedHistogram
+    """Ages of those under way when the steady state began."""
+    answered: EncodedHistogram
+    """Ages at their answers, of all answered in it."""
+    lost: EncodedHistogram
+    """Ages of those still under way at its end, or when they failed."""
     cycles: PairedTimes
     overdue: int
     embedded: int
@@ -231,6 +238,8 @@ class Totals:
     steady_ns: int
     operations: tuple[OperationTotals, ...]
     lag: EncodedHistogram
+    longest_gap_ns: int | None
+    """The longest time for which a driver thread, although it had something to do, did not run."""
     sessions: Mapping[str, int]
     pauses: PairedTimes
     wires: Mapping[str, int]

@@ -88,6 +88,8 @@ class HostFacts:
     cgroup_limits: Mapping[str, str] = field(default_factory=dict)
     virtualization: str | None = None
     load_average: tuple[float, ...] | None = None
+    hardware: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """By part, as board, disks, kernel settings: its facts, in words."""
 
 
 @dataclass(frozen=True)
@@ -181,6 +183,8 @@ class Manifest:
     system: SystemRecord
     placement: Mapping[str, Settings] = field(default_factory=dict)
     """Where services ran, by role: only what was declared other than usual."""
+    notes: Mapping[str, str] = field(default_factory=dict)
+    """What the user of the lab wants to have disclosed beside what it finds by itself."""
     target: str
     """Where load went, in words."""
     verify_certificates: bool = True
@@ -196,6 +200,8 @@ class Manifest:
     """None for what is no run of tiles."""
     tiles: tuple[TileEntry, ...] = ()
     troubles: tuple[TroubleRecord, ...] = ()
+    was_alone: bool = True
+    """Whether nobody else measured on this machine when it began."""
     power: tuple[PowerRecord, ...] = ()
     schema: int = MANIFEST_SCHEMA
 
@@ -245,6 +251,7 @@ class StudyManifest:
     driver_threads: int
     system: SystemRecord
     placement: Mapping[str, Settings] = field(default_factory=dict)
+    notes: Mapping[str, str] = field(default_factory=dict)
     clock: Clock = Clock.REAL
     workloads: tuple[StudiedWorkload, ...]
     versions: Mapping[str, str | None]

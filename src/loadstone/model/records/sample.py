@@ -7,6 +7,8 @@ from pydantic import TypeAdapter
 
 Rates = Mapping[str, float | None]
 """Figures by name; None where there was nothing to count."""
+CLAIMED = ("user", "nice", "system", "steal")
+"""Modes of a processor in which somebody has it."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,24 @@ class Sample:
     """For how long the machine was short of memory for TCP; None where that is not known."""
     stations: Mapping[str, StationBusy | None] = field(default_factory=dict)
     machines: Mapping[str, MachineViews] = field(default_factory=dict)
+    ours_cores: float | None = None
+    """Cores used by driver, system, back end and the lab itself; None where not all of them are known."""
+
+    @property
+    def foreign_cores(self) -> float | None:
+        """Cores that others used, steal included; None where not all of our own are known. Of a single second it may be
+        below 0, since the kernel counts in ticks.
+
+        Interrupts belong to nobody in particular, and most of them to the network that is measured.
+        """
+        if self.ours_cores is None:
+            return None
+        return sum(self.cpu_cores.get(mode) or 0.0 for mode in CLAIMED) - self.ours_cores
+
+    @property
+    def host_cores(self) -> float:
+        """Cores of the host, whatever they did."""
+        return sum(used or 0.0 for used in self.cpu_cores.values())
 
 
 SAMPLE: TypeAdapter[Sample] = TypeAdapter(Sample)

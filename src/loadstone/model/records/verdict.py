@@ -133,6 +133,8 @@ class GroupingFindings:
 
     by: str
     findings: tuple[GroupFinding, ...]
+    reach: str = ""
+    """What could have been found at all, in words."""
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,8 @@ from loadstone.platforms.vm.settings import Accelerator, Cache, Pages, VmSetting
 
 QEMU = "qemu-system-x86_64"
 PORT = "org.loadstone.agent"
+FILES = "/srv/loadstone"
+"""The machine's folder for what services keep; on its data disk where it has one."""
 """Name of the agent's serial port; the agent looks for it."""
 TRANSLATION_MIB = 64
 """Memory for translated code of an emulated machine; QEMU's own choice is a gibibyte."""
@@ -80,8 +82,10 @@ def _confinement(is_root: bool) -> list[str]:
 
 def kernel_line(layout: Layout) -> str:
     """The kernel's command line: messages on the serial port, an end instead of a stand-still after a panic."""
-    root = " loadstone.root=/dev/vda" if layout.disk else ""
-    return f"console=ttyS0 panic=-1 quiet{root}"
+    disk = ""
+    if layout.disk is not None:
+        disk = " loadstone.root=/dev/vda" if layout.image.root else f" loadstone.data=/dev/vda,{FILES}"
+    return f"console=ttyS0 panic=-1 quiet{disk}"
 
 
 def _processor(layout: Layout) -> list[str]:

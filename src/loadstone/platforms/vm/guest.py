@@ -19,7 +19,7 @@ from loadstone.platforms.local import claim
 from loadstone.platforms.routing import LOOPBACK, way_over
 from loadstone.platforms.vm import usage
 from loadstone.platforms.vm.agent import Agent
-from loadstone.platforms.vm.command import USER_GUEST, USER_HOST, Layout, user_mac
+from loadstone.platforms.vm.command import FILES, USER_GUEST, USER_HOST, Layout, user_mac
 
 Json = dict[str, Any]
 
@@ -103,7 +103,7 @@ class Guest(ABC):
     @property
     def files(self) -> str:
         """A folder of its own file system."""
-        return "/srv/loadstone"
+        return FILES
 
     @property
     @abstractmethod

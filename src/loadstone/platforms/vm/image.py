@@ -1,7 +1,8 @@
 """Guest images, made without mounting anything, kept by what they were made from.
 
-`minimal` is a kernel and an initial file system with our server alone, which is also the agent. `debian` adds a root
-disk with a distribution's packages; every machine writes to an overlay of its own.
+`minimal` is a kernel and an initial file system with our server alone, which is also the agent; a disk for what
+services keep may be added. `debian` adds a root disk with a distribution's packages. Every machine writes to an overlay
+of its own.
 """
 
 import hashlib
@@ -32,6 +33,7 @@ CONTENT = "content"
 """File with the root's check sum."""
 SPARED = "/usr/share/{doc,locale,man,i18n}/*"
 BUILD_S = 1200.0
+TOOLS = "Install what makes images: `apt-get install mmdebstrap e2fsprogs qemu-utils`."
 
 
 @dataclass(frozen=True)
@@ -124,32 +126,44 @@ def _strip(program: Path, into: Path) -> None:
 
 def _make_root(folder: Path, packages: tuple[str, ...]) -> None:
     """A root disk by mmdebstrap and mke2fs: no loop device, no mount."""
-    remedy = "Install what makes images: `apt-get install mmdebstrap e2fsprogs qemu-utils`."
     words = ["mmdebstrap", "--variant=minbase", f"--include={','.join(packages)}"]
     words += [f"--dpkgopt=path-exclude={SPARED}", SUITE, "root.tar"]
-    run_tool(["env", *FIXED, *words], folder, remedy, BUILD_S)
+    run_tool(["env", *FIXED, *words], folder, TOOLS, BUILD_S)
     tree = folder / "tree"
     with tarfile.open(folder / "root.tar") as archive:
         archive.extractall(tree, filter="fully_trusted")
     used = sum(file.lstat().st_size for file in tree.rglob("*") if not file.is_symlink()) >> 20
     size = f"{used * 5 // 4 + SPARE_MIB}M"
     words = ["mke2fs", "-q", "-t", "ext4", "-O", "^has_journal", "-U", IDENTITY, "-E", f"hash_seed={IDENTITY}"]
-    run_tool(["env", *FIXED, *words, "-d", "tree", "root.ext4", size], folder, remedy)
+    run_tool(["env", *FIXED, *words, "-d", "tree", "root.ext4", size], folder, TOOLS)
     with (folder / "root.tar").open("rb") as whole:
         (folder / CONTENT).write_text(hashlib.file_digest(whole, "sha256").hexdigest()[:16])
-    run_tool(["qemu-img", "convert", "-f", "raw", "-O", "qcow2", "root.ext4", "root.qcow2"], folder, remedy)
+    run_tool(["qemu-img", "convert", "-f", "raw", "-O", "qcow2", "root.ext4", "root.qcow2"], folder, TOOLS)
     shutil.rmtree(tree)
     for spare in ("root.tar", "root.ext4"):
         (folder / spare).unlink()
 
 
+def _make_data(folder: Path, size_mib: int) -> None:
+    """An empty disk with a journal."""
+    words = ["mke2fs", "-q", "-t", "ext4", "-U", IDENTITY, "-E", f"hash_seed={IDENTITY}"]
+    run_tool(["env", *FIXED, *words, "data.ext4", f"{size_mib}M"], folder, TOOLS)
+    run_tool(["qemu-img", "convert", "-f", "raw", "-O", "qcow2", "data.ext4", "data.qcow2"], folder, TOOLS)
+    (folder / "data.ext4").unlink()
+
+
 def disk_of(made: Image, spec: MachineSpec, into: Path) -> Path | None:
-    """The disk of one machine, an overlay; none where the image has none. Raises PlatformError."""
-    if made.root is None and spec.disk:
-        raise PlatformError("The image `minimal` has no disk. Leave out `disk`, or take the image `debian`.")
+    """The disk of one machine, an overlay: its root, or one for what its services keep where the image has no root and
+    one is asked for. Raises PlatformError.
+    """
     if made.root is not None:
         overlay(made.root, into, spec.disk)
-    return into if made.root is not None else None
+        return into
+    if not spec.disk:
+        return None
+    folder = cached("data", f"{digest(RECIPE)}-{spec.disk}", lambda into: _make_data(into, spec.disk))
+    overlay(folder / "data.qcow2", into, 0)
+    return into
 
 
 def overlay(base: Path, into: Path, size_mib: int) -> None:

@@ -12,13 +12,16 @@ EMULATED = (
     "nothing of what virtualization costs where KVM is."
 )
 
+ANOTHER = "another measurement was under way on this machine when this one began; each is other load to the other."
+
 
 def blocks(context: ReportContext) -> Iterator[Block]:
     """Warnings, where there are any."""
     manifest, seal = context.result.manifest, context.seal
     target = f"against {manifest.target}"
     yield Paragraph(
-        f"{manifest.started[:19].replace('T', ' ')} UTC, profile {manifest.profile.name}, {target}", Tone.QUIET
+        f"{manifest.started[:19].replace('T', ' ')} UTC, profile {manifest.profile.name}, {target}; seal {seal.state}",
+        Tone.QUIET,
     )
     if manifest.status is not Status.COMPLETE:
         yield Paragraph(manifest.reason or "it never came to its end", Tone.INVALID, f"{manifest.status}:")
@@ -26,6 +29,8 @@ def blocks(context: ReportContext) -> Iterator[Block]:
         yield Paragraph(f"not what was measured any more: {', '.join(seal.changed)}", Tone.FAIL, "Broken seal:")
     if context.verdict_note:
         yield Paragraph(context.verdict_note, Tone.INVALID, "Verdict:")
+    if not manifest.was_alone:
+        yield Paragraph(ANOTHER, Tone.INVALID, "Not alone:")
     if manifest.emulated:
         yield Paragraph(EMULATED, Tone.ALARM, "Emulated by TCG, not KVM")
     if not manifest.verify_certificates:

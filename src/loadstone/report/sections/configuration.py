@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from loadstone.model.records.manifest import MachineFacts
 from loadstone.page.blocks import Block, Facts, Fold, Heading, Verbatim
-from loadstone.report.disclosure import phases, versions_and_host
+from loadstone.report.disclosure import noted, phases, versions_and_host
 from loadstone.report.section import ReportContext, Section
 
 
@@ -21,12 +21,15 @@ def blocks(context: ReportContext) -> Iterator[Block]:
             ("driver threads", str(manifest.driver_threads)),
             ("seal", context.seal.state),
             *machines,
+            *noted(manifest.notes),
             *versions_and_host(manifest.versions, manifest.host),
         ]
     )
     mitigations, limits = manifest.host.mitigations, manifest.host.cgroup_limits
     yield Fold("CPU mitigations", [Facts(list(mitigations.items()) or [("none reported", "")])])
     yield Fold("Control group limits", [Facts(list(limits.items()) or [("none", "")])])
+    for part, facts in manifest.host.hardware.items():
+        yield Fold(part[0].upper() + part[1:], [Facts(list(facts.items()))])
     for workload in context.result.workloads:
         label = workload.id.label
         yield Fold(f"Declaration of {label}", [Verbatim(manifest.declarations.get(label, ""))])

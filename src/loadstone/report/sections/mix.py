@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from loadstone.judge.rules import expected
+from loadstone.judge.mix import expected
 from loadstone.model.figures import Criteria, IterationFigures
 from loadstone.page.blocks import Block, Column, Fold, Row, Table
 from loadstone.page.numbers import number

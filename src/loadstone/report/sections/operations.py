@@ -1,16 +1,18 @@
 """Of an iteration: a line for each operation, as published disclosures print it, and what they do not say."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from loadstone.model.figures import NOTHING, Criteria, IterationFigures, OperationFigures
+from loadstone.model.figures import NOTHING, Criteria, Distribution, IterationFigures, OperationFigures
 from loadstone.page.blocks import Block, Cell, Column, Heading, Paragraph, Row, Table, Tone
 from loadstone.page.numbers import number, seconds
 from loadstone.report.section import IterationContext, Section
 
 NOTE = (
-    "Tolerable means tolerable but not good. Line is what the user's line alone needs for the bytes; server delay is "
-    "the rest. The weighted byte rate of an operation is its bytes by the response time of all operations."
+    "Tolerable means tolerable but not good. Average and percentiles are estimated from all operations that were under "
+    "way in the steady state, errors apart, also those that its edges cut; none is said that too few samples support. "
+    "Line is what the user's line alone needs for the bytes; server delay is the rest. The weighted byte rate of an "
+    "operation is its bytes by the response time of all operations."
 )
 TITLES = (
     *("operation", "requests", "good", "tolerable", "fail", "errors", "weighted\nbyte rate, B/s", "average,\ns"),
@@ -38,6 +40,8 @@ class OperationRow:
     p99_s: float | None
     p999_s: float | None
     max_s: float | None
+    lost: int
+    """Operations of which it is only known that they lasted for so long at least."""
     service_p999_s: float | None
     first_byte_p50_s: float | None
     line_s: float | None
@@ -54,14 +58,14 @@ class OperationRow:
 
 def operation_rows(criteria: Criteria, figures: IterationFigures) -> list[OperationRow]:
     """A row for each operation and one for the total."""
-    total_s = sum((op.response.mean_s or 0) * op.response.count for op in figures.operations)
+    total_s = sum((op.inside.mean_s or 0) * op.inside.count for op in figures.operations)
     rows = [_row(op, total_s, criteria.published_bytes.get(op.name)) for op in figures.operations]
-    return [*rows, _row(_total(figures), total_s, None)]
+    return [*rows, _row(total(figures), total_s, None)]
 
 
 def _row(operation: OperationFigures, total_s: float, published: float | None) -> OperationRow:
     response, mean_s = operation.response, operation.response.mean_s
-    line_s = operation.line_mean_s if mean_s is not None else None
+    line_s = operation.line_mean_s if operation.inside.count else None
     return OperationRow(
         name=operation.name,
         requests=operation.requests,
@@ -76,10 +80,11 @@ def _row(operation: OperationFigures, total_s: float, published: float | None) -
         p99_s=response.at(99.0),
         p999_s=response.at(99.9),
         max_s=response.at(100.0),
+        lost=response.lost,
         service_p999_s=operation.service.at(99.9),
         first_byte_p50_s=operation.first_byte.at(50.0),
         line_s=line_s,
-        server_delay_s=None if mean_s is None or line_s is None else mean_s - line_s,
+        server_delay_s=None if operation.inside.mean_s is None or line_s is None else operation.inside.mean_s - line_s,
         mean_bytes=operation.bytes / operation.requests if operation.requests else None,
         published_bytes=published,
         bytes=operation.bytes,
@@ -89,11 +94,11 @@ def _row(operation: OperationFigures, total_s: float, published: float | None) -
     )
 
 
-def _total(figures: IterationFigures) -> OperationFigures:
+def total(figures: IterationFigures) -> OperationFigures:
     """All operations as if they were one."""
     operations = figures.operations
-    timed = figures.response.count
-    lines = [(op.line_mean_s, op.response.count) for op in operations if op.response.count]
+    timed = sum(op.inside.count for op in operations)
+    lines = [(op.line_mean_s, op.inside.count) for op in operations if op.inside.count]
     known = [(line_s, count) for line_s, count in lines if line_s is not None]
     line_s = sum(line_s * count for line_s, count in known) / timed if timed and len(known) == len(lines) else None
     return OperationFigures(
@@ -119,7 +124,15 @@ def _total(figures: IterationFigures) -> OperationFigures:
         response=figures.response,
         service=figures.service,
         first_byte=NOTHING,
+        inside=_together([op.inside for op in operations]),
     )
+
+
+def _together(parts: Sequence[Distribution]) -> Distribution:
+    """Count and mean of all; percentiles cannot be added."""
+    count = sum(part.count for part in parts)
+    total_s = sum((part.mean_s or 0.0) * part.count for part in parts)
+    return Distribution(count, total_s / count, {}) if count else NOTHING
 
 
 def blocks(context: IterationContext) -> Iterator[Block]:

@@ -126,7 +126,8 @@ def _placement(score: TilesVerdict) -> Iterator[Block]:
 def _grouping(grouping: GroupingFindings) -> Paragraph:
     worse = [finding for finding in grouping.findings if finding.is_worse]
     if not worse:
-        return Paragraph(f"By {grouping.by}: no group did worse than chance explains.")
+        reach = f"; {grouping.reach}" if grouping.reach else ""
+        return Paragraph(f"By {grouping.by}: no group did worse than chance explains{reach}.")
     said = "; ".join(
         f"{one.group} tiles did worse in {one.figure.name} ({number(one.mean, 3)} against {number(one.others, 3)}, "
         f"{chance(one.p, 4)})"

@@ -10,9 +10,9 @@ from loadstone.page.numbers import number
 from loadstone.report.section import ReportContext, Section
 
 LEGEND = (
-    "Response time counts from the intended start to the last byte of the last part. Only operations that start and "
-    "end in the steady state count; those its edges cut are shown apart. Pass: all limits held. Fail: the system under "
-    "test broke a limit. Invalid: the run is not fit to be judged."
+    "Response time counts from the intended start to the last byte of the last part. Shares are of operations that "
+    "start and end in the steady state; times are estimated from all that were under way in it. Pass: all limits held. "
+    "Fail: the system under test broke a limit. Invalid: the run is not fit to be judged."
 )
 
 
@@ -52,7 +52,7 @@ def _claim(context: ReportContext, workload: WorkloadResult) -> str:
     if verdict is None:
         return "not compliant: it was not judged"
     why = obstacle(criteria, verdict.verdict, verdict.not_judged, context.result.manifest.is_simulated)
-    return f"not compliant: {why}"
+    return f"not compliant: {why or 'its seal is not intact'}"
 
 
 SECTION = Section(rank=20, of_result=blocks)

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from loadstone.host.locks import measuring
 from loadstone.model.machine import Placement
 from loadstone.model.records.manifest import (
     Manifest,
@@ -50,7 +51,9 @@ async def run_tiles(spec: TilesSpec, listener: Listener, begin: Begin) -> Path:
     make_meters(spec)
     with Signals() as signals:
         folder = ResultFolder.create(spec.results, _manifest(spec, parts))
-        await seal_after(folder, _execute(spec, parts, folder, listener, begin, signals))
+        with measuring() as alone:
+            folder.change(was_alone=alone)
+            await seal_after(folder, _execute(spec, parts, folder, listener, begin, signals))
     if signals.was_heard_late:
         raise KeyboardInterrupt
     return folder.path
@@ -160,6 +163,7 @@ def _manifest(spec: TilesSpec, parts: Parts) -> Manifest:
                 profile,
                 part.load,
                 is_unchanged(part.id.workload),
+                driver_limits=spec.driver_limits,
                 is_ours=part in loaded,
                 identity=part.id,
             )

@@ -11,9 +11,9 @@ from loadstone.model.load import Curve, Population
 from loadstone.model.machine import MachineSpec
 from loadstone.model.profile import Phases, Profile, Rigor
 from loadstone.model.records.workload_id import LoadPhase, TileLoadKind, WorkloadId
-from loadstone.model.tile import Role, Tile, TileLoad, read_tile
+from loadstone.model.tile import IDLE_S, Role, Tile, TileLoad, read_tile
 from loadstone.model.workload import Published, Table, Workload
-from loadstone.run.criteria import mean_pause_s
+from loadstone.run.criteria import DRIVER_LIMITS, DriverLimits, mean_pause_s
 from loadstone.run.plan import Part, Timing, make_plan
 from loadstone.run.seeds import seed_of_tile
 from loadstone.run.spec import DEALERS_PER_RATE
@@ -30,8 +30,6 @@ CAP = 15
 MOST_DOWNLOAD_BYTES = 6_000_000
 APP_MAXIMUM = 1.745
 """Transactions and work orders/s of a unit of injection rate: 34.90 at 20 (docs/consolidation.md, Score)."""
-IDLE_S = 60.0
-"""Longest phase of active idle."""
 LEAST_PCT, MOST_PCT, STEP_PCT = 10, 90, 10
 """Loads of a fractional tile."""
 
@@ -118,6 +116,7 @@ class TilesSpec:
     """Meters, as `server=rapl`; with one, a phase of active idle follows the load."""
     key: str = ""
     """Which run of a search it is."""
+    driver_limits: DriverLimits = DRIVER_LIMITS
 
     @property
     def system(self) -> TilesSystem:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from loadstone.judge.statistics import LEVEL, drift, outliers, summary
+from loadstone.judge.statistics import LEVEL, drift, holm, least_for_drift, outlier, summary
 from loadstone.model.reading import Flag
 from loadstone.model.records.manifest import StudiedWorkload
 from loadstone.page.blocks import Block, Cell, Column, ColumnKind, Figure, Gallery, Paragraph, Row, Table, Tone
@@ -23,8 +23,8 @@ DRAWN = (
 )
 """Metrics that get a picture."""
 NOTE = (
-    "Intervals are Student's, 95 %. Drift is Kendall's test over the order of the runs; a small p says that the series "
-    "moved. An outlier has a modified z-score above 3.5."
+    "Intervals are Student's, 95 %. Drift is Kendall's test over the order of the runs, outliers Grubbs's; both are "
+    "corrected for asking about every figure (Holm), so that of series without either one in twenty has one named."
 )
 
 
@@ -56,6 +56,7 @@ class Series:
     high: float | None
     spread_pct: float | None
     drift_p: float | None
+    """Chance of such a trend, corrected for all metrics; None where the runs are too few to find one."""
     outliers: tuple[Outlier, ...] = ()
 
 
@@ -99,7 +100,7 @@ class Repeat:
             workload=self.workload,
             settings=dict(self.settings),
             runs=len(runs),
-            is_answered=len(runs) >= self.runs,
+            is_answered=len(runs) >= self.runs and any(run.is_valid for run in runs),
             verdicts=count_verdicts(runs),
             metrics=metrics,
             headline=tuple(_headline(runs, metrics)),
@@ -107,18 +108,32 @@ class Repeat:
 
 
 def series(runs: Sequence[RunSummary]) -> dict[str, Series]:
-    """Every metric that all runs have: its values in order, summary, drift and outliers."""
+    """Every metric that all runs have: its values in order, summary, drift and outliers.
+
+    Runs that were not fit to be judged say nothing and are left out.
+    """
+    valid = [run for run in runs if run.is_valid]
+    known = {name: tuple(run.metrics[name] for run in valid if name in run.metrics) for name in METRICS}
+    whole = {name: values for name, values in known.items() if valid and len(values) == len(valid)}
+    trends = _corrected({name: drift(values) for name, values in whole.items()})
+    if len(valid) < least_for_drift(len(whole)):
+        trends = {}
+    far = {name: found for name, values in whole.items() if (found := outlier(values)) is not None}
+    chances = _corrected({name: p for name, (_, p) in far.items()})
     series: dict[str, Series] = {}
-    for name in METRICS:
-        values = tuple(run.metrics[name] for run in runs if name in run.metrics)
-        if not runs or len(values) < len(runs):
-            continue
+    for name, values in whole.items():
         summed = summary(values)
-        far = tuple(Outlier(runs[at].folder, values[at]) for at in outliers(values))
-        series[name] = Series(
-            values, **asdict(summed), spread_pct=summed.spread_pct, drift_p=drift(values), outliers=far
-        )
+        places = [far[name][0]] if chances.get(name, 1.0) <= 1 - LEVEL else []
+        named = tuple(Outlier(valid[at].folder, values[at]) for at in places)
+        spread = summed.spread_pct
+        series[name] = Series(values, **asdict(summed), spread_pct=spread, drift_p=trends.get(name), outliers=named)
     return series
+
+
+def _corrected(chances: Mapping[str, float | None]) -> dict[str, float]:
+    """p-values corrected for having been asked together."""
+    asked = {name: p for name, p in chances.items() if p is not None}
+    return dict(zip(asked, holm(list(asked.values())), strict=True))
 
 
 def _headline(runs: Sequence[RunSummary], metrics: Mapping[str, Series]) -> Iterator[str]:
@@ -127,7 +142,12 @@ def _headline(runs: Sequence[RunSummary], metrics: Mapping[str, Series]) -> Iter
     drifting = [name for name, one in metrics.items() if one.drift_p is not None and one.drift_p <= 1 - LEVEL]
     if drifting:
         titles = ", ".join(METRICS[name].title for name in drifting)
-        yield f"Drift over the series (p at most {1 - LEVEL:.2f}, each tested by itself): {titles}."
+        yield f"Drift over the series (p at most {1 - LEVEL:.2f}, corrected for all figures): {titles}."
+    valid = sum(run.is_valid for run in runs)
+    if valid < len(runs):
+        yield f"{len(runs) - valid} invalid runs left out of every figure: nothing follows from them."
+    if 2 <= valid < least_for_drift(len(metrics)):
+        yield f"{valid} runs are too few to find a drift; it takes {least_for_drift(len(metrics))}."
     named = sum(len(metric.outliers) for metric in metrics.values())
     if named:
         yield f"{named} outlying value{'s' * (named != 1)}, named in the report and kept in every figure."

@@ -15,6 +15,7 @@ from loadstone.model.records.manifest import StudiedWorkload
 from loadstone.page.blocks import Block, Cell, Column, ColumnKind, Figure, Gallery, Heading, Paragraph, Row, Table, Tone
 from loadstone.page.numbers import number, rounded, shown
 from loadstone.page.plot import Plot
+from loadstone.study.bottleneck import common, is_idle
 from loadstone.study.curves import AXIS, over_load, rows
 from loadstone.study.kind import StudyContext, StudyKind, StudySection
 from loadstone.study.metrics import METRICS
@@ -91,6 +92,11 @@ class SweptPoint:
     broken: tuple[str, ...]
     """Titles of the rules that were broken."""
     metrics: Mapping[str, Summary]
+    """Of the valid runs."""
+    bottleneck: str = ""
+    """What was full, in words; empty where nothing was watched."""
+    is_idle: bool = False
+    """Whether the system had CPU to spare in every run."""
 
     def mean(self, metric: str) -> float | None:
         """The mean of a metric, where there is one."""
@@ -215,13 +221,15 @@ def _is_at(run: RunSummary, point: Mapping[str, str]) -> bool:
 
 
 def _point(point: Mapping[str, str], runs: Sequence[RunSummary]) -> SweptPoint:
+    valid = [run for run in runs if run.is_valid]
     metrics: dict[str, Summary] = {}
     for name in METRICS:
-        values = [run.metrics[name] for run in runs if name in run.metrics]
+        values = [run.metrics[name] for run in valid if name in run.metrics]
         if values:
             metrics[name] = summary(values)
     broken = tuple(sorted({check.rule for run in runs for check in run.broken()}))
-    return SweptPoint(dict(point), len(runs), count_verdicts(runs), broken, metrics)
+    idle = bool(valid) and all(is_idle(run) for run in valid)
+    return SweptPoint(dict(point), len(runs), count_verdicts(runs), broken, metrics, common(valid), idle)
 
 
 def _groups(points: Sequence[SweptPoint], apart: Sequence[str]) -> dict[tuple[str, ...], list[SweptPoint]]:
@@ -261,7 +269,8 @@ def scaling(points: Sequence[SweptPoint], scaled: str, apart: Sequence[str]) -> 
         scaled_points = []
         for point in ordered:
             cores, throughput = float(point.at[scaled]), point.mean("throughput")
-            efficiency = (throughput or 0) / (base * cores / fewest) if base else None
+            idle = point.is_idle or ordered[0].is_idle
+            efficiency = (throughput or 0) / (base * cores / fewest) if base and not idle else None
             scaled_points.append(ScaledPoint(cores, throughput, efficiency))
         shown.append(Scaling(dict(zip(apart, key, strict=True)), tuple(scaled_points)))
     return shown
@@ -274,7 +283,9 @@ def _named(of: Mapping[str, str]) -> str:
 def _marks(curve: Curve, load: str) -> list[str]:
     lines = []
     if curve.knee is not None:
-        lines.append(f"Knee at {load}={curve.knee:g}{_named(curve.of)}: beyond it time grows faster than load.")
+        at = next(point for point in curve.points if float(point.at[load]) == curve.knee)
+        full = f" Bottleneck there: {at.bottleneck}." if at.bottleneck else ""
+        lines.append(f"Knee at {load}={curve.knee:g}{_named(curve.of)}: beyond it time grows faster than load.{full}")
     if curve.largest_passing is not None:
         lines.append(f"Largest point that passed: {load}={curve.largest_passing:g}{_named(curve.of)}.")
     return lines
@@ -282,7 +293,8 @@ def _marks(curve: Curve, load: str) -> list[str]:
 
 def _in_words(scaling: Scaling, name: str) -> str:
     first, last = scaling.points[0], scaling.points[-1]
-    efficiency = f"{100 * last.efficiency:.0f} %" if last.efficiency is not None else "unknown"
+    idle = "not said, since the system had CPU to spare: give it more load"
+    efficiency = f"{100 * last.efficiency:.0f} %" if last.efficiency is not None else idle
     return f"Efficiency at {name}={last.cores:g} against {first.cores:g}{_named(scaling.of)}: {efficiency}."
 
 
@@ -300,7 +312,8 @@ def blocks(answer: SweepAnswer, workload: StudiedWorkload, runs: Sequence[RunSum
     yield Gallery(list(_figures(answer, workload)))
     columns = [*map(Column, answer.over), Column("runs"), Column("verdicts", ColumnKind.TEXT)]
     columns += [*(Column(title) for _, title, _ in SHOWN), Column("CPU an operation, ms")]
-    yield Table([*columns, Column("broken rules", ColumnKind.LONG)], [_row(answer, point) for point in answer.points])
+    columns += [Column("bottleneck", ColumnKind.LONG), Column("broken rules", ColumnKind.LONG)]
+    yield Table(columns, [_row(answer, point) for point in answer.points])
     for one in answer.scaling:
         of = ", ".join(f"{name}={value}" for name, value in one.of.items())
         yield Heading(f"Scaling at {of}" if of else "Scaling")
@@ -314,7 +327,7 @@ def _row(answer: SweepAnswer, point: SweptPoint) -> Row:
     metrics = [_mean_cell(point.metrics.get(name), digits) for name, _, digits in SHOWN]
     cost = point.mean("server_cpu_per_operation")
     at = [point.at[name] for name in answer.over]
-    tail = [number(None if cost is None else 1000 * cost, 3), ", ".join(point.broken)]
+    tail = [number(None if cost is None else 1000 * cost, 3), point.bottleneck, ", ".join(point.broken)]
     return Row([*at, str(point.runs), Cell(verdicts, Tone(point.worst)), *metrics, *tail])
 
 

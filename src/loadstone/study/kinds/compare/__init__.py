@@ -16,7 +16,8 @@ from loadstone.study.kinds.compare import loads, peaks, platforms
 from loadstone.study.kinds.compare.loads import Compare, CompareAnswer, pairs_for
 from loadstone.study.kinds.compare.peaks import ComparePeaks, PeaksAnswer
 from loadstone.study.kinds.compare.platforms import Platforms, PlatformsAnswer
-from loadstone.study.kinds.search import Search, SearchSection, Start, Width, make_search
+from loadstone.study.kinds.search import SearchSection, Start, Width, make_search
+from loadstone.study.kinds.search.steps import Search
 from loadstone.study.metrics import METRICS
 from loadstone.study.parameters import Point, Points, has_load, points_text, read_settings, settings_text
 from loadstone.study.question import Question

@@ -1,9 +1,13 @@
 """`compare` at one load or over several: A against B, in alternation, with a permutation test. Pure."""
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
+
+import numpy as np
+from scipy.stats import binomtest  # type: ignore[attr-defined]
 
 from loadstone.judge.statistics import LEVEL, Difference, Summary, difference, holm, summary
 from loadstone.page.blocks import Block, Cell, Column, ColumnKind, Figure, Gallery, Heading, Paragraph, Row, Table, Tone
@@ -17,6 +21,8 @@ Settings = Mapping[str, str]
 
 LEAST_PAIRS = 6
 """Fewest pairs with which the test can find anything: 2 of 2^6 sign patterns are 3 %."""
+FEWER_POINTS = 0.5
+"""Points of the share of good operations from which B has fewer: nothing is better then."""
 WIDEST_PCT = 50
 """Intervals that reach further say so little that they would flatten all others."""
 
@@ -27,8 +33,11 @@ def pairs_for(loads: int) -> int:
 
 
 def side_by_turn(pair: int) -> tuple[Side, Side]:
-    """A B, then B A, and so on, so that drift falls on both alike."""
-    return (Side.A, Side.B) if pair % 2 == 0 else (Side.B, Side.A)
+    """Which side comes first, at random, but once each in every two pairs: drift falls on both alike, and nothing that
+    happens regularly falls on one alone.
+    """
+    is_a_first = (np.random.default_rng(pair // 2).random() < 0.5) == (pair % 2 == 0)
+    return (Side.A, Side.B) if is_a_first else (Side.B, Side.A)
 
 
 @dataclass(frozen=True)
@@ -46,6 +55,8 @@ class FoundDifference:
     excluded_pct: float | None
     """The smallest difference that the interval excludes, in percent of A."""
     p_corrected: float | None = None
+    seen_pct: float | None = None
+    """The difference that so many pairs of such scatter find nine times in ten, in percent of A."""
 
     @classmethod
     def of(cls, found: Difference) -> "FoundDifference":
@@ -75,6 +86,24 @@ class ComparedMetric:
 
 
 @dataclass(frozen=True)
+class Passing:
+    """How often each side passed, and whether that is more than chance."""
+
+    a: int
+    b: int
+    pairs: int
+    p: float
+    """Sign test of the pairs in which one side passed and the other did not."""
+    broken: tuple[str, ...]
+    """Rules that B broke, the most frequent first."""
+
+    @property
+    def is_less(self) -> bool:
+        """Whether B passed less often, beyond chance."""
+        return self.b < self.a and self.p <= 1 - LEVEL
+
+
+@dataclass(frozen=True)
 class ComparedLoad:
     """Both sides at one load."""
 
@@ -82,6 +111,9 @@ class ComparedLoad:
     verdicts: Mapping[str, Mapping[str, int]]
     """How the runs of each side came out."""
     metrics: Mapping[str, ComparedMetric]
+    left_out: int = 0
+    """Pairs that do not count, since a run of them was invalid."""
+    passing: Passing | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,8 +184,8 @@ class Compare:
             metric=self.metric,
             pairs=self.pairs,
             loads=tuple(loads),
-            is_answered=not self.left(runs),
-            is_worse=any(_is_worse(load.metrics.get(self.metric), self.metric) for load in loads),
+            is_answered=not self.left(runs) and all(load.left_out < self.pairs for load in loads),
+            is_worse=any(_is_worse(load, self.metric) for load in loads),
             headline=(*alike, *lines),
         )
 
@@ -161,10 +193,13 @@ class Compare:
         wanted = [one for one in self.requests() if all(one.settings.get(name) == at for name, at in load.items())]
         by_key = {run.request.key: run for run in runs}
         here = [by_key[request.key] for request in wanted if request.key in by_key]
-        sides = {side: [run for run in here if run.request.side is side] for side in (Side.A, Side.B)}
+        made = {side: [run for run in here if run.request.side is side] for side in (Side.A, Side.B)}
+        pairs = list(zip(made[Side.A], made[Side.B], strict=False))
+        valid = [pair for pair in pairs if all(run.is_valid for run in pair)]
+        sides = {Side.A: [a for a, _ in valid], Side.B: [b for _, b in valid]}
         compared = {name: row for name in METRICS if (row := _compared(name, sides)) is not None}
-        verdicts = {side.value: count_verdicts(own) for side, own in sides.items()}
-        return ComparedLoad(dict(load), verdicts, compared)
+        verdicts = {side.value: count_verdicts(own) for side, own in made.items()}
+        return ComparedLoad(dict(load), verdicts, compared, len(pairs) - len(valid), _passing(valid))
 
     def _corrected(self, loads: list[ComparedLoad]) -> list[ComparedLoad]:
         """Over the loads of a curve the question is asked several times, and the p-values say so."""
@@ -181,6 +216,16 @@ class Compare:
         return corrected
 
 
+def _passing(pairs: Sequence[tuple[RunSummary, RunSummary]]) -> Passing | None:
+    if not pairs:
+        return None
+    a, b = sum(pair[0].passed for pair in pairs), sum(pair[1].passed for pair in pairs)
+    only = [pair[0].passed for pair in pairs if pair[0].passed != pair[1].passed]
+    p = float(binomtest(sum(only), len(only)).pvalue) if only else 1.0
+    broken = Counter(check.rule for _, run in pairs for check in run.broken())
+    return Passing(a, b, len(pairs), p, tuple(rule for rule, _ in broken.most_common()))
+
+
 def _compared(name: str, sides: Mapping[Side, Sequence[RunSummary]]) -> ComparedMetric | None:
     values = {side: [run.metrics[name] for run in runs if name in run.metrics] for side, runs in sides.items()}
     if any(not own or len(own) < len(sides[side]) for side, own in values.items()):
@@ -194,8 +239,11 @@ def _side_values(values: Sequence[float], summed: Summary) -> SideValues:
     return SideValues(tuple(values), **asdict(summed))
 
 
-def _is_worse(compared: ComparedMetric | None, metric: str) -> bool:
-    """Whether B was found worse, corrected for all loads that were asked about."""
+def _is_worse(load: ComparedLoad, metric: str) -> bool:
+    """Whether B was found worse, corrected for all loads that were asked about: it passes less often, or is slower."""
+    if load.passing is not None and load.passing.is_less:
+        return True
+    compared = load.metrics.get(metric)
     main = compared and compared.difference
     if not main or not main.is_found:
         return False
@@ -205,16 +253,36 @@ def _is_worse(compared: ComparedMetric | None, metric: str) -> bool:
 def _headline(load: ComparedLoad, name: str, is_curve: bool) -> list[str]:
     settings = ", ".join(f"{key}={value}" for key, value in load.load.items())
     where = f"At {settings}: " if settings else ""
+    lines = [where + line for line in _before_all(load)]
     if name not in load.metrics:
-        return [f"{where}the runs made so far do not all have `{name}`."]
+        return [*lines, f"{where}the runs made so far do not all have `{name}`."]
     compared = load.metrics[name].difference
-    line = where + in_words(name, compared)
+    line = where + in_words(name, compared, has_fewer_good(load))
     if is_curve and compared is not None and compared.p_corrected is not None:
         line += f" Corrected for all loads of the curve: {chance(compared.p_corrected)}."
-    return [line]
+    return [*lines, line]
 
 
-def in_words(name: str, found: FoundDifference | None) -> str:
+def _before_all(load: ComparedLoad) -> Iterator[str]:
+    """What goes before any figure: who holds the quality of service at all, and what was left out."""
+    passing = load.passing
+    if passing is not None and passing.a != passing.b:
+        broken = f" B broke: {', '.join(passing.broken)}." if passing.b < passing.a else ""
+        yield f"A passed {passing.a} of {passing.pairs} runs, B {passing.b} ({chance(passing.p)}).{broken}"
+    elif passing is not None and not passing.a:
+        yield f"Neither side passed in any of {passing.pairs} pairs. B broke: {', '.join(passing.broken)}."
+    if load.left_out:
+        pairs = f"{load.left_out} pair{'s' * (load.left_out != 1)}"
+        yield f"{pairs} with an invalid run left out: nothing follows from those."
+
+
+def has_fewer_good(load: ComparedLoad) -> bool:
+    """Whether B has a smaller share of good operations."""
+    good = load.metrics.get("good")
+    return good is not None and good.b.mean < good.a.mean - FEWER_POINTS
+
+
+def in_words(name: str, found: FoundDifference | None, fewer_good: bool = False) -> str:
     """What a difference amounts to, without claiming more than the test found."""
     metric = METRICS[name]
     if found is None:
@@ -228,12 +296,20 @@ def in_words(name: str, found: FoundDifference | None) -> str:
     interval = f"{100 * (found.low - 1):+.1f} to {100 * (found.high - 1):+.1f} %"
     if found.is_found:
         worse = {Better.LOWER: change > 0, Better.HIGHER: change < 0}.get(metric.better)
-        word = {True: " (worse)", False: " (better)", None: ""}[worse]
+        better = " (no better: B has fewer good operations)" if fewer_good else " (better)"
+        word = {True: " (worse)", False: better, None: ""}[worse]
         return f"{metric.title} of B is {change:+.1f} % against A{word}, interval {interval}, {chance(found.p)}."
     return (
         f"No difference in {metric.title} was found ({chance(found.p, 2)}; B is {change:+.1f} %, interval {interval}). "
-        f"A difference larger than {found.excluded_pct:.1f} % can be excluded; a smaller one cannot."
+        f"A difference larger than {found.excluded_pct:.1f} % can be excluded; a smaller one cannot.{_power(found)}"
     )
+
+
+def _power(found: FoundDifference) -> str:
+    """What such a study could have found."""
+    if found.seen_pct is None:
+        return ""
+    return f" {found.pairs} pairs of such scatter find a difference of {found.seen_pct:.1f} % nine times in ten."
 
 
 def blocks(answer: CompareAnswer) -> Iterator[Block]:

@@ -8,7 +8,8 @@ from loadstone.page.blocks import Block, Column, ColumnKind, Figure, Gallery, Ro
 from loadstone.page.numbers import chance, rounded
 from loadstone.page.plot import Plot
 from loadstone.study.kinds.compare.loads import FoundDifference, side_by_turn
-from loadstone.study.kinds.search import Search, SearchAnswer
+from loadstone.study.kinds.search.answer import SearchAnswer
+from loadstone.study.kinds.search.steps import Search
 from loadstone.study.question import Answer
 from loadstone.study.summary import RunRequest, RunSummary, Side
 
@@ -110,8 +111,11 @@ def _headline(searches: Sequence[SideSearch], found: Difference | None) -> list[
     if found.low is not None and found.high is not None:
         interval = f"interval {100 * (found.low - 1):+.1f} to {100 * (found.high - 1):+.1f} %, {chance(found.p)}"
         return [f"The peak of B is {change:+.1f} % against A ({interval}).", *lines]
-    low, high = _widest(searches)
-    apart = f"the searches' own intervals allow {100 * (low - 1):+.1f} to {100 * (high - 1):+.1f} %"
+    widest = _widest(searches)
+    apart = "too few runs near the peaks say how far chance moves them"
+    if widest is not None:
+        low, high = widest
+        apart = f"the searches' own intervals allow {100 * (low - 1):+.1f} to {100 * (high - 1):+.1f} %"
     return [f"The peak of B is {change:+.1f} % against A; {apart}.", *lines]
 
 
@@ -119,13 +123,20 @@ def _is_lower(searches: Sequence[SideSearch], found: Difference | None) -> bool:
     """Whether B's peak is lower: by the test where there are pairs enough, else when no interval allows otherwise."""
     if found is None:
         return False
-    return found.is_found and found.ratio < 1 if found.low is not None else _widest(searches)[1] < 1
+    if found.low is not None:
+        return found.is_found and found.ratio < 1
+    widest = _widest(searches)
+    return widest is not None and widest[1] < 1
 
 
-def _widest(searches: Sequence[SideSearch]) -> tuple[float, float]:
-    """The smallest and the largest ratio of B's peak to A's that the intervals of all searches allow."""
+def _widest(searches: Sequence[SideSearch]) -> tuple[float, float] | None:
+    """The smallest and the largest ratio of B's peak to A's that the intervals of all searches allow; None where a side
+    has none.
+    """
     spans = {side: [search.answer.interval for search in searches if search.side is side] for side in (Side.A, Side.B)}
     a, b = ([span for span in spans[side] if span is not None] for side in (Side.A, Side.B))
+    if not a or not b:
+        return None
     low = min(span[0] for span in b) / max(span[1] for span in a)
     high = max(span[1] for span in b) / min(span[0] for span in a)
     return low, high
@@ -156,6 +167,7 @@ SEARCH_COLUMNS = (
     Column("runs"),
     Column("limit", ColumnKind.TEXT),
     Column("broke first", ColumnKind.LONG),
+    Column("bottleneck", ColumnKind.LONG),
 )
 
 
@@ -163,4 +175,4 @@ def search_cells(answer: SearchAnswer) -> list[str]:
     """What a table says of a search, under `SEARCH_COLUMNS`."""
     interval = " to ".join(map(rounded, answer.interval)) if answer.interval else ""
     broke = ", ".join(one.rule for one in answer.broke_first)
-    return [rounded(answer.peak), interval, str(answer.runs), answer.limit, broke]
+    return [rounded(answer.peak), interval, str(answer.runs), answer.limit, broke, answer.bottleneck]

@@ -4,7 +4,7 @@ of the smaller one, curves over loads that both were given, and the load where t
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean, median
 from typing import Any
 
@@ -17,10 +17,11 @@ from loadstone.study.kind import IndexPair
 from loadstone.study.kinds.compare.loads import side_by_turn
 from loadstone.study.kinds.compare.peaks import SEARCH_COLUMNS, SEEDS_APART, MakeSearch, SideSearch, search_cells
 from loadstone.study.kinds.compare.platform_rows import PlatformTable, SideMeans, tables
-from loadstone.study.kinds.search import LimitedBy, Search, State
+from loadstone.study.kinds.search.answer import LimitedBy
+from loadstone.study.kinds.search.steps import Search, State
 from loadstone.study.metrics import METRICS
 from loadstone.study.question import Answer, count_verdicts, key_of, missing
-from loadstone.study.summary import RunRequest, RunSummary, Side
+from loadstone.study.summary import Purpose, RunRequest, RunSummary, Side
 
 Settings = Mapping[str, str]
 CURVES = "curves"
@@ -120,20 +121,32 @@ class Platforms:
 
     def next(self, runs: Sequence[RunSummary]) -> RunRequest | None:
         """The next run: first the searches, then the loads that follow from their peaks."""
-        searching = (search.next(search.own(runs)) for search in self.searches().values())
+        searching = (search.next(self._evidence(side, runs)) for side, search in self.searches().items())
         wanted = next((request for request in searching if request is not None), None)
         return wanted or next(iter(missing(self._planned(runs), runs)), None)
 
     def left(self, runs: Sequence[RunSummary]) -> int:
         """About how many runs are left."""
-        searching = sum(search.left(search.own(runs)) for search in self.searches().values())
+        searching = sum(search.left(self._evidence(side, runs)) for side, search in self.searches().items())
         points = len(missing(self._planned(runs), runs)) if not searching else 2 * self.pairs * (len(STEPS) + 2)
         return searching + points
 
     def peaks(self, runs: Sequence[RunSummary]) -> dict[Side, float]:
         """The peaks found so far."""
-        peaks = {side: State(search, search.own(runs)).peak for side, search in self.searches().items()}
+        peaks = {side: State(search, self._evidence(side, runs)).peak for side, search in self.searches().items()}
         return {side: peak for side, peak in peaks.items() if peak}
+
+    def _evidence(self, side: Side, runs: Sequence[RunSummary]) -> list[RunSummary]:
+        """What a side's search goes by: its own runs, and those of the curves, as runs that find and do not prove.
+
+        A failure below a peak reopens the search for it; at the peak itself the proofs decide, on both sides alike.
+        """
+        search = self.searches()[side]
+        return [
+            replace(run, request=replace(run.request, purpose=Purpose.PROBE)) if run.request.search == CURVES else run
+            for run in runs
+            if run.request.search == search.prefix or (run.request.search == CURVES and run.request.side is side)
+        ]
 
     def loads(self, runs: Sequence[RunSummary]) -> list[float]:
         """Loads that both sides are given, the smallest first; none before both peaks are known."""
@@ -164,7 +177,9 @@ class Platforms:
 
     def answer(self, runs: Sequence[RunSummary]) -> PlatformsAnswer:
         """Peaks, monitors at the peaks, both typical loads, curves, and where they part."""
-        searches = tuple(SideSearch(side, one.answer(one.own(runs))) for side, one in self.searches().items())
+        searches = tuple(
+            SideSearch(side, one.answer(self._evidence(side, runs))) for side, one in self.searches().items()
+        )
         peaks, loads = self.peaks(runs), self.loads(runs)
         both = len(peaks) == 2
         rounded_to = self.searches()[Side.A].rounded
@@ -179,7 +194,7 @@ class Platforms:
             load=self.searches()[Side.A].load,
             peaks={side.value: peaks.get(side) for side in (Side.A, Side.B)},
             ratio=peaks[Side.B] / peaks[Side.A] if both else None,
-            at_peak={side.value: _means(_own(runs, side, peaks.get(side))) for side in (Side.A, Side.B)},
+            at_peak={side.value: _means(_proofs(runs, side, peaks.get(side))) for side in (Side.A, Side.B)},
             typical=_near(curve, rounded_to(TYPICAL * peaks[Side.A]) if loads else None),
             common=_near(curve, rounded_to(TYPICAL * min(peaks.values())) if both else None),
             curve=curve,
@@ -210,6 +225,11 @@ def _of_side(runs: Sequence[RunSummary], side: Side) -> list[RunSummary]:
 
 def _own(runs: Sequence[RunSummary], side: Side, load: float | None) -> list[RunSummary]:
     return [run for run in _of_side(runs, side) if run.request.load == load]
+
+
+def _proofs(runs: Sequence[RunSummary], side: Side, peak: float | None) -> list[RunSummary]:
+    """The runs that proved a side's peak: those that found it were chosen for having passed."""
+    return [run for run in _own(runs, side, peak) if run.request.purpose is Purpose.VERIFY]
 
 
 def _names(of: Platforms) -> dict[str, str]:

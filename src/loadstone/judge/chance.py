@@ -1,0 +1,54 @@
+"""What chance alone may do to a figure: how far counts stray, how sure a share is. Pure."""
+
+from collections.abc import Mapping
+
+from scipy.special import betainc, ndtri, pdtrc
+from scipy.stats import binomtest  # type: ignore[attr-defined]
+
+LEVEL = 0.001
+"""Chance that a rule of our own is broken by a healthy run; several rules together stay below one per cent."""
+SURE = -float(ndtri(LEVEL / 2))
+"""Standard errors within which chance is to be expected at that level (normal distribution, both sides)."""
+FORGIVEN = 0.05
+"""Part of its share by which an operation's may be off before chance is asked: a system that takes its time over some
+operations is asked for them a little less often."""
+
+
+def chance_of_count(count: int, drawn: int, share: float, dispersion: float = 1.0) -> float:
+    """Chance that of `drawn` operations so few or so many are of a kind whose share is within `FORGIVEN` of `share`.
+
+    The binomial test on both sides, exact for independent draws. `dispersion` is the variance of the count by that of
+    such draws: pages that follow themselves come in bunches, and say as much as so many fewer of them.
+    """
+    bunch = max(1.0, dispersion)
+    number, of = count / bunch, drawn / bunch
+    most, least = min(1.0, share * (1 + FORGIVEN)), share * (1 - FORGIVEN)
+    above = betainc(number, of - number + 1, most) if number > 0 else 1.0
+    below = 1 - betainc(number + 1, of - number, least) if number < of else 1.0
+    return min(1.0, 2 * float(min(above, below)))
+
+
+def share_tests(
+    counts: Mapping[str, int], shares: Mapping[str, float], dispersion: Mapping[str, float]
+) -> dict[str, float]:
+    """For each operation the chance of such a count, corrected for asking about all of them (Bonferroni)."""
+    drawn = sum(counts.values())
+    asked = [name for name, share in shares.items() if share > 0] if drawn else []
+    chances = {
+        name: chance_of_count(counts.get(name, 0), drawn, shares[name], dispersion.get(name, 1.0)) for name in asked
+    }
+    return {name: min(1.0, len(asked) * chance) for name, chance in chances.items()}
+
+
+def most_by_chance(expected: float) -> int:
+    """The largest count that chance explains where so many are expected (Poisson, one side)."""
+    most = 0
+    while pdtrc(most, expected) > LEVEL:
+        most += 1
+    return most
+
+
+def share_interval(good: int, of: int) -> tuple[float, float]:
+    """A share's 95 % interval (Wilson 1927)."""
+    interval = binomtest(good, of).proportion_ci(0.95, method="wilson")
+    return float(interval.low), float(interval.high)

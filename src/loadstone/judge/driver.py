@@ -1,0 +1,68 @@
+"""Rules about the driver and the machine that it runs on: whether what was measured is the system. Pure."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from loadstone.judge.check import OURS, at_most, if_disclosed
+from loadstone.model.figures import FOREIGN_SAID_PCT, Criteria, IterationFigures
+from loadstone.model.records.check import Check, CheckId, Outcome, Weight
+
+LEAST_STALL_S = 0.1
+"""The shortest delay of a single start that makes a run invalid, and the shortest time not run: what a busy kernel may
+need once, even where limits are so short that their share is less."""
+
+
+def checks(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
+    """All rules about one iteration's driver."""
+    yield from if_disclosed(figures.is_disclosed, [*_lag(criteria, figures), _cpu(criteria, figures)])
+    yield from _machine(figures)
+    yield from _foreign(criteria, figures)
+
+
+def _lag(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
+    """How late operations were started: most of them, the latest ones, and whether the driver was let run at all."""
+    limit_s = criteria.lag_share * criteria.shortest_limit_s
+    stall_s = max(limit_s, LEAST_STALL_S)
+    share = f"{100 * criteria.lag_share:g} % of the shortest limit"
+    stall = share if stall_s > LEAST_STALL_S else f"{share}, but {1000 * LEAST_STALL_S:g} ms at least"
+    lag, gap_s = figures.lag, figures.longest_gap_s
+    for rule, seconds, most_s, detail in (
+        (CheckId.DRIVER_LAG, lag.at_most(99.0), limit_s, share),
+        (CheckId.DRIVER_LAG_TAIL, lag.at_most(99.9), stall_s, stall),
+        (CheckId.DRIVER_LAG_MAX, lag.at_most(100.0), stall_s, stall),
+    ):
+        check = at_most(rule, 1000 * (seconds or 0.0), 1000 * most_s, "ms", Weight.INVALID, OURS, detail)
+        is_known = seconds is not None or not figures.requests
+        yield check if is_known else replace(check, outcome=Outcome.BROKEN, detail="the driver noted no start")
+    if gap_s is not None:
+        yield at_most(CheckId.DRIVER_GAP, 1000 * gap_s, 1000 * stall_s, "ms", Weight.INVALID, OURS, stall)
+
+
+def _cpu(criteria: Criteria, figures: IterationFigures) -> Check:
+    busiest = 100 * max(figures.driver_cpu, default=0.0)
+    detail = f"of {len(figures.driver_cpu)}"
+    limit = criteria.driver_cpu_pct
+    check = at_most(CheckId.DRIVER_CPU, busiest, limit, "% of a core", Weight.INVALID, OURS, detail)
+    if figures.driver_cpu:
+        return check
+    return replace(check, outcome=Outcome.BROKEN, detail="the driver said nothing of its CPU")
+
+
+def _machine(figures: IterationFigures) -> Iterator[Check]:
+    """Short of memory for TCP, the driver's machine throttles every connection: that is no matter of the server."""
+    if figures.tcp_pressure_s is not None:
+        detail = "the driver's machine had no memory for TCP left; raise net.ipv4.tcp_mem"
+        detail = detail if figures.tcp_pressure_s else ""
+        yield at_most(CheckId.TCP_MEMORY, figures.tcp_pressure_s, 0, "s", Weight.INVALID, OURS, detail)
+
+
+def _foreign(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
+    """Whether others used the host: what they took, the system under test did not have."""
+    share = figures.foreign_cpu_pct
+    if share is None:
+        return
+    detail = "of the host, by what is neither driver nor system nor back end, steal included"
+    limit = criteria.foreign_cpu_pct
+    yield at_most(CheckId.FOREIGN_CPU, share, limit, "%", Weight.INVALID, OURS, detail)
+    if FOREIGN_SAID_PCT < share <= limit:
+        yield at_most(CheckId.FOREIGN_CPU_SAID, share, FOREIGN_SAID_PCT, "%", Weight.NOTE, OURS, detail)

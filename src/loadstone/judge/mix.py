@@ -1,0 +1,187 @@
+"""Rules about the load that was played: whether it was the one declared, as far as chance lets that be seen. Pure.
+
+Published rules are applied as published in the full profile. In shorter ones their limits are widened to what chance
+alone may do to so few operations; nothing is passed over for being short.
+"""
+
+import math
+from collections.abc import Iterator
+
+from loadstone.judge.chance import LEVEL, SURE, share_tests
+from loadstone.judge.check import OURS, PUBLISHED, at_least, at_most, if_disclosed, withdrawn
+from loadstone.judge.deviation import Deviation, deviation, deviation_from
+from loadstone.model.figures import Blame, Criteria, IterationFigures
+from loadstone.model.profile import Rigor
+from loadstone.model.records.check import Check, CheckId, Weight
+
+CYCLES = "published rule of paced workloads, docs/studies.md"
+
+PAGE_DEVIATION_PCT = 1.0
+"""Largest deviation of one operation (published runs: largest unflagged 0.9995, smallest flagged 1.009)."""
+NET_DEVIATION_PCT = 1.5
+"""Largest net deviation (published runs: largest unflagged 1.21, smallest flagged 1.56)."""
+ERROR_SHARE_PCT = 0.5
+"""Largest share of operations without a complete answer (a published wrapper accepts requests / 200)."""
+PAUSE_DEVIATION_PCT = 1.0
+"""How much longer than drawn the pauses may be on the mean; stands in for the published limit on over-think."""
+MEAN_PAUSE_PCT = 2.0
+"""How far the mean think time may be from the declared one."""
+ARRIVED_PCT = 99.0
+"""Least share of arrivals that were begun; the rest is what the edges of the steady state cut off."""
+CYCLE_DEVIATION_PCT = 2.0
+"""How far an operation's mean cycle may be from its drawn mean (the published rule of paced workloads)."""
+LEAST_DUE = -math.log(LEVEL)
+"""Operations of a kind that are due where seeing none is no chance (Poisson: 6.9)."""
+VISIT_DISPERSION = 2.0
+"""Variance of the number of operations in a session of geometric length, by the square of its mean."""
+DISTURBED = "follows from the server's errors"
+
+
+def checks(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
+    """All rules about the load of one iteration."""
+    yield from _arrivals(criteria, figures)
+    yield from _deviations(criteria, figures)
+    yield _shares(criteria, figures)
+    yield _sampled(criteria, figures)
+    yield from if_disclosed(figures.is_disclosed, _pauses(criteria, figures))
+    yield from _cycles(criteria, figures)
+
+
+def is_disturbed(figures: IterationFigures) -> bool:
+    """Whether the server's own errors ended so many sessions that mix and total follow from them."""
+    lost = sum(op.errors_of(Blame.VALIDATION) + op.errors_of(Blame.TRANSPORT) + op.overdue for op in figures.operations)
+    return 100 * lost > ERROR_SHARE_PCT * max(1, figures.requests)
+
+
+def expected(criteria: Criteria, figures: IterationFigures) -> Deviation | None:
+    """The deviation from what the load brings: arrivals from their rate, a population from Little's law.
+
+    Cycle times have their start fixed, so only think times are judged; where the rate changes, what ends in the steady
+    state is not what began in it.
+    """
+    actual = {operation.name: operation.ended for operation in figures.operations}
+    if criteria.due is not None:
+        total = figures.sessions.get("due", 0) * (criteria.operations_per_session or 1)
+        return deviation_from(total, criteria.expected_shares, actual) if criteria.is_even else None
+    if criteria.pacing != "think":
+        return None
+    pause_s = criteria.mean_pause_s * criteria.paused_share
+    return deviation(
+        criteria.sessions, figures.steady_s, figures.mean_response_s, pause_s, criteria.expected_shares, actual
+    )
+
+
+def least_sessions(criteria: Criteria) -> int | None:
+    """Sessions from which the published limits leave healthy runs alone; None for arrivals and paced workloads."""
+    cycle_s = criteria.mean_pause_s * criteria.paused_share
+    if criteria.due is not None or criteria.pacing != "think" or not cycle_s:
+        return None
+    per_session = criteria.steady_s / cycle_s
+    net = criteria.total_dispersion * (100 * SURE / NET_DEVIATION_PCT) ** 2
+    each = [
+        share * (1 - share) * criteria.dispersion.get(name, 1.0) * (100 * SURE / PAGE_DEVIATION_PCT) ** 2
+        for name, share in criteria.expected_shares.items()
+    ]
+    return math.ceil(max([net, *each]) / per_session)
+
+
+def _arrivals(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
+    """Whether every session that was due was begun: a schedule that is dropped hides a slow server."""
+    due = figures.sessions.get("due", 0)
+    if criteria.due is None or not due:
+        return
+    begun = 100 * figures.sessions.get("begun", 0) / due
+    detail = f"{due} were due, {criteria.due:.0f} to be expected"
+    yield at_least(CheckId.ARRIVALS_BEGUN, begun, ARRIVED_PCT, "%", Weight.INVALID, OURS, detail)
+
+
+def _deviations(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
+    """The published weighted differences of each operation and of all."""
+    off = expected(criteria, figures)
+    if off is None:
+        return
+    name, worst = off.worst
+    total_error = _total_error(criteria, off.expected)
+    share = criteria.expected_shares.get(name, 0.0)
+    bunch = max(1.0, criteria.dispersion.get(name, 1.0))
+    share_error = 100 * math.sqrt(share * (1 - share) * bunch / max(1.0, off.expected)) + share * total_error
+    law = "Little's law" if criteria.due is None else "the rate of arrivals"
+    total = f"{figures.ended} operations, {off.expected:.0f} by {law}"
+    for rule, figure, limit, error, detail in (
+        (CheckId.MIX_DEVIATION, worst, PAGE_DEVIATION_PCT, share_error, f"{name}, {worst:+.2f} %"),
+        (CheckId.NET_DEVIATION, off.net_pct, NET_DEVIATION_PCT, total_error, total),
+    ):
+        allowed, reason = _allowed(criteria, limit, SURE * error)
+        check = at_most(rule, abs(figure), allowed, "%", Weight.INVALID, PUBLISHED, f"{detail}{reason}")
+        yield withdrawn(check, DISTURBED) if is_disturbed(figures) else check
+
+
+def _total_error(criteria: Criteria, drawn: float) -> float:
+    """Standard error in per cent of the number of operations, where so many are expected."""
+    if criteria.due is None:
+        return 100 * math.sqrt(max(1.0, criteria.total_dispersion) / max(1.0, drawn))
+    return 100 * math.sqrt(VISIT_DISPERSION / max(1.0, drawn / (criteria.operations_per_session or 1)))
+
+
+def _allowed(criteria: Criteria, limit: float, chance: float) -> tuple[float, str]:
+    """The limit that a deviation is held to, and what is to be said of it."""
+    if criteria.rigor is Rigor.FULL:
+        least = least_sessions(criteria)
+        is_unfair = least is not None and criteria.sessions < least
+        return limit, f"; fair from {least} sessions on" if is_unfair else ""
+    if chance <= limit:
+        return limit, ""
+    return chance, f"; published {limit:g} %, but chance may do {chance:.1f} % to so few"
+
+
+def _shares(criteria: Criteria, figures: IterationFigures) -> Check:
+    """Whether each operation came as often as declared, as far as its number says."""
+    counts = {operation.name: operation.ended for operation in figures.operations}
+    chances = share_tests(counts, criteria.expected_shares, criteria.dispersion)
+    name, least = min(chances.items(), key=lambda item: item[1], default=("", 1.0))
+    due = criteria.expected_shares.get(name, 0.0) * sum(counts.values())
+    detail = f"{name}: {counts.get(name, 0)}, {due:.1f} due; binomial test, corrected" if name else ""
+    check = at_least(CheckId.SHARES, least, LEVEL, "", Weight.INVALID, OURS, detail)
+    if criteria.due is not None and not criteria.is_even:
+        return withdrawn(check, "the rate changes, and so does who is there")
+    return withdrawn(check, DISTURBED) if is_disturbed(figures) else check
+
+
+def _sampled(criteria: Criteria, figures: IterationFigures) -> Check:
+    """Whether every kind of operation was seen."""
+    counts = {operation.name: operation.ended for operation in figures.operations}
+    missing = [name for name, share in criteria.expected_shares.items() if share > 0 and not counts.get(name)]
+    check = at_most(CheckId.UNSAMPLED, len(missing), 0, "kinds", Weight.INVALID, OURS, ", ".join(missing))
+    if missing and is_disturbed(figures):
+        return withdrawn(check, DISTURBED)
+    too_rare = all(figures.ended * criteria.expected_shares[name] < LEAST_DUE for name in missing)
+    return withdrawn(check, "too few operations to expect one") if missing and too_rare else check
+
+
+def _pauses(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
+    over = figures.pause_actual_s - figures.pause_drawn_s
+    share = 100 * over / figures.pause_drawn_s if figures.pause_drawn_s else 0.0
+    detail = f"{figures.pauses} pauses, {over:.3f} s longer than drawn"
+    yield at_most(CheckId.PAUSE_DEVIATION, abs(share), PAUSE_DEVIATION_PCT, "%", Weight.INVALID, OURS, detail)
+    if criteria.pacing == "think" and criteria.mean_pause_s and figures.pauses:
+        mean_s = figures.pause_actual_s / figures.pauses
+        off = 100 * (mean_s / criteria.mean_pause_s - 1)
+        detail = f"{mean_s:.3f} s, {criteria.mean_pause_s:.3f} s declared"
+        allowed = max(MEAN_PAUSE_PCT, SURE * 100 / math.sqrt(figures.pauses))
+        check = at_most(CheckId.MEAN_THINK_TIME, abs(off), allowed, "% off", Weight.INVALID, OURS, detail)
+        yield withdrawn(check, DISTURBED) if is_disturbed(figures) else check
+
+
+def _cycles(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
+    """Whether starts kept their pace: where operations outlast their cycles, users come less often than declared."""
+    if criteria.pacing != "cycle":
+        return
+    off = {
+        operation.name: 100 * (operation.cycle_actual_s / operation.cycle_drawn_s - 1)
+        for operation in figures.operations
+        if operation.cycle_drawn_s
+    }
+    name, worst = max(off.items(), key=lambda item: abs(item[1]), default=("", 0.0))
+    detail = f"{name}, {worst:+.2f} % of the drawn mean" if name else ""
+    check = at_most(CheckId.CYCLE_TIME, abs(worst), CYCLE_DEVIATION_PCT, "% off", Weight.INVALID, CYCLES, detail)
+    yield check if name else withdrawn(check, "no cycle was drawn")

@@ -1,0 +1,128 @@
+"""What a machine is made of and how its kernel is set, as published disclosures list it. Linux: /sys and /proc."""
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+
+SETTINGS = (
+    *("fs/file-max", "kernel/numa_balancing", "kernel/sched_autogroup_enabled", "net/core/netdev_max_backlog"),
+    *("net/core/rmem_max", "net/core/somaxconn", "net/core/wmem_max", "net/ipv4/ip_local_port_range"),
+    *("net/ipv4/tcp_congestion_control", "net/ipv4/tcp_max_syn_backlog", "net/ipv4/tcp_rmem"),
+    *("net/ipv4/tcp_slow_start_after_idle", "net/ipv4/tcp_syncookies", "net/ipv4/tcp_tw_reuse", "net/ipv4/tcp_wmem"),
+    *("vm/dirty_background_ratio", "vm/dirty_ratio", "vm/nr_hugepages", "vm/overcommit_memory", "vm/swappiness"),
+)
+"""Kernel settings that move figures of servers and drivers."""
+BOARD = ("sys_vendor", "product_name", "board_vendor", "board_name", "bios_vendor", "bios_version", "bios_date")
+OFFLOADS = {
+    "tcp-segmentation-offload": "TSO",
+    "generic-segmentation-offload": "GSO",
+    "generic-receive-offload": "GRO",
+    "large-receive-offload": "LRO",
+    "rx-checksumming": "rx checksums",
+    "tx-checksumming": "tx checksums",
+}
+"""What a card may do instead of the kernel, as `ethtool` names it."""
+TOOL_S = 5.0
+
+
+def hardware(root: Path = Path("/")) -> dict[str, dict[str, str]]:
+    """By part its facts, in words; parts of which nothing can be read are left out.
+
+    `root` is where /sys and /proc are.
+    """
+    parts = {
+        "board": dict(_board(root)),
+        "processor": dict(_processor(root)),
+        "NUMA nodes": dict(_nodes(root)),
+        "network cards": dict(_cards(root)),
+        "disks": dict(_disks(root)),
+        "file systems": dict(_file_systems()),
+        "kernel settings": dict(_settings(root)),
+    }
+    return {name: facts for name, facts in parts.items() if facts}
+
+
+def _board(root: Path) -> Iterator[tuple[str, str]]:
+    for name in BOARD:
+        if value := text_of(root / "sys/class/dmi/id" / name):
+            yield name.replace("_", " "), value
+
+
+def _processor(root: Path) -> Iterator[tuple[str, str]]:
+    """Sockets, threads of a core, and the caches of the first one."""
+    topology = list((root / "sys/devices/system/cpu").glob("cpu[0-9]*/topology"))
+    sockets = {text_of(one / "physical_package_id") for one in topology} - {""}
+    if sockets:
+        yield "sockets", str(len(sockets))
+    siblings = {text_of(one / "thread_siblings_list") for one in topology} - {""}
+    if siblings:
+        yield "threads a core", f"{len(topology) / len(siblings):g}"
+    for cache in sorted((root / "sys/devices/system/cpu/cpu0/cache").glob("index*")):
+        level, kind, size = (text_of(cache / name) for name in ("level", "type", "size"))
+        if size:
+            shared = text_of(cache / "shared_cpu_list")
+            yield f"L{level} {kind.lower()} cache", f"{size}, shared by cores {shared}"
+
+
+def _nodes(root: Path) -> Iterator[tuple[str, str]]:
+    for node in sorted((root / "sys/devices/system/node").glob("node[0-9]*")):
+        memory = text_of(node / "meminfo").partition("MemTotal:")[2].partition("\n")[0].strip()
+        yield node.name, f"cores {text_of(node / 'cpulist')}, {memory}"
+
+
+def _cards(root: Path) -> Iterator[tuple[str, str]]:
+    for card in sorted((root / "sys/class/net").glob("*")):
+        said = [f"MTU {text_of(card / 'mtu')}"]
+        driver = card / "device/driver"
+        said += [driver.resolve().name] if driver.exists() else []
+        speed = text_of(card / "speed")
+        said += [f"{speed} Mbit/s"] if speed.isdigit() else []
+        said += [f"offloads {offloads}"] if driver.exists() and (offloads := _offloads(card.name)) else []
+        yield card.name, ", ".join(said)
+
+
+def _offloads(card: str) -> str:
+    """What of OFFLOADS is on; empty where there is no `ethtool` to say."""
+    try:
+        words = ["ethtool", "--show-features", card]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=TOOL_S, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    features = dict(line.strip().split(": ", 1) for line in done.stdout.splitlines() if ": " in line)
+    return "+".join(short for name, short in OFFLOADS.items() if features.get(name, "").startswith("on"))
+
+
+def _disks(root: Path) -> Iterator[tuple[str, str]]:
+    for disk in sorted((root / "sys/block").glob("*")):
+        sectors = text_of(disk / "size")
+        if not sectors.isdigit() or sectors == "0" or disk.name.startswith(("loop", "ram")):
+            continue
+        turns = "rotating" if text_of(disk / "queue/rotational") == "1" else "not rotating"
+        chosen = text_of(disk / "queue/scheduler").partition("[")[2].partition("]")[0]
+        model, cache = text_of(disk / "device/model"), text_of(disk / "queue/write_cache")
+        said = [model, f"{int(sectors) * 512 / 2**30:.1f} GiB", turns, f"scheduler {chosen}" * bool(chosen), cache]
+        yield disk.name, ", ".join(filter(None, said))
+
+
+def _file_systems() -> Iterator[tuple[str, str]]:
+    for one in psutil.disk_partitions(all=False):
+        yield one.mountpoint, f"{one.fstype} on {one.device}, {one.opts}"
+
+
+def _settings(root: Path) -> Iterator[tuple[str, str]]:
+    for name in SETTINGS:
+        if value := text_of(root / "proc/sys" / name):
+            yield name.replace("/", "."), " ".join(value.split())
+    pages = text_of(root / "sys/kernel/mm/transparent_hugepage/enabled")
+    if pages:
+        yield "transparent huge pages", pages.partition("[")[2].partition("]")[0]
+
+
+def text_of(path: Path) -> str:
+    """A file's text, empty where it cannot be read: many a card has no speed."""
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return ""

@@ -1,0 +1,57 @@
+"""Every iteration of every workload in one table, as publications print them: how many operations were what."""
+
+from collections.abc import Iterator
+from itertools import zip_longest
+
+from loadstone.judge.chance import share_interval
+from loadstone.model.figures import IterationFigures
+from loadstone.model.records.result import WorkloadResult
+from loadstone.page.blocks import Block, Cell, Column, ColumnKind, Heading, Paragraph, Row, Table, Tone
+from loadstone.page.numbers import number
+from loadstone.report.section import ReportContext, Section
+from loadstone.report.sections.operations import total
+
+COLUMNS = (
+    *(Column("workload", ColumnKind.TEXT), Column("load", ColumnKind.TEXT), Column("iteration")),
+    *(Column(title) for title in ("requests", "good", "tolerable", "fail", "errors", "overdue", "good, %")),
+    *(Column("95 % interval", ColumnKind.TEXT), Column("verdict", ColumnKind.TEXT)),
+)
+NOTE = (
+    "Tolerable means tolerable but not good; errors are among the failed; what was overdue at the end counts as failed "
+    "too. The interval (Wilson 1927) says what the share may be in the long run if operations go well or not "
+    "independently of each other: of few operations, a share just above its limit is no sure pass."
+)
+
+
+def blocks(context: ReportContext) -> Iterator[Block]:
+    """A line for each iteration; of tiles the scores have tables of their own."""
+    if context.result.manifest.is_of_tiles:
+        return
+    rows = [row for workload in context.result.workloads for row in _rows(context, workload)]
+    if rows:
+        yield Heading("Iterations", 2, "iterations")
+        yield Table(list(COLUMNS), rows)
+        yield Paragraph(NOTE, Tone.QUIET)
+
+
+def _rows(context: ReportContext, workload: WorkloadResult) -> Iterator[Row]:
+    verdict = context.verdict_of(workload)
+    judged = verdict.iterations if verdict else ()
+    for iteration, own in zip_longest(workload.iterations, judged[: len(workload.iterations)]):
+        word = Cell(own.verdict, Tone(own.verdict.value)) if own else Cell("not judged", Tone.INVALID)
+        about = (workload.id.label, workload.criteria.load_in_words, str(iteration.number))
+        yield Row([*about, *_counts(iteration.figures), word])
+
+
+def _counts(figures: IterationFigures) -> Iterator[str]:
+    """Counts, and the share of good operations with its interval."""
+    whole = total(figures)
+    asked = whole.requests + whole.overdue
+    counts = (whole.requests, whole.good, whole.tolerable, whole.fail, whole.error_count, whole.overdue)
+    yield from (number(count, 0) for count in counts)
+    ends = share_interval(whole.good, asked) if asked else ()
+    yield number(100 * whole.good / asked, 3) if asked else ""
+    yield " to ".join(number(100 * end, 3) for end in ends)
+
+
+SECTION = Section(rank=55, of_result=blocks)

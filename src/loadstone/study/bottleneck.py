@@ -1,0 +1,77 @@
+"""What a run was up against, as far as the monitors say: the first of what is full, or that nothing is. Pure."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from loadstone.model.figures import FOREIGN_CPU_PCT
+from loadstone.model.records.check import CheckId
+from loadstone.study.summary import RunSummary
+
+FULL = 0.85
+"""Share of a resource from which requests queue for it most of the time: an M/M/1 queue holds six there."""
+WAITING = 0.3
+"""Share of the host's time in which it waits for its disks, from which those are what it waits for."""
+IDLE = 0.7
+"""Share of its CPU below which a system does not have its throughput from its CPU."""
+
+
+@dataclass(frozen=True)
+class Bottleneck:
+    """What is full, in words, and how much of it was used: a share, where there is one."""
+
+    name: str
+    used: float | None = None
+
+    def __str__(self) -> str:
+        return self.name if self.used is None else f"{self.name} ({100 * self.used:.0f} % used)"
+
+
+DRIVER, WORKERS, SYSTEM, OTHERS = "the driver", "the station's workers", "the system's CPU", "other load on the host"
+HOST, MEMORY, DISK = "the host's CPU, which driver, system and back end share", "memory: it swaps", "the host's disks"
+NOTHING = "nothing that is watched: a lock, a pool or a queue of the system, or its users' own pace and lines"
+
+
+def bottleneck(run: RunSummary) -> Bottleneck | None:
+    """The first of what was full in a run; None where nothing was watched."""
+    found = next(_full(run), None)
+    if found is not None:
+        return found
+    return Bottleneck(NOTHING) if "host_cpu" in run.metrics or "busy_workers" in run.metrics else None
+
+
+def _full(run: RunSummary) -> Iterator[Bottleneck]:
+    metrics, capacity, monitors = run.metrics, run.capacity, run.monitors
+    cores = capacity.get("cores", 0.0)
+    foreign = next((check.figure for check in run.checks if check.id is CheckId.FOREIGN_CPU), 0.0)
+    if foreign > FOREIGN_CPU_PCT:
+        yield Bottleneck(OTHERS, foreign / 100)
+    if run.is_driver_bound:
+        yield Bottleneck(DRIVER)
+    for name, used, held in (
+        (DRIVER, metrics.get("driver_cpu", 0.0) / 100, 1.0),
+        (WORKERS, metrics.get("busy_workers", 0.0), capacity.get("workers", 0.0)),
+        (SYSTEM, metrics.get("server_cpu", 0.0), capacity.get("server_cores", 0.0)),
+        (HOST, metrics.get("host_cpu", 0.0), cores),
+    ):
+        if held and used >= FULL * held:
+            yield Bottleneck(name, used / held)
+    if monitors.get("host.swap_in_per_s", 0.0) + monitors.get("host.swap_out_per_s", 0.0) > 0:
+        yield Bottleneck(MEMORY)
+    if cores and monitors.get("host.wait_cores", 0.0) >= WAITING * cores:
+        yield Bottleneck(DISK, monitors["host.wait_cores"] / cores)
+
+
+def common(runs: Sequence[RunSummary]) -> str:
+    """What most of several runs were up against, in words; empty where nothing was watched."""
+    found = [one for run in runs if (one := bottleneck(run)) is not None]
+    if not found:
+        return ""
+    name = Counter(one.name for one in found).most_common(1)[0][0]
+    return str(max((one for one in found if one.name == name), key=lambda one: one.used or 0.0))
+
+
+def is_idle(run: RunSummary) -> bool:
+    """Whether the system had CPU to spare: its throughput then says nothing of its cores."""
+    used, held = run.metrics.get("server_cpu"), run.capacity.get("server_cores")
+    return used is not None and bool(held) and used < IDLE * (held or 1.0)

@@ -1,0 +1,83 @@
+"""`predict`: from a few measured loads to throughput, response time and peak beyond them; then checked. Pure."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from loadstone.model.errors import UsageError
+from loadstone.model.reading import Flag
+from loadstone.model.workload import RateLimit, TimeLimit, Workload
+from loadstone.study.kind import StudyContext, StudyKind, StudySection
+from loadstone.study.kinds.predict.answer import PredictAnswer
+from loadstone.study.kinds.predict.fitting import Predict
+from loadstone.study.kinds.predict.page import blocks
+from loadstone.study.parameters import Point, Points, points_text
+from loadstone.study.service_model import Limits
+
+PREDICTED_PCT = (95.0, 99.0)
+"""Shares of good and of tolerable operations for which a peak can be predicted."""
+
+
+def read_loads(text: str) -> tuple[str, ...]:
+    """Reads `20,40,60`."""
+    return tuple(word for word in text.split(",") if word)
+
+
+class PredictSection(StudySection):
+    """`[predict]`: from measured loads to others."""
+
+    load: Annotated[Literal["sessions", "rate"], Flag("What the load is: sessions or rate.")] = Field(
+        default="sessions", description="`sessions` or `rate`"
+    )
+    at: Annotated[Points, Flag("Loads to measure, as 20,40,60.", metavar="LOADS", read=read_loads)] = Field(
+        description="the loads to measure, at least two, as [20, 40, 60]"
+    )
+    check: Annotated[
+        tuple[Point, ...], Flag("Loads to measure afterwards, to check by.", metavar="LOADS", read=read_loads)
+    ] = Field(default=(), description="loads to measure afterwards, to check by")
+    rounds: Annotated[int, Field(ge=1, le=100), Flag("Times each load is run.", kind=int, min=1, max=100)] = Field(
+        default=3, description="times each load is run, 1 or more"
+    )
+
+    @property
+    def brings_load(self) -> bool:
+        """It says at which loads to measure."""
+        return True
+
+
+def limits_of(workload: Workload) -> Limits | None:
+    """The limits of response time, where all operations have the same."""
+    own = [operation.limit for operation in workload.operations.values() if operation.limit is not None]
+    if any(isinstance(limit, RateLimit) for limit in own):
+        return None
+    times = {(limit.good_s, limit.tolerable_s) for limit in own if isinstance(limit, TimeLimit)}
+    common = workload.limits
+    shares = (common.good_share_pct, common.tolerable_share_pct)
+    if times - {(common.good_s, common.tolerable_s)} or shares != PREDICTED_PCT:
+        return None
+    return Limits(common.good_s, common.tolerable_s)
+
+
+def make(section: PredictSection, context: StudyContext) -> Predict:
+    """The question about one workload; raises UsageError."""
+    measured, check = points_text(section.at), points_text(section.check)
+    if len(measured) < 2:
+        raise UsageError("One load tells nothing about others. Give at least two to measure: --at 20,40,60.")
+    workload = context.workload
+    return Predict(workload.name, {}, section.load, measured, check, limits_of(workload), section.rounds)
+
+
+KIND = StudyKind(
+    name="predict",
+    question="What do a few loads say of others?",
+    help="""From a few measured loads predict throughput, response time and peak of others, with intervals.
+
+    [bold]loadstone predict support --at 20,40,60 --check 120[/]
+    """,
+    section=PredictSection,
+    answer=PredictAnswer,
+    make=make,
+    blocks=blocks,
+    instead_of_load="--at says which loads are measured.",
+    rank=5,
+)

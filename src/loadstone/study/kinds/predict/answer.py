@@ -1,0 +1,114 @@
+"""What a prediction answers: the model, its curve, its peak, and how far measurements were from it. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from loadstone.model.records.verdict import Verdict
+from loadstone.study.question import Answer
+from loadstone.study.queueing import Centre
+from loadstone.study.summary import Purpose
+
+
+@dataclass(frozen=True)
+class MeasuredPoint:
+    """A run at a load; None for what it does not have."""
+
+    load: float
+    purpose: Purpose
+    verdict: Verdict
+    throughput: float | None
+    response_mean: float | None
+    response_p95: float | None
+    response_p99: float | None
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """A value with its interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class PredictedPoint:
+    """What the model says of a load."""
+
+    load: float
+    throughput: Predicted
+    response_mean: Predicted
+    utilisation: Predicted
+    scalability: float | None
+    """Throughput by the universal scalability law."""
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A measured value beside its prediction."""
+
+    measured: float
+    predicted: float
+    off_pct: float
+
+    @property
+    def in_words(self) -> str:
+        """How far off."""
+        return f"{abs(self.off_pct):.1f} % too {'high' if self.off_pct > 0 else 'low'}"
+
+
+@dataclass(frozen=True)
+class CheckedPoint:
+    """A measurement beside its prediction."""
+
+    load: float
+    folder: str
+    throughput: Checked
+    response_mean: Checked
+
+
+@dataclass(frozen=True)
+class PredictedPeak:
+    """The predicted peak, with its interval."""
+
+    load: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class LearnedModel:
+    """What was learned of the system, as it is kept."""
+
+    load: str
+    resource: str
+    centre: Centre
+    fixed_s: float
+    think_s: float
+    per_unit: float
+    capacity: float
+    """Operations per second at which all workers are busy."""
+
+
+@dataclass(frozen=True)
+class LearnedScalability:
+    """The universal scalability law as fitted, as it is kept."""
+
+    alone: float
+    contention: float
+    coherency: float
+    peak_sessions: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PredictAnswer(Answer):
+    """The model, its curve, its peak, and how far measurements were from it; no model where nothing can be said."""
+
+    settings: Mapping[str, str]
+    load: str
+    measured: tuple[MeasuredPoint, ...]
+    model: LearnedModel | None = None
+    scalability: LearnedScalability | None = None
+    curve: tuple[PredictedPoint, ...] = ()
+    checks: tuple[CheckedPoint, ...] = ()
+    peak: PredictedPeak | None = None

@@ -1,0 +1,259 @@
+"""A prediction: measure some loads, fit a model, say what it says of others, hold it against checks. Pure."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from loadstone.judge.mix import ERROR_SHARE_PCT
+from loadstone.judge.statistics import summary
+from loadstone.page.numbers import supported
+from loadstone.study.kinds.predict.answer import (
+    Checked,
+    CheckedPoint,
+    LearnedModel,
+    LearnedScalability,
+    MeasuredPoint,
+    PredictAnswer,
+    Predicted,
+    PredictedPeak,
+    PredictedPoint,
+)
+from loadstone.study.question import first_missing, key_of, missing
+from loadstone.study.queueing import Scalability, fit_scalability
+from loadstone.study.service_model import (
+    MODEL_ERROR,
+    Limits,
+    Model,
+    fit,
+    interval_of,
+    is_saturated,
+    peak,
+    resampled,
+    resource_of,
+)
+from loadstone.study.summary import Purpose, RunRequest, RunSummary
+
+NAMES = {"busy_workers": "a worker", "server_cpu": "a core of the server", "host_cpu": "a core of the machine"}
+CHECKED = ("throughput", "response_mean")
+"""What predictions are checked by; a run in which too much was left unfinished has no mean."""
+LEARNED = (*CHECKED, "response_p95", "response_p99")
+"""What a model is learned from."""
+CONTRADICTED_PCT = 20.0
+"""How far a check may be from its prediction, where that does not lie in its interval either."""
+STEPS = 24
+"""Loads at which the predicted curve is drawn."""
+
+
+@dataclass(frozen=True)
+class Predict:
+    """Measured at some loads, predicted at all, checked at others."""
+
+    workload: str
+    settings: Mapping[str, str]
+    load: str
+    measured: tuple[str, ...]
+    check: tuple[str, ...]
+    limits: Limits | None
+    """None where operations have limits of different kinds: the peak is then the capacity alone."""
+    rounds: int = 2
+
+    def requests(self) -> list[RunRequest]:
+        """All its runs: those to learn from, then those to check by."""
+        requests: list[RunRequest] = []
+        for turn in range(self.rounds):
+            for text in self.measured if turn % 2 == 0 else reversed(self.measured):
+                requests.append(self._request(len(requests), text, turn, Purpose.MEASURE))
+        for text in self.check:
+            first = len(requests)
+            requests += [self._request(first + turn, text, 100 + turn, Purpose.VERIFY) for turn in range(self.rounds)]
+        return requests
+
+    def _request(self, at: int, text: str, seed: int, purpose: Purpose) -> RunRequest:
+        key = key_of(at + 1, self.workload, f"{self.load}-{text}-{purpose}")
+        return RunRequest(key, self.workload, {**self.settings, self.load: text}, seed, purpose)
+
+    def next(self, runs: Sequence[RunSummary]) -> RunRequest | None:
+        """The next run that is missing."""
+        return first_missing(self.requests(), runs)
+
+    def left(self, runs: Sequence[RunSummary]) -> int:
+        """Runs that are missing."""
+        return len(self.requests()) - len(runs)
+
+    def answer(self, runs: Sequence[RunSummary]) -> PredictAnswer:
+        """The model, its curve, its peak, and how far measurements were from it."""
+        asked = [run for run in runs if run.request.purpose is Purpose.MEASURE]
+        learned = [run for run in asked if _tells(run)]
+        is_whole = not any(one.purpose is Purpose.MEASURE for one in missing(self.requests(), runs))
+        why = _why_not(asked, learned) if is_whole else "the loads to learn from are not all measured"
+        resource = resource_of(learned)
+        if why or resource is None:
+            return self._unanswered(runs, why or "its use of CPU or workers is not known")
+        if is_saturated(learned, *resource):
+            return self._unanswered(runs, "the lowest load already uses nearly all there is. Give smaller ones")
+        model, models = fit(learned, self.load, resource), resampled(learned, self.load, resource)
+        scalability = self._scalability(learned)
+        top = peak(model, self.limits)
+        curve = [self._predicted(load, (model, models, learned), scalability) for load in self._drawn(model, top)]
+        by_load = {point.load: point for point in curve}
+        verified = [
+            run for run in runs if run.request.purpose is Purpose.VERIFY and run.is_valid and _has(run, CHECKED)
+        ]
+        checks = [_checked(run, by_load[run.request.load]) for run in verified]
+        low, high = interval_of(top, [peak(each, self.limits) for each in models], learned)
+        found = PredictedPeak(top, low, high)
+        refuted = list(_refuted(checks, curve))
+        return PredictAnswer(
+            workload=self.workload,
+            settings=dict(self.settings),
+            load=self.load,
+            is_answered=not self.left(runs) and not refuted,
+            measured=tuple(map(_measured, runs)),
+            model=_learned(model),
+            scalability=_learned_law(scalability),
+            curve=tuple(curve),
+            checks=tuple(checks),
+            peak=None if refuted else found,
+            headline=tuple(_headline(self, model, found, checks, refuted)),
+        )
+
+    def _unanswered(self, runs: Sequence[RunSummary], why: str) -> PredictAnswer:
+        return PredictAnswer(
+            workload=self.workload,
+            settings=dict(self.settings),
+            load=self.load,
+            is_answered=False,
+            measured=tuple(map(_measured, runs)),
+            headline=(f"Nothing can be predicted: {why}.",),
+        )
+
+    def _drawn(self, model: Model, peak: float) -> list[float]:
+        """Loads of the curve: up to the capacity, or to the predicted peak beyond it; those to check by among them."""
+        top = max(model.load_of(0.98 * model.centre.capacity), peak)
+        loads = np.linspace(top / STEPS, top, STEPS)
+        whole = np.maximum(1, np.round(loads)) if self.load == "sessions" else loads
+        return sorted({*whole.tolist(), *(float(text) for text in self.check)})
+
+    def _scalability(self, learned: Sequence[RunSummary]) -> Scalability | None:
+        if self.load == "rate":
+            return None  # arrivals bring their own throughput
+        return fit_scalability([run.request.load for run in learned], [run.metrics["throughput"] for run in learned])
+
+    def _predicted(
+        self, load: float, fitted: tuple[Model, Sequence[Model], Sequence[RunSummary]], scalability: Scalability | None
+    ) -> PredictedPoint:
+        model, models, learned = fitted
+        (throughput, response), capacity = model.at(load), model.centre.capacity
+        others = [(*each.at(load), each.centre.capacity) for each in models]
+
+        def said(value: float, values: Sequence[float], own: float = 0.0) -> Predicted:
+            return Predicted(value, *interval_of(value, values, learned, own))
+
+        return PredictedPoint(
+            load=load,
+            throughput=said(throughput, [other[0] for other in others]),
+            response_mean=said(response, [other[1] for other in others], MODEL_ERROR),
+            utilisation=said(throughput / capacity, [other[0] / other[2] for other in others]),
+            scalability=None if scalability is None else scalability.at(load),
+        )
+
+
+def _tells(run: RunSummary) -> bool:
+    """Whether a run says how long operations take: it is valid, and the server hardly refused any."""
+    return run.is_valid and _has(run, LEARNED) and run.metrics.get("errors", 0.0) <= ERROR_SHARE_PCT
+
+
+def _has(run: RunSummary, metrics: Sequence[str]) -> bool:
+    return all(name in run.metrics for name in metrics)
+
+
+def _why_not(asked: Sequence[RunSummary], learned: Sequence[RunSummary]) -> str:
+    """Why nothing can be learned from these runs; empty when something can."""
+    if not any(run.passed for run in learned):
+        reasons = next((run.reasons for run in asked if run.reasons), ())
+        return f"no measured load passes ({reasons[0]}). Give smaller ones" if reasons else "no measured load passes"
+    if len({run.request.load for run in learned}) < 2:
+        return "valid runs without errors were made at one load only"
+    return ""
+
+
+def _refuted(checks: Sequence[CheckedPoint], curve: Sequence[PredictedPoint]) -> Iterator[float]:
+    """The loads at which measurements contradict the model."""
+    for point in curve:
+        there = [check for check in checks if check.load == point.load]
+        pairs = (
+            (point.throughput, [check.throughput.measured for check in there]),
+            (point.response_mean, [check.response_mean.measured for check in there]),
+        )
+        if there and any(_contradicts(measured, said) for said, measured in pairs):
+            yield point.load
+
+
+def _contradicts(measured: Sequence[float], said: Predicted) -> bool:
+    """Whether a mean lies outside of its prediction's interval, by more than its own scatter, and far from it."""
+    found = summary(measured)
+    own = 0.0 if found.high is None else found.high - found.mean
+    is_far = abs(said.value / found.mean - 1) > CONTRADICTED_PCT / 100
+    return is_far and not said.low - own <= found.mean <= said.high + own
+
+
+def _learned(model: Model) -> LearnedModel:
+    return LearnedModel(
+        load=model.load,
+        resource=model.resource,
+        centre=model.centre,
+        fixed_s=model.fixed_s,
+        think_s=model.think_s,
+        per_unit=model.per_unit,
+        capacity=model.centre.capacity,
+    )
+
+
+def _learned_law(law: Scalability | None) -> LearnedScalability | None:
+    return None if law is None else LearnedScalability(**asdict(law), peak_sessions=law.peak_sessions)
+
+
+def _measured(run: RunSummary) -> MeasuredPoint:
+    names = ("throughput", "response_mean", "response_p95", "response_p99")
+    metrics = {name: run.metrics.get(name) for name in names}
+    return MeasuredPoint(run.request.load, run.request.purpose, run.verdict, **metrics)
+
+
+def _checked(run: RunSummary, predicted: PredictedPoint) -> CheckedPoint:
+    """A measurement beside its prediction: how far off."""
+
+    def beside(name: str, said: Predicted) -> Checked:
+        value = run.metrics[name]
+        return Checked(value, said.value, 100 * (said.value / value - 1))
+
+    throughput = beside("throughput", predicted.throughput)
+    return CheckedPoint(run.request.load, run.folder, throughput, beside("response_mean", predicted.response_mean))
+
+
+def _headline(
+    question: Predict,
+    model: Model,
+    top: PredictedPeak,
+    checks: Sequence[CheckedPoint],
+    refuted: Sequence[float],
+) -> Iterator[str]:
+    unit = "sessions" if question.load == "sessions" else "arrivals/s"
+    centre = model.centre
+    half = (top.high - top.low) / 2
+    peak, low, high = (supported(value, half) for value in (top.load, top.low, top.high))
+    interval = f"{low} to {high}" if question.rounds > 1 else "without an interval: one run a load"
+    yield (
+        f"An operation takes {1000 * centre.demand_s:.3g} ms of {NAMES[model.resource]}; with {centre.workers:g} of "
+        f"them the capacity is {centre.capacity:.4g} operations/s."
+    )
+    if refuted:
+        loads = ", ".join(f"{load:g}" for load in refuted)
+        yield f"No peak is predicted: the model does not hold, since it was measured otherwise at {loads} {unit}."
+    else:
+        yield f"Predicted peak: {peak} {unit} ({interval})."
+    for point in checks:
+        yield (
+            f"Checked at {point.load:g} {unit}: throughput was predicted {point.throughput.in_words}, "
+            f"mean response time {point.response_mean.in_words}."
+        )

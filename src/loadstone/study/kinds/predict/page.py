@@ -1,0 +1,90 @@
+"""How a prediction is shown: curves, what was learned, prediction against later measurement. Pure."""
+
+from collections.abc import Iterator, Sequence
+
+from loadstone.model.records.manifest import StudiedWorkload
+from loadstone.page.blocks import Block, Column, ColumnKind, Figure, Gallery, Heading, Paragraph, Row, Table, Tone
+from loadstone.page.numbers import number, rounded
+from loadstone.page.plot import Plot
+from loadstone.study.curves import AXIS
+from loadstone.study.kinds.predict.answer import CheckedPoint, LearnedModel, PredictAnswer, PredictedPeak
+from loadstone.study.metrics import METRICS
+from loadstone.study.summary import Purpose, RunSummary
+
+NOTE = (
+    "Intervals: the measured runs drawn anew a hundred times at each load, all fitted again, and widened for how few "
+    "they are. They know of chance between runs, not of what the model leaves out; checks that contradict it refute it."
+)
+
+
+def blocks(answer: PredictAnswer, workload: StudiedWorkload, runs: Sequence[RunSummary]) -> Iterator[Block]:
+    """The predicted curve, what was learned, and prediction against later measurement."""
+    if answer.model is not None and answer.peak is not None:
+        yield Gallery(list(_figures(answer, answer.peak)))
+        columns = [Column("learned"), Column("value"), Column("by", ColumnKind.TEXT)]
+        yield Table(columns, list(_learned_rows(answer, answer.model, answer.peak)))
+    if answer.checks:
+        yield Heading("Prediction against later measurement")
+        titles = ("operations/s, predicted", "measured", "off, %", "mean response, s, predicted", "measured", "off, %")
+        yield Table([Column(answer.load), *map(Column, titles)], [_checked_row(point) for point in answer.checks])
+    yield Paragraph(NOTE, Tone.QUIET)
+
+
+def _learned_rows(answer: PredictAnswer, model: LearnedModel, peak: PredictedPeak) -> Iterator[Row]:
+    demand = f"{rounded(1000 * model.centre.demand_s)} ms"
+    yield Row([f"demand of {model.resource.replace('_', ' ')}, an operation", demand, "utilisation law"])
+    yield Row(["of them there are", rounded(model.centre.workers), "the system's settings"])
+    yield Row(["capacity", f"{rounded(model.capacity)} operations/s", "both"])
+    yield Row(["time that does not depend on load", f"{number(1000 * model.fixed_s, 3)} ms", "least squares"])
+    variability = number(model.centre.variability, 2)
+    yield Row(["waiting against that of exponential service", variability, "least squares"])
+    if answer.load == "sessions":
+        yield Row(["time between answer and next operation", f"{rounded(model.think_s)} s", "response time law"])
+    law, source = answer.scalability, "universal scalability law"
+    if law is not None:
+        yield Row(["contention, coherency", f"{law.contention:.3g}, {law.coherency:.3g}", source])
+        largest = f"{number(law.peak_sessions)} sessions" if law.peak_sessions else "no load: it only grows"
+        yield Row(["throughput is largest at", largest, source])
+    interval = f" ({rounded(peak.low)} to {rounded(peak.high)})" if peak.low != peak.high else ""
+    how = "largest load whose percentiles keep their limits, or the capacity"
+    yield Row(["predicted peak", f"{rounded(peak.load)}{interval}", how], is_total=True)
+
+
+def _checked_row(point: CheckedPoint) -> Row:
+    throughput, response = point.throughput, point.response_mean
+    return Row(
+        [
+            rounded(point.load),
+            number(throughput.predicted, 1),
+            number(throughput.measured, 1),
+            f"{throughput.off_pct:+.1f}",
+            f"{response.predicted:.4f}",
+            f"{response.measured:.4f}",
+            f"{response.off_pct:+.1f}",
+        ]
+    )
+
+
+def _figures(answer: PredictAnswer, peak: PredictedPeak) -> Iterator[Figure]:
+    marks = [{"x": peak.load, "label": "predicted peak"}]
+    for name in ("throughput", "response_mean"):
+        curve = [
+            (point.load, point.throughput if name == "throughput" else point.response_mean) for point in answer.curve
+        ]
+        lines = [{"x": load, "y": said.value, "series": "predicted"} for load, said in curve]
+        if name == "throughput":
+            lines += [
+                {"x": point.load, "y": point.scalability, "series": "scalability law"}
+                for point in answer.curve
+                if point.scalability is not None
+            ]
+        bands = [{"x": load, "low": said.low, "high": said.high} for load, said in curve]
+        series = {Purpose.MEASURE: "measured", Purpose.VERIFY: "measured to check"}
+        measured = [(point, getattr(point, name)) for point in answer.measured]
+        points = [
+            {"x": point.load, "y": value, "series": series[point.purpose]}
+            for point, value in measured
+            if value is not None
+        ]
+        plot = Plot(AXIS[answer.load], METRICS[name].axis_title, lines, points, bands, marks=marks)
+        yield Figure(METRICS[name].plot_title, "Line and band: predicted from the measured points.", plot)

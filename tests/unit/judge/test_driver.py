@@ -1,0 +1,83 @@
+"""What makes a driver, or the machine below it, unfit to judge a server by."""
+
+from dataclasses import replace
+
+import pytest
+
+from loadstone.judge.rules import checks
+from loadstone.model.figures import NOTHING, Distribution, IterationFigures
+from loadstone.model.records.check import DRIVER_CHECKS, Check, CheckId, Outcome, Weight
+from tests.records import iteration, operation, small_criteria, times
+
+
+def run(**changes: object) -> IterationFigures:
+    figures = iteration((operation("a", 2500, 1.0), operation("b", 2500, 1.0)), 100.0)
+    return replace(figures, longest_gap_s=0.001, foreign_cpu_pct=0.5, **changes)  # type: ignore[arg-type]
+
+
+def check(rule: CheckId, figures: IterationFigures, **changes: object) -> Check | None:
+    return next((one for one in checks(small_criteria(**changes), figures) if one.id is rule), None)
+
+
+def lag(count: int, p99: float, p999: float, largest: float) -> Distribution:
+    return Distribution(count, 0.001, {50.0: 0.0001, 99.0: p99, 99.9: p999, 100.0: largest})
+
+
+@pytest.mark.parametrize(
+    ("rule", "figures"),
+    [
+        (CheckId.DRIVER_LAG, run(lag=lag(5000, 0.101, 0.101, 0.101))),  # 5 % of 2 s is 100 ms
+        (CheckId.DRIVER_LAG_TAIL, run(lag=lag(5000, 0.001, 0.101, 0.101))),
+        (CheckId.DRIVER_LAG_MAX, run(lag=lag(500_000, 0.001, 0.002, 0.8))),
+        (CheckId.DRIVER_GAP, replace(run(), longest_gap_s=0.8)),
+        (CheckId.DRIVER_CPU, run(driver_cpu=(0.2, 0.91))),
+    ],
+)
+def test_a_driver_that_was_stopped_or_full_makes_the_run_invalid(rule: CheckId, figures: IterationFigures) -> None:
+    found, healthy = check(rule, figures), check(rule, run())
+    assert found is not None and healthy is not None
+    assert (found.outcome, found.weight) == (Outcome.BROKEN, Weight.INVALID)
+    assert healthy.outcome is Outcome.KEPT
+    assert rule in DRIVER_CHECKS
+
+
+def test_too_few_starts_for_a_percentile_are_judged_by_the_latest_of_them() -> None:
+    found = check(CheckId.DRIVER_LAG, run(lag=lag(20, 0.001, 0.001, 0.2)))
+    assert found is not None and (found.figure, found.outcome) == (200.0, Outcome.BROKEN)
+
+
+def test_a_driver_that_says_nothing_of_itself_is_not_trusted() -> None:
+    silent = run(lag=NOTHING, driver_cpu=())
+    for rule in (CheckId.DRIVER_LAG, CheckId.DRIVER_LAG_TAIL, CheckId.DRIVER_LAG_MAX, CheckId.DRIVER_CPU):
+        found = check(rule, silent)
+        assert found is not None and found.outcome is Outcome.BROKEN, rule
+
+
+def test_limits_of_milliseconds_leave_the_kernel_its_time() -> None:
+    short = run(lag=lag(5000, 0.0001, 0.09, 0.099))
+    for rule in (CheckId.DRIVER_LAG_TAIL, CheckId.DRIVER_LAG_MAX):
+        found = check(rule, short, shortest_limit_s=0.01)
+        assert found is not None and (found.outcome, found.limit) == (Outcome.KEPT, 100.0)
+
+
+@pytest.mark.parametrize(
+    ("share", "outcome", "is_said"),
+    [(1.9, Outcome.KEPT, False), (2.1, Outcome.KEPT, True), (5.1, Outcome.BROKEN, False)],
+)
+def test_other_load_is_said_and_then_makes_the_run_invalid(share: float, outcome: Outcome, is_said: bool) -> None:
+    figures = replace(run(), foreign_cpu_pct=share)
+    found, said = check(CheckId.FOREIGN_CPU, figures), check(CheckId.FOREIGN_CPU_SAID, figures)
+    assert found is not None and (found.outcome, found.weight) == (outcome, Weight.INVALID)
+    assert (said is not None and said.weight is Weight.NOTE) is is_said
+    loosened = check(CheckId.FOREIGN_CPU, figures, foreign_cpu_pct=50.0)
+    assert loosened is not None and loosened.outcome is Outcome.KEPT
+
+
+def test_other_load_that_nobody_saw_is_not_judged() -> None:
+    assert check(CheckId.FOREIGN_CPU, replace(run(), foreign_cpu_pct=None)) is None
+
+
+def test_published_tables_say_nothing_of_a_driver() -> None:
+    figures = replace(run(), lag=times(1, 9.0), is_disclosed=False)
+    found = check(CheckId.DRIVER_LAG, figures)
+    assert found is not None and (found.outcome, found.figure) == (Outcome.NOT_JUDGED, 0.0)

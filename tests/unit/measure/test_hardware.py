@@ -1,0 +1,44 @@
+"""What a machine says of itself, from a made tree of /sys and /proc."""
+
+from pathlib import Path
+
+from loadstone.measure.hardware import hardware
+
+
+def test_parts_are_read_from_where_the_kernel_shows_them(tmp_path: Path) -> None:
+    files = {
+        "sys/class/dmi/id/board_name": "X11",
+        **{f"sys/devices/system/cpu/cpu{n}/topology/physical_package_id": str(n // 4) for n in range(8)},
+        **{f"sys/devices/system/cpu/cpu{n}/topology/thread_siblings_list": f"{n // 2}" for n in range(8)},
+        "sys/devices/system/cpu/cpu0/cache/index3/level": "3",
+        "sys/devices/system/cpu/cpu0/cache/index3/type": "Unified",
+        "sys/devices/system/cpu/cpu0/cache/index3/size": "32768K",
+        "sys/devices/system/cpu/cpu0/cache/index3/shared_cpu_list": "0-3",
+        "sys/devices/system/node/node1/cpulist": "4-7",
+        "sys/devices/system/node/node1/meminfo": "Node 1 MemTotal:       1024 kB\nNode 1 MemFree: 1 kB",
+        "sys/class/net/eth7/mtu": "9000",
+        "sys/class/net/eth7/speed": "10000",
+        "sys/block/sdx/size": "2097152",
+        "sys/block/sdx/queue/rotational": "1",
+        "sys/block/sdx/queue/scheduler": "none [mq-deadline] kyber",
+        "sys/block/loop0/size": "8",
+        "proc/sys/net/ipv4/tcp_rmem": "4096\t131072\t6291456",
+        "sys/kernel/mm/transparent_hugepage/enabled": "always [madvise] never",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text + "\n")
+    found = hardware(tmp_path)
+    del found["file systems"]
+    assert found == {
+        "board": {"board name": "X11"},
+        "processor": {"sockets": "2", "threads a core": "2", "L3 unified cache": "32768K, shared by cores 0-3"},
+        "NUMA nodes": {"node1": "cores 4-7, 1024 kB"},
+        "network cards": {"eth7": "MTU 9000, 10000 Mbit/s"},
+        "disks": {"sdx": "1.0 GiB, rotating, scheduler mq-deadline"},
+        "kernel settings": {"net.ipv4.tcp_rmem": "4096 131072 6291456", "transparent huge pages": "madvise"},
+    }
+
+
+def test_what_cannot_be_read_is_left_out(tmp_path: Path) -> None:
+    assert set(hardware(tmp_path)) <= {"file systems"}

@@ -1,0 +1,59 @@
+"""Other load is what is neither ours nor an interrupt's; roles that share a process are counted once."""
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import psutil
+import pytest
+
+from loadstone.host.http import is_here
+from loadstone.measure.monitor import Monitor
+from loadstone.model.records.sample import Sample
+
+BUSY = "while True: pass"
+
+
+@pytest.fixture
+def busy() -> Iterator[subprocess.Popen[bytes]]:
+    """A process that uses a core, until the test ends."""
+    process = subprocess.Popen([sys.executable, "-c", BUSY])
+    yield process
+    process.kill()
+    process.wait()
+
+
+def watched(roles: dict[str, int], knows_all: bool = True) -> Sample:
+    """What a monitor saw in two seconds."""
+    seen: list[Sample] = []
+
+    async def watch() -> None:
+        task = asyncio.create_task(Monitor(lambda: roles, seen.append, knows_all=knows_all).run())
+        await asyncio.sleep(2.3)
+        task.cancel()
+
+    asyncio.run(watch())
+    return seen[-1]
+
+
+def test_a_busy_process_is_ours_when_it_has_a_role_and_foreign_when_it_has_none(busy: subprocess.Popen[bytes]) -> None:
+    ours = watched({"web": busy.pid, "backend": busy.pid})
+    used = psutil.Process(busy.pid).cpu_times()
+    assert used.user > 0.1  # it was let run, whatever else goes on here
+    assert ours.ours_cores is not None and ours.foreign_cores is not None
+    tree = ours.trees["web"]
+    assert tree is not None
+    assert ours.ours_cores <= tree.cores + 0.6, "a process of two roles was counted twice"
+    theirs = watched({})
+    assert theirs.foreign_cores is not None
+    assert theirs.foreign_cores > 0.3
+
+
+def test_where_not_all_of_ours_are_known_nothing_is_said(busy: subprocess.Popen[bytes]) -> None:
+    assert watched({}, knows_all=False).foreign_cores is None
+
+
+def test_only_our_own_addresses_are_here() -> None:
+    assert is_here("127.0.0.1") and is_here("localhost")
+    assert not is_here("192.0.2.1")

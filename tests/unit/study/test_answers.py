@@ -1,0 +1,251 @@
+"""Studies conclude from valid runs alone, and never call what refuses its users better."""
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+import pytest
+
+from loadstone.model.records.check import Bound, Check, CheckId, Outcome, Weight
+from loadstone.model.records.verdict import Verdict
+from loadstone.page.numbers import supported
+from loadstone.study.edge import CountFit, find_edge
+from loadstone.study.kinds.compare.loads import Compare
+from loadstone.study.kinds.compare.platforms import CURVES, Platforms
+from loadstone.study.kinds.predict.fitting import Predict
+from loadstone.study.kinds.search.answer import LimitedBy
+from loadstone.study.kinds.search.steps import MOST_INVALID, Search, repeated
+from loadstone.study.service_model import deviations
+from loadstone.study.summary import Purpose, RunRequest, RunSummary, Side
+from tests.made import carry_out, made, noisy_edge
+
+COMPARE = Compare("page", {}, {"server.threads": "1"}, {"server.threads": "2"}, ({},))
+Play = Callable[[RunRequest], RunSummary]
+
+
+def faster(refused_pct: float, verdict: str = "pass") -> Play:
+    """B answers twice as fast, and refuses a share of its requests."""
+    chance = random.Random(1)
+
+    def play(request: RunRequest) -> RunSummary:
+        is_b = request.side is Side.B
+        mean = (0.5 if is_b else 1.0) * (1 + 0.01 * chance.random())
+        good, errors = (100 - refused_pct, refused_pct) if is_b else (100.0, 0.0)
+        return made(request, verdict if is_b else "pass", good=good, response_mean=mean, errors=errors)
+
+    return play
+
+
+def test_who_refuses_a_quarter_is_not_better_and_the_verdict_is_the_headline() -> None:
+    answer, _ = carry_out(COMPARE, faster(25, "fail"))
+    assert answer.is_worse
+    assert answer.headline[0].startswith("A passed 6 of 6 runs, B 0 (p = 0.031). B broke: good operations.")
+    assert "no better: B has fewer good operations" in answer.headline[1]
+
+
+def test_who_is_faster_and_refuses_nobody_is_better() -> None:
+    answer, _ = carry_out(COMPARE, faster(0))
+    assert not answer.is_worse
+    assert "(better)" in answer.headline[0]
+
+
+def test_where_neither_side_passes_that_is_said_first() -> None:
+    answer, _ = carry_out(COMPARE, lambda request: made(request, "fail", good=50, response_mean=1.0))
+    assert answer.headline[0].startswith("Neither side passed")
+
+
+def test_pairs_with_an_invalid_run_are_left_out_and_counted() -> None:
+    play = faster(0)
+
+    def disturbed(request: RunRequest) -> RunSummary:
+        run = play(request)
+        return replace(run, verdict=Verdict.INVALID) if request.key.startswith("003") else run
+
+    answer, _ = carry_out(COMPARE, disturbed)
+    (load,) = answer.loads
+    assert (load.left_out, load.metrics["response_mean"].a.count) == (1, 5)
+    assert any("1 pair with an invalid run left out" in line for line in answer.headline)
+
+
+def test_where_all_runs_are_invalid_nothing_is_answered() -> None:
+    answer, _ = carry_out(COMPARE, lambda request: made(request, "invalid", response_mean=1.0))
+    assert not answer.is_answered
+    assert not answer.is_worse
+
+
+PREDICT = Predict("page", {}, "rate", ("20", "40"), (), None)
+
+
+def serving(verdict: str, errors: float = 0.0) -> Play:
+    def play(request: RunRequest) -> RunSummary:
+        used = request.load * 0.01
+        metrics = {"throughput": request.load, "response_mean": 0.01 / (1 - used), "busy_workers": used}
+        times = {f"response_p{at}": 0.05 / (1 - used) for at in (95, 99)}
+        run = made(request, verdict, **metrics, **times, errors=errors)
+        return replace(run, capacity={"workers": 1.0})
+
+    return play
+
+
+@pytest.mark.parametrize(
+    ("play", "why"),
+    [
+        (serving("fail"), "no measured load passes"),
+        (serving("invalid"), "no measured load passes"),
+        (serving("pass", errors=25.0), "no measured load passes"),
+    ],
+)
+def test_nothing_is_predicted_from_runs_that_did_not_serve(play: Play, why: str) -> None:
+    answer, _ = carry_out(PREDICT, play)
+    assert (answer.peak, answer.is_answered) == (None, False)
+    assert why in answer.headline[0]
+
+
+def test_what_passes_is_predicted() -> None:
+    answer, _ = carry_out(PREDICT, serving("pass"))
+    assert answer.peak is not None and 90 < answer.peak.load < 101
+
+
+def test_a_check_that_contradicts_the_model_refutes_it() -> None:
+    asked = replace(PREDICT, check=("80",))
+
+    def collapsing(request: RunRequest) -> RunSummary:
+        run = serving("pass")(request)
+        slow = {"response_mean": run.metrics["response_mean"] * 3}
+        return replace(run, metrics={**run.metrics, **slow}) if request.load > 50 else run
+
+    answer, _ = carry_out(asked, collapsing)
+    assert (answer.peak, answer.is_answered) == (None, False)
+    assert any("the model does not hold, since it was measured otherwise at 80" in line for line in answer.headline)
+    held, _ = carry_out(asked, serving("pass"))
+    assert held.peak is not None and held.is_answered
+
+
+def test_few_runs_widen_an_interval() -> None:
+    def runs(count: int) -> list[RunSummary]:
+        play = serving("pass")
+        return [
+            play(RunRequest(f"{load}-{at}", "page", {"rate": str(load)}, at))
+            for load in (20, 40)
+            for at in range(count)
+        ]
+
+    # Of two runs at each of two loads: 4 runs, 2 degrees of freedom, half of them: Student's t 12.71.
+    assert deviations(runs(2)) == pytest.approx(2**0.5 * 12.706, rel=1e-3)
+    assert deviations(runs(50)) == pytest.approx(2.03, abs=0.01)
+    assert deviations(runs(1)) == 1.0
+
+
+SEARCH = Search("page", {}, "sessions", start=100, width=0.02)
+
+
+def test_an_invalid_run_says_nothing_of_its_load_and_is_made_again() -> None:
+    play, invalid = noisy_edge(1000, 0, 1), []
+
+    def disturbed(request: RunRequest) -> RunSummary:
+        if request.load > 100 and request.load not in invalid:
+            invalid.append(request.load)
+            return made(request, "invalid")
+        return play(request)
+
+    answer, _ = carry_out(SEARCH, disturbed)
+    assert answer.peak is not None and 970 < answer.peak <= 1000
+
+
+def test_a_machine_that_is_not_fit_ends_the_search_and_says_why() -> None:
+    def busy(request: RunRequest) -> RunSummary:
+        return replace(made(request, "invalid"), reasons=("CPU used by others: 50 %, at most 5",))
+
+    answer, runs = carry_out(SEARCH, busy)
+    assert len(runs) == MOST_INVALID
+    assert (answer.is_answered, answer.limit, answer.peak) == (False, LimitedBy.UNFIT, None)
+    assert "CPU used by others: 50 %" in answer.headline[0]
+
+
+def test_a_failure_below_a_peak_reopens_its_search() -> None:
+    """A band of loads breaks that the search jumped over: a point of the curves finds it."""
+
+    def banded(request: RunRequest) -> RunSummary:
+        is_broken = 60 <= request.load <= 80 or request.load > 155
+        return made(request, "fail" if is_broken else "pass", good=50 if is_broken else 100)
+
+    def search(settings: dict[str, str], name: str, seed: int) -> Search:
+        return Search("page", settings, "sessions", start=100, width=0.05, prefix=name, seed=seed)
+
+    question = Platforms("page", {"platform": "process"}, {"platform": "container"}, search)  # type: ignore[arg-type]
+    answer, runs = carry_out(question, banded)
+    assert answer.is_answered
+    for side in (Side.A, Side.B):
+        peak = answer.peaks[side.value]
+        failed = [
+            run.request.load
+            for run in runs
+            if run.verdict is Verdict.FAIL and side in (run.request.side, run.request.search)
+        ]
+        assert peak is not None and 55 <= peak < min(failed)
+        proofs = [run for run in runs if run.request.load == peak and run.request.purpose is Purpose.VERIFY]
+        assert answer.at_peak[side.value].metrics["good"] == 100.0
+        assert all(run.request.search != CURVES for run in proofs)
+
+
+def test_what_a_search_takes_for_granted_is_said() -> None:
+    answer, _ = carry_out(SEARCH, noisy_edge(1000, 0, 1))
+    assert any(line.startswith("Assumed: what holds this load holds every smaller one.") for line in answer.headline)
+
+
+def counting(capacity: float, seed: int) -> Play:
+    """A limit of no error at all: their number grows with the tenth power of the load, one at the capacity."""
+    chance = random.Random(seed)
+
+    def play(request: RunRequest) -> RunSummary:
+        mean = (request.load / capacity) ** 10
+        count, product = 0, chance.random()
+        while product > 2.718281828**-mean:
+            count, product = count + 1, product * chance.random()
+        outcome = Outcome.BROKEN if count else Outcome.KEPT
+        check = Check(
+            CheckId.VALIDATION_ERRORS, "errors", count, 0, Bound.AT_MOST, "errors", Weight.FAIL, outcome, "a test"
+        )
+        return replace(made(request, "fail" if count else "pass"), checks=(check,))
+
+    return play
+
+
+def test_intervals_of_a_limit_of_no_errors_hold_repetitions() -> None:
+    """Ten per cent of load apart, the share of passing runs goes from two thirds to a twelfth: peaks scatter widely."""
+    search = Search("page", {}, "rate", start=60, width=0.05)
+    answers = [carry_out(search, counting(100, seed))[0] for seed in range(16)]
+    peaks = [answer.peak for answer in answers if answer.peak is not None]
+    spans = [answer.interval for answer in answers if answer.interval is not None]
+    inside = [low <= peak <= high for low, high in spans for peak in peaks]
+    assert 0.85 <= sum(inside) / len(inside) <= 0.995
+
+
+def test_an_edge_of_counts_lies_where_half_of_all_runs_pass() -> None:
+    play = counting(100, 3)
+    runs = [
+        play(RunRequest(str(at), "page", {"rate": str(load)}, at))
+        for at, load in enumerate([90, 95, 100, 105, 110] * 6)
+    ]
+    search = Search("page", {}, "rate", start=60, width=0.05)
+    edge = find_edge(runs, 100, partial(repeated, search, 100))
+    assert edge is not None
+    assert isinstance(edge.fits[0], CountFit)
+    # (load / 100)^10 = ln 2 at 96.4.
+    assert edge.estimate.low < 96.4 < edge.estimate.high
+    assert edge.estimate.high - edge.estimate.low < 25
+
+
+@pytest.mark.parametrize(
+    ("value", "half", "text"),
+    [
+        (156.317, 7.8, "156"),
+        (156.317, 78.0, "160"),
+        (1234.0, 120.0, "1200"),
+        (0.0123456, 0.002, "0.012"),
+        (5.0, 0.0, "5"),
+    ],
+)
+def test_figures_have_the_digits_that_their_interval_supports(value: float, half: float, text: str) -> None:
+    assert supported(value, half) == text
