@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from loadstone.study.kinds.predict.answer import PredictAnswer
 from scipy.optimize import brentq
 
 from loadstone.model.load import Population
@@ -27,6 +26,7 @@ from loadstone.study.kind import StudySection
 from loadstone.study.kinds.compare import CompareSection
 from loadstone.study.kinds.compare.loads import CompareAnswer, FoundDifference
 from loadstone.study.kinds.predict import PredictSection
+from loadstone.study.kinds.predict.answer import PredictAnswer
 from loadstone.study.kinds.search import SearchSection
 from loadstone.study.kinds.search.answer import SearchAnswer
 from loadstone.study.question import Answer
