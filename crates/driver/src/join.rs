@@ -249,7 +249,7 @@ impl Follower {
                     cpu: cpu.threads,
                 }
             }
-            Event::Totals { part, steady_ns, operations, lag, longest_gap_ns, sessions, pauses, connections, cpu } => {
+            Event::Totals { part, steady_ns, operations, lag, longest_gap_ns, sessions, pauses, pause, connections, cpu } => {
                 Report::Totals {
                     part: self.part(&part)?,
                     totals: Box::new(Totals {
@@ -258,6 +258,7 @@ impl Follower {
                         longest_gap_ns,
                         sessions,
                         pauses,
+                        pause: (&pause).try_into()?,
                         connections,
                     }),
                     cpu: cpu.threads,

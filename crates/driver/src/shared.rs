@@ -60,8 +60,8 @@ impl Job {
 
     fn prepare(plan: &Plan, number: usize, part: &Part) -> Result<Self> {
         let script = Script::compile(&part.workload)?;
-        if let Load::Arrivals { path, .. } = &part.load {
-            arrivals::check(path)?;
+        if let Load::Arrivals { process, path, .. } = &part.load {
+            arrivals::check(*process, path)?;
             let name = &part.workload.name;
             anyhow::ensure!(!script.is_endless(), "sessions of {name} never end, so they cannot arrive at a rate");
         }

@@ -131,8 +131,8 @@ pub fn simulate(simulation: &Simulation) -> Result<Simulated> {
     };
     let visit_ns = mean_visit_ns(&stage.rules(), plan.seed, &stage.times());
     stage.visit_ns = visit_ns;
-    if let Load::Arrivals { path, .. } = &part.load {
-        arrivals::check(path)?;
+    if let Load::Arrivals { process, path, .. } = &part.load {
+        arrivals::check(*process, path)?;
         anyhow::ensure!(!stage.script.is_endless(), "sessions that never end cannot arrive at a rate");
     }
     let empty = PartAccumulator::new(plan.phases.steady_start()..plan.phases.steady_end(), operations);

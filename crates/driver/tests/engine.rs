@@ -18,7 +18,7 @@ const PAGE: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nloadstone";
 fn arrivals(per_s: f64, seconds: f64, process: &str) -> Value {
     let stage = json!({ "length_ns": (seconds * 1e9) as u64, "from_per_s": per_s, "to_per_s": per_s });
     json!({
-        "kind": "arrivals", "process": process, "path": { "kind": "stages", "stages": [stage] }, "most_sessions": 1000,
+        "kind": "arrivals", "process": { "kind": process }, "path": { "kind": "stages", "stages": [stage] }, "most_sessions": 1000,
         "data_sessions": 1,
     })
 }

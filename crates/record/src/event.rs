@@ -93,6 +93,8 @@ pub enum Event {
         longest_gap_ns: u64,
         sessions: SessionCounts,
         pauses: PauseCounts,
+        /// How long those pauses were, as they came.
+        pause: Encoded,
         #[serde(rename = "wires")]
         connections: ConnectionStats,
         cpu: CpuShare,
@@ -293,6 +295,7 @@ impl Event {
             longest_gap_ns: totals.longest_gap_ns,
             sessions: totals.sessions,
             pauses: totals.pauses,
+            pause: (&totals.pause).into(),
             connections: totals.connections,
             cpu,
         }

@@ -313,6 +313,8 @@ pub struct Totals {
     pub longest_gap_ns: u64,
     pub sessions: SessionCounts,
     pub pauses: PauseCounts,
+    /// How long those pauses were.
+    pub pause: TimeHistogram,
     pub connections: ConnectionStats,
 }
 
@@ -329,6 +331,7 @@ impl Totals {
         self.longest_gap_ns = self.longest_gap_ns.max(other.longest_gap_ns);
         self.sessions.merge(&other.sessions);
         self.pauses.merge(&other.pauses);
+        self.pause.merge(&other.pause);
         self.connections.merge(&other.connections);
     }
 }
@@ -430,6 +433,7 @@ impl Recorder {
     pub fn pause(&mut self, now_ns: u64, drawn_ns: u64, actual_ns: u64) {
         if self.is_steady(now_ns) {
             self.totals.pauses.merge(&PauseCounts { count: 1, drawn_ns, actual_ns });
+            self.totals.pause.record(actual_ns);
         }
     }
 
@@ -663,6 +667,7 @@ mod tests {
         let Totals { lag, pauses, sessions, connections, operations, .. } = &recorder.totals;
         assert_eq!((lag.count(), lag.sum_ns), (2, u128::from(4 * MS)));
         assert_eq!([pauses.count, pauses.drawn_ns, pauses.actual_ns], [2, 60, 62]);
+        assert_eq!((recorder.totals.pause.count(), recorder.totals.pause.sum_ns), (2, 62));
         let cycles = operations[1].cycles;
         assert_eq!([cycles.count, cycles.drawn_ns, cycles.actual_ns], [2, 80, 86]);
         assert_eq!([sessions.begun, sessions.broken, sessions.due], [2, 4, 0]);

@@ -9,11 +9,8 @@ use crate::{Nanos, PlanError, SECOND};
 
 /// By how much of the mean the rate of bursts is above and below it.
 const SWING: f64 = 0.9;
-/// Mean number of arrivals between two jumps of the rate. The index of dispersion (variance of a long time's count by
-/// its mean) is 1 + SWING^2 x this = 10 (Fischer and Meier-Hellstern 1993, two states alike).
+/// Mean number of arrivals between two jumps of the rate where bursts come on every scale.
 const BETWEEN_JUMPS: f64 = 9.0 / (SWING * SWING);
-/// Shape of Pareto times between jumps; the Hurst parameter is (3 - shape) / 2 = 0.8 (Taqqu, Willinger, Sherman 1997).
-const SHAPE: f64 = 1.4;
 
 /// Instants of all arrivals, in order.
 #[derive(Clone, Debug)]
@@ -76,7 +73,7 @@ struct Gaps {
 
 impl Gaps {
     fn new(process: Process, mut chance: Stream) -> Self {
-        let jumps = matches!(process, Process::Bursty | Process::SelfSimilar);
+        let jumps = matches!(process, Process::Bursty { .. } | Process::SelfSimilar { .. });
         let rate = if jumps && chance.unit() < 0.5 { 1.0 - SWING } else { 1.0 + SWING };
         let mut gaps = Gaps { process, chance, rate, until_jump: 0.0, is_first: true };
         gaps.until_jump = gaps.draw_until_jump();
@@ -89,7 +86,7 @@ impl Gaps {
             Process::Constant if is_first => 0.5, // so that a stage's count is its expectation, rounded
             Process::Constant => 1.0,
             Process::Poisson => self.exponential(),
-            Process::Bursty | Process::SelfSimilar => self.over_jumps(),
+            Process::Bursty { .. } | Process::SelfSimilar { .. } => self.over_jumps(),
         }
     }
 
@@ -110,10 +107,14 @@ impl Gaps {
 
     fn draw_until_jump(&mut self) -> f64 {
         match self.process {
-            Process::Bursty => BETWEEN_JUMPS * self.exponential(),
-            Process::SelfSimilar => {
-                let least = BETWEEN_JUMPS * (SHAPE - 1.0) / SHAPE;
-                least * (1.0 - self.chance.unit()).powf(-1.0 / SHAPE)
+            // The index of dispersion is 1 + SWING^2 x the mean number of arrivals between two jumps (Fischer and
+            // Meier-Hellstern 1993, two states alike).
+            Process::Bursty { dispersion } => (dispersion - 1.0) / (SWING * SWING) * self.exponential(),
+            // The Hurst parameter is (3 - shape) / 2 (Taqqu, Willinger, Sherman 1997).
+            Process::SelfSimilar { hurst } => {
+                let shape = 3.0 - 2.0 * hurst;
+                let least = BETWEEN_JUMPS * (shape - 1.0) / shape;
+                least * (1.0 - self.chance.unit()).powf(-1.0 / shape)
             }
             Process::Constant | Process::Poisson => f64::INFINITY,
         }
@@ -141,9 +142,18 @@ impl Stage {
     }
 }
 
-/// Refuses paths that are none.
-pub fn check(path: &Path) -> Result<(), PlanError> {
+/// Refuses processes and paths that are none.
+pub fn check(process: Process, path: &Path) -> Result<(), PlanError> {
     let invalid = |message: &str| Err(PlanError::invalid("arrivals", message));
+    match process {
+        Process::Bursty { dispersion } if !(dispersion > 1.0 && dispersion.is_finite()) => {
+            return invalid("an index of dispersion of bursts is above 1");
+        }
+        Process::SelfSimilar { hurst } if !(hurst > 0.5 && hurst < 1.0) => {
+            return invalid("a Hurst parameter is between 0.5 and 1");
+        }
+        _ => {}
+    }
     match path {
         Path::Trace { at_ns } if !at_ns.is_sorted() => invalid("the trace is not in order"),
         Path::Stages { stages } => {
@@ -220,7 +230,8 @@ mod tests {
 
     #[test]
     fn bursts_have_the_declared_index_of_dispersion_and_keep_the_rate() {
-        for (process, expected) in [(Process::Poisson, 1.0), (Process::Bursty, 10.0)] {
+        let bursty = |dispersion| (Process::Bursty { dispersion }, dispersion);
+        for (process, expected) in [(Process::Poisson, 1.0), bursty(3.0), bursty(10.0)] {
             let (index, mean) = dispersion(process, 20_000, 10.0);
             assert!((index / expected - 1.0).abs() < 0.1, "{process:?}: {index}");
             assert!((mean / 1000.0 - 1.0).abs() < 0.01, "{process:?}: {mean}");
@@ -230,12 +241,14 @@ mod tests {
     #[test]
     fn self_similar_arrivals_scatter_the_more_the_longer_they_are_counted() {
         // Of Hurst parameter H the index grows as window^(2 H - 1): by 10^0.6 = 4 for ten times the window.
-        let (short, mean) = dispersion(Process::SelfSimilar, 200_000, 10.0);
-        let (long, _) = dispersion(Process::SelfSimilar, 200_000, 100.0);
+        let similar = Process::SelfSimilar { hurst: 0.8 };
+        let (short, mean) = dispersion(similar, 200_000, 10.0);
+        let (long, _) = dispersion(similar, 200_000, 100.0);
         assert!((2.5..6.5).contains(&(long / short)), "{short} to {long}");
         assert!((mean / 1000.0 - 1.0).abs() < 0.05, "{mean}");
-        let (once, _) = dispersion(Process::Bursty, 200_000, 10.0);
-        let (ten, _) = dispersion(Process::Bursty, 200_000, 100.0);
+        let bursty = Process::Bursty { dispersion: 10.0 };
+        let (once, _) = dispersion(bursty, 200_000, 10.0);
+        let (ten, _) = dispersion(bursty, 200_000, 100.0);
         assert!((ten / once - 1.0).abs() < 0.2, "{once} to {ten}");
     }
 
@@ -250,8 +263,14 @@ mod tests {
     fn a_trace_is_taken_as_it_is() {
         let path = Path::Trace { at_ns: vec![1, 5, 5, 9] };
         assert_eq!(Arrivals::new(Process::Poisson, &path, 1, 0).collect::<Vec<_>>(), [1, 5, 5, 9]);
-        assert!(check(&path).is_ok());
-        assert!(check(&Path::Trace { at_ns: vec![2, 1] }).is_err());
-        assert!(check(&Path::Stages { stages: vec![stage(1, -1.0, 0.0)] }).is_err());
+        assert!(check(Process::Poisson, &path).is_ok());
+        assert!(check(Process::Poisson, &Path::Trace { at_ns: vec![2, 1] }).is_err());
+        assert!(check(Process::Poisson, &Path::Stages { stages: vec![stage(1, -1.0, 0.0)] }).is_err());
+        for dispersion in [1.0, f64::NAN, f64::INFINITY] {
+            assert!(check(Process::Bursty { dispersion }, &path).is_err());
+        }
+        for hurst in [0.5, 1.0, f64::NAN] {
+            assert!(check(Process::SelfSimilar { hurst }, &path).is_err());
+        }
     }
 }

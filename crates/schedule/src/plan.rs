@@ -88,17 +88,17 @@ pub enum Load {
 
 /// How arrivals are spread at a given rate.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Process {
     /// Evenly spaced.
     Constant,
     /// Independent of each other: exponential gaps.
     Poisson,
-    /// Poisson at a rate that jumps between nearly twice and a tenth of the mean: an index of dispersion of 10.
-    Bursty,
-    /// The same with times between jumps of any length (Pareto): bursts on every scale, Hurst parameter 0.8.
-    #[serde(rename = "self-similar")]
-    SelfSimilar,
+    /// Poisson at a rate that jumps between nearly twice and a tenth of the mean, so that the variance of a long time's
+    /// count is `dispersion` times its mean; above 1.
+    Bursty { dispersion: f64 },
+    /// The same with times between jumps of any length (Pareto): bursts on every scale; `hurst` between 0.5 and 1.
+    SelfSimilar { hurst: f64 },
 }
 
 /// Rate over the time of the run, or the instants themselves.

@@ -9,7 +9,7 @@ import typer
 
 from loadstone.model.errors import UsageError
 from loadstone.model.figures import FOREIGN_CPU_PCT
-from loadstone.model.load import MOST_AT_ONCE, MOST_SESSIONS, Arrivals, Load, Process, make_load
+from loadstone.model.load import MOST_AT_ONCE, MOST_SESSIONS, Arrivals, Load, make_load, read_process
 from loadstone.model.machine import PLAIN, MachineSpec, Placement
 from loadstone.model.profile import PROFILES, Profile
 from loadstone.model.reading import settings_of
@@ -34,10 +34,11 @@ Rate = Annotated[
     ),
 ]
 ArrivalProcess = Annotated[
-    Process,
+    str,
     typer.Option(
-        help="How arrivals are spread at that rate; bursty has an index of dispersion of 10, self-similar a Hurst "
-        "parameter of 0.8.",
+        metavar="KIND",
+        help="How arrivals are spread at that rate: poisson, constant, bursty:10 (index of dispersion) or "
+        "self-similar:0.8 (Hurst parameter).",
         rich_help_panel=LOAD,
     ),
 ]
@@ -97,7 +98,7 @@ class LoadOptions:
 
     sessions: Sessions = None
     rate: Rate = None
-    arrivals: ArrivalProcess = Process.POISSON
+    arrivals: ArrivalProcess = "poisson"
     most_sessions: Annotated[
         int,
         typer.Option(min=1, max=MOST_SESSIONS, help="Sessions at once under open load, at most.", rich_help_panel=LOAD),
@@ -110,11 +111,11 @@ class LoadOptions:
 
     def load(self, trace: Path | None = None) -> Load:
         """The load; raises UsageError unless it is said in exactly one way."""
-        return make_load(self.sessions, self.rate, trace, self.arrivals, self.most_sessions)
+        return make_load(self.sessions, self.rate, trace, read_process(self.arrivals), self.most_sessions)
 
     def load_or_none(self) -> Load:
         """The load, or arrivals without a rate yet: what varies it says how much, how they are spread stays."""
-        none = Arrivals((), process=self.arrivals, most_sessions=self.most_sessions)
+        none = Arrivals((), process=read_process(self.arrivals), most_sessions=self.most_sessions)
         return self.load() if self.is_loaded else none
 
 

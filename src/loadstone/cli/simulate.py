@@ -11,7 +11,7 @@ from rich.table import Table
 
 from loadstone.cli.options import ArrivalProcess, Rate, Seed
 from loadstone.cli.screen import out
-from loadstone.model.load import MOST_SESSIONS, Process, make_load
+from loadstone.model.load import MOST_SESSIONS, make_load, read_process
 from loadstone.run.simulate import simulate as play
 from loadstone.workloads import load as load_workload
 from loadstone.workloads.shares import shares
@@ -21,7 +21,7 @@ def simulate(
     workload: Annotated[str, typer.Argument(help="A workload by name or folder.")],
     sessions: Annotated[int | None, typer.Option(min=1, max=MOST_SESSIONS, help="Simultaneous sessions.")] = None,
     rate: Rate = None,
-    arrivals: ArrivalProcess = Process.POISSON,
+    arrivals: ArrivalProcess = "poisson",
     seconds: Annotated[float, typer.Option(min=1, max=1e6, help="Length of the steady state, in seconds.")] = 1800,
     server: Annotated[
         str | None,
@@ -35,7 +35,7 @@ def simulate(
 ) -> None:
     """Play a workload's schedule in virtual time against a modelled server: no sockets, no waiting."""
     declared = load_workload(workload)
-    load = make_load(sessions, rate, None, arrivals)
+    load = make_load(sessions, rate, None, read_process(arrivals))
     result = asyncio.run(play(declared, load, seconds, seed, server, len(os.sched_getaffinity(0))))
     if as_json:
         typer.echo(json.dumps(asdict(result), indent=1))

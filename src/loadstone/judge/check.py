@@ -29,6 +29,7 @@ TITLES = {
     CheckId.LEAD: "lead before steady state",
     CheckId.PAUSE_DEVIATION: "pause deviation",
     CheckId.MEAN_THINK_TIME: "mean think time",
+    CheckId.THINK_TIMES: "distribution of think times",
     CheckId.CYCLE_TIME: "cycle time of an operation",
     CheckId.DRIVER_LAG: "driver lag p99",
     CheckId.DRIVER_LAG_TAIL: "driver lag p99.9",

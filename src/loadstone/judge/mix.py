@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from loadstone.judge.chance import LEVEL, SURE, share_tests
 from loadstone.judge.check import OURS, PUBLISHED, at_least, at_most, if_disclosed, withdrawn
 from loadstone.judge.deviation import Deviation, deviation, deviation_from
-from loadstone.model.figures import Blame, Criteria, IterationFigures
+from loadstone.model.figures import Blame, Criteria, DrawnPause, IterationFigures
 from loadstone.model.profile import Rigor
 from loadstone.model.records.check import Check, CheckId, Weight
 
@@ -26,6 +26,8 @@ PAUSE_DEVIATION_PCT = 1.0
 """How much longer than drawn the pauses may be on the mean; stands in for the published limit on over-think."""
 MEAN_PAUSE_PCT = 2.0
 """How far the mean think time may be from the declared one."""
+PAUSE_SLACK = 0.01
+"""Part of the mean by which pauses may differ and count as the same; above what the record tells apart."""
 ARRIVED_PCT = 99.0
 """Least share of arrivals that were begun; the rest is what the edges of the steady state cut off."""
 CYCLE_DEVIATION_PCT = 2.0
@@ -170,6 +172,25 @@ def _pauses(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
         allowed = max(MEAN_PAUSE_PCT, SURE * 100 / math.sqrt(figures.pauses))
         check = at_most(CheckId.MEAN_THINK_TIME, abs(off), allowed, "% off", Weight.INVALID, OURS, detail)
         yield withdrawn(check, DISTURBED) if is_disturbed(figures) else check
+        yield from _think_times(criteria.drawn_pause, figures)
+
+
+def _think_times(drawn: DrawnPause | None, figures: IterationFigures) -> Iterator[Check]:
+    """Whether pauses are spread as declared: their distance from that in share (Kolmogorov and Smirnov), where pauses
+    that differ by `PAUSE_SLACK` of the mean and by what they were late on the mean count as the same.
+    """
+    if drawn is None or not figures.pause_curve:
+        return
+    late_s = max(0.0, figures.pause_actual_s - figures.pause_drawn_s) / figures.pauses
+    slack_s = PAUSE_SLACK * drawn.mean_s + late_s
+    distance = max(
+        max(share - drawn.share_below(seconds + slack_s), drawn.share_below(seconds - slack_s) - share)
+        for seconds, share in figures.pause_curve
+    )
+    limit = math.sqrt(-math.log(LEVEL / 2) / 2 / figures.pauses)
+    detail = f"{figures.pauses} pauses, {drawn.distribution} declared; what chance does at most"
+    check = at_most(CheckId.THINK_TIMES, 100 * max(0.0, distance), 100 * limit, "points", Weight.INVALID, OURS, detail)
+    yield withdrawn(check, DISTURBED) if is_disturbed(figures) else check
 
 
 def _cycles(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:

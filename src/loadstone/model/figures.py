@@ -1,5 +1,6 @@
 """What one iteration measured, as plain records: the judge's and the report's only view of a run. Times in seconds."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -163,6 +164,8 @@ class IterationFigures:
     pause_drawn_s: float = 0.0
     pause_actual_s: float = 0.0
     """Sums over all pauses."""
+    pause_curve: tuple[tuple[float, float], ...] = ()
+    """(seconds, share of pauses at or below), as they came."""
     sessions: Mapping[str, int] = field(default_factory=dict)
     connections: Mapping[str, int] = field(default_factory=dict)
     trouble: str = ""
@@ -197,6 +200,29 @@ class IterationFigures:
     def mean_response_s(self) -> float:
         """Mean time of all operations that ended in the steady state (the mean without bias), errors included."""
         return sum(operation.ended_s for operation in self.operations) / self.ended if self.ended else 0.0
+
+
+@dataclass(frozen=True)
+class DrawnPause:
+    """The declared distribution of pauses."""
+
+    distribution: str
+    """`exponential`, `uniform` (0 to twice the mean) or `fixed`."""
+    mean_s: float
+    """Before it is cut off."""
+    cap_s: float | None = None
+
+    def share_below(self, seconds: float) -> float:
+        """The share of pauses that are shorter than this."""
+        if self.cap_s is not None and seconds > self.cap_s:
+            return 1.0
+        match self.distribution:
+            case "exponential":
+                return 1 - math.exp(-max(0.0, seconds) / self.mean_s)
+            case "uniform":
+                return min(1.0, max(0.0, seconds) / (2 * self.mean_s))
+            case _:
+                return float(seconds > self.mean_s)
 
 
 @dataclass(frozen=True)
@@ -243,6 +269,8 @@ class Criteria:
     foreign_cpu_pct: float = FOREIGN_CPU_PCT
     dispersion: Mapping[str, float] = field(default_factory=dict)
     """Variance of each operation's count by that of independent draws, in the long run; 1 where not given."""
+    drawn_pause: DrawnPause | None = None
+    """What pauses are drawn from, where that is the same all the time; None also where nobody pauses."""
     total_dispersion: float = 1.0
     """Variance of the number of all operations by its mean, in the long run."""
 

@@ -16,7 +16,7 @@ MOST_AT_ONCE = 10_000
 MOST_PER_S = 10_000_000.0
 
 
-class Process(StrEnum):
+class ProcessKind(StrEnum):
     """How arrivals are spread at a given rate."""
 
     POISSON = "poisson"
@@ -26,13 +26,38 @@ class Process(StrEnum):
     SELF_SIMILAR = "self-similar"
     """The same with times between jumps of any length (Pareto)."""
 
-    @property
-    def in_words(self) -> str:
-        """What a report says of it: how much it scatters, where that is declared."""
-        return {
-            Process.BURSTY: "bursty, index of dispersion 10",
-            Process.SELF_SIMILAR: "self-similar, Hurst parameter 0.8",
-        }.get(self, self.value)
+
+@dataclass(frozen=True)
+class Scatter:
+    """What the number behind a kind of process means, where it has one."""
+
+    name: str
+    usual: float
+    above: float
+    below: float
+
+
+SCATTERS = {
+    ProcessKind.BURSTY: Scatter("index of dispersion", 10.0, 1.0, 10_000.0),
+    ProcessKind.SELF_SIMILAR: Scatter("Hurst parameter", 0.8, 0.5, 1.0),
+}
+"""The variance of a long time's count by its mean; of bursts on every scale how slowly that stops growing."""
+
+
+@dataclass(frozen=True)
+class Process:
+    """How arrivals are spread at a given rate, and by how much more than by chance."""
+
+    kind: ProcessKind = ProcessKind.POISSON
+    scatter: float | None = None
+    """Index of dispersion or Hurst parameter; None where the kind has none."""
+
+    def __str__(self) -> str:
+        """What a report says of it."""
+        return self.kind + (f", {SCATTERS[self.kind].name} {self.scatter:g}" if self.kind in SCATTERS else "")
+
+
+POISSON = Process()
 
 
 @dataclass(frozen=True)
@@ -66,7 +91,7 @@ class Arrivals:
     rates: tuple[float, ...]
     """Sessions per second over the steady state: steps of equal length, or the two ends of a ramp."""
     is_ramp: bool = False
-    process: Process = Process.POISSON
+    process: Process = POISSON
     trace_s: tuple[float, ...] = ()
     """Instants from the start of the steady state, in order; rates and process then have no say."""
     most_sessions: int = MOST_AT_ONCE
@@ -75,7 +100,7 @@ class Arrivals:
         if self.trace_s:
             return f"{len(self.trace_s)} arrivals of a trace"
         rates = (" to " if self.is_ramp else ", then ").join(f"{rate:g}" for rate in self.rates)
-        return f"{rates} arrivals/s ({self.process.in_words})"
+        return f"{rates} arrivals/s ({self.process})"
 
     @property
     def is_even(self) -> bool:
@@ -138,6 +163,31 @@ def make_load(
         return Arrivals((), trace_s=read_trace(trace), most_sessions=most_sessions)
     rates, is_ramp = read_rate(rate or "")
     return Arrivals(rates, is_ramp, process, most_sessions=most_sessions)
+
+
+def read_process(text: str) -> Process:
+    """A kind of arrivals, with its scatter behind a colon where that is not the usual: `poisson`, `bursty:25`.
+    Raises UsageError.
+    """
+    name, colon, number = text.partition(":")
+    if name not in list(ProcessKind):
+        raise UsageError(f"`{text}` is no kind of arrivals. There are {', '.join(ProcessKind)}.")
+    kind = ProcessKind(name)
+    scatter = SCATTERS.get(kind)
+    if scatter is None:
+        if colon:
+            raise UsageError(f"`{text}`: {kind} arrivals have no number. Write `{kind}`.")
+        return Process(kind)
+    try:
+        value = float(number) if colon else scatter.usual
+    except ValueError:
+        value = math.nan
+    if not scatter.above < value < scatter.below:
+        between = f"between {scatter.above:g} and {scatter.below:g}"
+        raise UsageError(
+            f"`{text}`: give an {scatter.name} {between}, as {kind}:{scatter.usual:g}.".replace("an H", "a H")
+        )
+    return Process(kind, value)
 
 
 def read_rate(text: str) -> tuple[tuple[float, ...], bool]:

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from loadstone.model.figures import DRIVER_CPU_PCT, FOREIGN_CPU_PCT, LAG_SHARE, Criteria
+from loadstone.model.figures import DRIVER_CPU_PCT, FOREIGN_CPU_PCT, LAG_SHARE, Criteria, DrawnPause
 from loadstone.model.load import Arrivals, Load, Population
 from loadstone.model.profile import Profile
 from loadstone.model.records.workload_id import WorkloadId
@@ -32,8 +32,11 @@ def make_criteria(
     driver_limits: DriverLimits = DRIVER_LIMITS,
     is_ours: bool = False,
     identity: WorkloadId | None = None,
+    is_bent: bool = False,
 ) -> Criteria:
-    """What one workload's run is held to; a server that `is_ours` can be asked what it holds."""
+    """What one workload's run is held to; a server that `is_ours` can be asked what it holds. A load that `is_bent`
+    follows a curve, and its pauses with it.
+    """
     mix = shares(workload)
     return Criteria(
         id=identity or WorkloadId(workload.name),
@@ -54,6 +57,7 @@ def make_criteria(
         paused_share=mix.paused,
         mean_pause_s=mean_pause_s(workload.pacing),
         pacing=workload.pacing.kind,
+        drawn_pause=None if is_bent or not workload.pacing.mean_s else _drawn_pause(workload.pacing),
         good_share_pct=workload.limits.good_share_pct,
         tolerable_share_pct=workload.limits.tolerable_share_pct,
         source=workload.header.document,
@@ -68,6 +72,10 @@ def make_criteria(
         dispersion=dispersion(workload),
         total_dispersion=_total_dispersion(workload, mix),
     )
+
+
+def _drawn_pause(pacing: Pacing) -> DrawnPause:
+    return DrawnPause(pacing.distribution, pacing.mean_s, pacing.cap_s)
 
 
 def mean_pause_s(pacing: Pacing) -> float:

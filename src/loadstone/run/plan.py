@@ -11,7 +11,7 @@ from datetime import date
 from typing import Any
 
 from loadstone.model.errors import UsageError
-from loadstone.model.load import Arrivals, Curve, Load, Population
+from loadstone.model.load import Arrivals, Curve, Load, Population, Process, ProcessKind
 from loadstone.model.profile import SECOND, Phases
 from loadstone.model.target import Endpoint, Target
 from loadstone.model.workload import (
@@ -141,11 +141,16 @@ def _load(load: Load, phases: Phases, owners: int) -> Json:
         path = {"kind": "stages", "stages": stages}
     return {
         "kind": "arrivals",
-        "process": load.process,
+        "process": _process(load.process),
         "path": path,
         "most_sessions": load.most_sessions,
         "data_sessions": owners,
     }
+
+
+def _process(process: Process) -> Json:
+    own = {ProcessKind.BURSTY: "dispersion", ProcessKind.SELF_SIMILAR: "hurst"}.get(process.kind)
+    return {"kind": process.kind, **({own: process.scatter} if own else {})}
 
 
 def needs_tls(workload: Workload, operation: Operation, target: Target | None) -> bool:

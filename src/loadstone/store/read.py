@@ -228,6 +228,7 @@ def figures_of(events: Sequence[Event]) -> IterationFigures:
         pauses=totals.pauses.count,
         pause_drawn_s=totals.pauses.drawn_ns / 1e9,
         pause_actual_s=totals.pauses.actual_ns / 1e9,
+        pause_curve=merged([totals.pause]).curve if totals.pause is not None else (),
         sessions=totals.sessions,
         connections=totals.wires,
         completed=end is not None and end.reason == "completed",

@@ -23,7 +23,7 @@ from loadstone.study.summary import RunSummary
 
 RESAMPLES = 100
 """Times the measured runs are drawn anew for the intervals."""
-MODEL_ERROR = 0.015
+MODEL_ERROR = 0.02
 """Relative error of a predicted response time where nothing else is uncertain: of the approximations for spread service
 (measured: docs/trust.md)."""
 MOST_APART = 1000.0

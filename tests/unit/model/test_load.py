@@ -8,7 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loadstone.model.errors import UsageError
-from loadstone.model.load import Arrivals, Population, Process, make_load, read_rate, read_trace
+from loadstone.model.load import (
+    POISSON,
+    Arrivals,
+    Population,
+    make_load,
+    read_process,
+    read_rate,
+    read_trace,
+)
 from loadstone.model.profile import Phases
 from loadstone.run.plan import Part, Timing, make_plan
 from loadstone.study.file import read_study
@@ -67,14 +75,21 @@ def test_what_is_no_trace_is_refused_with_its_place(tmp_path: Path, text: str, s
 
 
 def test_a_load_is_given_in_one_way() -> None:
-    assert make_load(5, None, None, Process.POISSON) == Population(5)
+    assert make_load(5, None, None, POISSON) == Population(5)
     for sessions, rate in ((None, None), (5, "3")):
         with pytest.raises(UsageError, match="in one way"):
-            make_load(sessions, rate, None, Process.POISSON)
+            make_load(sessions, rate, None, POISSON)
 
 
 @pytest.mark.parametrize(
-    "load", [Arrivals((5.0,)), Arrivals((1.0, 9.0), True, Process.CONSTANT), Arrivals((), trace_s=(1.0,))]
+    "load",
+    [
+        Arrivals((5.0,)),
+        Arrivals((1.0, 9.0), True, read_process("constant")),
+        Arrivals((), trace_s=(1.0,)),
+        Arrivals((5.0,), process=read_process("bursty:25")),
+        Arrivals((5.0,), process=read_process("self-similar")),
+    ],
 )
 def test_arrivals_fit_the_drivers_schema(load: Arrivals) -> None:
     plan = make_plan(
@@ -107,5 +122,22 @@ def test_the_example_of_open_and_closed_load_is_readable() -> None:
 
 
 def test_a_load_in_bursts_declares_how_much_it_scatters() -> None:
-    assert str(make_load(None, "50", None, Process.BURSTY)) == "50 arrivals/s (bursty, index of dispersion 10)"
-    assert str(make_load(None, "50", None, Process("self-similar"))).endswith("Hurst parameter 0.8)")
+    assert str(make_load(None, "50", None, read_process("bursty"))) == "50 arrivals/s (bursty, index of dispersion 10)"
+    assert str(make_load(None, "5", None, read_process("bursty:25"))) == "5 arrivals/s (bursty, index of dispersion 25)"
+    assert str(make_load(None, "5", None, read_process("self-similar"))).endswith("Hurst parameter 0.8)")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("burst", "There are poisson, constant, bursty, self-similar"),
+        ("poisson:3", "have no number"),
+        ("bursty:1", "between 1 and 10000"),
+        ("bursty:", "between 1 and 10000"),
+        ("bursty:nan", "between 1 and 10000"),
+        ("self-similar:1", "a Hurst parameter between 0.5 and 1"),
+    ],
+)
+def test_what_is_no_kind_of_arrivals_is_refused_with_what_is(text: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        read_process(text)

@@ -77,8 +77,8 @@ pub fn play(simulation: &DiscreteEvents, start_unix_ns: u64, out: &mut dyn Write
 
 fn compile(part: &Part) -> Result<Script> {
     let script = Script::compile(&part.workload)?;
-    if let Load::Arrivals { path, .. } = &part.load {
-        arrivals::check(path)?;
+    if let Load::Arrivals { process, path, .. } = &part.load {
+        arrivals::check(*process, path)?;
         ensure!(!script.is_endless(), "sessions that never end cannot arrive at a rate");
     }
     Ok(script)

@@ -55,6 +55,7 @@ class CheckId(StrEnum):
     LEAD = "lead"
     PAUSE_DEVIATION = "pause_deviation"
     MEAN_THINK_TIME = "mean_think_time"
+    THINK_TIMES = "think_times"
     CYCLE_TIME = "cycle_time"
     DRIVER_LAG = "driver_lag"
     DRIVER_LAG_TAIL = "driver_lag_tail"

@@ -244,6 +244,8 @@ class Totals:
     pauses: PairedTimes
     wires: Mapping[str, int]
     cpu: CpuShare
+    pause: EncodedHistogram | None = None
+    """How long those pauses were, as they came; older records do not say."""
 
 
 @dataclass(frozen=True)

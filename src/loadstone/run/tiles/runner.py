@@ -166,6 +166,7 @@ def _manifest(spec: TilesSpec, parts: Parts) -> Manifest:
                 driver_limits=spec.driver_limits,
                 is_ours=part in loaded,
                 identity=part.id,
+                is_bent=part.curve is not None,
             )
             for part, profile in profiles
         ),
