@@ -12,8 +12,11 @@ from loadstone.model.records.manifest import SystemKind
 from loadstone.model.records.result import Iteration, Result
 from loadstone.model.records.sample import Sample
 from loadstone.model.records.verdict import Verdict
+from loadstone.study.conditions import conditions_of
 from loadstone.study.metrics import METRICS
 
+INTERRUPTS = ("irq", "softirq")
+"""Modes of a processor that belong to no process: mostly the network's."""
 IDLE_MODES = ("idle", "iowait")
 """Modes of a processor in which it does nothing."""
 
@@ -82,6 +85,8 @@ class RunSummary:
     """Means of what monitors saw: `host.`; of machines `inside.` and `outside.`; of services `process.`."""
     capacity: Mapping[str, float] = field(default_factory=dict)
     """How much there was of what was used: `workers` of a station, `cores` of the machine."""
+    conditions: Mapping[str, str] = field(default_factory=dict)
+    """What the machines of the system under test were given."""
 
     @property
     def passed(self) -> bool:
@@ -119,6 +124,7 @@ def summarize(request: RunRequest, result: Result) -> RunSummary:
         ),
         monitors=_monitors(workload.iterations),
         capacity=_capacity(result, workload.iterations),
+        conditions=conditions_of(result.manifest),
     )
 
 
@@ -203,6 +209,11 @@ def _used(iteration: Iteration) -> dict[str, float | None]:
         busy = sum(use.busy_ns for use in iteration.stations) / lengths
     return {
         "server_cpu": _mean(sum(tree.cores for tree in own) for own in trees if own),
+        "server_user": _mean(sum(tree.user_cores for tree in own) for own in trees if own),
+        "server_system": _mean(sum(tree.system_cores for tree in own) for own in trees if own),
+        "host_interrupts": _mean(
+            sum(sample.cpu_cores.get(mode) or 0.0 for mode in INTERRUPTS) for sample in samples if sample.cpu_cores
+        ),
         "host_cpu": _mean(
             sum(used or 0.0 for mode, used in sample.cpu_cores.items() if mode not in IDLE_MODES) for sample in samples
         ),

@@ -13,6 +13,7 @@ from loadstone.judge.statistics import LEVEL, Difference, Summary, difference, h
 from loadstone.page.blocks import Block, Cell, Column, ColumnKind, Figure, Gallery, Heading, Paragraph, Row, Table, Tone
 from loadstone.page.numbers import chance, number, rounded, signed_percent
 from loadstone.page.plot import DifferencePlot, Plot
+from loadstone.study.conditions import unlike
 from loadstone.study.metrics import METRICS, Better
 from loadstone.study.question import Answer, count_verdicts, first_missing, key_of
 from loadstone.study.summary import RunRequest, RunSummary, Side
@@ -186,8 +187,12 @@ class Compare:
             loads=tuple(loads),
             is_answered=not self.left(runs) and all(load.left_out < self.pairs for load in loads),
             is_worse=any(_is_worse(load, self.metric) for load in loads),
-            headline=(*alike, *lines),
+            headline=(*alike, *self._unlike(runs), *lines),
         )
+
+    def _unlike(self, runs: Sequence[RunSummary]) -> list[str]:
+        a, b = ([run.conditions for run in runs if run.request.side is side] for side in (Side.A, Side.B))
+        return unlike(a, b)
 
     def _at(self, load: Settings, runs: Sequence[RunSummary]) -> ComparedLoad:
         wanted = [one for one in self.requests() if all(one.settings.get(name) == at for name, at in load.items())]

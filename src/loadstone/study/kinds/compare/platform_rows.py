@@ -78,6 +78,9 @@ SPEED = (
     ("response time, p90", "s", metric("response_p90"), 4, NO_ANSWER),
     ("response time, p99", "s", metric("response_p99"), 4, NO_ANSWER),
     ("CPU of the system under test", "cores", metric("server_cpu"), 3, NO_FIGURE),
+    ("of it user", "cores", metric("server_user"), 3, NO_FIGURE),
+    ("of it system", "cores", metric("server_system"), 3, NO_FIGURE),
+    ("CPU of the host for interrupts", "cores", metric("host_interrupts"), 3, HIDDEN),
     ("CPU time an operation", "ms", metric("server_cpu_per_operation", 1000), 3, NO_FIGURE),
     ("payload", "Mbit/s", metric("bytes", MBIT), 1, NO_FIGURE),
 )

@@ -12,6 +12,7 @@ from loadstone.judge.score import web_index
 from loadstone.page.blocks import Block, Cell, Column, ColumnKind, Figure, Gallery, Heading, Paragraph, Row, Table, Tone
 from loadstone.page.numbers import number, rounded, shown
 from loadstone.page.plot import Plot
+from loadstone.study.conditions import unlike
 from loadstone.study.curves import AXIS
 from loadstone.study.kind import IndexPair
 from loadstone.study.kinds.compare.loads import side_by_turn
@@ -204,8 +205,16 @@ class Platforms:
             searches=searches,
             is_worse=both and _is_lower(searches),
             is_answered=both and self.next(runs) is None,
-            headline=tuple(_headline(self, searches, peaks, curve, parted, accelerators)),
+            headline=(
+                *_headline(self, searches, peaks, curve, parted, accelerators),
+                *self._unlike(runs),
+            ),
         )
+
+    def _unlike(self, runs: Sequence[RunSummary]) -> list[str]:
+        names = _names(self)
+        a, b = ([run.conditions for run in _of_side(runs, side)] for side in (Side.A, Side.B))
+        return unlike(a, b, (names["a"], names["b"]))
 
     def _point(self, runs: Sequence[RunSummary], load: float) -> PlatformPoint:
         a, b = (_means(_own(runs, side, load)) for side in (Side.A, Side.B))
