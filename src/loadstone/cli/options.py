@@ -109,14 +109,14 @@ class LoadOptions:
         """Whether it is said how much."""
         return self.sessions is not None or self.rate is not None
 
-    def load(self, trace: Path | None = None) -> Load:
+    def given_load(self, trace: Path | None = None) -> Load:
         """The load; raises UsageError unless it is said in exactly one way."""
         return make_load(self.sessions, self.rate, trace, read_process(self.arrivals), self.most_sessions)
 
     def load_or_none(self) -> Load:
         """The load, or arrivals without a rate yet: what varies it says how much, how they are spread stays."""
         none = Arrivals((), process=read_process(self.arrivals), most_sessions=self.most_sessions)
-        return self.load() if self.is_loaded else none
+        return self.given_load() if self.is_loaded else none
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -86,7 +86,7 @@ class RunCommand(WorkloadOptions):
     def _spec(self) -> RunSpec:
         names = self.names or []
         placement = make_placement(self.platform, self.machine, self.backend)
-        alone = parts_of(names, self.load(self.trace))
+        alone = parts_of(names, self.given_load(self.trace))
         parts = with_companions(alone)
         return RunSpec(
             name=self.name or "-".join(Path(word).name for word in names),

@@ -153,10 +153,12 @@ def _option(flag: Flag, default: Any) -> tuple[Any, Any]:
         return Annotated[list[str] | None, option], None
     if flag.read is not None:
         return Annotated[str | None, option], None
-    return Annotated[flag.kind | None, option], default
+    return Annotated[bool if flag.kind is bool else flag.kind | None, option], default
 
 
 def _carry_out(spec: StudySpec[Any]) -> Exit:
+    for promised in filter(None, map(spec.kind.promise, spec.questions.questions)):
+        say(promised)
     with StudyView() as view:
         path = asyncio.run(run_study(spec, view.hear, view.begin, view.tell))
         report = write_study_reports(path)

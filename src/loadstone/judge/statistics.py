@@ -147,11 +147,11 @@ def _seen_pct(sd: float, pairs: int) -> float | None:
     """None with too few pairs for any finding."""
     if 2.0 ** (1 - pairs) > 1 - LEVEL:
         return None
-    return 100 * math.expm1(_seen(pairs) * sd)
+    return 100 * math.expm1(seen_scatters(pairs) * sd)
 
 
 @cache
-def _seen(pairs: int) -> float:
+def seen_scatters(pairs: int) -> float:
     """The mean difference, in standard deviations of a pair's, that the test of so many pairs finds with a chance of
     `POWER`: of few by trying it on drawn ones, of more by Student's t, which it is then as powerful as.
     """

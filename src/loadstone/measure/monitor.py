@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -64,7 +65,7 @@ def _counters(roles: Mapping[str, int]) -> Json:
     return {
         "unix_s": time.time(),
         "at": time.monotonic(),
-        "cpu": psutil.cpu_times()._asdict(),
+        "cpu": _host_cpu(os.sched_getaffinity(0)),
         "memory": psutil.virtual_memory()._asdict(),
         "swap": psutil.swap_memory()._asdict(),
         "disk": disk._asdict() if disk else {},
@@ -73,6 +74,13 @@ def _counters(roles: Mapping[str, int]) -> Json:
         "trees": {role: _sum(members) for role, members in trees.items()},
         "ours": _cpu_seconds([*trees.values(), [psutil.Process()]]),
     }
+
+
+def _host_cpu(cores: Iterable[int]) -> Json:
+    """CPU seconds by mode of the cores that this run may use: what others have is no matter of it."""
+    each = psutil.cpu_times(percpu=True)
+    used = [each[core]._asdict() for core in cores if core < len(each)]
+    return {mode: sum(one[mode] for one in used) for mode in used[0]}
 
 
 def _tcp_pressure_ms() -> int | None:

@@ -36,6 +36,8 @@ class PlatformKind:
     """Settings that are its own; those that several platforms have are alike in all of them."""
     shares_host: bool = False
     """Whether its machines have all of the host that nobody takes from them: no size but the cores they keep to."""
+    keeps_cores: bool = True
+    """Whether what it starts stays on the cores that were given to the run: its machines are children of the lab."""
     rank: int = 100
     """Place among the platforms where they are listed, the smallest first."""
 

@@ -2,12 +2,35 @@
 
 import asyncio
 import signal
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 """Signals that ask for an end: from the keyboard, from others, and when the terminal goes away."""
+
+
+_elsewhere: set["Signals"] = set()
+"""Runs in threads of their own, which hear of signals from the main one alone."""
+
+
+@contextmanager
+def relayed() -> Iterator[None]:
+    """Tells the runs of all other threads of every signal until the block ends; for the main thread."""
+    loop = asyncio.get_running_loop()
+    for number in ENDING:
+        loop.add_signal_handler(number, _relay)
+    try:
+        yield
+    finally:
+        for number in ENDING:
+            loop.remove_signal_handler(number)
+
+
+def _relay() -> None:
+    for signals in tuple(_elsewhere):
+        signals.hear_soon()
 
 
 class Signals:
@@ -20,11 +43,15 @@ class Signals:
         task = asyncio.current_task()
         assert task is not None
         self._task = task
+        self._is_main = threading.current_thread() is threading.main_thread()
         self.was_heard_late = False
         """Whether one came on the way down: what was measured is complete, but nothing more is to be begun."""
         self._act: Callable[[], object] = self._give_up
 
     def __enter__(self) -> "Signals":
+        if not self._is_main:
+            _elsewhere.add(self)
+            return self
         for number in ENDING:
             self._loop.add_signal_handler(number, self._hear)
         return self
@@ -32,8 +59,14 @@ class Signals:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for number in ENDING:
-            self._loop.remove_signal_handler(number)
+        _elsewhere.discard(self)
+        if self._is_main:
+            for number in ENDING:
+                self._loop.remove_signal_handler(number)
+
+    def hear_soon(self) -> None:
+        """Hears of a signal in its own thread."""
+        self._loop.call_soon_threadsafe(self._hear)
 
     @contextmanager
     def told(self, tell: Callable[[], object]) -> Iterator[None]:

@@ -86,6 +86,11 @@ def no_indices(answers: Sequence[Answer]) -> IndexPair | None:
     return None
 
 
+def no_promise(_: Question[A]) -> str:
+    """Most kinds find out by themselves how much they need."""
+    return ""
+
+
 @dataclass(frozen=True)
 class StudyKind(Generic[S, A]):
     """One kind of study."""
@@ -107,6 +112,8 @@ class StudyKind(Generic[S, A]):
     """Of kinds that find or bring their own load: what to say in place of --sessions and --rate."""
     index: Callable[[Sequence[A]], float | None] = no_index
     indices: Callable[[Sequence[A]], IndexPair | None] = no_indices
+    promise: Callable[[Question[A]], str] = no_promise
+    """What the study is able to find, said before its first run."""
     is_judged_by_runs: bool = False
     """Whether the shell is told what the runs came to, instead of what was found."""
     rank: int = 100

@@ -16,6 +16,7 @@ from loadstone.run.lifecycle import mark_after
 from loadstone.run.runner import Begin
 from loadstone.store.read import read_manifest, read_result, read_verdict
 from loadstone.store.study import StudyFolder, unfinished
+from loadstone.study.duet import refuse_impossible_duet, run_at_once
 from loadstone.study.kind import StudyAnswer
 from loadstone.study.question import Answer
 from loadstone.study.spec import StudySpec
@@ -47,6 +48,9 @@ async def run_study(spec: StudySpec[A], listener: Listener, begin: Begin, tell: 
     """Runs a study to its end, or on from where it was interrupted; returns its folder. Raises LoadstoneError."""
     for request in spec.questions.requests():
         spec.base.check(request)
+    duets = [request for request in spec.questions.requests() if request.duet]
+    if duets:
+        refuse_impossible_duet(spec.base, duets)
     identity = identity_of(spec)
     resumed = None if spec.fresh else unfinished(spec.base.results, identity)
     folder = resumed or StudyFolder.create(spec.base.results, manifest_of(spec, identity))
@@ -66,16 +70,44 @@ async def _make_all(
         tell(Progress(spec.name, len(runs), taken, answer.left, request, runs[-1] if runs else None))
         if request is None:
             return Status.COMPLETE, ""
-        path = complete.get(request.key)
-        if path is not None:
-            taken += 1
-            if read_verdict(path) is None:  # a signal came between the end of the run and its judgement
-                judge(path)
+        batch = _at_once(spec, request)
+        paths = [complete[one.key] for one in batch if one.key in complete]
+        if len(paths) == len(batch):
+            taken += len(batch)
+            for path in paths:
+                if read_verdict(path) is None:  # a signal came between the end of the run and its judgement
+                    judge(path)
         else:
-            path = await spec.base.run(request, folder.runs, listener, begin)
-            if read_manifest(path).status is Status.INTERRUPTED:
+            paths = await _make(spec, batch, folder.runs, listener, begin)
+            if any(read_manifest(path).status is Status.INTERRUPTED for path in paths):
                 return Status.INTERRUPTED, "ended by a signal; the same command goes on from here"
-        runs.append(spec.base.summarize(request, read_result(path)))
+        runs += [spec.base.summarize(one, read_result(path)) for one, path in zip(batch, paths, strict=True)]
+
+
+def _at_once(spec: StudySpec[A], request: RunRequest) -> list[RunRequest]:
+    """The run, with the one that is made at the same time."""
+    if not request.duet:
+        return [request]
+    return [one for one in spec.questions.requests() if one.duet == request.duet]
+
+
+async def _make(
+    spec: StudySpec[A], batch: Sequence[RunRequest], runs: Path, listener: Listener, begin: Begin
+) -> list[Path]:
+    """Makes a run, or two at the same time, of which the first is shown."""
+    if len(batch) == 1:
+        return [await spec.base.run(batch[0], runs, listener, begin)]
+    first, second = batch
+    return await run_at_once(
+        [
+            lambda: spec.base.run(first, runs, listener, begin),
+            lambda: spec.base.run(second, runs, _unheard, _unheard),
+        ]
+    )
+
+
+def _unheard(_: object) -> None:
+    """Nobody watches the other run."""
 
 
 def answer_of(spec: StudySpec[A], runs: Sequence[RunSummary]) -> StudyAnswer[A]:

@@ -54,6 +54,8 @@ class RunRequest:
     side: Side = Side.NONE
     search: str = ""
     """Which of a study's searches it belongs to."""
+    duet: str = ""
+    """Runs of the same name are made at the same time."""
 
     @property
     def load(self) -> float:
@@ -85,6 +87,8 @@ class RunSummary:
     """Means of what monitors saw: `host.`; of machines `inside.` and `outside.`; of services `process.`."""
     capacity: Mapping[str, float] = field(default_factory=dict)
     """How much there was of what was used: `workers` of a station, `cores` of the machine."""
+    windows_unix_s: tuple[tuple[float, float], ...] = ()
+    """Begin and end of each iteration's steady state."""
     conditions: Mapping[str, str] = field(default_factory=dict)
     """What the machines of the system under test were given."""
 
@@ -124,6 +128,7 @@ def summarize(request: RunRequest, result: Result) -> RunSummary:
         ),
         monitors=_monitors(workload.iterations),
         capacity=_capacity(result, workload.iterations),
+        windows_unix_s=tuple(window for one in workload.iterations if (window := one.window_unix_s) is not None),
         conditions=conditions_of(result.manifest),
     )
 

@@ -239,5 +239,6 @@ KIND = PlatformKind(
     maker=LibvirtPlatform(),
     fitting=frozenset({"memory", "image", "pin", "disk"}),
     own=LibvirtSettings,
+    keeps_cores=False,
     rank=50,
 )

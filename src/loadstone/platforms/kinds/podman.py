@@ -169,5 +169,6 @@ KIND = PlatformKind(
     plural="podman containers",
     maker=PodmanPlatform(),
     fitting=OWN_LINES | {"image"},
+    keeps_cores=False,
     rank=30,
 )

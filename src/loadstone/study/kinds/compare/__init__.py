@@ -77,6 +77,9 @@ class CompareSection(StudySection):
         Annotated[tuple[PlatformNamed, ...], Field(min_length=2, max_length=2)] | None,
         Flag("Compare two platforms, as process,vm.", metavar="A,B", read=read_platforms),
     ] = Field(default=None, description='two platforms to compare, as ["process", "vm"]')
+    duet: Annotated[bool, Flag("Both runs of a pair at the same time.", name="--duet", kind=bool)] = Field(
+        default=False, description="true to make both runs of a pair at the same time, each on half of the cores"
+    )
     cpus: Annotated[
         Annotated[int, Field(ge=1, le=4096)] | None,
         Flag("With --platform: CPUs of each side. Default: 1.", kind=int, min=1),
@@ -106,6 +109,8 @@ def make(section: CompareSection, context: StudyContext) -> Question[AnyAnswer]:
     def search(settings: Mapping[str, str], name: str, seed: int) -> Search:
         return replace(make_search(wanted, workload, context.profile), settings=settings, prefix=name, seed=seed)
 
+    if section.duet and (section.platform is not None or section.at == "peak"):
+        raise UsageError("Two runs at the same time are compared at a load, not at peaks. Leave out --duet.")
     if section.platform is not None:
         cpus = str(section.cpus or 1)
         sides = [
@@ -118,7 +123,8 @@ def make(section: CompareSection, context: StudyContext) -> Question[AnyAnswer]:
     if section.at == "peak":
         return ComparePeaks(workload, a, b, search, section.pairs or 1)
     curve: tuple[dict[str, str], ...] = tuple({section.load: text} for text in points_text(section.at or ()))
-    return Compare(workload, {}, a, b, curve or ({},), section.pairs or pairs_for(len(curve) or 1), section.figure)
+    pairs = section.pairs or pairs_for(len(curve) or 1)
+    return Compare(workload, {}, a, b, curve or ({},), pairs, section.figure, section.duet)
 
 
 def blocks(answer: AnyAnswer, workload: StudiedWorkload, runs: Sequence[RunSummary]) -> Iterator[Block]:
@@ -131,6 +137,11 @@ def blocks(answer: AnyAnswer, workload: StudiedWorkload, runs: Sequence[RunSumma
             yield from peaks.blocks(answer)
         case PlatformsAnswer():
             yield from platforms.blocks(answer)
+
+
+def promise(question: Question[AnyAnswer]) -> str:
+    """What a comparison at loads is able to find; a search finds its own width."""
+    return loads.promise(question) if isinstance(question, Compare) else ""
 
 
 def _settings(settings: Mapping[str, str]) -> str:
@@ -157,5 +168,6 @@ KIND: StudyKind[CompareSection, AnyAnswer] = StudyKind(
     make=make,
     blocks=blocks,
     indices=indices,
+    promise=promise,
     rank=4,
 )

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import binomtest  # type: ignore[attr-defined]
 
-from loadstone.judge.statistics import LEVEL, Difference, Summary, difference, holm, summary
+from loadstone.judge.statistics import LEVEL, Difference, Summary, difference, holm, seen_scatters, summary
 from loadstone.page.blocks import Block, Cell, Column, ColumnKind, Figure, Gallery, Heading, Paragraph, Row, Table, Tone
 from loadstone.page.numbers import chance, number, rounded, signed_percent
 from loadstone.page.plot import DifferencePlot, Plot
@@ -24,13 +24,39 @@ LEAST_PAIRS = 6
 """Fewest pairs with which the test can find anything: 2 of 2^6 sign patterns are 3 %."""
 FEWER_POINTS = 0.5
 """Points of the share of good operations from which B has fewer: nothing is better then."""
+LEAST_OVERLAP = 0.9
+"""Share of the longer steady state that two runs at the same time must have in common."""
+USUAL_SCATTER = 0.05
+"""By how much two runs alike differ on a machine that others use too, for an example."""
 WIDEST_PCT = 50
 """Intervals that reach further say so little that they would flatten all others."""
+
+
+def promise(question: "Compare") -> str:
+    """What so many pairs are able to find, before the first is made."""
+    if question.pairs < LEAST_PAIRS:
+        return f"{question.pairs} pairs cannot tell a difference from chance; {LEAST_PAIRS} are the fewest that can."
+    scatters = seen_scatters(question.pairs)
+    found_pct = 100 * math.expm1(scatters * USUAL_SCATTER)
+    return (
+        f"{question.pairs} pairs find, nine times in ten, a difference of {scatters:.1f} times the scatter of a pair: "
+        f"{found_pct:.0f} % where two runs alike differ by {100 * USUAL_SCATTER:.0f} %."
+    )
 
 
 def pairs_for(loads: int) -> int:
     """Fewest pairs with which anything can be found at each of so many loads, corrected for asking several times."""
     return max(LEAST_PAIRS, math.ceil(math.log2(2 * loads / (1 - LEVEL))))
+
+
+def overlap(a: RunSummary, b: RunSummary) -> float:
+    """Which share of the longer steady state both had in common, the least of all iterations; 0 where unknown."""
+    pairs = zip(a.windows_unix_s, b.windows_unix_s, strict=False)
+    shares = [
+        max(0.0, min(one[1], other[1]) - max(one[0], other[0])) / max(one[1] - one[0], other[1] - other[0])
+        for one, other in pairs
+    ]
+    return min(shares, default=0.0)
 
 
 def side_by_turn(pair: int) -> tuple[Side, Side]:
@@ -115,6 +141,8 @@ class ComparedLoad:
     left_out: int = 0
     """Pairs that do not count, since a run of them was invalid."""
     passing: Passing | None = None
+    is_duet: bool = False
+    """Whether both runs of a pair were made at the same time."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,7 +166,7 @@ class CompareAnswer(Answer):
 
 @dataclass(frozen=True)
 class Compare:
-    """Two settings at one or several loads, run as A B B A A B ..., so that drift falls on both alike."""
+    """Two settings at one or several loads, run in pairs whose order is drawn, so that drift falls on both alike."""
 
     workload: str
     settings: Settings
@@ -148,6 +176,8 @@ class Compare:
     pairs: int = LEAST_PAIRS
     metric: str = "response_mean"
     """The one the question is about; all others are reported beside it."""
+    is_duet: bool = False
+    """Whether both runs of a pair are made at the same time, each on cores of its own."""
 
     def requests(self) -> list[RunRequest]:
         """All its runs, in order: every pair goes through all loads before the next pair begins."""
@@ -162,7 +192,8 @@ class Compare:
         settings = {**self.settings, **load, **(self.a if side is Side.A else self.b)}
         words = "-".join([side, *load.values()])
         # Every run has a seed of its own: what is found holds beyond one seed's draw of users.
-        return RunRequest(key_of(at + 1, self.workload, words), self.workload, settings, at, side=side)
+        duet = f"{self.workload}-{at // 2 + 1}" if self.is_duet else ""
+        return RunRequest(key_of(at + 1, self.workload, words), self.workload, settings, at, side=side, duet=duet)
 
     def next(self, runs: Sequence[RunSummary]) -> RunRequest | None:
         """The next run that is missing."""
@@ -201,10 +232,12 @@ class Compare:
         made = {side: [run for run in here if run.request.side is side] for side in (Side.A, Side.B)}
         pairs = list(zip(made[Side.A], made[Side.B], strict=False))
         valid = [pair for pair in pairs if all(run.is_valid for run in pair)]
+        if self.is_duet:
+            valid = [pair for pair in valid if overlap(*pair) >= LEAST_OVERLAP]
         sides = {Side.A: [a for a, _ in valid], Side.B: [b for _, b in valid]}
         compared = {name: row for name in METRICS if (row := _compared(name, sides)) is not None}
         verdicts = {side.value: count_verdicts(own) for side, own in made.items()}
-        return ComparedLoad(dict(load), verdicts, compared, len(pairs) - len(valid), _passing(valid))
+        return ComparedLoad(dict(load), verdicts, compared, len(pairs) - len(valid), _passing(valid), self.is_duet)
 
     def _corrected(self, loads: list[ComparedLoad]) -> list[ComparedLoad]:
         """Over the loads of a curve the question is asked several times, and the p-values say so."""
@@ -278,7 +311,8 @@ def _before_all(load: ComparedLoad) -> Iterator[str]:
         yield f"Neither side passed in any of {passing.pairs} pairs. B broke: {', '.join(passing.broken)}."
     if load.left_out:
         pairs = f"{load.left_out} pair{'s' * (load.left_out != 1)}"
-        yield f"{pairs} with an invalid run left out: nothing follows from those."
+        apart = ", or of runs that were not at the same time," if load.is_duet else ""
+        yield f"{pairs} with an invalid run{apart} left out: nothing follows from those."
 
 
 def has_fewer_good(load: ComparedLoad) -> bool:
@@ -326,10 +360,16 @@ def blocks(answer: CompareAnswer) -> Iterator[Block]:
         titles = ("figure", "A, mean", "B, mean", "B against A, %", "interval, %", "p")
         columns = [*map(Column, titles), Column("in words", ColumnKind.TEXT)]
         yield Table(columns, [_row(name, one, name == answer.metric) for name, one in load.metrics.items()])
+    is_duet = any(load.is_duet for load in answer.loads)
+    order = (
+        "Both runs of a pair are made at the same time, each on its half of the cores; the halves change sides."
+        if is_duet
+        else "The order within pairs is drawn, once each way in every two pairs."
+    )
     note = (
-        "Runs alternate as A B B A. The test permutes A and B within each pair; its interval holds the ratios that the "
-        f"same test does not refuse. The question is about {answer.metric.replace('_', ' ')}; each other figure is "
-        "tested by itself, so one in twenty is found by chance."
+        f"{order} The test permutes A and B within each pair; its interval holds the ratios that the same test does "
+        f"not refuse. The question is about {answer.metric.replace('_', ' ')}; each other figure is tested by itself, "
+        "so one in twenty is found by chance."
     )
     yield Paragraph(note, Tone.QUIET)
 

@@ -1,0 +1,64 @@
+"""Two runs at the same time, each on cores of its own, so that what disturbs the host disturbs both alike.
+
+Duet benchmarking (Bulej and others 2020): on a host that others use too, figures taken side by side differ by far less
+than those taken one after the other.
+"""
+
+import asyncio
+import os
+from collections.abc import Callable, Coroutine, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from loadstone.model.errors import UsageError
+from loadstone.model.machine import PROCESS
+from loadstone.model.system import Clock
+from loadstone.platforms.registry import platform_kind
+from loadstone.run.signals import relayed
+from loadstone.study.base import StudyBase
+from loadstone.study.summary import RunRequest
+
+Job = Callable[[], Coroutine[Any, Any, Path]]
+
+
+def halves() -> tuple[set[int], set[int]]:
+    """The cores of this process in two groups of one size; a core that is left over stays idle. Raises UsageError."""
+    cores = sorted(os.sched_getaffinity(0))
+    if len(cores) < 2:
+        raise UsageError("Two runs at the same time need cores of their own, and there is one. Leave out --duet.")
+    half = len(cores) // 2
+    return set(cores[:half]), set(cores[half : 2 * half])
+
+
+def refuse_impossible_duet(base: StudyBase, requests: Sequence[RunRequest]) -> None:
+    """Raises UsageError where nothing disturbs anybody, or cores are too few or not ours to give."""
+    declared = base.declared()
+    if declared["clock"] is Clock.VIRTUAL:
+        raise UsageError("In virtual time nothing disturbs a run. Leave out --duet.")
+    settings = [*declared.get("placement", {}).values(), *(request.settings for request in requests)]
+    platforms = {str(one.get("platform") or one.get("machine.platform") or PROCESS) for one in settings}
+    elsewhere = sorted(name for name in platforms if not platform_kind(name).keeps_cores)
+    if elsewhere:
+        raise UsageError(f"What {elsewhere[0]} starts does not keep to the cores it is given. Leave out --duet.")
+    halves()
+
+
+async def run_at_once(jobs: Sequence[Job]) -> list[Path]:
+    """Makes two runs at the same time, the first on the lower cores; both have ended when this returns or raises.
+
+    Each has a thread and an event loop of its own: cores belong to a thread, and what it starts inherits them.
+    """
+    loop = asyncio.get_running_loop()
+    with relayed(), ThreadPoolExecutor(len(jobs), "duet") as pool:
+        running = [loop.run_in_executor(pool, _on_cores, cores, job) for cores, job in zip(halves(), jobs, strict=True)]
+        ends = await asyncio.gather(*running, return_exceptions=True)
+    for end in ends:
+        if isinstance(end, BaseException):
+            raise end
+    return [end for end in ends if isinstance(end, Path)]
+
+
+def _on_cores(cores: set[int], job: Job) -> Path:
+    os.sched_setaffinity(0, cores)  # of this thread alone
+    return asyncio.run(job())
