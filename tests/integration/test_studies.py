@@ -254,3 +254,44 @@ def test_two_programs_do_not_work_on_one_study(tmp_path: Path, loadstone: Loadst
     finally:
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=30) == 130
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="two runs at the same time need two cores")
+def test_a_duet_makes_both_runs_at_the_same_time_on_cores_of_their_own(
+    tmp_path: Path, loadstone: LoadstoneRunner
+) -> None:
+    folder = one_page(tmp_path / "page", 'kind = "think"\nmean_s = 0.1', limits="good_s = 5\ntolerable_s = 10")
+    words = ["compare", str(folder), "--sessions", "20", "--steady", "4", "--pairs", "2", "--duet"]
+    words += ["--foreign-cpu", "100", "--b", "server.threads=2", "--results", str(tmp_path / "results")]
+    done = loadstone(*words)
+    assert "2 pairs cannot tell a difference from chance" in done.stdout, done.stderr
+    (path,) = (tmp_path / "results").iterdir()
+    answer = read_answer(path, study_kinds()["compare"].adapter)
+    for first, second in zip(answer.runs[::2], answer.runs[1::2], strict=True):
+        (one,), (other,) = first.windows_unix_s, second.windows_unix_s
+        assert min(one[1], other[1]) - max(one[0], other[0]) > 3
+        assert {first.request.side, second.request.side} == {"a", "b"}
+    half = len(os.sched_getaffinity(0)) // 2
+    for run in answer.runs:
+        manifest = json.loads((path / "runs" / run.folder / "manifest.json").read_text())
+        assert manifest["host"]["cores_usable"] == half
+        assert manifest["was_alone"]
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="two runs at the same time need two cores")
+def test_a_signal_ends_both_runs_of_a_duet(tmp_path: Path) -> None:
+    folder = one_page(tmp_path / "page", 'kind = "think"\nmean_s = 0.1', limits="good_s = 5\ntolerable_s = 10")
+    words = ["compare", str(folder), "--sessions", "20", "--steady", "60", "--duet"]
+    process = subprocess.Popen(command(*words, "--results", str(tmp_path / "results")), stderr=subprocess.PIPE)
+    try:
+        for _ in range(300):
+            records = list((tmp_path / "results").glob("*/runs/*/runs/*/monitor.jsonl"))
+            if sum(record.stat().st_size > 0 for record in records) == 2:
+                break
+            time.sleep(0.1)
+    finally:
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=60) == 130
+    (study_folder,) = (tmp_path / "results").iterdir()
+    states = [manifest.status for _, manifest in catalogue(study_folder / "runs")]
+    assert states == [Status.INTERRUPTED, Status.INTERRUPTED]

@@ -1,12 +1,15 @@
 """`repeat`: the same run n times. How far may its metrics be trusted, do they drift, does one stand out? Pure."""
 
+import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from loadstone.judge.statistics import LEVEL, drift, holm, least_for_drift, outlier, summary
+from loadstone.model.errors import UsageError
 from loadstone.model.reading import Flag
 from loadstone.model.records.manifest import StudiedWorkload
 from loadstone.page.blocks import Block, Cell, Column, ColumnKind, Figure, Gallery, Paragraph, Row, Table, Tone
@@ -28,11 +31,58 @@ NOTE = (
 )
 
 
+MOST_RUNS = 100
+"""Runs after which a study that goes on until a figure is sure gives up, unless told otherwise."""
+SHORT = {"mean": "response_mean", **{f"p{at:g}": f"response_p{at:g}" for at in (50, 90, 95, 99)}}
+"""What the figures of response time may be called for short."""
+WANTED = re.compile(r"\s*([a-z0-9_]+)\s*(?:\+-|\+/-|±)\s*([0-9.]+)\s*%\s*")
+
+
+@dataclass(frozen=True)
+class Until:
+    """How sure a figure is to be: the interval of its mean within so many percent of it, to both sides."""
+
+    metric: str
+    pct: float
+
+
+def read_until(text: str) -> Until:
+    """Reads `p99 +-5%`; raises UsageError."""
+    matched = WANTED.fullmatch(text)
+    metric = SHORT.get(matched[1], matched[1]) if matched else ""
+    try:
+        pct = float(matched[2]) if matched else 0.0
+    except ValueError:
+        pct = 0.0
+    if metric not in METRICS or not 0 < pct < 100:
+        named = ", ".join((*SHORT, "throughput"))
+        raise UsageError(
+            f"`{text}` names no figure and how sure it is to be. Write it as `p99 +-5%`; figures are {named} ..."
+        )
+    return Until(metric, pct)
+
+
+def _checked(text: object) -> str:
+    """Raises ValueError, as what reads a field is to."""
+    try:
+        read_until(str(text))
+    except UsageError as error:
+        raise ValueError(str(error)) from None
+    return str(text)
+
+
 class RepeatSection(StudySection):
     """`[repeat]`: the same run n times."""
 
     runs: Annotated[int, Field(ge=2, le=1000), Flag("How many runs.", kind=int, min=2, max=1000)] = Field(
         default=5, description="a whole number, 2 or more"
+    )
+    until: Annotated[
+        Annotated[str, BeforeValidator(_checked)] | None,
+        Flag("Go on from there until a figure is so sure, as 'p99 +-5%'.", metavar="FIGURE +-PCT%"),
+    ] = Field(default=None, description='a figure and how sure it is to be, as "p99 +-5%"')
+    most_runs: Annotated[int, Field(ge=2, le=1000), Flag("Runs after which that ends.", kind=int, min=2, max=1000)] = (
+        Field(default=MOST_RUNS, description="a whole number, 2 or more")
     )
 
 
@@ -59,6 +109,11 @@ class Series:
     """Chance of such a trend, corrected for all metrics; None where the runs are too few to find one."""
     outliers: tuple[Outlier, ...] = ()
 
+    @property
+    def half_pct(self) -> float | None:
+        """Half of the interval's width, in percent of the mean; None for a single value, and for a mean of 0."""
+        return 100 * (self.high - self.mean) / abs(self.mean) if self.high is not None and self.mean else None
+
 
 @dataclass(frozen=True, kw_only=True)
 class RepeatAnswer(Answer):
@@ -77,21 +132,35 @@ class Repeat:
     workload: str
     settings: Mapping[str, str]
     runs: int
+    until: Until | None = None
+    """Where it goes on until a figure is so sure."""
+    most_runs: int = MOST_RUNS
 
     def requests(self) -> list[RunRequest]:
-        """All its runs."""
-        return [
-            RunRequest(key_of(number, self.workload, ""), self.workload, self.settings, number - 1)
-            for number in range(1, self.runs + 1)
-        ]
+        """The runs that are made in any case."""
+        return [self._request(number) for number in range(1, self.runs + 1)]
+
+    def _request(self, number: int) -> RunRequest:
+        return RunRequest(key_of(number, self.workload, ""), self.workload, self.settings, number - 1)
 
     def next(self, runs: Sequence[RunSummary]) -> RunRequest | None:
         """The next run that is missing."""
-        return first_missing(self.requests(), runs)
+        missing = first_missing(self.requests(), runs)
+        return missing or (self._request(len(runs) + 1) if self._more(runs) else None)
 
     def left(self, runs: Sequence[RunSummary]) -> int:
-        """Runs that are missing."""
-        return self.runs - len(runs)
+        """Runs that are missing, as far as can be said."""
+        return max(0, self.runs - len(runs)) + self._more(runs)
+
+    def _more(self, runs: Sequence[RunSummary]) -> int:
+        """About how many runs it takes beyond those, as the scatter so far lets expect; none where that is no use."""
+        if self.until is None or len(runs) < self.runs:
+            return 0
+        metric = series(runs).get(self.until.metric)
+        if metric is None or metric.half_pct is None or metric.half_pct <= self.until.pct:
+            return 0
+        needed = math.ceil(metric.count * (metric.half_pct / self.until.pct) ** 2)
+        return min(max(1, needed - metric.count), self.most_runs - len(runs))
 
     def answer(self, runs: Sequence[RunSummary]) -> RepeatAnswer:
         """Each metric over the series."""
@@ -100,11 +169,38 @@ class Repeat:
             workload=self.workload,
             settings=dict(self.settings),
             runs=len(runs),
-            is_answered=len(runs) >= self.runs and any(run.is_valid for run in runs),
+            is_answered=len(runs) >= self.runs and any(run.is_valid for run in runs) and is_sure(self.until, metrics),
             verdicts=count_verdicts(runs),
             metrics=metrics,
-            headline=tuple(_headline(runs, metrics)),
+            headline=(*_headline(runs, metrics), *_sureness(self.until, metrics, runs)),
         )
+
+
+def is_sure(until: Until | None, metrics: Mapping[str, Series]) -> bool:
+    """Whether the figure is as sure as asked for; true where nothing was asked."""
+    if until is None:
+        return True
+    half_pct = metrics[until.metric].half_pct if until.metric in metrics else None
+    return half_pct is not None and half_pct <= until.pct
+
+
+def _sureness(until: Until | None, metrics: Mapping[str, Series], runs: Sequence[RunSummary]) -> Iterator[str]:
+    """How sure the figure is that the study goes on for, or why it cannot be measured."""
+    if until is None or len(runs) < 2:
+        return
+    title, metric = METRICS[until.metric].title, metrics.get(until.metric)
+    if metric is None or metric.half_pct is None:
+        yield (
+            f"The {title} cannot be measured: not every valid run has so many operations that it shows. "
+            "Make runs longer with --steady, or give more load."
+        )
+        return
+    line = f"The {title} is {rounded(metric.mean)} +- {metric.half_pct:.2g} % over {metric.count} runs"
+    if metric.half_pct <= until.pct:
+        yield f"{line}, {until.pct:g} % asked for."
+        return
+    needed = math.ceil(metric.count * (metric.half_pct / until.pct) ** 2)
+    yield f"{line}; {until.pct:g} % would take about {needed} runs of such scatter."
 
 
 def series(runs: Sequence[RunSummary]) -> dict[str, Series]:
@@ -183,7 +279,8 @@ def _row(name: str, one: Series) -> Row:
 
 def make(section: RepeatSection, context: StudyContext) -> Repeat:
     """The question about one workload."""
-    return Repeat(context.workload.name, {}, section.runs)
+    until = None if section.until is None else read_until(section.until)
+    return Repeat(context.workload.name, {}, section.runs, until, max(section.runs, section.most_runs))
 
 
 KIND = StudyKind(
@@ -192,6 +289,7 @@ KIND = StudyKind(
     help="""Make the same run several times: mean, spread and interval of every figure, drift, outliers.
 
     [bold]loadstone repeat support --sessions 50 --runs 5[/]
+    [bold]loadstone repeat support --sessions 50 --until "p99 +-5%"[/]: as many runs as that takes.
     """,
     section=RepeatSection,
     answer=RepeatAnswer,

@@ -1,0 +1,81 @@
+"""A study that goes on until a figure is sure: it stops when it is, says how far it is when it may not go on, and that
+a tail cannot be measured where runs have too few operations.
+"""
+
+import random
+from collections.abc import Callable
+from statistics import NormalDist
+
+import pytest
+
+from loadstone.model.errors import UsageError
+from loadstone.study.kinds.repeat import Repeat, Until, read_until
+from loadstone.study.summary import RunRequest, RunSummary
+from tests.made import carry_out, made
+
+P99 = "response_p99"
+
+
+def scattering(scatter: float, seed: int, **others: float) -> Callable[[RunRequest], RunSummary]:
+    chance = random.Random(seed)
+    return lambda request: made(request, **{P99: 0.2 * (1 + scatter * NormalDist().inv_cdf(chance.random())), **others})
+
+
+def test_it_goes_on_until_the_interval_is_narrow_and_no_longer() -> None:
+    answer, runs = carry_out(Repeat("page", {}, 5, Until(P99, 5.0)), scattering(0.1, 1))
+    assert answer.is_answered
+    half = answer.metrics[P99].half_pct
+    assert half is not None
+    assert half <= 5
+    assert 10 <= len(runs) <= 40  # (2 x 10 % / 5 %)^2 = 16 runs by Student's t
+    before, _ = carry_out(Repeat("page", {}, len(runs) - 1), scattering(0.1, 1))
+    wider = before.metrics[P99].half_pct
+    assert wider is not None
+    assert wider > 5
+    assert "5 % asked for" in answer.headline[-1]
+
+
+def test_what_is_sure_at_once_takes_the_least_number_of_runs() -> None:
+    answer, runs = carry_out(Repeat("page", {}, 5, Until(P99, 5.0)), scattering(0.001, 1))
+    assert answer.is_answered
+    assert len(runs) == 5
+
+
+def test_it_gives_up_and_says_how_many_runs_it_would_take() -> None:
+    answer, runs = carry_out(Repeat("page", {}, 5, Until(P99, 1.0), most_runs=10), scattering(0.1, 1))
+    assert not answer.is_answered
+    assert len(runs) == 10
+    needed = int(answer.headline[-1].split("would take about ")[1].split()[0])
+    assert 150 < needed < 1200  # (2 x 10 % / 1 %)^2 = 400
+
+
+def test_a_tail_that_is_not_seen_ends_it() -> None:
+    answer, runs = carry_out(Repeat("page", {}, 5, Until(P99, 5.0)), lambda request: made(request, response_mean=0.1))
+    assert not answer.is_answered
+    assert len(runs) == 5
+    assert "cannot be measured" in answer.headline[-1]
+
+
+def test_intervals_that_ended_a_study_hold_what_they_are_about() -> None:
+    question = Repeat("page", {}, 5, Until(P99, 10.0))
+    found = [carry_out(question, scattering(0.15, seed))[0].metrics[P99] for seed in range(400)]
+    held = sum(one.low <= 0.2 <= one.high for one in found if one.low is not None and one.high is not None)
+    assert held >= 360  # 95 % but for what stopping at a narrow one costs: 90 % of 400 at least
+
+
+@pytest.mark.parametrize(
+    ("text", "until"),
+    [
+        ("p99 +-5%", Until(P99, 5.0)),
+        ("mean+-2.5 %", Until("response_mean", 2.5)),
+        ("throughput ±1%", Until("throughput", 1.0)),
+    ],
+)
+def test_a_figure_and_its_sureness_are_read(text: str, until: Until) -> None:
+    assert read_until(text) == until
+
+
+@pytest.mark.parametrize("text", ["", "p99", "p98 +-5%", "p99 +-0%", "p99 +-5.5.5%", "p99 5%"])
+def test_what_names_none_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match=r"p99 \+-5%"):
+        read_until(text)
