@@ -42,7 +42,7 @@ def make_criteria(
         id=identity or WorkloadId(workload.name),
         title=workload.header.title,
         sessions=load.sessions if isinstance(load, Population) else 0,
-        load=str(load),
+        load=_in_words(load, mix),
         due=load.due(profile.phases.steady_s) if isinstance(load, Arrivals) else None,
         is_even=isinstance(load, Population) or load.is_even,
         ramp_up_s=profile.phases.ramp_up_s,
@@ -72,6 +72,15 @@ def make_criteria(
         dispersion=dispersion(workload),
         total_dispersion=_total_dispersion(workload, mix),
     )
+
+
+def _in_words(load: Load, mix: Shares) -> str:
+    """The load as it is reported: where whole visits arrive, each of several operations, it is partly open (Schroeder,
+    Wierman and Harchol-Balter 2006).
+    """
+    if isinstance(load, Arrivals) and mix.operations_per_session and mix.operations_per_session > 1:
+        return f"{load}, partly open: visits of {mix.operations_per_session:.1f} operations"
+    return str(load)
 
 
 def _drawn_pause(pacing: Pacing) -> DrawnPause:

@@ -1,9 +1,22 @@
-"""The sign that a machine is being measured on."""
+"""Who measures on this machine at the same time is known: other processes, not the other half of a duet."""
+
+import subprocess
+import sys
 
 from loadstone.host.locks import measuring
 
+OTHER = "from loadstone.host.locks import measuring\nwith measuring() as alone: print(alone)"
 
-def test_the_second_of_two_measurements_knows_of_the_first() -> None:
-    with measuring() as first, measuring() as second:
-        assert not (first and second)
-        assert not second
+
+def another_is_alone() -> bool:
+    """What a process of its own finds."""
+    done = subprocess.run([sys.executable, "-c", OTHER], check=True, capture_output=True, text=True)
+    return {"True": True, "False": False}[done.stdout.strip()]
+
+
+def test_another_process_knows_of_a_measurement_and_of_its_end() -> None:
+    with measuring():
+        assert not another_is_alone()
+        with measuring() as second:
+            assert second  # two runs of one process belong together
+        assert not another_is_alone()
