@@ -249,22 +249,31 @@ impl Follower {
                     cpu: cpu.threads,
                 }
             }
-            Event::Totals { part, steady_ns, operations, lag, longest_gap_ns, sessions, pauses, pause, connections, cpu } => {
-                Report::Totals {
-                    part: self.part(&part)?,
-                    totals: Box::new(Totals {
-                        operations: operations.into_iter().map(TryInto::try_into).collect::<Result<_, _>>()?,
-                        lag: (&lag).try_into()?,
-                        longest_gap_ns,
-                        sessions,
-                        pauses,
-                        pause: (&pause).try_into()?,
-                        connections,
-                    }),
-                    cpu: cpu.threads,
-                    steady_ns,
-                }
-            }
+            Event::Totals {
+                part,
+                steady_ns,
+                operations,
+                lag,
+                longest_gap_ns,
+                sessions,
+                pauses,
+                pause,
+                connections,
+                cpu,
+            } => Report::Totals {
+                part: self.part(&part)?,
+                totals: Box::new(Totals {
+                    operations: operations.into_iter().map(TryInto::try_into).collect::<Result<_, _>>()?,
+                    lag: (&lag).try_into()?,
+                    longest_gap_ns,
+                    sessions,
+                    pauses,
+                    pause: (&pause).try_into()?,
+                    connections,
+                }),
+                cpu: cpu.threads,
+                steady_ns,
+            },
         }))
     }
 }
