@@ -134,7 +134,7 @@ def _difference(before: Json, after: Json) -> Json:
         "unix_s": after["unix_s"],
         "seconds": seconds,
         "cpu_cores": cpu_cores(before["cpu"], after["cpu"], seconds),
-        "memory_bytes": {key: after["memory"].get(key) for key in ("used", "available", "inactive", "cached")},
+        "memory_bytes": {key: after["memory"].get(key) for key in ("used", "available", "active", "inactive", "cached")},
         "swap": rates(before["swap"], after["swap"], ("sin", "sout"), seconds),
         "disk": disk_rates(before["disk"], after["disk"], seconds),
         "network": network_rates(before["network"], after["network"], seconds),

@@ -212,6 +212,22 @@ def test_loads_up_to_half_of_the_capacity_predict_four_fifths_of_it(
     assert abs(checked.response_mean.off_pct) <= 2
 
 
+@pytest.mark.parametrize(("workers", "capacity"), [(None, 500), (1, 250)])
+def test_a_server_that_cannot_use_its_cores_is_predicted_by_what_the_user_says(
+    workers: int | None, capacity: int
+) -> None:
+    def of_one_thread_on_two_cores(request: RunRequest) -> RunSummary:
+        rate, demand_s = request.load, 0.004
+        response_s = demand_s + open_wait_s(Centre(1, demand_s), rate)
+        run = made(request, throughput=rate, response_mean=response_s, server_cpu=rate * demand_s)
+        percentiles = {"response_p95": 3 * response_s, "response_p99": 4.6 * response_s}
+        return replace(run, metrics={**run.metrics, **percentiles}, capacity={"server_cores": 2.0})
+
+    question = Predict("page", {}, "rate", ("50", "80", "110", "140"), (), None, workers=workers)
+    answer, _ = carry_out(question, of_one_thread_on_two_cores)
+    assert answer.model.capacity == pytest.approx(capacity)
+
+
 def test_a_system_whose_use_is_not_known_is_not_predicted() -> None:
     question = Predict("page", {}, "sessions", ("1", "2"), (), None, rounds=1)
     answer, _ = carry_out(question, lambda request: made(request, throughput=1.0, response_mean=0.1))

@@ -91,6 +91,7 @@ MONITORS = (
     ("host: CPU system", "cores", seen("host.system_cores"), 3, HIDDEN),
     ("host: CPU idle", "cores", seen("host.idle_cores"), 3, HIDDEN),
     ("host: CPU wait", "cores", seen("host.wait_cores"), 3, HIDDEN),
+    ("host: active memory", "MiB", seen("host.active_bytes", MIB_PER_BYTE), 0, HIDDEN),
     ("host: inactive memory", "MiB", seen("host.inactive_bytes", MIB_PER_BYTE), 0, HIDDEN),
     ("host: swap in (si)", "B/s", seen("host.swap_in_per_s"), 0, HIDDEN),
     ("host: swap out (so)", "B/s", seen("host.swap_out_per_s"), 0, HIDDEN),

@@ -39,6 +39,11 @@ class PredictSection(StudySection):
         default=3, description="times each load is run, 1 or more"
     )
 
+    workers: Annotated[
+        Annotated[int, Field(ge=1, le=100_000)] | None,
+        Flag("Operations the server works on at once: its workers, or its cores.", kind=int, min=1, max=100_000),
+    ] = Field(default=None, description="how many operations the server works on at once, 1 or more")
+
     @property
     def brings_load(self) -> bool:
         """It says at which loads to measure."""
@@ -64,7 +69,8 @@ def make(section: PredictSection, context: StudyContext) -> Predict:
     if len(measured) < 2:
         raise UsageError("One load tells nothing about others. Give at least two to measure: --at 20,40,60.")
     workload = context.workload
-    return Predict(workload.name, {}, section.load, measured, check, limits_of(workload), section.rounds)
+    limits = limits_of(workload)
+    return Predict(workload.name, {}, section.load, measured, check, limits, section.rounds, section.workers)
 
 
 KIND = StudyKind(

@@ -1,7 +1,7 @@
 """A prediction: measure some loads, fit a model, say what it says of others, hold it against checks. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
@@ -57,6 +57,8 @@ class Predict:
     limits: Limits | None
     """None where operations have limits of different kinds: the peak is then the capacity alone."""
     rounds: int = 2
+    workers: int | None = None
+    """How many operations the server can work on at once, where the user knows better than the lab."""
 
     def requests(self) -> list[RunRequest]:
         """All its runs: those to learn from, then those to check by."""
@@ -84,7 +86,7 @@ class Predict:
     def answer(self, runs: Sequence[RunSummary]) -> PredictAnswer:
         """The model, its curve, its peak, and how far measurements were from it."""
         asked = [run for run in runs if run.request.purpose is Purpose.MEASURE]
-        learned = [run for run in asked if _tells(run)]
+        learned = [self._told(run) for run in asked if _tells(run)]
         is_whole = not any(one.purpose is Purpose.MEASURE for one in missing(self.requests(), runs))
         why = _why_not(asked, learned) if is_whole else "the loads to learn from are not all measured"
         resource = resource_of(learned)
@@ -117,6 +119,12 @@ class Predict:
             peak=None if refuted else found,
             headline=tuple(_headline(self, model, found, checks, refuted)),
         )
+
+    def _told(self, run: RunSummary) -> RunSummary:
+        """The run with what the user said of the server."""
+        if self.workers is None:
+            return run
+        return replace(run, capacity={name: float(self.workers) for name in ("workers", "server_cores", "cores")})
 
     def _unanswered(self, runs: Sequence[RunSummary], why: str) -> PredictAnswer:
         return PredictAnswer(
