@@ -4,9 +4,14 @@ import asyncio
 import contextlib
 import socket
 from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+
+import psutil
 
 from loadstone.model.target import Endpoint
 
+INTERFACES = Path("/sys/class/net")
+"""Where Linux lists network interfaces; a bridge has a folder `brif` of its ports, hardware has a `device`."""
 LARGEST_BODY = 16 * 1024 * 1024
 """Bytes of an answer that are read; what services say of themselves is far smaller."""
 
@@ -20,7 +25,7 @@ def free_port() -> int:
 
 
 def is_here(host: str) -> bool:
-    """Whether a host's name or address is one of this machine's own."""
+    """Whether a host's name or address is one of this machine's own, or of a guest of it behind a bridge of its own."""
     try:
         found = socket.getaddrinfo(host.strip("[]"), 0, type=socket.SOCK_DGRAM)
     except OSError:
@@ -29,7 +34,25 @@ def is_here(host: str) -> bool:
         with contextlib.suppress(OSError), socket.socket(family, kind) as tried:
             tried.bind(address)  # only an address of our own can be
             return True
+        with contextlib.suppress(OSError), socket.socket(family, kind) as tried:
+            tried.connect((address[0], 9, *address[2:]))  # sends nothing, but takes the way there
+            if leads_to_guests(_interface_of(tried.getsockname()[0])):
+                return True
     return False
+
+
+def _interface_of(address: str) -> str:
+    """The network interface that has an address; empty where none has."""
+    interfaces = psutil.net_if_addrs().items()
+    return next((name for name, has in interfaces if any(one.address == address for one in has)), "")
+
+
+def leads_to_guests(interface: str, known: Path = INTERFACES) -> bool:
+    """Whether an interface is a bridge without a port to the outside: who is behind it runs on this machine."""
+    ports = known / interface / "brif"
+    if not interface or not ports.is_dir():
+        return False
+    return not any((known / port.name / "device").exists() for port in ports.iterdir())
 
 
 async def get(at: Endpoint, path: str, timeout_s: float) -> bytes:

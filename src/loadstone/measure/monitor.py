@@ -19,6 +19,8 @@ from loadstone.model.records.sample import SAMPLE, Sample
 Json = dict[str, Any]
 
 NETSTAT = Path("/proc/net/netstat")
+MEMORY = ("used", "available", "active", "inactive", "cached")
+"""What is kept of memory, by the kernel's names: of a machine's inside the same."""
 PERIOD_S = 1.0
 """Time between two samples."""
 
@@ -134,7 +136,7 @@ def _difference(before: Json, after: Json) -> Json:
         "unix_s": after["unix_s"],
         "seconds": seconds,
         "cpu_cores": cpu_cores(before["cpu"], after["cpu"], seconds),
-        "memory_bytes": {key: after["memory"].get(key) for key in ("used", "available", "active", "inactive", "cached")},
+        "memory_bytes": {key: after["memory"].get(key) for key in MEMORY},
         "swap": rates(before["swap"], after["swap"], ("sin", "sout"), seconds),
         "disk": disk_rates(before["disk"], after["disk"], seconds),
         "network": network_rates(before["network"], after["network"], seconds),

@@ -53,6 +53,12 @@ def is_unified() -> bool:
     return (ROOT / "cgroup.controllers").is_file()
 
 
+def is_mixed() -> bool:
+    """Whether this host has controllers in both versions."""
+    unified = ROOT / "unified" / "cgroup.controllers"
+    return not is_unified() and unified.is_file() and bool(unified.read_text().split())
+
+
 def may_make_groups() -> bool:
     """Whether this user may make groups at the top, where all controllers are."""
     return os.access(ROOT if is_unified() else ROOT / "cpu", os.W_OK)

@@ -4,11 +4,12 @@ import asyncio
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import psutil
 import pytest
 
-from loadstone.host.http import is_here
+from loadstone.host.http import is_here, leads_to_guests
 from loadstone.measure.monitor import Monitor
 from loadstone.model.records.sample import Sample
 
@@ -57,3 +58,18 @@ def test_where_not_all_of_ours_are_known_nothing_is_said(busy: subprocess.Popen[
 def test_only_our_own_addresses_are_here() -> None:
     assert is_here("127.0.0.1") and is_here("localhost")
     assert not is_here("192.0.2.1")
+
+
+@pytest.mark.parametrize(
+    ("ports", "is_ours"), [({"tap0": False, "veth1": False}, True), ({"tap0": False, "eth0": True}, False), ({}, True)]
+)
+def test_who_is_behind_a_bridge_without_a_way_out_is_here(
+    tmp_path: Path, ports: dict[str, bool], is_ours: bool
+) -> None:
+    for name, is_hardware in ports.items():
+        (tmp_path / name / ("device" if is_hardware else "statistics")).mkdir(parents=True)
+        (tmp_path / "br0" / "brif" / name).mkdir(parents=True)
+    (tmp_path / "br0" / "brif").mkdir(parents=True, exist_ok=True)
+    assert leads_to_guests("br0", tmp_path) is is_ours
+    assert not leads_to_guests("eth7", tmp_path)
+    assert not leads_to_guests("", tmp_path)

@@ -18,6 +18,7 @@ from loadstone.host.process import Child, Readiness, begin, stop_all
 from loadstone.host.programs import server
 from loadstone.model.errors import PlatformError
 from loadstone.model.machine import MINIMAL, SERVER, MachineSpec
+from loadstone.platforms.cgroup import is_mixed
 from loadstone.platforms.contract import Attachment, Machine, MachineContext, Service
 from loadstone.platforms.fabric import addresses, may_make_networks
 from loadstone.platforms.kind import OWN_LINES, PlatformKind
@@ -142,6 +143,8 @@ class PodmanPlatform:
         """What must be installed or allowed first."""
         if shutil.which("podman") is None:
             return "Podman is not installed: `apt-get install podman`. The platform `container` needs no such thing."
+        if is_mixed() and shutil.which("runc") is None:
+            return "This host mixes versions of control groups, which crun refuses: `apt-get install runc`."
         return "" if may_make_networks() else "Containers need root, for networks of their own."
 
     @asynccontextmanager
