@@ -233,7 +233,8 @@ def _capacity(result: Result, iterations: tuple[Iteration, ...]) -> dict[str, fl
         for workers in [*said, *(use.workers for use in iteration.stations)]:
             capacity["workers"] = float(workers)
     system, machine = result.manifest.system, result.manifest.placement.get("machine", {})
-    cores = float(result.manifest.host.cores or 1)
+    host = result.manifest.host
+    cores = float(host.cores_usable or host.cores or 1)
     if system.kind is SystemKind.REFERENCE:
         count = _number(machine.get("count")) or 1.0
         given = (_number(machine.get("cpus")) or cores) * count
