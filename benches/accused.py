@@ -1,6 +1,6 @@
 """Is the driver named when it is starved, and only then? Real runs, in turn: undisturbed, beside a busy loop, starved.
 
-`python -m benches.accused --trials 20` plays one page to 100 users for ten seconds each time, with the limit on others'
+`python -m benches.accused --trials 20` plays one page to 100 users for eight seconds each time, with the limit on others'
 CPU out of the way, so that the driver's own rules decide. `docs/trust.md` keeps what was measured.
 """
 
@@ -36,7 +36,17 @@ shares = { home = 1 }
 [operations.home]
 path = "/support/index"
 """
-STEADY_S = 10
+STUDY = """[[load]]
+workload = "page"
+sessions = 100
+[profile]
+ramp_up_s = 1
+warm_up_s = 1
+steady_s = 8
+ramp_down_s = 0
+[driver]
+foreign_cpu_pct = 100
+"""
 STARVED_S = 3.0
 """For how long the driver has to share its cores with loops that go before it."""
 STOPPED_S = 0.8
@@ -102,9 +112,9 @@ def is_accused(disturb: Disturb) -> bool:
         folder = Path(name)
         (folder / "page").mkdir()
         (folder / "page" / "workload.toml").write_text(PAGE)
-        words = ["run", str(folder / "page"), "--sessions", "100", "--steady", str(STEADY_S), "--foreign-cpu", "100"]
-        words = [sys.executable, "-m", "loadstone", *words, "--results", str(folder / "results")]
-        with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as lab:
+        (folder / "study.toml").write_text(STUDY)
+        words = [sys.executable, "-m", "loadstone", "run", "study.toml", "--results", str(folder / "results")]
+        with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder) as lab:
             driver = driver_of(lab)
             wait_for_steady(folder)
             disturb(driver)
@@ -118,11 +128,11 @@ def is_accused(disturb: Disturb) -> bool:
 
 
 def wait_for_steady(folder: Path) -> None:
-    """Until the steady state has been under way for two seconds."""
+    """Until the steady state has been under way for a second."""
     for _ in range(600):
         for events in folder.glob("results/*/runs/*/events.jsonl"):
             if '"phase":"steady"' in events.read_text():
-                time.sleep(2)
+                time.sleep(1)
                 return
         time.sleep(0.1)
     raise RuntimeError("no steady state was seen in a minute")
