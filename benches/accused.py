@@ -5,7 +5,6 @@ others' CPU out of the way, so that the driver's own rules decide. `docs/trust.m
 """
 
 import argparse
-import os
 import signal
 import subprocess
 import sys
@@ -13,7 +12,6 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
-from contextlib import ExitStack
 from pathlib import Path
 
 import psutil
@@ -48,10 +46,9 @@ ramp_down_s = 0
 foreign_cpu_pct = 100
 """
 STARVED_S = 3.0
-"""For how long the driver has to share its cores with loops that go before it."""
+"""For how long the driver is kept from its cores, or has to share them."""
 STOPPED_S = 0.8
-LOOPS_A_CORE = 4
-LEAST_NICE = 19
+SLICE_S = 0.2
 LOOP = [sys.executable, "-c", "while True: pass"]
 Disturb = Callable[[psutil.Process], None]
 
@@ -75,16 +72,16 @@ def stop(driver: psutil.Process) -> None:
 
 
 def starve(driver: psutil.Process) -> None:
-    """Its threads come last on cores that are full."""
-    for thread in driver.threads():
-        os.setpriority(os.PRIO_PROCESS, thread.id, LEAST_NICE)
-    with ExitStack() as stack:
-        loops = [
-            stack.enter_context(subprocess.Popen(LOOP)) for _ in range(LOOPS_A_CORE * len(os.sched_getaffinity(0)))
-        ]
-        time.sleep(STARVED_S)
-        for loop in loops:
-            loop.kill()
+    """It gets its cores for a quarter of the time, in slices, as on a host that gave them to others too.
+
+    Priorities do not do that: a kernel that groups processes by session gives each group its share.
+    """
+    ends = time.monotonic() + STARVED_S
+    while time.monotonic() < ends:
+        driver.suspend()
+        time.sleep(0.75 * SLICE_S)
+        driver.resume()
+        time.sleep(0.25 * SLICE_S)
 
 
 KINDS: dict[str, tuple[Disturb, bool]] = {
