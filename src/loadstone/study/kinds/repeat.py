@@ -159,7 +159,7 @@ class Repeat:
         metric = series(runs).get(self.until.metric)
         if metric is None or metric.half_pct is None or metric.half_pct <= self.until.pct:
             return 0
-        needed = math.ceil(metric.count * (metric.half_pct / self.until.pct) ** 2)
+        needed = runs_needed(metric.count, metric.half_pct, self.until.pct)
         return min(max(1, needed - metric.count), self.most_runs - len(runs))
 
     def answer(self, runs: Sequence[RunSummary]) -> RepeatAnswer:
@@ -174,6 +174,11 @@ class Repeat:
             metrics=metrics,
             headline=(*_headline(runs, metrics), *_sureness(self.until, metrics, runs)),
         )
+
+
+def runs_needed(count: int, half_pct: float, pct: float) -> int:
+    """About how many runs make an interval so narrow: its width falls with the root of their number."""
+    return math.ceil(count * (half_pct / pct) ** 2)
 
 
 def is_sure(until: Until | None, metrics: Mapping[str, Series]) -> bool:
@@ -199,7 +204,7 @@ def _sureness(until: Until | None, metrics: Mapping[str, Series], runs: Sequence
     if metric.half_pct <= until.pct:
         yield f"{line}, {until.pct:g} % asked for."
         return
-    needed = math.ceil(metric.count * (metric.half_pct / until.pct) ** 2)
+    needed = runs_needed(metric.count, metric.half_pct, until.pct)
     yield f"{line}; {until.pct:g} % would take about {needed} runs of such scatter."
 
 
