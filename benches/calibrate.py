@@ -33,6 +33,7 @@ from loadstone.study.kinds.search.steps import Search
 from loadstone.study.question import Question
 from loadstone.study.service_model import Limits
 from loadstone.study.summary import RunRequest, RunSummary
+from loadstone.study.until import Until
 from loadstone.workloads import load
 
 STEADY_S = 60.0
@@ -72,6 +73,8 @@ COUNTED = 40
 """Runs at each load that are counted to find where half pass."""
 AWAY = (-2.0, -1.33, -0.67, 0.0, 0.67, 1.33, 2.0)
 """At how many standard deviations of the edges found from their median."""
+SURE = Until("response_mean", 10)
+"""How sure predictions are asked to be."""
 PLANTED = 1.05
 """By how much slower B is made where a difference is planted."""
 
@@ -210,7 +213,7 @@ def predict(system: str, seed: int) -> tuple[float, float, float, float] | None:
     station = SYSTEMS[system]
     capacity = station.workers / station.service
     at = tuple(f"{share * capacity:g}" for share in (0.2, 0.35, 0.5, 0.6))
-    asked = Predict("page", {}, "rate", at, (f"{0.8 * capacity:g}",), Limits(GOOD_S, TOLERABLE_S), 3)
+    asked = Predict("page", {}, "rate", at, (f"{0.8 * capacity:g}",), Limits(GOOD_S, TOLERABLE_S), 3, until=SURE)
     answer = ask(station, seed, asked)
     if not answer.checks:
         return None

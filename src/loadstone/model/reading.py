@@ -8,7 +8,7 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, TypeVar, cast, get_args
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
@@ -111,6 +111,18 @@ class Document:
                 given = repr(details.get("input"))
                 message = f"{_lower(details['msg'])}, not {given if len(given) < 60 else given[:57] + '...'}"
                 self.problem(where, message, remedy(kind, loc))
+
+
+def refusing(read: Callable[[str], object]) -> BeforeValidator:
+    """Has a field read by `read`, whose UsageError becomes what pydantic expects."""
+
+    def convert(text: object) -> object:
+        try:
+            return read(str(text))
+        except UsageError as error:
+            raise ValueError(str(error)) from None
+
+    return BeforeValidator(convert)
 
 
 def suggest(word: str, known: set[str]) -> str:

@@ -5,14 +5,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Protocol
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
 from loadstone.model.errors import UsageError
 from loadstone.model.figures import DRIVER_CPU_PCT, FOREIGN_CPU_PCT, LAG_SHARE
 from loadstone.model.load import MOST_AT_ONCE, POISSON, Arrivals, Load, Process, make_load, read_process
 from loadstone.model.machine import MachineSpec, Placement
 from loadstone.model.profile import PROFILES
-from loadstone.model.reading import Document, Section, suggest
+from loadstone.model.reading import Document, Section, refusing, suggest
 from loadstone.model.system import FileServer, Station
 from loadstone.model.target import Target
 from loadstone.model.workload import NotNegative, Percent, Positive
@@ -29,21 +29,13 @@ class StudyHeader(Section):
     virtual: bool = Field(default=False, description="true to play in virtual time against the [station]")
 
 
-def _process(text: object) -> Process:
-    """Raises ValueError, as what reads a field is to."""
-    try:
-        return read_process(str(text))
-    except UsageError as error:
-        raise ValueError(str(error)) from None
-
-
 class LoadEntry(Section):
     """One workload and its load: sessions, a rate of arrivals, or a trace of them."""
 
     workload: str = Field(description="the name of a workload, or the folder of your own")
     sessions: Whole | None = Field(default=None, description="a whole number, 1 or more")
     rate: float | str | None = Field(default=None, description='sessions per second: 100, "50,100,150" or "10-100"')
-    arrivals: Annotated[Process, BeforeValidator(_process)] = Field(
+    arrivals: Annotated[Process, refusing(read_process)] = Field(
         default=POISSON, description="`poisson`, `constant`, `bursty` or `self-similar`, the latter two as `bursty:25`"
     )
     trace: Path | None = Field(default=None, description="the path of a file of instants in seconds, one a line")

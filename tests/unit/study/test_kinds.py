@@ -3,6 +3,7 @@
 import random
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -12,6 +13,7 @@ from loadstone.model.profile import PROFILES
 from loadstone.study.kinds.compare import CompareSection
 from loadstone.study.kinds.compare.loads import Compare
 from loadstone.study.kinds.predict import PredictSection, limits_of
+from loadstone.study.kinds.predict.answer import PredictAnswer
 from loadstone.study.kinds.predict.fitting import Predict
 from loadstone.study.kinds.repeat import Repeat, RepeatSection
 from loadstone.study.kinds.search import SearchSection
@@ -20,6 +22,7 @@ from loadstone.study.metrics import METRICS
 from loadstone.study.queueing import Centre, closed, open_wait_s
 from loadstone.study.service_model import Limits
 from loadstone.study.summary import RunRequest, RunSummary, Side
+from loadstone.study.until import Until
 from loadstone.workloads import load as load_workload
 from tests.made import ask, carry_out, made
 
@@ -226,6 +229,46 @@ def test_a_server_that_cannot_use_its_cores_is_predicted_by_what_the_user_says(
     question = Predict("page", {}, "rate", ("50", "80", "110", "140"), (), None, workers=workers)
     answer, _ = carry_out(question, of_one_thread_on_two_cores)
     assert answer.model.capacity == pytest.approx(capacity)
+
+
+def scattered(seed: int) -> Callable[[RunRequest], RunSummary]:
+    chance = random.Random(seed)
+
+    def play(request: RunRequest) -> RunSummary:
+        run, moved = station(request), chance.lognormvariate(0, 0.02)
+        slower = {name: value * moved for name, value in run.metrics.items() if name.startswith("response")}
+        return replace(run, metrics={**run.metrics, **slower})
+
+    return play
+
+
+@pytest.mark.parametrize("figure", ["response_mean", "peak"])
+def test_a_prediction_goes_on_until_it_is_as_sure_as_asked(figure: str) -> None:
+    asked = partial(Predict, "page", {}, "rate", ("200", "350", "500"), ("800",), Limits(0.05, 0.1))
+    at_once, first = carry_out(asked(), scattered(1))
+    pct = 0.7 * half_pct(at_once, figure)
+    answer, runs = carry_out(asked(until=Until(figure, pct)), scattered(1))
+    assert answer.is_answered
+    assert half_pct(answer, figure) <= pct < half_pct(at_once, figure)
+    assert len(first) < len(runs)
+    assert (len(runs) - len(first)) % 3 == 0
+    assert len({run.request.key for run in runs}) == len(runs)
+    assert answer.headline[-1].endswith("asked for.")
+
+
+def half_pct(answer: PredictAnswer, figure: str) -> float:
+    if figure == "peak":
+        return answer.peak.half_pct
+    return next(point for point in answer.curve if point.load == 800).response_mean.half_pct
+
+
+def test_a_prediction_that_stays_unsure_says_how_many_rounds_it_would_take() -> None:
+    until = Until("response_mean", 3.1)
+    question = Predict("page", {}, "rate", ("200", "350"), (), None, until=until, most_rounds=5)
+    answer, runs = carry_out(question, scattered(1))
+    assert not answer.is_answered
+    assert len(runs) == 10
+    assert int(answer.headline[-1].split("would take about ")[1].split()[0]) > 5
 
 
 def test_a_system_whose_use_is_not_known_is_not_predicted() -> None:

@@ -9,8 +9,9 @@ from statistics import NormalDist
 import pytest
 
 from loadstone.model.errors import UsageError
-from loadstone.study.kinds.repeat import Repeat, Until, read_until
+from loadstone.study.kinds.repeat import FIGURES, Repeat
 from loadstone.study.summary import RunRequest, RunSummary
+from loadstone.study.until import Until, read_until
 from tests.made import carry_out, made
 
 P99 = "response_p99"
@@ -72,10 +73,10 @@ def test_intervals_that_ended_a_study_hold_what_they_are_about() -> None:
     ],
 )
 def test_a_figure_and_its_sureness_are_read(text: str, until: Until) -> None:
-    assert read_until(text) == until
+    assert read_until(text, FIGURES) == until
 
 
 @pytest.mark.parametrize("text", ["", "p99", "p98 +-5%", "p99 +-0%", "p99 +-5.5.5%", "p99 5%"])
 def test_what_names_none_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match=r"p99 \+-5%"):
-        read_until(text)
+    with pytest.raises(UsageError, match=r"mean \+-5%"):
+        read_until(text, FIGURES)

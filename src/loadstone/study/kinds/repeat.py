@@ -1,16 +1,14 @@
 """`repeat`: the same run n times. How far may its metrics be trusted, do they drift, does one stand out? Pure."""
 
-import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import Annotated
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
 from loadstone.judge.statistics import LEVEL, drift, holm, least_for_drift, outlier, summary
-from loadstone.model.errors import UsageError
-from loadstone.model.reading import Flag
+from loadstone.model.reading import Flag, refusing
 from loadstone.model.records.manifest import StudiedWorkload
 from loadstone.page.blocks import Block, Cell, Column, ColumnKind, Figure, Gallery, Paragraph, Row, Table, Tone
 from loadstone.page.numbers import chance, number, rounded
@@ -19,6 +17,7 @@ from loadstone.study.kind import StudyContext, StudyKind, StudySection
 from loadstone.study.metrics import METRICS
 from loadstone.study.question import Answer, count_verdicts, first_missing, key_of
 from loadstone.study.summary import RunRequest, RunSummary
+from loadstone.study.until import Until, read_until, runs_needed
 
 DRAWN = (
     *("throughput", "response_mean", "response_p95", "response_p99", "good", "server_cpu"),
@@ -35,40 +34,8 @@ MOST_RUNS = 100
 """Runs after which a study that goes on until a figure is sure gives up, unless told otherwise."""
 SHORT = {"mean": "response_mean", **{f"p{at:g}": f"response_p{at:g}" for at in (50, 90, 95, 99)}}
 """What the figures of response time may be called for short."""
-WANTED = re.compile(r"\s*([a-z0-9_]+)\s*(?:\+-|\+/-|±)\s*([0-9.]+)\s*%\s*")
-
-
-@dataclass(frozen=True)
-class Until:
-    """How sure a figure is to be: the interval of its mean within so many percent of it, to both sides."""
-
-    metric: str
-    pct: float
-
-
-def read_until(text: str) -> Until:
-    """Reads `p99 +-5%`; raises UsageError."""
-    matched = WANTED.fullmatch(text)
-    metric = SHORT.get(matched[1], matched[1]) if matched else ""
-    try:
-        pct = float(matched[2]) if matched else 0.0
-    except ValueError:
-        pct = 0.0
-    if metric not in METRICS or not 0 < pct < 100:
-        named = ", ".join((*SHORT, "throughput"))
-        raise UsageError(
-            f"`{text}` names no figure and how sure it is to be. Write it as `p99 +-5%`; figures are {named} ..."
-        )
-    return Until(metric, pct)
-
-
-def _checked(text: object) -> str:
-    """Raises ValueError, as what reads a field is to."""
-    try:
-        read_until(str(text))
-    except UsageError as error:
-        raise ValueError(str(error)) from None
-    return str(text)
+FIGURES = {**SHORT, "throughput": "throughput", **{name: name for name in METRICS}}
+"""What a figure may be called."""
 
 
 class RepeatSection(StudySection):
@@ -78,7 +45,7 @@ class RepeatSection(StudySection):
         default=5, description="a whole number, 2 or more"
     )
     until: Annotated[
-        Annotated[str, BeforeValidator(_checked)] | None,
+        Annotated[Until, refusing(partial(read_until, names=FIGURES))] | None,
         Flag("Go on from there until a figure is so sure, as 'p99 +-5%'.", metavar="FIGURE +-PCT%"),
     ] = Field(default=None, description='a figure and how sure it is to be, as "p99 +-5%"')
     most_runs: Annotated[int, Field(ge=2, le=1000), Flag("Runs after which that ends.", kind=int, min=2, max=1000)] = (
@@ -174,11 +141,6 @@ class Repeat:
             metrics=metrics,
             headline=(*_headline(runs, metrics), *_sureness(self.until, metrics, runs)),
         )
-
-
-def runs_needed(count: int, half_pct: float, pct: float) -> int:
-    """About how many runs make an interval so narrow: its width falls with the root of their number."""
-    return math.ceil(count * (half_pct / pct) ** 2)
 
 
 def is_sure(until: Until | None, metrics: Mapping[str, Series]) -> bool:
@@ -284,8 +246,8 @@ def _row(name: str, one: Series) -> Row:
 
 def make(section: RepeatSection, context: StudyContext) -> Repeat:
     """The question about one workload."""
-    until = None if section.until is None else read_until(section.until)
-    return Repeat(context.workload.name, {}, section.runs, until, max(section.runs, section.most_runs))
+    most = max(section.runs, section.most_runs)
+    return Repeat(context.workload.name, {}, section.runs, section.until, most)
 
 
 KIND = StudyKind(

@@ -1,18 +1,20 @@
 """`predict`: from a few measured loads to throughput, response time and peak beyond them; then checked. Pure."""
 
+from functools import partial
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from loadstone.model.errors import UsageError
-from loadstone.model.reading import Flag
+from loadstone.model.reading import Flag, refusing
 from loadstone.model.workload import RateLimit, TimeLimit, Workload
 from loadstone.study.kind import StudyContext, StudyKind, StudySection
 from loadstone.study.kinds.predict.answer import PredictAnswer
-from loadstone.study.kinds.predict.fitting import Predict
+from loadstone.study.kinds.predict.fitting import FIGURES, MOST_ROUNDS, Predict
 from loadstone.study.kinds.predict.page import blocks
 from loadstone.study.parameters import Point, Points, points_text
-from loadstone.study.service_model import Limits
+from loadstone.study.service_model import MODEL_ERROR, Limits
+from loadstone.study.until import Until, read_until
 
 PREDICTED_PCT = (95.0, 99.0)
 """Shares of good and of tolerable operations for which a peak can be predicted."""
@@ -38,7 +40,13 @@ class PredictSection(StudySection):
     rounds: Annotated[int, Field(ge=1, le=100), Flag("Times each load is run.", kind=int, min=1, max=100)] = Field(
         default=3, description="times each load is run, 1 or more"
     )
-
+    until: Annotated[
+        Annotated[Until, refusing(partial(read_until, names=FIGURES))] | None,
+        Flag("Go on until what is predicted is so sure, as 'mean +-10%'.", metavar="FIGURE +-PCT%"),
+    ] = Field(default=None, description='a figure and how sure it is to be, as "mean +-10%" or "peak +-5%"')
+    most_rounds: Annotated[
+        int, Field(ge=1, le=100), Flag("Times each load is run after which that ends.", kind=int, min=1, max=100)
+    ] = Field(default=MOST_ROUNDS, description="a whole number, 1 or more")
     workers: Annotated[
         Annotated[int, Field(ge=1, le=100_000)] | None,
         Flag("Operations the server works on at once: its workers, or its cores.", kind=int, min=1, max=100_000),
@@ -70,7 +78,14 @@ def make(section: PredictSection, context: StudyContext) -> Predict:
         raise UsageError("One load tells nothing about others. Give at least two to measure: --at 20,40,60.")
     workload = context.workload
     limits = limits_of(workload)
-    return Predict(workload.name, {}, section.load, measured, check, limits, section.rounds, section.workers)
+    until, most = section.until, max(section.rounds, section.most_rounds)
+    if until is not None and until.pct <= 100 * MODEL_ERROR:
+        raise UsageError(
+            f"No prediction is surer than its model, {100 * MODEL_ERROR:g} %. Ask for more: --until 'mean +-10%'."
+        )
+    return Predict(
+        workload.name, {}, section.load, measured, check, limits, section.rounds, section.workers, until, most
+    )
 
 
 KIND = StudyKind(
@@ -79,6 +94,8 @@ KIND = StudyKind(
     help="""From a few measured loads predict throughput, response time and peak of others, with intervals.
 
     [bold]loadstone predict support --at 20,40,60 --check 120[/]
+
+    [bold]loadstone predict support --at 20,40,60 --check 120 --until "mean +-10%"[/]
     """,
     section=PredictSection,
     answer=PredictAnswer,

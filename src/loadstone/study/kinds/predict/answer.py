@@ -30,6 +30,11 @@ class Predicted:
     low: float
     high: float
 
+    @property
+    def half_pct(self) -> float:
+        """Half of the interval's width, in percent of the value; 0 where that is 0."""
+        return 50 * (self.high - self.low) / self.value if self.value else 0.0
+
 
 @dataclass(frozen=True)
 class PredictedPoint:
@@ -74,6 +79,11 @@ class PredictedPeak:
     load: float
     low: float
     high: float
+
+    @property
+    def half_pct(self) -> float:
+        """Half of the interval's width, in percent of the load."""
+        return 50 * (self.high - self.low) / self.load if self.load else 0.0
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,7 @@ from loadstone.study.service_model import (
     resource_of,
 )
 from loadstone.study.summary import Purpose, RunRequest, RunSummary
+from loadstone.study.until import Until, runs_needed
 
 NAMES = {"busy_workers": "a worker", "server_cpu": "a core of the server", "host_cpu": "a core of the machine"}
 CHECKED = ("throughput", "response_mean")
@@ -41,6 +42,10 @@ LEARNED = (*CHECKED, "response_p95", "response_p99")
 """What a model is learned from."""
 CONTRADICTED_PCT = 20.0
 """How far a check may be from its prediction, where that does not lie in its interval either."""
+FIGURES = {"mean": "response_mean", "peak": "peak"}
+"""What a prediction may go on for until it is sure: the mean response time at the loads to check by, and the peak."""
+MOST_ROUNDS = 30
+"""Times each load is run after which a prediction that goes on until it is sure gives up, unless told otherwise."""
 STEPS = 24
 """Loads at which the predicted curve is drawn."""
 
@@ -59,17 +64,24 @@ class Predict:
     rounds: int = 2
     workers: int | None = None
     """How many operations the server can work on at once, where the user knows better than the lab."""
+    until: Until | None = None
+    """Where it measures on until what it predicts is so sure."""
+    most_rounds: int = MOST_ROUNDS
 
     def requests(self) -> list[RunRequest]:
-        """All its runs: those to learn from, then those to check by."""
+        """The runs that are made in any case: those to learn from, then those to check by."""
         requests: list[RunRequest] = []
         for turn in range(self.rounds):
-            for text in self.measured if turn % 2 == 0 else reversed(self.measured):
-                requests.append(self._request(len(requests), text, turn, Purpose.MEASURE))
+            requests += self._round(turn, len(requests))
         for text in self.check:
             first = len(requests)
             requests += [self._request(first + turn, text, 100 + turn, Purpose.VERIFY) for turn in range(self.rounds)]
         return requests
+
+    def _round(self, turn: int, first: int) -> list[RunRequest]:
+        """Every load to learn from once, there and back in turn."""
+        loads = self.measured if turn % 2 == 0 else self.measured[::-1]
+        return [self._request(first + at, text, turn, Purpose.MEASURE) for at, text in enumerate(loads)]
 
     def _request(self, at: int, text: str, seed: int, purpose: Purpose) -> RunRequest:
         key = key_of(at + 1, self.workload, f"{self.load}-{text}-{purpose}")
@@ -77,14 +89,60 @@ class Predict:
 
     def next(self, runs: Sequence[RunSummary]) -> RunRequest | None:
         """The next run that is missing."""
-        return first_missing(self.requests(), runs)
+        more = self._more(runs)
+        return first_missing(self.requests(), runs) or (more[0] if more else None)
 
     def left(self, runs: Sequence[RunSummary]) -> int:
-        """Runs that are missing."""
-        return len(self.requests()) - len(runs)
+        """Runs that are missing, as far as can be said."""
+        return len(missing(self.requests(), runs)) + len(self._more(runs))
+
+    def _more(self, runs: Sequence[RunSummary]) -> list[RunRequest]:
+        """What is left of about as many rounds as it takes beyond those that are made in any case."""
+        sure = len(self.requests())
+        if self.until is None or len(runs) < sure:
+            return []
+        begun = len(runs) - sure
+        turn, done = divmod(begun, len(self.measured))
+        rounds = self.rounds + turn
+        if done:
+            return self._round(rounds, sure + begun - done)[done:]
+        half_pct = self._half_pct(self._predict(runs))
+        if half_pct is None or half_pct <= self.until.pct:
+            return []
+        needed = min(max(rounds + 1, runs_needed(rounds, half_pct, self.until.pct)), self.most_rounds)
+        each = len(self.measured)
+        return [
+            request
+            for at, later in enumerate(range(rounds, needed))
+            for request in self._round(later, len(runs) + at * each)
+        ]
+
+    def _half_pct(self, found: PredictAnswer) -> float | None:
+        """How unsure it still is of what it goes on for, in percent; None where nothing is predicted."""
+        if found.peak is None or self.until is None:
+            return None
+        if self.until.metric == "peak":
+            return found.peak.half_pct
+        return max(point.response_mean.half_pct for point in found.curve if point.load in self._asked)
+
+    @property
+    def _asked(self) -> set[float]:
+        """Loads that are asked about: those to check by, else the highest that is learned from."""
+        return {float(text) for text in (self.check or self.measured[-1:])}
 
     def answer(self, runs: Sequence[RunSummary]) -> PredictAnswer:
-        """The model, its curve, its peak, and how far measurements were from it."""
+        """The model, its curve, its peak, how far measurements were from it, and whether it is as sure as asked."""
+        found = self._predict(runs)
+        half_pct = self._half_pct(found)
+        if self.until is None or half_pct is None:
+            return found
+        rounds = (len(runs) - len(self.check) * self.rounds) // len(self.measured)
+        is_sure = half_pct <= self.until.pct
+        line = _sureness(self.until, half_pct, rounds)
+        return replace(found, is_answered=found.is_answered and is_sure, headline=(*found.headline, line))
+
+    def _predict(self, runs: Sequence[RunSummary]) -> PredictAnswer:
+        """What all runs so far say."""
         asked = [run for run in runs if run.request.purpose is Purpose.MEASURE]
         learned = [self._told(run) for run in asked if _tells(run)]
         is_whole = not any(one.purpose is Purpose.MEASURE for one in missing(self.requests(), runs))
@@ -110,7 +168,7 @@ class Predict:
             workload=self.workload,
             settings=dict(self.settings),
             load=self.load,
-            is_answered=not self.left(runs) and not refuted,
+            is_answered=not missing(self.requests(), runs) and not refuted,
             measured=tuple(map(_measured, runs)),
             model=_learned(model),
             scalability=_learned_law(scalability),
@@ -141,7 +199,7 @@ class Predict:
         top = max(model.load_of(0.98 * model.centre.capacity), peak)
         loads = np.linspace(top / STEPS, top, STEPS)
         whole = np.maximum(1, np.round(loads)) if self.load == "sessions" else loads
-        return sorted({*whole.tolist(), *(float(text) for text in self.check)})
+        return sorted({*whole.tolist(), *self._asked})
 
     def _scalability(self, learned: Sequence[RunSummary]) -> Scalability | None:
         if self.load == "rate":
@@ -165,6 +223,14 @@ class Predict:
             utilisation=said(throughput / capacity, [other[0] / other[2] for other in others]),
             scalability=None if scalability is None else scalability.at(load),
         )
+
+
+def _sureness(until: Until, half_pct: float, rounds: int) -> str:
+    """How sure it is of what it went on for."""
+    what = "The peak" if until.metric == "peak" else "The mean response time"
+    needed = runs_needed(rounds, half_pct, until.pct)
+    came = "asked for" if half_pct <= until.pct else f"would take about {needed} rounds of such scatter"
+    return f"{what} is predicted within +- {half_pct:.2g} %, from {rounds} rounds; {until.pct:g} % {came}."
 
 
 def _tells(run: RunSummary) -> bool:

@@ -1,0 +1,42 @@
+"""How sure a figure is to be before a study ends: `p99 +-5%`. Pure."""
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from loadstone.model.errors import UsageError
+
+NAMED = 6
+"""How many figures a refusal names."""
+WANTED = re.compile(r"\s*([a-z0-9_]+)\s*(?:\+-|\+/-|±)\s*([0-9.]+)\s*%\s*")
+
+
+@dataclass(frozen=True)
+class Until:
+    """How sure a figure is to be: its interval within so many percent of it, to both sides."""
+
+    metric: str
+    pct: float
+
+
+def read_until(text: str, names: Mapping[str, str]) -> Until:
+    """Reads `p99 +-5%`; `names` are the figures by what they may be called. Raises UsageError."""
+    matched = WANTED.fullmatch(text)
+    metric = names.get(matched[1]) if matched else None
+    try:
+        pct = float(matched[2]) if matched else 0.0
+    except ValueError:
+        pct = 0.0
+    if metric is None or not 0 < pct < 100:
+        named = ", ".join(list(names)[:NAMED]) + (" ..." if len(names) > NAMED else "")
+        raise UsageError(
+            f"`{text}` names no figure and how sure it is to be. Write it as `{next(iter(names))} +-5%`. "
+            f"Figures: {named}"
+        )
+    return Until(metric, pct)
+
+
+def runs_needed(count: int, half_pct: float, pct: float) -> int:
+    """About how many runs make an interval so narrow: its width falls with the root of their number."""
+    return math.ceil(count * (half_pct / pct) ** 2)
