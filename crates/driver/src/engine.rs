@@ -14,6 +14,7 @@ use tokio::signal::unix::{signal, Signal, SignalKind};
 use tokio::sync::{mpsc, watch};
 use tokio::task::LocalSet;
 
+use crate::client::dates;
 use crate::clock::{kernel_ns, reading_cost_ns, thread_cpu_ns, Clock};
 use crate::join::{self, Setting};
 use crate::mail;
@@ -39,11 +40,11 @@ pub fn run(setting: Box<dyn Setting>, out: &mut dyn Write) -> Result<EndReason> 
     let jobs = Job::all(&plan)?;
     let filled = async {
         tokio::select! {
-            filled = populate(&jobs, &plan) => filled.map(Some),
+            filled = prepare(&jobs, &plan) => filled.map(Some),
             () = signals.any() => Ok(None),
         }
     };
-    if runtime.block_on(filled)?.is_none() {
+    if runtime.block_on(LocalSet::new().run_until(filled))?.is_none() {
         return Ok(EndReason::Interrupted);
     }
     let slack = runtime.block_on(LocalSet::new().run_until(calibrate()))?;
@@ -98,6 +99,12 @@ async fn apart<T: Send + 'static>(
         done = receiver => done.context("preparing the run panicked")?.map(Some),
         () = signals.any() => Ok(None),
     }
+}
+
+/// What users did before the run: they have mail, and files in their browsers.
+async fn prepare(jobs: &[Arc<Job>], plan: &Plan) -> Result<()> {
+    populate(jobs, plan).await?;
+    dates::learn(jobs).await
 }
 
 /// Fills the mailboxes of the sessions that this driver plays.

@@ -74,13 +74,13 @@ pub struct EmbeddedFile {
     pub bytes: Option<u64>,
     pub conditional: f64,
     pub markers_every: u32,
-    /// Where the thread remembers this file's date and deals its conditional requests; none for paths with
-    /// values in them.
+    /// Where this file's date is remembered, and its conditional requests are dealt; none for paths with values in
+    /// them.
     pub memory: Option<usize>,
 }
 
 impl Compiled {
-    /// Compiles all operations of a workload; returns them and how many file dates a thread remembers.
+    /// Compiles all operations of a workload; returns them and of how many files the date is remembered.
     pub fn all(operations: &[Operation], script: &Script) -> Result<(Vec<Compiled>, usize), PlanError> {
         let mut remembered = 0;
         let compiled = operations.iter().map(|operation| Self::new(operation, &script.slots, &mut remembered));

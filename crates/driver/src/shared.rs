@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use anyhow::Result;
 use loadstone_record::event::Event;
@@ -18,6 +18,7 @@ use loadstone_schedule::session_loop::Rules;
 use loadstone_schedule::slots::Values;
 use loadstone_schedule::stationary::mean_visit_ns;
 
+use crate::client::dates::Dates;
 use crate::client::Extent;
 use crate::clock::Clock;
 use crate::ledger::AuditLedger;
@@ -46,7 +47,10 @@ pub struct Job {
     pub mail: Option<Arc<MailWorkload>>,
     /// The mean length of a visit where nobody waits; 0 where visits have no end.
     pub visit_ns: u64,
-    remembered: usize,
+    /// Files whose date is remembered.
+    pub remembered: usize,
+    /// Their dates, by machine; unset until they are learned, and where nothing is asked for conditionally.
+    pub dates: OnceLock<Vec<Dates>>,
 }
 
 impl Job {
@@ -81,6 +85,7 @@ impl Job {
             operations,
             servers,
             remembered,
+            dates: OnceLock::new(),
         };
         for operation in &job.operations {
             let Compiled { name, scheme, .. } = operation;
@@ -189,7 +194,6 @@ pub struct Shared {
     pub ledger: RefCell<AuditLedger>,
     /// The largest answer to each operation so far, in bytes.
     largest: RefCell<Vec<u64>>,
-    dates: RefCell<Vec<Option<Rc<str>>>>,
     samples: RefCell<HashMap<(usize, Fault), u32>>,
     troubles: RefCell<Vec<Event>>,
 }
@@ -207,7 +211,6 @@ impl Shared {
             starts: RefCell::default(),
             ledger: RefCell::new(AuditLedger::new(&job.operations)),
             largest: RefCell::new(vec![0; job.operations.len()]),
-            dates: RefCell::new(vec![None; job.remembered]),
             samples: RefCell::default(),
             troubles: RefCell::default(),
             job,
@@ -254,21 +257,6 @@ impl Shared {
             let mut starts = self.starts.borrow_mut();
             if starts.len() < self.job.log_starts {
                 starts.push((intended_ns, now_ns));
-            }
-        }
-    }
-
-    /// The date a file had when it was last fetched, as the server wrote it.
-    pub fn date(&self, memory: Option<usize>) -> Option<Rc<str>> {
-        memory.and_then(|at| self.dates.borrow()[at].clone())
-    }
-
-    /// Keeps the date that came with a file, for later conditional requests.
-    pub fn remember_date(&self, memory: Option<usize>, date: Option<String>) {
-        if let (Some(at), Some(date)) = (memory, date) {
-            let mut dates = self.dates.borrow_mut();
-            if dates[at].as_deref() != Some(date.as_str()) {
-                dates[at] = Some(date.into());
             }
         }
     }

@@ -14,10 +14,11 @@ use rustls::ClientConfig;
 
 use super::connection::{ClientConnection, UserContext};
 use super::cookies::Jar;
+use super::dates::Dates;
 use super::dealt::Dealt;
 use super::{Extent, Progress};
 use crate::ending::ended;
-use crate::operation::{check_embedded, Compiled, Sending, PARTIAL};
+use crate::operation::{check_embedded, Compiled, EmbeddedFile, Sending, PARTIAL};
 use crate::server::Server;
 use crate::shared::Shared;
 use crate::transport::http1::Reader;
@@ -161,7 +162,7 @@ impl Browser {
             connection.inspector.reset(operation.markers_every, operation.keeps());
             connection.inspector.begin_at(from);
             connection.inspector.lend(&mut shared.heads.borrow_mut());
-            let answer = connection.exchange(shared, user, body, false).await?;
+            let answer = connection.exchange(shared, user, body).await?;
             progress.take(&answer);
             progress.page_bytes.set(progress.page_bytes.get() + answer.bytes);
             if progress.first_byte_ns.get().is_none() {
@@ -228,6 +229,7 @@ impl Browser {
             host: host(shared, server, scheme)?,
             user: UserContext { server, tls: self.tls.as_ref(), jar: &self.jar, dealt: &self.dealt },
             files: &self.files,
+            dates: shared.job.dates.get().map(|all| &all[self.server]),
             next: Cell::new(0),
             progress,
         };
@@ -246,28 +248,32 @@ struct Page<'a> {
     host: &'a str,
     user: UserContext<'a>,
     files: &'a RefCell<Vec<File>>,
+    dates: Option<&'a Dates>,
     next: Cell<usize>,
     progress: &'a Progress,
 }
 
 impl Page<'_> {
+    /// The date that a file is known by.
+    fn date(&self, file: &EmbeddedFile) -> Option<&str> {
+        self.dates?[file.memory?].as_deref()
+    }
+
     /// Fetches the next file over `connection` until there is none left.
     async fn fetch(&self, shared: &Shared, connection: &mut ClientConnection) -> Result<(), Failure> {
         connection.line.set_rate(shared.job.policy().embedded_bytes_per_s);
         while let Some(file) = self.operation.embedded.get(self.next.get()) {
             let at = self.next.replace(self.next.get() + 1);
-            let date = if self.files.borrow()[at].asks { shared.date(file.memory) } else { None };
+            let date = if self.files.borrow()[at].asks { self.date(file) } else { None };
             let with = Sending { values: self.values, host: self.host, jar: self.user.jar, from: 0 };
             let path = |out: &mut Vec<u8>| file.path.render(self.values, Encoding::Raw, out);
-            self.operation.write_get(&with, date.as_deref(), &mut connection.request, path);
+            self.operation.write_get(&with, date, &mut connection.request, path);
             connection.inspector.reset(file.markers_every, 0);
-            let wants_date = file.memory.is_some() && file.conditional > 0.0;
-            let answer = connection.exchange(shared, self.user, Body::Expected, wants_date).await?;
+            let answer = connection.exchange(shared, self.user, Body::Expected).await?;
             self.progress.take(&answer);
             self.files.borrow_mut()[at].bytes = answer.bytes;
             let not_modified = check_embedded(file, date.is_some(), &answer, &connection.inspector)?;
             self.progress.embedded(date.is_some(), not_modified);
-            shared.remember_date(file.memory, connection.reader.last_modified.take());
         }
         Ok(())
     }
@@ -293,7 +299,8 @@ impl Progress {
     }
 }
 
-fn host<'a>(shared: &Shared, server: &'a Server, scheme: Scheme) -> Result<&'a str, Failure> {
+/// The name of a machine's side.
+pub(super) fn host<'a>(shared: &Shared, server: &'a Server, scheme: Scheme) -> Result<&'a str, Failure> {
     if shared.job.policy().protocol == Protocol::Null {
         return Ok("");
     }

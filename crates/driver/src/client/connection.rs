@@ -33,6 +33,8 @@ pub struct ClientConnection {
     pub line: Line,
     pub inspector: Inspector,
     pub reader: Reader,
+    /// Whether the reader keeps the date of what comes.
+    pub wants_date: bool,
     /// What is sent; kept for its memory.
     pub request: Vec<u8>,
 }
@@ -57,6 +59,7 @@ impl ClientConnection {
             line: Line::new(None),
             inspector: Inspector::new(),
             reader: Reader::default(),
+            wants_date: false,
             request: Vec::new(),
         }
     }
@@ -89,19 +92,13 @@ impl ClientConnection {
     }
 
     /// Sends what stands in `request` and reads the answer; the inspector must be reset for it.
-    pub async fn exchange(
-        &mut self,
-        shared: &Shared,
-        user: UserContext<'_>,
-        body: Body,
-        wants_date: bool,
-    ) -> Result<Answer, Failure> {
+    pub async fn exchange(&mut self, shared: &Shared, user: UserContext<'_>, body: Body) -> Result<Answer, Failure> {
         if self.connection.as_mut().is_some_and(Connection::is_stale) {
             self.close(shared);
             let change = ConnectionStats { reconnects: 1, ..ConnectionStats::default() };
             shared.recorder.borrow_mut().connections(shared.clock.now(), change);
         }
-        let result = self.attempt(shared, user, body, wants_date).await;
+        let result = self.attempt(shared, user, body).await;
         let most = shared.job.policy().requests_each.unwrap_or(u32::MAX);
         if !matches!(&result, Ok(answer) if answer.keep_alive && self.used < most) {
             self.close(shared);
@@ -109,13 +106,7 @@ impl ClientConnection {
         result
     }
 
-    async fn attempt(
-        &mut self,
-        shared: &Shared,
-        user: UserContext<'_>,
-        body: Body,
-        wants_date: bool,
-    ) -> Result<Answer, Failure> {
+    async fn attempt(&mut self, shared: &Shared, user: UserContext<'_>, body: Body) -> Result<Answer, Failure> {
         if self.connection.is_none() {
             self.connecting = true;
             let opened = open(shared, self.scheme, user, &mut self.connecting).await;
@@ -138,7 +129,7 @@ impl ClientConnection {
             inspector: &mut self.inspector,
             jar: user.jar,
         };
-        let message = Message { bytes: &self.request, body, wants_date };
+        let message = Message { bytes: &self.request, body, wants_date: self.wants_date };
         connection.exchange(&mut context, &message).await
     }
 }

@@ -4,6 +4,7 @@
 pub mod browser;
 pub mod connection;
 pub mod cookies;
+pub mod dates;
 pub mod dealt;
 
 use std::cell::{Cell, RefCell};

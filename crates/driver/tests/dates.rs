@@ -1,0 +1,87 @@
+//! What users ask for conditionally: from the first request on, as it was dealt, and by the date of their own machine.
+
+mod common;
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::{Arc, Mutex};
+
+use common::{event, plan, play, population, server};
+use serde_json::{json, Value};
+
+const DAY: &str = "Sun, 01 Nov 2026 08:00:00 GMT";
+
+/// The head of the next request, none when the client is gone.
+fn head(stream: &mut TcpStream) -> Option<String> {
+    let (mut seen, mut piece) = (Vec::new(), [0; 1024]);
+    while !seen.ends_with(b"\r\n\r\n") {
+        match stream.read(&mut piece) {
+            Ok(count) if count > 0 => seen.extend_from_slice(&piece[..count]),
+            _ => return None,
+        }
+    }
+    String::from_utf8(seen).ok()
+}
+
+/// A machine whose files are all of one date and that takes its time; and what it was asked.
+fn machine(date: &'static str) -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let noted = asked.clone();
+    let address = server(move |mut stream| {
+        while let Some(head) = head(&mut stream) {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            let is_known = head.contains(&format!("If-Modified-Since: {date}\r\n"));
+            let answer = match is_known {
+                true => "HTTP/1.1 304 Not Modified\r\n\r\n".to_owned(),
+                false => format!("HTTP/1.1 200 OK\r\nLast-Modified: {date}\r\nContent-Length: 9\r\n\r\nloadstone"),
+            };
+            noted.lock().expect("whole").push(head);
+            if stream.write_all(answer.as_bytes()).is_err() {
+                return;
+            }
+        }
+    });
+    (address, asked)
+}
+
+fn with_files(addresses: &[SocketAddr]) -> Value {
+    let mut plan = plan(addresses[0], population(6), 0.5);
+    let file = |path: &str, conditional: f64| json!({ "path": path, "bytes": 9, "conditional": conditional, "markers_every": 0 });
+    plan["parts"][0]["workload"]["operations"][0]["embedded"] = json!([file("/kept", 1.0), file("/never", 0.0)]);
+    let target = plan["parts"][0]["targets"][0].clone();
+    let others = addresses.iter().map(|address| {
+        let mut one = target.clone();
+        one["http"]["port"] = json!(address.port());
+        one
+    });
+    plan["parts"][0]["targets"] = others.collect();
+    plan
+}
+
+#[test]
+fn the_first_requests_are_conditional_too_and_by_their_machines_date() {
+    let machines = [machine(DAY), machine("Mon, 02 Nov 2026 09:30:00 GMT")];
+    let events = play(with_files(&[machines[0].0, machines[1].0]));
+    for (_, asked) in &machines {
+        let asked = asked.lock().expect("whole");
+        let kept: Vec<&String> = asked.iter().filter(|head| head.starts_with("GET /kept ")).collect();
+        assert!(kept.len() > 6, "{}", kept.len());
+        let learned = kept.iter().filter(|head| !head.contains("If-Modified-Since")).count();
+        assert_eq!(learned, 1);
+        assert!(asked[0].starts_with("GET /kept "), "{}", asked[0]);
+        assert!(!asked.iter().any(|head| head.starts_with("GET /never") && head.contains("If-Modified-Since")));
+    }
+    let page = &event(&events, "totals")["operations"][0];
+    assert_eq!(page["counts"]["errors"], json!({}));
+    let count = |name: &str| page[name].as_u64().expect("a number");
+    assert!(count("embedded") > 0);
+    assert_eq!(count("embedded"), 2 * count("conditional"));
+    assert_eq!(count("not_modified"), count("conditional"));
+}
+
+#[test]
+fn what_has_no_date_is_never_asked_for_conditionally() {
+    let address = common::parrot(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nloadstone");
+    let events = play(with_files(&[address]));
+    assert_eq!(event(&events, "totals")["operations"][0]["conditional"], 0);
+}
