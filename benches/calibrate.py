@@ -26,7 +26,7 @@ from loadstone.model.system import Clock, Spread, Station
 from loadstone.run.spec import RunSpec, WorkloadLoad
 from loadstone.store.read import read_result
 from loadstone.study.base import WorkloadRuns
-from loadstone.study.kinds.compare.loads import Compare
+from loadstone.study.kinds.compare.loads import Compare, FoundDifference
 from loadstone.study.kinds.predict.fitting import Predict
 from loadstone.study.kinds.repeat import Repeat
 from loadstone.study.kinds.search.steps import Search
@@ -190,13 +190,27 @@ def repeats(system: str, found: Sequence[Any], _: Executor) -> Iterator[Line]:
     yield Line("repeat", system, len(known), "mean over all trials in the interval, %", 100 * fmean(inside), "95")
 
 
-def compare(factor: float, system: str, seed: int) -> bool | None:
-    """Whether a difference is found over ten pairs at 60 % of the capacity."""
+def of_pairs(system: str, factor: float, seed: int, pairs: int) -> FoundDifference | None:
+    """The difference in mean response time at 60 % of the capacity to a system slower by a factor."""
     station = SYSTEMS[system]
     rate = f"{0.6 * station.workers / station.service:g}"
     settings = {"station.service": f"{station.service * factor:g}"}
-    answer = ask(station, seed, Compare("page", {"rate": rate}, {}, settings if factor != 1 else {}, ({},), 10))
-    found = answer.loads[0].metrics["response_mean"].difference
+    answer = ask(station, seed, Compare("page", {"rate": rate}, {}, settings if factor != 1 else {}, ({},), pairs))
+    found: FoundDifference | None = answer.loads[0].metrics["response_mean"].difference
+    return found
+
+
+def compare(factor: float, system: str, seed: int) -> bool | None:
+    """Whether a difference is found over ten pairs."""
+    found = of_pairs(system, factor, seed, 10)
+    return None if found is None else found.is_found
+
+
+def compare_enough(factor: float, system: str, seed: int) -> bool | None:
+    """Whether it is found over as many pairs as ten of the system against itself recommend."""
+    pilot = of_pairs(system, 1.0, seed + 1, 10)
+    enough = None if pilot is None else pilot.enough_pairs
+    found = None if enough is None else of_pairs(system, factor, seed, enough)
     return None if found is None else found.is_found
 
 
@@ -241,6 +255,7 @@ QUESTIONS: dict[str, tuple[Trial, Callable[[str, Sequence[Any], Executor], Itera
     "repeat": (repeat, repeats),
     "compare": (partial(compare, 1.0), partial(comparisons, 1.0)),
     "planted": (partial(compare, PLANTED), partial(comparisons, PLANTED)),
+    "enough": (partial(compare_enough, PLANTED), partial(comparisons, PLANTED)),
     "predict": (predict, predictions),
 }
 

@@ -12,13 +12,17 @@ from functools import cache
 import numpy as np
 from scipy import stats
 from scipy.optimize import brentq
-from scipy.special import stdtr, stdtrit
+from scipy.special import chdtri, stdtr, stdtrit
 from scipy.stats import permutation_test  # type: ignore[attr-defined]
 
 LEVEL = 0.95
 """Confidence of all intervals; tests are made at one less this."""
 POWER = 0.9
 """Chance to find a difference that a study is said to see."""
+UPPER = 0.8
+"""How surely the pairs that a study is told to make are enough."""
+MOST_PAIRS = 1000
+"""More pairs are recommended to nobody."""
 MOST_TRIED_PAIRS, TRIED = 10, 2000
 """Up to so many pairs what a test sees is found by trying it so often."""
 MOST_EXACT_PAIRS = 14
@@ -166,6 +170,19 @@ def seen_scatters(pairs: int) -> float:
         return POWER - float(np.mean(chances <= 1 - LEVEL))
 
     return float(brentq(lacks, 0.0, 10.0, xtol=0.01))
+
+
+def pairs_needed(seen_pct: float, pairs: int, pct: float) -> int | None:
+    """Pairs that find a difference of `pct` percent with a chance of `POWER`, as far as can be said after `pairs` that
+    find one of `seen_pct`; None where more than `MOST_PAIRS` are.
+
+    So few pairs may scatter less than others will: reckoned is with the upper 80 % limit of their standard deviation
+    (Browne 1995, Statistics in Medicine 14, 1933).
+    """
+    sd = math.log1p(seen_pct / 100) / seen_scatters(pairs)
+    most = sd * math.sqrt((pairs - 1) / float(chdtri(pairs - 1, UPPER)))
+    enough = (n for n in range(pairs, MOST_PAIRS + 1) if 100 * math.expm1(seen_scatters(n) * most) <= pct)
+    return next(enough, None)
 
 
 def _signs(n: int) -> np.ndarray:

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from loadstone.judge.statistics import difference, drift, holm, least_for_drift, outlier, summary
+from loadstone.judge.statistics import difference, drift, holm, least_for_drift, outlier, pairs_needed, summary
 
 
 def gauss(count: int, mean: float, sd: float, seed: int) -> list[float]:
@@ -129,6 +129,21 @@ def test_a_study_finds_nine_times_in_ten_what_it_says_that_it_sees(count: int) -
     seen = sum(one.seen_pct for one in told if one is not None and one.seen_pct is not None) / 200
     found = [difference(pairs(seen / 100, 0.035, seed, count)) for seed in range(300)]
     assert 0.85 <= sum(one is not None and one.is_found for one in found) / 300 <= 0.96
+
+
+def test_as_many_pairs_as_it_is_told_find_what_is_sought() -> None:
+    found = 0
+    for seed in range(100):
+        pilot = difference(pairs(0, 0.06, seed, 10))
+        assert pilot is not None
+        assert pilot.seen_pct is not None
+        enough = pairs_needed(pilot.seen_pct, 10, 5.0)
+        assert enough is not None
+        study = difference(pairs(0.05, 0.06, 1000 + seed, enough))
+        found += study is not None and study.is_found
+    assert 88 <= found <= 100
+    assert pairs_needed(0.1, 6, 5.0) == 6
+    assert pairs_needed(500, 6, 1.0) is None
 
 
 def test_too_few_pairs_see_nothing() -> None:

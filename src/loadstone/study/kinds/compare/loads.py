@@ -9,7 +9,16 @@ from typing import Any
 import numpy as np
 from scipy.stats import binomtest  # type: ignore[attr-defined]
 
-from loadstone.judge.statistics import LEVEL, Difference, Summary, difference, holm, seen_scatters, summary
+from loadstone.judge.statistics import (
+    LEVEL,
+    Difference,
+    Summary,
+    difference,
+    holm,
+    pairs_needed,
+    seen_scatters,
+    summary,
+)
 from loadstone.page.blocks import Block, Cell, Column, ColumnKind, Figure, Gallery, Heading, Paragraph, Row, Table, Tone
 from loadstone.page.numbers import chance, number, rounded, signed_percent
 from loadstone.page.plot import DifferencePlot, Plot
@@ -28,6 +37,8 @@ LEAST_OVERLAP = 0.9
 """Share of the longer steady state that two runs at the same time must have in common."""
 USUAL_SCATTER = 0.05
 """By how much two runs alike differ on a machine that others use too, for an example."""
+SOUGHT_PCT = 5.0
+"""The difference for which an answer says how many pairs find it."""
 WIDEST_PCT = 50
 """Intervals that reach further say so little that they would flatten all others."""
 
@@ -84,6 +95,11 @@ class FoundDifference:
     p_corrected: float | None = None
     seen_pct: float | None = None
     """The difference that so many pairs of such scatter find nine times in ten, in percent of A."""
+
+    @property
+    def enough_pairs(self) -> int | None:
+        """Pairs of such scatter that find a difference of `SOUGHT_PCT`; None where that is not known."""
+        return None if self.seen_pct is None else pairs_needed(self.seen_pct, self.pairs, SOUGHT_PCT)
 
     @classmethod
     def of(cls, found: Difference) -> "FoundDifference":
@@ -348,7 +364,9 @@ def _power(found: FoundDifference) -> str:
     """What such a study could have found."""
     if found.seen_pct is None:
         return ""
-    return f" {found.pairs} pairs of such scatter find a difference of {found.seen_pct:.1f} % nine times in ten."
+    line = f" {found.pairs} pairs of such scatter find a difference of {found.seen_pct:.1f} % nine times in ten"
+    enough = found.enough_pairs
+    return f"{line}." if enough in (None, found.pairs) else f"{line}; one of {SOUGHT_PCT:g} % would take {enough}."
 
 
 def blocks(answer: CompareAnswer) -> Iterator[Block]:
