@@ -119,6 +119,8 @@ class Attachment(Enum):
     """By a pair of virtual Ethernet devices into a namespace of its own."""
     TAP = auto()
     """By a tap device, for a machine with a kernel of its own."""
+    TWO_TAPS = auto()
+    """By two of them with one address, for two machines that are kept as one."""
 
 
 class Platform(Protocol):

@@ -9,7 +9,7 @@ import os
 import signal
 import socket
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +56,8 @@ class NetworkInterface:
     host: str
     """The host's own address on that network."""
     prefix: int = PREFIX
+    twin: str = ""
+    """Name of a second tap for the same address; for machines that are two."""
 
 
 @dataclass
@@ -99,12 +101,16 @@ class Fabric:
                 self.networks[name] = await _guarded(self._make, name)
         return self.networks[name]
 
-    async def tap(self, network: str, mbit_per_s: float | None) -> NetworkInterface:
-        """A line for a virtual machine that starts inside the namespace. Raises PlatformError."""
+    async def tap(self, network: str, mbit_per_s: float | None, has_twin: bool = False) -> NetworkInterface:
+        """A line for a virtual machine that starts inside the namespace, or two of them. Raises PlatformError."""
         bridge = await self.network(network)
         self.lines += 1
         nic = self._wire(bridge, f"{TAP}{self.lines}", self.namespace)
         await _guarded(self._make_tap, nic, mbit_per_s)
+        if has_twin:
+            self.lines += 1
+            nic = replace(nic, twin=f"{TAP}{self.lines}")
+            await _guarded(self._make_tap, replace(nic, interface=nic.twin), mbit_per_s)
         return nic
 
     async def link(self, network: str, namespace: str, mbit_per_s: float | None) -> NetworkInterface:
@@ -128,6 +134,7 @@ class Fabric:
         up = f"{self.journal.name}-{len(self.networks)}"
         self.journal.note("link", name=up)
         with NetNS(self.namespace) as inside:
+            inside.link("set", index=_index(inside, "lo"), state="up")
             inside.link("add", ifname=name, kind="bridge", br_forward_delay=0)
             inside.link("set", index=_index(inside, name), state="up")
         with IPRoute() as routes:

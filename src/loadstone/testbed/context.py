@@ -45,8 +45,8 @@ class TestbedContext:
         speed = spec.mbit_per_s if network == PUBLIC else None
         own = network == PUBLIC and spec.lines is Lines.OWN
         bridge = f"{network}{len(self.fabric.networks) + 1}" if own else network
-        if attachment is Attachment.TAP:
-            return await self.fabric.tap(bridge, speed)
+        if attachment in (Attachment.TAP, Attachment.TWO_TAPS):
+            return await self.fabric.tap(bridge, speed, has_twin=attachment is Attachment.TWO_TAPS)
         return await self.fabric.link(bridge, f"{self.journal.name}-{name}", speed)
 
 

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use super::network::Interface;
 use anyhow::{bail, Context, Result};
 use rustix::mount::{mount, mount_move, MountFlags};
 use rustix::system::{finit_module, reboot, RebootCommand};
@@ -14,6 +15,9 @@ const MODULES: &str = "/modules/order";
 const ROOT: &str = "loadstone.root=";
 /// Word that names a disk and where it is to be, for what services keep.
 const DATA: &str = "loadstone.data=";
+/// Word that names the machine's network, and the port of it that its agent listens at:
+/// `MAC,ADDRESS/PREFIX,GATEWAY,PORT`.
+const NETWORK: &str = "loadstone.network=";
 const DISK_PATIENCE: Duration = Duration::from_secs(10);
 const DISK_LOOK: Duration = Duration::from_millis(10);
 
@@ -46,6 +50,32 @@ pub fn set_up() -> Result<()> {
     }
     std::env::set_var("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
     Ok(())
+}
+
+/// A network that was declared before the machine was started.
+pub struct DeclaredNetwork {
+    pub interface: Interface,
+    /// Where the agent listens.
+    pub port: u16,
+}
+
+/// The network that the kernel's command line declares, if any.
+pub fn declared_network() -> Result<Option<DeclaredNetwork>> {
+    let line = std::fs::read_to_string("/proc/cmdline")?;
+    word(&line, NETWORK).map(read_network).transpose()
+}
+
+fn read_network(text: &str) -> Result<DeclaredNetwork> {
+    let words: Vec<&str> = text.split(',').collect();
+    let &[mac, address, gateway, port] = words.as_slice() else { bail!("{NETWORK}{text} has not four parts") };
+    let (address, prefix) = address.split_once('/').context("an address without its prefix")?;
+    let interface = Interface {
+        mac: mac.to_owned(),
+        address: address.parse()?,
+        prefix: prefix.parse()?,
+        gateway: Some(gateway.parse()?),
+    };
+    Ok(DeclaredNetwork { interface, port: port.parse()? })
 }
 
 /// Writes out what is in memory and switches the machine off; does nothing where this is no machine of its own.

@@ -12,6 +12,8 @@ mod programs;
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
+use std::net::{Ipv4Addr, TcpListener};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -27,6 +29,8 @@ use programs::Programs;
 const PORT: &str = "org.loadstone.agent";
 /// Longest wait for the port to appear.
 const PORT_PATIENCE: Duration = Duration::from_secs(30);
+/// What the console says once the machine can be reached.
+const READY: &str = "loadstone: ready";
 const PORT_LOOK: Duration = Duration::from_millis(10);
 /// What both sides must speak.
 const SCHEMA: u32 = 1;
@@ -73,6 +77,9 @@ impl Speaker {
 pub fn serve(channel: Option<&Path>) -> Result<()> {
     if is_init() {
         boot::set_up().context("the machine cannot be set up")?;
+        if let Some(network) = boot::declared_network()? {
+            return listen(&network);
+        }
     }
     let path = match channel {
         Some(path) => path.to_owned(),
@@ -87,6 +94,26 @@ pub fn serve(channel: Option<&Path>) -> Result<()> {
         answer(&line?, &programs, &speaker);
     }
     boot::power_off();
+    Ok(())
+}
+
+/// Serves whoever connects, one after the other, where a serial channel would be an input that nobody records.
+fn listen(network: &boot::DeclaredNetwork) -> Result<()> {
+    network::set_up(std::slice::from_ref(&network.interface))?;
+    let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, network.port))?;
+    let speaker = Speaker(Arc::new(Mutex::new(File::create("/dev/null")?)));
+    let programs = Programs::new(speaker.clone());
+    println!("{READY}");
+    for stream in listener.incoming() {
+        let stream = stream?;
+        stream.set_nodelay(true)?;
+        let read = stream.try_clone()?;
+        *speaker.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = File::from(OwnedFd::from(stream));
+        speaker.say(&json!({ "event": "hello", "schema": SCHEMA, "kernel": kernel(), "unix_ns": unix_ns() }));
+        for line in BufReader::new(read).lines().map_while(Result::ok) {
+            answer(&line, &programs, &speaker);
+        }
+    }
     Ok(())
 }
 

@@ -12,11 +12,11 @@ use serde::Deserialize;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Interface {
-    mac: String,
-    address: IpAddr,
+    pub mac: String,
+    pub address: IpAddr,
     /// Bits of the network
-    prefix: u8,
-    gateway: Option<IpAddr>,
+    pub prefix: u8,
+    pub gateway: Option<IpAddr>,
 }
 
 /// Brings the loopback interface and the declared ones up.

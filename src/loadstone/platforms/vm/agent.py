@@ -15,6 +15,7 @@ Json = dict[str, Any]
 SCHEMA = 1
 ANSWER_S = 20.0
 """Longest wait for an answer: a machine that is emulated and loaded takes seconds."""
+RETRY_S = 0.05
 LONGEST_LINE = 1 << 20
 PINGS = 8
 """Of which the quickest tells the clocks' difference best."""
@@ -31,10 +32,25 @@ class Agent:
     _answers: dict[int, asyncio.Future[Any]] = field(default_factory=dict)
     _hello: asyncio.Future[Json] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
     _number: int = 0
+    _conversation: asyncio.Task[None] | None = None
 
     async def listen(self, socket: Path) -> None:
         """Waits for the machine at a socket."""
         self._server = await asyncio.start_unix_server(self._converse, path=socket, limit=LONGEST_LINE)
+
+    async def connect(self, host: str, port: int) -> Json:
+        """Talks to an agent that listens; what it says first. Raises PlatformError when none does in time."""
+        until = time.monotonic() + ANSWER_S
+        while True:
+            try:
+                reader, writer = await asyncio.open_connection(host, port, limit=LONGEST_LINE)
+                break
+            except OSError as error:
+                if time.monotonic() > until:
+                    raise PlatformError(f"No agent answers at {host}:{port}: {error}") from None
+                await asyncio.sleep(RETRY_S)
+        self._conversation = asyncio.create_task(self._converse(reader, writer))
+        return await self.hello()
 
     async def hello(self) -> Json:
         """What the agent says when it is there. Raises PlatformError."""
@@ -81,6 +97,8 @@ class Agent:
         """Ends the conversation."""
         if self._writer is not None:
             self._writer.close()
+        if self._conversation is not None:
+            await self._conversation
         if self._server is not None:
             self._server.close()
 

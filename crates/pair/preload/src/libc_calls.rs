@@ -1,0 +1,42 @@
+//! Functions and variables by their names: the C library's behind ours, and QEMU's own.
+
+use std::ffi::{c_char, c_int, c_void, CStr};
+
+/// A stream's functions, as fopencookie(3) takes them.
+#[repr(C)]
+pub struct CookieFunctions {
+    pub read: Option<unsafe extern "C" fn(*mut c_void, *mut c_char, usize) -> isize>,
+    pub write: Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize) -> isize>,
+    pub seek: Option<unsafe extern "C" fn(*mut c_void, *mut i64, c_int) -> c_int>,
+    pub close: Option<unsafe extern "C" fn(*mut c_void) -> c_int>,
+}
+
+extern "C" {
+    /// Makes a stream of functions.
+    pub fn fopencookie(cookie: *mut c_void, mode: *const c_char, functions: CookieFunctions) -> *mut libc::FILE;
+}
+
+/// The function of this name in the libraries after ours.
+///
+/// # Safety
+///
+/// `F` must be the type of a pointer to that function.
+pub unsafe fn next<F>(name: &CStr) -> Option<F> {
+    unsafe { found(libc::RTLD_NEXT, name) }
+}
+
+/// A variable of the program.
+///
+/// # Safety
+///
+/// `T` must be its type, or that of a part of it at `offset`.
+pub unsafe fn variable<T>(name: &CStr, offset: usize) -> Option<*mut T> {
+    let base: *mut u8 = unsafe { found(libc::RTLD_DEFAULT, name) }?;
+    Some(unsafe { base.add(offset) }.cast())
+}
+
+unsafe fn found<F>(whence: *mut c_void, name: &CStr) -> Option<F> {
+    assert_eq!(size_of::<F>(), size_of::<*mut c_void>());
+    let address = unsafe { libc::dlsym(whence, name.as_ptr()) };
+    (!address.is_null()).then(|| unsafe { std::mem::transmute_copy(&address) })
+}

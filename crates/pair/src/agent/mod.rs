@@ -1,0 +1,168 @@
+//! What runs beside each machine of a pair: it moves the log, holds outputs until they may leave, watches the other side
+//! and decides with the store who goes on.
+//!
+//! Threads that wait for something - the log, the channel, the machine's frames, the network, the laboratory's words -
+//! hand what they got to one thread that decides (`side`).
+
+mod channel;
+mod mover;
+mod network;
+mod report;
+mod shadow;
+mod side;
+
+use std::fs::{self, File};
+use std::io::BufRead;
+use std::net::{SocketAddr, TcpListener};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::PathBuf;
+use std::sync::mpsc::{channel, Sender};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use serde::Deserialize;
+
+use crate::ring::Shared;
+use channel::{Channel, Message};
+use network::{each_frame, next_frame, read_mac};
+use report::report;
+use side::Agent;
+
+/// How an agent is started.
+#[derive(Args, Clone, Debug)]
+pub struct Options {
+    /// Its name, unlike the other agent's
+    #[arg(long)]
+    pub name: String,
+    /// File of the memory that it shares with QEMU, which it makes; the same path is QEMU's `rrfile` and in its
+    /// environment as LOADSTONE_PAIR_MEMORY
+    #[arg(long)]
+    pub memory: PathBuf,
+    /// Folder on storage that both sides share, where the generations are
+    #[arg(long)]
+    pub store: PathBuf,
+    /// Socket at which QEMU takes frames for the machine (`-netdev dgram,local.path=`)
+    #[arg(long)]
+    pub inlet: PathBuf,
+    /// Socket, which the agent makes, to which QEMU gives the machine's frames (`filter-redirector`)
+    #[arg(long)]
+    pub outlet: PathBuf,
+    /// The tap that is the machine's network
+    #[arg(long)]
+    pub tap: String,
+    /// The machine's address on it
+    #[arg(long, value_parser = read_mac)]
+    pub mac: [u8; 6],
+    /// Follow the agent at this address: be the secondary
+    #[arg(long)]
+    pub follow: Option<SocketAddr>,
+    /// Silence after which the other side is suspected, in milliseconds
+    #[arg(long, default_value_t = 500)]
+    pub patience_ms: u64,
+}
+
+/// What the laboratory says, a JSON object a line.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "do", rename_all = "snake_case", deny_unknown_fields)]
+enum Order {
+    /// QEMU runs, as this process
+    Machine { pid: i32 },
+    /// Record, and wait for a secondary at a port of the loopback that is told
+    Protect,
+    /// Break the channel, as a cut line would: for trials
+    Cut,
+    /// End the machine and leave
+    Stop,
+}
+
+/// What a thread that waits hands on.
+enum Event {
+    Order(Order),
+    /// Nobody gives orders any more.
+    Orphaned,
+    /// The machine sent a frame when its log was so long.
+    Frame(Vec<u8>, u64),
+    /// The machine's frames have ended: it is gone.
+    Silent,
+    /// A secondary is there.
+    Joined(Box<Channel>),
+    Said(Message),
+    /// The channel broke.
+    Lost(String),
+}
+
+/// Runs an agent until its machine is gone, or it is told to stop.
+pub fn run(options: &Options) -> Result<()> {
+    let memory = Arc::new(Shared::create(&options.memory).with_context(|| options.memory.display().to_string())?);
+    let _removed = Removed(vec![options.memory.clone(), options.outlet.clone()]);
+    let tap = Arc::new(network::tap(&options.tap)?);
+    let outlet = UnixListener::bind(&options.outlet).with_context(|| options.outlet.display().to_string())?;
+    let (sender, events) = channel();
+    spawn("orders", {
+        let sender = sender.clone();
+        move || orders(&sender)
+    })?;
+    spawn("outlet", {
+        let (sender, memory) = (sender.clone(), memory.clone());
+        move || outputs(&outlet, &memory, &sender)
+    })?;
+    let mut agent = Agent::new(options, memory, tap.clone(), sender)?;
+    let inputs = agent.inputs();
+    spawn("inputs", move || each_frame(&tap, |frame| inputs.take(frame)))?;
+    agent.run(&events)
+}
+
+/// Files that are gone when this is.
+struct Removed(Vec<PathBuf>);
+
+impl Drop for Removed {
+    fn drop(&mut self) {
+        self.0.iter().for_each(|path| drop(fs::remove_file(path)));
+    }
+}
+
+fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<()> {
+    std::thread::Builder::new().name(name.to_owned()).spawn(work)?;
+    Ok(())
+}
+
+/// Hands on what the laboratory says.
+fn orders(sender: &Sender<Event>) {
+    for line in std::io::stdin().lock().lines().map_while(Result::ok) {
+        match serde_json::from_str(&line) {
+            Ok(order) => drop(sender.send(Event::Order(order))),
+            Err(error) => report(&serde_json::json!({ "event": "refused", "line": line, "why": error.to_string() })),
+        }
+    }
+    let _ = sender.send(Event::Orphaned);
+}
+
+/// Hands on what the machine sends, until it is gone.
+fn outputs(listener: &UnixListener, memory: &Shared, sender: &Sender<Event>) {
+    let heard = || -> Result<()> {
+        let (mut stream, _): (UnixStream, _) = listener.accept()?;
+        loop {
+            let frame = next_frame(&mut stream)?;
+            // The events before the frame were published before it was sent, under the same lock.
+            let position = memory.from_qemu().written();
+            sender.send(Event::Frame(frame, position))?;
+        }
+    };
+    drop(heard());
+    let _ = sender.send(Event::Silent);
+}
+
+/// A listener at a free port of the loopback.
+fn listener() -> Result<(TcpListener, SocketAddr)> {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let address = listener.local_addr()?;
+    Ok((listener, address))
+}
+
+/// A network's file, shared by those who read from it and those who write.
+type Tap = Arc<File>;
+
+/// Between two beats.
+const BEAT: Duration = Duration::from_millis(10);

@@ -1,0 +1,473 @@
+//! The thread that decides: takes what happens, asks the state machine, does what it says.
+
+use std::collections::VecDeque;
+use std::net::{Shutdown, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use anyhow::{bail, Context, Result};
+use rustix::process::{kill_process, Pid, Signal};
+use serde_json::json;
+
+use super::channel::{accept, connect, Channel, Control, Message};
+use super::network::{announcement, put, Inlet};
+use super::report::{report, Metrics};
+use super::shadow::{hash_of, Shadow};
+use super::{listener, mover, spawn, Event, Options, Order, Tap, BEAT};
+use crate::commit::{Held, Outputs};
+use crate::machine::{Action, Input, Phase, Role, Side};
+use crate::ring::{Command, Shared, State};
+use crate::store::{Claim, Store};
+
+/// Most frames from the network that are kept for a machine that may soon go live.
+const KEPT: usize = 512;
+/// Between two looks whether a machine has gone live.
+const LOOK: Duration = Duration::from_micros(500);
+/// Longest time for that.
+const LIVE: Duration = Duration::from_secs(60);
+/// Between two reports of metrics.
+const REPORTED: Duration = Duration::from_secs(1);
+/// Most marks of the log's length in time; lag beyond them is not told more exactly.
+const MARKS: usize = 10_000;
+
+/// Frames from the network: to the machine while it serves, kept for a while where it may soon.
+pub struct Inputs {
+    inlet: Inlet,
+    serves: AtomicBool,
+    kept: Mutex<VecDeque<(Instant, Vec<u8>)>>,
+}
+
+impl Inputs {
+    /// Takes a frame.
+    pub fn take(&self, frame: &[u8]) {
+        if self.serves.load(Ordering::Acquire) {
+            self.inlet.give(frame);
+            return;
+        }
+        let mut kept = lock(&self.kept);
+        if kept.len() == KEPT {
+            kept.pop_front();
+        }
+        kept.push_back((Instant::now(), frame.to_vec()));
+    }
+
+    /// The machine serves from now on; it gets what came since `from`.
+    fn serve(&self, from: Instant) {
+        let mut kept = lock(&self.kept);
+        kept.iter().filter(|(at, _)| *at >= from).for_each(|(_, frame)| self.inlet.give(frame));
+        kept.clear();
+        self.serves.store(true, Ordering::Release);
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The channel as the deciding thread has it.
+struct Link {
+    control: Control,
+    log: TcpStream,
+    /// Ends the thread that moves the log.
+    over: Arc<AtomicBool>,
+    mover: Option<JoinHandle<()>>,
+}
+
+/// Where a primary began to record for its secondary.
+#[derive(Clone, Copy, Debug, Default)]
+struct Base {
+    position: u64,
+    frames: u64,
+}
+
+/// An agent.
+pub struct Agent {
+    options: Options,
+    memory: Arc<Shared>,
+    tap: Tap,
+    sender: Sender<Event>,
+    store: Store,
+    inputs: Arc<Inputs>,
+    begun: Instant,
+    side: Side,
+    link: Option<Link>,
+    machine: Option<Pid>,
+    outputs: Outputs,
+    base: Base,
+    shadow: Shadow,
+    /// When the log was how long, for the lag.
+    marks: VecDeque<(u64, Instant)>,
+    metrics: Arc<Mutex<Metrics>>,
+    reported: Instant,
+    heard: Instant,
+    going_live: Option<Instant>,
+}
+
+impl Agent {
+    /// Nothing has happened yet; a secondary is connected with its primary.
+    pub fn new(options: &Options, memory: Arc<Shared>, tap: Tap, sender: Sender<Event>) -> Result<Self> {
+        let store = Store::new(&options.store, &options.name);
+        let generation = store.generation().with_context(|| format!("the store {}", options.store.display()))?;
+        let inputs = Arc::new(Inputs {
+            inlet: Inlet::new(&options.inlet)?,
+            serves: AtomicBool::new(options.follow.is_none()),
+            kept: Mutex::default(),
+        });
+        let now = Instant::now();
+        let mut agent = Agent {
+            store,
+            inputs,
+            side: Side::alone(generation, options.patience_ms * 1_000_000),
+            begun: now,
+            link: None,
+            machine: None,
+            outputs: Outputs::default(),
+            base: Base::default(),
+            shadow: Shadow::default(),
+            marks: VecDeque::new(),
+            metrics: Arc::new(Mutex::new(Metrics::new()?)),
+            reported: now,
+            heard: now,
+            going_live: None,
+            options: options.clone(),
+            memory,
+            tap,
+            sender,
+        };
+        if options.follow.is_some() {
+            agent.follow()?;
+        }
+        report(&json!({ "event": "ready", "generation": agent.side.generation }));
+        Ok(agent)
+    }
+
+    /// Becomes the secondary of the agent it was told.
+    fn follow(&mut self) -> Result<()> {
+        let Some(address) = self.options.follow else { return Ok(()) };
+        let channel = connect(address, &self.options.name, self.side.generation)?;
+        let Message::Base { position, frames } = channel.control.receive()? else {
+            bail!("the primary did not say from where it records");
+        };
+        self.base = Base { position, frames };
+        self.shadow = Shadow::beginning_at(frames);
+        let patience_ns = self.options.patience_ms * 1_000_000;
+        self.side = Side::protected(Role::Secondary, channel.generation, self.now_ns(), patience_ns);
+        self.attach(channel)
+    }
+
+    /// Where frames from the network go.
+    pub fn inputs(&self) -> Arc<Inputs> {
+        self.inputs.clone()
+    }
+
+    /// Takes events until the machine is gone.
+    pub fn run(&mut self, events: &Receiver<Event>) -> Result<()> {
+        let mut beat = Instant::now();
+        while self.side.phase != Phase::Over {
+            let longest = if self.going_live.is_some() { LOOK } else { BEAT.saturating_sub(beat.elapsed()) };
+            match events.recv_timeout(longest) {
+                Ok(event) => self.take(event)?,
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            self.look_whether_live()?;
+            if beat.elapsed() >= BEAT {
+                beat = Instant::now();
+                self.beat();
+            }
+        }
+        self.detach();
+        report(&json!({ "event": "over", "generation": self.side.generation }));
+        Ok(())
+    }
+
+    fn take(&mut self, event: Event) -> Result<()> {
+        match event {
+            Event::Order(order) => self.obey(&order)?,
+            Event::Orphaned => self.stop(),
+            Event::Frame(frame, position) => self.sent(frame, position),
+            Event::Silent => {
+                let has_ended = self.memory.state() == State::Ended;
+                if has_ended {
+                    self.say(&Message::Ended);
+                }
+                self.happened(if has_ended { Input::MachineEnded } else { Input::MachineDied });
+            }
+            Event::Joined(channel) => self.join(*channel)?,
+            Event::Said(message) => self.hear(&message),
+            Event::Lost(why) => {
+                if self.side.phase == Phase::Protected {
+                    report(&json!({ "event": "lost", "why": why }));
+                }
+                self.happened(Input::ChannelLost);
+            }
+        }
+        Ok(())
+    }
+
+    fn obey(&mut self, order: &Order) -> Result<()> {
+        match order {
+            Order::Machine { pid } => self.machine = Pid::from_raw(*pid),
+            Order::Protect => self.protect()?,
+            Order::Cut => self.detach(),
+            Order::Stop => self.stop(),
+        }
+        Ok(())
+    }
+
+    /// Records from here on, and waits for a secondary.
+    fn protect(&mut self) -> Result<()> {
+        let (listener, address) = listener()?;
+        self.memory.from_qemu().skip();
+        self.base = Base { position: self.memory.from_qemu().written(), frames: self.outputs.sent() };
+        self.memory.set_read(true);
+        report(&json!({ "event": "listening", "address": address.to_string() }));
+        let (sender, name, generation) = (self.sender.clone(), self.options.name.clone(), self.side.generation);
+        spawn("listener", move || match accept(&listener, &name, generation) {
+            Ok(channel) => drop(sender.send(Event::Joined(Box::new(channel)))),
+            Err(error) => report(&json!({ "event": "refused", "why": format!("{error:#}") })),
+        })
+    }
+
+    /// A secondary is there.
+    fn join(&mut self, channel: Channel) -> Result<()> {
+        let Base { position, frames } = self.base;
+        channel.control.send(&Message::Base { position, frames })?;
+        report(&json!({ "event": "protected", "by": channel.peer }));
+        self.outputs.begin_anew();
+        self.side.join(self.now_ns());
+        self.attach(channel)
+    }
+
+    /// Starts the threads that read from the channel and move the log.
+    fn attach(&mut self, channel: Channel) -> Result<()> {
+        let Channel { control, log, .. } = channel;
+        let over = Arc::new(AtomicBool::new(false));
+        let (sender, reader) = (self.sender.clone(), control.clone());
+        spawn("channel", move || {
+            let ended = loop {
+                match reader.receive() {
+                    Ok(message) => drop(sender.send(Event::Said(message))),
+                    Err(error) => break error,
+                }
+            };
+            let _ = sender.send(Event::Lost(format!("{ended:#}")));
+        })?;
+        let (memory, sender, metrics) = (self.memory.clone(), self.sender.clone(), self.metrics.clone());
+        let (mut stream, own, position) = (log.try_clone()?, over.clone(), self.base.position);
+        let (role, writer) = (self.side.role, control.clone());
+        let mover = std::thread::Builder::new().name("mover".into()).spawn(move || {
+            let moved = match role {
+                Role::Primary => mover::send(&memory, &mut stream, position, (&own, &metrics)),
+                Role::Secondary => mover::receive(&memory, &mut stream, position, (&own, &writer)),
+            };
+            if let Err(error) = moved {
+                let _ = sender.send(Event::Lost(format!("{error:#}")));
+            }
+        })?;
+        self.heard = Instant::now();
+        self.link = Some(Link { control, log, over, mover: Some(mover) });
+        Ok(())
+    }
+
+    /// Ends the channel. What the secondary has received, it has given to its machine when this returns.
+    fn detach(&mut self) {
+        let Some(mut link) = self.link.take() else { return };
+        let _ = link.log.shutdown(Shutdown::Both);
+        if self.side.role == Role::Primary {
+            link.over.store(true, Ordering::Release);
+        }
+        if let Some(mover) = link.mover.take() {
+            let _ = mover.join();
+        }
+        link.control.close();
+    }
+
+    fn stop(&mut self) {
+        self.say(&Message::Ended);
+        self.kill();
+        self.happened(Input::MachineEnded);
+    }
+
+    /// Our machine sent a frame.
+    fn sent(&mut self, frame: Vec<u8>, position: u64) {
+        if self.side.role == Role::Secondary || self.going_live.is_some() {
+            if let Some(number) = self.shadow.sent(frame) {
+                report(&json!({ "event": "diverged", "frame": number }));
+                self.happened(Input::Diverged);
+            }
+            return;
+        }
+        let hash = hash_of(&frame);
+        let number = self.outputs.hold(position, self.now_ns(), frame);
+        self.say(&Message::Sent { number, hash });
+        if self.side.is_alone() {
+            self.release_all();
+        }
+    }
+
+    fn hear(&mut self, message: &Message) {
+        self.heard = Instant::now();
+        self.happened(Input::Heard);
+        match *message {
+            Message::Acknowledged { received, executed } if self.side.phase == Phase::Protected => {
+                self.replayed(executed);
+                let held: Vec<Held> = self.outputs.acknowledge(received).collect();
+                self.release(&held);
+                if let Some(last) = held.last() {
+                    self.say(&Message::Left { number: last.number + 1 });
+                }
+            }
+            Message::Sent { number, hash } => {
+                if let Some(number) = self.shadow.expect(number, hash) {
+                    report(&json!({ "event": "diverged", "frame": number }));
+                    self.happened(Input::Diverged);
+                }
+            }
+            Message::Left { number } => self.shadow.left(number),
+            Message::Ended => self.happened(Input::PeerEnded),
+            Message::Leaving => self.happened(Input::ChannelLost),
+            _ => {}
+        }
+    }
+
+    fn happened(&mut self, input: Input) {
+        for action in self.side.take(input, self.now_ns()) {
+            self.act(action);
+        }
+    }
+
+    fn act(&mut self, action: Action) {
+        match action {
+            Action::Claim(generation) => self.claim(generation),
+            Action::ReleaseAll if self.going_live.is_some() => {} // once it is live
+            Action::ReleaseAll => {
+                self.memory.set_read(false);
+                self.memory.from_qemu().skip();
+                self.release_all();
+                report(&json!({ "event": "alone", "generation": self.side.generation }));
+            }
+            Action::GoLive => {
+                self.going_live = Some(Instant::now());
+                self.memory.set_read(false);
+                self.memory.tell(Command::GoLive);
+            }
+            Action::Kill => self.kill(),
+            Action::Leave => self.say(&Message::Leaving),
+        }
+    }
+
+    /// Asks the store. The channel is ended first: nothing is acknowledged any more, and nothing leaves by what was.
+    fn claim(&mut self, generation: u64) {
+        let silent_ms = self.heard.elapsed().as_secs_f64() * 1e3;
+        self.detach();
+        let claim = self.store.claim(generation);
+        let (input, word) = match &claim {
+            Claim::Won => (Input::ClaimWon, "won".to_owned()),
+            Claim::Lost { owner } => (Input::ClaimLost, format!("lost to {owner}")),
+            Claim::Unavailable(error) => (Input::StoreUnavailable, format!("the store does not answer: {error}")),
+        };
+        report(&json!({ "event": "claim", "generation": generation, "came": word, "silent_ms": silent_ms }));
+        self.happened(input);
+    }
+
+    /// Whether the machine that was told to go live has; then it serves.
+    fn look_whether_live(&mut self) -> Result<()> {
+        let Some(begun) = self.going_live else { return Ok(()) };
+        if self.memory.state() != State::Live {
+            if begun.elapsed() > LIVE {
+                bail!("the machine did not go live within {} s", LIVE.as_secs());
+            }
+            return Ok(());
+        }
+        self.going_live = None;
+        put(&self.tap, &announcement(self.options.mac));
+        let (frames, next) = self.shadow.take();
+        frames.iter().for_each(|frame| put(&self.tap, frame));
+        self.outputs.continue_from(next);
+        self.inputs.serve(self.heard);
+        let after_ms = begun.elapsed().as_secs_f64() * 1e3;
+        report(&json!({ "event": "live", "generation": self.side.generation, "after_ms": after_ms }));
+        Ok(())
+    }
+
+    fn beat(&mut self) {
+        self.happened(Input::Tick);
+        if self.memory.state() == State::Unreplayable && self.side.phase == Phase::Protected {
+            report(&json!({ "event": "lost", "why": "the machine did what no pair can replay" }));
+            self.happened(Input::ChannelLost);
+        }
+        if self.side.phase == Phase::Protected {
+            let position = self.base.position + self.memory.to_qemu().written();
+            let executed = self.base.position + self.memory.to_qemu().read();
+            self.say(&match self.side.role {
+                Role::Primary => Message::Beat,
+                Role::Secondary => Message::Acknowledged { received: position, executed },
+            });
+            self.mark();
+        }
+        if self.reported.elapsed() >= REPORTED {
+            self.reported = Instant::now();
+            self.tell_metrics();
+        }
+    }
+
+    fn mark(&mut self) {
+        let written = self.memory.from_qemu().written();
+        if self.marks.back().is_none_or(|(position, _)| *position < written) && self.marks.len() < MARKS {
+            self.marks.push_back((written, Instant::now()));
+        }
+    }
+
+    /// The secondary has replayed the log up to there.
+    fn replayed(&mut self, executed: u64) {
+        while let Some((_, at)) = self.marks.front().filter(|(position, _)| *position <= executed) {
+            lock(&self.metrics).replayed(at.elapsed().as_nanos() as u64);
+            self.marks.pop_front();
+        }
+    }
+
+    fn tell_metrics(&self) {
+        let mut told = lock(&self.metrics).told();
+        told["event"] = "metrics".into();
+        told["phase"] = format!("{:?}", self.side.phase).to_lowercase().into();
+        told["role"] = format!("{:?}", self.side.role).to_lowercase().into();
+        told["waiting"] = self.outputs.waiting().into();
+        told["instructions"] = self.memory.instructions().into();
+        report(&told);
+    }
+
+    fn release_all(&mut self) {
+        let held: Vec<Held> = self.outputs.release_all().collect();
+        self.release(&held);
+    }
+
+    fn release(&self, held: &[Held]) {
+        let now_ns = self.now_ns();
+        let mut metrics = lock(&self.metrics);
+        for one in held {
+            put(&self.tap, &one.frame);
+            metrics.left(now_ns.saturating_sub(one.at_ns));
+        }
+    }
+
+    fn say(&self, message: &Message) {
+        if let Some(link) = &self.link {
+            let _ = link.control.send(message); // a channel that is broken says so where it is read
+        }
+    }
+
+    /// Ends our machine at once.
+    fn kill(&self) {
+        if let Some(pid) = self.machine {
+            let _ = kill_process(pid, Signal::KILL);
+        }
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.begun.elapsed().as_nanos() as u64
+    }
+}

@@ -1,0 +1,19 @@
+//! A fault-tolerant pair: a machine that records every event that moves it, and a second one that replays them and goes
+//! on in its place.
+//!
+//! `log` is the event log's format, `commit` decides when outputs leave, `machine` what a side does when something
+//! happens: these are pure. `ring` is the memory that QEMU and its agent share, `store` decides who goes on alone, and
+//! `agent` is what runs beside QEMU.
+
+#[cfg(feature = "agent")]
+pub mod agent;
+#[cfg(feature = "agent")]
+mod cli;
+pub mod commit;
+pub mod log;
+pub mod machine;
+pub mod ring;
+pub mod store;
+
+#[cfg(feature = "agent")]
+pub use cli::main;

@@ -1,0 +1,62 @@
+"""The platform `pair`: what it needs, and how a declared machine becomes two that are kept as one."""
+
+import asyncio
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from loadstone.model.machine import MINIMAL, MachineSpec
+from loadstone.platforms.contract import Attachment, Machine, MachineContext
+from loadstone.platforms.fabric import may_make_networks
+from loadstone.platforms.kind import OWN_LINES, PlatformKind
+from loadstone.platforms.pair.build import unfit_qemu
+from loadstone.platforms.pair.machine import layout_of, pair_machine
+from loadstone.platforms.vm.command import QEMU, Layout, Sockets
+from loadstone.platforms.vm.image import image
+from loadstone.platforms.vm.settings import Accelerator
+
+
+class PairPlatform:
+    """Makes pairs."""
+
+    def attachment(self, spec: MachineSpec) -> Attachment:
+        """By two taps, one for each side."""
+        return Attachment.TWO_TAPS
+
+    async def missing(self, spec: MachineSpec) -> str:
+        """What must be installed first, or cannot be had."""
+        needs = {QEMU: "qemu-system-x86", "cpio": "cpio", "nsenter": "util-linux"}
+        absent = [package for tool, package in needs.items() if shutil.which(tool) is None]
+        if absent:
+            return f"Pairs need {', '.join(absent)}: `apt-get install {' '.join(absent)}`."
+        unfit = await asyncio.to_thread(unfit_qemu)
+        if unfit:
+            return unfit
+        if not may_make_networks():
+            return "Pairs need networks of their own, and those need root."
+        if (spec.cpus or 1) != 1:
+            return f"A pair has one processor: what {spec.cpus} do at once cannot be replayed."
+        if spec.image != MINIMAL or spec.disk:
+            return f"A pair's machine is of the image `{MINIMAL}`, without a disk."
+        return ""
+
+    @asynccontextmanager
+    async def machine(self, context: MachineContext) -> AsyncIterator[Machine]:
+        """A pair, up and protected."""
+        spec = context.spec
+        built = await asyncio.to_thread(image, spec.image)
+        console = context.logs / f"{context.name}-a-console.log"
+        nowhere = Sockets(context.journal.folder, context.journal.folder, console)
+        guest = Layout(context.name, spec, Accelerator.TCG, built, nowhere, tuple(context.nics.values()))
+        async with pair_machine(context, guest, layout_of(context, guest)) as machine:
+            yield machine
+
+
+KIND = PlatformKind(
+    name="pair",
+    title="fault-tolerant pair of virtual machines",
+    plural="fault-tolerant pairs",
+    maker=PairPlatform(),
+    fitting=OWN_LINES | {"image"},
+    rank=60,
+)

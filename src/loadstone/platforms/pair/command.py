@@ -1,0 +1,120 @@
+"""The words that the QEMU of one side is started with, and those of the agent beside it. Pure.
+
+QEMU 7.2.22 of Debian 12 records and replays what one virtual processor does, emulated: instructions are counted, time
+is the guest's own, and every input goes through a filter that logs it (docs/devel/replay.rst of QEMU). What cannot be
+replayed is left out: no serial port is written to, no random numbers come from the host, the network card sends by a
+timer.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from loadstone.platforms.fabric import PREFIX, NetworkInterface
+from loadstone.platforms.vm.command import QEMU
+from loadstone.platforms.vm.image import Image
+
+AGENT_PORT = 9
+"""Port of the machine's network that its agent listens at; no service may have one below 1024."""
+SHIFT = 1
+"""An instruction takes two to this power nanoseconds of the guest's time: 500 million a second."""
+CLOCK_KHZ = 1_000_000
+"""The time stamp counter counts nanoseconds of the guest's time."""
+QUIET = (
+    f"tsc=reliable tsc_early_khz={CLOCK_KHZ} lpj=4000000 nolapic_timer transparent_hugepage=never random.trust_cpu=off"
+)
+"""What keeps the kernel from waiting in loops, each turn of which would be an event, and from what differs between
+replicas."""
+CARD = "line"
+
+
+class Mode(Enum):
+    """What QEMU does with its log."""
+
+    NONE = ""
+    """Boots: its state is what both sides begin with."""
+    RECORD = "record"
+    REPLAY = "replay"
+
+
+@dataclass(frozen=True)
+class SideFiles:
+    """The sockets and files of one side."""
+
+    folder: Path
+    name: str
+
+    def _of(self, what: str) -> Path:
+        return self.folder / f"{self.name}.{what}"
+
+    @property
+    def qmp(self) -> Path:
+        """Where QEMU is controlled."""
+        return self._of("qmp")
+
+    @property
+    def inlet(self) -> Path:
+        """Where it takes frames."""
+        return self._of("in")
+
+    @property
+    def outlet(self) -> Path:
+        """Where it gives frames."""
+        return self._of("out")
+
+    @property
+    def memory(self) -> Path:
+        """What it shares with its agent."""
+        return self._of("log")
+
+
+@dataclass(frozen=True)
+class PairLayout:
+    """Everything that both machines of a pair are made from."""
+
+    name: str
+    memory_mib: int
+    image: Image
+    nic: NetworkInterface
+
+
+def qemu(layout: PairLayout, mode: Mode, files: SideFiles, console: Path, state: int | None = None) -> list[str]:
+    """The words. `state` is a file that is open as this number: what the machine begins with."""
+    counting = f"shift={SHIFT},sleep=on" + (f",rr={mode.value},rrfile={files.memory}" if mode is not Mode.NONE else "")
+    words = [QEMU, "-name", f"{layout.name}-{files.name}", "-nodefaults", "-no-user-config", "-display", "none"]
+    words += ["-no-reboot", "-machine", "pc", "-accel", "tcg,tb-size=64", "-icount", counting, "-rtc", "clock=vm"]
+    # A state is kept of a machine that is stopped, and goes on by itself where it is loaded, without frames of QEMU's own.
+    words += ["-global", "migration.store-global-state=off", "-global", "migration.announce-rounds=0"]
+    words += ["-smp", "1", "-m", f"{layout.memory_mib}M"]
+    words += ["-kernel", str(layout.image.kernel), "-initrd", str(layout.image.initial), "-append", kernel_line(layout)]
+    words += ["-chardev", f"file,id=console,path={console}", "-device", "isa-serial,chardev=console"]
+    words += ["-chardev", f"socket,id=qmp,path={files.qmp}", "-mon", "chardev=qmp,mode=control"]
+    words += _network(layout, files, is_heard=mode is not Mode.NONE)
+    return [*words, "-incoming", f"fd:{state}"] if state is not None else words
+
+
+def _network(layout: PairLayout, files: SideFiles, is_heard: bool) -> list[str]:
+    """One card. A filter that is declared later sees what the guest sends first: it goes to the agent on both sides."""
+    to = f"socket,id=outlet,path={files.outlet}" + ("" if is_heard else ",server=on,wait=off")
+    ends = f"local.type=unix,local.path={files.inlet},remote.type=unix,remote.path={files.inlet}-none"
+    return [
+        *("-netdev", f"dgram,id={CARD},{ends}"),
+        *("-device", f"virtio-net-pci,tx=timer,netdev={CARD},mac={layout.nic.mac}"),
+        *("-chardev", to),
+        *("-object", f"filter-replay,id=recorded,netdev={CARD}"),
+        *("-object", f"filter-redirector,id=sent,netdev={CARD},queue=rx,outdev=outlet"),
+    ]
+
+
+def kernel_line(layout: PairLayout) -> str:
+    """The kernel's command line, the machine's address in it: nothing can be told it before it runs."""
+    nic = layout.nic
+    network = f"loadstone.network={nic.mac},{nic.address}/{PREFIX},{nic.host},{AGENT_PORT}"
+    return f"console=ttyS0 panic=-1 quiet {QUIET} {network}"
+
+
+def agent(program: str, layout: PairLayout, files: SideFiles, tap: str, store: Path, follow: str | None) -> list[str]:
+    """The words of the agent beside a machine; one that follows is told its primary's address."""
+    words = [program, "agent", "--name", files.name, "--memory", str(files.memory), "--store", str(store)]
+    words += ["--inlet", str(files.inlet), "--outlet", str(files.outlet), "--tap", tap, "--mac", layout.nic.mac]
+    return [*words, "--follow", follow] if follow else words

@@ -1,0 +1,153 @@
+"""A fault-tolerant pair as a machine: booted once, loaded on two sides, of which one records and the other replays."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from loadstone.model.errors import PlatformError
+from loadstone.model.target import Endpoint
+from loadstone.platforms.contract import MachineContext
+from loadstone.platforms.pair.command import AGENT_PORT, Mode, PairLayout, SideFiles
+from loadstone.platforms.pair.side import PairSide
+from loadstone.platforms.vm.agent import Agent
+from loadstone.platforms.vm.command import Layout
+from loadstone.platforms.vm.guest import Guest
+from loadstone.platforms.vm.machine import last_words
+
+Json = dict[str, Any]
+
+BOOT_S = 120.0
+"""Longest time to boot; instructions are counted, and other load may be on the host."""
+SAVED_S = 60.0
+LOOK_S = 0.02
+READY = "loadstone: ready"
+"""What the machine's agent writes to the console when it can be reached."""
+
+
+@dataclass
+class PairMachine(Guest):
+    """A pair that is up."""
+
+    sides: list[PairSide] = field(kw_only=True)
+    """Of all that there were, the one that serves first."""
+
+    @property
+    def serving(self) -> PairSide:
+        """The side that serves: the last that went live, else the first."""
+        live = [side for side in self.sides if any(event["event"] == "live" for event in side.events)]
+        return live[-1] if live else self.sides[0]
+
+    @property
+    def pid(self) -> int:
+        """QEMU's process on the side that serves."""
+        return self.serving.pid
+
+    async def forward(self, port: int) -> Endpoint:
+        """It has an address of its own."""
+        raise PlatformError(f"{self.name} has a network of its own; port {port} is reached there.")
+
+    async def outside(self) -> Json | None:
+        """What the agent of the side that serves measured last."""
+        return {"pair": self.serving.metrics} if self.serving.metrics else None
+
+    def end(self) -> str:
+        """How it ended: when neither side serves any more."""
+        return "" if any(side.pid for side in self.sides) else f"both machines of the pair {self.name} are gone"
+
+
+@asynccontextmanager
+async def pair_machine(context: MachineContext, guest: Layout, layout: PairLayout) -> AsyncIterator[PairMachine]:
+    """Boots a machine, and goes on with it on two sides. Raises PlatformError."""
+    started = time.monotonic()
+    folder = context.journal.folder / f"{context.name}-pair"
+    store = folder / "store"
+    store.mkdir(parents=True)
+    state = folder / "state"
+    sides = [PairSide(layout, SideFiles(folder, name), context.journal, context.logs) for name in ("a", "b")]
+    conversation = Agent()
+    try:
+        await _boot(context, layout, folder, state)
+        await _protect(sides, store, state)
+        machine = PairMachine(context, guest, conversation, sides=sides)
+        conversation.hear = machine.hear
+        hello = await conversation.connect(layout.nic.address, AGENT_PORT)
+        machine.describe(hello, time.monotonic() - started, await conversation.clock())
+        yield machine
+    finally:
+        await conversation.close()
+        for side in sides:
+            await side.end()
+
+
+async def _boot(context: MachineContext, layout: PairLayout, folder: Path, state: Path) -> None:
+    """Boots without a log and keeps the state; the same for both sides, and no storm of a boot's events."""
+    booted = PairSide(layout, SideFiles(folder, "boot"), context.journal, context.logs)
+    try:
+        await booted.start_machine(Mode.NONE, None)
+        await _until_ready(booted)
+        await booted.execute("stop")
+        await _save(booted, state)
+    finally:
+        await booted.end()
+
+
+async def _until_ready(side: PairSide) -> None:
+    until = time.monotonic() + BOOT_S
+    while time.monotonic() < until and side.pid:
+        if side.console.is_file() and READY in side.console.read_text(errors="replace"):
+            return
+        await asyncio.sleep(LOOK_S)
+    why = "did not come up" if side.pid else "ended instead of coming up"
+    raise PlatformError(f"The machine {side.layout.name} {why}: {last_words(side.console, side.console)}")
+
+
+async def _save(side: PairSide, state: Path) -> None:
+    """Has QEMU write the machine's state to a file, through a socket."""
+    place = state.with_suffix(".socket")
+    done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    async def keep(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with state.open("wb") as file:
+            while piece := await reader.read(1 << 20):
+                file.write(piece)
+        writer.close()
+        done.set_result(None)
+
+    server = await asyncio.start_unix_server(keep, path=place)
+    try:
+        await side.execute("migrate-set-parameters", **{"max-bandwidth": 1 << 40})
+        await side.execute("migrate", uri=f"unix:{place}")
+        await asyncio.wait_for(done, SAVED_S)
+        told = await side.execute("query-migrate")
+        if told.get("status") != "completed":
+            raise PlatformError(f"The state of {side.layout.name} was not kept: {told}")
+    except TimeoutError:
+        raise PlatformError(f"The state of {side.layout.name} was not kept within {SAVED_S:g} s.") from None
+    finally:
+        server.close()
+        place.unlink(missing_ok=True)
+
+
+async def _protect(sides: list[PairSide], store: Path, state: Path) -> None:
+    """Starts both sides from one state: the first records, the second follows it."""
+    primary, secondary = sides
+    await primary.start_agent(primary.layout.nic.interface, store, None)
+    await primary.order("protect")
+    address = (await primary.event("listening"))["address"]
+    await primary.start_machine(Mode.RECORD, state)
+    await secondary.start_agent(primary.layout.nic.twin, store, address)
+    await secondary.start_machine(Mode.REPLAY, state)
+    await primary.event("protected")
+    state.unlink()
+
+
+def layout_of(context: MachineContext, guest: Layout) -> PairLayout:
+    """What both sides are made from. Raises PlatformError for what a pair cannot have."""
+    if len(context.nics) != 1:
+        raise PlatformError(f"A pair has one network; {context.name} was to have {len(context.nics)}.")
+    (nic,) = context.nics.values()
+    return PairLayout(context.name, guest.spec.memory, guest.image, nic)

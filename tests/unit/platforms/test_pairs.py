@@ -1,0 +1,41 @@
+"""The words of a pair's QEMU and its agents: nothing that cannot be replayed, and filters in the order that matters."""
+
+from pathlib import Path
+
+import pytest
+
+from loadstone.platforms.fabric import NetworkInterface
+from loadstone.platforms.pair.command import Mode, PairLayout, SideFiles, agent, kernel_line, qemu
+from loadstone.platforms.vm.image import Image
+
+NIC = NetworkInterface("public", "tap1", "ns", "10.200.0.2", "52:54:0a:c8:00:02", "10.200.0.1", twin="tap2")
+LAYOUT = PairLayout("one", 192, Image("minimal", "d", Path("/k"), "6.1", Path("/i")), NIC)
+FILES = SideFiles(Path("/run/p"), "a")
+
+
+@pytest.mark.parametrize("mode", Mode)
+def test_what_cannot_be_replayed_is_left_out(mode: Mode) -> None:
+    words = " ".join(qemu(LAYOUT, mode, FILES, Path("/c")))
+    assert "virtio-rng" not in words
+    assert "virtserialport" not in words
+    assert "tx=timer" in words
+    assert "-rtc clock=vm" in words
+    assert "-smp 1 " in words
+    assert ("rr=" in words) == (mode is not Mode.NONE)
+
+
+def test_both_sides_see_what_the_guest_sends_before_the_replay_filter_drops_it() -> None:
+    words = qemu(LAYOUT, Mode.REPLAY, FILES, Path("/c"), 7)
+    filters = [word.partition(",")[0] for word in words if word.startswith("filter-")]
+    assert filters == ["filter-replay", "filter-redirector"]  # guests' frames pass them from the last to the first
+    assert words[-2:] == ["-incoming", "fd:7"]
+
+
+def test_a_machine_that_is_told_nothing_knows_its_address_from_its_kernels_line() -> None:
+    assert "loadstone.network=52:54:0a:c8:00:02,10.200.0.2/24,10.200.0.1,9" in kernel_line(LAYOUT)
+
+
+def test_an_agent_that_follows_is_told_whom() -> None:
+    alone = agent("loadstone-pair", LAYOUT, FILES, "tap1", Path("/s"), None)
+    assert "--follow" not in alone
+    assert agent("loadstone-pair", LAYOUT, FILES, "tap2", Path("/s"), "127.0.0.1:9")[-2:] == ["--follow", "127.0.0.1:9"]

@@ -1,0 +1,153 @@
+"""Fault-tolerant pairs: whoever serves may be killed, and those who were served notice a pause at most."""
+
+import asyncio
+import http.client
+import os
+import signal
+import threading
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from loadstone.model.machine import PUBLIC
+from loadstone.platforms.pair.machine import PairMachine
+from loadstone.platforms.registry import read_machine
+from loadstone.services import reference
+from loadstone.testbed.context import open_testbed
+from tests.contract.conftest import nothing_is_left  # noqa: F401
+
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.skipif(os.geteuid() != 0, reason="networks and mounts of their own need root"),
+]
+
+
+@asynccontextmanager
+async def serving(folder: Path) -> AsyncIterator[tuple[PairMachine, str, int]]:
+    """A pair with a web service; where that is reached."""
+    async with open_testbed(folder) as base:
+        machine = await base.machine("one", read_machine({"platform": "pair", "memory": 192}), (PUBLIC,))
+        assert isinstance(machine, PairMachine)
+        service = await machine.start("backend", reference.backend_command(machine.listen, 1))
+        ready = reference.read_ready(service.first_line)
+        assert ready.http
+        to = await machine.reach(ready.http.port)
+        yield machine, to.host, to.port
+
+
+@dataclass
+class Client:
+    """Asks over one connection, again and again; notes when it was answered, and what went wrong."""
+
+    host: str
+    port: int
+    answers: list[float] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+    _over: threading.Event = field(default_factory=threading.Event)
+
+    def ask(self) -> None:
+        connection = http.client.HTTPConnection(self.host, self.port, timeout=30)
+        try:
+            connection.connect()
+            while not self._over.is_set():
+                connection.request("GET", "/")
+                connection.getresponse().read()
+                self.answers.append(time.monotonic())
+                time.sleep(0.01)
+        except (OSError, http.client.HTTPException) as error:
+            self.errors.append(repr(error))
+        finally:
+            connection.close()
+
+    def end(self) -> None:
+        self._over.set()
+
+    def longest_gap_s(self, since: float) -> float:
+        """Between two answers, from the last one before an instant on."""
+        before = max((at for at in self.answers if at <= since), default=since)
+        after = [before, *(at for at in self.answers if at > before)]
+        return max((late - early for early, late in pairwise(after)), default=float("inf"))
+
+
+def test_a_killed_primary_is_survived_by_connections_and_clients_see_a_pause(tmp_path: Path) -> None:
+    async def play() -> None:
+        async with serving(tmp_path) as (machine, host, port):
+            client = Client(host, port)
+            asking = asyncio.create_task(asyncio.to_thread(client.ask))
+            await asyncio.sleep(1.5)
+            before = len(client.answers)
+            assert before > 10, client.errors
+            killed = time.monotonic()
+            os.kill(machine.sides[0].pid, signal.SIGKILL)
+            live = await machine.sides[1].event("live")
+            await asyncio.sleep(2)
+            client.end()
+            await asking
+            assert client.errors == []
+            assert len(client.answers) > before + 10
+            assert client.longest_gap_s(killed) < 5
+            assert machine.serving is machine.sides[1]
+            assert live["generation"] == 1
+            assert (await machine.start("other", reference.backend_command(machine.listen, 1))).first_line
+
+    asyncio.run(play())
+
+
+def test_a_killed_secondary_leaves_the_primary_serving(tmp_path: Path) -> None:
+    async def play() -> None:
+        async with serving(tmp_path) as (machine, host, port):
+            client = Client(host, port)
+            asking = asyncio.create_task(asyncio.to_thread(client.ask))
+            await asyncio.sleep(1)
+            os.kill(machine.sides[1].pid, signal.SIGKILL)
+            alone = await machine.sides[0].event("alone")
+            await asyncio.sleep(1)
+            client.end()
+            await asking
+            assert client.errors == []
+            assert alone["generation"] == 1
+            assert machine.serving is machine.sides[0]
+
+    asyncio.run(play())
+
+
+def test_a_cut_channel_leaves_one_side(tmp_path: Path) -> None:
+    async def play() -> None:
+        async with serving(tmp_path) as (machine, host, port):
+            client = Client(host, port)
+            asking = asyncio.create_task(asyncio.to_thread(client.ask))
+            await asyncio.sleep(1)
+            await machine.sides[1].order("cut")
+            await asyncio.sleep(3)
+            client.end()
+            await asking
+            assert client.errors == []
+            claims = [event for side in machine.sides for event in side.events if event["event"] == "claim"]
+            assert sorted(claim["came"].split()[0] for claim in claims) == ["lost", "won"]
+            assert sum(side.pid != 0 for side in machine.sides) == 1
+
+    asyncio.run(play())
+
+
+def test_both_sides_wrote_the_same_and_sent_the_same(tmp_path: Path) -> None:
+    async def play() -> None:
+        async with serving(tmp_path) as (machine, host, port):
+            client = Client(host, port)
+            asking = asyncio.create_task(asyncio.to_thread(client.ask))
+            await asyncio.sleep(2)
+            client.end()
+            await asking
+            await asyncio.sleep(1.2)
+            primary, secondary = machine.sides
+            assert not any(event["event"] == "diverged" for side in machine.sides for event in side.events)
+            assert primary.console.read_bytes() == secondary.console.read_bytes()
+            assert primary.metrics["frames"] > 50
+            assert primary.metrics["waiting"] == 0
+            assert primary.metrics["lag_ms"] < 1000
+
+    asyncio.run(play())
