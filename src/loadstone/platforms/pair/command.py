@@ -83,7 +83,7 @@ def qemu(layout: PairLayout, mode: Mode, files: SideFiles, console: Path, state:
     counting = f"shift={SHIFT},sleep=on" + (f",rr={mode.value},rrfile={files.memory}" if mode is not Mode.NONE else "")
     words = [QEMU, "-name", f"{layout.name}-{files.name}", "-nodefaults", "-no-user-config", "-display", "none"]
     words += ["-no-reboot", "-machine", "pc", "-accel", "tcg,tb-size=64", "-icount", counting, "-rtc", "clock=vm"]
-    # A state is kept of a machine that is stopped, and goes on by itself where it is loaded, without frames of QEMU's own.
+    # A state that was kept while stopped goes on by itself where it is loaded, and QEMU sends nothing of its own.
     words += ["-global", "migration.store-global-state=off", "-global", "migration.announce-rounds=0"]
     words += ["-smp", "1", "-m", f"{layout.memory_mib}M"]
     words += ["-kernel", str(layout.image.kernel), "-initrd", str(layout.image.initial), "-append", kernel_line(layout)]
