@@ -269,7 +269,7 @@ mod tests {
             assert!(!(world.free[0] && world.free[1]), "two live sides");
             for (at, side) in world.sides.iter().enumerate() {
                 assert!(!world.free[at] || world.owner == Some(at), "live without the store's word");
-                assert!(!(side.phase == Phase::Alone && !world.free[at]));
+                assert!(side.phase != Phase::Alone || world.free[at]);
                 went_on[at] += usize::from(world.free[at]);
             }
             for next in world.next() {

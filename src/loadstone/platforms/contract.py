@@ -82,6 +82,10 @@ class Machine(Protocol):
         """Process on the host that its use is charged to; 0 when its services have processes of their own."""
 
     @property
+    def companions(self) -> Mapping[str, int]:
+        """Further processes on the host that its use is charged to, by what they are."""
+
+    @property
     def files(self) -> str:
         """Path of a folder that services here can read and write, the same for all of them."""
 

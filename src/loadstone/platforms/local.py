@@ -24,6 +24,7 @@ class LocalMachine:
     services: dict[str, Service] = field(default_factory=dict)
     pid: int = 0
     """Its services have processes of their own."""
+    companions: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def name(self) -> str:

@@ -34,6 +34,7 @@ class Running:
         """Starts a service that is to run as long as the testbed."""
         service = self.services[role] = await machine.start(role, command, readiness)
         self.pids[role] = service.pid or machine.pid
+        self.pids |= {f"{role}, {name}": pid for name, pid in machine.companions.items()}
         return service
 
     async def ready(self, machine: Machine, role: str, command: list[str]) -> reference.Ready:

@@ -13,6 +13,7 @@ from loadstone.model.target import Endpoint
 from loadstone.platforms.contract import MachineContext
 from loadstone.platforms.pair.command import AGENT_PORT, Mode, PairLayout, SideFiles
 from loadstone.platforms.pair.side import PairSide
+from loadstone.platforms.vm import usage
 from loadstone.platforms.vm.agent import Agent
 from loadstone.platforms.vm.command import Layout
 from loadstone.platforms.vm.guest import Guest
@@ -46,13 +47,23 @@ class PairMachine(Guest):
         """QEMU's process on the side that serves."""
         return self.serving.pid
 
+    @property
+    def companions(self) -> dict[str, int]:
+        """The machine that replays, and both agents."""
+        others = {f"machine {side.files.name}": side.pid for side in self.sides if side is not self.serving}
+        agents = {f"agent {side.files.name}": side.agent.pid for side in self.sides if side.agent is not None}
+        return {name: pid for name, pid in {**others, **agents}.items() if pid}
+
     async def forward(self, port: int) -> Endpoint:
         """It has an address of its own."""
         raise PlatformError(f"{self.name} has a network of its own; port {port} is reached there.")
 
     async def outside(self) -> Json | None:
-        """What the agent of the side that serves measured last."""
-        return {"pair": self.serving.metrics} if self.serving.metrics else None
+        """What the machine that serves costs the host."""
+        side = self.serving
+        if side.qmp is None or not side.pid:
+            return None
+        return await usage.outside(side.pid, side.qmp, {}, {})
 
     def end(self) -> str:
         """How it ended: when neither side serves any more."""

@@ -110,6 +110,11 @@ class Guest(ABC):
     def pid(self) -> int:
         """The hypervisor's process."""
 
+    @property
+    def companions(self) -> Mapping[str, int]:
+        """None: its hypervisor is one process."""
+        return {}
+
     @abstractmethod
     async def forward(self, port: int) -> Endpoint:
         """Has a port of the host forwarded to one of the machine."""
