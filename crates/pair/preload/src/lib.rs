@@ -7,7 +7,7 @@
 mod libc_calls;
 mod stream;
 
-use std::ffi::{c_char, c_int, CStr};
+use std::ffi::{c_char, c_int, c_void, CStr};
 use std::sync::OnceLock;
 
 use libc_calls::next;
@@ -20,6 +20,7 @@ const NAP_NS: i64 = 5_000_000;
 type Open = unsafe extern "C" fn(*const c_char, *const c_char) -> *mut libc::FILE;
 type Poll =
     unsafe extern "C" fn(*mut libc::pollfd, libc::nfds_t, *const libc::timespec, *const libc::sigset_t) -> c_int;
+type Receive = unsafe extern "C" fn(c_int, *mut c_void, usize, c_int) -> isize;
 type CheckedPoll =
     unsafe extern "C" fn(*mut libc::pollfd, libc::nfds_t, *const libc::timespec, *const libc::sigset_t, usize) -> c_int;
 
@@ -63,6 +64,26 @@ pub unsafe extern "C" fn ppoll(
         Some(poll) => unsafe { poll(files, count, longest, signals) },
         None => -1,
     }
+}
+
+/// Receives from a socket; a machine that records and was asleep is woken by what came.
+///
+/// QEMU hands a recorded frame to the machine when its processor is next awake, which an idle one is only for its own
+/// timers: tens of milliseconds later.
+///
+/// # Safety
+///
+/// As of recv(2).
+#[no_mangle]
+pub unsafe extern "C" fn recv(socket: c_int, into: *mut c_void, room: usize, flags: c_int) -> isize {
+    static NEXT: OnceLock<Option<Receive>> = OnceLock::new();
+    // SAFETY: the C library's function of that name is of that type.
+    let Some(receive) = NEXT.get_or_init(|| unsafe { next(c"recv") }) else { return -1 };
+    let count = unsafe { receive(socket, into, room, flags) };
+    if count > 0 && stream::records() {
+        stream::wake_processor();
+    }
+    count
 }
 
 /// The same as programs call it that were compiled with checks.

@@ -25,6 +25,15 @@ pub unsafe fn next<F>(name: &CStr) -> Option<F> {
     unsafe { found(libc::RTLD_NEXT, name) }
 }
 
+/// A function of the program.
+///
+/// # Safety
+///
+/// As `next`.
+pub unsafe fn function<F>(name: &CStr) -> Option<F> {
+    unsafe { found(libc::RTLD_DEFAULT, name) }
+}
+
 /// A variable of the program.
 ///
 /// # Safety

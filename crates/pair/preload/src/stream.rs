@@ -12,12 +12,14 @@ use std::time::Duration;
 use loadstone_pair::log::{Scanner, END, VERSION};
 use loadstone_pair::ring::{Command, Shared, State};
 
-use crate::libc_calls::{fopencookie, variable, CookieFunctions};
+use crate::libc_calls::{fopencookie, function, variable, CookieFunctions};
 
 /// `REPLAY_MODE_RECORD` of QEMU's `ReplayMode` (qapi/replay.json).
 const RECORD: c_int = 1;
 /// Where `current_icount` lies in `ReplayState` of QEMU 7.2 (replay/replay-internal.h): behind two clocks.
 const INSTRUCTIONS_AT: usize = 16;
+/// `QEMU_CLOCK_VIRTUAL` of QEMU's `QEMUClockType` (include/qemu/timer.h).
+const VIRTUAL_CLOCK: c_int = 1;
 /// How long a reader sleeps at most before it looks again.
 const NAP: Duration = Duration::from_secs(1);
 
@@ -78,9 +80,27 @@ pub fn open(path: &CStr, is_replayed: bool) -> *mut libc::FILE {
 /// machine that replays may not.
 pub fn patience(nap_ns: i64) -> Option<i64> {
     let memory = MEMORY.get().filter(|memory| memory.state() == State::Replaying)?;
+    is_main().then(|| if memory.to_qemu().unread() > 0 { 0 } else { nap_ns })
+}
+
+/// Whether the calling thread is the main loop of a machine that records.
+pub fn records() -> bool {
+    let is_recorded = |memory: &Shared| matches!(memory.state(), State::Recording | State::Live);
+    MEMORY.get().is_some_and(is_recorded) && is_main()
+}
+
+/// Has the processor look for what was queued for it: what QEMU itself does when a timer was set anew.
+pub fn wake_processor() {
+    static NOTIFY: OnceLock<Option<unsafe extern "C" fn(c_int)>> = OnceLock::new();
+    // SAFETY: QEMU's function of that name takes a clock's number, and may be called from the main loop at any time.
+    if let Some(notify) = NOTIFY.get_or_init(|| unsafe { function(c"qemu_clock_notify") }) {
+        unsafe { notify(VIRTUAL_CLOCK) };
+    }
+}
+
+fn is_main() -> bool {
     // SAFETY: calls without arguments that cannot fail.
-    let is_main = unsafe { libc::gettid() == libc::getpid() };
-    is_main.then(|| if memory.to_qemu().unread() > 0 { 0 } else { nap_ns })
+    unsafe { libc::gettid() == libc::getpid() }
 }
 
 /// Gives QEMU bytes of the log; waits where there are none.

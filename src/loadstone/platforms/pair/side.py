@@ -72,6 +72,8 @@ class PairSide:
     async def start_machine(self, mode: Mode, state: Path | None) -> None:
         """Starts QEMU, which goes on from a saved state. Raises PlatformError."""
         self.qmp = QMPClient(self.files.name)
+        # A machine that goes on by itself may tell of it before its answer, which only a running session takes well.
+        self.qmp.negotiate = False
         await self.qmp.start_server(str(self.files.qmp))
         opened = os.open(state, os.O_RDONLY) if state is not None else None
         environment = dict(os.environ)
@@ -94,6 +96,7 @@ class PairSide:
         self.journal.note_process(self.machine.pid, f"machine {self.files.name} of the pair {self.layout.name}")
         try:
             await asyncio.wait_for(self.qmp.accept(), READY_S)
+            await asyncio.wait_for(self.qmp.execute("qmp_capabilities"), READY_S)
         except (TimeoutError, QMPError, OSError) as error:
             raise PlatformError(f"QEMU of {self.files.name} did not start ({error!r}): {self._said('qemu')}") from None
         if self.agent is not None:
