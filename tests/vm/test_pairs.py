@@ -1,18 +1,15 @@
 """Fault-tolerant pairs: whoever serves may be killed, and those who were served notice a pause at most."""
 
 import asyncio
-import http.client
 import os
 import signal
-import threading
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from benches.failovers import Client
 
 from loadstone.model.machine import PUBLIC
 from loadstone.platforms.pair.machine import PairMachine
@@ -38,40 +35,6 @@ async def serving(folder: Path) -> AsyncIterator[tuple[PairMachine, str, int]]:
         assert ready.http
         to = await machine.reach(ready.http.port)
         yield machine, to.host, to.port
-
-
-@dataclass
-class Client:
-    """Asks over one connection, again and again; notes when it was answered, and what went wrong."""
-
-    host: str
-    port: int
-    answers: list[float] = field(default_factory=list)
-    errors: list[str] = field(default_factory=list)
-    _over: threading.Event = field(default_factory=threading.Event)
-
-    def ask(self) -> None:
-        connection = http.client.HTTPConnection(self.host, self.port, timeout=30)
-        try:
-            connection.connect()
-            while not self._over.is_set():
-                connection.request("GET", "/")
-                connection.getresponse().read()
-                self.answers.append(time.monotonic())
-                time.sleep(0.01)
-        except (OSError, http.client.HTTPException) as error:
-            self.errors.append(repr(error))
-        finally:
-            connection.close()
-
-    def end(self) -> None:
-        self._over.set()
-
-    def longest_gap_s(self, since: float) -> float:
-        """Between two answers, from the last one before an instant on."""
-        before = max((at for at in self.answers if at <= since), default=since)
-        after = [before, *(at for at in self.answers if at > before)]
-        return max((late - early for early, late in pairwise(after)), default=float("inf"))
 
 
 def test_a_killed_primary_is_survived_by_connections_and_clients_see_a_pause(tmp_path: Path) -> None:
