@@ -1,6 +1,7 @@
 //! Running a plan: one event loop a thread, each with its share of the sessions; the main thread merges their
 //! counts every second and writes events.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -191,7 +192,8 @@ struct Pending {
 /// One workload's counts, merged.
 struct PartAccumulator {
     names: PartNames,
-    pending: Vec<Option<Pending>>,
+    /// Intervals by their numbers; whole ones are gone, so that a long run needs no more memory than a short one.
+    pending: BTreeMap<usize, Pending>,
     totals: Totals,
     steady_ns: u64,
     cpu: Vec<f64>,
@@ -215,7 +217,7 @@ impl<'a> RecordWriter<'a> {
             let operations: Vec<String> = part.workload.operations.iter().map(|one| one.name.clone()).collect();
             let totals = Totals::new(operations.len());
             let names = PartNames { workload: part.workload.name.clone(), operations };
-            PartAccumulator { names, pending: Vec::new(), totals, steady_ns: 0, cpu: Vec::new() }
+            PartAccumulator { names, pending: BTreeMap::new(), totals, steady_ns: 0, cpu: Vec::new() }
         });
         let begins = ticks(&plan.phases).map(|(from, _)| from).collect();
         RecordWriter { plan, out, sources, parts: parts.collect(), begins, phase: None }
@@ -262,11 +264,8 @@ impl<'a> RecordWriter<'a> {
             }
             Report::Interval { part, number, at_ns, interval, active, open, cpu } => {
                 let merged = &mut self.parts[part];
-                if merged.pending.len() <= number {
-                    merged.pending.resize_with(number + 1, || None);
-                }
                 let operations = merged.names.operations.len();
-                let pending = merged.pending[number].get_or_insert_with(|| Pending::new(at_ns, operations));
+                let pending = merged.pending.entry(number).or_insert_with(|| Pending::new(at_ns, operations));
                 pending.interval.merge(&interval);
                 pending.active += active;
                 pending.open += open;
@@ -275,7 +274,7 @@ impl<'a> RecordWriter<'a> {
                 if pending.reports < self.sources {
                     return Ok(());
                 }
-                let whole = merged.pending[number].take();
+                let whole = merged.pending.remove(&number);
                 whole.map_or(Ok(()), |whole| self.interval(part, number, whole))
             }
         }
