@@ -28,6 +28,8 @@ const KEPT: usize = 512;
 const LOOK: Duration = Duration::from_micros(500);
 /// Longest time for that.
 const LIVE: Duration = Duration::from_secs(60);
+/// Longest wait for a machine that replays to take what was received.
+const DRAINED: Duration = Duration::from_secs(5);
 /// Between two reports of metrics.
 const REPORTED: Duration = Duration::from_secs(1);
 /// Most marks of the log's length in time; lag beyond them is not told more exactly.
@@ -273,14 +275,18 @@ impl Agent {
         Ok(())
     }
 
-    /// Ends the channel. What the secondary has received, it has given to its machine when this returns.
+    /// Ends the channel. What the secondary has received, it has given to its machine when this returns, as far as that
+    /// takes it; what it did not take was not acknowledged either.
     fn detach(&mut self) {
         let Some(mut link) = self.link.take() else { return };
         let _ = link.log.shutdown(Shutdown::Both);
-        if self.side.role == Role::Primary {
-            link.over.store(true, Ordering::Release);
-        }
+        let patience = if self.side.role == Role::Primary { Duration::ZERO } else { DRAINED };
         if let Some(mover) = link.mover.take() {
+            let until = Instant::now() + patience;
+            while !mover.is_finished() && Instant::now() < until {
+                std::thread::sleep(LOOK);
+            }
+            link.over.store(true, Ordering::Release);
             let _ = mover.join();
         }
         link.control.close();
