@@ -105,12 +105,10 @@ impl Side {
                 self.heard_ns = now_ns;
                 Vec::new()
             }
-            (Phase::Protected, Input::ChannelLost) => self.decide(now_ns),
-            (Phase::Protected, Input::Tick) if now_ns.saturating_sub(self.heard_ns) > self.patience_ns => {
-                self.decide(now_ns)
-            }
+            (Phase::Protected, Input::ChannelLost) => self.decide(),
+            (Phase::Protected, Input::Tick) if now_ns.saturating_sub(self.heard_ns) > self.patience_ns => self.decide(),
             (Phase::Protected, Input::PeerEnded) => match self.role {
-                Role::Primary => self.decide(now_ns),
+                Role::Primary => self.decide(),
                 Role::Secondary => self.end(&[Action::Kill]),
             },
             // A secondary that is no copy must not go on, whatever happens; its primary finds it gone.
@@ -123,7 +121,7 @@ impl Side {
                 self.ask_ns = now_ns + AGAIN_NS;
                 Vec::new()
             }
-            (Phase::Deciding, Input::Tick) if self.ask_ns > 0 && now_ns >= self.ask_ns => self.decide(now_ns),
+            (Phase::Deciding, Input::Tick) if self.ask_ns > 0 && now_ns >= self.ask_ns => self.decide(),
             _ => Vec::new(),
         }
     }
@@ -141,7 +139,7 @@ impl Side {
         self.phase == Phase::Alone
     }
 
-    fn decide(&mut self, _: u64) -> Vec<Action> {
+    fn decide(&mut self) -> Vec<Action> {
         self.phase = Phase::Deciding;
         self.ask_ns = 0;
         vec![Action::Claim(self.generation + 1)]

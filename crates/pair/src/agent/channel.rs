@@ -2,11 +2,13 @@
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use anyhow::{bail, ensure, Context, Result};
 use serde::{Deserialize, Serialize};
+
+use super::lock;
 
 /// What both agents must speak; they must be of one build, since they compare hashes.
 pub const VERSION: u32 = 1;
@@ -58,7 +60,7 @@ impl Control {
 
     /// Sends a message.
     pub fn send(&self, message: &Message) -> Result<()> {
-        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut writer = lock(&self.writer);
         send(&mut writer, message)
     }
 

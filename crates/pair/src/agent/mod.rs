@@ -5,6 +5,7 @@
 //! hand what they got to one thread that decides (`side`).
 
 mod channel;
+mod inputs;
 mod mover;
 mod network;
 mod report;
@@ -17,7 +18,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::sync::mpsc::{channel, Sender};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -126,6 +127,11 @@ impl Drop for Removed {
 fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<()> {
     std::thread::Builder::new().name(name.to_owned()).spawn(work)?;
     Ok(())
+}
+
+/// A mutex whose holder panicked is still what it was: what it guards is written in single steps.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Hands on what the laboratory says.

@@ -2,12 +2,13 @@
 
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use anyhow::{bail, ensure, Result};
 
 use super::channel::{receive_log, send_log, Control, Message};
+use super::lock;
 use super::report::Metrics;
 use crate::log::Scanner;
 use crate::ring::Shared;
@@ -39,7 +40,7 @@ pub fn send(
         let Some(cut) = scanner.scan(&piece[..count])? else { continue };
         let whole = before + cut;
         let wire = send_log(stream, offset, &pending[..whole])?;
-        metrics.lock().unwrap_or_else(PoisonError::into_inner).sent(whole as u64, wire as u64);
+        lock(metrics).sent(whole as u64, wire as u64);
         pending.drain(..whole);
         offset += whole as u64;
     }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::net::{Shutdown, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -13,17 +13,16 @@ use rustix::process::{kill_process, Pid, Signal};
 use serde_json::json;
 
 use super::channel::{accept, connect, Channel, Control, Message};
-use super::network::{announcement, put, Inlet};
+use super::inputs::Inputs;
+use super::network::{announcement, put};
 use super::report::{report, Metrics};
 use super::shadow::{hash_of, Shadow};
-use super::{listener, mover, spawn, Event, Options, Order, Tap, BEAT};
+use super::{listener, lock, mover, spawn, Event, Options, Order, Tap, BEAT};
 use crate::commit::{Held, Outputs};
 use crate::machine::{Action, Input, Phase, Role, Side};
 use crate::ring::{Command, Shared, State};
 use crate::store::{Claim, Store};
 
-/// Most frames from the network that are kept for a machine that may soon go live.
-const KEPT: usize = 512;
 /// Between two looks whether a machine has gone live.
 const LOOK: Duration = Duration::from_micros(500);
 /// Longest time for that.
@@ -34,40 +33,6 @@ const DRAINED: Duration = Duration::from_secs(5);
 const REPORTED: Duration = Duration::from_secs(1);
 /// Most marks of the log's length in time; lag beyond them is not told more exactly.
 const MARKS: usize = 10_000;
-
-/// Frames from the network: to the machine while it serves, kept for a while where it may soon.
-pub struct Inputs {
-    inlet: Inlet,
-    serves: AtomicBool,
-    kept: Mutex<VecDeque<(Instant, Vec<u8>)>>,
-}
-
-impl Inputs {
-    /// Takes a frame.
-    pub fn take(&self, frame: &[u8]) {
-        if self.serves.load(Ordering::Acquire) {
-            self.inlet.give(frame);
-            return;
-        }
-        let mut kept = lock(&self.kept);
-        if kept.len() == KEPT {
-            kept.pop_front();
-        }
-        kept.push_back((Instant::now(), frame.to_vec()));
-    }
-
-    /// The machine serves from now on; it gets what came since `from`.
-    fn serve(&self, from: Instant) {
-        let mut kept = lock(&self.kept);
-        kept.iter().filter(|(at, _)| *at >= from).for_each(|(_, frame)| self.inlet.give(frame));
-        kept.clear();
-        self.serves.store(true, Ordering::Release);
-    }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// The channel as the deciding thread has it.
 struct Link {
@@ -113,11 +78,7 @@ impl Agent {
     pub fn new(options: &Options, memory: Arc<Shared>, tap: Tap, sender: Sender<Event>) -> Result<Self> {
         let store = Store::new(&options.store, &options.name);
         let generation = store.generation().with_context(|| format!("the store {}", options.store.display()))?;
-        let inputs = Arc::new(Inputs {
-            inlet: Inlet::new(&options.inlet)?,
-            serves: AtomicBool::new(options.follow.is_none()),
-            kept: Mutex::default(),
-        });
+        let inputs = Arc::new(Inputs::new(&options.inlet, options.follow.is_none())?);
         let now = Instant::now();
         let mut agent = Agent {
             store,
