@@ -58,5 +58,5 @@ KIND = PlatformKind(
     plural="fault-tolerant pairs",
     maker=PairPlatform(),
     fitting=OWN_LINES | {"image"},
-    rank=60,
+    rank=45,
 )
