@@ -11,6 +11,7 @@ from typing import Any
 from loadstone.model.errors import PlatformError
 from loadstone.model.target import Endpoint
 from loadstone.platforms.contract import MachineContext
+from loadstone.platforms.pair.build import VERSION
 from loadstone.platforms.pair.command import AGENT_PORT, Mode, PairLayout, SideFiles
 from loadstone.platforms.pair.side import PairSide
 from loadstone.platforms.vm import usage
@@ -87,6 +88,7 @@ async def pair_machine(context: MachineContext, guest: Layout, layout: PairLayou
         conversation.hear = machine.hear
         hello = await conversation.connect(layout.nic.address, AGENT_PORT)
         machine.describe(hello, time.monotonic() - started, await conversation.clock())
+        machine.facts["qemu"] = VERSION
         yield machine
     finally:
         await conversation.close()
