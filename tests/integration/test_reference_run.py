@@ -46,7 +46,8 @@ def test_the_bank_has_the_published_bytes_and_the_lines_page_times(loadstone: Lo
         # Check images have ten lengths on two sides and rare pages few samples; others are within 2 %.
         slack = 0.02 if row["requests"] >= 50 else 0.05
         assert row["mean_bytes"] == pytest.approx(row["published_bytes"], rel=slack), name
-        assert row["mean_s"] >= row["line_s"] - 1e-6, name
+        # The mean is of all that ended, the line's of what also began in the steady state: not quite the same pages.
+        assert row["mean_s"] >= row["line_s"] * (1 - slack / 4), name
         assert row["mean_s"] <= row["line_s"] + 0.020, name
     connections = content["workloads"][0]["iterations"][0]["wires"]
     full, resumed = connections["handshakes_full"], connections["handshakes_resumed"]
