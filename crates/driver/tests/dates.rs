@@ -2,26 +2,14 @@
 
 mod common;
 
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::io::Write;
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
-use common::{event, plan, play, population, server};
+use common::{event, head, plan, play, population, server};
 use serde_json::{json, Value};
 
 const DAY: &str = "Sun, 01 Nov 2026 08:00:00 GMT";
-
-/// The head of the next request, none when the client is gone.
-fn head(stream: &mut TcpStream) -> Option<String> {
-    let (mut seen, mut piece) = (Vec::new(), [0; 1024]);
-    while !seen.ends_with(b"\r\n\r\n") {
-        match stream.read(&mut piece) {
-            Ok(count) if count > 0 => seen.extend_from_slice(&piece[..count]),
-            _ => return None,
-        }
-    }
-    String::from_utf8(seen).ok()
-}
 
 /// A machine whose files are all of one date and that takes its time; and what it was asked.
 fn machine(date: &'static str) -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
@@ -29,6 +17,7 @@ fn machine(date: &'static str) -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
     let noted = asked.clone();
     let address = server(move |mut stream| {
         while let Some(head) = head(&mut stream) {
+            let head = String::from_utf8(head).expect("text");
             std::thread::sleep(std::time::Duration::from_millis(20));
             let is_known = head.contains(&format!("If-Modified-Since: {date}\r\n"));
             let answer = match is_known {

@@ -25,18 +25,21 @@ pub fn server(serve: impl Fn(TcpStream) + Send + Sync + 'static) -> SocketAddr {
     address
 }
 
-/// Waits for the end of a request's head; false when the client is gone.
-pub fn hear(stream: &mut TcpStream) -> bool {
+/// The head of the next request; none when the client is gone.
+pub fn head(stream: &mut TcpStream) -> Option<Vec<u8>> {
     let (mut seen, mut piece) = (Vec::new(), [0; 1024]);
-    loop {
+    while !seen.ends_with(b"\r\n\r\n") {
         match stream.read(&mut piece) {
             Ok(count) if count > 0 => seen.extend_from_slice(&piece[..count]),
-            _ => return false,
-        }
-        if seen.ends_with(b"\r\n\r\n") {
-            return true;
+            _ => return None,
         }
     }
+    Some(seen)
+}
+
+/// Waits for the end of a request's head; false when the client is gone.
+pub fn hear(stream: &mut TcpStream) -> bool {
+    head(stream).is_some()
 }
 
 /// A server that answers every request with the same bytes.

@@ -262,17 +262,22 @@ impl Agent {
     /// Our machine sent a frame.
     fn sent(&mut self, frame: Vec<u8>, position: u64) {
         if self.side.role == Role::Secondary || self.going_live.is_some() {
-            if let Some(number) = self.shadow.sent(frame) {
-                report(&json!({ "event": "diverged", "frame": number }));
-                self.happened(Input::Diverged);
-            }
-            return;
+            let differs = self.shadow.sent(frame);
+            return self.compared(differs);
         }
         let hash = hash_of(&frame);
         let number = self.outputs.hold(position, self.now_ns(), frame);
         self.say(&Message::Sent { number, hash });
         if self.side.is_alone() {
             self.release_all();
+        }
+    }
+
+    /// The frame, if any, in which our machine's output differs from the primary's.
+    fn compared(&mut self, differs: Option<u64>) {
+        if let Some(number) = differs {
+            report(&json!({ "event": "diverged", "frame": number }));
+            self.happened(Input::Diverged);
         }
     }
 
@@ -289,10 +294,8 @@ impl Agent {
                 }
             }
             Message::Sent { number, hash } => {
-                if let Some(number) = self.shadow.expect(number, hash) {
-                    report(&json!({ "event": "diverged", "frame": number }));
-                    self.happened(Input::Diverged);
-                }
+                let differs = self.shadow.expect(number, hash);
+                self.compared(differs);
             }
             Message::Left { number } => self.shadow.left(number),
             Message::Ended => self.happened(Input::PeerEnded),
