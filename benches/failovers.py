@@ -15,6 +15,8 @@ import signal
 import tempfile
 import threading
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -68,6 +70,19 @@ class Client:
         return max((late - early for early, late in pairwise(after)), default=float("inf"))
 
 
+@asynccontextmanager
+async def serving(folder: Path) -> AsyncIterator[tuple[PairMachine, str, int]]:
+    """A pair with a web service; where that is reached."""
+    async with open_testbed(folder) as base:
+        machine = await base.machine("one", read_machine({"platform": "pair", "memory": 192}), (PUBLIC,))
+        assert isinstance(machine, PairMachine)
+        service = await machine.start("backend", reference.backend_command(machine.listen, 1))
+        ready = reference.read_ready(service.first_line)
+        assert ready.http is not None
+        to = await machine.reach(ready.http.port)
+        yield machine, to.host, to.port
+
+
 @dataclass(frozen=True)
 class Trial:
     """What came of one."""
@@ -85,14 +100,8 @@ class Trial:
 async def trial(seed: int, folder: Path) -> Trial:
     """Makes a pair, kills its primary, looks at what its client sees."""
     chance = random.Random(seed)
-    async with open_testbed(folder) as base:
-        machine = await base.machine("one", read_machine({"platform": "pair", "memory": 192}), (PUBLIC,))
-        assert isinstance(machine, PairMachine)
-        service = await machine.start("backend", reference.backend_command(machine.listen, 1))
-        ready = reference.read_ready(service.first_line)
-        assert ready.http is not None
-        to = await machine.reach(ready.http.port)
-        client = Client(to.host, to.port)
+    async with serving(folder) as (machine, host, port):
+        client = Client(host, port)
         asking = asyncio.create_task(asyncio.to_thread(client.ask))
         await asyncio.sleep(chance.uniform(0.5, 2.5))
         killed = time.monotonic()

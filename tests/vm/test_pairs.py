@@ -4,37 +4,18 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from benches.failovers import Client
+from benches.failovers import Client, serving
 
-from loadstone.model.machine import PUBLIC
-from loadstone.platforms.pair.machine import PairMachine
-from loadstone.platforms.registry import read_machine
 from loadstone.services import reference
-from loadstone.testbed.context import open_testbed
 from tests.contract.conftest import nothing_is_left  # noqa: F401
 
 pytestmark = [
     pytest.mark.integration,
     pytest.mark.skipif(os.geteuid() != 0, reason="networks and mounts of their own need root"),
 ]
-
-
-@asynccontextmanager
-async def serving(folder: Path) -> AsyncIterator[tuple[PairMachine, str, int]]:
-    """A pair with a web service; where that is reached."""
-    async with open_testbed(folder) as base:
-        machine = await base.machine("one", read_machine({"platform": "pair", "memory": 192}), (PUBLIC,))
-        assert isinstance(machine, PairMachine)
-        service = await machine.start("backend", reference.backend_command(machine.listen, 1))
-        ready = reference.read_ready(service.first_line)
-        assert ready.http
-        to = await machine.reach(ready.http.port)
-        yield machine, to.host, to.port
 
 
 async def answered(client: Client, count: int) -> None:
