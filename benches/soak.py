@@ -1,7 +1,8 @@
 """Does the driver grow? One page at twenty thousand requests a second for an hour, its memory looked at all the while.
 
-`python -m benches.soak --minutes 60` plays the page to 2,000 users who think for a tenth of a second, against the
-reference server. `docs/trust.md` keeps what was measured.
+`python -m benches.soak --minutes 60` plays the page to 2,000 users who think for a tenth of a second, against a stock
+nginx with one worker: the reference server, which makes its pages, ends at eight thousand a second on one core.
+`docs/trust.md` keeps what was measured.
 """
 
 import argparse
@@ -15,8 +16,12 @@ from pathlib import Path
 import psutil
 
 from benches.accused import PAGE, driver_of
+from benches.server import nginx
+from loadstone.host.programs import server
 
-STUDY = """[[load]]
+STUDY = """[target]
+urls = ["{there}"]
+[[load]]
 workload = "page"
 sessions = 2000
 [profile]
@@ -36,11 +41,12 @@ MIB = 1 << 20
 
 def played(seconds: int) -> tuple[list[tuple[float, int]], float]:
     """The driver's own memory in bytes, by seconds since its start, and requests per second."""
-    with tempfile.TemporaryDirectory(prefix="loadstone-soak-") as name:
+    with nginx(server()) as there, tempfile.TemporaryDirectory(prefix="loadstone-soak-") as name:
         folder = Path(name)
         (folder / "page").mkdir()
-        (folder / "page" / "workload.toml").write_text(PAGE.replace("mean_s = 0.5", f"mean_s = {THINK_S}"))
-        (folder / "study.toml").write_text(STUDY.format(seconds=seconds))
+        page = PAGE.replace("mean_s = 0.5", f"mean_s = {THINK_S}").replace("/support/index", "/1k.html")
+        (folder / "page" / "workload.toml").write_text(page)
+        (folder / "study.toml").write_text(STUDY.format(seconds=seconds, there=there.http))
         words = [sys.executable, "-m", "loadstone", "run", "study.toml", "--results", str(folder / "results")]
         with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder) as lab:
             seen = list(looks(driver_of(lab), lab))

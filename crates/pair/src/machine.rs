@@ -18,6 +18,8 @@ pub enum Role {
 pub enum Phase {
     /// It serves, and nobody follows it.
     Alone,
+    /// It is becoming the secondary: what it has is not enough to go on with, or its primary does not know of it yet.
+    Joining,
     /// Both are there.
     Protected,
     /// The other is suspected; the store is asked.
@@ -33,9 +35,13 @@ pub enum Input {
     Heard,
     /// Time has come to this.
     Tick,
+    /// The machine of the side that joins replays.
+    PeerReplays,
+    /// The primary holds its outputs for us from here on.
+    Welcomed,
     /// The channel broke, or the other side said that its machine is gone.
     ChannelLost,
-    /// The other side's machine has ended by itself: there is nothing to go on with.
+    /// The other side's machine has ended by itself, or goes on without us: there is nothing to go on with.
     PeerEnded,
     /// The store gave us the generation that was asked for.
     ClaimWon,
@@ -56,6 +62,8 @@ pub enum Input {
 pub enum Action {
     /// Ask the store for a generation, once.
     Claim(u64),
+    /// Hold outputs from here on, then tell the other side that it is the secondary.
+    Welcome,
     /// Let everything out that is held, and hold nothing from now on; record for nobody.
     ReleaseAll,
     /// Have the machine that replays go on by itself, and tell the network where it is.
@@ -90,6 +98,12 @@ impl Side {
         Side { role, phase: Phase::Protected, generation, heard_ns: now_ns, patience_ns, ask_ns: 0 }
     }
 
+    /// A side that becomes the secondary of a primary of this generation.
+    pub fn joining(generation: u64, patience_ns: u64) -> Self {
+        let role = Role::Secondary;
+        Side { role, phase: Phase::Joining, generation, heard_ns: 0, patience_ns, ask_ns: 0 }
+    }
+
     /// A machine that nobody follows.
     pub fn alone(generation: u64, patience_ns: u64) -> Self {
         Side { role: Role::Primary, phase: Phase::Alone, generation, heard_ns: 0, patience_ns, ask_ns: 0 }
@@ -101,6 +115,10 @@ impl Side {
             (Phase::Over, _) => Vec::new(),
             (_, Input::MachineDied) => self.end(&[Action::Leave]),
             (_, Input::MachineEnded) => self.end(&[]),
+            // The primary first: were it the other way round, both could go on alone, one of them without asking.
+            (Phase::Alone, Input::PeerReplays) => self.protect(now_ns, &[Action::Welcome]),
+            (Phase::Joining, Input::Welcomed) => self.protect(now_ns, &[]),
+            (Phase::Joining, Input::ChannelLost | Input::PeerEnded | Input::Diverged) => self.end(&[Action::Kill]),
             (Phase::Protected, Input::Heard) => {
                 self.heard_ns = now_ns;
                 Vec::new()
@@ -126,17 +144,15 @@ impl Side {
         }
     }
 
-    /// A new secondary follows.
-    pub fn join(&mut self, now_ns: u64) {
-        if self.phase == Phase::Alone {
-            self.phase = Phase::Protected;
-            self.heard_ns = now_ns;
-        }
-    }
-
     /// Whether what the machine sends may leave without waiting.
     pub fn is_alone(&self) -> bool {
         self.phase == Phase::Alone
+    }
+
+    fn protect(&mut self, now_ns: u64, actions: &[Action]) -> Vec<Action> {
+        self.phase = Phase::Protected;
+        self.heard_ns = now_ns;
+        actions.to_vec()
     }
 
     fn decide(&mut self) -> Vec<Action> {
@@ -210,6 +226,8 @@ mod tests {
         sides: [Side; 2],
         asked: [Option<u64>; 2],
         owner: Option<usize>,
+        /// Whether the primary's word that it holds its outputs is under way.
+        is_welcome: bool,
         /// Which sides let output out without waiting for the other.
         free: [bool; 2],
         now_ns: u64,
@@ -223,6 +241,10 @@ mod tests {
                     Action::Claim(generation) => world.asked[at] = Some(generation),
                     Action::ReleaseAll => world.free[at] = true,
                     Action::Kill => world.free[at] = false,
+                    Action::Welcome => {
+                        world.free[at] = false;
+                        world.is_welcome = true;
+                    }
                     Action::GoLive | Action::Leave => {}
                 }
             }
@@ -233,9 +255,7 @@ mod tests {
         fn next(&self) -> Vec<World> {
             let mut worlds = Vec::new();
             for at in 0..2 {
-                let inputs = [Input::Heard, Input::Tick, Input::ChannelLost, Input::MachineDied, Input::Diverged];
-                worlds
-                    .extend(inputs.into_iter().filter(|&input| self.may(at, input)).map(|input| self.take(at, input)));
+                worlds.extend(INPUTS.into_iter().filter(|&input| self.may(at, input)).map(|input| self.take(at, input)));
                 if self.asked[at].is_some() {
                     let mut answered = self.clone();
                     answered.asked[at] = None;
@@ -254,19 +274,58 @@ mod tests {
 
         fn may(&self, at: usize, input: Input) -> bool {
             let other = self.sides[1 - at].phase;
-            input != Input::Heard || matches!(other, Phase::Protected | Phase::Deciding)
+            match input {
+                Input::Heard => matches!(other, Phase::Protected | Phase::Deciding),
+                Input::PeerReplays => other == Phase::Joining,
+                Input::Welcomed => at == 1 && self.is_welcome,
+                _ => true,
+            }
         }
+    }
+
+    const INPUTS: [Input; 7] = [
+        Input::Heard,
+        Input::Tick,
+        Input::PeerReplays,
+        Input::Welcomed,
+        Input::ChannelLost,
+        Input::MachineDied,
+        Input::Diverged,
+    ];
+
+    #[test]
+    fn a_side_that_joins_goes_on_only_once_its_primary_holds_outputs_for_it() {
+        let (mut primary, mut secondary) = (Side::alone(4, PATIENCE_NS), Side::joining(4, PATIENCE_NS));
+        assert_eq!(secondary.clone().take(Input::ChannelLost, 1), [Action::Kill]);
+        assert_eq!(primary.take(Input::PeerReplays, 2), [Action::Welcome]);
+        assert_eq!(secondary.take(Input::Welcomed, 3), []);
+        assert_eq!(secondary.take(Input::ChannelLost, 4), [Action::Claim(5)]);
+        assert_eq!(primary.take(Input::ChannelLost, 4), [Action::Claim(5)]);
     }
 
     #[test]
     fn in_every_order_of_events_at_most_one_side_goes_on_alone() {
-        let first = World { sides: pair(), asked: [None; 2], owner: None, free: [false; 2], now_ns: 0 };
+        let joining = [Side::alone(0, PATIENCE_NS), Side::joining(0, PATIENCE_NS)];
+        for (sides, free) in [(pair(), false), (joining, true)] {
+            explore(World {
+                sides,
+                asked: [None; 2],
+                owner: None,
+                is_welcome: false,
+                free: [free, false],
+                now_ns: 0,
+            });
+        }
+    }
+
+    fn explore(first: World) {
         let (mut seen, mut open) = (HashSet::from([first.clone()]), vec![first]);
         let mut went_on = [0_usize; 2];
         while let Some(world) = open.pop() {
             assert!(!(world.free[0] && world.free[1]), "two live sides");
             for (at, side) in world.sides.iter().enumerate() {
-                assert!(!world.free[at] || world.owner == Some(at), "live without the store's word");
+                let was_alone_before = at == 0 && side.generation == 0;
+                assert!(!world.free[at] || world.owner == Some(at) || was_alone_before, "live without the store's word");
                 assert!(side.phase != Phase::Alone || world.free[at]);
                 went_on[at] += usize::from(world.free[at]);
             }

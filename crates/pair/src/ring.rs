@@ -15,7 +15,7 @@ use rustix::thread::futex;
 
 /// Bytes that each ring holds: what a primary may be ahead of its agent.
 pub const CAPACITY: usize = 16 << 20;
-const MAGIC: u64 = u64::from_be_bytes(*b"lsPair01");
+const MAGIC: u64 = u64::from_be_bytes(*b"lsPair02");
 const HEADER: usize = 4096;
 const LENGTH: usize = HEADER + 2 * CAPACITY;
 
@@ -77,7 +77,10 @@ struct Header {
     state: AtomicU32,
     /// Whether anybody reads what is recorded; it is dropped else.
     is_read: AtomicU32,
-    _unused: u32,
+    /// Whether QEMU is to begin with a snapshot, and wait for it before it reads the log.
+    begins_with_snapshot: AtomicU32,
+    /// Length of the recorded log when the machine's state was saved last.
+    saved_at: AtomicU64,
     /// Instructions that the guest has run.
     instructions: AtomicU64,
     to_qemu: Counters,
@@ -186,6 +189,25 @@ impl Shared {
         self.header().is_read.store(is_read.into(), Ordering::Release);
     }
 
+    /// Whether QEMU is to begin with a snapshot.
+    pub fn begins_with_snapshot(&self) -> bool {
+        self.header().begins_with_snapshot.load(Ordering::Acquire) == 1
+    }
+
+    /// QEMU, which has not started yet, is to begin with a snapshot.
+    pub fn begin_with_snapshot(&self) {
+        self.header().begins_with_snapshot.store(1, Ordering::Release);
+    }
+
+    /// Length of the recorded log when the machine's state was saved last: what a copy of it goes on from.
+    pub fn saved_at(&self) -> u64 {
+        self.header().saved_at.load(Ordering::Acquire)
+    }
+
+    pub fn set_saved_at(&self, position: u64) {
+        self.header().saved_at.store(position, Ordering::Release);
+    }
+
     /// Instructions that the guest has run, as told last.
     pub fn instructions(&self) -> u64 {
         self.header().instructions.load(Ordering::Relaxed)
@@ -255,7 +277,12 @@ impl Ring<'_> {
 
     /// Drops what was not read yet; for the reader.
     pub fn skip(&self) {
-        self.counters.read.store(self.written(), Ordering::Release);
+        self.skip_to(self.written());
+    }
+
+    /// Drops what was not read yet before a place; for the reader.
+    pub fn skip_to(&self, position: u64) {
+        self.counters.read.store(position.clamp(self.read(), self.written()), Ordering::Release);
         wake(&self.counters.room, &self.counters.writer_sleeps);
     }
 

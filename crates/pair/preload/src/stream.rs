@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use loadstone_pair::log::{Scanner, END, VERSION};
+use loadstone_pair::log::{Scanner, END, PRELUDE, VERSION};
 use loadstone_pair::ring::{Command, Shared, State};
 
 use crate::libc_calls::{fopencookie, function, variable, CookieFunctions};
@@ -18,6 +18,8 @@ use crate::libc_calls::{fopencookie, function, variable, CookieFunctions};
 const RECORD: c_int = 1;
 /// Where `current_icount` lies in `ReplayState` of QEMU 7.2 (replay/replay-internal.h): behind two clocks.
 const INSTRUCTIONS_AT: usize = 16;
+/// Where `instruction_count`, `data_kind` and `has_unread_data` lie in it, four bytes each.
+const NEXT_EVENT_AT: usize = 24;
 /// `QEMU_CLOCK_VIRTUAL` of QEMU's `QEMUClockType` (include/qemu/timer.h).
 const VIRTUAL_CLOCK: c_int = 1;
 /// How long a reader sleeps at most before it looks again.
@@ -31,13 +33,12 @@ struct Stream {
     memory: &'static Shared,
     mode: *mut c_int,
     instructions: Option<*mut u64>,
-    /// What of the version was not read yet.
-    version: &'static [u8],
+    next_event: Option<*mut [u32; 3]>,
+    /// What is read before the log, and was not yet.
+    before: &'static [u8],
     /// Recorded, and not published yet: no place for a cut.
     staged: Vec<u8>,
     scanner: Scanner,
-    /// Whether what was recorded last was for somebody.
-    was_read: bool,
 }
 
 /// The log's stream; null, with the reason on the standard error, when there is no memory to share, or QEMU is another.
@@ -51,7 +52,10 @@ pub fn open(path: &CStr, is_replayed: bool) -> *mut libc::FILE {
         }
     };
     // SAFETY: an enumeration of C, and a counter of eight bytes, in the builds that are let start with this library.
-    let (mode, instructions) = unsafe { (variable(c"replay_mode", 0), variable(c"replay_state", INSTRUCTIONS_AT)) };
+    let (mode, instructions, next_event) = unsafe {
+        let state = c"replay_state";
+        (variable(c"replay_mode", 0), variable(state, INSTRUCTIONS_AT), variable(state, NEXT_EVENT_AT))
+    };
     let Some(mode) = mode else {
         eprintln!("loadstone-pair: this QEMU does not export `replay_mode`");
         return std::ptr::null_mut();
@@ -61,12 +65,16 @@ pub fn open(path: &CStr, is_replayed: bool) -> *mut libc::FILE {
         memory,
         mode,
         instructions,
-        version: if is_replayed { &VERSION } else { &[] },
+        next_event,
+        before: match is_replayed {
+            true if memory.begins_with_snapshot() => &PRELUDE,
+            true => &VERSION,
+            false => &[],
+        },
         staged: Vec::new(),
         scanner: Scanner::default(),
-        was_read: false,
     };
-    let functions = CookieFunctions { read: Some(read), write: Some(write), seek: None, close: None };
+    let functions = CookieFunctions { read: Some(read), write: Some(write), seek: Some(seek), close: None };
     // SAFETY: the stream lives as long as QEMU, which never closes its log before it ends.
     let file = unsafe { fopencookie(Box::into_raw(Box::new(stream)).cast(), c"r+".as_ptr(), functions) };
     if !file.is_null() {
@@ -118,15 +126,26 @@ unsafe extern "C" fn write(cookie: *mut c_void, bytes: *const c_char, count: usi
     count as isize
 }
 
+/// Has QEMU believe that it is anywhere in the log, which has one place alone: its end. It asks where it is (no way
+/// from the current place) when it saves the machine's state.
+unsafe extern "C" fn seek(cookie: *mut c_void, offset: *mut i64, whence: c_int) -> c_int {
+    // SAFETY: the cookie of `open`, and a place for an offset by fopencookie's contract.
+    let (stream, offset) = unsafe { (&mut *cookie.cast::<Stream>(), &mut *offset) };
+    if whence == libc::SEEK_CUR && *offset == 0 {
+        *offset = stream.save() as i64;
+    }
+    0
+}
+
 impl Stream {
     fn read(&mut self, into: &mut [u8]) -> usize {
         if into.is_empty() {
             return 0;
         }
-        if !self.version.is_empty() {
-            let count = into.len().min(self.version.len());
-            into[..count].copy_from_slice(&self.version[..count]);
-            self.version = &self.version[count..];
+        if !self.before.is_empty() {
+            let count = into.len().min(self.before.len());
+            into[..count].copy_from_slice(&self.before[..count]);
+            self.before = &self.before[count..];
             return count;
         }
         self.tell_instructions();
@@ -157,12 +176,6 @@ impl Stream {
         if matches!(self.memory.state(), State::Unreplayable | State::Ended) {
             return;
         }
-        // A new secondary is a copy of the machine as it is now: what was recorded before is in it.
-        let is_read = self.memory.is_read();
-        if is_read && !self.was_read {
-            self.staged.clear();
-        }
-        self.was_read = is_read;
         self.staged.extend_from_slice(bytes);
         match self.scanner.scan(bytes) {
             Ok(Some(cut)) => {
@@ -186,6 +199,23 @@ impl Stream {
             self.memory.from_qemu().write_all(&self.staged[..cut], || !self.memory.is_read());
         }
         self.staged.drain(..cut);
+    }
+
+    /// The machine's state is being saved: the place in the log from which a copy of it goes on.
+    ///
+    /// What was recorded before is in the state. A machine that went live still has the event that ended what it
+    /// replayed before it; a copy would wait behind that.
+    fn save(&mut self) -> u64 {
+        if matches!(self.memory.state(), State::Recording | State::Live) {
+            self.staged.clear();
+            self.memory.set_saved_at(self.memory.from_qemu().written());
+            if let Some(next_event) = self.next_event {
+                // SAFETY: three numbers of QEMU's own, used only while it replays, under the replay lock that this
+                // call holds.
+                unsafe { next_event.write_volatile([0; 3]) };
+            }
+        }
+        self.memory.saved_at()
     }
 
     fn tell_instructions(&self) {

@@ -51,6 +51,15 @@ STEPS = 24
 
 
 @dataclass(frozen=True)
+class Fitted:
+    """What was learned, and the model of it; with those of the same runs drawn anew."""
+
+    learned: Sequence[RunSummary]
+    model: Model
+    models: Sequence[Model]
+
+
+@dataclass(frozen=True)
 class Predict:
     """Measured at some loads, predicted at all, checked at others."""
 
@@ -106,7 +115,7 @@ class Predict:
         rounds = self.rounds + turn
         if done:
             return self._round(rounds, sure + begun - done)[done:]
-        half_pct = self._half_pct(self._predict(runs))
+        half_pct = self._half_pct(runs)
         if half_pct is None or half_pct <= self.until.pct:
             return []
         needed = min(max(rounds + 1, runs_needed(rounds, half_pct, self.until.pct)), self.most_rounds)
@@ -117,13 +126,17 @@ class Predict:
             for request in self._round(later, len(runs) + at * each)
         ]
 
-    def _half_pct(self, found: PredictAnswer) -> float | None:
+    def _half_pct(self, runs: Sequence[RunSummary]) -> float | None:
         """How unsure it still is of what it goes on for, in percent; None where nothing is predicted."""
-        if found.peak is None or self.until is None:
+        fitted = self._fitted(runs)
+        if self.until is None or isinstance(fitted, str):
+            return None
+        points = [self._predicted(load, fitted) for load in self._asked]
+        if any(_refuted(self._checks(runs, points), points)):
             return None
         if self.until.metric == "peak":
-            return found.peak.half_pct
-        return max(point.response_mean.half_pct for point in found.curve if point.load in self._asked)
+            return self._peak(fitted).half_pct
+        return max(point.response_mean.half_pct for point in points)
 
     @property
     def _asked(self) -> set[float]:
@@ -133,7 +146,7 @@ class Predict:
     def answer(self, runs: Sequence[RunSummary]) -> PredictAnswer:
         """The model, its curve, its peak, how far measurements were from it, and whether it is as sure as asked."""
         found = self._predict(runs)
-        half_pct = self._half_pct(found)
+        half_pct = self._half_pct(runs)
         if self.until is None or half_pct is None:
             return found
         rounds = (len(runs) - len(self.check) * self.rounds) // len(self.measured)
@@ -141,28 +154,28 @@ class Predict:
         line = _sureness(self.until, half_pct, rounds)
         return replace(found, is_answered=found.is_answered and is_sure, headline=(*found.headline, line))
 
-    def _predict(self, runs: Sequence[RunSummary]) -> PredictAnswer:
-        """What all runs so far say."""
+    def _fitted(self, runs: Sequence[RunSummary]) -> Fitted | str:
+        """The model that all runs so far make, or why there is none."""
         asked = [run for run in runs if run.request.purpose is Purpose.MEASURE]
         learned = [self._told(run) for run in asked if _tells(run)]
         is_whole = not any(one.purpose is Purpose.MEASURE for one in missing(self.requests(), runs))
         why = _why_not(asked, learned) if is_whole else "the loads to learn from are not all measured"
         resource = resource_of(learned)
         if why or resource is None:
-            return self._unanswered(runs, why or "its use of CPU or workers is not known")
+            return why or "its use of CPU or workers is not known"
         if is_saturated(learned, *resource):
-            return self._unanswered(runs, "the lowest load already uses nearly all there is. Give smaller ones")
-        model, models = fit(learned, self.load, resource), resampled(learned, self.load, resource)
-        scalability = self._scalability(learned)
-        top = peak(model, self.limits)
-        curve = [self._predicted(load, (model, models, learned), scalability) for load in self._drawn(model, top)]
-        by_load = {point.load: point for point in curve}
-        verified = [
-            run for run in runs if run.request.purpose is Purpose.VERIFY and run.is_valid and _has(run, CHECKED)
-        ]
-        checks = [_checked(run, by_load[run.request.load]) for run in verified]
-        low, high = interval_of(top, [peak(each, self.limits) for each in models], learned)
-        found = PredictedPeak(top, low, high)
+            return "the lowest load already uses nearly all there is. Give smaller ones"
+        return Fitted(learned, fit(learned, self.load, resource), resampled(learned, self.load, resource))
+
+    def _predict(self, runs: Sequence[RunSummary]) -> PredictAnswer:
+        """What all runs so far say."""
+        fitted = self._fitted(runs)
+        if isinstance(fitted, str):
+            return self._unanswered(runs, fitted)
+        model, found = fitted.model, self._peak(fitted)
+        scalability = self._scalability(fitted.learned)
+        curve = [self._predicted(load, fitted, scalability) for load in self._drawn(model, found.load)]
+        checks = self._checks(runs, curve)
         refuted = list(_refuted(checks, curve))
         return PredictAnswer(
             workload=self.workload,
@@ -177,6 +190,17 @@ class Predict:
             peak=None if refuted else found,
             headline=tuple(_headline(self, model, found, checks, refuted)),
         )
+
+    def _peak(self, fitted: Fitted) -> PredictedPeak:
+        top = peak(fitted.model, self.limits)
+        others = [peak(each, self.limits) for each in fitted.models]
+        return PredictedPeak(top, *interval_of(top, others, fitted.learned))
+
+    def _checks(self, runs: Sequence[RunSummary], points: Sequence[PredictedPoint]) -> list[CheckedPoint]:
+        """What was measured to check by, beside what is predicted there."""
+        by_load = {point.load: point for point in points}
+        made = [run for run in runs if run.request.purpose is Purpose.VERIFY and run.is_valid and _has(run, CHECKED)]
+        return [_checked(run, by_load[run.request.load]) for run in made]
 
     def _told(self, run: RunSummary) -> RunSummary:
         """The run with what the user said of the server."""
@@ -206,10 +230,8 @@ class Predict:
             return None  # arrivals bring their own throughput
         return fit_scalability([run.request.load for run in learned], [run.metrics["throughput"] for run in learned])
 
-    def _predicted(
-        self, load: float, fitted: tuple[Model, Sequence[Model], Sequence[RunSummary]], scalability: Scalability | None
-    ) -> PredictedPoint:
-        model, models, learned = fitted
+    def _predicted(self, load: float, fitted: Fitted, scalability: Scalability | None = None) -> PredictedPoint:
+        model, models, learned = fitted.model, fitted.models, fitted.learned
         (throughput, response), capacity = model.at(load), model.centre.capacity
         others = [(*each.at(load), each.centre.capacity) for each in models]
 
