@@ -276,7 +276,8 @@ mod tests {
             let other = self.sides[1 - at].phase;
             match input {
                 Input::Heard => matches!(other, Phase::Protected | Phase::Deciding),
-                Input::PeerReplays => other == Phase::Joining,
+                // A channel that was lost brings no word of a side that joins any more.
+                Input::PeerReplays => other == Phase::Joining && self.sides[at].generation == 0,
                 Input::Welcomed => at == 1 && self.is_welcome,
                 _ => true,
             }

@@ -24,8 +24,15 @@ pub enum Message {
     Hello { version: u32, name: String, generation: u64, is_log: bool },
     /// Still there.
     Beat,
-    /// The primary records from this place of its log on, when its machine had sent so many frames.
-    Base { position: u64, frames: u64 },
+    /// The primary recorded from this place of its log on for us, when its machine had sent so many frames; that was
+    /// while it ran, and its state then is a snapshot, or before it started.
+    Base { position: u64, frames: u64, is_snapshot: bool },
+    /// The primary holds its outputs for us since its log was so long: who has more than that is its secondary.
+    Welcome { position: u64 },
+    /// The secondary has more than that.
+    Follows,
+    /// The primary goes on without us.
+    Dismissed,
     /// The secondary holds the log up to `received`, and has replayed it up to `executed`.
     Acknowledged { received: u64, executed: u64 },
     /// The primary's machine has sent this frame.

@@ -27,6 +27,11 @@ impl Inputs {
         Ok(Inputs { inlet: Inlet::new(inlet)?, serves: AtomicBool::new(serves), kept: Mutex::default() })
     }
 
+    /// Keeps frames from the machine until it serves again.
+    pub fn hold(&self) {
+        self.serves.store(false, Ordering::Release);
+    }
+
     /// Takes a frame.
     pub fn take(&self, frame: &[u8]) {
         if self.serves.load(Ordering::Acquire) {

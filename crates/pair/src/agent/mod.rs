@@ -17,12 +17,14 @@ use std::io::BufRead;
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{channel, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::Args;
+use rustix::event::{PollFd, PollFlags};
 use serde::Deserialize;
 
 use crate::ring::Shared;
@@ -70,8 +72,14 @@ pub struct Options {
 enum Order {
     /// QEMU runs, as this process
     Machine { pid: i32 },
-    /// Record, and wait for a secondary at a port of the loopback that is told
+    /// Keep frames from the machine, which is about to be stopped and saved, and its log from here on
+    Hold,
+    /// It was saved, or could not be: give it frames again, and say from where a copy goes on
+    Resume { is_saved: bool },
+    /// Wait for a secondary at a port of the loopback that is told
     Protect,
+    /// Go on without the secondary
+    Unprotect,
     /// Break the channel, as a cut line would: for trials
     Cut,
     /// End the machine and leave
@@ -85,13 +93,16 @@ enum Event {
     Orphaned,
     /// The machine sent a frame when its log was so long.
     Frame(Vec<u8>, u64),
+    /// All that it sent before it was stopped has come.
+    Quiet,
     /// The machine's frames have ended: it is gone.
     Silent,
     /// A secondary is there.
     Joined(Box<Channel>),
-    Said(Message),
-    /// The channel broke.
-    Lost(String),
+    /// Came over the channel of this number.
+    Said(u64, Message),
+    /// The channel of this number broke.
+    Lost(u64, String),
 }
 
 /// Runs an agent until its machine is gone, or it is told to stop.
@@ -101,15 +112,16 @@ pub fn run(options: &Options) -> Result<()> {
     let tap = Arc::new(network::tap(&options.tap)?);
     let outlet = UnixListener::bind(&options.outlet).with_context(|| options.outlet.display().to_string())?;
     let (sender, events) = channel();
+    let is_quiet = Arc::new(Ask::default());
     spawn("orders", {
         let sender = sender.clone();
         move || orders(&sender)
     })?;
     spawn("outlet", {
-        let (sender, memory) = (sender.clone(), memory.clone());
-        move || outputs(&outlet, &memory, &sender)
+        let (sender, memory, is_quiet) = (sender.clone(), memory.clone(), is_quiet.clone());
+        move || outputs(&outlet, &memory, (&sender, &is_quiet))
     })?;
-    let mut agent = Agent::new(options, memory, tap.clone(), sender)?;
+    let mut agent = Agent::new(options, memory, tap.clone(), (sender, is_quiet))?;
     let inputs = agent.inputs();
     spawn("inputs", move || each_frame(&tap, |frame| inputs.take(frame)))?;
     agent.run(&events)
@@ -145,11 +157,17 @@ fn orders(sender: &Sender<Event>) {
     let _ = sender.send(Event::Orphaned);
 }
 
-/// Hands on what the machine sends, until it is gone.
-fn outputs(listener: &UnixListener, memory: &Shared, sender: &Sender<Event>) {
+/// Hands on what the machine sends, until it is gone; asked, that nothing more is there.
+fn outputs(listener: &UnixListener, memory: &Shared, (sender, is_quiet): (&Sender<Event>, &Ask)) {
     let heard = || -> Result<()> {
         let (mut stream, _): (UnixStream, _) = listener.accept()?;
         loop {
+            if !has_more(&stream, LOOK)? {
+                if is_quiet.swap(false, Ordering::AcqRel) {
+                    sender.send(Event::Quiet)?;
+                }
+                continue;
+            }
             let frame = next_frame(&mut stream)?;
             // The events before the frame were published before it was sent, under the same lock.
             let position = memory.from_qemu().written();
@@ -166,6 +184,21 @@ fn listener() -> Result<(TcpListener, SocketAddr)> {
     let address = listener.local_addr()?;
     Ok((listener, address))
 }
+
+/// Whether there is anything to read within a while.
+fn has_more(stream: &UnixStream, longest: Duration) -> Result<bool> {
+    let longest = rustix::time::Timespec { tv_sec: 0, tv_nsec: i64::from(longest.subsec_nanos()) };
+    match rustix::event::poll(&mut [PollFd::new(stream, PollFlags::IN)], Some(&longest)) {
+        Err(rustix::io::Errno::INTR) => Ok(false),
+        ready => Ok(ready? > 0),
+    }
+}
+
+/// Between two looks of the thread that takes frames at whether it was asked something.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// Whether the thread that takes frames is to say when none is left.
+type Ask = AtomicBool;
 
 /// A network's file, shared by those who read from it and those who write.
 type Tap = Arc<File>;

@@ -17,7 +17,7 @@ use super::inputs::Inputs;
 use super::network::{announcement, put};
 use super::report::{report, Metrics};
 use super::shadow::{hash_of, Shadow};
-use super::{listener, lock, mover, spawn, Event, Options, Order, Tap, BEAT};
+use super::{listener, lock, mover, spawn, Ask, Event, Options, Order, Tap, BEAT};
 use crate::commit::{Held, Outputs};
 use crate::machine::{Action, Input, Phase, Role, Side};
 use crate::ring::{Command, Shared, State};
@@ -36,6 +36,7 @@ const MARKS: usize = 10_000;
 
 /// The channel as the deciding thread has it.
 struct Link {
+    number: u64,
     control: Control,
     log: TcpStream,
     /// Ends the thread that moves the log.
@@ -48,6 +49,7 @@ struct Link {
 struct Base {
     position: u64,
     frames: u64,
+    is_snapshot: bool,
 }
 
 /// An agent.
@@ -61,21 +63,33 @@ pub struct Agent {
     begun: Instant,
     side: Side,
     link: Option<Link>,
+    /// Channels that there were.
+    links: u64,
     machine: Option<Pid>,
     outputs: Outputs,
     base: Base,
     shadow: Shadow,
+    /// Length of the log from which on our primary holds its outputs for us.
+    welcome: Option<u64>,
     /// When the log was how long, for the lag.
     marks: VecDeque<(u64, Instant)>,
     metrics: Arc<Mutex<Metrics>>,
     reported: Instant,
     heard: Instant,
+    /// Since when frames are kept from the machine.
+    held: Instant,
     going_live: Option<Instant>,
+    is_quiet: Arc<Ask>,
 }
 
 impl Agent {
     /// Nothing has happened yet; a secondary is connected with its primary.
-    pub fn new(options: &Options, memory: Arc<Shared>, tap: Tap, sender: Sender<Event>) -> Result<Self> {
+    pub fn new(
+        options: &Options,
+        memory: Arc<Shared>,
+        tap: Tap,
+        (sender, is_quiet): (Sender<Event>, Arc<Ask>),
+    ) -> Result<Self> {
         let store = Store::new(&options.store, &options.name);
         let generation = store.generation().with_context(|| format!("the store {}", options.store.display()))?;
         let inputs = Arc::new(Inputs::new(&options.inlet, options.follow.is_none())?);
@@ -86,15 +100,19 @@ impl Agent {
             side: Side::alone(generation, options.patience_ms * 1_000_000),
             begun: now,
             link: None,
+            links: 0,
             machine: None,
             outputs: Outputs::default(),
             base: Base::default(),
             shadow: Shadow::default(),
+            welcome: None,
             marks: VecDeque::new(),
             metrics: Arc::new(Mutex::new(Metrics::new()?)),
             reported: now,
             heard: now,
+            held: now,
             going_live: None,
+            is_quiet,
             options: options.clone(),
             memory,
             tap,
@@ -111,13 +129,15 @@ impl Agent {
     fn follow(&mut self) -> Result<()> {
         let Some(address) = self.options.follow else { return Ok(()) };
         let channel = connect(address, &self.options.name, self.side.generation)?;
-        let Message::Base { position, frames } = channel.control.receive()? else {
+        let Message::Base { position, frames, is_snapshot } = channel.control.receive()? else {
             bail!("the primary did not say from where it records");
         };
-        self.base = Base { position, frames };
+        self.base = Base { position, frames, is_snapshot };
         self.shadow = Shadow::beginning_at(frames);
-        let patience_ns = self.options.patience_ms * 1_000_000;
-        self.side = Side::protected(Role::Secondary, channel.generation, self.now_ns(), patience_ns);
+        if is_snapshot {
+            self.memory.begin_with_snapshot();
+        }
+        self.side = Side::joining(channel.generation, self.options.patience_ms * 1_000_000);
         self.attach(channel)
     }
 
@@ -152,6 +172,7 @@ impl Agent {
             Event::Order(order) => self.obey(&order)?,
             Event::Orphaned => self.stop(),
             Event::Frame(frame, position) => self.sent(frame, position),
+            Event::Quiet => self.saved(),
             Event::Silent => {
                 let has_ended = self.memory.state() == State::Ended;
                 if has_ended {
@@ -160,13 +181,9 @@ impl Agent {
                 self.happened(if has_ended { Input::MachineEnded } else { Input::MachineDied });
             }
             Event::Joined(channel) => self.join(*channel)?,
-            Event::Said(message) => self.hear(&message),
-            Event::Lost(why) => {
-                if self.side.phase == Phase::Protected {
-                    report(&json!({ "event": "lost", "why": why }));
-                }
-                self.happened(Input::ChannelLost);
-            }
+            Event::Said(number, message) if self.is_linked_by(number) => self.hear(&message),
+            Event::Lost(number, why) if number == self.links => self.lost(&why),
+            Event::Said(..) | Event::Lost(..) => {} // of a channel that was before this one
         }
         Ok(())
     }
@@ -174,18 +191,64 @@ impl Agent {
     fn obey(&mut self, order: &Order) -> Result<()> {
         match order {
             Order::Machine { pid } => self.machine = Pid::from_raw(*pid),
+            Order::Hold => {
+                self.held = Instant::now();
+                self.inputs.hold();
+                self.memory.from_qemu().skip();
+                self.memory.set_read(true);
+            }
+            Order::Resume { is_saved: true } => self.is_quiet.store(true, Ordering::Release),
+            Order::Resume { is_saved: false } => {
+                self.record_for_nobody();
+                self.inputs.serve(self.held);
+            }
             Order::Protect => self.protect()?,
+            Order::Unprotect => {
+                self.say(&Message::Dismissed);
+                self.happened(Input::ChannelLost);
+            }
             Order::Cut => self.detach(),
             Order::Stop => self.stop(),
         }
         Ok(())
     }
 
-    /// Records from here on, and waits for a secondary.
+    /// The machine was saved, and all that it had sent before has come.
+    fn saved(&mut self) {
+        let position = self.memory.saved_at();
+        self.memory.from_qemu().skip_to(position);
+        self.base = Base { position, frames: self.outputs.sent(), is_snapshot: true };
+        self.inputs.serve(self.held);
+        report(&json!({ "event": "saved", "position": position, "frames": self.base.frames }));
+    }
+
+    /// The channel broke.
+    fn lost(&mut self, why: &str) {
+        if self.side.is_alone() && self.link.is_none() {
+            return;
+        }
+        if self.side.phase != Phase::Deciding {
+            report(&json!({ "event": "lost", "why": why }));
+        }
+        if self.side.is_alone() {
+            self.detach();
+            return self.record_for_nobody();
+        }
+        self.happened(Input::ChannelLost);
+    }
+
+    fn is_linked_by(&self, number: u64) -> bool {
+        self.link.as_ref().is_some_and(|link| link.number == number)
+    }
+
+    fn record_for_nobody(&self) {
+        self.memory.set_read(false);
+        self.memory.from_qemu().skip();
+    }
+
+    /// Waits for a secondary.
     fn protect(&mut self) -> Result<()> {
         let (listener, address) = listener()?;
-        self.memory.from_qemu().skip();
-        self.base = Base { position: self.memory.from_qemu().written(), frames: self.outputs.sent() };
         self.memory.set_read(true);
         report(&json!({ "event": "listening", "address": address.to_string() }));
         let (sender, name, generation) = (self.sender.clone(), self.options.name.clone(), self.side.generation);
@@ -195,13 +258,11 @@ impl Agent {
         })
     }
 
-    /// A secondary is there.
+    /// A side is there that is to become the secondary.
     fn join(&mut self, channel: Channel) -> Result<()> {
-        let Base { position, frames } = self.base;
-        channel.control.send(&Message::Base { position, frames })?;
-        report(&json!({ "event": "protected", "by": channel.peer }));
-        self.outputs.begin_anew();
-        self.side.join(self.now_ns());
+        let Base { position, frames, is_snapshot } = self.base;
+        channel.control.send(&Message::Base { position, frames, is_snapshot })?;
+        report(&json!({ "event": "joined", "by": channel.peer }));
         self.attach(channel)
     }
 
@@ -209,15 +270,17 @@ impl Agent {
     fn attach(&mut self, channel: Channel) -> Result<()> {
         let Channel { control, log, .. } = channel;
         let over = Arc::new(AtomicBool::new(false));
+        self.links += 1;
+        let number = self.links;
         let (sender, reader) = (self.sender.clone(), control.clone());
         spawn("channel", move || {
             let ended = loop {
                 match reader.receive() {
-                    Ok(message) => drop(sender.send(Event::Said(message))),
+                    Ok(message) => drop(sender.send(Event::Said(number, message))),
                     Err(error) => break error,
                 }
             };
-            let _ = sender.send(Event::Lost(format!("{ended:#}")));
+            let _ = sender.send(Event::Lost(number, format!("{ended:#}")));
         })?;
         let (memory, sender, metrics) = (self.memory.clone(), self.sender.clone(), self.metrics.clone());
         let (mut stream, own, position) = (log.try_clone()?, over.clone(), self.base.position);
@@ -228,11 +291,11 @@ impl Agent {
                 Role::Secondary => mover::receive(&memory, &mut stream, position, (&own, &writer)),
             };
             if let Err(error) = moved {
-                let _ = sender.send(Event::Lost(format!("{error:#}")));
+                let _ = sender.send(Event::Lost(number, format!("{error:#}")));
             }
         })?;
         self.heard = Instant::now();
-        self.link = Some(Link { control, log, over, mover: Some(mover) });
+        self.link = Some(Link { number, control, log, over, mover: Some(mover) });
         Ok(())
     }
 
@@ -270,6 +333,7 @@ impl Agent {
         self.say(&Message::Sent { number, hash });
         if self.side.is_alone() {
             self.release_all();
+            self.say(&Message::Left { number: number + 1 });
         }
     }
 
@@ -285,6 +349,9 @@ impl Agent {
         self.heard = Instant::now();
         self.happened(Input::Heard);
         match *message {
+            Message::Acknowledged { executed, .. } if self.side.is_alone() && executed > self.base.position => {
+                self.happened(Input::PeerReplays);
+            }
             Message::Acknowledged { received, executed } if self.side.phase == Phase::Protected => {
                 self.replayed(executed);
                 let held: Vec<Held> = self.outputs.acknowledge(received).collect();
@@ -298,7 +365,9 @@ impl Agent {
                 self.compared(differs);
             }
             Message::Left { number } => self.shadow.left(number),
-            Message::Ended => self.happened(Input::PeerEnded),
+            Message::Welcome { position } => self.welcome = Some(position),
+            Message::Follows => report(&json!({ "event": "protected", "generation": self.side.generation })),
+            Message::Ended | Message::Dismissed => self.happened(Input::PeerEnded),
             Message::Leaving => self.happened(Input::ChannelLost),
             _ => {}
         }
@@ -314,9 +383,12 @@ impl Agent {
         match action {
             Action::Claim(generation) => self.claim(generation),
             Action::ReleaseAll if self.going_live.is_some() => {} // once it is live
+            Action::Welcome => {
+                self.outputs.begin_anew();
+                self.say(&Message::Welcome { position: self.memory.from_qemu().written() });
+            }
             Action::ReleaseAll => {
-                self.memory.set_read(false);
-                self.memory.from_qemu().skip();
+                self.record_for_nobody();
                 self.release_all();
                 report(&json!({ "event": "alone", "generation": self.side.generation }));
             }
@@ -370,7 +442,7 @@ impl Agent {
             report(&json!({ "event": "lost", "why": "the machine did what no pair can replay" }));
             self.happened(Input::ChannelLost);
         }
-        if self.side.phase == Phase::Protected {
+        if self.link.is_some() {
             let position = self.base.position + self.memory.to_qemu().written();
             let executed = self.base.position + self.memory.to_qemu().read();
             self.say(&match self.side.role {
@@ -378,10 +450,22 @@ impl Agent {
                 Role::Secondary => Message::Acknowledged { received: position, executed },
             });
             self.mark();
+            self.follow_when_complete(position);
         }
         if self.reported.elapsed() >= REPORTED {
             self.reported = Instant::now();
             self.tell_metrics();
+        }
+    }
+
+    /// Becomes the secondary once all is here that precedes what the primary lets out without us: one event more, as
+    /// for every output.
+    fn follow_when_complete(&mut self, received: u64) {
+        if self.welcome.is_some_and(|position| received > position) {
+            self.welcome = None;
+            self.happened(Input::Welcomed);
+            self.say(&Message::Follows);
+            report(&json!({ "event": "follows", "generation": self.side.generation }));
         }
     }
 
