@@ -26,6 +26,8 @@ QUIET = (
 """What keeps the kernel from waiting in loops, each turn of which would be an event, and from what differs between
 replicas."""
 CARD = "line"
+SNAPSHOT = "snapshot"
+"""What a saved state and the block device that keeps it are called; the machine itself has no such device."""
 
 
 class Mode(Enum):
@@ -67,6 +69,11 @@ class SideFiles:
         """What it shares with its agent."""
         return self._of("log")
 
+    @property
+    def snapshot(self) -> Path:
+        """The state that it is made from, where another side runs already."""
+        return self._of("snapshot")
+
 
 @dataclass(frozen=True)
 class PairLayout:
@@ -79,7 +86,8 @@ class PairLayout:
 
 
 def qemu(layout: PairLayout, mode: Mode, files: SideFiles, console: Path, state: int | None = None) -> list[str]:
-    """The words. `state` is a file that is open as this number: what the machine begins with."""
+    """The words. `state` is a file that is open as this number: what the machine begins with. One that replays without
+    such a file waits for its snapshot to be loaded."""
     counting = f"shift={SHIFT},sleep=on" + (f",rr={mode.value},rrfile={files.memory}" if mode is not Mode.NONE else "")
     words = [QEMU, "-name", f"{layout.name}-{files.name}", "-nodefaults", "-no-user-config", "-display", "none"]
     words += ["-no-reboot", "-machine", "pc", "-accel", "tcg,tb-size=64", "-icount", counting, "-rtc", "clock=vm"]
@@ -90,7 +98,11 @@ def qemu(layout: PairLayout, mode: Mode, files: SideFiles, console: Path, state:
     words += ["-chardev", f"file,id=console,path={console}", "-device", "isa-serial,chardev=console"]
     words += ["-chardev", f"socket,id=qmp,path={files.qmp}", "-mon", "chardev=qmp,mode=control"]
     words += _network(layout, files, is_heard=mode is not Mode.NONE)
-    return [*words, "-incoming", f"fd:{state}"] if state is not None else words
+    if state is not None:
+        words += ["-incoming", f"fd:{state}"]
+    elif mode is Mode.REPLAY:
+        words += ["-S", "-blockdev", f"qcow2,node-name={SNAPSHOT},file.driver=file,file.filename={files.snapshot}"]
+    return words
 
 
 def _network(layout: PairLayout, files: SideFiles, is_heard: bool) -> list[str]:

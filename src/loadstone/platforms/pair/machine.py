@@ -13,6 +13,7 @@ from loadstone.model.target import Endpoint
 from loadstone.platforms.contract import MachineContext
 from loadstone.platforms.pair.build import VERSION
 from loadstone.platforms.pair.command import AGENT_PORT, Mode, PairLayout, SideFiles
+from loadstone.platforms.pair.protection import protect_new, protect_running
 from loadstone.platforms.pair.side import PairSide
 from loadstone.platforms.vm import usage
 from loadstone.platforms.vm.agent import Agent
@@ -35,7 +36,8 @@ class PairMachine(Guest):
     """A pair that is up."""
 
     sides: list[PairSide] = field(kw_only=True)
-    """Of all that there were, the one that serves first."""
+    """All that there were, in the order in which they came."""
+    store: Path = field(kw_only=True)
 
     @property
     def serving(self) -> PairSide:
@@ -54,6 +56,37 @@ class PairMachine(Guest):
         others = {f"machine {side.files.name}": side.pid for side in self.sides if side is not self.serving}
         agents = {f"agent {side.files.name}": side.agent.pid for side in self.sides if side.agent is not None}
         return {name: pid for name, pid in {**others, **agents}.items() if pid}
+
+    @property
+    def is_protected(self) -> bool:
+        """Whether another side follows the one that serves."""
+        told = [event["event"] for event in self.serving.events]
+        last = next((event for event in reversed(told) if event in ("protected", "alone", "live", "over")), "")
+        return last == "protected"
+
+    async def protect(self) -> float:
+        """Makes a new side that follows the one that serves; for how many seconds that stopped. Raises PlatformError."""
+        primary = self.serving
+        files = SideFiles(primary.files.folder, f"side-{len(self.sides)}")
+        nic = primary.layout.nic
+        tap = nic.interface if primary.tap == nic.twin else nic.twin
+        secondary = PairSide(primary.layout, files, primary.journal, primary.logs)
+        self.sides.append(secondary)
+        try:
+            return await protect_running(primary, secondary, tap, self.store)
+        except BaseException:
+            self.sides.remove(secondary)
+            await secondary.end()
+            raise
+
+    async def unprotect(self) -> None:
+        """Ends the side that follows. Raises PlatformError."""
+        primary, followers = self.serving, [side for side in self.sides if side is not self.serving and side.pid]
+        seen = len(primary.events)
+        await primary.order("unprotect")
+        await primary.event("alone", after=seen)
+        for side in followers:
+            await side.end()
 
     async def forward(self, port: int) -> Endpoint:
         """It has an address of its own."""
@@ -83,8 +116,8 @@ async def pair_machine(context: MachineContext, guest: Layout, layout: PairLayou
     conversation = Agent()
     try:
         await _boot(context, layout, folder, state)
-        await _protect(sides, store, state)
-        machine = PairMachine(context, guest, conversation, sides=sides)
+        await protect_new((sides[0], sides[1]), store, state)
+        machine = PairMachine(context, guest, conversation, sides=sides, store=store)
         conversation.hear = machine.hear
         hello = await conversation.connect(layout.nic.address, AGENT_PORT)
         machine.describe(hello, time.monotonic() - started, await conversation.clock())
@@ -143,19 +176,6 @@ async def _save(side: PairSide, state: Path) -> None:
     finally:
         server.close()
         place.unlink(missing_ok=True)
-
-
-async def _protect(sides: list[PairSide], store: Path, state: Path) -> None:
-    """Starts both sides from one state: the first records, the second follows it."""
-    primary, secondary = sides
-    await primary.start_agent(primary.layout.nic.interface, store, None)
-    await primary.order("protect")
-    address = (await primary.event("listening"))["address"]
-    await primary.start_machine(Mode.RECORD, state)
-    await secondary.start_agent(primary.layout.nic.twin, store, address)
-    await secondary.start_machine(Mode.REPLAY, state)
-    await primary.event("protected")
-    state.unlink()
 
 
 def layout_of(context: MachineContext, guest: Layout) -> PairLayout:

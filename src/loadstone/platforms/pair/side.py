@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import os
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,13 +14,14 @@ from qemu.qmp import QMPClient, QMPError
 from loadstone.host.programs import pair, preload
 from loadstone.model.errors import PlatformError
 from loadstone.platforms.journal import ResourceJournal
-from loadstone.platforms.pair.command import Mode, PairLayout, SideFiles, agent, qemu
+from loadstone.platforms.pair.command import SNAPSHOT, Mode, PairLayout, SideFiles, agent, qemu
 
 Json = dict[str, Any]
 
 READY_S = 20.0
 """Longest wait for a program to say that it is there."""
 QUIT_S = 2.0
+LOOK_S = 0.01
 MEMORY = "LOADSTONE_PAIR_MEMORY"
 """Tells the library in QEMU where the log is."""
 
@@ -36,6 +38,8 @@ class PairSide:
     """What the agent said."""
     metrics: Json = field(default_factory=dict)
     """What it measured last."""
+    tap: str = ""
+    """The tap that its agent has."""
     agent: asyncio.subprocess.Process | None = None
     machine: asyncio.subprocess.Process | None = None
     qmp: QMPClient | None = None
@@ -54,6 +58,7 @@ class PairSide:
 
     async def start_agent(self, tap: str, store: Path, follow: str | None) -> None:
         """Starts the agent in the namespace of the machine's network. Raises PlatformError."""
+        self.tap = tap
         inside = ["nsenter", f"--net=/run/netns/{self.layout.nic.namespace}"]
         words = agent(pair(), self.layout, self.files, tap, store, follow)
         with self._log("agent").open("wb") as log:
@@ -101,6 +106,19 @@ class PairSide:
             raise PlatformError(f"QEMU of {self.files.name} did not start ({error!r}): {self._said('qemu')}") from None
         if self.agent is not None:
             await self.order("machine", pid=self.machine.pid)
+
+    async def job(self, command: str, within_s: float) -> str:
+        """Has QEMU save or load the snapshot; why that failed, empty when it did not. Raises PlatformError."""
+        named = {"tag": SNAPSHOT, "vmstate": SNAPSHOT, "devices": [SNAPSHOT]}
+        await self.execute(command, **{"job-id": command, **named})
+        until = time.monotonic() + within_s
+        while time.monotonic() < until:
+            (job,) = [one for one in await self.execute("query-jobs") if one["id"] == command]
+            if job["status"] == "concluded":
+                await self.execute("job-dismiss", id=command)
+                return str(job.get("error", ""))
+            await asyncio.sleep(LOOK_S)
+        raise PlatformError(f"QEMU of {self.files.name} did not end `{command}` within {within_s:g} s.")
 
     async def execute(self, command: str, **arguments: Any) -> Any:
         """Has QEMU do something. Raises PlatformError."""
@@ -152,7 +170,8 @@ class PairSide:
         if self.qmp is not None:
             with contextlib.suppress(Exception):  # it reports the end of QEMU as an error
                 await self.qmp.disconnect()
-        for left in (self.files.qmp, self.files.inlet, self.files.outlet, self.files.memory):
+        files = self.files
+        for left in (files.qmp, files.inlet, files.outlet, files.memory, files.snapshot):
             left.unlink(missing_ok=True)
 
     async def _read(self, process: asyncio.subprocess.Process) -> None:
