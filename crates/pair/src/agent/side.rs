@@ -69,6 +69,8 @@ pub struct Agent {
     outputs: Outputs,
     base: Base,
     shadow: Shadow,
+    /// Length of the log that the secondary holds, and that it has replayed.
+    reached: (u64, u64),
     /// Length of the log from which on our primary holds its outputs for us.
     welcome: Option<u64>,
     /// When the log was how long, for the lag.
@@ -105,6 +107,7 @@ impl Agent {
             outputs: Outputs::default(),
             base: Base::default(),
             shadow: Shadow::default(),
+            reached: (0, 0),
             welcome: None,
             marks: VecDeque::new(),
             metrics: Arc::new(Mutex::new(Metrics::new()?)),
@@ -353,6 +356,7 @@ impl Agent {
                 self.happened(Input::PeerReplays);
             }
             Message::Acknowledged { received, executed } if self.side.phase == Phase::Protected => {
+                self.reached = (received, executed);
                 self.replayed(executed);
                 let held: Vec<Held> = self.outputs.acknowledge(received).collect();
                 self.release(&held);
@@ -443,19 +447,25 @@ impl Agent {
             self.happened(Input::ChannelLost);
         }
         if self.link.is_some() {
-            let position = self.base.position + self.memory.to_qemu().written();
-            let executed = self.base.position + self.memory.to_qemu().read();
-            self.say(&match self.side.role {
-                Role::Primary => Message::Beat,
-                Role::Secondary => Message::Acknowledged { received: position, executed },
-            });
-            self.mark();
-            self.follow_when_complete(position);
+            if self.side.role == Role::Primary {
+                self.say(&Message::Beat);
+                self.mark();
+            } else {
+                self.acknowledge();
+            }
         }
         if self.reported.elapsed() >= REPORTED {
             self.reported = Instant::now();
             self.tell_metrics();
         }
+    }
+
+    fn acknowledge(&mut self) {
+        let (received, executed) = (self.memory.to_qemu().written(), self.memory.to_qemu().read());
+        self.reached = (self.base.position + received, self.base.position + executed);
+        let (received, executed) = self.reached;
+        self.say(&Message::Acknowledged { received, executed });
+        self.follow_when_complete(received);
     }
 
     /// Becomes the secondary once all is here that precedes what the primary lets out without us: one event more, as
@@ -490,6 +500,9 @@ impl Agent {
         told["phase"] = format!("{:?}", self.side.phase).to_lowercase().into();
         told["role"] = format!("{:?}", self.side.role).to_lowercase().into();
         told["waiting"] = self.outputs.waiting().into();
+        told["recorded"] = self.memory.from_qemu().written().into();
+        told["received"] = self.reached.0.into();
+        told["executed"] = self.reached.1.into();
         told["instructions"] = self.memory.instructions().into();
         report(&told);
     }
