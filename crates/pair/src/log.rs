@@ -9,11 +9,12 @@ use thiserror::Error;
 
 /// What a log begins with; a recording QEMU writes it last, so whoever replays one that goes on must say it first.
 pub const VERSION: [u8; 4] = 0x00e0_200c_u32.to_be_bytes();
-/// What QEMU replays while it starts, before it is given a saved state: the version, its host clock (read once, for a
-/// clock that the guest is not given), that it was made and reset; then nothing, until the state brings its own place.
-pub const PRELUDE: [u8; 16] = {
+/// What QEMU replays before it goes on from a saved state: the version, its host clock (read once, for a clock that the
+/// guest is not given), that it was made and reset; nothing more until the state is loaded, and nothing once it is, until
+/// the machine runs.
+pub const PRELUDE: [u8; 17] = {
     let [a, b, c, d] = VERSION;
-    [a, b, c, d, CLOCK_HOST, 0, 0, 0, 0, 0, 0, 0, 0, MADE, RESET, END]
+    [a, b, c, d, CLOCK_HOST, 0, 0, 0, 0, 0, 0, 0, 0, MADE, RESET, END, END]
 };
 const CLOCK_HOST: u8 = 28;
 const MADE: u8 = 37;

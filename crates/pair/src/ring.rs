@@ -8,7 +8,7 @@ use std::io;
 use std::path::Path;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::mm::{mmap, munmap, MapFlags, ProtFlags};
 use rustix::thread::futex;
@@ -81,6 +81,9 @@ struct Header {
     begins_with_snapshot: AtomicU32,
     /// Length of the recorded log when the machine's state was saved last.
     saved_at: AtomicU64,
+    /// Whether QEMU waits for its agent to have taken all that the machine sent.
+    is_saving: AtomicU32,
+    _unused: u32,
     /// Instructions that the guest has run.
     instructions: AtomicU64,
     to_qemu: Counters,
@@ -204,8 +207,25 @@ impl Shared {
         self.header().saved_at.load(Ordering::Acquire)
     }
 
-    pub fn set_saved_at(&self, position: u64) {
+    /// The machine stands still and is being saved; waits until the agent has taken all that it sent, or `longest`.
+    pub fn save_at(&self, position: u64, longest: Duration) {
         self.header().saved_at.store(position, Ordering::Release);
+        self.header().is_saving.store(1, Ordering::Release);
+        let until = Instant::now() + longest;
+        while self.is_saving() && Instant::now() < until {
+            std::thread::sleep(LOOK);
+        }
+        self.header().is_saving.store(0, Ordering::Release);
+    }
+
+    /// Whether the machine stands still until the agent has taken all that it sent.
+    pub fn is_saving(&self) -> bool {
+        self.header().is_saving.load(Ordering::Acquire) == 1
+    }
+
+    /// All was taken.
+    pub fn go_on(&self) {
+        self.header().is_saving.store(0, Ordering::Release);
     }
 
     /// Instructions that the guest has run, as told last.
@@ -327,6 +347,8 @@ impl Ring<'_> {
     }
 }
 
+/// Between two looks of a machine that is being saved at whether it may go on.
+const LOOK: Duration = Duration::from_micros(500);
 /// How long a writer without room sleeps at most before it asks whether to give up.
 const NAP: Duration = Duration::from_millis(50);
 

@@ -57,6 +57,7 @@ pub unsafe extern "C" fn ppoll(
     signals: *const libc::sigset_t,
 ) -> c_int {
     static NEXT: OnceLock<Option<Poll>> = OnceLock::new();
+    stream::begin_when_running();
     let shorter = shortened(longest);
     let longest = shorter.as_ref().map_or(longest, std::ptr::from_ref);
     // SAFETY: the C library's function of that name is of that type.
@@ -100,6 +101,7 @@ pub unsafe extern "C" fn __ppoll_chk(
     room: usize,
 ) -> c_int {
     static NEXT: OnceLock<Option<CheckedPoll>> = OnceLock::new();
+    stream::begin_when_running();
     let shorter = shortened(longest);
     let longest = shorter.as_ref().map_or(longest, std::ptr::from_ref);
     // SAFETY: the C library's function of that name is of that type.

@@ -6,6 +6,7 @@
 
 use std::ffi::{c_char, c_int, c_void, CStr};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -22,11 +23,19 @@ const INSTRUCTIONS_AT: usize = 16;
 const NEXT_EVENT_AT: usize = 24;
 /// `QEMU_CLOCK_VIRTUAL` of QEMU's `QEMUClockType` (include/qemu/timer.h).
 const VIRTUAL_CLOCK: c_int = 1;
+/// Longest wait for the agent to take what a machine sent that is being saved.
+const TAKEN: Duration = Duration::from_secs(2);
 /// How long a reader sleeps at most before it looks again.
 const NAP: Duration = Duration::from_secs(1);
 
 /// The memory shared with the agent, once the log was opened.
 static MEMORY: OnceLock<Shared> = OnceLock::new();
+
+/// Whether a saved state was loaded, and the log waits for the machine to run.
+///
+/// A machine that does not run yet would take from the log that time passed, and not what it found then: what it was to
+/// read there would be left, for ever.
+static IS_LOADED: AtomicBool = AtomicBool::new(false);
 
 /// QEMU's end of the log. Its calls are made under QEMU's replay lock, one at a time.
 struct Stream {
@@ -91,6 +100,43 @@ pub fn patience(nap_ns: i64) -> Option<i64> {
     is_main().then(|| if memory.to_qemu().unread() > 0 { 0 } else { nap_ns })
 }
 
+/// Has a machine that was loaded and runs read on in its log; to be called when the main loop holds no lock.
+pub fn begin_when_running() {
+    if !IS_LOADED.load(Ordering::Acquire) || !is_main() {
+        return;
+    }
+    // SAFETY: QEMU's functions of these names take nothing; the log is read under the replay lock, as QEMU does it.
+    unsafe {
+        let (Some(is_running), Some(is_locked)) = (call(c"runstate_is_running"), call(c"replay_mutex_locked")) else {
+            return;
+        };
+        if !is_running() || is_locked() {
+            return;
+        }
+        let (Some(lock), Some(unlock)) = (function(c"replay_mutex_lock"), function(c"replay_mutex_unlock")) else {
+            return;
+        };
+        let Some(fetch) = function::<unsafe extern "C" fn()>(c"replay_fetch_data_kind") else { return };
+        let Some(next_event) = variable::<[u32; 3]>(c"replay_state", NEXT_EVENT_AT) else { return };
+        let (lock, unlock): (unsafe extern "C" fn(), unsafe extern "C" fn()) = (lock, unlock);
+        IS_LOADED.store(false, Ordering::Release);
+        lock();
+        next_event.write_volatile([0; 3]);
+        fetch();
+        unlock();
+    }
+    wake_processor();
+}
+
+/// A function of QEMU's that tells whether something is so.
+///
+/// # Safety
+///
+/// It must be one.
+unsafe fn call(name: &CStr) -> Option<unsafe extern "C" fn() -> bool> {
+    unsafe { function(name) }
+}
+
 /// Whether the calling thread is the main loop of a machine that records.
 pub fn records() -> bool {
     let is_recorded = |memory: &Shared| matches!(memory.state(), State::Recording | State::Live);
@@ -146,6 +192,7 @@ impl Stream {
             let count = into.len().min(self.before.len());
             into[..count].copy_from_slice(&self.before[..count]);
             self.before = &self.before[count..];
+            IS_LOADED.store(self.before.is_empty() && self.memory.begins_with_snapshot(), Ordering::Release);
             return count;
         }
         self.tell_instructions();
@@ -208,12 +255,12 @@ impl Stream {
     fn save(&mut self) -> u64 {
         if matches!(self.memory.state(), State::Recording | State::Live) {
             self.staged.clear();
-            self.memory.set_saved_at(self.memory.from_qemu().written());
             if let Some(next_event) = self.next_event {
                 // SAFETY: three numbers of QEMU's own, used only while it replays, under the replay lock that this
                 // call holds.
                 unsafe { next_event.write_volatile([0; 3]) };
             }
+            self.memory.save_at(self.memory.from_qemu().written(), TAKEN);
         }
         self.memory.saved_at()
     }

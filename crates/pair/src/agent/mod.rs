@@ -17,7 +17,6 @@ use std::io::BufRead;
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{channel, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -72,9 +71,9 @@ pub struct Options {
 enum Order {
     /// QEMU runs, as this process
     Machine { pid: i32 },
-    /// Keep frames from the machine, which is about to be stopped and saved, and its log from here on
+    /// Keep frames from the machine, which is about to be saved, and its log from here on; say when it is saved
     Hold,
-    /// It was saved, or could not be: give it frames again, and say from where a copy goes on
+    /// It was saved, or could not be: give it frames again
     Resume { is_saved: bool },
     /// Wait for a secondary at a port of the loopback that is told
     Protect,
@@ -93,8 +92,8 @@ enum Event {
     Orphaned,
     /// The machine sent a frame when its log was so long.
     Frame(Vec<u8>, u64),
-    /// All that it sent before it was stopped has come.
-    Quiet,
+    /// It is being saved, and all that it sent before has come.
+    Saved,
     /// The machine's frames have ended: it is gone.
     Silent,
     /// A secondary is there.
@@ -112,16 +111,15 @@ pub fn run(options: &Options) -> Result<()> {
     let tap = Arc::new(network::tap(&options.tap)?);
     let outlet = UnixListener::bind(&options.outlet).with_context(|| options.outlet.display().to_string())?;
     let (sender, events) = channel();
-    let is_quiet = Arc::new(Ask::default());
     spawn("orders", {
         let sender = sender.clone();
         move || orders(&sender)
     })?;
     spawn("outlet", {
-        let (sender, memory, is_quiet) = (sender.clone(), memory.clone(), is_quiet.clone());
-        move || outputs(&outlet, &memory, (&sender, &is_quiet))
+        let (sender, memory) = (sender.clone(), memory.clone());
+        move || outputs(&outlet, &memory, &sender)
     })?;
-    let mut agent = Agent::new(options, memory, tap.clone(), (sender, is_quiet))?;
+    let mut agent = Agent::new(options, memory, tap.clone(), sender)?;
     let inputs = agent.inputs();
     spawn("inputs", move || each_frame(&tap, |frame| inputs.take(frame)))?;
     agent.run(&events)
@@ -157,14 +155,15 @@ fn orders(sender: &Sender<Event>) {
     let _ = sender.send(Event::Orphaned);
 }
 
-/// Hands on what the machine sends, until it is gone; asked, that nothing more is there.
-fn outputs(listener: &UnixListener, memory: &Shared, (sender, is_quiet): (&Sender<Event>, &Ask)) {
+/// Hands on what the machine sends, until it is gone; where it is being saved, that nothing more is there.
+fn outputs(listener: &UnixListener, memory: &Shared, sender: &Sender<Event>) {
     let heard = || -> Result<()> {
         let (mut stream, _): (UnixStream, _) = listener.accept()?;
         loop {
             if !has_more(&stream, LOOK)? {
-                if is_quiet.swap(false, Ordering::AcqRel) {
-                    sender.send(Event::Quiet)?;
+                if memory.is_saving() {
+                    sender.send(Event::Saved)?;
+                    memory.go_on();
                 }
                 continue;
             }
@@ -194,11 +193,8 @@ fn has_more(stream: &UnixStream, longest: Duration) -> Result<bool> {
     }
 }
 
-/// Between two looks of the thread that takes frames at whether it was asked something.
+/// Between two looks of the thread that takes frames at whether the machine is being saved.
 const LOOK: Duration = Duration::from_millis(5);
-
-/// Whether the thread that takes frames is to say when none is left.
-type Ask = AtomicBool;
 
 /// A network's file, shared by those who read from it and those who write.
 type Tap = Arc<File>;

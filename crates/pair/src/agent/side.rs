@@ -17,7 +17,7 @@ use super::inputs::Inputs;
 use super::network::{announcement, put};
 use super::report::{report, Metrics};
 use super::shadow::{hash_of, Shadow};
-use super::{listener, lock, mover, spawn, Ask, Event, Options, Order, Tap, BEAT};
+use super::{listener, lock, mover, spawn, Event, Options, Order, Tap, BEAT};
 use crate::commit::{Held, Outputs};
 use crate::machine::{Action, Input, Phase, Role, Side};
 use crate::ring::{Command, Shared, State};
@@ -81,17 +81,11 @@ pub struct Agent {
     /// Since when frames are kept from the machine.
     held: Instant,
     going_live: Option<Instant>,
-    is_quiet: Arc<Ask>,
 }
 
 impl Agent {
     /// Nothing has happened yet; a secondary is connected with its primary.
-    pub fn new(
-        options: &Options,
-        memory: Arc<Shared>,
-        tap: Tap,
-        (sender, is_quiet): (Sender<Event>, Arc<Ask>),
-    ) -> Result<Self> {
+    pub fn new(options: &Options, memory: Arc<Shared>, tap: Tap, sender: Sender<Event>) -> Result<Self> {
         let store = Store::new(&options.store, &options.name);
         let generation = store.generation().with_context(|| format!("the store {}", options.store.display()))?;
         let inputs = Arc::new(Inputs::new(&options.inlet, options.follow.is_none())?);
@@ -115,7 +109,6 @@ impl Agent {
             heard: now,
             held: now,
             going_live: None,
-            is_quiet,
             options: options.clone(),
             memory,
             tap,
@@ -175,7 +168,7 @@ impl Agent {
             Event::Order(order) => self.obey(&order)?,
             Event::Orphaned => self.stop(),
             Event::Frame(frame, position) => self.sent(frame, position),
-            Event::Quiet => self.saved(),
+            Event::Saved => self.saved(),
             Event::Silent => {
                 let has_ended = self.memory.state() == State::Ended;
                 if has_ended {
@@ -200,9 +193,10 @@ impl Agent {
                 self.memory.from_qemu().skip();
                 self.memory.set_read(true);
             }
-            Order::Resume { is_saved: true } => self.is_quiet.store(true, Ordering::Release),
-            Order::Resume { is_saved: false } => {
-                self.record_for_nobody();
+            Order::Resume { is_saved } => {
+                if !is_saved {
+                    self.record_for_nobody();
+                }
                 self.inputs.serve(self.held);
             }
             Order::Protect => self.protect()?,
@@ -216,12 +210,11 @@ impl Agent {
         Ok(())
     }
 
-    /// The machine was saved, and all that it had sent before has come.
+    /// The machine is being saved, and all that it sent before has come.
     fn saved(&mut self) {
         let position = self.memory.saved_at();
         self.memory.from_qemu().skip_to(position);
         self.base = Base { position, frames: self.outputs.sent(), is_snapshot: true };
-        self.inputs.serve(self.held);
         report(&json!({ "event": "saved", "position": position, "frames": self.base.frames }));
     }
 

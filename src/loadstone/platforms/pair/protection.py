@@ -74,14 +74,9 @@ async def _save_at_rest(primary: PairSide) -> float:
         await primary.order("hold")
         await asyncio.sleep(SETTLED_S)
         began = time.monotonic()
-        await primary.execute("stop")
-        try:
-            why = await primary.job("snapshot-save", SAVED_S)
-            await primary.order("resume", is_saved=not why)
-            if not why:
-                await primary.event("saved", after=seen)
-        finally:
-            await primary.execute("cont")
+        why = await primary.job("snapshot-save", SAVED_S)
+        await primary.order("resume", is_saved=not why)
         if not why:
+            await primary.event("saved", after=seen)
             return time.monotonic() - began
     raise PlatformError(f"The state of {primary.layout.name} was not saved in {TRIES} attempts: {why}")
