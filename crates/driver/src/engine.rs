@@ -428,7 +428,7 @@ pub(crate) fn session_windows(
 impl Shared {
     /// Hands over the running second; false when nobody takes it.
     fn report(&self, sender: &mpsc::UnboundedSender<Report>, number: usize, at_ns: u64, cpu: f64) -> bool {
-        for event in self.take_troubles() {
+        for event in self.take_troubles().into_iter().chain(self.take_operations()) {
             let _ = sender.send(Report::Event(Box::new(event)));
         }
         let interval = Box::new(self.recorder.borrow_mut().take_interval());
@@ -446,6 +446,10 @@ impl Shared {
                 now_ns,
             );
             self.ledger.borrow_mut().doubted(under_way.operation);
+            self.never_ended(under_way.operation, under_way.intended_ns);
+        }
+        if let Some(event) = self.take_operations() {
+            let _ = sender.send(Report::Event(Box::new(event)));
         }
         for event in self.ledger.borrow().events(self.job.name(), &self.job.operations) {
             let _ = sender.send(Report::Event(Box::new(event)));

@@ -215,7 +215,7 @@ impl Follower {
     fn report(&self, event: Event) -> Result<Option<Report>> {
         Ok(Some(match event {
             Event::Ready { .. } | Event::Start { .. } | Event::Phase { .. } | Event::End { .. } => return Ok(None),
-            event @ (Event::Trouble { .. } | Event::Starts { .. } | Event::Ledger { .. } | Event::Station { .. }) => {
+            event @ (Event::Trouble { .. } | Event::Starts { .. } | Event::Operations { .. } | Event::Ledger { .. } | Event::Station { .. }) => {
                 Report::Event(Box::new(event))
             }
             Event::Interval {

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
 
 use anyhow::Result;
-use loadstone_record::event::Event;
+use loadstone_record::event::{Event, OperationLine};
 use loadstone_record::recorder::Outcome;
 use loadstone_record::{Fault, Recorder};
 use loadstone_schedule::arrivals;
@@ -39,6 +39,7 @@ pub struct Job {
     pub phases: Phases,
     pub seed: u64,
     pub log_starts: usize,
+    pub log_operations: usize,
     pub script: Script,
     pub operations: Vec<Compiled>,
     /// The machines that users are dealt to; a plan without a target has one that is nowhere.
@@ -81,6 +82,7 @@ impl Job {
             phases: plan.phases,
             seed: seed_of_part(plan.seed, number),
             log_starts: plan.log_starts as usize,
+            log_operations: plan.log_operations as usize,
             script,
             operations,
             servers,
@@ -190,6 +192,8 @@ pub struct Shared {
     pub heads: RefCell<Vec<Vec<u8>>>,
     /// The first starts of the steady state: intended and actual.
     pub starts: RefCell<Vec<(u64, u64)>>,
+    /// Operations one by one since they were last handed over, and how many there were before.
+    operations: RefCell<(Vec<OperationLine>, usize)>,
     /// What the server must hold.
     pub ledger: RefCell<AuditLedger>,
     /// The largest answer to each operation so far, in bytes.
@@ -209,6 +213,7 @@ impl Shared {
             under_way: RefCell::default(),
             heads: RefCell::default(),
             starts: RefCell::default(),
+            operations: RefCell::default(),
             ledger: RefCell::new(AuditLedger::new(&job.operations)),
             largest: RefCell::new(vec![0; job.operations.len()]),
             samples: RefCell::default(),
@@ -247,6 +252,31 @@ impl Shared {
         self.under_way.borrow_mut()[slot] = None;
         let largest = &mut self.largest.borrow_mut()[outcome.operation];
         *largest = outcome.bytes.max(*largest);
+        self.log(OperationLine {
+            operation: outcome.operation as u32,
+            intended_ns: outcome.intended_ns,
+            end_ns: Some(outcome.end_ns),
+            fault: outcome.fault,
+        });
+    }
+
+    /// That operation is under way at the end, and never ended.
+    pub fn never_ended(&self, operation: usize, intended_ns: u64) {
+        self.log(OperationLine { operation: operation as u32, intended_ns, end_ns: None, fault: None });
+    }
+
+    fn log(&self, line: OperationLine) {
+        let mut operations = self.operations.borrow_mut();
+        if operations.1 < self.job.log_operations {
+            operations.0.push(line);
+            operations.1 += 1;
+        }
+    }
+
+    /// The operations that ended since they were last taken, where the plan asks for them.
+    pub fn take_operations(&self) -> Option<Event> {
+        let operations = std::mem::take(&mut self.operations.borrow_mut().0);
+        (!operations.is_empty()).then(|| Event::Operations { part: self.job.name().to_owned(), operations })
     }
 
     /// An operation starts at `now_ns`, meant for `intended_ns`.

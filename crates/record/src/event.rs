@@ -11,6 +11,18 @@ use crate::{Fault, TimeHistogram};
 /// Version of the event schema.
 pub const EVENT_SCHEMA: u32 = 6;
 
+/// One operation. Times are nanoseconds since the start of the run.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct OperationLine {
+    /// In the order of the part's `operations` in the start event.
+    pub operation: u32,
+    /// When its user meant to start it.
+    pub intended_ns: u64,
+    /// None where it was under way when the run ended.
+    pub end_ns: Option<u64>,
+    pub fault: Option<Fault>,
+}
+
 /// A line. Times are nanoseconds; `at_ns` counts from the start of the run.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "event", rename_all = "snake_case")]
@@ -68,6 +80,11 @@ pub enum Event {
         part: String,
         intended_ns: Vec<u64>,
         actual_ns: Vec<u64>,
+    },
+    /// Operations one by one as they ended, where the plan asks for them.
+    Operations {
+        part: String,
+        operations: Vec<OperationLine>,
     },
     /// How operations of several possible endings ended on one thread, over the whole run: what an audit is held against.
     Ledger {

@@ -28,6 +28,9 @@ pub struct Plan {
     /// How many of the steady state's first starts each thread writes down one by one.
     #[serde(default)]
     pub log_starts: u32,
+    /// How many operations each thread writes down one by one, from the start on.
+    #[serde(default)]
+    pub log_operations: u32,
 }
 
 /// One of the drivers that play a plan together.

@@ -25,6 +25,11 @@ class Phases:
     ramp_down_s: float
 
     @property
+    def lead_s(self) -> float:
+        """From the start to the steady state."""
+        return self.ramp_up_s + self.warm_up_s
+
+    @property
     def total_s(self) -> float:
         """Seconds of one iteration."""
         return self.ramp_up_s + self.warm_up_s + self.steady_s + self.ramp_down_s

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from loadstone.host.process import Readiness
+from loadstone.model.fault import FaultKind
 from loadstone.model.machine import MachineSpec
 from loadstone.model.target import Endpoint
 from loadstone.platforms.fabric import NetworkInterface
@@ -112,6 +113,17 @@ class Machine(Protocol):
 
     def end(self) -> str:
         """How the machine itself ended, if it has."""
+
+    @property
+    def comes_back(self) -> bool:
+        """Whether it is started anew when it dies, without what was in its memory."""
+
+    async def fail(self, fault: FaultKind) -> None:
+        """Does to it what happens to machines. Raises PlatformError for what it cannot have."""
+
+    @property
+    def recovery(self) -> Mapping[str, float]:
+        """When it was last well again, in seconds since 1970: `live`, it serves anew; `protected`, a pair is whole."""
 
 
 class Attachment(Enum):

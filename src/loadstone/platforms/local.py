@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from loadstone.model.errors import PlatformError, ServiceError
+from loadstone.model.fault import FaultKind
 from loadstone.model.machine import MachineSpec
 from loadstone.model.target import Endpoint
 from loadstone.platforms.contract import Machine, MachineContext, Service
 from loadstone.platforms.fabric import address_of, line_counters
+from loadstone.platforms.failing import signal_all
 from loadstone.platforms.routing import way_over
 
 Json = dict[str, Any]
@@ -64,6 +66,20 @@ class LocalMachine:
     async def way_to(self, peer: Machine, port: int) -> Endpoint | None:
         """Over a network both are on, or the host; from the host as the driver does."""
         return await way_over(self.context.nics, peer, port, None) if self.context.nics else await peer.reach(port)
+
+    @property
+    def recovery(self) -> Mapping[str, float]:
+        """Nobody starts its services anew."""
+        return {}
+
+    @property
+    def comes_back(self) -> bool:
+        """No."""
+        return False
+
+    async def fail(self, fault: FaultKind) -> None:
+        """Does it to the processes of its services. Raises PlatformError for what only pairs can have."""
+        signal_all(self.running(), fault, self.context.about)
 
     def running(self) -> list[int]:
         """Processes of its services that have not ended."""

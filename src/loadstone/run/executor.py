@@ -19,6 +19,7 @@ from loadstone.model.records.events import Event, Ready, Start
 from loadstone.model.records.manifest import TroubleRecord
 from loadstone.model.records.sample import SAMPLE, Sample
 from loadstone.run.driver import Driving, Task, driving, running, simulating, waiting
+from loadstone.run.faults import Injector
 from loadstone.run.spec import Joining
 from loadstone.store.folder import RunFolder
 from loadstone.store.read import EVENTS, MONITOR, PLAN
@@ -114,6 +115,8 @@ class Executor:
     joining: Joining | None = None
     interrupted: bool = False
     troubles: list[TroubleRecord] = field(default_factory=list)
+    injector: Injector | None = None
+    """Does something to the system while it is measured."""
     _drivers: dict[str, Driving] = field(default_factory=dict)
     _ready: dict[str, asyncio.Event] = field(default_factory=dict)
     _over: asyncio.Event = field(default_factory=asyncio.Event)
@@ -162,6 +165,7 @@ class Executor:
     async def _collect(self, jobs: Sequence[DriverJob], writers: Mapping[str, RecordWriter]) -> None:
         following = [asyncio.create_task(self._follow(job, writers[job.name])) for job in jobs]
         watching = asyncio.create_task(self._watch(jobs, writers))
+        injecting = asyncio.create_task(self._inject())
         try:
             if any(job.is_told for job in jobs):
                 await self._start(jobs)
@@ -169,9 +173,10 @@ class Executor:
             # A server that dies at the very end is seen by the driver first.
             self._note_dead()
         finally:
-            for task in (watching, *following):
+            tasks = (watching, injecting, *following)
+            for task in tasks:
                 task.cancel()
-            ends = await asyncio.gather(watching, *following, return_exceptions=True)
+            ends = await asyncio.gather(*tasks, return_exceptions=True)
             self._drivers.clear()
             self._ready.clear()
         for end in ends:
@@ -233,7 +238,16 @@ class Executor:
             sampling.cancel()
             await asyncio.gather(sampling, return_exceptions=True)
 
+    async def _inject(self) -> None:
+        if self.injector is None:
+            return
+        while self._origin_s is None:
+            await asyncio.sleep(LEAD_S / 100)
+        await self.injector.run(self._origin_s)
+
     def _note_dead(self) -> None:
+        if self.injector is not None and self.injector.record is not None:
+            return  # what is dead now may be meant to be
         dead = self.testbed.dead()
         if dead and not self._over.is_set():
             self._note(dead, "it died during the run")

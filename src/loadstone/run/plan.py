@@ -58,6 +58,8 @@ class Timing:
     phases: Phases
     seed: int = 1
     threads: int = 1
+    log_operations: int = 0
+    """How many operations each thread writes down one by one."""
 
 
 def make_plan(parts: Sequence[Part], timing: Timing, log_starts: int = 0) -> Json:
@@ -70,6 +72,7 @@ def make_plan(parts: Sequence[Part], timing: Timing, log_starts: int = 0) -> Jso
         "threads": timing.threads,
         "parts": [_part(part, timing.phases) for part in parts],
         "log_starts": log_starts,
+        "log_operations": timing.log_operations,
     }
 
 

@@ -1,6 +1,7 @@
 """A run: one or several workloads, one after the other, each as often as the profile says; judged and kept."""
 
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +15,19 @@ from loadstone.run import audit
 from loadstone.run.criteria import make_criteria
 from loadstone.run.disclosure import declarations, make_manifest, placement_record, system_record
 from loadstone.run.executor import DriverJob, Executor, Listener
+from loadstone.run.faults import Injector
 from loadstone.run.lifecycle import seal_after
 from loadstone.run.plan import Part, Timing, make_plan
 from loadstone.run.seeds import seed_of_iteration
 from loadstone.run.signals import Signals
 from loadstone.run.spec import Beginning, RunSpec, WorkloadLoad
 from loadstone.store.folder import LOGS, ResultFolder, RunFolder
+from loadstone.store.read import FAULT
 from loadstone.testbed import refuse_impossible, testbed_of
 from loadstone.workloads import is_unchanged, load, shipped
 
+LOGGED = 200_000
+"""Operations that a driver thread writes down one by one where a fault is planned: twenty megabytes of records."""
 Begin = Callable[[Beginning], object]
 """Told before each iteration."""
 
@@ -99,7 +104,12 @@ async def _iterate(
     targets = executor.testbed.targets
     before = await audit.read_holdings(targets[0]) if audited else None
     name = " + ".join(folders)
+    if spec.fault is not None:
+        executor.injector = Injector(executor.testbed, spec.fault, spec.profile.phases.lead_s)
     await executor.execute([DriverJob(name, _plan(spec, parts, iteration, targets), folders)])
+    if executor.injector is not None and (done := executor.injector.concluded()) is not None:
+        for each in folders.values():
+            each.write(FAULT, asdict(done))
     if audited:
         audit.write_audits(audited, before, await audit.read_holdings(targets[0]))
 
@@ -107,7 +117,8 @@ async def _iterate(
 def _plan(
     spec: RunSpec, parts: tuple[WorkloadLoad, ...], iteration: int, targets: tuple[Target, ...]
 ) -> dict[str, Any]:
-    timing = Timing(spec.profile.phases, seed_of_iteration(spec.seed, iteration), spec.threads)
+    logged = LOGGED if spec.fault is not None else 0
+    timing = Timing(spec.profile.phases, seed_of_iteration(spec.seed, iteration), spec.threads, logged)
     return make_plan([Part(part.workload, part.load, targets) for part in parts], timing)
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from loadstone.model.errors import UsageError
+from loadstone.model.fault import PlannedFault
 from loadstone.model.load import Load, Population
 from loadstone.model.machine import PLAIN, Placement
 from loadstone.model.profile import Profile
@@ -62,6 +63,8 @@ class RunSpec:
     """Where the system's services run."""
     notes: Mapping[str, str] = field(default_factory=dict)
     """To be disclosed beside what is found."""
+    fault: PlannedFault | None = None
+    """What is done to the system while it is measured."""
 
     @property
     def needs(self) -> ServerNeeds:

@@ -1,12 +1,20 @@
 """The reference servers as services: their commands and what their ready line says."""
 
 import json
+import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
+from loadstone.host.programs import server
 from loadstone.model.errors import ServiceError
 from loadstone.model.machine import SERVER
 from loadstone.model.target import Endpoint
+
+AUTHORITY = "authority.pem"
+"""The file with the certificate that signed the others."""
+CERTIFIED_S = 30.0
 
 
 @dataclass(frozen=True)
@@ -44,6 +52,20 @@ def web_command(
     command += ["--store", str(store)] if store else []
     names = [word for name in known_as for word in ("--name", name)]
     return [*command, "--listen", f"{listen}:0", "--listen-tls", f"{listen}:0", *names]
+
+
+def certificate(names: Sequence[str]) -> dict[str, str]:
+    """A new certificate for names and addresses: its files by name, that of its authority among them. Raises
+    ServiceError.
+    """
+    words = [word for name in names for word in ("--name", name)]
+    with TemporaryDirectory(prefix="loadstone-certificate-") as folder:
+        done = subprocess.run(
+            [server(), "certificate", folder, *words], capture_output=True, text=True, timeout=CERTIFIED_S, check=False
+        )
+        if done.returncode:
+            raise ServiceError(f"No certificate could be made: {done.stderr.strip()}")
+        return {file.name: file.read_text() for file in Path(folder).iterdir()}
 
 
 def read_ready(line: str) -> Ready:

@@ -13,6 +13,7 @@ from pydantic_core import from_json
 
 from loadstone.host import locks
 from loadstone.model.errors import StoreError
+from loadstone.model.fault import FaultRecord
 from loadstone.model.figures import Audit, Criteria, IterationFigures, OperationFigures
 from loadstone.model.records.events import (
     EVENT,
@@ -20,6 +21,7 @@ from loadstone.model.records.events import (
     Event,
     Interval,
     Ledger,
+    Operations,
     OperationTotals,
     Start,
     StationUse,
@@ -38,6 +40,8 @@ from loadstone.store.published import FIGURES, from_document
 
 AUDIT = "audit.json"
 """Of an iteration: what the server said that it holds."""
+FAULT = "fault.json"
+"""Of an iteration: what was done to the system on purpose."""
 PLAN = "plan.json"
 EVENTS = "events.jsonl"
 MONITOR = "monitor.jsonl"
@@ -46,6 +50,7 @@ HASHES = 1 << 64
 KEPT_MANIFESTS = 4096
 """Manifests that are kept in memory, by folder and time of writing."""
 
+_FAULT: TypeAdapter[FaultRecord] = TypeAdapter(FaultRecord)
 M = TypeVar("M", Manifest, StudyManifest)
 _PHASES: TypeAdapter[PhaseLengths] = TypeAdapter(PhaseLengths)
 
@@ -144,6 +149,8 @@ def read_iteration(folder: Path, number: int) -> Iteration:
         monitor=tuple(_samples(folder / MONITOR)),
         stations=tuple(event for event in events if isinstance(event, StationUse) and phases.is_steady(event.at_ns)),
         ledger=tuple(event for event in events if isinstance(event, Ledger)),
+        fault=checked(folder / FAULT, _FAULT, read_raw(folder / FAULT)) if (folder / FAULT).is_file() else None,
+        operations=tuple(one for event in events if isinstance(event, Operations) for one in event.operations),
     )
     figures = replace(
         iteration.figures,

@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from loadstone.model.errors import UsageError
+from loadstone.model.fault import read_fault
 from loadstone.model.load import MOST_PER_S, MOST_SESSIONS, Arrivals, Load, Population, read_rate
 from loadstone.model.reading import from_settings, suggest
 from loadstone.model.system import Clock, Reference, Station
@@ -202,6 +203,10 @@ def _target(spec: RunSpec, text: str) -> RunSpec:
     return replace(spec, system=Target.parse(text.split("+"), target.authority_pem, target.verify), clock=Clock.REAL)
 
 
+def _fault(spec: RunSpec, text: str) -> RunSpec:
+    return replace(spec, fault=read_fault(text))
+
+
 def _driver_threads(spec: RunSpec, text: str) -> RunSpec:
     return replace(spec, threads=_whole(text, 1, 4096))
 
@@ -234,6 +239,7 @@ PARAMETERS = {
         Parameter("line", "bytes per second of each user's line", _line),
         Parameter("pause", "mean think or cycle time, in seconds", _pause),
         Parameter("pacing", "think or cycle", _pacing),
+        Parameter("fault", "what is done to the system and when, as kill-primary@12.5", _fault),
         Parameter("driver.threads", "threads of the driver", _driver_threads),
         *(
             Parameter(f"station.{name}", f"a station's {held.description}", _station(name))

@@ -13,6 +13,7 @@ from loadstone.model.records.result import Iteration, Result
 from loadstone.model.records.sample import Sample
 from loadstone.model.records.verdict import Verdict
 from loadstone.study.conditions import conditions_of
+from loadstone.study.failure import Failure, failure_of
 from loadstone.study.metrics import METRICS
 
 INTERRUPTS = ("irq", "softirq")
@@ -91,6 +92,8 @@ class RunSummary:
     """Begin and end of each iteration's steady state."""
     conditions: Mapping[str, str] = field(default_factory=dict)
     """What the machines of the system under test were given."""
+    failure: Failure | None = None
+    """What a fault that was injected came to."""
 
     @property
     def passed(self) -> bool:
@@ -130,6 +133,7 @@ def summarize(request: RunRequest, result: Result) -> RunSummary:
         capacity=_capacity(result, workload.iterations),
         windows_unix_s=tuple(window for one in workload.iterations if (window := one.window_unix_s) is not None),
         conditions=conditions_of(result.manifest),
+        failure=failure_of(workload.iterations[0]) if workload.iterations else None,
     )
 
 

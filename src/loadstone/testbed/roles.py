@@ -1,6 +1,8 @@
 """How each role of a system is put on its machine, alone or with the others: one function a role."""
 
+import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from enum import Enum, auto
 
 from loadstone.host.http import free_port
@@ -13,6 +15,9 @@ from loadstone.services.kind import Program, ServiceRole, ServiceSite
 from loadstone.services.registry import service_kind
 from loadstone.testbed.context import LOOPBACK
 from loadstone.testbed.running import Running, answers, done, target_of
+
+CERTIFICATES = "certificates"
+"""Folder of a machine's files."""
 
 
 class Downloads(Enum):
@@ -34,8 +39,22 @@ async def web(
     """The web sites, which ask the back end on another machine; which may have their downloads too."""
     asked = await way(machine, behind, port)
     store = asked if downloads is Downloads.BEHIND else None
-    command = reference.web_command(machine.listen, asked, threads, ["localhost", machine.address], store)
-    return await target_of(machine, await running.ready(machine, machine.name, command))
+    names = ["localhost", machine.address]
+    command = reference.web_command(machine.listen, asked, threads, names, store)
+    if not machine.comes_back:
+        return await target_of(machine, await running.ready(machine, machine.name, command))
+    # One that made its certificate in its memory would come back with another, which its clients refuse.
+    folder, authority_pem = await _certified(machine, names)
+    ready = await running.ready(machine, machine.name, [*command, "--certificates", folder])
+    return await target_of(machine, replace(ready, authority_pem=authority_pem))
+
+
+async def _certified(machine: Machine, names: list[str]) -> tuple[str, str]:
+    """Writes a certificate for these names to the machine; its folder there, and who signed it."""
+    files = await asyncio.to_thread(reference.certificate, names)
+    for name, text in files.items():
+        await machine.write(f"{CERTIFICATES}/{name}", text)
+    return f"{machine.files}/{CERTIFICATES}", files[reference.AUTHORITY]
 
 
 async def database(running: Running, machine: Machine, name: str, threads: int) -> int:

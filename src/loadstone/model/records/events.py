@@ -208,6 +208,27 @@ class Starts:
 
 
 @dataclass(frozen=True)
+class OperationLine:
+    """One operation; times in nanoseconds since the start of the run."""
+
+    operation: int
+    """In the order of the start event."""
+    intended_ns: int
+    end_ns: int | None
+    """None where it was under way when the run ended."""
+    fault: str | None
+
+
+@dataclass(frozen=True)
+class Operations:
+    """Operations one by one as they ended, where the plan asks for them."""
+
+    event: Literal["operations"]
+    part: str
+    operations: tuple[OperationLine, ...]
+
+
+@dataclass(frozen=True)
 class Ledger:
     """How one operation of several possible endings ended, over the whole run, as one driver thread knows it."""
 
@@ -257,7 +278,7 @@ class End:
     reason: str
 
 
-Event = Ready | Start | PhaseChange | Interval | Trouble | Starts | Ledger | StationUse | Totals | End
+Event = Ready | Start | PhaseChange | Interval | Trouble | Starts | Operations | Ledger | StationUse | Totals | End
 
 EVENT: TypeAdapter[Event] = TypeAdapter(Annotated[Event, Field(discriminator="event")])
 """Reads one line of events; raises pydantic's ValidationError."""

@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from loadstone.model.fault import FaultRecord
 from loadstone.model.figures import Criteria, IterationFigures
-from loadstone.model.records.events import Interval, Ledger, Start, StationUse
+from loadstone.model.records.events import Interval, Ledger, OperationLine, Start, StationUse
 from loadstone.model.records.manifest import Manifest
 from loadstone.model.records.sample import Sample
 from loadstone.model.records.verdict import ResultVerdict
@@ -45,6 +46,10 @@ class Iteration:
     """What the modelled station of a simulation did in the steady state."""
     ledger: tuple[Ledger, ...] = ()
     """How operations of several possible endings ended, over the whole run."""
+    fault: FaultRecord | None = None
+    """What was done to the system on purpose."""
+    operations: tuple[OperationLine, ...] = ()
+    """Operations one by one, where a fault was planned."""
 
     @property
     def window_unix_s(self) -> tuple[float, float] | None:

@@ -1,16 +1,19 @@
 """A fault-tolerant pair as a machine: booted once, loaded on two sides, of which one records and the other replays."""
 
 import asyncio
+import signal
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from loadstone.model.errors import PlatformError
+from loadstone.model.fault import FaultKind
 from loadstone.model.target import Endpoint
 from loadstone.platforms.contract import MachineContext
+from loadstone.platforms.failing import send
 from loadstone.platforms.pair.build import VERSION
 from loadstone.platforms.pair.command import AGENT_PORT, Mode, PairLayout, SideFiles
 from loadstone.platforms.pair.protection import protect_new, protect_running
@@ -26,6 +29,10 @@ Json = dict[str, Any]
 BOOT_S = 120.0
 """Longest time to boot; instructions are counted, and other load may be on the host."""
 SAVED_S = 60.0
+KEPT_S = 0.5
+"""Between two looks whether the machine serves alone."""
+MOST_FAILURES = 3
+"""After so many it stays alone."""
 LOOK_S = 0.02
 READY = "loadstone: ready"
 """What the machine's agent writes to the console when it can be reached."""
@@ -38,6 +45,12 @@ class PairMachine(Guest):
     sides: list[PairSide] = field(kw_only=True)
     """All that there were, in the order in which they came."""
     store: Path = field(kw_only=True)
+    made: int = 2
+    """Sides that there ever were: none has the name of another."""
+    may_be_kept: bool = True
+    """Whether a new side is made when one is gone."""
+    failures: list[str] = field(default_factory=list)
+    """Why that failed."""
 
     @property
     def serving(self) -> PairSide:
@@ -65,9 +78,10 @@ class PairMachine(Guest):
         return last == "protected"
 
     async def protect(self) -> float:
-        """Makes a new side that follows the one that serves; for how many seconds that stopped. Raises PlatformError."""
+        """Makes a side that follows the one that serves; for how many seconds that stopped. Raises PlatformError."""
         primary = self.serving
-        files = SideFiles(primary.files.folder, f"side-{len(self.sides)}")
+        files = SideFiles(primary.files.folder, f"side-{self.made}")
+        self.made += 1
         nic = primary.layout.nic
         tap = nic.interface if primary.tap == nic.twin else nic.twin
         secondary = PairSide(primary.layout, files, primary.journal, primary.logs)
@@ -87,6 +101,51 @@ class PairMachine(Guest):
         await primary.event("alone", after=seen)
         for side in followers:
             await side.end()
+
+    @property
+    def recovery(self) -> Mapping[str, float]:
+        """When a side last went live, and when another last followed it."""
+        last: dict[str, float] = {}
+        for side in self.sides:
+            for event in side.events:
+                if event["event"] in ("live", "protected"):
+                    last[event["event"]] = max(event["heard_unix_s"], last.get(event["event"], 0.0))
+        return last
+
+    async def fail(self, fault: FaultKind) -> None:
+        """Does it to one side, or to both agents. Raises PlatformError where no side follows."""
+        primary = self.serving
+        secondary = next((side for side in reversed(self.sides) if side is not primary and side.pid), None)
+        if secondary is None:
+            raise PlatformError(f"The pair {self.name} is not whole: `{fault}` would end it, or do nothing.")
+        match fault:
+            case FaultKind.CUT_CHANNEL:
+                await secondary.order("cut")
+            case FaultKind.KILL_AGENTS:
+                send([side.agent_pid for side in (primary, secondary)], signal.SIGKILL)
+            case FaultKind.LOSE_STORE:
+                await asyncio.to_thread(self.store.rename, self.store.with_suffix(".lost"))
+                send([primary.pid], signal.SIGKILL)
+            case FaultKind.KILL_PRIMARY:
+                send([primary.pid], signal.SIGKILL)
+            case FaultKind.KILL_SECONDARY:
+                send([secondary.pid], signal.SIGKILL)
+            case FaultKind.FREEZE_PRIMARY:
+                send([primary.pid, primary.agent_pid], signal.SIGSTOP)
+            case FaultKind.FREEZE_SECONDARY:
+                send([secondary.pid, secondary.agent_pid], signal.SIGSTOP)
+
+    async def keep(self) -> None:
+        """Protects the machine anew whenever it serves alone, until cancelled."""
+        while True:
+            await asyncio.sleep(KEPT_S)
+            if not self.serving.pid or self.is_protected or not self.may_be_kept:
+                continue
+            try:
+                await self.protect()
+            except PlatformError as error:
+                self.failures.append(str(error))
+                self.may_be_kept = len(self.failures) < MOST_FAILURES
 
     async def forward(self, port: int) -> Endpoint:
         """It has an address of its own."""
@@ -122,7 +181,12 @@ async def pair_machine(context: MachineContext, guest: Layout, layout: PairLayou
         hello = await conversation.connect(layout.nic.address, AGENT_PORT)
         machine.describe(hello, time.monotonic() - started, await conversation.clock())
         machine.facts["qemu"] = VERSION
-        yield machine
+        keeping = asyncio.create_task(machine.keep())
+        try:
+            yield machine
+        finally:
+            keeping.cancel()
+            await asyncio.gather(keeping, return_exceptions=True)
     finally:
         await conversation.close()
         for side in sides:

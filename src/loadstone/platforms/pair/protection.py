@@ -58,13 +58,17 @@ async def _listening(primary: PairSide) -> str:
 
 async def _saved(primary: PairSide, snapshot: Path) -> float:
     """Saves the state of a machine that runs; for how many seconds it stood still."""
-    await asyncio.to_thread(subprocess.run, ["qemu-img", "create", "-q", "-f", "qcow2", snapshot, ROOM], check=True)
+    await asyncio.to_thread(_make_file, snapshot)
     file = {"driver": "file", "filename": str(snapshot)}
     await primary.execute("blockdev-add", driver="qcow2", file=file, **{"node-name": SNAPSHOT})
     try:
         return await _save_at_rest(primary)
     finally:
         await primary.execute("blockdev-del", **{"node-name": SNAPSHOT})
+
+
+def _make_file(snapshot: Path) -> None:
+    subprocess.run(["qemu-img", "create", "-q", "-f", "qcow2", snapshot, ROOM], check=True)
 
 
 async def _save_at_rest(primary: PairSide) -> float:

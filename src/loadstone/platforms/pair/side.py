@@ -56,6 +56,11 @@ class PairSide:
         """QEMU's process; 0 where there is none."""
         return self.machine.pid if self.machine is not None and self.machine.returncode is None else 0
 
+    @property
+    def agent_pid(self) -> int:
+        """The agent's process; 0 where there is none."""
+        return self.agent.pid if self.agent is not None and self.agent.returncode is None else 0
+
     async def start_agent(self, tap: str, store: Path, follow: str | None) -> None:
         """Starts the agent in the namespace of the machine's network. Raises PlatformError."""
         self.tap = tap
@@ -177,7 +182,7 @@ class PairSide:
     async def _read(self, process: asyncio.subprocess.Process) -> None:
         assert process.stdout is not None
         async for line in process.stdout:
-            event: Json = json.loads(line)
+            event: Json = json.loads(line) | {"heard_unix_s": time.time()}
             async with self._heard:
                 if event["event"] == "metrics":
                     self.metrics = event

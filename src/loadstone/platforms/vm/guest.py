@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import json
 import signal
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -11,10 +12,12 @@ from typing import Any
 
 from loadstone.host.process import START_S, Readiness
 from loadstone.model.errors import PlatformError, ServiceError
+from loadstone.model.fault import FaultKind
 from loadstone.model.machine import PUBLIC
 from loadstone.model.target import Endpoint
 from loadstone.platforms.contract import Machine, MachineContext, Service
 from loadstone.platforms.fabric import NetworkInterface, address_of, addresses
+from loadstone.platforms.failing import signal_all
 from loadstone.platforms.local import claim
 from loadstone.platforms.routing import LOOPBACK, way_over
 from loadstone.platforms.vm import usage
@@ -31,6 +34,8 @@ class GuestService:
     name: str
     agent: Agent
     log: Path
+    command: list[str] = field(default_factory=list)
+    readiness: Readiness = Readiness.LINE
     first_line: str = ""
     _line: asyncio.Future[str] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
     _end: str = ""
@@ -59,6 +64,21 @@ class GuestService:
             what = f"`{' '.join(command[:2])}` {state} instead of getting ready"
             raise ServiceError(f"{what}: {said or 'it wrote nothing'}") from None
 
+    async def begin(self) -> None:
+        """Has the agent start it. Raises ServiceError."""
+        try:
+            await self.agent.ask("start", name=self.name, command=self.command)
+        except PlatformError as error:
+            raise ServiceError(f"`{self.command[0]}` cannot be started: {error}") from None
+        if self.readiness is Readiness.LINE:
+            await self.ready(self.command)
+
+    async def begin_anew(self, agent: Agent) -> None:
+        """Starts it in a machine that was started anew, at the ports that it had. Raises ServiceError."""
+        self.agent, self.command = agent, at_its_ports(self.command, self.first_line)
+        self._end, self._line = "", asyncio.get_running_loop().create_future()
+        await self.begin()
+
     @property
     def pid(self) -> int:
         """None of the host's own: it is part of its machine's."""
@@ -84,6 +104,8 @@ class Guest(ABC):
     facts: Json = field(default_factory=dict)
     listen: str = "0.0.0.0"
     services: dict[str, GuestService] = field(default_factory=dict)
+    written: dict[str, str] = field(default_factory=dict)
+    """Files of it that were written from here."""
 
     @property
     def name(self) -> str:
@@ -127,6 +149,20 @@ class Guest(ABC):
     def end(self) -> str:
         """How it ended."""
 
+    @property
+    def recovery(self) -> Mapping[str, float]:
+        """Nobody starts it anew."""
+        return {}
+
+    @property
+    def comes_back(self) -> bool:
+        """Not by itself."""
+        return False
+
+    async def fail(self, fault: FaultKind) -> None:
+        """Does it to its hypervisor's process. Raises PlatformError for what only pairs can have."""
+        signal_all([self.pid], fault, self.context.about)
+
     def hear(self, event: Json) -> None:
         """Takes an event of the agent."""
         service = self.services.get(event.get("name", ""))
@@ -136,17 +172,14 @@ class Guest(ABC):
     async def start(self, role: str, command: list[str], readiness: Readiness = Readiness.LINE) -> Service:
         """Has the agent start a program. Raises ServiceError."""
         claim(self.services, role, self.name)
-        service = self.services[role] = GuestService(role, self.agent, self.context.logs / f"{role}.log")
-        try:
-            await self.agent.ask("start", name=role, command=command)
-        except PlatformError as error:
-            raise ServiceError(f"`{command[0]}` cannot be started on {self.name}: {error}") from None
-        if readiness is Readiness.LINE:
-            await service.ready(command)
+        log = self.context.logs / f"{role}.log"
+        service = self.services[role] = GuestService(role, self.agent, log, command, readiness)
+        await service.begin()
         return service
 
     async def write(self, name: str, text: str) -> None:
         """Has the agent write a file."""
+        self.written[name] = text
         await self.agent.ask("write", path=f"{self.files}/{name}", text=text)
 
     async def reach(self, port: int) -> Endpoint:
@@ -182,6 +215,21 @@ class Guest(ABC):
             "disk": layout.disk and f"cache={layout.settings.cache}, {layout.settings.io_threads} I/O threads",
             "console": layout.sockets.console.name,
         }
+
+
+def at_its_ports(command: list[str], first_line: str) -> list[str]:
+    """The command of one of our servers with the ports that it took before in place of free ones."""
+    try:
+        said = json.loads(first_line)
+        ports = {"--listen": said["http"], "--listen-tls": said["https"]}
+    except (ValueError, KeyError, TypeError):
+        return command
+    return [
+        f"{word.rpartition(':')[0]}:{taken.rpartition(':')[2]}"
+        if (taken := ports.get(before)) and word.endswith(":0")
+        else word
+        for before, word in zip(["", *command], command, strict=False)
+    ]
 
 
 def interfaces(nics: Mapping[str, NetworkInterface]) -> list[Json]:

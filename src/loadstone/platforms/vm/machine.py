@@ -39,6 +39,8 @@ OFF_S = 10.0
 QUIT_S = 3.0
 HURRY_S = 0.5
 """For a machine that never came up."""
+MOST_RESTARTS = 100
+"""Times that a machine is started anew at most: one that dies at once would be for ever."""
 TAIL = 600
 """Characters of the console that an error shows."""
 
@@ -47,9 +49,11 @@ TAIL = 600
 class VirtualMachine(Guest):
     """A machine that is up, as a child process of ours."""
 
-    process: asyncio.subprocess.Process = field(kw_only=True)
     qmp: QMPClient = field(kw_only=True)
     log: Path = field(kw_only=True)
+    boot_s: float = field(default=BOOT_S, kw_only=True)
+    """Longest time from start to the agent's first word."""
+    process: asyncio.subprocess.Process = field(init=False)
     threads: dict[int, str] = field(default_factory=dict)
     """QEMU's threads by what they do: virtual processors and those for disks; all others emulate devices."""
 
@@ -57,6 +61,59 @@ class VirtualMachine(Guest):
     def pid(self) -> int:
         """QEMU's process."""
         return self.process.pid
+
+    live_unix_s: float | None = None
+    """When it last served anew, with all that ran in it."""
+    restarts: int = 0
+    is_coming_back: bool = False
+
+    @property
+    def recovery(self) -> dict[str, float]:
+        """When it last served anew."""
+        return {} if self.live_unix_s is None else {"live": self.live_unix_s}
+
+    @property
+    def comes_back(self) -> bool:
+        """Where that is declared."""
+        return self.layout.settings.restart
+
+    async def come_up(self) -> None:
+        """Starts QEMU, waits for its agent, gives its interfaces their addresses. Raises PlatformError."""
+        started = time.monotonic()
+        sockets = self.layout.sockets
+        await self.qmp.start_server(str(sockets.qmp))
+        await self.agent.listen(sockets.agent)
+        self.process = await _spawn(self.layout, self.log)
+        self.context.journal.note_process(self.process.pid, f"virtual machine {self.name}")
+        self.agent.hear = self.hear
+        await _within(self, self.qmp.accept(), CONNECT_S, "start")
+        await _place_threads(self)
+        await self.qmp.execute("cont")
+        hello = await _within(self, self.agent.hello(), self.boot_s, "boot")
+        await self.agent.ask("network", interfaces=interfaces(self.context.nics))
+        self.describe(hello, time.monotonic() - started, await self.agent.clock())
+        self.facts["qemu"] = await _version(self.qmp)
+
+    async def keep(self) -> None:
+        """Starts it anew, with its files and services, whenever it dies; until cancelled, or it does not come up."""
+        while self.restarts < MOST_RESTARTS:
+            await self.process.wait()
+            self.restarts += 1
+            self.is_coming_back = True
+            try:
+                await self._come_back()
+            finally:
+                self.is_coming_back = False
+
+    async def _come_back(self) -> None:
+        await _end(self.process, self.qmp, self.agent)
+        self.qmp, self.agent = QMPClient(self.name), Agent()
+        await self.come_up()
+        for name, text in self.written.items():
+            await self.agent.ask("write", path=f"{self.files}/{name}", text=text)
+        for service in self.services.values():
+            await service.begin_anew(self.agent)
+        self.live_unix_s = time.time()
 
     async def forward(self, port: int) -> Endpoint:
         """Has QEMU listen on a free port. Raises PlatformError."""
@@ -72,8 +129,8 @@ class VirtualMachine(Guest):
         return await usage.outside(self.process.pid, self.qmp, self.threads, self.context.nics)
 
     def end(self) -> str:
-        """How QEMU ended, with the console's last words."""
-        code = self.process.returncode
+        """How QEMU ended, with the console's last words; not while it is started anew."""
+        code = None if self.is_coming_back else self.process.returncode
         return "" if code is None else f"{_how(code)}; {last_words(self.log, self.layout.sockets.console)}"
 
 
@@ -86,25 +143,30 @@ async def virtual_machine(
     Raises PlatformError with the end of its console when it does not come up.
     """
     log = context.logs / f"{context.name}-qemu.log"
-    started = time.monotonic()
-    qmp, agent = QMPClient(context.name), Agent()
-    await qmp.start_server(str(layout.sockets.qmp))
-    await agent.listen(layout.sockets.agent)
-    process = await _spawn(layout, log)
+    machine = VirtualMachine(
+        context, layout, Agent(), qmp=QMPClient(context.name), log=log, boot_s=BOOT_S if boot_s is None else boot_s
+    )
     try:
-        context.journal.note_process(process.pid, f"virtual machine {context.name}")
-        machine = VirtualMachine(context, layout, agent, process=process, qmp=qmp, log=log)
-        agent.hear = machine.hear
-        await _within(machine, qmp.accept(), CONNECT_S, "start")
-        await _place_threads(machine)
-        await qmp.execute("cont")
-        hello = await _within(machine, agent.hello(), boot_s or BOOT_S, "boot")
-        await agent.ask("network", interfaces=interfaces(context.nics))
-        machine.describe(hello, time.monotonic() - started, await agent.clock())
-        machine.facts["qemu"] = await _version(qmp)
-        yield machine
+        await machine.come_up()
+        async with _kept(machine):
+            yield machine
     finally:
-        await _end(process, qmp, agent)
+        if hasattr(machine, "process"):
+            await _end(machine.process, machine.qmp, machine.agent)
+
+
+@asynccontextmanager
+async def _kept(machine: VirtualMachine) -> AsyncIterator[None]:
+    """Starts it anew while the block runs, where that is declared."""
+    if not machine.comes_back:
+        yield
+        return
+    keeping = asyncio.create_task(machine.keep())
+    try:
+        yield
+    finally:
+        keeping.cancel()
+        await asyncio.gather(keeping, return_exceptions=True)
 
 
 async def _spawn(layout: Layout, log: Path) -> asyncio.subprocess.Process:

@@ -56,4 +56,5 @@ class VmSettings(HypervisorSettings):
     io_threads: Annotated[int, Field(ge=0, le=16)] = Field(
         default=0, description="threads of its own for disks, 0 to 16"
     )
+    restart: bool = Field(default=False, description="`true`: started anew, with its services, when it dies")
     pages: Pages = Field(default=Pages.NORMAL, description="`normal` or `huge`")

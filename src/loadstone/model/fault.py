@@ -1,0 +1,61 @@
+"""What may be done to a system under test on purpose while it is measured. Pure."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from loadstone.model.errors import UsageError
+
+
+class FaultKind(StrEnum):
+    """A fault. Of machines that are no pair the one that there is counts as the primary."""
+
+    KILL_PRIMARY = "kill-primary"
+    KILL_SECONDARY = "kill-secondary"
+    CUT_CHANNEL = "cut-channel"
+    """The line between both sides of a pair breaks."""
+    FREEZE_PRIMARY = "freeze-primary"
+    """Machine and agent stand still, as on a host that hangs."""
+    FREEZE_SECONDARY = "freeze-secondary"
+    KILL_AGENTS = "kill-agents"
+    LOSE_STORE = "lose-store"
+    """The storage that decides who goes on is gone, then the primary is."""
+
+    @property
+    def needs_pair(self) -> bool:
+        """Whether other machines cannot have it."""
+        return self not in (FaultKind.KILL_PRIMARY, FaultKind.FREEZE_PRIMARY)
+
+
+@dataclass(frozen=True)
+class PlannedFault:
+    """A fault and when: so many seconds after the steady state begins."""
+
+    kind: FaultKind
+    at_s: float
+
+    def __str__(self) -> str:
+        return f"{self.kind}@{self.at_s:g}"
+
+
+def read_fault(text: str) -> PlannedFault:
+    """Reads `kill-primary@12.5`; raises UsageError."""
+    kind, _, at = text.partition("@")
+    try:
+        return PlannedFault(FaultKind(kind), float(at))
+    except ValueError:
+        kinds = ", ".join(FaultKind)
+        raise UsageError(f"`{text}` is no fault. Write it as KIND@SECONDS with one of {kinds}.") from None
+
+
+@dataclass(frozen=True)
+class FaultRecord:
+    """What was done, and what became of the machine; times in seconds since 1970."""
+
+    kind: FaultKind
+    at_unix_s: float
+    refused: str = ""
+    """Why it could not be done; empty when it was."""
+    live_unix_s: float | None = None
+    """When a machine served again: the other side of a pair, or one that was started anew."""
+    protected_unix_s: float | None = None
+    """When a pair was complete again."""

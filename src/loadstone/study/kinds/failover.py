@@ -1,0 +1,256 @@
+"""`failover`: what does a fault cost the users? The same run several times, a fault in each. Pure."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Annotated, Literal
+
+from pydantic import Field
+from scipy.special import betaincinv
+
+from loadstone.judge.statistics import LEVEL
+from loadstone.model.errors import UsageError
+from loadstone.model.fault import FaultKind, PlannedFault
+from loadstone.model.reading import Flag
+from loadstone.model.records.manifest import StudiedWorkload
+from loadstone.page.blocks import Block, Column, ColumnKind, Figure, Gallery, Paragraph, Row, Table, Tone
+from loadstone.page.numbers import number
+from loadstone.page.plot import Plot
+from loadstone.run.seeds import derived
+from loadstone.study.failure import Failure
+from loadstone.study.kind import StudyContext, StudyKind, StudySection
+from loadstone.study.question import Answer, first_missing, key_of, missing
+from loadstone.study.summary import RunRequest, RunSummary
+
+EARLIEST, LATEST = 0.3, 0.6
+"""Between which shares of the steady state a fault comes that was given no time: enough before it to compare with, and
+enough after it to recover in."""
+PARAMETER = "fault"
+NOTE = (
+    "An operation is affected when it failed, or took twice as long as any of its kind before the fault, and 20 ms "
+    "more. An outage goes from the intended start of the first to the end of the last; an operation that nobody had "
+    "meant to start meanwhile cannot tell of it. Served again: as the platform says, no user asked."
+)
+
+
+class FailoverSection(StudySection):
+    """`[failover]`: a fault in every run."""
+
+    kill: Annotated[
+        Literal["primary", "secondary", "agents"] | None, Flag("What is killed: primary, secondary or agents.")
+    ] = Field(default=None, description="`primary`, `secondary` or `agents`")
+    freeze: Annotated[Literal["primary", "secondary"] | None, Flag("What stands still: primary or secondary.")] = Field(
+        default=None, description="`primary` or `secondary`"
+    )
+    cut: Annotated[Literal["channel"] | None, Flag("What is cut: channel.")] = Field(
+        default=None, description="`channel`"
+    )
+    lose: Annotated[Literal["store"] | None, Flag("What is lost, and then the primary killed: store.")] = Field(
+        default=None, description="`store`"
+    )
+    at: (
+        Annotated[float, Field(gt=0), Flag("Seconds after the steady state begins; else at random.", kind=float)] | None
+    ) = Field(default=None, description="seconds after the steady state begins; else at random")
+    trials: Annotated[int, Field(ge=1, le=1000), Flag("How many runs.", kind=int, min=1, max=1000)] = Field(
+        default=1, description="a whole number, 1 or more"
+    )
+
+    @property
+    def fault(self) -> FaultKind:
+        """The one that is asked for; raises UsageError for several, or none."""
+        asked = {"kill": self.kill, "freeze": self.freeze, "cut": self.cut, "lose": self.lose}
+        named = [f"{verb}-{what}" for verb, what in asked.items() if what is not None]
+        if len(named) != 1:
+            raise UsageError("Say one fault: --kill primary, --freeze primary, --cut channel or --lose store.")
+        return FaultKind(named[0])
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One fault and what it came to; `run` is its folder."""
+
+    run: str
+    at_s: float
+    """After the steady state began."""
+    failure: Failure | None
+    """None where nothing is known: the run broke off before."""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it says what the fault cost."""
+        return self.failure is not None and self.failure.outage is not None
+
+    @property
+    def has_survived(self) -> bool:
+        """Whether users were served again, and nothing that they were told was lost or done twice."""
+        failure = self.failure
+        if failure is None or failure.outage is None:
+            return False
+        kept = failure.ledgers is None or not (failure.ledgers.lost or failure.ledgers.repeated)
+        return kept and (failure.outage.has_recovered or not failure.outage.affected)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FailoverAnswer(Answer):
+    """What the fault cost in each trial."""
+
+    fault: FaultKind
+    trials: tuple[Trial, ...] = ()
+
+    @property
+    def is_negative(self) -> bool:
+        """Whether a trial was not survived."""
+        return any(trial.is_known and not trial.has_survived for trial in self.trials)
+
+
+@dataclass(frozen=True)
+class Failover:
+    """n runs with one fault each."""
+
+    workload: str
+    fault: FaultKind
+    trials: int
+    steady_s: float
+    at_s: float | None = None
+
+    def requests(self) -> list[RunRequest]:
+        """All of them."""
+        return [self._request(number) for number in range(1, self.trials + 1)]
+
+    def _request(self, number: int) -> RunRequest:
+        at_s = self.at_s
+        if at_s is None:
+            at_s = self.steady_s * (EARLIEST + (LATEST - EARLIEST) * _chance(number))
+        settings = {PARAMETER: str(PlannedFault(self.fault, round(at_s, 2)))}
+        return RunRequest(key_of(number, self.workload, self.fault), self.workload, settings, number - 1)
+
+    def next(self, runs: Sequence[RunSummary]) -> RunRequest | None:
+        """The next run that is missing."""
+        return first_missing(self.requests(), runs)
+
+    def left(self, runs: Sequence[RunSummary]) -> int:
+        """Runs that are missing."""
+        return len(missing(self.requests(), runs))
+
+    def answer(self, runs: Sequence[RunSummary]) -> FailoverAnswer:
+        """What the fault cost in each."""
+        trials = tuple(
+            Trial(run.folder, float(run.request.settings[PARAMETER].partition("@")[2]), run.failure) for run in runs
+        )
+        return FailoverAnswer(
+            workload=self.workload,
+            is_answered=not missing(self.requests(), runs) and any(trial.is_known for trial in trials),
+            headline=tuple(_headline(self.fault, trials)),
+            fault=self.fault,
+            trials=trials,
+        )
+
+
+def _chance(number: int) -> float:
+    """From 0 to 1, the same for each trial of a number."""
+    return derived(0, PARAMETER, number) / (1 << 63)
+
+
+def failing_at_most(survived: int, trials: int) -> float:
+    """The largest share of failures that so many trials leave possible: the upper 95 % limit (Clopper, Pearson 1934).
+
+    50 of 50 leave 5.8 %.
+    """
+    return float(betaincinv(trials - survived + 1, survived, LEVEL)) if survived else 1.0
+
+
+def _headline(fault: FaultKind, trials: Sequence[Trial]) -> Iterator[str]:
+    refused = next((trial.failure.refused for trial in trials if trial.failure and trial.failure.refused), "")
+    if refused:
+        yield refused
+        return
+    known = [trial for trial in trials if trial.is_known]
+    if not known:
+        yield (
+            "Nothing is known yet of what the fault costs."
+            if not trials
+            else ("Too few operations ended before the fault to say what it cost. Give more load, or a later --at.")
+        )
+        return
+    survived = sum(trial.has_survived for trial in known)
+    most_pct = 100 * failing_at_most(survived, len(known))
+    yield (f"{fault}: {survived} of {len(known)} survived; at that, up to {most_pct:.2g} % may fail (95 % limit).")
+    outages = [outage for trial in known if (outage := trial.failure and trial.failure.outage)]
+    lengths = [outage.seconds for outage in outages]
+    affected = sum(outage.affected for outage in outages)
+    if not affected:
+        yield "No operation was affected."
+    else:
+        yield (
+            f"Outage as users saw it: median {number(median(lengths), 2)} s, at most {number(max(lengths), 2)} s; "
+            f"{affected} operations affected, {sum(outage.failed for outage in outages)} of them failed."
+        )
+    ledgers = [trial.failure.ledgers for trial in known if trial.failure and trial.failure.ledgers]
+    if ledgers:
+        lost, repeated = sum(one.lost for one in ledgers), sum(one.repeated for one in ledgers)
+        yield f"Transactions that users were told are done: {lost} lost, {repeated} repeated."
+    if len(known) < len(trials):
+        yield f"{len(trials) - len(known)} of {len(trials)} trials say nothing and are left out."
+
+
+def blocks(answer: FailoverAnswer, workload: StudiedWorkload, runs: Sequence[RunSummary]) -> Iterator[Block]:
+    """The outages in order of length, and a table of all trials."""
+    outages = [(trial, trial.failure.outage) for trial in answer.trials if trial.failure and trial.failure.outage]
+    if len(outages) > 1:
+        lengths = sorted(outage.seconds for _, outage in outages)
+        rows = [
+            {"x": 100 * (at + 1) / len(lengths), "y": value, "series": "outage"} for at, value in enumerate(lengths)
+        ]
+        plot = Plot("share of trials, %", "outage, s", lines=rows, points=rows)
+        yield Gallery([Figure("Outages", "From the shortest to the longest.", plot)])
+    titles = (
+        *("fault at, s", "outage, s", "affected", "failed", "longest without a good answer, s", "served again, s"),
+        *("protected again, s", "throughput afterwards, %"),
+    )
+    yield Table([*map(Column, titles), Column("run", ColumnKind.LONG)], list(map(_row, answer.trials)))
+    yield Paragraph(NOTE, Tone.QUIET)
+
+
+def _row(trial: Trial) -> Row:
+    failure = trial.failure or Failure()
+    outage = failure.outage
+    if outage is None:
+        return Row([f"{trial.at_s:g}", *[""] * 7, trial.run])
+    return Row(
+        [
+            f"{trial.at_s:g}",
+            number(outage.seconds, 2),
+            str(outage.affected),
+            str(outage.failed),
+            "never" if outage.silence_s is None else number(outage.silence_s, 2),
+            number(failure.live_s, 2),
+            number(failure.protected_s, 2),
+            number(outage.throughput_pct, 2),
+            trial.run,
+        ]
+    )
+
+
+def make(section: FailoverSection, context: StudyContext) -> Failover:
+    """The question about one workload; raises UsageError."""
+    steady_s = context.profile.phases.steady_s
+    if section.at is not None and section.at >= steady_s:
+        raise UsageError(f"The steady state is over after {steady_s:g} s; a fault at {section.at:g} s is too late.")
+    return Failover(context.workload.name, section.fault, section.trials, steady_s, section.at)
+
+
+KIND = StudyKind(
+    name="failover",
+    question="What does a fault cost the users?",
+    help="""Inject a fault under load: the outage that users saw, what was lost, how long until all is well.
+
+    [bold]loadstone failover support --sessions 20 --platform pair --kill primary[/]
+
+    [bold]loadstone failover support --sessions 20 --machine platform=vm,restart=true --kill primary --trials 5[/]
+    """,
+    section=FailoverSection,
+    answer=FailoverAnswer,
+    make=make,
+    blocks=blocks,
+    rank=6,
+)
