@@ -1,8 +1,9 @@
-"""Is a killed primary always survived? Pairs under a client on one connection, their primaries killed at random.
+"""Is a killed primary always survived? Pairs under two clients on a connection each, their primaries killed at random.
 
-`python -m benches.failovers --trials 200` makes a pair for each trial, kills QEMU on the side that records between
-half a second and two and a half after the client began, and notes the longest time without an answer. What was found is
-kept line by line in benches/results/failovers.jsonl; a bench that was interrupted goes on there.
+`python -m benches.failovers --trials 200` makes pairs and kills QEMU on the side that serves between half a second and
+two seconds after the clients began: one asks for pages, the other writes rows to a SQLite file and counts them. Ten
+times for each pair, which is protected anew every time. What was found is kept in benches/results/failovers.jsonl; a
+bench that was interrupted goes on there.
 """
 
 import argparse
@@ -12,6 +13,7 @@ import json
 import os
 import random
 import signal
+import socket
 import tempfile
 import threading
 import time
@@ -21,17 +23,22 @@ from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
+from typing import IO, Any
 
 from loadstone.model.machine import PUBLIC
 from loadstone.platforms.pair.machine import PairMachine
 from loadstone.platforms.registry import read_machine
 from loadstone.services import reference
+from loadstone.study.kinds.failover import failing_at_most
 from loadstone.testbed.context import open_testbed
 
 KEPT = Path(__file__).parent / "results" / "failovers.jsonl"
 PAUSE_S = 0.01
 AFTER_S = 1.5
-"""How long the client goes on after the failover."""
+"""How long clients go on after the failover."""
+KILLS = 10
+"""Of one machine."""
+TABLES = ("CREATE TABLE IF NOT EXISTS rows (number INTEGER)", "CREATE TABLE IF NOT EXISTS counter (count INTEGER)")
 
 
 @dataclass
@@ -70,6 +77,61 @@ class Client:
         return max((late - early for early, late in pairwise(after)), default=float("inf"))
 
 
+@dataclass
+class Writer(Client):
+    """Writes rows over one connection, and counts them in the same transaction; then looks at what is there."""
+
+    lost: int = 0
+    repeated: int = 0
+    _told: list[int] = field(default_factory=list)
+
+    def ask(self) -> None:
+        """Until it is told to end, or the connection breaks."""
+        try:
+            with socket.create_connection((self.host, self.port), timeout=30) as line, line.makefile("rwb") as file:
+                for table in TABLES:
+                    _run(file, table)
+                _run(file, "DELETE FROM rows")
+                _run(file, "DELETE FROM counter")
+                _run(file, "INSERT INTO counter VALUES (0)")
+                self._write(file)
+                self._compare(file)
+        except (OSError, ValueError) as error:
+            self.errors.append(repr(error))
+
+    def _write(self, file: IO[bytes]) -> None:
+        number = 0
+        while not self._over.is_set():
+            number += 1
+            _say(file, {"begin": "write"})
+            _run(file, "INSERT INTO rows VALUES ($1)", number)
+            _run(file, "UPDATE counter SET count = count + 1")
+            _say(file, "commit")
+            self._told.append(number)
+            self.answers.append(time.monotonic())
+            time.sleep(PAUSE_S)
+
+    def _compare(self, file: IO[bytes]) -> None:
+        rows = [row[0] for row in _run(file, "SELECT number FROM rows")]
+        ((count,),) = _run(file, "SELECT count FROM counter")
+        self.lost = len(set(self._told) - set(rows))
+        self.repeated = len(rows) - len(set(rows)) + abs(count - len(rows))
+
+
+def _run(file: IO[bytes], sql: str, *values: int) -> list[list[Any]]:
+    return _say(file, {"run": {"sql": sql, "values": values}})
+
+
+def _say(file: IO[bytes], word: Any) -> list[list[Any]]:
+    file.write(json.dumps(word).encode() + b"\n")
+    file.flush()
+    said = json.loads(file.readline() or "null")
+    if not isinstance(said, dict) or "Ok" not in said:
+        raise ValueError(f"the database says {said}")
+    rows: list[list[Any]] = said["Ok"]
+    return rows
+
+
 @asynccontextmanager
 async def serving(folder: Path) -> AsyncIterator[tuple[PairMachine, str, int]]:
     """A pair with a web service; where that is reached."""
@@ -88,32 +150,78 @@ class Trial:
     """What came of one."""
 
     seed: int
+    kill: int
+    """Its number among those of one machine."""
     survived: bool
-    """Whether the connection went on and was answered."""
-    gap_s: float | None
+    """Whether both connections went on and were answered, and the database holds what its client was told, once."""
+    gap_s: float
     """Longest time without an answer after the kill."""
+    write_gap_s: float
+    """The same of the client that writes."""
     answers: int
+    writes: int
+    lost: int
+    """Writes that were acknowledged and are not there."""
+    repeated: int
+    """Rows that are there twice, and by how much the counter is beyond the rows."""
     errors: list[str]
     diverged: bool
+    paused_s: float
+    """For how long the machine stood still to be protected anew."""
+    protected_after_s: float
+    """From the kill."""
 
 
-async def trial(seed: int, folder: Path) -> Trial:
-    """Makes a pair, kills its primary, looks at what its client sees."""
-    chance = random.Random(seed)
+async def database_of(machine: PairMachine) -> tuple[str, int]:
+    """Starts a database on the machine; where it is reached."""
+    await machine.write("database.txt", "The rows are beside this file.\n")
+    command = reference.plain_command("database", machine.listen, 1, "--file", f"{machine.files}/rows.db")
+    ready = reference.read_ready((await machine.start("database", command)).first_line)
+    assert ready.http is not None
+    return machine.address, ready.http.port
+
+
+async def chain(seed: int, kills: int, folder: Path) -> list[Trial]:
+    """Makes a pair and kills whoever serves, again and again, each time once it is whole again."""
+    chance, trials = random.Random(seed), []
     async with serving(folder) as (machine, host, port):
-        client = Client(host, port)
-        asking = asyncio.create_task(asyncio.to_thread(client.ask))
-        await asyncio.sleep(chance.uniform(0.5, 2.5))
-        killed = time.monotonic()
-        os.kill(machine.sides[0].pid, signal.SIGKILL)
-        await asyncio.sleep(AFTER_S)
-        client.end()
-        await asking
-        gap_s = client.longest_gap_s(killed)
-        has_gone_on = max(client.answers, default=0.0) > killed + gap_s
-        diverged = any(event["event"] == "diverged" for side in machine.sides for event in side.events)
-        survived = has_gone_on and not client.errors
-        return Trial(seed, survived, round(gap_s, 4), len(client.answers), client.errors, diverged)
+        machine.may_be_kept = False  # the bench protects it, and looks how long that takes
+        database = await database_of(machine)
+        for kill in range(1, kills + 1):
+            trials.append(await trial((seed, kill), chance, machine, (host, port), database))
+            if not trials[-1].survived:
+                break
+    return trials
+
+
+async def trial(
+    at: tuple[int, int], chance: random.Random, machine: PairMachine, web: tuple[str, int], database: tuple[str, int]
+) -> Trial:
+    """Kills whoever serves, and looks at what clients see."""
+    client, writer = Client(*web), Writer(*database)
+    asking = [asyncio.create_task(asyncio.to_thread(one.ask)) for one in (client, writer)]
+    await asyncio.sleep(chance.uniform(0.5, 2.0))
+    killed = time.monotonic()
+    os.kill(machine.serving.pid, signal.SIGKILL)
+    await asyncio.sleep(AFTER_S)
+    client.end()
+    writer.end()
+    await asyncio.gather(*asking)
+    paused_s = await machine.protect()
+    protected_s = time.monotonic() - killed - AFTER_S
+    gaps = [one.longest_gap_s(killed) for one in (client, writer)]
+    gone_on = all(max(one.answers, default=0.0) > killed + gap for one, gap in zip((client, writer), gaps, strict=True))
+    errors = [*client.errors, *writer.errors]
+    diverged = any(event["event"] == "diverged" for side in machine.sides for event in side.events)
+    survived = gone_on and not errors and not diverged and not (writer.lost or writer.repeated)
+    return Trial(
+        *at,
+        survived,
+        *(round(gap, 4) for gap in gaps),
+        *(len(client.answers), len(writer.answers), writer.lost, writer.repeated),
+        *(errors, diverged),
+        *(round(paused_s, 4), round(protected_s, 4)),
+    )
 
 
 def main() -> None:
@@ -122,16 +230,26 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=20)
     options = parser.parse_args()
     known = [json.loads(line) for line in KEPT.read_text().splitlines()] if KEPT.is_file() else []
-    for seed in range(len(known), options.trials):
+    while len(known) < options.trials:
+        seed = known[-1]["seed"] + 1 if known else 1
         with tempfile.TemporaryDirectory(prefix="loadstone-failovers-") as folder:
-            known.append(asdict(asyncio.run(trial(seed, Path(folder)))))
+            made = asyncio.run(chain(seed, min(KILLS, options.trials - len(known)), Path(folder)))
+        known += map(asdict, made)
         with KEPT.open("a") as file:
-            file.write(json.dumps(known[-1]) + "\n")
-        print(f"{seed + 1} of {options.trials}: {known[-1]}", flush=True)
-    gaps = [one["gap_s"] for one in known if one["survived"]]
-    print(
-        f"{len(gaps)} of {len(known)} survived; without an answer for {median(gaps):.3f} s, at most {max(gaps):.3f} s"
-    )
+            file.writelines(json.dumps(asdict(one)) + "\n" for one in made)
+        print(f"{len(known)} of {options.trials}: {known[-1]}", flush=True)
+    conclude(known)
+
+
+def conclude(known: list[dict[str, Any]]) -> None:
+    """Prints what all trials came to."""
+    gaps, writes = ([one[name] for one in known if one["survived"]] for name in ("gap_s", "write_gap_s"))
+    print(f"{len(gaps)} of {len(known)} survived; up to {100 * failing_at_most(len(gaps), len(known)):.1f} % may fail")
+    print(f"lost {sum(one['lost'] for one in known)}, repeated {sum(one['repeated'] for one in known)} writes")
+    for what, found in (("an answer", gaps), ("a write", writes)):
+        print(f"without {what} for {median(found):.3f} s, at most {max(found):.3f} s")
+    paused, again = ([one[name] for one in known] for name in ("paused_s", "protected_after_s"))
+    print(f"stood still for {median(paused):.2f} s, at most {max(paused):.2f} s; whole again in {median(again):.2f} s")
 
 
 if __name__ == "__main__":

@@ -111,6 +111,7 @@ class Fabric:
             self.lines += 1
             nic = replace(nic, twin=f"{TAP}{self.lines}")
             await _guarded(self._make_tap, replace(nic, interface=nic.twin), mbit_per_s)
+            await _guarded(self._send_everywhere, nic.network)
         return nic
 
     async def link(self, network: str, namespace: str, mbit_per_s: float | None) -> NetworkInterface:
@@ -163,6 +164,11 @@ class Fabric:
             _join(inside, far, nic.network)
             _slow(inside, near, mbit_per_s)
             _slow(inside, nic.interface, mbit_per_s)
+
+    def _send_everywhere(self, network: str) -> None:
+        """Has a network's bridge forget at once who is where: whoever follows a machine sees what is sent to it."""
+        with NetNS(self.namespace) as inside:
+            inside.link("set", index=_index(inside, network), kind="bridge", br_ageing_time=0)
 
     def _make_link(self, nic: NetworkInterface, mbit_per_s: float | None) -> None:
         if nic.namespace not in netns.listnetns():

@@ -12,7 +12,7 @@ use super::lock;
 use super::network::Inlet;
 
 /// Most frames that are kept.
-const KEPT: usize = 512;
+const KEPT: usize = 4096;
 
 /// Frames from the network: to the machine while it serves, kept for a while where it may soon.
 pub struct Inputs {
