@@ -215,9 +215,11 @@ impl Follower {
     fn report(&self, event: Event) -> Result<Option<Report>> {
         Ok(Some(match event {
             Event::Ready { .. } | Event::Start { .. } | Event::Phase { .. } | Event::End { .. } => return Ok(None),
-            event @ (Event::Trouble { .. } | Event::Starts { .. } | Event::Operations { .. } | Event::Ledger { .. } | Event::Station { .. }) => {
-                Report::Event(Box::new(event))
-            }
+            event @ (Event::Trouble { .. }
+            | Event::Starts { .. }
+            | Event::Operations { .. }
+            | Event::Ledger { .. }
+            | Event::Station { .. }) => Report::Event(Box::new(event)),
             Event::Interval {
                 part,
                 at_ns,

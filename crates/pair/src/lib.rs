@@ -10,6 +10,7 @@ pub mod agent;
 #[cfg(feature = "agent")]
 mod cli;
 pub mod commit;
+pub mod lag;
 pub mod log;
 pub mod machine;
 pub mod ring;

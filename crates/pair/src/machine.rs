@@ -255,7 +255,8 @@ mod tests {
         fn next(&self) -> Vec<World> {
             let mut worlds = Vec::new();
             for at in 0..2 {
-                worlds.extend(INPUTS.into_iter().filter(|&input| self.may(at, input)).map(|input| self.take(at, input)));
+                worlds
+                    .extend(INPUTS.into_iter().filter(|&input| self.may(at, input)).map(|input| self.take(at, input)));
                 if self.asked[at].is_some() {
                     let mut answered = self.clone();
                     answered.asked[at] = None;
@@ -308,14 +309,7 @@ mod tests {
     fn in_every_order_of_events_at_most_one_side_goes_on_alone() {
         let joining = [Side::alone(0, PATIENCE_NS), Side::joining(0, PATIENCE_NS)];
         for (sides, free) in [(pair(), false), (joining, true)] {
-            explore(World {
-                sides,
-                asked: [None; 2],
-                owner: None,
-                is_welcome: false,
-                free: [free, false],
-                now_ns: 0,
-            });
+            explore(World { sides, asked: [None; 2], owner: None, is_welcome: false, free: [free, false], now_ns: 0 });
         }
     }
 
@@ -326,7 +320,10 @@ mod tests {
             assert!(!(world.free[0] && world.free[1]), "two live sides");
             for (at, side) in world.sides.iter().enumerate() {
                 let was_alone_before = at == 0 && side.generation == 0;
-                assert!(!world.free[at] || world.owner == Some(at) || was_alone_before, "live without the store's word");
+                assert!(
+                    !world.free[at] || world.owner == Some(at) || was_alone_before,
+                    "live without the store's word"
+                );
                 assert!(side.phase != Phase::Alone || world.free[at]);
                 went_on[at] += usize::from(world.free[at]);
             }

@@ -83,7 +83,8 @@ struct Header {
     saved_at: AtomicU64,
     /// Whether QEMU waits for its agent to have taken all that the machine sent.
     is_saving: AtomicU32,
-    _unused: u32,
+    /// Share of its time for which the machine is kept from running, in percent.
+    slowed_pct: AtomicU32,
     /// Instructions that the guest has run.
     instructions: AtomicU64,
     to_qemu: Counters,
@@ -216,6 +217,15 @@ impl Shared {
             std::thread::sleep(LOOK);
         }
         self.header().is_saving.store(0, Ordering::Release);
+    }
+
+    /// Share of its time, in percent, for which the machine is to be kept from running.
+    pub fn slowed_pct(&self) -> u32 {
+        self.header().slowed_pct.load(Ordering::Relaxed)
+    }
+
+    pub fn slow_by(&self, pct: u32) {
+        self.header().slowed_pct.store(pct, Ordering::Relaxed);
     }
 
     /// Whether the machine stands still until the agent has taken all that it sent.

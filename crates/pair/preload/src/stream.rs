@@ -8,8 +8,9 @@ use std::ffi::{c_char, c_int, c_void, CStr};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::OnceLock;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use loadstone_pair::lag::pause;
 use loadstone_pair::log::{Scanner, END, PRELUDE, VERSION};
 use loadstone_pair::ring::{Command, Shared, State};
 
@@ -23,6 +24,8 @@ const INSTRUCTIONS_AT: usize = 16;
 const NEXT_EVENT_AT: usize = 24;
 /// `QEMU_CLOCK_VIRTUAL` of QEMU's `QEMUClockType` (include/qemu/timer.h).
 const VIRTUAL_CLOCK: c_int = 1;
+/// A machine that is slowed runs for so long at once.
+const SLICE: Duration = Duration::from_millis(1);
 /// Longest wait for the agent to take what a machine sent that is being saved.
 const TAKEN: Duration = Duration::from_secs(2);
 /// How long a reader sleeps at most before it looks again.
@@ -48,6 +51,8 @@ struct Stream {
     /// Recorded, and not published yet: no place for a cut.
     staged: Vec<u8>,
     scanner: Scanner,
+    /// When the machine was last let run.
+    ran_from: Instant,
 }
 
 /// The log's stream; null, with the reason on the standard error, when there is no memory to share, or QEMU is another.
@@ -82,6 +87,7 @@ pub fn open(path: &CStr, is_replayed: bool) -> *mut libc::FILE {
         },
         staged: Vec::new(),
         scanner: Scanner::default(),
+        ran_from: Instant::now(),
     };
     let functions = CookieFunctions { read: Some(read), write: Some(write), seek: Some(seek), close: None };
     // SAFETY: the stream lives as long as QEMU, which never closes its log before it ends.
@@ -246,6 +252,18 @@ impl Stream {
             self.memory.from_qemu().write_all(&self.staged[..cut], || !self.memory.is_read());
         }
         self.staged.drain(..cut);
+        self.slow_down();
+    }
+
+    /// Keeps a machine from running whose secondary is far behind.
+    fn slow_down(&mut self) {
+        let pct = self.memory.slowed_pct();
+        if pct > 0 && self.ran_from.elapsed() > SLICE {
+            std::thread::sleep(pause(self.ran_from.elapsed(), pct));
+        }
+        if pct == 0 || self.ran_from.elapsed() > SLICE {
+            self.ran_from = Instant::now();
+        }
     }
 
     /// The machine's state is being saved: the place in the log from which a copy of it goes on.

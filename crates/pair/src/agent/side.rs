@@ -19,6 +19,7 @@ use super::report::{report, Metrics};
 use super::shadow::{hash_of, Shadow};
 use super::{listener, lock, mover, spawn, Event, Options, Order, Tap, BEAT};
 use crate::commit::{Held, Outputs};
+use crate::lag::slowed_pct;
 use crate::machine::{Action, Input, Phase, Role, Side};
 use crate::ring::{Command, Shared, State};
 use crate::store::{Claim, Store};
@@ -240,8 +241,10 @@ impl Agent {
         self.link.as_ref().is_some_and(|link| link.number == number)
     }
 
-    fn record_for_nobody(&self) {
+    fn record_for_nobody(&mut self) {
         self.memory.set_read(false);
+        self.memory.slow_by(0);
+        self.marks.clear();
         self.memory.from_qemu().skip();
     }
 
@@ -446,6 +449,7 @@ impl Agent {
             if self.side.role == Role::Primary {
                 self.say(&Message::Beat);
                 self.mark();
+                self.memory.slow_by(slowed_pct(self.lag()));
             } else {
                 self.acknowledge();
             }
@@ -454,6 +458,11 @@ impl Agent {
             self.reported = Instant::now();
             self.tell_metrics();
         }
+    }
+
+    /// Since when there is log that the secondary has not replayed.
+    fn lag(&self) -> Duration {
+        self.marks.front().map_or(Duration::ZERO, |(_, at)| at.elapsed())
     }
 
     fn acknowledge(&mut self) {
@@ -496,6 +505,7 @@ impl Agent {
         told["phase"] = format!("{:?}", self.side.phase).to_lowercase().into();
         told["role"] = format!("{:?}", self.side.role).to_lowercase().into();
         told["waiting"] = self.outputs.waiting().into();
+        told["slowed_pct"] = self.memory.slowed_pct().into();
         told["recorded"] = self.memory.from_qemu().written().into();
         told["received"] = self.reached.0.into();
         told["executed"] = self.reached.1.into();
