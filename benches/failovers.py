@@ -9,6 +9,7 @@ bench that was interrupted goes on there.
 import argparse
 import asyncio
 import http.client
+import io
 import json
 import os
 import random
@@ -23,7 +24,7 @@ from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
-from typing import IO, Any
+from typing import Any
 
 from loadstone.model.machine import PUBLIC
 from loadstone.platforms.pair.machine import PairMachine
@@ -99,7 +100,7 @@ class Writer(Client):
         except (OSError, ValueError) as error:
             self.errors.append(repr(error))
 
-    def _write(self, file: IO[bytes]) -> None:
+    def _write(self, file: io.BufferedRWPair) -> None:
         number = 0
         while not self._over.is_set():
             number += 1
@@ -111,18 +112,18 @@ class Writer(Client):
             self.answers.append(time.monotonic())
             time.sleep(PAUSE_S)
 
-    def _compare(self, file: IO[bytes]) -> None:
+    def _compare(self, file: io.BufferedRWPair) -> None:
         rows = [row[0] for row in _run(file, "SELECT number FROM rows")]
         ((count,),) = _run(file, "SELECT count FROM counter")
         self.lost = len(set(self._told) - set(rows))
         self.repeated = len(rows) - len(set(rows)) + abs(count - len(rows))
 
 
-def _run(file: IO[bytes], sql: str, *values: int) -> list[list[Any]]:
+def _run(file: io.BufferedRWPair, sql: str, *values: int) -> list[list[Any]]:
     return _say(file, {"run": {"sql": sql, "values": values}})
 
 
-def _say(file: IO[bytes], word: Any) -> list[list[Any]]:
+def _say(file: io.BufferedRWPair, word: Any) -> list[list[Any]]:
     file.write(json.dumps(word).encode() + b"\n")
     file.flush()
     said = json.loads(file.readline() or "null")
@@ -215,12 +216,19 @@ async def trial(
     diverged = any(event["event"] == "diverged" for side in machine.sides for event in side.events)
     survived = gone_on and not errors and not diverged and not (writer.lost or writer.repeated)
     return Trial(
-        *at,
-        survived,
-        *(round(gap, 4) for gap in gaps),
-        *(len(client.answers), len(writer.answers), writer.lost, writer.repeated),
-        *(errors, diverged),
-        *(round(paused_s, 4), round(protected_s, 4)),
+        seed=at[0],
+        kill=at[1],
+        survived=survived,
+        gap_s=round(gaps[0], 4),
+        write_gap_s=round(gaps[1], 4),
+        answers=len(client.answers),
+        writes=len(writer.answers),
+        lost=writer.lost,
+        repeated=writer.repeated,
+        errors=errors,
+        diverged=diverged,
+        paused_s=round(paused_s, 4),
+        protected_after_s=round(protected_s, 4),
     )
 
 

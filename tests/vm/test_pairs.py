@@ -4,11 +4,14 @@ import asyncio
 import os
 import signal
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from benches.failovers import Client, serving
+from benches.failovers import Client, chain, serving
 
+from loadstone.model.errors import PlatformError
+from loadstone.model.fault import FaultKind
 from loadstone.services import reference
 from tests.contract.conftest import nothing_is_left  # noqa: F401
 
@@ -16,6 +19,14 @@ pytestmark = [
     pytest.mark.integration,
     pytest.mark.skipif(os.geteuid() != 0, reason="networks and mounts of their own need root"),
 ]
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    """Waits for something to become so."""
+    late = time.monotonic() + 30
+    while not holds() and time.monotonic() < late:
+        await asyncio.sleep(0.05)
+    assert holds()
 
 
 async def answered(client: Client, count: int) -> None:
@@ -79,7 +90,52 @@ def test_a_cut_channel_leaves_one_side(tmp_path: Path) -> None:
             assert client.errors == []
             claims = [event for side in machine.sides for event in side.events if event["event"] == "claim"]
             assert sorted(claim["came"].split()[0] for claim in claims) == ["lost", "won"]
-            assert sum(side.pid != 0 for side in machine.sides) == 1
+            assert sum(side.pid != 0 for side in machine.sides[:2]) == 1  # a third may have come since
+
+    asyncio.run(play())
+
+
+def test_a_machine_is_made_whole_again_and_survives_again_and_nothing_told_is_lost(tmp_path: Path) -> None:
+    trials = asyncio.run(chain(1, 3, tmp_path))
+    assert [trial.survived for trial in trials] == [True] * 3, trials
+    assert all(trial.writes > 10 for trial in trials)
+    assert all(trial.paused_s < 5 for trial in trials)
+
+
+def test_a_pair_makes_itself_whole_and_can_be_told_to_stay_alone(tmp_path: Path) -> None:
+    async def play() -> None:
+        async with serving(tmp_path) as (machine, _, _):
+            await machine.fail(FaultKind.KILL_PRIMARY)
+            await until(lambda: machine.is_protected and machine.serving is machine.sides[1])
+            assert machine.recovery["protected"] > machine.recovery["live"]
+            machine.may_be_kept = False
+            await machine.unprotect()
+            assert not machine.is_protected
+            with pytest.raises(PlatformError, match="not whole"):
+                await machine.fail(FaultKind.KILL_SECONDARY)
+            assert machine.serving.pid
+
+    asyncio.run(play())
+
+
+def test_a_slow_secondary_slows_its_primary_until_it_has_caught_up(tmp_path: Path) -> None:
+    async def play() -> None:
+        async with serving(tmp_path) as (machine, host, port):
+            client, secondary = Client(host, port), machine.sides[1]
+            asking = asyncio.create_task(asyncio.to_thread(client.ask))
+            seen = []
+            for _ in range(50):  # a tenth of the processor's time
+                os.kill(secondary.pid, signal.SIGSTOP)
+                await asyncio.sleep(0.09)
+                os.kill(secondary.pid, signal.SIGCONT)
+                await asyncio.sleep(0.01)
+                seen.append(machine.sides[0].metrics.get("slowed_pct", 0))
+            assert max(seen) > 20
+            await until(lambda: machine.sides[0].metrics["slowed_pct"] == 0)
+            client.end()
+            await asking
+            assert client.errors == []
+            assert machine.is_protected
 
     asyncio.run(play())
 

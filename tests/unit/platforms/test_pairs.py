@@ -39,3 +39,10 @@ def test_an_agent_that_follows_is_told_whom() -> None:
     alone = agent("loadstone-pair", LAYOUT, FILES, "tap1", Path("/s"), None)
     assert "--follow" not in alone
     assert agent("loadstone-pair", LAYOUT, FILES, "tap2", Path("/s"), "127.0.0.1:9")[-2:] == ["--follow", "127.0.0.1:9"]
+
+
+def test_one_that_is_made_from_a_running_machine_waits_for_its_state() -> None:
+    words = qemu(LAYOUT, Mode.REPLAY, FILES, Path("/c"))
+    assert "-S" in words
+    assert "file.filename=/run/p/a.snapshot" in words[-1]
+    assert "-S" not in qemu(LAYOUT, Mode.RECORD, FILES, Path("/c"), 7)

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 from scipy.special import betaincinv
 
+from loadstone.judge.outage import Outage
 from loadstone.judge.statistics import LEVEL
 from loadstone.model.errors import UsageError
 from loadstone.model.fault import FaultKind, PlannedFault
@@ -166,31 +167,32 @@ def _headline(fault: FaultKind, trials: Sequence[Trial]) -> Iterator[str]:
         return
     known = [trial for trial in trials if trial.is_known]
     if not known:
-        yield (
-            "Nothing is known yet of what the fault costs."
-            if not trials
-            else ("Too few operations ended before the fault to say what it cost. Give more load, or a later --at.")
-        )
+        yield "Too few operations ended before the fault to say what it cost. Give more load, or a later --at."
         return
     survived = sum(trial.has_survived for trial in known)
     most_pct = 100 * failing_at_most(survived, len(known))
-    yield (f"{fault}: {survived} of {len(known)} survived; at that, up to {most_pct:.2g} % may fail (95 % limit).")
-    outages = [outage for trial in known if (outage := trial.failure and trial.failure.outage)]
-    lengths = [outage.seconds for outage in outages]
-    affected = sum(outage.affected for outage in outages)
-    if not affected:
-        yield "No operation was affected."
-    else:
-        yield (
-            f"Outage as users saw it: median {number(median(lengths), 2)} s, at most {number(max(lengths), 2)} s; "
-            f"{affected} operations affected, {sum(outage.failed for outage in outages)} of them failed."
-        )
+    yield f"{fault}: {survived} of {len(known)} survived; up to {most_pct:.0f} % may fail (95 % limit)."
+    yield _outages([outage for trial in known if (outage := trial.failure and trial.failure.outage)])
     ledgers = [trial.failure.ledgers for trial in known if trial.failure and trial.failure.ledgers]
     if ledgers:
         lost, repeated = sum(one.lost for one in ledgers), sum(one.repeated for one in ledgers)
         yield f"Transactions that users were told are done: {lost} lost, {repeated} repeated."
     if len(known) < len(trials):
         yield f"{len(trials) - len(known)} of {len(trials)} trials say nothing and are left out."
+
+
+def _outages(outages: Sequence[Outage]) -> str:
+    affected = sum(outage.affected for outage in outages)
+    if not affected:
+        return "No operation was affected."
+    lengths = [outage.seconds for outage in outages]
+    endless = sum(outage.affected > 0 and not outage.has_recovered for outage in outages)
+    open_end = f" ({endless} of {len(outages)} were not over when the run ended)" if endless else ""
+    usual, longest = number(median(lengths), 2), number(max(lengths), 2)
+    return (
+        f"Outage as users saw it: median {usual} s, at most {longest} s{open_end}; {affected} operations affected, "
+        f"{sum(outage.failed for outage in outages)} of them failed."
+    )
 
 
 def blocks(answer: FailoverAnswer, workload: StudiedWorkload, runs: Sequence[RunSummary]) -> Iterator[Block]:

@@ -1,0 +1,93 @@
+"""What faults cost, as a pure question."""
+
+from dataclasses import replace
+
+import pytest
+
+from loadstone.judge.outage import Outage
+from loadstone.model.errors import UsageError
+from loadstone.model.fault import FaultKind, PlannedFault, read_fault
+from loadstone.model.profile import PROFILES
+from loadstone.study.failure import Failure, Ledgers
+from loadstone.study.kind import StudyContext
+from loadstone.study.kinds.failover import KIND, Failover, FailoverAnswer, FailoverSection, failing_at_most
+from loadstone.study.summary import RunRequest, RunSummary
+from loadstone.workloads import load
+from tests.made import made
+
+SURVIVED = Failure(outage=Outage(3, 1, 0.25, True, 0.2, 100.0), live_s=0.05, protected_s=1.2)
+DEAD = Failure(outage=Outage(9, 9, 26.0, False, None, None))
+
+
+def asked(failures: list[Failure | None]) -> FailoverAnswer:
+    question = Failover("support", FaultKind.KILL_PRIMARY, len(failures), 60.0)
+    runs: list[RunSummary] = []
+    for failure in failures:
+        request = question.next(runs)
+        assert isinstance(request, RunRequest)
+        runs.append(replace(made(request), failure=failure))
+    assert question.next(runs) is None
+    return question.answer(runs)
+
+
+def test_survivals_are_counted_with_what_their_number_leaves_open() -> None:
+    answer = asked([SURVIVED] * 3)
+    assert answer.is_answered
+    assert not answer.is_negative
+    assert answer.headline[0] == "kill-primary: 3 of 3 survived; up to 63 % may fail (95 % limit)."
+    assert "median 0.25 s" in answer.headline[1]
+
+
+def test_fifty_of_fifty_leave_almost_six_percent() -> None:
+    assert 100 * failing_at_most(50, 50) == pytest.approx(5.8, abs=0.05)
+    assert failing_at_most(0, 5) == 1
+
+
+def test_a_system_that_stays_dead_has_not_survived() -> None:
+    answer = asked([DEAD])
+    assert answer.is_negative
+    assert "1 of 1 were not over when the run ended" in answer.headline[1]
+
+
+def test_what_was_lost_or_done_twice_is_no_survival() -> None:
+    lost = replace(SURVIVED, ledgers=Ledgers(acknowledged=10, held=9, in_doubt=1))
+    twice = replace(SURVIVED, ledgers=Ledgers(acknowledged=10, held=12, in_doubt=1))
+    kept = replace(SURVIVED, ledgers=Ledgers(acknowledged=10, held=11, in_doubt=1))
+    assert asked([lost]).is_negative
+    assert asked([twice]).is_negative
+    assert not asked([kept]).is_negative
+    assert "1 lost, 0 repeated" in asked([lost]).headline[2]
+
+
+def test_trials_that_say_nothing_are_left_out_and_a_refusal_is_said() -> None:
+    assert "1 of 2 trials say nothing" in asked([SURVIVED, None]).headline[-1]
+    assert not asked([None]).is_answered
+    assert asked([Failure("Only pairs can have that.")]).headline == ("Only pairs can have that.",)
+
+
+def test_faults_come_at_times_of_their_own_that_leave_room_before_and_after() -> None:
+    requests = Failover("support", FaultKind.CUT_CHANNEL, 20, 100.0).requests()
+    times = {read_fault(request.settings["fault"]).at_s for request in requests}
+    assert len(times) == 20
+    assert all(30 <= at_s <= 60 for at_s in times)
+    assert len({request.seed for request in requests}) == 20
+
+
+def test_one_fault_is_asked_for_within_the_steady_state() -> None:
+    context = StudyContext(load("support"), PROFILES["quick"], None)
+    made_by = KIND.make(FailoverSection(kill="secondary", at=5), context)
+    assert read_fault(made_by.requests()[0].settings["fault"]) == PlannedFault(FaultKind.KILL_SECONDARY, 5)
+    with pytest.raises(UsageError, match="one fault"):
+        KIND.make(FailoverSection(), context)
+    with pytest.raises(UsageError, match="one fault"):
+        KIND.make(FailoverSection(kill="primary", cut="channel"), context)
+    with pytest.raises(UsageError, match="too late"):
+        KIND.make(FailoverSection(kill="primary", at=1e6), context)
+    with pytest.raises(UsageError, match="KIND@SECONDS"):
+        read_fault("flood@3")
+
+
+def test_a_report_shows_every_trial() -> None:
+    answer = asked([SURVIVED, DEAD, None])
+    shown = list(KIND.blocks(answer, None, ()))  # type: ignore[arg-type]
+    assert len(shown) == 3
