@@ -48,13 +48,14 @@ class Client:
 
     host: str
     port: int
+    patience_s: float = 30.0
     answers: list[float] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
     _over: threading.Event = field(default_factory=threading.Event)
 
     def ask(self) -> None:
         """Until it is told to end, or the connection breaks."""
-        connection = http.client.HTTPConnection(self.host, self.port, timeout=30)
+        connection = http.client.HTTPConnection(self.host, self.port, timeout=self.patience_s)
         try:
             connection.connect()
             while not self._over.is_set():
@@ -89,7 +90,10 @@ class Writer(Client):
     def ask(self) -> None:
         """Until it is told to end, or the connection breaks."""
         try:
-            with socket.create_connection((self.host, self.port), timeout=30) as line, line.makefile("rwb") as file:
+            with (
+                socket.create_connection((self.host, self.port), timeout=self.patience_s) as line,
+                line.makefile("rwb") as file,
+            ):
                 for table in TABLES:
                     _run(file, table)
                 _run(file, "DELETE FROM rows")

@@ -118,6 +118,30 @@ def test_a_pair_makes_itself_whole_and_can_be_told_to_stay_alone(tmp_path: Path)
     asyncio.run(play())
 
 
+@pytest.mark.parametrize(
+    ("fault", "goes_on"),
+    [(FaultKind.FREEZE_PRIMARY, True), (FaultKind.KILL_AGENTS, False), (FaultKind.LOSE_STORE, False)],
+)
+def test_after_any_fault_one_side_goes_on_or_none(fault: FaultKind, goes_on: bool, tmp_path: Path) -> None:
+    async def play() -> None:
+        async with serving(tmp_path) as (machine, host, port):
+            machine.may_be_kept = False
+            client = Client(host, port, patience_s=5)
+            asking = asyncio.create_task(asyncio.to_thread(client.ask))
+            await answered(client, 20)
+            await machine.fail(fault)
+            await asyncio.sleep(3)
+            before = len(client.answers)
+            await asyncio.sleep(2)
+            assert (len(client.answers) > before) == goes_on
+            assert [event["event"] for event in machine.sides[1].events].count("live") == int(goes_on)
+            assert not any(event["event"] == "alone" for event in machine.sides[0].events)
+            client.end()
+            await asking
+
+    asyncio.run(play())
+
+
 def test_a_slow_secondary_slows_its_primary_until_it_has_caught_up(tmp_path: Path) -> None:
     async def play() -> None:
         async with serving(tmp_path) as (machine, host, port):

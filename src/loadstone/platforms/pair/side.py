@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import os
+import signal
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +14,7 @@ from qemu.qmp import QMPClient, QMPError
 
 from loadstone.host.programs import pair, preload
 from loadstone.model.errors import PlatformError
+from loadstone.platforms.failing import send
 from loadstone.platforms.journal import ResourceJournal
 from loadstone.platforms.pair.command import SNAPSHOT, Mode, PairLayout, SideFiles, agent, qemu
 
@@ -189,6 +191,7 @@ class PairSide:
                 else:
                     self.events.append(event)
                 self._heard.notify_all()
+        send([self.pid], signal.SIGKILL)  # nobody would hold its outputs any more
         async with self._heard:
             self._heard.notify_all()
 
