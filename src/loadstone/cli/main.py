@@ -11,7 +11,7 @@ from typing import Any
 import typer
 
 from loadstone import __version__
-from loadstone.cli import doctor, fileset, report, run, score, serve, simulate, study, tiles, workloads
+from loadstone.cli import doctor, fileset, pair, report, run, score, serve, simulate, study, tiles, workloads
 from loadstone.cli.exits import Exit
 from loadstone.cli.screen import errors, patient_streams, warn
 from loadstone.model.errors import DriverError, LoadstoneError, PlatformError, ServiceError, StudyError
@@ -30,6 +30,7 @@ for name, command, text in study.commands():
     app.command(name, help=text, rich_help_panel=MEASURING)(command)
 app.add_typer(tiles.app, name="tiles", rich_help_panel=MEASURING)
 app.command("simulate", rich_help_panel=MEASURING)(simulate.simulate)
+app.add_typer(pair.app, name="pair", rich_help_panel=MEASURING)
 app.command("results", rich_help_panel=RESULTS)(report.results)
 app.command("report", rich_help_panel=RESULTS)(report.report)
 app.command("export", rich_help_panel=RESULTS)(report.export)

@@ -49,6 +49,8 @@ class PairMachine(Guest):
     """Sides that there ever were: none has the name of another."""
     may_be_kept: bool = True
     """Whether a new side is made when one is gone."""
+    _changing: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """One side is made or ended at a time."""
     failures: list[str] = field(default_factory=list)
     """Why that failed."""
 
@@ -57,6 +59,12 @@ class PairMachine(Guest):
         """The side that serves: the last that went live, else the first."""
         live = [side for side in self.sides if any(event["event"] == "live" for event in side.events)]
         return live[-1] if live else self.sides[0]
+
+    @property
+    def follower(self) -> PairSide | None:
+        """The side that follows the one that serves, or is about to."""
+        serving = self.serving
+        return next((side for side in reversed(self.sides) if side is not serving and side.pid), None)
 
     @property
     def pid(self) -> int:
@@ -78,8 +86,17 @@ class PairMachine(Guest):
         return last == "protected"
 
     async def protect(self) -> float:
-        """Makes a side that follows the one that serves; for how many seconds that stopped. Raises PlatformError."""
+        """Makes a side that follows the one that serves; for how many seconds that stopped: none where one follows it
+        already. Raises PlatformError.
+        """
+        async with self._changing:
+            return 0.0 if self.is_protected else await self._protect()
+
+    async def _protect(self) -> float:
         primary = self.serving
+        for side in self.sides:
+            if side is not primary:
+                await side.end()  # one that is frozen still has the tap
         files = SideFiles(primary.files.folder, f"side-{self.made}")
         self.made += 1
         nic = primary.layout.nic
@@ -94,13 +111,16 @@ class PairMachine(Guest):
             raise
 
     async def unprotect(self) -> None:
-        """Ends the side that follows. Raises PlatformError."""
-        primary, followers = self.serving, [side for side in self.sides if side is not self.serving and side.pid]
-        seen = len(primary.events)
-        await primary.order("unprotect")
-        await primary.event("alone", after=seen)
-        for side in followers:
-            await side.end()
+        """Ends the side that follows, where one does. Raises PlatformError."""
+        async with self._changing:
+            if not self.is_protected:
+                return
+            primary, follower = self.serving, self.follower
+            seen = len(primary.events)
+            await primary.order("unprotect")
+            await primary.event("alone", after=seen)
+            if follower is not None:
+                await follower.end()
 
     @property
     def recovery(self) -> Mapping[str, float]:
@@ -114,8 +134,7 @@ class PairMachine(Guest):
 
     async def fail(self, fault: FaultKind) -> None:
         """Does it to one side, or to both agents. Raises PlatformError where no side follows."""
-        primary = self.serving
-        secondary = next((side for side in reversed(self.sides) if side is not primary and side.pid), None)
+        primary, secondary = self.serving, self.follower
         if secondary is None:
             raise PlatformError(f"The pair {self.name} is not whole: `{fault}` would end it, or do nothing.")
         match fault:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from qemu.qmp import QMPClient, QMPError
+from qemu.qmp import ExecuteError, QMPClient, QMPError
 
 from loadstone.host.programs import pair, preload
 from loadstone.model.errors import PlatformError
@@ -132,6 +132,8 @@ class PairSide:
         assert self.qmp is not None
         try:
             return await asyncio.wait_for(self.qmp.execute(command, arguments or None), READY_S)
+        except ExecuteError as error:
+            raise PlatformError(f"QEMU of {self.files.name} did not `{command}`: {error}") from None
         except (TimeoutError, QMPError, EOFError, OSError) as error:
             raise PlatformError(f"QEMU of {self.files.name} did not `{command}`: {error!r}") from None
 

@@ -1,0 +1,185 @@
+"""`loadstone pair`: making a pair, looking at it, and doing things to it."""
+
+import asyncio
+import json
+import signal
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any
+
+import typer
+from rich.live import Live
+from rich.table import Table
+
+from loadstone.cli.exits import Exit
+from loadstone.cli.screen import out, say, warn
+from loadstone.model.errors import PlatformError, UsageError
+from loadstone.model.fault import FaultKind
+from loadstone.model.machine import PUBLIC
+from loadstone.platforms.pair import control
+from loadstone.platforms.pair.fitness import Finding, findings, refusal
+from loadstone.platforms.pair.keeper import Keeper
+from loadstone.platforms.pair.machine import PairMachine
+from loadstone.platforms.pair.status import StatusWatch
+from loadstone.platforms.registry import read_machine
+from loadstone.services import reference
+from loadstone.testbed.context import open_testbed
+from loadstone.testbed.running import target_of
+
+LIMITS = (
+    "A pair has one virtual processor, emulated, with instructions counted; one network, no disk, both sides on this "
+    "host. VMware holds patents on parts of this way to fault tolerance. What it does and does not: "
+    "docs/fault-tolerance.md."
+)
+LOOK_S = 1.0
+MEMORY_MIB = 192
+SERVED = ("echo", "backend", "infra", "idle")
+"""Of the reference server: what needs nothing beside it."""
+app = typer.Typer(help="Fault-tolerant pairs: make one, look at it, break it.", no_args_is_help=True)
+Name = Annotated[str, typer.Argument(help="The pair's name.")]
+Json = Annotated[bool, typer.Option("--json", help="For programs.")]
+Memory = Annotated[int, typer.Option(min=64, max=65536, help="Memory of the machine in MiB.")]
+
+
+@app.command("check")
+def check(memory: Memory = MEMORY_MIB) -> Exit:
+    """Say whether this host can have a pair, and why not."""
+    return _shown(findings(memory, 2))
+
+
+def _shown(found: list[Finding]) -> Exit:
+    for one in found:
+        mark = "[green]ok[/]" if one.is_fit else "[red]missing[/]" if one.is_needed else "[yellow]note[/]"
+        out.print(f"{mark:20} {one.what}: {one.said}", highlight=False)
+    return Exit.WRONG_INPUT if refusal(found) else Exit.PASS
+
+
+@app.command("create")
+def create(
+    name: Name,
+    memory: Memory = MEMORY_MIB,
+    serve: Annotated[str, typer.Option(help=f"What runs in it: {', '.join(SERVED)}.")] = "backend",
+) -> Exit:
+    """Make a pair and keep it until Ctrl-C; other commands look at it and change it meanwhile."""
+    if serve not in SERVED:
+        raise UsageError(f"A pair cannot serve `{serve}` by itself. Give one of {', '.join(SERVED)}.")
+    say(LIMITS)
+    found = findings(memory, 2)
+    if why := refusal(found):
+        raise PlatformError(why)
+    for one in found:
+        if not one.is_fit:
+            warn(f"{one.what}: {one.said}")
+    with TemporaryDirectory(prefix="loadstone-pair-") as logs:
+        asyncio.run(_keep(name, memory, serve, Path(logs)))
+    return Exit.PASS
+
+
+async def _keep(name: str, memory: int, serve: str, logs: Path) -> None:
+    """A pair with a service, until a signal."""
+    over = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, over.set)
+    async with open_testbed(logs) as base:
+        machine = await base.machine(name, read_machine({"platform": "pair", "memory": memory}), (PUBLIC,))
+        assert isinstance(machine, PairMachine)
+        service = await machine.start(serve, reference.plain_command(serve, machine.listen, 1))
+        target = await target_of(machine, reference.read_ready(service.first_line))
+        watch = StatusWatch(machine)
+        async with control.listening(name, Keeper(watch).obey):
+            say(f"{name} serves {serve} at {target.http}. Ctrl-C ends it.")
+            with Live(_table(watch.look()), console=out, transient=True, auto_refresh=False) as live:
+                while not over.is_set() and not machine.end():
+                    live.update(_table(watch.look()), refresh=True)
+                    try:
+                        await asyncio.wait_for(over.wait(), LOOK_S)
+                    except TimeoutError:
+                        continue
+        if machine.end():
+            raise PlatformError(machine.end())
+
+
+def _ask(name: str, do: str, **what: Any) -> Any:
+    return asyncio.run(control.ask(name, do, **what))
+
+
+@app.command("status")
+def status(name: Annotated[str | None, typer.Argument(help="One pair; all that are kept else.")] = None,
+           as_json: Json = False) -> Exit:  # fmt: skip
+    """Show how pairs are: protected or not, the secondary's place and use, lag, log bandwidth, held outputs."""
+    names = [name] if name else control.known()
+    if not names and not as_json:
+        say("No pair is kept here. `loadstone pair create NAME` makes one.")
+    for one in names:
+        looked = _ask(one, "status")
+        out.print_json(json.dumps(looked)) if as_json else out.print(_table(looked))
+    return Exit.PASS
+
+
+@app.command("events")
+def events(name: Name) -> Exit:
+    """Show what happened to a pair, one JSON object a line."""
+    for event in _ask(name, "events"):
+        out.print(json.dumps(event), soft_wrap=True, highlight=False, markup=False)
+    return Exit.PASS
+
+
+@app.command("protect")
+def protect(name: Name) -> Exit:
+    """Make a secondary for a machine that serves alone, and whenever it does from now on."""
+    _said_paused(_ask(name, "protect"))
+    return Exit.PASS
+
+
+@app.command("unprotect")
+def unprotect(name: Name) -> Exit:
+    """End the secondary; the machine goes on alone."""
+    _ask(name, "unprotect")
+    return Exit.PASS
+
+
+@app.command("move")
+def move(name: Name) -> Exit:
+    """End the secondary and make another one."""
+    _said_paused(_ask(name, "move"))
+    return Exit.PASS
+
+
+@app.command("fail")
+def fail(name: Name, fault: Annotated[FaultKind, typer.Argument(help="What happens to it.")]) -> Exit:
+    """Do to a pair what happens to machines: kill, freeze, cut."""
+    _ask(name, "fail", fault=fault.value)
+    return Exit.PASS
+
+
+def _said_paused(said: dict[str, Any]) -> None:
+    paused_s = said["paused_s"]
+    say(
+        "It was protected already." if paused_s is None else f"Protected; the machine stood still for {paused_s:.2f} s."
+    )
+
+
+def _table(looked: dict[str, Any]) -> Table:
+    """The status as people read it."""
+    table = Table("", looked["name"], show_edge=False)
+    table.add_row("status", looked["status"])
+    for role in ("serving", "secondary"):
+        side = looked[role]
+        if side is not None:
+            use = f"CPU {side.get('cpu_pct', 0):.0f} %, {side.get('memory_mib', 0)} MiB"
+            table.add_row(role, f"{side['name']} on {side['place']}, process {side['pid']}; {use}")
+    rows = {
+        "lag": _of(looked["lag_ms"], "ms"),
+        "log": _of(looked["log_mbit_per_s"], "Mbit/s", 4),
+        "slowed by": _of(looked["slowed_pct"], "%", 0),
+        "outputs held, median": _of((looked["held_ms"] or {}).get("p50"), "ms", 2),
+    }
+    for what, said in rows.items():
+        table.add_row(what, said)
+    for failure in looked["failures"]:
+        table.add_row("failed", failure)
+    return table
+
+
+def _of(value: float | None, unit: str, digits: int = 1) -> str:
+    return "" if value is None else f"{value:.{digits}f} {unit}"

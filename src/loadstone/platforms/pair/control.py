@@ -1,0 +1,84 @@
+"""Talking to whoever keeps a pair: a socket for each, a JSON object a line, by the pair's name."""
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from loadstone.model.errors import LoadstoneError, PlatformError
+from loadstone.platforms.journal import private_folder
+
+Json = dict[str, Any]
+ANSWER_S = 120.0
+"""A secondary is made within that."""
+Obey = Callable[[str, Json], Awaitable[Any]]
+
+
+def sockets() -> Path:
+    """Where the sockets of all pairs are."""
+    folder = private_folder() / "pairs"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+def known() -> list[str]:
+    """Names of the pairs that are kept."""
+    return sorted(path.stem for path in sockets().glob("*.sock"))
+
+
+@asynccontextmanager
+async def listening(name: str, obey: Obey) -> AsyncIterator[None]:
+    """Does what others ask while the block runs. Raises PlatformError where there is a pair of that name."""
+    path = sockets() / f"{name}.sock"
+
+    async def converse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(ConnectionError, ValueError):
+            asked: Json = json.loads(await reader.readline())
+            try:
+                answer = {"ok": await obey(str(asked.pop("do", "")), asked)}
+            except LoadstoneError as error:
+                answer = {"error": str(error)}
+            writer.write(json.dumps(answer).encode() + b"\n")
+            await writer.drain()
+        writer.close()
+
+    if path.exists() and await _answers(path):
+        raise PlatformError(f"There is a pair `{name}` already. Give this one another name.")
+    server = await asyncio.start_unix_server(converse, path=path)
+    try:
+        yield
+    finally:
+        server.close()
+        path.unlink(missing_ok=True)
+
+
+async def ask(name: str, do: str, **what: Any) -> Any:
+    """Has whoever keeps a pair do something. Raises PlatformError."""
+    path = sockets() / f"{name}.sock"
+    try:
+        reader, writer = await asyncio.open_unix_connection(path)
+    except OSError:
+        others = ", ".join(known()) or "none"
+        remedy = f"`loadstone pair create {name}` makes it; there are: {others}."
+        raise PlatformError(f"No pair `{name}` is kept here. {remedy}") from None
+    try:
+        writer.write(json.dumps({"do": do, **what}).encode() + b"\n")
+        said = json.loads(await asyncio.wait_for(reader.readline(), ANSWER_S) or b"{}")
+    except (TimeoutError, ConnectionError, ValueError):
+        said = {}
+    finally:
+        writer.close()
+    if "ok" not in said:
+        raise PlatformError(said.get("error", f"Whoever keeps the pair `{name}` did not answer `{do}`."))
+    return said["ok"]
+
+
+async def _answers(path: Path) -> bool:
+    with contextlib.suppress(OSError):
+        _, writer = await asyncio.open_unix_connection(path)
+        writer.close()
+        return True
+    return False

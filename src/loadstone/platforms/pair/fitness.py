@@ -1,0 +1,50 @@
+"""Whether this host can have a pair, and a secondary of one: what must be, and what had better be."""
+
+import os
+from dataclasses import dataclass
+
+import psutil
+
+from loadstone.platforms.pair.build import unfit_qemu
+
+MIB = 1 << 20
+BESIDE_MIB = 160
+"""What a side needs beside its machine's memory: QEMU itself, translated code, both rings of the log."""
+MOST_PAIRS = 4
+"""Pairs on a host beyond which VMware's best practices warn (docs/fault-tolerance.md)."""
+BUSY_PCT = 80.0
+"""A secondary that gets less than a core falls behind, and slows its primary."""
+LOOK_S = 0.5
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at."""
+
+    what: str
+    said: str
+    is_fit: bool = True
+    is_needed: bool = True
+    """Whether there is no pair without it."""
+
+
+def findings(memory_mib: int, sides: int) -> list[Finding]:
+    """What this host offers to so many sides of a pair with so much memory."""
+    unfit = unfit_qemu()
+    wanted_mib, free_mib = sides * (memory_mib + BESIDE_MIB), psutil.virtual_memory().available // MIB
+    cores, busy_pct = len(os.sched_getaffinity(0)), psutil.cpu_percent(LOOK_S)
+    free_cores = cores * (1 - busy_pct / 100)
+    others = sum(" agent --name " in " ".join(one.info["cmdline"] or ()) for one in psutil.process_iter(["cmdline"]))
+    return [
+        Finding("QEMU", unfit or "its record and replay are known", not unfit),
+        Finding("rights", "root" if os.geteuid() == 0 else "networks of its own need root", os.geteuid() == 0),
+        Finding("memory", f"{free_mib} MiB free, {wanted_mib} needed", free_mib >= wanted_mib),
+        Finding("processors", f"{free_cores:.1f} of {cores} cores free, {sides} wanted", free_cores >= sides, False),
+        Finding("other pairs", f"{others // 2} here; beyond {MOST_PAIRS} a host they disturb each other",
+                others // 2 < MOST_PAIRS, False),
+    ]  # fmt: skip
+
+
+def refusal(found: list[Finding]) -> str:
+    """Why there can be none; empty where there can."""
+    return "; ".join(f"{one.what}: {one.said}" for one in found if one.is_needed and not one.is_fit)
