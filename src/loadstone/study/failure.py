@@ -1,8 +1,10 @@
 """What a fault that was injected into a run came to: for its users, their transactions, and the machine. Pure."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from loadstone.judge.outage import Outage, outage_of
+from loadstone.model.records.events import OperationLine
 from loadstone.model.records.result import Iteration
 
 
@@ -27,6 +29,17 @@ class Ledgers:
 
 
 @dataclass(frozen=True)
+class SeenOperation:
+    """One operation about a fault; times in seconds."""
+
+    at_s: float
+    """Its intended start, after the fault."""
+    lasted_s: float | None
+    """None where it never ended."""
+    is_good: bool
+
+
+@dataclass(frozen=True)
 class Failure:
     """A fault and its consequences; times in seconds."""
 
@@ -39,6 +52,13 @@ class Failure:
     protected_s: float | None = None
     """Until a pair was whole again."""
     ledgers: Ledgers | None = None
+    seen: tuple[SeenOperation, ...] = ()
+    """Operations about the fault, for a picture."""
+
+
+BEFORE_S, AFTER_S = 5.0, 25.0
+"""What a picture shows about a fault."""
+MOST_SEEN = 1000
 
 
 def failure_of(iteration: Iteration) -> Failure | None:
@@ -60,4 +80,13 @@ def failure_of(iteration: Iteration) -> Failure | None:
         live_s=after(fault.live_unix_s),
         protected_s=after(fault.protected_unix_s),
         ledgers=None if audit is None else Ledgers(audit.acknowledged, audit.held, audit.in_doubt),
+        seen=tuple(_seen(iteration.operations, at_ns))[:MOST_SEEN],
     )
+
+
+def _seen(lines: Sequence[OperationLine], fault_ns: int) -> Iterator[SeenOperation]:
+    for line in lines:
+        at_s = (line.intended_ns - fault_ns) / 1e9
+        if -BEFORE_S <= at_s <= AFTER_S:
+            lasted_s = None if line.end_ns is None else (line.end_ns - line.intended_ns) / 1e9
+            yield SeenOperation(at_s, lasted_s, line.fault is None and line.end_ns is not None)

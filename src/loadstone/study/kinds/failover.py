@@ -198,6 +198,9 @@ def _outages(outages: Sequence[Outage]) -> str:
 def blocks(answer: FailoverAnswer, workload: StudiedWorkload, runs: Sequence[RunSummary]) -> Iterator[Block]:
     """The outages in order of length, and a table of all trials."""
     outages = [(trial, trial.failure.outage) for trial in answer.trials if trial.failure and trial.failure.outage]
+    if outages:
+        longest, _ = max(outages, key=lambda pair: pair[1].seconds)
+        yield Gallery([_picture(longest)])
     if len(outages) > 1:
         lengths = sorted(outage.seconds for _, outage in outages)
         rows = [
@@ -211,6 +214,20 @@ def blocks(answer: FailoverAnswer, workload: StudiedWorkload, runs: Sequence[Run
     )
     yield Table([*map(Column, titles), Column("run", ColumnKind.LONG)], list(map(_row, answer.trials)))
     yield Paragraph(NOTE, Tone.QUIET)
+
+
+def _picture(trial: Trial) -> Figure:
+    """Response times about the fault."""
+    seen = trial.failure.seen if trial.failure else ()
+    points = [
+        {"x": one.at_s, "y": one.lasted_s, "series": "answered" if one.is_good else "failed"}
+        for one in seen
+        if one.lasted_s is not None
+    ]
+    plot = Plot(
+        "intended start after the fault, s", "response time, s", points=points, marks=[{"x": 0.0, "label": "fault"}]
+    )
+    return Figure(f"Operations about the fault of {trial.run}", "The longest outage of all trials.", plot)
 
 
 def _row(trial: Trial) -> Row:
