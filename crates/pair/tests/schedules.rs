@@ -116,7 +116,7 @@ impl World {
         World {
             chance: Chance(seed),
             now: 0,
-            hosts: (if seed % 2 == 0 { protected } else { joining }).map(Host::new),
+            hosts: (if seed.is_multiple_of(2) { protected } else { joining }).map(Host::new),
             is_cut: false,
             store_up: true,
             owners: BTreeMap::new(),
@@ -284,7 +284,7 @@ fn in_a_thousand_random_schedules_nothing_that_was_told_is_lost_and_one_side_goe
     for seed in 0..1000 {
         let mut world = World::new(seed);
         for _ in 0..400 {
-            world.step(if seed % 2 == 0 { 60 } else { 8 }); // a secondary joins soon, or never
+            world.step(if seed.is_multiple_of(2) { 60 } else { 8 }); // a secondary joins soon, or never
             world.check();
         }
         let alone = world.hosts.iter().position(|host| host.is_up && host.side.phase == Phase::Alone);
