@@ -20,9 +20,10 @@ from loadstone.platforms.pair import control
 from loadstone.platforms.pair.fitness import Finding, findings, refusal
 from loadstone.platforms.pair.keeper import Keeper
 from loadstone.platforms.pair.machine import PairMachine
-from loadstone.platforms.pair.status import StatusWatch
+from loadstone.platforms.pair.status import StatusWatch, status_rows
 from loadstone.platforms.registry import read_machine
 from loadstone.services import reference
+from loadstone.telemetry.pairs import pair_metrics
 from loadstone.testbed.context import open_testbed
 from loadstone.testbed.running import target_of
 
@@ -116,6 +117,13 @@ def status(name: Annotated[str | None, typer.Argument(help="One pair; all that a
     return Exit.PASS
 
 
+@app.command("metrics")
+def metrics() -> Exit:
+    """Print how all pairs are in Prometheus's text format; `loadstone serve` has it at /pairs/metrics."""
+    out.print(pair_metrics(asyncio.run(control.statuses())), end="", soft_wrap=True, highlight=False, markup=False)
+    return Exit.PASS
+
+
 @app.command("events")
 def events(name: Name) -> Exit:
     """Show what happened to a pair, one JSON object a line."""
@@ -162,24 +170,6 @@ def _said_paused(said: dict[str, Any]) -> None:
 def _table(looked: dict[str, Any]) -> Table:
     """The status as people read it."""
     table = Table("", looked["name"], show_edge=False)
-    table.add_row("status", looked["status"])
-    for role in ("serving", "secondary"):
-        side = looked[role]
-        if side is not None:
-            use = f"CPU {side.get('cpu_pct', 0):.0f} %, {side.get('memory_mib', 0)} MiB"
-            table.add_row(role, f"{side['name']} on {side['place']}, process {side['pid']}; {use}")
-    rows = {
-        "lag": _of(looked["lag_ms"], "ms"),
-        "log": _of(looked["log_mbit_per_s"], "Mbit/s", 4),
-        "slowed by": _of(looked["slowed_pct"], "%", 0),
-        "outputs held, median": _of((looked["held_ms"] or {}).get("p50"), "ms", 2),
-    }
-    for what, said in rows.items():
+    for what, said in status_rows(looked):
         table.add_row(what, said)
-    for failure in looked["failures"]:
-        table.add_row("failed", failure)
     return table
-
-
-def _of(value: float | None, unit: str, digits: int = 1) -> str:
-    return "" if value is None else f"{value:.{digits}f} {unit}"

@@ -3,12 +3,26 @@
 import contextlib
 import os
 import signal
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from loadstone.model.errors import PlatformError
 from loadstone.model.fault import FaultKind
 
 SIGNALS = {FaultKind.KILL_PRIMARY: signal.SIGKILL, FaultKind.FREEZE_PRIMARY: signal.SIGSTOP}
+
+
+class StaysDead:
+    """A machine that nobody starts anew."""
+
+    @property
+    def recovery(self) -> Mapping[str, float]:
+        """Never."""
+        return {}
+
+    @property
+    def comes_back(self) -> bool:
+        """Not by itself."""
+        return False
 
 
 def signal_all(pids: Iterable[int], fault: FaultKind, about: str) -> None:

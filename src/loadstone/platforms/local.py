@@ -11,14 +11,14 @@ from loadstone.model.machine import MachineSpec
 from loadstone.model.target import Endpoint
 from loadstone.platforms.contract import Machine, MachineContext, Service
 from loadstone.platforms.fabric import address_of, line_counters
-from loadstone.platforms.failing import signal_all
+from loadstone.platforms.failing import StaysDead, signal_all
 from loadstone.platforms.routing import way_over
 
 Json = dict[str, Any]
 
 
 @dataclass
-class LocalMachine:
+class LocalMachine(StaysDead):
     """A machine without a kernel of its own; with lines of its own it has addresses of its own."""
 
     context: MachineContext
@@ -66,16 +66,6 @@ class LocalMachine:
     async def way_to(self, peer: Machine, port: int) -> Endpoint | None:
         """Over a network both are on, or the host; from the host as the driver does."""
         return await way_over(self.context.nics, peer, port, None) if self.context.nics else await peer.reach(port)
-
-    @property
-    def recovery(self) -> Mapping[str, float]:
-        """Nobody starts its services anew."""
-        return {}
-
-    @property
-    def comes_back(self) -> bool:
-        """No."""
-        return False
 
     async def fail(self, fault: FaultKind) -> None:
         """Does it to the processes of its services. Raises PlatformError for what only pairs can have."""

@@ -19,10 +19,13 @@ from starlette.routing import Route
 
 from loadstone.model.errors import LoadstoneError, StoreError, UsageError
 from loadstone.page.numbers import rounded
+from loadstone.platforms.pair.control import statuses
+from loadstone.platforms.pair.status import status_rows
 from loadstone.report.build import Format, render_folder
 from loadstone.report.html import environment
 from loadstone.report.study import render_study
 from loadstone.store.documents import read_text
+from loadstone.telemetry.pairs import pair_metrics
 from loadstone.web.listing import find, is_study, rows
 from loadstone.web.live import Lookout, follow
 from loadstone.web.side_by_side import pairs
@@ -56,6 +59,8 @@ def make_app(results: Path, token: str | None = None) -> Starlette:
             Route("/live", pages.live),
             Route("/live/events", pages.events),
             Route("/live.js", pages.script),
+            Route("/pairs", pages.pairs),
+            Route("/pairs/metrics", pages.pair_metrics),
         ],
         middleware=middleware,
         exception_handlers={LoadstoneError: _said},
@@ -118,6 +123,15 @@ class Pages:
                 yield f"data: {json.dumps(event)}\n\n"
 
         return StreamingResponse(stream(), media_type="text/event-stream")
+
+    async def pairs(self, request: Request) -> Response:
+        """How the pairs are that are kept on this host."""
+        looked = [{"name": one["name"], "rows": status_rows(one)} for one in await statuses()]
+        return self._page("pairs.html.j2", pairs=looked)
+
+    async def pair_metrics(self, request: Request) -> Response:
+        """The same for Prometheus."""
+        return PlainTextResponse(pair_metrics(await statuses()))
 
     async def script(self, request: Request) -> Response:
         """The live page's script."""

@@ -76,6 +76,15 @@ async def ask(name: str, do: str, **what: Any) -> Any:
     return said["ok"]
 
 
+async def statuses() -> list[Json]:
+    """How all pairs are that are kept; those whose keeper is just going are left out."""
+    found = []
+    for name in known():
+        with contextlib.suppress(PlatformError):
+            found.append(await ask(name, "status"))
+    return found
+
+
 async def _answers(path: Path) -> bool:
     with contextlib.suppress(OSError):
         _, writer = await asyncio.open_unix_connection(path)

@@ -66,6 +66,25 @@ def told(metrics: Mapping[str, Any]) -> Json:
     return {name: metrics.get(name) for name in names}
 
 
+def status_rows(looked: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """A status as people read it: what, and what is said of it."""
+    rows = [("status", looked["status"])]
+    for role in ("serving", "secondary"):
+        side = looked[role]
+        if side is not None:
+            use = f"CPU {side.get('cpu_pct', 0):.0f} %, {side.get('memory_mib', 0)} MiB"
+            rows.append((role, f"{side['name']} on {side['place']}, process {side['pid']}; {use}"))
+    rows.append(("lag", _of(looked["lag_ms"], "ms")))
+    rows.append(("log", _of(looked["log_mbit_per_s"], "Mbit/s", 4)))
+    rows.append(("slowed by", _of(looked["slowed_pct"], "%", 0)))
+    rows.append(("outputs held, median", _of((looked["held_ms"] or {}).get("p50"), "ms", 2)))
+    return rows + [("failed", failure) for failure in looked["failures"]]
+
+
+def _of(value: float | None, unit: str, digits: int = 1) -> str:
+    return "" if value is None else f"{value:.{digits}f} {unit}"
+
+
 def events_of(machine: PairMachine) -> list[Json]:
     """What its agents said, in order of time, each with its side."""
     said = [event | {"side": side.files.name} for side in machine.sides for event in side.events]

@@ -17,7 +17,7 @@ from loadstone.model.machine import PUBLIC
 from loadstone.model.target import Endpoint
 from loadstone.platforms.contract import Machine, MachineContext, Service
 from loadstone.platforms.fabric import NetworkInterface, address_of, addresses
-from loadstone.platforms.failing import signal_all
+from loadstone.platforms.failing import StaysDead, signal_all
 from loadstone.platforms.local import claim
 from loadstone.platforms.routing import LOOPBACK, way_over
 from loadstone.platforms.vm import usage
@@ -95,7 +95,7 @@ class GuestService:
 
 
 @dataclass
-class Guest(ABC):
+class Guest(StaysDead, ABC):
     """A machine that is up; what is left open is how the host sees it and forwards ports to it."""
 
     context: MachineContext
@@ -148,16 +148,6 @@ class Guest(ABC):
     @abstractmethod
     def end(self) -> str:
         """How it ended."""
-
-    @property
-    def recovery(self) -> Mapping[str, float]:
-        """Nobody starts it anew."""
-        return {}
-
-    @property
-    def comes_back(self) -> bool:
-        """Not by itself."""
-        return False
 
     async def fail(self, fault: FaultKind) -> None:
         """Does it to its hypervisor's process. Raises PlatformError for what only pairs can have."""

@@ -1,0 +1,54 @@
+"""How pairs are, for Prometheus."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+Json = Mapping[str, Any]
+GAUGES: dict[str, tuple[str, Callable[[Json], float | None]]] = {
+    "protected": ("1 where a secondary follows the machine that serves", lambda one: one["status"] == "protected"),
+    "lag_seconds": ("How long ago that was recorded which the secondary replays now", lambda one: _s(one["lag_ms"])),
+    "log_bits_per_second": (
+        "Log of the machine that serves",
+        lambda one: None if one["log_mbit_per_s"] is None else 1e6 * one["log_mbit_per_s"],
+    ),
+    "slowed_ratio": (
+        "Share of its time for which the machine is kept from running",
+        lambda one: None if one["slowed_pct"] is None else one["slowed_pct"] / 100,
+    ),
+    "output_held_seconds": ("Median time that outputs waited", lambda one: _s((one["held_ms"] or {}).get("p50"))),
+    "log_recorded_bytes": ("Length of the log", lambda one: one["recorded"]),
+    "log_received_bytes": ("What the secondary holds of it", lambda one: one["received"]),
+    "log_executed_bytes": ("What the secondary has replayed of it", lambda one: one["executed"]),
+}
+
+
+def _s(milliseconds: float | None) -> float | None:
+    return None if milliseconds is None else milliseconds / 1000
+
+
+class PairFigures(Collector):
+    """Some statuses as metrics; what is not known of a pair is left out."""
+
+    def __init__(self, statuses: Sequence[Json]) -> None:
+        self.statuses = statuses
+
+    def collect(self) -> Iterator[Metric]:
+        """All metrics."""
+        for name, (about, of) in GAUGES.items():
+            family = GaugeMetricFamily(f"loadstone_pair_{name}", about, labels=("pair",))
+            for status in self.statuses:
+                value = of(status)
+                if value is not None:
+                    family.add_metric((status["name"],), float(value))
+            yield family
+
+
+def pair_metrics(statuses: Sequence[Json]) -> str:
+    """Statuses of pairs in Prometheus's text format."""
+    registry = CollectorRegistry()
+    registry.register(PairFigures(statuses))
+    return generate_latest(registry).decode()
