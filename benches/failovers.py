@@ -2,8 +2,8 @@
 
 `python -m benches.failovers --trials 200` makes pairs and kills QEMU on the side that serves between half a second and
 two seconds after the clients began: one asks for pages, the other writes rows to a SQLite file and counts them. Ten
-times for each pair, which is protected anew every time. What was found is kept in benches/results/failovers.jsonl; a
-bench that was interrupted goes on there.
+times for each pair, which is protected anew every time. `--fault cut-channel` does something else to them. What was
+found is kept in benches/results/failovers-FAULT.jsonl; a bench that was interrupted goes on there.
 """
 
 import argparse
@@ -11,9 +11,7 @@ import asyncio
 import http.client
 import io
 import json
-import os
 import random
-import signal
 import socket
 import tempfile
 import threading
@@ -26,6 +24,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from loadstone.model.fault import FaultKind
 from loadstone.model.machine import PUBLIC
 from loadstone.platforms.pair.machine import PairMachine
 from loadstone.platforms.registry import read_machine
@@ -33,11 +32,11 @@ from loadstone.services import reference
 from loadstone.study.kinds.failover import failing_at_most
 from loadstone.testbed.context import open_testbed
 
-KEPT = Path(__file__).parent / "results" / "failovers.jsonl"
+KEPT = Path(__file__).parent / "results"
 PAUSE_S = 0.01
 AFTER_S = 1.5
 """How long clients go on after the failover."""
-KILLS = 10
+FAULTS = 10
 """Of one machine."""
 TABLES = ("CREATE TABLE IF NOT EXISTS rows (number INTEGER)", "CREATE TABLE IF NOT EXISTS counter (count INTEGER)")
 
@@ -155,10 +154,11 @@ class Trial:
     """What came of one."""
 
     seed: int
-    kill: int
-    """Its number among those of one machine."""
+    number: int
+    """Among those of one machine."""
     survived: bool
-    """Whether both connections went on and were answered, and the database holds what its client was told, once."""
+    """Whether both connections went on and were answered, one machine is left, and all writes are there that were
+    acknowledged, once."""
     gap_s: float
     """Longest time without an answer after the kill."""
     write_gap_s: float
@@ -171,6 +171,8 @@ class Trial:
     """Rows that are there twice, and by how much the counter is beyond the rows."""
     errors: list[str]
     diverged: bool
+    live: int
+    """Machines that there are afterwards."""
     paused_s: float
     """For how long the machine stood still to be protected anew."""
     protected_after_s: float
@@ -186,42 +188,49 @@ async def database_of(machine: PairMachine) -> tuple[str, int]:
     return machine.address, ready.http.port
 
 
-async def chain(seed: int, kills: int, folder: Path) -> list[Trial]:
-    """Makes a pair and kills whoever serves, again and again, each time once it is whole again."""
+async def chain(seed: int, faults: int, folder: Path, fault: FaultKind = FaultKind.KILL_PRIMARY) -> list[Trial]:
+    """Makes a pair and injects a fault, again and again, each time once it is whole again."""
     chance, trials = random.Random(seed), []
     async with serving(folder) as (machine, host, port):
         machine.may_be_kept = False  # the bench protects it, and looks how long that takes
         database = await database_of(machine)
-        for kill in range(1, kills + 1):
-            trials.append(await trial((seed, kill), chance, machine, (host, port), database))
+        for number in range(1, faults + 1):
+            after_s = chance.uniform(0.5, 2.0)
+            trials.append(await trial((seed, number), (fault, after_s), machine, (host, port), database))
             if not trials[-1].survived:
                 break
     return trials
 
 
 async def trial(
-    at: tuple[int, int], chance: random.Random, machine: PairMachine, web: tuple[str, int], database: tuple[str, int]
+    at: tuple[int, int],
+    planned: tuple[FaultKind, float],
+    machine: PairMachine,
+    web: tuple[str, int],
+    database: tuple[str, int],
 ) -> Trial:
-    """Kills whoever serves, and looks at what clients see."""
+    """Injects a fault, so many seconds after clients began, and looks at what they see."""
+    fault, after_s = planned
     client, writer = Client(*web), Writer(*database)
     asking = [asyncio.create_task(asyncio.to_thread(one.ask)) for one in (client, writer)]
-    await asyncio.sleep(chance.uniform(0.5, 2.0))
+    await asyncio.sleep(after_s)
     killed = time.monotonic()
-    os.kill(machine.serving.pid, signal.SIGKILL)
+    await machine.fail(fault)
     await asyncio.sleep(AFTER_S)
     client.end()
     writer.end()
     await asyncio.gather(*asking)
+    live = sum(side.pid != 0 for side in machine.sides)
     paused_s = await machine.protect()
     protected_s = time.monotonic() - killed - AFTER_S
     gaps = [one.longest_gap_s(killed) for one in (client, writer)]
     gone_on = all(max(one.answers, default=0.0) > killed + gap for one, gap in zip((client, writer), gaps, strict=True))
     errors = [*client.errors, *writer.errors]
     diverged = any(event["event"] == "diverged" for side in machine.sides for event in side.events)
-    survived = gone_on and not errors and not diverged and not (writer.lost or writer.repeated)
+    survived = gone_on and not errors and not diverged and live == 1 and not (writer.lost or writer.repeated)
     return Trial(
         seed=at[0],
-        kill=at[1],
+        number=at[1],
         survived=survived,
         gap_s=round(gaps[0], 4),
         write_gap_s=round(gaps[1], 4),
@@ -231,6 +240,7 @@ async def trial(
         repeated=writer.repeated,
         errors=errors,
         diverged=diverged,
+        live=live,
         paused_s=round(paused_s, 4),
         protected_after_s=round(protected_s, 4),
     )
@@ -240,14 +250,16 @@ def main() -> None:
     """Makes the trials that are missing, and prints what all came to."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--trials", type=int, default=20)
+    parser.add_argument("--fault", type=FaultKind, choices=list(FaultKind), default=FaultKind.KILL_PRIMARY)
     options = parser.parse_args()
-    known = [json.loads(line) for line in KEPT.read_text().splitlines()] if KEPT.is_file() else []
+    kept = KEPT / f"failovers-{options.fault}.jsonl"
+    known = [json.loads(line) for line in kept.read_text().splitlines()] if kept.is_file() else []
     while len(known) < options.trials:
         seed = known[-1]["seed"] + 1 if known else 1
         with tempfile.TemporaryDirectory(prefix="loadstone-failovers-") as folder:
-            made = asyncio.run(chain(seed, min(KILLS, options.trials - len(known)), Path(folder)))
+            made = asyncio.run(chain(seed, min(FAULTS, options.trials - len(known)), Path(folder), options.fault))
         known += map(asdict, made)
-        with KEPT.open("a") as file:
+        with kept.open("a") as file:
             file.writelines(json.dumps(asdict(one)) + "\n" for one in made)
         print(f"{len(known)} of {options.trials}: {known[-1]}", flush=True)
     conclude(known)

@@ -1,6 +1,7 @@
 """Fault-tolerant pairs: whoever serves may be killed, and those who were served notice a pause at most."""
 
 import asyncio
+import json
 import os
 import signal
 import time
@@ -12,6 +13,8 @@ from benches.failovers import Client, chain, serving
 
 from loadstone.model.errors import PlatformError
 from loadstone.model.fault import FaultKind
+from loadstone.platforms.pair import build, gate
+from loadstone.platforms.pair.machine import PairMachine
 from loadstone.services import reference
 from tests.contract.conftest import nothing_is_left  # noqa: F401
 
@@ -140,6 +143,46 @@ def test_after_any_fault_one_side_goes_on_or_none(fault: FaultKind, goes_on: boo
             await asking
 
     asyncio.run(play())
+
+
+def test_an_unknown_build_shows_that_it_replays_and_is_remembered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(build, "KNOWN", frozenset())
+    monkeypatch.setattr(build, "_file", lambda: tmp_path / "builds.json")
+
+    async def play() -> None:
+        async with serving(tmp_path) as (machine, _, _):
+            assert machine.is_protected
+
+    assert not build.is_known_build()
+    asyncio.run(play())
+    assert build.is_known_build()
+    assert len(json.loads((tmp_path / "builds.json").read_text())) == 1
+
+
+def test_a_build_that_does_not_replay_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(build, "KNOWN", frozenset())
+    monkeypatch.setattr(build, "_file", lambda: tmp_path / "builds.json")
+    monkeypatch.setattr(gate, "REPLAYED_S", 2.0)
+
+    async def play() -> None:
+        async with serving(tmp_path):
+            pass
+
+    frozen = PairMachine.unprotect
+
+    async def standing_still(machine: PairMachine) -> None:
+        """In place of the first step: its second machine stands still from then on, as one that lost its place."""
+        await frozen(machine)
+        await machine.protect()
+        assert machine.follower is not None
+        os.kill(machine.follower.pid, signal.SIGSTOP)
+
+    monkeypatch.setattr(PairMachine, "unprotect", standing_still)
+    with pytest.raises(PlatformError, match="does not replay what it records"):
+        asyncio.run(play())
+    assert not build.is_known_build()
 
 
 def test_a_slow_secondary_slows_its_primary_until_it_has_caught_up(tmp_path: Path) -> None:

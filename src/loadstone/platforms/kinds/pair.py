@@ -9,7 +9,8 @@ from loadstone.model.machine import MINIMAL, MachineSpec
 from loadstone.platforms.contract import Attachment, Machine, MachineContext
 from loadstone.platforms.fabric import may_make_networks
 from loadstone.platforms.kind import OWN_LINES, PlatformKind
-from loadstone.platforms.pair.build import unfit_qemu
+from loadstone.platforms.pair.build import is_known_build, unfit_qemu
+from loadstone.platforms.pair.gate import pass_gate
 from loadstone.platforms.pair.machine import layout_of, pair_machine
 from loadstone.platforms.vm.command import QEMU, Layout, Sockets
 from loadstone.platforms.vm.image import image
@@ -49,7 +50,10 @@ class PairPlatform:
         nowhere = Sockets(context.journal.folder, context.journal.folder, console)
         guest = Layout(context.name, spec, Accelerator.TCG, built, nowhere, tuple(context.nics.values()))
         async with pair_machine(context, guest, layout_of(context, guest)) as machine:
-            yield machine
+            if not await asyncio.to_thread(is_known_build):
+                await pass_gate(machine)
+            async with machine.kept():
+                yield machine
 
 
 KIND = PlatformKind(

@@ -1,19 +1,26 @@
-"""Whether the QEMU that is installed is one whose record and replay pairs are known to work with."""
+"""Whether the QEMU that is installed is one whose record and replay pairs work with: known, or found out here."""
 
+import hashlib
+import json
+import shutil
 import subprocess
 from functools import cache
+from pathlib import Path
 
+from loadstone.platforms.vm.cache import cache_folder
 from loadstone.platforms.vm.command import QEMU
 
 VERSION = "7.2.22"
-"""Of Debian 12. The log's format and the layout of `ReplayState` were read and tried there; later
-ones were seen to stop in the midst of a replay."""
+"""Of Debian 12. The log's format and the layout of `ReplayState` were read and tried there; later versions were seen to
+stop in the midst of a replay."""
+KNOWN = frozenset({"1493008ba0036014c727bb23bbe2f399135867e9b5c4fe288ef2b4b816f46b0c"})
+"""SHA-256 of the programs that were measured: Debian's 1:7.2+dfsg-7+deb12u18+b3."""
 ANSWER_S = 10.0
 
 
 @cache
 def unfit_qemu() -> str:
-    """Why this QEMU is refused, with the remedy; empty when it is not."""
+    """Why this QEMU is refused, with the remedy; empty when it is not, or must first show that it replays."""
     try:
         said = subprocess.run([QEMU, "--version"], capture_output=True, text=True, timeout=ANSWER_S, check=True).stdout
     except (OSError, subprocess.SubprocessError) as error:
@@ -22,3 +29,31 @@ def unfit_qemu() -> str:
         return ""
     found = said.partition("\n")[0]
     return f"Pairs work with QEMU {VERSION} of Debian 12 (package qemu-system-x86); this is `{found}`."
+
+
+@cache
+def build_of_qemu() -> str:
+    """Which build is installed: SHA-256 of its program."""
+    with Path(shutil.which(QEMU) or QEMU).open("rb") as program:
+        return hashlib.file_digest(program, "sha256").hexdigest()
+
+
+def is_known_build() -> bool:
+    """Whether this build is one that was measured, or has shown here that it replays what it records."""
+    return build_of_qemu() in KNOWN or build_of_qemu() in _shown()
+
+
+def remember_build() -> None:
+    """It has shown it."""
+    _file().write_text(json.dumps(sorted(_shown() | {build_of_qemu()})))
+
+
+def _shown() -> set[str]:
+    try:
+        return set(json.loads(_file().read_text()))
+    except (OSError, ValueError, TypeError):
+        return set()
+
+
+def _file() -> Path:
+    return cache_folder() / "pair-builds.json"

@@ -154,8 +154,17 @@ class PairMachine(Guest):
             case FaultKind.FREEZE_SECONDARY:
                 send([secondary.pid, secondary.agent_pid], signal.SIGSTOP)
 
-    async def keep(self) -> None:
-        """Protects the machine anew whenever it serves alone, until cancelled."""
+    @asynccontextmanager
+    async def kept(self) -> AsyncIterator[None]:
+        """Protects the machine anew whenever it serves alone, while the block runs."""
+        keeping = asyncio.create_task(self._keep())
+        try:
+            yield
+        finally:
+            keeping.cancel()
+            await asyncio.gather(keeping, return_exceptions=True)
+
+    async def _keep(self) -> None:
         while True:
             await asyncio.sleep(KEPT_S)
             if not self.serving.pid or self.is_protected or not self.may_be_kept:
@@ -200,12 +209,7 @@ async def pair_machine(context: MachineContext, guest: Layout, layout: PairLayou
         hello = await conversation.connect(layout.nic.address, AGENT_PORT)
         machine.describe(hello, time.monotonic() - started, await conversation.clock())
         machine.facts["qemu"] = VERSION
-        keeping = asyncio.create_task(machine.keep())
-        try:
-            yield machine
-        finally:
-            keeping.cancel()
-            await asyncio.gather(keeping, return_exceptions=True)
+        yield machine
     finally:
         await conversation.close()
         for side in sides:

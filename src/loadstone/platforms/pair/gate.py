@@ -1,0 +1,57 @@
+"""An unknown build of QEMU shows that it replays what it records before a pair of it serves: on its first pair here."""
+
+import asyncio
+import time
+
+from loadstone.model.errors import PlatformError
+from loadstone.model.fault import FaultKind
+from loadstone.platforms.pair.build import VERSION, build_of_qemu, remember_build
+from loadstone.platforms.pair.machine import PairMachine
+
+EXCHANGES = 50
+REPLAYED_S = 20.0
+LIVE_S = 10.0
+LOOK_S = 0.1
+
+
+async def pass_gate(machine: PairMachine) -> None:
+    """Has the machine talk, compares both sides, makes a new side of it while it runs, kills the one that serves, and
+    has it talk again. Raises PlatformError with what did not come out.
+    """
+    try:
+        await _both_do_the_same(machine)
+        await machine.unprotect()
+        await machine.protect()
+        await _both_do_the_same(machine)
+        follower = machine.follower
+        assert follower is not None
+        await machine.fail(FaultKind.KILL_PRIMARY)
+        await follower.event("live", within_s=LIVE_S)
+        await machine.protect()
+        await _both_do_the_same(machine)
+    except PlatformError as error:
+        raise PlatformError(
+            f"This build of QEMU {VERSION} ({build_of_qemu()[:12]}) does not replay what it records, so there is no "
+            f"pair of it: {error} Debian 12's package qemu-system-x86 works."
+        ) from None
+    remember_build()
+
+
+async def _both_do_the_same(machine: PairMachine) -> None:
+    primary, secondary = machine.serving, machine.follower
+    for _ in range(EXCHANGES):
+        await machine.agent.ask("clock")
+    talked_unix_s = time.time()
+    until, recorded = time.monotonic() + REPLAYED_S, None
+    while time.monotonic() < until:
+        told = primary.metrics
+        if recorded is None and told.get("heard_unix_s", 0.0) > talked_unix_s:
+            recorded = told["recorded"]
+        if recorded is not None and told["executed"] >= recorded:
+            break
+        await asyncio.sleep(LOOK_S)
+    else:
+        raise PlatformError(f"the log was not replayed within {REPLAYED_S:g} s.")
+    said = [event["event"] for side in machine.sides for event in side.events]
+    if "diverged" in said or secondary is None or not secondary.pid:
+        raise PlatformError("the second machine sent something else than the first.")
