@@ -6,6 +6,8 @@
 
 mod channel;
 mod inputs;
+mod link;
+mod marks;
 mod mover;
 mod network;
 mod report;

@@ -39,8 +39,8 @@ impl Metrics {
     }
 
     /// What was replayed now had been recorded so long ago.
-    pub fn replayed(&mut self, behind_ns: u64) {
-        self.lag_ns += NEWEST * (behind_ns as f64 - self.lag_ns);
+    pub fn replayed(&mut self, behind: Duration) {
+        self.lag_ns += NEWEST * (behind.as_nanos() as f64 - self.lag_ns);
     }
 
     /// So much log went over the wire, as so many bytes.

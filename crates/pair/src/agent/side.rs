@@ -1,23 +1,21 @@
 //! The thread that decides: takes what happens, asks the state machine, does what it says.
 
-use std::collections::VecDeque;
-use std::net::{Shutdown, TcpStream};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use anyhow::{bail, Context, Result};
 use rustix::process::{kill_process, Pid, Signal};
 use serde_json::json;
 
-use super::channel::{accept, connect, Channel, Control, Message};
+use super::channel::{accept, connect, Channel, Message};
 use super::inputs::Inputs;
+use super::link::{Ends, Link};
+use super::marks::Marks;
 use super::network::{announcement, put};
 use super::report::{report, Metrics};
 use super::shadow::{hash_of, Shadow};
-use super::{listener, lock, mover, spawn, Event, Options, Order, Tap, BEAT};
+use super::{listener, lock, spawn, Event, Options, Order, Tap, BEAT};
 use crate::commit::{Held, Outputs};
 use crate::lag::slowed_pct;
 use crate::machine::{Action, Input, Phase, Role, Side};
@@ -31,22 +29,8 @@ const LOOK: Duration = Duration::from_micros(500);
 const UNDER_WAY: Duration = Duration::from_millis(100);
 /// Longest time for that.
 const LIVE: Duration = Duration::from_secs(60);
-/// Longest wait for a machine that replays to take what was received.
-const DRAINED: Duration = Duration::from_secs(5);
 /// Between two reports of metrics.
 const REPORTED: Duration = Duration::from_secs(1);
-/// Most marks of the log's length in time; lag beyond them is not told more exactly.
-const MARKS: usize = 10_000;
-
-/// The channel as the deciding thread has it.
-struct Link {
-    number: u64,
-    control: Control,
-    log: TcpStream,
-    /// Ends the thread that moves the log.
-    over: Arc<AtomicBool>,
-    mover: Option<JoinHandle<()>>,
-}
 
 /// Where a primary began to record for its secondary.
 #[derive(Clone, Copy, Debug, Default)]
@@ -78,7 +62,7 @@ pub struct Agent {
     /// Length of the log from which on our primary holds its outputs for us.
     welcome: Option<u64>,
     /// When the log was how long, for the lag.
-    marks: VecDeque<(u64, Instant)>,
+    marks: Marks,
     metrics: Arc<Mutex<Metrics>>,
     reported: Instant,
     heard: Instant,
@@ -107,7 +91,7 @@ impl Agent {
             shadow: Shadow::default(),
             reached: (0, 0),
             welcome: None,
-            marks: VecDeque::new(),
+            marks: Marks::default(),
             metrics: Arc::new(Mutex::new(Metrics::new()?)),
             reported: now,
             heard: now,
@@ -244,7 +228,7 @@ impl Agent {
     fn record_for_nobody(&mut self) {
         self.memory.set_read(false);
         self.memory.slow_by(0);
-        self.marks.clear();
+        self.marks.forget();
         self.memory.from_qemu().skip();
     }
 
@@ -268,54 +252,26 @@ impl Agent {
         self.attach(channel)
     }
 
-    /// Starts the threads that read from the channel and move the log.
+    /// Goes on over a channel.
     fn attach(&mut self, channel: Channel) -> Result<()> {
-        let Channel { control, log, .. } = channel;
-        let over = Arc::new(AtomicBool::new(false));
         self.links += 1;
-        let number = self.links;
-        let (sender, reader) = (self.sender.clone(), control.clone());
-        spawn("channel", move || {
-            let ended = loop {
-                match reader.receive() {
-                    Ok(message) => drop(sender.send(Event::Said(number, message))),
-                    Err(error) => break error,
-                }
-            };
-            let _ = sender.send(Event::Lost(number, format!("{ended:#}")));
-        })?;
-        let (memory, sender, metrics) = (self.memory.clone(), self.sender.clone(), self.metrics.clone());
-        let (mut stream, own, position) = (log.try_clone()?, over.clone(), self.base.position);
-        let (role, writer) = (self.side.role, control.clone());
-        let mover = std::thread::Builder::new().name("mover".into()).spawn(move || {
-            let moved = match role {
-                Role::Primary => mover::send(&memory, &mut stream, position, (&own, &metrics)),
-                Role::Secondary => mover::receive(&memory, &mut stream, position, (&own, &writer)),
-            };
-            if let Err(error) = moved {
-                let _ = sender.send(Event::Lost(number, format!("{error:#}")));
-            }
-        })?;
+        let ends = Ends {
+            number: self.links,
+            role: self.side.role,
+            position: self.base.position,
+            memory: self.memory.clone(),
+            metrics: self.metrics.clone(),
+        };
+        self.link = Some(Link::new(channel, ends, self.sender.clone())?);
         self.heard = Instant::now();
-        self.link = Some(Link { number, control, log, over, mover: Some(mover) });
         Ok(())
     }
 
-    /// Ends the channel. What the secondary has received, it has given to its machine when this returns, as far as that
-    /// takes it; what it did not take was not acknowledged either.
+    /// Ends the channel, if there is one.
     fn detach(&mut self) {
-        let Some(mut link) = self.link.take() else { return };
-        let _ = link.log.shutdown(Shutdown::Both);
-        let patience = if self.side.role == Role::Primary { Duration::ZERO } else { DRAINED };
-        if let Some(mover) = link.mover.take() {
-            let until = Instant::now() + patience;
-            while !mover.is_finished() && Instant::now() < until {
-                std::thread::sleep(LOOK);
-            }
-            link.over.store(true, Ordering::Release);
-            let _ = mover.join();
+        if let Some(link) = self.link.take() {
+            link.end();
         }
-        link.control.close();
     }
 
     fn stop(&mut self) {
@@ -448,8 +404,9 @@ impl Agent {
         if self.link.is_some() {
             if self.side.role == Role::Primary {
                 self.say(&Message::Beat);
-                self.mark();
-                self.memory.slow_by(slowed_pct(self.lag()));
+                let now = Instant::now();
+                self.marks.mark(self.memory.from_qemu().written(), now);
+                self.memory.slow_by(slowed_pct(self.marks.lag(now)));
             } else {
                 self.acknowledge();
             }
@@ -458,11 +415,6 @@ impl Agent {
             self.reported = Instant::now();
             self.tell_metrics();
         }
-    }
-
-    /// Since when there is log that the secondary has not replayed.
-    fn lag(&self) -> Duration {
-        self.marks.front().map_or(Duration::ZERO, |(_, at)| at.elapsed())
     }
 
     fn acknowledge(&mut self) {
@@ -484,19 +436,10 @@ impl Agent {
         }
     }
 
-    fn mark(&mut self) {
-        let written = self.memory.from_qemu().written();
-        if self.marks.back().is_none_or(|(position, _)| *position < written) && self.marks.len() < MARKS {
-            self.marks.push_back((written, Instant::now()));
-        }
-    }
-
     /// The secondary has replayed the log up to there.
     fn replayed(&mut self, executed: u64) {
-        while let Some((_, at)) = self.marks.front().filter(|(position, _)| *position <= executed) {
-            lock(&self.metrics).replayed(at.elapsed().as_nanos() as u64);
-            self.marks.pop_front();
-        }
+        let mut metrics = lock(&self.metrics);
+        self.marks.replayed(executed, Instant::now()).for_each(|behind| metrics.replayed(behind));
     }
 
     fn tell_metrics(&self) {
@@ -529,7 +472,7 @@ impl Agent {
 
     fn say(&self, message: &Message) {
         if let Some(link) = &self.link {
-            let _ = link.control.send(message); // a channel that is broken says so where it is read
+            link.say(message);
         }
     }
 

@@ -1,0 +1,92 @@
+//! A channel under way: the threads that read from it and move the log over it.
+
+use std::net::{Shutdown, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+
+use super::channel::{Channel, Control, Message};
+use super::report::Metrics;
+use super::{mover, spawn, Event};
+use crate::machine::Role;
+use crate::ring::Shared;
+
+/// Longest wait for a machine that replays to take what was received.
+const DRAINED: Duration = Duration::from_secs(5);
+/// Between two looks at whether it has.
+const LOOK: Duration = Duration::from_micros(500);
+
+/// The channel as the deciding thread has it.
+pub struct Link {
+    /// Of all channels that there were: what comes from an earlier one counts no more.
+    pub number: u64,
+    role: Role,
+    control: Control,
+    log: TcpStream,
+    /// Ends the thread that moves the log.
+    over: Arc<AtomicBool>,
+    mover: JoinHandle<()>,
+}
+
+/// What a link is between.
+pub struct Ends {
+    pub number: u64,
+    pub role: Role,
+    /// Length of the log where it begins.
+    pub position: u64,
+    pub memory: Arc<Shared>,
+    pub metrics: Arc<Mutex<Metrics>>,
+}
+
+impl Link {
+    /// Starts the threads that read from the channel and move the log; what they get goes to `sender`.
+    pub fn new(channel: Channel, ends: Ends, sender: Sender<Event>) -> Result<Self> {
+        let Channel { control, log, .. } = channel;
+        let Ends { number, role, position, memory, metrics } = ends;
+        let over = Arc::new(AtomicBool::new(false));
+        let (heard, reader) = (sender.clone(), control.clone());
+        spawn("channel", move || {
+            let ended = loop {
+                match reader.receive() {
+                    Ok(message) => drop(heard.send(Event::Said(number, message))),
+                    Err(error) => break error,
+                }
+            };
+            let _ = heard.send(Event::Lost(number, format!("{ended:#}")));
+        })?;
+        let (mut stream, own, writer) = (log.try_clone()?, over.clone(), control.clone());
+        let mover = std::thread::Builder::new().name("mover".into()).spawn(move || {
+            let moved = match role {
+                Role::Primary => mover::send(&memory, &mut stream, position, (&own, &metrics)),
+                Role::Secondary => mover::receive(&memory, &mut stream, position, (&own, &writer)),
+            };
+            if let Err(error) = moved {
+                let _ = sender.send(Event::Lost(number, format!("{error:#}")));
+            }
+        })?;
+        Ok(Link { number, role, control, log, over, mover })
+    }
+
+    /// Sends a message; a channel that is broken says so where it is read.
+    pub fn say(&self, message: &Message) {
+        let _ = self.control.send(message);
+    }
+
+    /// Ends the channel. What the secondary has received, it has given to its machine when this returns, as far as that
+    /// takes it; what it did not take was not acknowledged either.
+    pub fn end(self) {
+        let _ = self.log.shutdown(Shutdown::Both);
+        let patience = if self.role == Role::Primary { Duration::ZERO } else { DRAINED };
+        let until = Instant::now() + patience;
+        while !self.mover.is_finished() && Instant::now() < until {
+            std::thread::sleep(LOOK);
+        }
+        self.over.store(true, Ordering::Release);
+        let _ = self.mover.join();
+        self.control.close();
+    }
+}
