@@ -57,9 +57,9 @@ def play(
         if freeze:
             await asyncio.sleep(phases.ramp_up_s + phases.warm_up_s + phases.steady_s / 2)
             begun = time.monotonic()
-            os.kill(testbed.pids["web"], signal.SIGSTOP)
+            os.kill(testbed.processes()["web"], signal.SIGSTOP)
             await asyncio.sleep(1.0)
-            os.kill(testbed.pids["web"], signal.SIGCONT)
+            os.kill(testbed.processes()["web"], signal.SIGCONT)
             stopped_s = time.monotonic() - begun
         await work
 

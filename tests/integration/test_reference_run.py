@@ -118,9 +118,9 @@ def execute(testbed: Testbed, folder: Path, freeze_s: float = 0.0) -> IterationF
         work = asyncio.create_task(executor.execute([DriverJob("short", plan, {"short": RunFolder(folder)})]))
         if freeze_s:
             await asyncio.sleep(phases.ramp_up_s + phases.warm_up_s + phases.steady_s / 2)
-            os.kill(testbed.pids["web"], signal.SIGSTOP)
+            os.kill(testbed.processes()["web"], signal.SIGSTOP)
             await asyncio.sleep(freeze_s)
-            os.kill(testbed.pids["web"], signal.SIGCONT)
+            os.kill(testbed.processes()["web"], signal.SIGCONT)
         await work
 
     asyncio.run(run())

@@ -264,7 +264,7 @@ class Executor:
 
     def _roles(self) -> dict[str, int]:
         drivers = {driver.role: driver.pid for driver in self._drivers.values()}
-        return {**self.testbed.pids, **drivers}
+        return {**self.testbed.processes(), **drivers}
 
 
 def _of_members(sample: Sample, members: frozenset[str] | None) -> Sample:

@@ -26,16 +26,24 @@ class Running:
 
     base: TestbedContext
     services: dict[str, Service] = field(default_factory=dict)
-    pids: dict[str, int] = field(default_factory=dict)
+    machines: dict[str, Machine] = field(default_factory=dict)
+    """Where each of them runs."""
 
     async def start(
         self, machine: Machine, role: str, command: list[str], readiness: Readiness = Readiness.LINE
     ) -> Service:
         """Starts a service that is to run as long as the testbed."""
         service = self.services[role] = await machine.start(role, command, readiness)
-        self.pids[role] = service.pid or machine.pid
-        self.pids |= {f"{role}, {name}": pid for name, pid in machine.companions.items()}
+        self.machines[role] = machine
         return service
+
+    def processes(self) -> dict[str, int]:
+        """Process ids by role, as they are now: whoever serves in another's place has its role."""
+        pids: dict[str, int] = {}
+        for role, machine in self.machines.items():
+            pids[role] = self.services[role].pid or machine.pid
+            pids |= {f"{role}, {name}": pid for name, pid in machine.companions.items()}
+        return {role: pid for role, pid in pids.items() if pid}
 
     async def ready(self, machine: Machine, role: str, command: list[str]) -> reference.Ready:
         """Starts one of our servers; returns where it says that it answers."""

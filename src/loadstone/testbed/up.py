@@ -31,8 +31,8 @@ class Testbed:
     targets: tuple[Target, ...]
     """Where its machines answer; users are dealt to them in turn."""
     about: str
-    pids: dict[str, int] = field(default_factory=dict)
-    """Process ids by role, for the monitors; empty when the system is not ours to watch."""
+    processes: Callable[[], dict[str, int]] = dict
+    """Process ids by role as they are now, for the monitors; empty when the system is not ours to watch."""
     dead: Callable[[], str] = lambda: ""
     """Says which part of the system has died; empty while all is well."""
     meters: dict[str, Meter] = field(default_factory=dict)
@@ -100,7 +100,7 @@ async def reference_testbed(
         else:
             for front in fronts:
                 targets.append(await _alone(running, front, system, needs))
-        yield Testbed(tuple(targets), about, running.pids, running.dead, machines=base.machines)
+        yield Testbed(tuple(targets), about, running.processes, running.dead, machines=base.machines)
 
 
 ROLE_NAMES = {Need.WEB: "web", Need.APPLICATION: "app", Need.MAIL: "mail", Need.IDLE: "idle"}
@@ -147,7 +147,7 @@ async def station_testbed(layout: Station, logs: Path, placement: Placement = PL
             targets.append(target)
             meters[name] = Meter(target.http, station.USAGE)
         about = f"{layout}, on {described(placement.machine)}"
-        yield Testbed(tuple(targets), about, running.pids, running.dead, meters, base.machines)
+        yield Testbed(tuple(targets), about, running.processes, running.dead, meters, base.machines)
 
 
 @asynccontextmanager
@@ -163,7 +163,7 @@ async def file_testbed(layout: FileServer, logs: Path, placement: Placement = PL
         yield Testbed(
             tuple(targets),
             f"{layout}, on {described(placement.machine)}",
-            running.pids,
+            running.processes,
             running.dead,
             machines=base.machines,
         )

@@ -90,4 +90,4 @@ def test_one_fault_is_asked_for_within_the_steady_state() -> None:
 def test_a_report_shows_every_trial() -> None:
     answer = asked([SURVIVED, DEAD, None])
     shown = list(KIND.blocks(answer, None, ()))  # type: ignore[arg-type]
-    assert len(shown) == 3
+    assert len(shown) == 4
