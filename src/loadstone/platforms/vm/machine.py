@@ -56,16 +56,15 @@ class VirtualMachine(Guest):
     process: asyncio.subprocess.Process = field(init=False)
     threads: dict[int, str] = field(default_factory=dict)
     """QEMU's threads by what they do: virtual processors and those for disks; all others emulate devices."""
+    live_unix_s: float | None = None
+    """When it last served anew, with all that ran in it."""
+    restarts: int = 0
+    is_coming_back: bool = False
 
     @property
     def pid(self) -> int:
         """QEMU's process."""
         return self.process.pid
-
-    live_unix_s: float | None = None
-    """When it last served anew, with all that ran in it."""
-    restarts: int = 0
-    is_coming_back: bool = False
 
     @property
     def recovery(self) -> dict[str, float]:
