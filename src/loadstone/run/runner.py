@@ -72,6 +72,8 @@ async def _execute(
         executor = Executor(testbed, listener, spec.joining)
         with signals.told(executor.interrupt):
             status, reason = await _play(spec, folder, executor, begin)
+        # What machines say of themselves may have changed: which side of a pair serves, how long it held its outputs.
+        folder.change(machines=testbed.facts())
     folder.change(troubles=tuple(executor.troubles))
     return status, reason
 

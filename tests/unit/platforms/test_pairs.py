@@ -6,6 +6,7 @@ import pytest
 
 from loadstone.platforms.fabric import NetworkInterface
 from loadstone.platforms.pair.command import Mode, PairLayout, SideFiles, agent, kernel_line, qemu
+from loadstone.platforms.pair.machine import disclosed
 from loadstone.platforms.vm.image import Image
 
 NIC = NetworkInterface("public", "tap1", "ns", "10.200.0.2", "52:54:0a:c8:00:02", "10.200.0.1", twin="tap2")
@@ -46,3 +47,10 @@ def test_one_that_is_made_from_a_running_machine_waits_for_its_state() -> None:
     assert "-S" in words
     assert "file.filename=/run/p/a.snapshot" in words[-1]
     assert "-S" not in qemu(LAYOUT, Mode.RECORD, FILES, Path("/c"), 7)
+
+
+def test_what_was_held_back_is_disclosed_once_it_is_known() -> None:
+    metrics = {"held_ms": {"p50": 0.2, "max": 41.5}, "frames": 93, "lag_ms": 3.14, "log_bytes": 900, "wire_bytes": 70}
+    assert disclosed({}) == {}
+    assert disclosed(metrics)["outputs_held_ms"] == "p50 0.20, max 41.50, of 93 frames"
+    assert disclosed(metrics)["log_bytes"] == "900, 70 on the wire"

@@ -57,7 +57,13 @@ impl Metrics {
             "log_bytes": self.log_bytes,
             "wire_bytes": self.wire_bytes,
             "frames": self.frames,
-            "held_ms": { "p50": held(0.5), "p99": held(0.99), "max": self.held_ns.max() as f64 / 1e6 },
+            "held_ms": {
+                "p50": held(0.5),
+                "p90": held(0.9),
+                "p99": held(0.99),
+                "p99.9": held(0.999),
+                "max": self.held_ns.max() as f64 / 1e6,
+            },
         })
     }
 }

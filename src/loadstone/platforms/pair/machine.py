@@ -180,8 +180,9 @@ class PairMachine(Guest):
         raise PlatformError(f"{self.name} has a network of its own; port {port} is reached there.")
 
     async def outside(self) -> Json | None:
-        """What the machine that serves costs the host."""
+        """What the machine that serves costs the host; what its agent measured goes to its facts."""
         side = self.serving
+        self.facts |= disclosed(side.metrics)
         if side.qmp is None or not side.pid:
             return None
         return await usage.outside(side.pid, side.qmp, {}, {})
@@ -263,6 +264,18 @@ async def _save(side: PairSide, state: Path) -> None:
     finally:
         server.close()
         place.unlink(missing_ok=True)
+
+
+def disclosed(metrics: Json) -> dict[str, str]:
+    """What the agent of the side that serves measured so far, for the report."""
+    if not metrics:
+        return {}
+    held = ", ".join(f"{name} {value:.2f}" for name, value in metrics["held_ms"].items())
+    return {
+        "outputs_held_ms": f"{held}, of {metrics['frames']} frames",
+        "lag_ms": f"{metrics['lag_ms']:.1f}",
+        "log_bytes": f"{metrics['log_bytes']}, {metrics['wire_bytes']} on the wire",
+    }
 
 
 def layout_of(context: MachineContext, guest: Layout) -> PairLayout:
