@@ -32,7 +32,7 @@ class Outage:
     run's end where the last never ended.
     """
     has_recovered: bool
-    """Whether an operation was as good as before after the last that was affected."""
+    """Whether an operation that began after the fault was answered well, after the last that was affected."""
     silence_s: float | None
     """Longest time without a good answer from the fault on; None where none came any more."""
     throughput_pct: float | None
@@ -45,7 +45,10 @@ def outage_of(lines: Sequence[OperationLine], fault_ns: int, until_ns: int) -> O
     if len(before) < LEAST_BEFORE:
         return None
     later = [line for line in lines if line.end_ns is None or line.end_ns > fault_ns]
-    affected = _first_block([line for line in later if _is_affected(line, before, until_ns)], fault_ns)
+    served = [line.end_ns for line in later if _is_good(line) and line.intended_ns > fault_ns]
+    affected = [line for line in later if not _is_good(line)]
+    if served:
+        affected = _first_block([line for line in later if _is_affected(line, before, until_ns)], fault_ns)
     good = sorted(line.end_ns for line in later if line.fault is None and line.end_ns is not None)
     begin = min((line.intended_ns for line in affected), default=fault_ns)
     end = max((line.end_ns or until_ns for line in affected), default=fault_ns)
@@ -53,7 +56,7 @@ def outage_of(lines: Sequence[OperationLine], fault_ns: int, until_ns: int) -> O
         affected=len(affected),
         failed=sum(line.fault is not None or line.end_ns is None for line in affected),
         seconds=(end - begin) / 1e9,
-        has_recovered=any(at > end for at in good),
+        has_recovered=any(at is not None and at > end for at in served),
         silence_s=_silence_s(before, good, until_ns),
         throughput_pct=_throughput_pct(before, [at for at in good if at > end], (fault_ns, end, until_ns)),
     )
@@ -61,6 +64,10 @@ def outage_of(lines: Sequence[OperationLine], fault_ns: int, until_ns: int) -> O
 
 def _lasted(line: OperationLine, until_ns: int) -> int:
     return (until_ns if line.end_ns is None else line.end_ns) - line.intended_ns
+
+
+def _is_good(line: OperationLine) -> bool:
+    return line.fault is None and line.end_ns is not None
 
 
 def _is_affected(line: OperationLine, before: Sequence[OperationLine], until_ns: int) -> bool:

@@ -116,6 +116,8 @@ class StudyKind(Generic[S, A]):
     """What the study is able to find, said before its first run."""
     is_judged_by_runs: bool = False
     """Whether the shell is told what the runs came to, instead of what was found."""
+    learns_from_invalid: bool = False
+    """Whether runs that are not fit for a verdict of their workload may still answer it."""
     rank: int = 100
     """Place among the kinds where they are listed, the smallest first."""
 

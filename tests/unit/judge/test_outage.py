@@ -48,6 +48,13 @@ def test_one_that_is_not_over_is_said_to_be() -> None:
     assert outage.seconds == pytest.approx(30)
 
 
+def test_one_that_answers_nothing_any_more_is_dead_whatever_was_asked_of_it() -> None:
+    few = [line(at, None, operation=7) for at in (31, 33)]
+    outage = found([*steady(0, 30), line(29.9, 0.2), *few])
+    assert (outage.affected, outage.failed, outage.has_recovered) == (2, 2, False), "of a kind that was not seen before"
+    assert not found(steady(0, 30)).has_recovered, "and where nothing was asked of it"
+
+
 def test_what_fails_long_after_all_was_well_has_reasons_of_its_own() -> None:
     outage = found([*steady(0, 30), line(30, 1), *steady(31, 50), line(50, 2), *steady(52, 60)])
     assert outage.affected == 1

@@ -59,6 +59,12 @@ def test_what_was_lost_or_done_twice_is_no_survival() -> None:
     assert "1 lost, 0 repeated" in asked([lost]).headline[2]
 
 
+def test_a_driver_that_was_late_itself_says_nothing_of_outages() -> None:
+    question = Failover("support", FaultKind.KILL_PRIMARY, 1, 60.0)
+    late = replace(made(question.requests()[0]), failure=DEAD, is_driver_bound=True)
+    assert not question.answer([late]).is_answered
+
+
 def test_trials_that_say_nothing_are_left_out_and_a_refusal_is_said() -> None:
     assert "1 of 2 trials say nothing" in asked([SURVIVED, None]).headline[-1]
     assert not asked([None]).is_answered

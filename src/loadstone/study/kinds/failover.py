@@ -49,9 +49,9 @@ class FailoverSection(StudySection):
     lose: Annotated[Literal["store"] | None, Flag("What is lost, and then the primary killed: store.")] = Field(
         default=None, description="`store`"
     )
-    at: (
-        Annotated[float, Field(gt=0), Flag("Seconds after the steady state begins; else at random.", kind=float)] | None
-    ) = Field(default=None, description="seconds after the steady state begins; else at random")
+    at: Annotated[
+        Annotated[float, Field(gt=0)] | None, Flag("Seconds after the steady state begins; else at random.", kind=float)
+    ] = Field(default=None, description="seconds after the steady state begins; else at random")
     trials: Annotated[int, Field(ge=1, le=1000), Flag("How many runs.", kind=int, min=1, max=1000)] = Field(
         default=1, description="a whole number, 1 or more"
     )
@@ -88,7 +88,7 @@ class Trial:
         if failure is None or failure.outage is None:
             return False
         kept = failure.ledgers is None or not (failure.ledgers.lost or failure.ledgers.repeated)
-        return kept and (failure.outage.has_recovered or not failure.outage.affected)
+        return kept and failure.outage.has_recovered
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,7 +136,7 @@ class Failover:
     def answer(self, runs: Sequence[RunSummary]) -> FailoverAnswer:
         """What the fault cost in each."""
         trials = tuple(
-            Trial(run.folder, float(run.request.settings[PARAMETER].partition("@")[2]), run.failure) for run in runs
+            Trial(run.folder, float(run.request.settings[PARAMETER].partition("@")[2]), _told(run)) for run in runs
         )
         return FailoverAnswer(
             workload=self.workload,
@@ -145,6 +145,11 @@ class Failover:
             fault=self.fault,
             trials=trials,
         )
+
+
+def _told(run: RunSummary) -> Failure | None:
+    """What a run says of its fault: nothing where the driver itself was late."""
+    return None if run.is_driver_bound else run.failure
 
 
 def _chance(number: int) -> float:
@@ -183,10 +188,10 @@ def _headline(fault: FaultKind, trials: Sequence[Trial]) -> Iterator[str]:
 
 def _outages(outages: Sequence[Outage]) -> str:
     affected = sum(outage.affected for outage in outages)
-    if not affected:
+    if not affected and all(outage.has_recovered for outage in outages):
         return "No operation was affected."
     lengths = [outage.seconds for outage in outages]
-    endless = sum(outage.affected > 0 and not outage.has_recovered for outage in outages)
+    endless = sum(not outage.has_recovered for outage in outages)
     open_end = f" ({endless} of {len(outages)} were not over when the run ended)" if endless else ""
     usual, longest = number(median(lengths), 2), number(max(lengths), 2)
     return (
@@ -271,5 +276,6 @@ KIND = StudyKind(
     answer=FailoverAnswer,
     make=make,
     blocks=blocks,
+    learns_from_invalid=True,
     rank=6,
 )
