@@ -270,7 +270,8 @@ def disclosed(metrics: Json) -> dict[str, str]:
     """What the agent of the side that serves measured so far, for the report."""
     if not metrics:
         return {}
-    held = ", ".join(f"{name} {value:.2f}" for name, value in metrics["held_ms"].items())
+    named = sorted(metrics["held_ms"].items(), key=lambda one: one[1])
+    held = ", ".join(f"{name} {value:.2f}" for name, value in named)
     return {
         "outputs_held_ms": f"{held}, of {metrics['frames']} frames",
         "lag_ms": f"{metrics['lag_ms']:.1f}",
