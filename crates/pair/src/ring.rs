@@ -216,7 +216,7 @@ impl Shared {
         while self.is_saving() && Instant::now() < until {
             std::thread::sleep(LOOK);
         }
-        self.header().is_saving.store(0, Ordering::Release);
+        self.go_on();
     }
 
     /// Share of its time, in percent, for which the machine is to be kept from running.

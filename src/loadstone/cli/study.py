@@ -186,9 +186,8 @@ def exit_of(manifest: StudyManifest, kind: AnyKind, answer: StudyAnswer[Answer])
     if manifest.status is Status.INTERRUPTED:
         return Exit.INTERRUPTED
     parts, verdicts = answer.parts, {run.verdict for run in answer.runs}
-    is_unfit = (
-        verdicts == {Verdict.INVALID} and not kind.learns_from_invalid
-    )  # of all that was made nothing can be said
+    # Of all that was made nothing can be said.
+    is_unfit = verdicts == {Verdict.INVALID} and not kind.learns_from_invalid
     if is_unfit or any(part.is_unreached for part in parts) or not all(part.is_answered for part in parts):
         return Exit.INVALID
     if kind.is_judged_by_runs:

@@ -1,6 +1,6 @@
 """What a fault cost the users: from the operations one by one. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -41,20 +41,21 @@ class Outage:
 
 def outage_of(lines: Sequence[OperationLine], fault_ns: int, until_ns: int) -> Outage | None:
     """What the fault at `fault_ns` cost, seen until `until_ns`; None of too little before it."""
-    before = [line for line in lines if line.end_ns is not None and line.end_ns <= fault_ns and line.fault is None]
+    before = [line for line in lines if line.end_ns is not None and line.end_ns <= fault_ns and _is_good(line)]
     if len(before) < LEAST_BEFORE:
         return None
     later = [line for line in lines if line.end_ns is None or line.end_ns > fault_ns]
     served = [line.end_ns for line in later if _is_good(line) and line.intended_ns > fault_ns]
     affected = [line for line in later if not _is_good(line)]
     if served:
-        affected = _first_block([line for line in later if _is_affected(line, before, until_ns)], fault_ns)
-    good = sorted(line.end_ns for line in later if line.fault is None and line.end_ns is not None)
+        usual_ns = _usual_ns(before, until_ns)
+        affected = _first_block([line for line in later if _is_affected(line, usual_ns, until_ns)], fault_ns)
+    good = sorted(line.end_ns for line in later if line.end_ns is not None and _is_good(line))
     begin = min((line.intended_ns for line in affected), default=fault_ns)
     end = max((line.end_ns or until_ns for line in affected), default=fault_ns)
     return Outage(
         affected=len(affected),
-        failed=sum(line.fault is not None or line.end_ns is None for line in affected),
+        failed=sum(not _is_good(line) for line in affected),
         seconds=(end - begin) / 1e9,
         has_recovered=any(at is not None and at > end for at in served),
         silence_s=_silence_s(before, good, until_ns),
@@ -70,17 +71,22 @@ def _is_good(line: OperationLine) -> bool:
     return line.fault is None and line.end_ns is not None
 
 
-def _is_affected(line: OperationLine, before: Sequence[OperationLine], until_ns: int) -> bool:
+def _usual_ns(before: Sequence[OperationLine], until_ns: int) -> dict[int, int]:
+    """How long each kind of operation took at most, of kinds that were seen often enough."""
+    lasted: dict[int, list[int]] = {}
+    for line in before:
+        lasted.setdefault(line.operation, []).append(_lasted(line, until_ns))
+    return {operation: max(times) for operation, times in lasted.items() if len(times) >= LEAST_OF_KIND}
+
+
+def _is_affected(line: OperationLine, usual_ns: Mapping[int, int], until_ns: int) -> bool:
     """Whether it failed, or took far longer than any of its kind before. One that is under way at the run's end has
     taken as long as that.
     """
     if line.fault is not None:
         return True
-    of_kind = [_lasted(one, until_ns) for one in before if one.operation == line.operation]
-    if len(of_kind) < LEAST_OF_KIND:
-        return False
-    usual_ns = max(of_kind)
-    return _lasted(line, until_ns) > max(SLOW * usual_ns, usual_ns + LEAST_SLOWER_NS)
+    usual = usual_ns.get(line.operation)
+    return usual is not None and _lasted(line, until_ns) > max(SLOW * usual, usual + LEAST_SLOWER_NS)
 
 
 def _first_block(affected: Sequence[OperationLine], fault_ns: int) -> list[OperationLine]:

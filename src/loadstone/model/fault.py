@@ -20,11 +20,6 @@ class FaultKind(StrEnum):
     LOSE_STORE = "lose-store"
     """The storage that decides who goes on is gone, then the primary is."""
 
-    @property
-    def needs_pair(self) -> bool:
-        """Whether other machines cannot have it."""
-        return self not in (FaultKind.KILL_PRIMARY, FaultKind.FREEZE_PRIMARY)
-
 
 @dataclass(frozen=True)
 class PlannedFault:

@@ -9,6 +9,7 @@ from loadstone.model.errors import PlatformError
 from loadstone.model.fault import FaultKind
 
 SIGNALS = {FaultKind.KILL_PRIMARY: signal.SIGKILL, FaultKind.FREEZE_PRIMARY: signal.SIGSTOP}
+"""The faults that any machine can have."""
 
 
 class StaysDead:
@@ -27,7 +28,7 @@ class StaysDead:
 
 def signal_all(pids: Iterable[int], fault: FaultKind, about: str) -> None:
     """Kills or stops these processes. Raises PlatformError for what only pairs can have."""
-    if fault.needs_pair:
+    if fault not in SIGNALS:
         raise PlatformError(f"Only pairs can have the fault `{fault}`; this is {about}.")
     send(pids, SIGNALS[fault])
 

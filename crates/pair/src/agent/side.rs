@@ -24,11 +24,11 @@ use crate::store::{Claim, Store};
 
 /// Between two looks whether a machine has gone live.
 const LOOK: Duration = Duration::from_micros(500);
+/// Longest time for that.
+const LIVE: Duration = Duration::from_secs(60);
 /// What came to a primary so shortly before it was heard last may not have come to its log: it is given to the machine
 /// that goes live. What comes twice by that comes twice on any network.
 const UNDER_WAY: Duration = Duration::from_millis(100);
-/// Longest time for that.
-const LIVE: Duration = Duration::from_secs(60);
 /// Between two reports of metrics.
 const REPORTED: Duration = Duration::from_secs(1);
 

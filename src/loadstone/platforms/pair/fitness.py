@@ -12,8 +12,6 @@ BESIDE_MIB = 160
 """What a side needs beside its machine's memory: QEMU itself, translated code, both rings of the log."""
 MOST_PAIRS = 4
 """Pairs on a host beyond which VMware's best practices warn (docs/fault-tolerance.md)."""
-BUSY_PCT = 80.0
-"""A secondary that gets less than a core falls behind, and slows its primary."""
 LOOK_S = 0.5
 
 
