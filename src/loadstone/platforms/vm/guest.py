@@ -34,7 +34,9 @@ class GuestService:
     name: str
     agent: Agent
     log: Path
-    command: list[str] = field(default_factory=list)
+    machine: str
+    """Where it runs."""
+    command: list[str]
     readiness: Readiness = Readiness.LINE
     first_line: str = ""
     _line: asyncio.Future[str] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
@@ -69,7 +71,7 @@ class GuestService:
         try:
             await self.agent.ask("start", name=self.name, command=self.command)
         except PlatformError as error:
-            raise ServiceError(f"`{self.command[0]}` cannot be started: {error}") from None
+            raise ServiceError(f"`{self.command[0]}` cannot be started on {self.machine}: {error}") from None
         if self.readiness is Readiness.LINE:
             await self.ready(self.command)
 
@@ -163,7 +165,7 @@ class Guest(StaysDead, ABC):
         """Has the agent start a program. Raises ServiceError."""
         claim(self.services, role, self.name)
         log = self.context.logs / f"{role}.log"
-        service = self.services[role] = GuestService(role, self.agent, log, command, readiness)
+        service = self.services[role] = GuestService(role, self.agent, log, self.name, command, readiness)
         await service.begin()
         return service
 
