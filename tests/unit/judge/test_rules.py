@@ -160,13 +160,20 @@ def test_every_kind_of_error_with_a_blame_is_one_the_driver_names(kind: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("actual_s", "outcome"), [(101.9, Outcome.KEPT), (102.1, Outcome.BROKEN), (97.9, Outcome.BROKEN)]
+    ("actual_s", "outcome", "weight"),
+    [
+        (101.9, Outcome.KEPT, Weight.FAIL),
+        (102.1, Outcome.BROKEN, Weight.FAIL),
+        (97.9, Outcome.BROKEN, Weight.INVALID),
+    ],
 )
-def test_cycles_may_be_two_percent_off_their_drawn_mean(actual_s: float, outcome: Outcome) -> None:
+def test_cycles_two_percent_too_long_are_a_fail_and_too_short_ones_the_drivers(
+    actual_s: float, outcome: Outcome, weight: Weight
+) -> None:
     paced = replace(operation("a", 100, 0.1), cycles=100, cycle_drawn_s=100.0, cycle_actual_s=actual_s)
     figures = iteration((paced, operation("b", 100, 0.1)), 100.0)
     found = check(CheckId.CYCLE_TIME, figures, pacing="cycle")
-    assert (found.outcome, found.weight) == (outcome, Weight.INVALID)
+    assert (found.outcome, found.weight) == (outcome, weight)
     assert not [one for one in checks(CRITERIA, figures) if one.id is found.id]
 
 
