@@ -3,7 +3,7 @@
 `python -m benches.failovers --trials 200` makes pairs and kills QEMU on the side that serves between half a second and
 two seconds after the clients began: one asks for pages, the other writes rows to a SQLite file and counts them. Ten
 times for each pair, which is protected anew every time. `--fault cut-channel` does something else to them. What was
-found is kept in benches/results/failovers-FAULT.jsonl; a bench that was interrupted goes on there.
+found is kept in benches/results/failovers-FAULT.jsonl, and with `--disk 64` apart; a bench that was interrupted goes on there.
 """
 
 import argparse
@@ -137,10 +137,10 @@ def _say(file: io.BufferedRWPair, word: Any) -> list[list[Any]]:
 
 
 @asynccontextmanager
-async def serving(folder: Path) -> AsyncIterator[tuple[PairMachine, str, int]]:
+async def serving(folder: Path, disk_mib: int = 0) -> AsyncIterator[tuple[PairMachine, str, int]]:
     """A pair with a web service; where that is reached."""
     async with open_testbed(folder) as base:
-        machine = await base.machine("one", read_machine({"platform": "pair", "memory": 192}), (PUBLIC,))
+        machine = await base.machine("one", read_machine({"platform": "pair", "memory": 192, "disk": disk_mib}), (PUBLIC,))
         assert isinstance(machine, PairMachine)
         service = await machine.start("backend", reference.backend_command(machine.listen, 1))
         ready = reference.read_ready(service.first_line)
@@ -188,10 +188,12 @@ async def database_of(machine: PairMachine) -> tuple[str, int]:
     return machine.address, ready.http.port
 
 
-async def chain(seed: int, faults: int, folder: Path, fault: FaultKind = FaultKind.KILL_PRIMARY) -> list[Trial]:
+async def chain(
+    seed: int, faults: int, folder: Path, fault: FaultKind = FaultKind.KILL_PRIMARY, disk_mib: int = 0
+) -> list[Trial]:
     """Makes a pair and injects a fault, again and again, each time once it is whole again."""
     chance, trials = random.Random(seed), []
-    async with serving(folder) as (machine, host, port):
+    async with serving(folder, disk_mib) as (machine, host, port):
         machine.may_be_kept = False  # the bench protects it, and looks how long that takes
         database = await database_of(machine)
         for number in range(1, faults + 1):
@@ -251,13 +253,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--trials", type=int, default=20)
     parser.add_argument("--fault", type=FaultKind, choices=list(FaultKind), default=FaultKind.KILL_PRIMARY)
+    parser.add_argument("--disk", type=int, default=0, help="MiB of a replicated disk that the rows are written to")
     options = parser.parse_args()
-    kept = KEPT / f"failovers-{options.fault}.jsonl"
+    kept = KEPT / f"failovers-{options.fault}{'-disk' if options.disk else ''}.jsonl"
     known = [json.loads(line) for line in kept.read_text().splitlines()] if kept.is_file() else []
     while len(known) < options.trials:
         seed = known[-1]["seed"] + 1 if known else 1
         with tempfile.TemporaryDirectory(prefix="loadstone-failovers-") as folder:
-            made = asyncio.run(chain(seed, min(FAULTS, options.trials - len(known)), Path(folder), options.fault))
+            faults = min(FAULTS, options.trials - len(known))
+            made = asyncio.run(chain(seed, faults, Path(folder), options.fault, options.disk))
         known += map(asdict, made)
         with kept.open("a") as file:
             file.writelines(json.dumps(asdict(one)) + "\n" for one in made)

@@ -15,7 +15,7 @@ from loadstone.cli.exits import Exit
 from loadstone.cli.screen import out, say, warn
 from loadstone.model.errors import PlatformError, UsageError
 from loadstone.model.fault import FaultKind
-from loadstone.model.machine import PUBLIC
+from loadstone.model.machine import PUBLIC, MachineSpec
 from loadstone.platforms.pair import control
 from loadstone.platforms.pair.fitness import Finding, findings, refusal
 from loadstone.platforms.pair.keeper import Keeper
@@ -28,8 +28,8 @@ from loadstone.testbed.context import open_testbed
 from loadstone.testbed.running import target_of
 
 LIMITS = (
-    "A pair has one virtual processor, emulated, with instructions counted; one network, no disk, both sides on this "
-    "host. VMware holds patents on parts of this way to fault tolerance. What it does and does not: "
+    "A pair has one virtual processor, emulated, with instructions counted; one network, no disk but one that is "
+    "replicated, both sides on this host. VMware holds patents on parts of this way to fault tolerance. What it does and does not: "
     "docs/fault-tolerance.md."
 )
 LOOK_S = 1.0
@@ -59,6 +59,9 @@ def _shown(found: list[Finding]) -> Exit:
 def create(
     name: Name,
     memory: Memory = MEMORY_MIB,
+    disk: Annotated[
+        int, typer.Option(min=0, max=1 << 24, help="MiB of a disk, a replica on each side; 0 for none.")
+    ] = 0,
     serve: Annotated[str, typer.Option(help=f"What runs in it: {', '.join(SERVED)}.")] = "backend",
 ) -> Exit:
     """Make a pair and keep it until Ctrl-C; other commands look at it and change it meanwhile."""
@@ -72,17 +75,18 @@ def create(
         if not one.is_fit:
             warn(f"{one.what}: {one.said}")
     with TemporaryDirectory(prefix="loadstone-pair-") as logs:
-        asyncio.run(_keep(name, memory, serve, Path(logs)))
+        wanted = read_machine({"platform": "pair", "memory": memory, "disk": disk})
+        asyncio.run(_keep(name, wanted, serve, Path(logs)))
     return Exit.PASS
 
 
-async def _keep(name: str, memory: int, serve: str, logs: Path) -> None:
+async def _keep(name: str, wanted: MachineSpec, serve: str, logs: Path) -> None:
     """A pair with a service, until a signal."""
     over = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, over.set)
     async with open_testbed(logs) as base:
-        machine = await base.machine(name, read_machine({"platform": "pair", "memory": memory}), (PUBLIC,))
+        machine = await base.machine(name, wanted, (PUBLIC,))
         assert isinstance(machine, PairMachine)
         service = await machine.start(serve, reference.plain_command(serve, machine.listen, 1))
         target = await target_of(machine, reference.read_ready(service.first_line))

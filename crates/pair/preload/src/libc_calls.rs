@@ -25,6 +25,12 @@ pub unsafe fn next<F>(name: &CStr) -> Option<F> {
     unsafe { found(libc::RTLD_NEXT, name) }
 }
 
+/// Whether the program has anything of this name.
+pub fn is_there(name: &CStr) -> bool {
+    // SAFETY: an address that is not used.
+    unsafe { found::<*mut c_void>(libc::RTLD_DEFAULT, name) }.is_some()
+}
+
 /// A function of the program.
 ///
 /// # Safety

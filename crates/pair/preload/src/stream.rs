@@ -14,7 +14,7 @@ use loadstone_pair::lag::pause;
 use loadstone_pair::log::{Scanner, END, PRELUDE, VERSION};
 use loadstone_pair::ring::{Command, Shared, State};
 
-use crate::libc_calls::{fopencookie, function, variable, CookieFunctions};
+use crate::libc_calls::{fopencookie, function, is_there, variable, CookieFunctions};
 
 /// `REPLAY_MODE_RECORD` of QEMU's `ReplayMode` (qapi/replay.json).
 const RECORD: c_int = 1;
@@ -30,6 +30,18 @@ const SLICE: Duration = Duration::from_millis(1);
 const TAKEN: Duration = Duration::from_secs(2);
 /// How long a reader sleeps at most before it looks again.
 const NAP: Duration = Duration::from_secs(1);
+
+/// What is used of QEMU's own: its log's state and locks, and who is to be told that time passed.
+const USED: [&CStr; 8] = [
+    c"replay_mode",
+    c"replay_state",
+    c"replay_mutex_lock",
+    c"replay_mutex_locked",
+    c"replay_mutex_unlock",
+    c"replay_fetch_data_kind",
+    c"runstate_is_running",
+    c"qemu_clock_notify",
+];
 
 /// The memory shared with the agent, once the log was opened.
 static MEMORY: OnceLock<Shared> = OnceLock::new();
@@ -57,6 +69,14 @@ struct Stream {
 
 /// The log's stream; null, with the reason on the standard error, when there is no memory to share, or QEMU is another.
 pub fn open(path: &CStr, is_replayed: bool) -> *mut libc::FILE {
+    let missing: Vec<_> = USED.iter().filter(|name| !is_there(name)).map(|name| name.to_string_lossy()).collect();
+    if !missing.is_empty() {
+        eprintln!(
+            "loadstone-pair: this program does not export {}: it is no QEMU that pairs work with",
+            missing.join(", ")
+        );
+        return std::ptr::null_mut();
+    }
     let path = Path::new(std::ffi::OsStr::new(path.to_str().unwrap_or_default()));
     let memory = match Shared::open(path) {
         Ok(memory) => MEMORY.get_or_init(|| memory),
@@ -70,10 +90,7 @@ pub fn open(path: &CStr, is_replayed: bool) -> *mut libc::FILE {
         let state = c"replay_state";
         (variable(c"replay_mode", 0), variable(state, INSTRUCTIONS_AT), variable(state, NEXT_EVENT_AT))
     };
-    let Some(mode) = mode else {
-        eprintln!("loadstone-pair: this QEMU does not export `replay_mode`");
-        return std::ptr::null_mut();
-    };
+    let Some(mode) = mode else { return std::ptr::null_mut() };
     memory.set_state(if is_replayed { State::Replaying } else { State::Recording });
     let stream = Stream {
         memory,

@@ -2,13 +2,16 @@
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use anyhow::{bail, ensure, Context, Result};
 use serde::{Deserialize, Serialize};
+use socket2::Socket;
 
 use super::lock;
+use super::sealed::Seals;
 
 /// What both agents must speak; they must be of one build, since they compare hashes.
 pub const VERSION: u32 = 1;
@@ -48,7 +51,7 @@ pub enum Message {
 /// Both connections.
 pub struct Channel {
     pub control: Control,
-    pub log: TcpStream,
+    pub log: Socket,
     pub peer: String,
     pub generation: u64,
 }
@@ -56,12 +59,12 @@ pub struct Channel {
 /// The connection for messages; written by several threads, read by one.
 #[derive(Clone)]
 pub struct Control {
-    writer: Arc<Mutex<TcpStream>>,
-    stream: Arc<TcpStream>,
+    writer: Arc<Mutex<Socket>>,
+    stream: Arc<Socket>,
 }
 
 impl Control {
-    fn new(stream: TcpStream) -> Result<Self> {
+    fn new(stream: Socket) -> Result<Self> {
         Ok(Control { writer: Arc::new(Mutex::new(stream.try_clone()?)), stream: Arc::new(stream) })
     }
 
@@ -82,7 +85,7 @@ impl Control {
     }
 }
 
-fn send(stream: &mut TcpStream, message: &Message) -> Result<()> {
+fn send(stream: &mut Socket, message: &Message) -> Result<()> {
     let body = postcard::to_stdvec(message)?;
     let mut bytes = (body.len() as u32).to_be_bytes().to_vec();
     bytes.extend_from_slice(&body);
@@ -100,7 +103,7 @@ fn receive(stream: &mut impl Read) -> Result<Message> {
 }
 
 /// A piece of log from a place on.
-pub fn send_log(stream: &mut TcpStream, offset: u64, bytes: &[u8]) -> Result<usize> {
+pub fn send_log(stream: &mut Socket, offset: u64, bytes: &[u8]) -> Result<usize> {
     let body = lz4_flex::compress_prepend_size(bytes);
     let mut packet = Vec::with_capacity(12 + body.len());
     packet.extend_from_slice(&offset.to_be_bytes());
@@ -111,7 +114,7 @@ pub fn send_log(stream: &mut TcpStream, offset: u64, bytes: &[u8]) -> Result<usi
 }
 
 /// The next piece of log, and where it begins.
-pub fn receive_log(stream: &mut TcpStream) -> Result<(u64, Vec<u8>)> {
+pub fn receive_log(stream: &mut Socket) -> Result<(u64, Vec<u8>)> {
     let mut head = [0; 12];
     stream.read_exact(&mut head)?;
     let (offset, length) = head.split_at(8);
@@ -125,13 +128,22 @@ pub fn receive_log(stream: &mut TcpStream) -> Result<(u64, Vec<u8>)> {
     Ok((offset, lz4_flex::decompress_size_prepended(&body)?))
 }
 
-/// Waits for the other agent's two connections.
-pub fn accept(listener: &TcpListener, name: &str, generation: u64) -> Result<Channel> {
+/// Who an agent is to the other.
+#[derive(Clone)]
+pub struct Identity {
+    pub name: String,
+    pub generation: u64,
+    /// Needed where the channel leaves this host.
+    pub seals: Option<Seals>,
+}
+
+/// Waits for the other agent's two connections; others are turned away.
+pub fn accept(listener: &TcpListener, identity: &Identity) -> Result<Channel> {
     let (mut control, mut log, mut peer, mut theirs) = (None, None, String::new(), 0);
     while control.is_none() || log.is_none() {
-        let (mut stream, _) = listener.accept()?;
-        prepare(&stream)?;
-        let Ok((name_there, generation_there, is_log)) = greet(&mut stream, name, generation, false) else { continue };
+        let (tcp, _) = listener.accept()?;
+        let Ok(mut stream) = prepare(tcp, identity.seals.as_ref(), Seals::accepted) else { continue };
+        let Ok((name_there, generation_there, is_log)) = greet(&mut stream, identity, false) else { continue };
         (peer, theirs) = (name_there, generation_there);
         *(if is_log { &mut log } else { &mut control }) = Some(stream);
     }
@@ -139,30 +151,58 @@ pub fn accept(listener: &TcpListener, name: &str, generation: u64) -> Result<Cha
 }
 
 /// Connects to the other agent, twice.
-pub fn connect(address: SocketAddr, name: &str, generation: u64) -> Result<Channel> {
-    ensure!(
-        address.ip().is_loopback(),
-        "the channel to {address} would leave this host unencrypted: not supported yet"
-    );
+pub fn connect(address: SocketAddr, identity: &Identity) -> Result<Channel> {
+    ensure!(is_sealed_or_local(address, identity), "{}", unsealed(address));
     let (mut streams, mut peer, mut theirs) = (Vec::new(), String::new(), 0);
     for is_log in [false, true] {
-        let mut stream =
+        let tcp =
             TcpStream::connect_timeout(&address, HELLO).with_context(|| format!("no agent answers at {address}"))?;
-        prepare(&stream)?;
-        (peer, theirs, _) = greet(&mut stream, name, generation, is_log)?;
+        let mut stream = prepare(tcp, identity.seals.as_ref(), |seals, tcp| seals.connected(tcp, address.ip()))?;
+        (peer, theirs, _) = greet(&mut stream, identity, is_log)?;
         streams.push(stream);
     }
     let log = streams.pop();
     finish(streams.pop(), log, peer, theirs)
 }
 
-fn prepare(stream: &TcpStream) -> Result<()> {
-    stream.set_nodelay(true)?;
-    Ok(stream.set_read_timeout(Some(HELLO))?)
+/// Listens for a secondary.
+pub fn listen(address: SocketAddr, identity: &Identity) -> Result<(TcpListener, SocketAddr)> {
+    ensure!(is_sealed_or_local(address, identity), "{}", unsealed(address));
+    let listener =
+        TcpListener::bind(address).with_context(|| format!("a secondary cannot be waited for at {address}"))?;
+    let address = listener.local_addr()?;
+    Ok((listener, address))
 }
 
-fn greet(stream: &mut TcpStream, name: &str, generation: u64, is_log: bool) -> Result<(String, u64, bool)> {
-    send(stream, &Message::Hello { version: VERSION, name: name.to_owned(), generation, is_log })?;
+fn is_sealed_or_local(address: SocketAddr, identity: &Identity) -> bool {
+    identity.seals.is_some() || address.ip().is_loopback()
+}
+
+fn unsealed(address: SocketAddr) -> String {
+    format!(
+        "the channel at {address} would leave this host unsealed: give both sides --certificate, --key, --authority"
+    )
+}
+
+/// A connection that is read from for as long as a greeting may take; sealed where the side has what that needs.
+fn prepare(
+    tcp: TcpStream,
+    seals: Option<&Seals>,
+    seal: impl Fn(&Seals, TcpStream) -> Result<UnixStream>,
+) -> Result<Socket> {
+    tcp.set_nodelay(true)?;
+    tcp.set_read_timeout(Some(HELLO))?;
+    let stream = match seals {
+        Some(seals) => Socket::from(seal(seals, tcp)?),
+        None => Socket::from(tcp),
+    };
+    stream.set_read_timeout(Some(HELLO))?;
+    Ok(stream)
+}
+
+fn greet(stream: &mut Socket, identity: &Identity, is_log: bool) -> Result<(String, u64, bool)> {
+    let Identity { name, generation, .. } = identity.clone();
+    send(stream, &Message::Hello { version: VERSION, name, generation, is_log })?;
     match receive(stream)? {
         Message::Hello { version: VERSION, name, generation, is_log } => Ok((name, generation, is_log)),
         Message::Hello { version, .. } => bail!("the other agent speaks version {version}, this is {VERSION}"),
@@ -170,7 +210,7 @@ fn greet(stream: &mut TcpStream, name: &str, generation: u64, is_log: bool) -> R
     }
 }
 
-fn finish(control: Option<TcpStream>, log: Option<TcpStream>, peer: String, generation: u64) -> Result<Channel> {
+fn finish(control: Option<Socket>, log: Option<Socket>, peer: String, generation: u64) -> Result<Channel> {
     let (Some(control), Some(log)) = (control, log) else { bail!("the channel is not whole") };
     for stream in [&control, &log] {
         stream.set_read_timeout(None)?;
@@ -180,36 +220,106 @@ fn finish(control: Option<TcpStream>, log: Option<TcpStream>, peer: String, gene
 
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv4Addr;
+    use std::path::Path;
+
+    use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+
+    use super::super::sealed::Papers;
     use super::*;
 
-    #[test]
-    fn messages_and_log_come_through_as_they_were_sent() {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let address = listener.local_addr().expect("bound");
-        let there = std::thread::spawn(move || accept(&listener, "a", 3).expect("a channel"));
-        let mut here = connect(address, "b", 2).expect("a channel");
-        let mut there = there.join().expect("no panic");
+    const NOWHERE: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 1);
+
+    fn identity(name: &str, generation: u64, seals: Option<Seals>) -> Identity {
+        Identity { name: name.to_owned(), generation, seals }
+    }
+
+    fn both(there: Identity, here: Identity) -> (Result<Channel>, Result<Channel>) {
+        let (listener, address) = listen((NOWHERE, 0).into(), &there).expect("a port");
+        let there = std::thread::spawn(move || accept(&listener, &there));
+        let here = connect(address, &here);
+        if here.is_err() {
+            return (here, Err(anyhow::anyhow!("still waits")));
+        }
+        (here, there.join().expect("no panic"))
+    }
+
+    fn come_through(here: Result<Channel>, there: Result<Channel>) {
+        let (mut here, there) = (here.expect("a channel"), there.expect("a channel"));
         assert_eq!((here.peer.as_str(), here.generation, there.peer.as_str(), there.generation), ("a", 3, "b", 2));
         let said = Message::Acknowledged { received: 7, executed: 5 };
         here.control.send(&said).expect("sent");
         assert_eq!(there.control.receive().expect("heard"), said);
-        let piece: Vec<u8> = (0..100_000_u32).map(|at| (at % 7) as u8).collect();
-        let sent = send_log(&mut there.log, 9, &piece).expect("sent");
-        assert!(sent < piece.len() / 10, "{sent}");
-        assert_eq!(receive_log(&mut here.log).expect("heard"), (9, piece));
+        let piece: Vec<u8> = (0..1_000_000_u32).map(|at| (at * at % 251) as u8).collect();
+        for number in 0..20 {
+            let sending = piece.clone();
+            let mut log = there.log.try_clone().expect("a socket");
+            let sent = std::thread::spawn(move || send_log(&mut log, number, &sending).expect("sent"));
+            assert_eq!(receive_log(&mut here.log).expect("heard"), (number, piece.clone()));
+            assert!(sent.join().expect("no panic") < piece.len());
+        }
         there.control.close();
         assert!(here.control.receive().is_err());
     }
 
     #[test]
-    fn what_is_no_agent_is_refused() {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let address = listener.local_addr().expect("bound");
+    fn messages_and_log_come_through_as_they_were_sent() {
+        let (here, there) = both(identity("a", 3, None), identity("b", 2, None));
+        come_through(here, there);
+    }
+
+    /// A side's seals, of an authority.
+    fn sealed_by(authority: &CertifiedIssuer<'_, KeyPair>, folder: &Path, name: &str) -> Seals {
+        let (key, address) = (KeyPair::generate().expect("a key"), NOWHERE.to_string());
+        let params = CertificateParams::new(vec![address]).expect("a name");
+        let certificate = params.signed_by(&key, authority).expect("signed");
+        let kept = |what: &str, pem: String| {
+            let path = folder.join(format!("{name}.{what}"));
+            std::fs::write(&path, pem).expect("written");
+            Some(path)
+        };
+        let papers = Papers {
+            certificate: kept("certificate", certificate.pem()),
+            key: kept("key", key.serialize_pem()),
+            authority: kept("authority", authority.pem()),
+        };
+        papers.read().expect("readable").expect("there")
+    }
+
+    fn authority() -> CertifiedIssuer<'static, KeyPair> {
+        let mut params = CertificateParams::default();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        CertifiedIssuer::self_signed(params, KeyPair::generate().expect("a key")).expect("signed")
+    }
+
+    #[test]
+    fn a_sealed_channel_carries_the_same_and_strangers_are_refused() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (ours, others) = (authority(), authority());
+        let [a, b] = ["a", "b"].map(|name| sealed_by(&ours, folder.path(), name));
+        let stranger = sealed_by(&others, folder.path(), "stranger");
+        let (here, there) = both(identity("a", 3, Some(a.clone())), identity("b", 2, Some(b)));
+        come_through(here, there);
+        for seals in [Some(stranger), None] {
+            let (here, _) = both(identity("a", 3, Some(a.clone())), identity("b", 2, seals));
+            assert!(here.is_err());
+        }
+    }
+
+    #[test]
+    fn what_is_no_agent_is_refused_and_nothing_leaves_the_host_unsealed() {
+        let (listener, address) = listen((NOWHERE, 0).into(), &identity("a", 0, None)).expect("a port");
         std::thread::spawn(move || {
             let (mut stream, _) = listener.accept().expect("a connection");
             let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n");
         });
-        assert!(connect(address, "b", 0).is_err());
-        assert!(connect("192.0.2.1:9".parse().expect("an address"), "b", 0).is_err());
+        assert!(connect(address, &identity("b", 0, None)).is_err());
+        let away: SocketAddr = "192.0.2.1:9".parse().expect("an address");
+        let refused = connect(away, &identity("b", 0, None)).err().expect("an error").to_string();
+        assert!(refused.contains("unsealed"), "{refused}");
+        assert!(listen(away, &identity("a", 0, None)).is_err());
+        let (_held, address) = listen((NOWHERE, 0).into(), &identity("a", 0, None)).expect("a port");
+        let taken = listen(address, &identity("a", 0, None)).expect_err("an error").to_string();
+        assert!(taken.contains(&address.to_string()), "{taken}");
     }
 }

@@ -1,13 +1,14 @@
 //! A channel under way: the threads that read from it and move the log over it.
 
-use std::net::{Shutdown, TcpStream};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::net::Shutdown;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use socket2::Socket;
 
 use super::channel::{Channel, Control, Message};
 use super::report::Metrics;
@@ -26,9 +27,11 @@ pub struct Link {
     pub number: u64,
     role: Role,
     control: Control,
-    log: TcpStream,
+    log: Socket,
     /// Ends the thread that moves the log.
     over: Arc<AtomicBool>,
+    /// Length of the log beyond which it takes none, but for the rest of an event.
+    last: Arc<AtomicU64>,
     mover: JoinHandle<()>,
 }
 
@@ -59,21 +62,28 @@ impl Link {
             let _ = heard.send(Event::Lost(number, format!("{ended:#}")));
         })?;
         let (mut stream, own, writer) = (log.try_clone()?, over.clone(), control.clone());
+        let last = Arc::new(AtomicU64::new(u64::MAX));
+        let own_last = last.clone();
         let mover = std::thread::Builder::new().name("mover".into()).spawn(move || {
             let moved = match role {
                 Role::Primary => mover::send(&memory, &mut stream, position, (&own, &metrics)),
-                Role::Secondary => mover::receive(&memory, &mut stream, position, (&own, &writer)),
+                Role::Secondary => mover::receive(&memory, &mut stream, position, (&own, &writer, &own_last)),
             };
             if let Err(error) = moved {
                 let _ = sender.send(Event::Lost(number, format!("{error:#}")));
             }
         })?;
-        Ok(Link { number, role, control, log, over, mover })
+        Ok(Link { number, role, control, log, over, last, mover })
     }
 
     /// Sends a message; a channel that is broken says so where it is read.
     pub fn say(&self, message: &Message) {
         let _ = self.control.send(message);
+    }
+
+    /// Takes no log beyond this length, but for the rest of an event.
+    pub fn stall(&self, length: u64) {
+        self.last.store(length, Ordering::Release);
     }
 
     /// Ends the channel. What the secondary has received, it has given to its machine when this returns, as far as that

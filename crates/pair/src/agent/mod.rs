@@ -5,18 +5,20 @@
 //! hand what they got to one thread that decides (`side`).
 
 mod channel;
+mod disk;
 mod inputs;
 mod link;
 mod marks;
 mod mover;
 mod network;
 mod report;
+mod sealed;
 mod shadow;
 mod side;
 
 use std::fs::{self, File};
 use std::io::BufRead;
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::sync::mpsc::{channel, Sender};
@@ -30,8 +32,10 @@ use serde::Deserialize;
 
 use crate::ring::Shared;
 use channel::{Channel, Message};
+use disk::Disk;
 use network::{each_frame, next_frame, read_mac};
 use report::report;
+use sealed::Papers;
 use side::Agent;
 
 /// How an agent is started.
@@ -59,9 +63,20 @@ pub struct Options {
     /// The machine's address on it
     #[arg(long, value_parser = read_mac)]
     pub mac: [u8; 6],
+    /// The machine's disk, a file of this side's own
+    #[arg(long, requires = "disk_socket")]
+    pub disk: Option<PathBuf>,
+    /// Socket, which the agent makes, at which QEMU reaches it as a network block device
+    #[arg(long)]
+    pub disk_socket: Option<PathBuf>,
     /// Follow the agent at this address: be the secondary
     #[arg(long)]
     pub follow: Option<SocketAddr>,
+    /// Wait for a secondary at this address; a free port where it has none
+    #[arg(long, default_value = "127.0.0.1:0")]
+    pub listen: SocketAddr,
+    #[command(flatten)]
+    pub papers: Papers,
     /// Silence after which the other side is suspected, in milliseconds
     #[arg(long, default_value_t = 500)]
     pub patience_ms: u64,
@@ -77,10 +92,16 @@ enum Order {
     Hold,
     /// It was saved, or could not be: give it frames again
     Resume { is_saved: bool },
-    /// Wait for a secondary at a port of the loopback that is told
+    /// Copy the disk to a new file, and say when that is done; what is written meanwhile is noted
+    Copy { to: PathBuf },
+    /// The machine stands still: copy what was written since, once nothing is under way, and say whether it came to that
+    CopyRest { to: PathBuf },
+    /// Wait for a secondary, and say where
     Protect,
     /// Go on without the secondary
     Unprotect,
+    /// Take no log but so much more, up to the end of an event: for trials
+    Stall { after: u64 },
     /// Break the channel, as a cut line would: for trials
     Cut,
     /// End the machine and leave
@@ -98,6 +119,8 @@ enum Event {
     Saved,
     /// The machine's frames have ended: it is gone.
     Silent,
+    /// The disk cannot do what the machine asked; it is told so once this was answered.
+    DiskFailed(String, Sender<()>),
     /// A secondary is there.
     Joined(Box<Channel>),
     /// Came over the channel of this number.
@@ -109,7 +132,8 @@ enum Event {
 /// Runs an agent until its machine is gone, or it is told to stop.
 pub fn run(options: &Options) -> Result<()> {
     let memory = Arc::new(Shared::create(&options.memory).with_context(|| options.memory.display().to_string())?);
-    let _removed = Removed(vec![options.memory.clone(), options.outlet.clone()]);
+    let sockets = [Some(&options.memory), Some(&options.outlet), options.disk_socket.as_ref()];
+    let _removed = Removed(sockets.into_iter().flatten().cloned().collect());
     let tap = Arc::new(network::tap(&options.tap)?);
     let outlet = UnixListener::bind(&options.outlet).with_context(|| options.outlet.display().to_string())?;
     let (sender, events) = channel();
@@ -121,10 +145,28 @@ pub fn run(options: &Options) -> Result<()> {
         let (sender, memory) = (sender.clone(), memory.clone());
         move || outputs(&outlet, &memory, &sender)
     })?;
-    let mut agent = Agent::new(options, memory, tap.clone(), sender)?;
+    let disk = disk_of(options, &sender)?;
+    let mut agent = Agent::new(options, memory, (tap.clone(), disk), sender)?;
     let inputs = agent.inputs();
     spawn("inputs", move || each_frame(&tap, |frame| inputs.take(frame)))?;
     agent.run(&events)
+}
+
+/// The machine's disk, served to it; none where it has none.
+fn disk_of(options: &Options, sender: &Sender<Event>) -> Result<Option<Arc<Disk>>> {
+    let (Some(path), Some(socket)) = (&options.disk, &options.disk_socket) else { return Ok(None) };
+    let disk = Arc::new(Disk::open(path).with_context(|| path.display().to_string())?);
+    let listener = UnixListener::bind(socket).with_context(|| socket.display().to_string())?;
+    let (served, sender) = (disk.clone(), sender.clone());
+    spawn("disk", move || {
+        let failed = |error: &std::io::Error| {
+            let (answer, answered) = channel();
+            drop(sender.send(Event::DiskFailed(error.to_string(), answer)));
+            let _ = answered.recv();
+        };
+        drop(served.serve(&listener, failed)); // ends with the machine
+    })?;
+    Ok(Some(disk))
 }
 
 /// Files that are gone when this is.
@@ -177,13 +219,6 @@ fn outputs(listener: &UnixListener, memory: &Shared, sender: &Sender<Event>) {
     };
     drop(heard());
     let _ = sender.send(Event::Silent);
-}
-
-/// A listener at a free port of the loopback.
-fn listener() -> Result<(TcpListener, SocketAddr)> {
-    let listener = TcpListener::bind("127.0.0.1:0")?;
-    let address = listener.local_addr()?;
-    Ok((listener, address))
 }
 
 /// Whether there is anything to read within a while.

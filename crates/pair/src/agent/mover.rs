@@ -1,15 +1,16 @@
 //! Moving the log: from the machine that records over the channel, and from the channel to the machine that replays.
 
-use std::net::TcpStream;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Mutex;
 use std::time::Duration;
 
 use anyhow::{bail, ensure, Result};
+use serde_json::json;
+use socket2::Socket;
 
 use super::channel::{receive_log, send_log, Control, Message};
 use super::lock;
-use super::report::Metrics;
+use super::report::{report, Metrics};
 use crate::log::Scanner;
 use crate::ring::Shared;
 
@@ -22,7 +23,7 @@ const LOOK: Duration = Duration::from_millis(20);
 /// breaks.
 pub fn send(
     memory: &Shared,
-    stream: &mut TcpStream,
+    stream: &mut Socket,
     position: u64,
     (over, metrics): (&AtomicBool, &Mutex<Metrics>),
 ) -> Result<()> {
@@ -47,23 +48,53 @@ pub fn send(
     Ok(())
 }
 
-/// Gives the machine that replays what comes, and acknowledges it; ends with an error when nothing more comes.
+/// Gives the machine that replays what comes up to a place, and acknowledges it; ends with an error when nothing more
+/// comes.
 pub fn receive(
     memory: &Shared,
-    stream: &mut TcpStream,
+    stream: &mut Socket,
     position: u64,
-    (over, control): (&AtomicBool, &Control),
+    (over, control, last): (&AtomicBool, &Control, &AtomicU64),
 ) -> Result<()> {
     let mut next = position;
     let log = memory.to_qemu();
-    loop {
-        let (offset, bytes) = receive_log(stream)?;
+    while next < last.load(Ordering::Acquire) {
+        let (offset, mut bytes) = receive_log(stream)?;
         ensure!(offset == next, "the log goes on at {offset} instead of {next}");
+        bytes.truncate(end_beyond(&bytes, last.load(Ordering::Acquire).saturating_sub(next))?);
         if !log.write_all(&bytes, || over.load(Ordering::Acquire)) {
             bail!("the machine does not replay any more");
         }
         next += bytes.len() as u64;
         // A channel that takes no acknowledgement any more has its end in what it brings, too.
         let _ = control.send(&Message::Acknowledged { received: next, executed: position + log.read() });
+    }
+    report(&json!({ "event": "stalled", "position": next }));
+    loop {
+        receive_log(stream)?;
+    }
+}
+
+/// The first place in whole events from `least` bytes on where the log may be cut; all of them where there is none.
+fn end_beyond(events: &[u8], least: u64) -> Result<usize> {
+    let mut scanner = Scanner::default();
+    for (at, byte) in events.iter().enumerate() {
+        if scanner.scan(std::slice::from_ref(byte))?.is_some() && at as u64 + 1 >= least {
+            return Ok(at + 1);
+        }
+    }
+    Ok(events.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_is_stalled_at_the_end_of_an_event_that_is_no_count_of_instructions() {
+        let events = [1, 0, 0, 0, 0, 9, 28, 1, 2, 3, 4, 5, 6, 7, 8, 1, 30];
+        for (least, end) in [(0, 1), (1, 1), (2, 15), (15, 15), (16, 16), (17, 17), (99, 17)] {
+            assert_eq!(end_beyond(&events, least).expect("a log"), end, "{least}");
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! The thread that decides: takes what happens, asks the state machine, does what it says.
 
+use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -8,14 +9,16 @@ use anyhow::{bail, Context, Result};
 use rustix::process::{kill_process, Pid, Signal};
 use serde_json::json;
 
-use super::channel::{accept, connect, Channel, Message};
+use super::channel::{accept, connect, listen, Channel, Identity, Message};
+use super::disk::Disk;
 use super::inputs::Inputs;
 use super::link::{Ends, Link};
 use super::marks::Marks;
 use super::network::{announcement, put};
 use super::report::{report, Metrics};
+use super::sealed::Seals;
 use super::shadow::{hash_of, Shadow};
-use super::{listener, lock, spawn, Event, Options, Order, Tap, BEAT};
+use super::{lock, spawn, Event, Options, Order, Tap, BEAT};
 use crate::commit::{Held, Outputs};
 use crate::lag::slowed_pct;
 use crate::machine::{Action, Input, Phase, Role, Side};
@@ -45,8 +48,10 @@ pub struct Agent {
     options: Options,
     memory: Arc<Shared>,
     tap: Tap,
+    disk: Option<Arc<Disk>>,
     sender: Sender<Event>,
     store: Store,
+    seals: Option<Seals>,
     inputs: Arc<Inputs>,
     begun: Instant,
     side: Side,
@@ -73,13 +78,19 @@ pub struct Agent {
 
 impl Agent {
     /// Nothing has happened yet; a secondary is connected with its primary.
-    pub fn new(options: &Options, memory: Arc<Shared>, tap: Tap, sender: Sender<Event>) -> Result<Self> {
+    pub fn new(
+        options: &Options,
+        memory: Arc<Shared>,
+        (tap, disk): (Tap, Option<Arc<Disk>>),
+        sender: Sender<Event>,
+    ) -> Result<Self> {
         let store = Store::new(&options.store, &options.name);
         let generation = store.generation().with_context(|| format!("the store {}", options.store.display()))?;
         let inputs = Arc::new(Inputs::new(&options.inlet, options.follow.is_none())?);
         let now = Instant::now();
         let mut agent = Agent {
             store,
+            seals: options.papers.read()?,
             inputs,
             side: Side::alone(generation, options.patience_ms * 1_000_000),
             begun: now,
@@ -100,6 +111,7 @@ impl Agent {
             options: options.clone(),
             memory,
             tap,
+            disk,
             sender,
         };
         if options.follow.is_some() {
@@ -109,10 +121,16 @@ impl Agent {
         Ok(agent)
     }
 
+    /// Who this side is to the other.
+    fn identity(&self) -> Identity {
+        let (name, generation) = (self.options.name.clone(), self.side.generation);
+        Identity { name, generation, seals: self.seals.clone() }
+    }
+
     /// Becomes the secondary of the agent it was told.
     fn follow(&mut self) -> Result<()> {
         let Some(address) = self.options.follow else { return Ok(()) };
-        let channel = connect(address, &self.options.name, self.side.generation)?;
+        let channel = connect(address, &self.identity())?;
         let Message::Base { position, frames, is_snapshot } = channel.control.receive()? else {
             bail!("the primary did not say from where it records");
         };
@@ -164,6 +182,7 @@ impl Agent {
                 }
                 self.happened(if has_ended { Input::MachineEnded } else { Input::MachineDied });
             }
+            Event::DiskFailed(why, answer) => self.disk_failed(&why, &answer),
             Event::Joined(channel) => self.join(*channel)?,
             Event::Said(number, message) if self.is_linked_by(number) => self.hear(&message),
             Event::Lost(number, why) if number == self.links => self.lost(&why),
@@ -187,15 +206,52 @@ impl Agent {
                 }
                 self.inputs.serve(self.held);
             }
+            Order::Copy { to } => self.copy_disk(to)?,
+            Order::CopyRest { to } => self.copy_rest(to),
             Order::Protect => self.protect()?,
             Order::Unprotect => {
                 self.say(&Message::Dismissed);
                 self.happened(Input::ChannelLost);
             }
+            Order::Stall { after } => {
+                if let Some(link) = &self.link {
+                    link.stall(self.reached.0 + after);
+                }
+            }
             Order::Cut => self.detach(),
             Order::Stop => self.stop(),
         }
         Ok(())
+    }
+
+    /// Copies the disk beside everything else.
+    fn copy_disk(&self, to: &Path) -> Result<()> {
+        let (Some(disk), to) = (self.disk.clone(), to.to_owned()) else { return Ok(()) };
+        spawn("copier", move || {
+            let why = disk.copy(&to).err().map(|error| format!("{}: {error}", to.display()));
+            report(&json!({ "event": "copied", "why": why }));
+        })
+    }
+
+    /// Copies what was written since; nothing goes on meanwhile.
+    fn copy_rest(&self, to: &Path) {
+        let Some(disk) = &self.disk else { return };
+        let (is_at_rest, why) = match disk.copy_rest(to) {
+            Ok(is_at_rest) => (is_at_rest, None),
+            Err(error) => (false, Some(format!("{}: {error}", to.display()))),
+        };
+        report(&json!({ "event": "rest_copied", "is_at_rest": is_at_rest, "why": why }));
+    }
+
+    /// A side whose disk fails is gone for the other; a machine that nobody follows is told by its disk.
+    fn disk_failed(&mut self, why: &str, answer: &Sender<()>) {
+        report(&json!({ "event": "disk_failed", "why": why }));
+        if self.side.is_alone() {
+            let _ = answer.send(());
+            return;
+        }
+        self.kill();
+        self.happened(Input::MachineDied);
     }
 
     /// The machine is being saved, and all that it sent before has come.
@@ -234,11 +290,18 @@ impl Agent {
 
     /// Waits for a secondary.
     fn protect(&mut self) -> Result<()> {
-        let (listener, address) = listener()?;
+        let identity = self.identity();
+        let (listener, address) = match listen(self.options.listen, &identity) {
+            Ok(listening) => listening,
+            Err(error) => {
+                report(&json!({ "event": "refused", "why": format!("{error:#}") }));
+                return Ok(());
+            }
+        };
         self.memory.set_read(true);
         report(&json!({ "event": "listening", "address": address.to_string() }));
-        let (sender, name, generation) = (self.sender.clone(), self.options.name.clone(), self.side.generation);
-        spawn("listener", move || match accept(&listener, &name, generation) {
+        let sender = self.sender.clone();
+        spawn("listener", move || match accept(&listener, &identity) {
             Ok(channel) => drop(sender.send(Event::Joined(Box::new(channel)))),
             Err(error) => report(&json!({ "event": "refused", "why": format!("{error:#}") })),
         })

@@ -37,8 +37,8 @@ class PairPlatform:
             return "Pairs need networks of their own, and those need root."
         if (spec.cpus or 1) != 1:
             return f"A pair has one processor: what {spec.cpus} do at once cannot be replayed."
-        if spec.image != MINIMAL or spec.disk:
-            return f"A pair's machine is of the image `{MINIMAL}`, without a disk."
+        if spec.image != MINIMAL:
+            return f"A pair's machine is of the image `{MINIMAL}`."
         return ""
 
     @asynccontextmanager
@@ -61,6 +61,6 @@ KIND = PlatformKind(
     title="fault-tolerant pair of virtual machines",
     plural="fault-tolerant pairs",
     maker=PairPlatform(),
-    fitting=OWN_LINES | {"image"},
+    fitting=OWN_LINES | {"image", "disk"},
     rank=45,
 )

@@ -11,7 +11,7 @@ from enum import Enum
 from pathlib import Path
 
 from loadstone.platforms.fabric import PREFIX, NetworkInterface
-from loadstone.platforms.vm.command import QEMU
+from loadstone.platforms.vm.command import FILES, QEMU
 from loadstone.platforms.vm.image import Image
 
 AGENT_PORT = 9
@@ -26,6 +26,8 @@ QUIET = (
 """What keeps the kernel from waiting in loops, each turn of which would be an event, and from what differs between
 replicas."""
 CARD = "line"
+EXPORT = "rustnbd"
+"""What the library that our agents serve disks with calls every disk (crate `nbd`)."""
 SNAPSHOT = "snapshot"
 """What a saved state and the block device that keeps it are called; the machine itself has no such device."""
 
@@ -70,6 +72,16 @@ class SideFiles:
         return self._of("log")
 
     @property
+    def disk(self) -> Path:
+        """What its machine's disk holds; no other side's machine writes to it."""
+        return self._of("disk")
+
+    @property
+    def disk_socket(self) -> Path:
+        """Where its agent serves that to QEMU."""
+        return self._of("nbd")
+
+    @property
     def snapshot(self) -> Path:
         """The state that it is made from, where another side runs already."""
         return self._of("snapshot")
@@ -83,6 +95,8 @@ class PairLayout:
     memory_mib: int
     image: Image
     nic: NetworkInterface
+    disk_mib: int = 0
+    """Of the disk for what services keep; 0 for none."""
 
 
 def qemu(layout: PairLayout, mode: Mode, files: SideFiles, console: Path, state: int | None = None) -> list[str]:
@@ -98,6 +112,8 @@ def qemu(layout: PairLayout, mode: Mode, files: SideFiles, console: Path, state:
     words += ["-chardev", f"file,id=console,path={console}", "-device", "isa-serial,chardev=console"]
     words += ["-chardev", f"socket,id=qmp,path={files.qmp}", "-mon", "chardev=qmp,mode=control"]
     words += _network(layout, files, is_heard=mode is not Mode.NONE)
+    if layout.disk_mib:
+        words += _disk(files, is_logged=mode is not Mode.NONE)
     if state is not None:
         words += ["-incoming", f"fd:{state}"]
     elif mode is Mode.REPLAY:
@@ -118,15 +134,28 @@ def _network(layout: PairLayout, files: SideFiles, is_heard: bool) -> list[str]:
     ]
 
 
+def _disk(files: SideFiles, is_logged: bool) -> list[str]:
+    """One disk. The log has when each request was done, and its agent serves what it holds; a request that failed is the
+    guest's to hear of, since a machine that stops cannot be told from one that is stopped."""
+    stored = f"file={files.disk},id=disk" if not is_logged else f"file=nbd+unix:///{EXPORT}?socket={files.disk_socket},id=stored"
+    words = ["-drive", f"{stored},format=raw,if=none"]
+    if is_logged:
+        words += ["-drive", "driver=blkreplay,if=none,image=stored,id=disk"]
+    return [*words, "-device", "virtio-blk-pci,drive=disk,werror=report,rerror=report"]
+
+
 def kernel_line(layout: PairLayout) -> str:
     """The kernel's command line, the machine's address in it: nothing can be told it before it runs."""
     nic = layout.nic
     network = f"loadstone.network={nic.mac},{nic.address}/{PREFIX},{nic.host},{AGENT_PORT}"
-    return f"console=ttyS0 panic=-1 quiet {QUIET} {network}"
+    data = f" loadstone.data=/dev/vda,{FILES}" if layout.disk_mib else ""
+    return f"console=ttyS0 panic=-1 quiet {QUIET} {network}{data}"
 
 
 def agent(program: str, layout: PairLayout, files: SideFiles, tap: str, store: Path, follow: str | None) -> list[str]:
     """The words of the agent beside a machine; one that follows is told its primary's address."""
     words = [program, "agent", "--name", files.name, "--memory", str(files.memory), "--store", str(store)]
     words += ["--inlet", str(files.inlet), "--outlet", str(files.outlet), "--tap", tap, "--mac", layout.nic.mac]
+    if layout.disk_mib:
+        words += ["--disk", str(files.disk), "--disk-socket", str(files.disk_socket)]
     return [*words, "--follow", follow] if follow else words

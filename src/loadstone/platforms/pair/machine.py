@@ -22,6 +22,8 @@ from loadstone.platforms.vm import usage
 from loadstone.platforms.vm.agent import Agent
 from loadstone.platforms.vm.command import Layout
 from loadstone.platforms.vm.guest import Guest
+from loadstone.platforms.vm.image import raw_disk
+from loadstone.platforms.vm.kernel import run_tool
 from loadstone.platforms.vm.machine import last_words
 
 Json = dict[str, Any]
@@ -29,6 +31,8 @@ Json = dict[str, Any]
 BOOT_S = 120.0
 """Longest time to boot; instructions are counted, and other load may be on the host."""
 SAVED_S = 60.0
+BOOTED = "boot"
+"""Name of the machine whose state both sides begin with."""
 KEPT_S = 0.5
 """Between two looks whether the machine serves alone."""
 MOST_FAILURES = 3
@@ -204,12 +208,14 @@ async def pair_machine(context: MachineContext, guest: Layout, layout: PairLayou
     conversation = Agent()
     try:
         await _boot(context, layout, folder, state)
+        await _hand_out(SideFiles(folder, BOOTED), sides)
         await protect_new((sides[0], sides[1]), store, state)
         machine = PairMachine(context, guest, conversation, sides=sides, store=store)
         conversation.hear = machine.hear
         hello = await conversation.connect(layout.nic.address, AGENT_PORT)
         machine.describe(hello, time.monotonic() - started, await conversation.clock())
         machine.facts["qemu"] = VERSION
+        machine.facts["disk"] = "a replica on each side" if layout.disk_mib else None
         yield machine
     finally:
         await conversation.close()
@@ -219,14 +225,25 @@ async def pair_machine(context: MachineContext, guest: Layout, layout: PairLayou
 
 async def _boot(context: MachineContext, layout: PairLayout, folder: Path, state: Path) -> None:
     """Boots without a log and keeps the state; the same for both sides, and no storm of a boot's events."""
-    booted = PairSide(layout, SideFiles(folder, "boot"), context.journal, context.logs)
+    booted = PairSide(layout, SideFiles(folder, BOOTED), context.journal, context.logs)
+    if layout.disk_mib:
+        await asyncio.to_thread(raw_disk, layout.disk_mib, booted.files.disk)
     try:
         await booted.start_machine(Mode.NONE, None)
         await _until_ready(booted)
         await booted.execute("stop")
         await _save(booted, state)
     finally:
-        await booted.end()
+        await booted.end(keeps_disk=True)
+
+
+async def _hand_out(booted: SideFiles, sides: list[PairSide]) -> None:
+    """Gives each side the disk as it was when the state was kept."""
+    if booted.disk.is_file():
+        for side in sides:
+            words = ["cp", "--reflink=auto", "--sparse=always", str(booted.disk), str(side.files.disk)]
+            await asyncio.to_thread(run_tool, words, booted.folder, "It is part of coreutils.")
+        booted.disk.unlink()
 
 
 async def _until_ready(side: PairSide) -> None:
@@ -284,4 +301,4 @@ def layout_of(context: MachineContext, guest: Layout) -> PairLayout:
     if len(context.nics) != 1:
         raise PlatformError(f"A pair has one network; {context.name} was to have {len(context.nics)}.")
     (nic,) = context.nics.values()
-    return PairLayout(context.name, guest.spec.memory, guest.image, nic)
+    return PairLayout(context.name, guest.spec.memory, guest.image, nic, guest.spec.disk)

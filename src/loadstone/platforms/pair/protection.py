@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 from loadstone.model.errors import PlatformError
-from loadstone.platforms.pair.command import SNAPSHOT, Mode
+from loadstone.platforms.pair.command import SNAPSHOT, Mode, SideFiles
 from loadstone.platforms.pair.side import PairSide
 
 TRIES = 20
@@ -14,6 +14,8 @@ TRIES = 20
 SETTLED_S = 0.02
 """Frames that QEMU has taken reach the machine within that."""
 SAVED_S = 60.0
+COPIED_S = 600.0
+"""Longest time for a disk to be copied."""
 ROOM = "1M"
 """Length of the block device that a state is kept beside; a state needs none of it."""
 
@@ -34,7 +36,9 @@ async def protect_running(primary: PairSide, secondary: PairSide, tap: str, stor
     """Makes a side from the state of one that serves alone. For how many seconds that one stood still. Raises
     PlatformError.
     """
-    paused_s = await _saved(primary, secondary.files.snapshot)
+    if primary.layout.disk_mib:
+        await _disk_copied(primary, secondary.files.disk)
+    paused_s = await _saved(primary, secondary.files)
     seen = len(primary.events)
     address = await _listening(primary)
     await secondary.start_agent(tap, store, address)
@@ -56,13 +60,22 @@ async def _listening(primary: PairSide) -> str:
     return str((await primary.event("listening", after=seen))["address"])
 
 
-async def _saved(primary: PairSide, snapshot: Path) -> float:
+async def _disk_copied(primary: PairSide, to: Path) -> None:
+    """Copies the disk of a machine that runs, and goes on to note what it writes."""
+    seen = len(primary.events)
+    await primary.order("copy", to=str(to))
+    why = (await primary.event("copied", after=seen, within_s=COPIED_S))["why"]
+    if why:
+        raise PlatformError(f"The disk of {primary.layout.name} could not be copied: {why}")
+
+
+async def _saved(primary: PairSide, files: SideFiles) -> float:
     """Saves the state of a machine that runs; for how many seconds it stood still."""
-    await asyncio.to_thread(_make_file, snapshot)
-    file = {"driver": "file", "filename": str(snapshot)}
+    await asyncio.to_thread(_make_file, files.snapshot)
+    file = {"driver": "file", "filename": str(files.snapshot)}
     await primary.execute("blockdev-add", driver="qcow2", file=file, **{"node-name": SNAPSHOT})
     try:
-        return await _save_at_rest(primary)
+        return await _save_at_rest(primary, files)
     finally:
         await primary.execute("blockdev-del", **{"node-name": SNAPSHOT})
 
@@ -71,16 +84,37 @@ def _make_file(snapshot: Path) -> None:
     subprocess.run(["qemu-img", "create", "-q", "-f", "qcow2", snapshot, ROOM], check=True)
 
 
-async def _save_at_rest(primary: PairSide) -> float:
+async def _save_at_rest(primary: PairSide, files: SideFiles) -> float:
     why = ""
     for _ in range(TRIES):
         seen = len(primary.events)
         await primary.order("hold")
         await asyncio.sleep(SETTLED_S)
         began = time.monotonic()
-        why = await primary.job("snapshot-save", SAVED_S)
+        why = await _save(primary, files)
         await primary.order("resume", is_saved=not why)
         if not why:
             await primary.event("saved", after=seen)
             return time.monotonic() - began
     raise PlatformError(f"The state of {primary.layout.name} was not saved in {TRIES} attempts: {why}")
+
+
+async def _save(primary: PairSide, files: SideFiles) -> str:
+    """Saves it once, with the rest of its disk; why that failed, empty when it did not."""
+    if not primary.layout.disk_mib:
+        return await primary.job("snapshot-save", SAVED_S)
+    await primary.execute("stop")
+    try:
+        why = await _rest_copied(primary, files.disk)
+        return why or await primary.job("snapshot-save", SAVED_S)
+    finally:
+        await primary.execute("cont")
+
+
+async def _rest_copied(primary: PairSide, to: Path) -> str:
+    """Copies what was written to the disk since, of a machine that stands still."""
+    seen = len(primary.events)
+    await primary.order("copy_rest", to=str(to))
+    told = await primary.event("rest_copied", after=seen)
+    await primary.execute("query-status")  # QEMU has taken what its disk answered before
+    return str(told["why"] or ("" if told["is_at_rest"] else "its disk did not come to rest"))

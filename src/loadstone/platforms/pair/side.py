@@ -24,6 +24,8 @@ READY_S = 20.0
 """Longest wait for a program to say that it is there."""
 QUIT_S = 2.0
 LOOK_S = 0.01
+REFUSED = "refused"
+"""What an agent says when it does not do what it was told."""
 MEMORY = "LOADSTONE_PAIR_MEMORY"
 """Tells the library in QEMU where the log is."""
 
@@ -148,23 +150,26 @@ class PairSide:
     async def event(self, name: str, after: int = 0, within_s: float = READY_S) -> Json:
         """Waits for what the agent says, beyond its first `after` events. Raises PlatformError."""
 
-        def found() -> Json | None:
-            return next((event for event in self.events[after:] if event["event"] == name), None)
+        def found(what: str = name) -> Json | None:
+            return next((event for event in self.events[after:] if event["event"] == what), None)
 
         def is_over() -> bool:
-            return found() is not None or (self._reading is not None and self._reading.done())
+            has_said = found() is not None or found(REFUSED) is not None
+            return has_said or (self._reading is not None and self._reading.done())
 
         with contextlib.suppress(TimeoutError):
             async with self._heard:
                 await asyncio.wait_for(self._heard.wait_for(is_over), within_s)
         event = found()
+        if event is None and (refused := found(REFUSED)) is not None:
+            raise PlatformError(f"The agent {self.files.name} refused: {refused['why']}")
         if event is None:
             said = self._said("agent") or f"it said {[event['event'] for event in self.events]}"
             raise PlatformError(f"The agent {self.files.name} did not say `{name}` within {within_s:g} s: {said}")
         return event
 
-    async def end(self) -> None:
-        """Ends both."""
+    async def end(self, keeps_disk: bool = False) -> None:
+        """Ends both; what they had is gone but for the disk where that is wanted."""
         if self.agent is not None and self.agent.returncode is None:
             await self.order("stop")
             with contextlib.suppress(TimeoutError):
@@ -180,8 +185,9 @@ class PairSide:
             with contextlib.suppress(Exception):  # it reports the end of QEMU as an error
                 await self.qmp.disconnect()
         files = self.files
-        for left in (files.qmp, files.inlet, files.outlet, files.memory, files.snapshot):
-            left.unlink(missing_ok=True)
+        left = [files.qmp, files.inlet, files.outlet, files.memory, files.snapshot, files.disk_socket]
+        for path in left if keeps_disk else [*left, files.disk]:
+            path.unlink(missing_ok=True)
 
     async def _read(self, process: asyncio.subprocess.Process) -> None:
         assert process.stdout is not None

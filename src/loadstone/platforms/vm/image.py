@@ -161,9 +161,18 @@ def disk_of(made: Image, spec: MachineSpec, into: Path) -> Path | None:
         return into
     if not spec.disk:
         return None
-    folder = cached("data", f"{digest(RECIPE)}-{spec.disk}", lambda into: _make_data(into, spec.disk))
-    overlay(folder / "data.qcow2", into, 0)
+    overlay(_data_disk(spec.disk), into, 0)
     return into
+
+
+def raw_disk(size_mib: int, into: Path) -> None:
+    """An empty disk with a file system, as a plain file. Raises PlatformError."""
+    words = ["qemu-img", "convert", "-f", "qcow2", "-O", "raw", str(_data_disk(size_mib)), str(into)]
+    run_tool(words, into.parent, TOOLS)
+
+
+def _data_disk(size_mib: int) -> Path:
+    return cached("data", f"{digest(RECIPE)}-{size_mib}", lambda into: _make_data(into, size_mib)) / "data.qcow2"
 
 
 def overlay(base: Path, into: Path, size_mib: int) -> None:

@@ -1,0 +1,172 @@
+//! A connection that leaves the host: TLS, both sides of which show a certificate of one authority (RFC 8446).
+//!
+//! Two threads read from and write to a connection of the channel, which a TLS session is no thing for: one more thread
+//! does that, and the channel has the other end of a pair of sockets.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{IpAddr, Shutdown, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use rustix::event::{poll, PollFd, PollFlags};
+use rustls::crypto::ring::default_provider;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::server::WebPkiClientVerifier;
+use rustls::{ClientConfig, ClientConnection, Connection, RootCertStore, ServerConfig, ServerConnection};
+
+use super::spawn;
+
+/// Bytes that are taken at once.
+const PIECE: usize = 16 << 10;
+
+/// Files of a side's certificate, as PEM; without them the channel stays on this host.
+#[derive(Args, Clone, Debug)]
+pub struct Papers {
+    /// This side's certificate, which names the address it is reached at
+    #[arg(long, requires_all = ["key", "authority"])]
+    pub certificate: Option<PathBuf>,
+    /// Its private key
+    #[arg(long)]
+    pub key: Option<PathBuf>,
+    /// Certificate of the authority that both sides' are of
+    #[arg(long)]
+    pub authority: Option<PathBuf>,
+}
+
+/// What a side proves who it is with, and whom it believes.
+#[derive(Clone)]
+pub struct Seals {
+    server: Arc<ServerConfig>,
+    client: Arc<ClientConfig>,
+}
+
+impl Papers {
+    /// Reads them, where there are any.
+    pub fn read(&self) -> Result<Option<Seals>> {
+        let (Some(certificate), Some(key), Some(authority)) = (&self.certificate, &self.key, &self.authority) else {
+            return Ok(None);
+        };
+        let mut roots = RootCertStore::empty();
+        certificates(authority)?.into_iter().try_for_each(|one| roots.add(one))?;
+        let (roots, provider) = (Arc::new(roots), Arc::new(default_provider()));
+        let chain = certificates(certificate)?;
+        let key = || PrivateKeyDer::from_pem_file(key).with_context(|| key.display().to_string());
+        let peers = WebPkiClientVerifier::builder_with_provider(roots.clone(), provider.clone()).build()?;
+        let server = ServerConfig::builder_with_provider(provider.clone())
+            .with_safe_default_protocol_versions()?
+            .with_client_cert_verifier(peers)
+            .with_single_cert(chain.clone(), key()?)?;
+        let client = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()?
+            .with_root_certificates(roots)
+            .with_client_auth_cert(chain, key()?)?;
+        Ok(Some(Seals { server: Arc::new(server), client: Arc::new(client) }))
+    }
+}
+
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
+    let read = CertificateDer::pem_file_iter(path).and_then(Iterator::collect);
+    read.with_context(|| path.display().to_string())
+}
+
+impl Seals {
+    /// Of a connection that was accepted.
+    pub fn accepted(&self, tcp: TcpStream) -> Result<UnixStream> {
+        sealed(ServerConnection::new(self.server.clone())?.into(), tcp)
+    }
+
+    /// Of a connection to this address.
+    pub fn connected(&self, tcp: TcpStream, to: IpAddr) -> Result<UnixStream> {
+        sealed(ClientConnection::new(self.client.clone(), ServerName::from(to))?.into(), tcp)
+    }
+}
+
+/// Makes the handshake, within the connection's time limit, and starts the thread.
+fn sealed(mut session: Connection, mut tcp: TcpStream) -> Result<UnixStream> {
+    while session.is_handshaking() {
+        session.complete_io(&mut tcp).context("the other side is not one of this pair")?;
+    }
+    let (here, there) = UnixStream::pair()?;
+    spawn("tls", move || {
+        let _ = pump(session, &tcp, &there); // whoever reads from the channel finds it ended
+        let _ = tcp.shutdown(Shutdown::Both);
+    })?;
+    Ok(here)
+}
+
+/// Moves bytes between the session's connection and the channel, until either has ended.
+fn pump(mut session: Connection, mut tcp: &TcpStream, mut inner: &UnixStream) -> io::Result<()> {
+    tcp.set_nonblocking(true)?;
+    inner.set_nonblocking(true)?;
+    let (mut decrypted, mut piece) = (Vec::new(), vec![0; PIECE]);
+    decrypt(&mut session, &mut decrypted)?; // what came with the end of the handshake
+    loop {
+        let (line, channel) = wanted(session.wants_write(), !decrypted.is_empty());
+        let mut ready = [PollFd::new(tcp, line), PollFd::new(inner, channel)];
+        poll(&mut ready, None)?;
+        let (line, channel) = (ready[0].revents(), ready[1].revents());
+        if line.intersects(PollFlags::IN | PollFlags::HUP | PollFlags::ERR) {
+            if now(session.read_tls(&mut tcp))? == Some(0) {
+                return Ok(());
+            }
+            decrypt(&mut session, &mut decrypted)?;
+        }
+        if channel.intersects(PollFlags::IN | PollFlags::HUP) && !session.wants_write() {
+            match now(inner.read(&mut piece))? {
+                Some(0) => return farewell(&mut session, tcp),
+                Some(count) => session.writer().write_all(&piece[..count])?,
+                None => {}
+            }
+        }
+        if !decrypted.is_empty() {
+            let count = now(inner.write(&decrypted))?.unwrap_or(0);
+            decrypted.drain(..count);
+        }
+        if session.wants_write() {
+            now(session.write_tls(&mut tcp))?;
+        }
+    }
+}
+
+/// Takes from the session what it has for the channel.
+fn decrypt(session: &mut Connection, into: &mut Vec<u8>) -> io::Result<()> {
+    let count = session.process_new_packets().map_err(io::Error::other)?.plaintext_bytes_to_read();
+    let before = into.len();
+    into.resize(before + count, 0);
+    session.reader().read_exact(&mut into[before..])
+}
+
+/// Says that nothing more comes: what is cut off looks otherwise.
+fn farewell(session: &mut Connection, mut tcp: &TcpStream) -> io::Result<()> {
+    session.send_close_notify();
+    tcp.set_nonblocking(false)?;
+    while session.wants_write() {
+        session.write_tls(&mut tcp)?;
+    }
+    Ok(())
+}
+
+/// What is waited for at the line and at the channel; neither is read from while what it gave has not left.
+fn wanted(has_encrypted: bool, has_decrypted: bool) -> (PollFlags, PollFlags) {
+    let one = |may_read: bool, has_more: bool| {
+        let read = if may_read { PollFlags::IN } else { PollFlags::empty() };
+        if has_more {
+            read | PollFlags::OUT
+        } else {
+            read
+        }
+    };
+    (one(!has_decrypted, has_encrypted), one(!has_encrypted, has_decrypted))
+}
+
+/// What was done, unless it cannot be done now.
+fn now<T>(done: io::Result<T>) -> io::Result<Option<T>> {
+    match done {
+        Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(None),
+        other => other.map(Some),
+    }
+}
