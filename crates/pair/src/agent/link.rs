@@ -18,6 +18,9 @@ use crate::ring::Shared;
 
 /// Longest wait for a machine that replays to take what was received.
 const DRAINED: Duration = Duration::from_secs(5);
+/// Where the log breaks off, what the other side said last may still be under way on the other connection: its end is
+/// waited for.
+const LAST_WORDS: Duration = Duration::from_millis(20);
 /// Between two looks at whether it has.
 const LOOK: Duration = Duration::from_micros(500);
 
@@ -69,9 +72,11 @@ impl Link {
                 Role::Primary => mover::send(&memory, &mut stream, position, (&own, &metrics)),
                 Role::Secondary => mover::receive(&memory, &mut stream, position, (&own, &writer, &own_last)),
             };
-            if let Err(error) = moved {
+            let Err(error) = moved else { return };
+            let _ = spawn("last words", move || {
+                std::thread::sleep(LAST_WORDS);
                 let _ = sender.send(Event::Lost(number, format!("{error:#}")));
-            }
+            });
         })?;
         Ok(Link { number, role, control, log, over, last, mover })
     }

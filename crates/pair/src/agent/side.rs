@@ -32,6 +32,8 @@ const LIVE: Duration = Duration::from_secs(60);
 /// What came to a primary so shortly before it was heard last may not have come to its log: it is given to the machine
 /// that goes live. What comes twice by that comes twice on any network.
 const UNDER_WAY: Duration = Duration::from_millis(100);
+/// Longest time from a machine's last word to its end.
+const GOING: Duration = Duration::from_millis(200);
 /// Between two reports of metrics.
 const REPORTED: Duration = Duration::from_secs(1);
 
@@ -176,7 +178,7 @@ impl Agent {
             Event::Frame(frame, position) => self.sent(frame, position),
             Event::Saved => self.saved(),
             Event::Silent => {
-                let has_ended = self.memory.state() == State::Ended;
+                let has_ended = self.has_ended();
                 if has_ended {
                     self.say(&Message::Ended);
                 }
@@ -189,6 +191,15 @@ impl Agent {
             Event::Said(..) | Event::Lost(..) => {} // of a channel that was before this one
         }
         Ok(())
+    }
+
+    /// Whether the machine, which is gone, ended by itself: it may close its line before its log.
+    fn has_ended(&self) -> bool {
+        let until = Instant::now() + GOING;
+        while self.memory.state() != State::Ended && self.machine.is_some_and(is_running) && Instant::now() < until {
+            std::thread::sleep(LOOK);
+        }
+        self.memory.state() == State::Ended
     }
 
     fn obey(&mut self, order: &Order) -> Result<()> {
@@ -549,4 +560,11 @@ impl Agent {
     fn now_ns(&self) -> u64 {
         self.begun.elapsed().as_nanos() as u64
     }
+}
+
+/// Whether a process is there, and not one that nobody has looked after since it ended (proc(5)).
+fn is_running(pid: Pid) -> bool {
+    let path = format!("/proc/{}/stat", pid.as_raw_nonzero());
+    let state = |told: String| told.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
+    std::fs::read_to_string(path).ok().and_then(state).is_some_and(|state| !matches!(state, 'Z' | 'X'))
 }
