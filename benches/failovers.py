@@ -3,7 +3,8 @@
 `python -m benches.failovers --trials 200` makes pairs and kills QEMU on the side that serves between half a second and
 two seconds after the clients began: one asks for pages, the other writes rows to a SQLite file and counts them. Ten
 times for each pair, which is protected anew every time. `--fault cut-channel` does something else to them. What was
-found is kept in benches/results/failovers-FAULT.jsonl, and with `--disk 64` apart; a bench that was interrupted goes on there.
+found is kept in benches/results/failovers-FAULT.jsonl, and with `--disk 64` apart; a bench that was interrupted goes on
+there.
 """
 
 import argparse
@@ -140,7 +141,9 @@ def _say(file: io.BufferedRWPair, word: Any) -> list[list[Any]]:
 async def serving(folder: Path, disk_mib: int = 0) -> AsyncIterator[tuple[PairMachine, str, int]]:
     """A pair with a web service; where that is reached."""
     async with open_testbed(folder) as base:
-        machine = await base.machine("one", read_machine({"platform": "pair", "memory": 192, "disk": disk_mib}), (PUBLIC,))
+        machine = await base.machine(
+            "one", read_machine({"platform": "pair", "memory": 192, "disk": disk_mib}), (PUBLIC,)
+        )
         assert isinstance(machine, PairMachine)
         service = await machine.start("backend", reference.backend_command(machine.listen, 1))
         ready = reference.read_ready(service.first_line)

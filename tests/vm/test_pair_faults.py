@@ -23,6 +23,17 @@ pytestmark = [
 ]
 
 
+def test_a_pairs_memory_is_locked(tmp_path: Path) -> None:
+    async def play() -> None:
+        async with serving(tmp_path) as (machine, _, _):
+            for side in machine.sides:
+                told = Path(f"/proc/{side.pid}/status").read_text()
+                locked_kib = next(int(line.split()[1]) for line in told.splitlines() if line.startswith("VmLck"))
+                assert locked_kib >= machine.layout.spec.memory << 10
+
+    asyncio.run(play())
+
+
 @pytest.mark.parametrize("how", ["off", "reset"])
 def test_a_guest_that_ends_itself_ends_both_machines_and_nobody_goes_live(how: str, tmp_path: Path) -> None:
     async def play() -> None:

@@ -29,8 +29,8 @@ from loadstone.testbed.running import target_of
 
 LIMITS = (
     "A pair has one virtual processor, emulated, with instructions counted; one network, no disk but one that is "
-    "replicated, both sides on this host. VMware holds patents on parts of this way to fault tolerance. What it does and does not: "
-    "docs/fault-tolerance.md."
+    "replicated, both sides on this host. VMware holds patents on parts of this way to fault tolerance. What it does "
+    "and does not: docs/fault-tolerance.md."
 )
 LOOK_S = 1.0
 MEMORY_MIB = 192

@@ -1,11 +1,13 @@
 """The words of a pair's QEMU and its agents: nothing that cannot be replayed, and filters in the order that matters."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from loadstone.platforms.fabric import NetworkInterface
 from loadstone.platforms.pair.command import Mode, PairLayout, SideFiles, agent, kernel_line, qemu
+from loadstone.platforms.pair.fitness import refusal, unlike
 from loadstone.platforms.pair.machine import disclosed
 from loadstone.platforms.vm.image import Image
 
@@ -54,3 +56,37 @@ def test_what_was_held_back_is_disclosed_once_it_is_known() -> None:
     assert disclosed({}) == {}
     assert disclosed(metrics)["outputs_held_ms"] == "p50 0.20, max 41.50, of 93 frames"
     assert disclosed(metrics)["log_bytes"] == "900, 70 on the wire"
+
+
+def test_a_disk_is_reached_over_its_agent_where_there_is_a_log_and_as_a_file_where_there_is_none() -> None:
+    layout = replace(LAYOUT, disk_mib=64)
+    booted, recorded = (" ".join(qemu(layout, mode, FILES, Path("/c"))) for mode in (Mode.NONE, Mode.RECORD))
+    assert "file=/run/p/a.disk,id=disk" in booted
+    assert "blkreplay" not in booted
+    assert "file=nbd+unix:///rustnbd?socket=/run/p/a.nbd,id=stored" in recorded
+    assert "driver=blkreplay,if=none,image=stored,id=disk" in recorded
+    assert "loadstone.data=/dev/vda,/srv/loadstone" in kernel_line(layout)
+    assert "--disk-socket /run/p/a.nbd" in " ".join(agent("loadstone-pair", layout, FILES, "tap1", Path("/s"), None))
+
+
+def test_memory_is_locked_where_that_is_allowed_and_a_pair_is_made() -> None:
+    layout = replace(LAYOUT, is_locked=True)
+    assert "mem-lock=on" in " ".join(qemu(layout, Mode.RECORD, FILES, Path("/c")))
+    assert "mem-lock=off" in " ".join(qemu(layout, Mode.NONE, FILES, Path("/c")))
+
+
+@pytest.mark.parametrize(
+    ("names", "clocks_mhz", "found"),
+    [
+        (["x", "x"], [3000.0, 3000.0], []),
+        (["x", "y"], [], ["processor models"]),
+        (["x"], [3000.0, 2599.0], ["clocks"]),
+        (["x"], [3000.0, 2600.0], []),
+    ],
+)
+def test_processors_that_differ_are_told_and_refuse_nothing(
+    names: list[str], clocks_mhz: list[float], found: list[str]
+) -> None:
+    told = unlike(names, clocks_mhz)
+    assert [one.what for one in told] == found
+    assert refusal(told) == ""

@@ -1,6 +1,6 @@
 //! The log channel between two agents: one connection for the log, one for everything that must not wait behind it.
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex};
@@ -8,15 +8,19 @@ use std::time::Duration;
 
 use anyhow::{bail, ensure, Context, Result};
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use socket2::Socket;
 
 use super::lock;
+use super::report::report;
 use super::sealed::Seals;
 
 /// What both agents must speak; they must be of one build, since they compare hashes.
 pub const VERSION: u32 = 1;
 /// Longest message, and longest piece of log.
 const LONGEST: usize = 1 << 20;
+/// Between two looks whether anybody came.
+const LOOK: Duration = Duration::from_millis(2);
 /// Longest wait for the other agent to say who it is.
 const HELLO: Duration = Duration::from_secs(5);
 
@@ -137,17 +141,40 @@ pub struct Identity {
     pub seals: Option<Seals>,
 }
 
-/// Waits for the other agent's two connections; others are turned away.
-pub fn accept(listener: &TcpListener, identity: &Identity) -> Result<Channel> {
+/// Waits for the other agent's two connections, as long as they are waited for; others are turned away.
+pub fn accept(listener: &TcpListener, identity: &Identity, is_waited_for: impl Fn() -> bool) -> Result<Channel> {
+    listener.set_nonblocking(true)?;
     let (mut control, mut log, mut peer, mut theirs) = (None, None, String::new(), 0);
     while control.is_none() || log.is_none() {
-        let (tcp, _) = listener.accept()?;
-        let Ok(mut stream) = prepare(tcp, identity.seals.as_ref(), Seals::accepted) else { continue };
-        let Ok((name_there, generation_there, is_log)) = greet(&mut stream, identity, false) else { continue };
-        (peer, theirs) = (name_there, generation_there);
-        *(if is_log { &mut log } else { &mut control }) = Some(stream);
+        ensure!(is_waited_for(), "no secondary came while it was waited for");
+        let (tcp, from) = match listener.accept() {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                std::thread::sleep(LOOK);
+                continue;
+            }
+            accepted => accepted?,
+        };
+        match welcome(tcp, identity) {
+            Ok((stream, name, generation, is_log)) => {
+                if peer != name {
+                    (control, log) = (None, None);
+                }
+                (peer, theirs) = (name, generation);
+                *(if is_log { &mut log } else { &mut control }) = Some(stream);
+            }
+            Err(error) => {
+                report(&json!({ "event": "turned_away", "from": from.to_string(), "why": format!("{error:#}") }));
+            }
+        }
     }
     finish(control, log, peer, theirs)
+}
+
+fn welcome(tcp: TcpStream, identity: &Identity) -> Result<(Socket, String, u64, bool)> {
+    tcp.set_nonblocking(false)?;
+    let mut stream = prepare(tcp, identity.seals.as_ref(), Seals::accepted)?;
+    let (name, generation, is_log) = greet(&mut stream, identity, false)?;
+    Ok((stream, name, generation, is_log))
 }
 
 /// Connects to the other agent, twice.
@@ -236,7 +263,7 @@ mod tests {
 
     fn both(there: Identity, here: Identity) -> (Result<Channel>, Result<Channel>) {
         let (listener, address) = listen((NOWHERE, 0).into(), &there).expect("a port");
-        let there = std::thread::spawn(move || accept(&listener, &there));
+        let there = std::thread::spawn(move || accept(&listener, &there, || true));
         let here = connect(address, &here);
         if here.is_err() {
             return (here, Err(anyhow::anyhow!("still waits")));

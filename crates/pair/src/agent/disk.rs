@@ -10,8 +10,11 @@ use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::FileExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
+
+use rustix::io::ioctl_fionread;
 
 use super::lock;
 
@@ -26,12 +29,17 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub struct Disk {
     file: File,
     length: u64,
-    work: Mutex<Work>,
+    state: Mutex<Work>,
     /// Blocks that were written since a copy began.
     written: Mutex<Option<BTreeSet<u64>>>,
+    /// How many copies were begun: an earlier one is given up.
+    copies: AtomicU64,
+    /// The connection that requests come over.
+    line: OnceLock<UnixStream>,
 }
 
 /// Whether a request is under way, and since when that is so.
+#[derive(Clone, Copy)]
 struct Work {
     is_busy: bool,
     since: Instant,
@@ -42,13 +50,14 @@ impl Disk {
     pub fn open(path: &Path) -> io::Result<Disk> {
         let file = OpenOptions::new().read(true).write(true).open(path)?;
         let length = file.metadata()?.len();
-        let work = Mutex::new(Work { is_busy: false, since: Instant::now() });
-        Ok(Disk { file, length, work, written: Mutex::new(None) })
+        let state = Mutex::new(Work { is_busy: false, since: Instant::now() });
+        Ok(Disk { file, length, state, written: Mutex::new(None), copies: AtomicU64::new(0), line: OnceLock::new() })
     }
 
     /// Does what one machine asks, until that is gone. Where the file cannot, the machine is told once `failed` returns.
     pub fn serve(self: &Arc<Self>, listener: &UnixListener, failed: impl Fn(&io::Error)) -> io::Result<()> {
         let (stream, _) = listener.accept()?;
+        let _ = self.line.set(stream.try_clone()?);
         let mut line = Line::new(self.clone(), &stream)?;
         let export: nbd::Export = nbd::Export { size: self.length, send_flush: true, ..nbd::Export::default() };
         nbd::server::handshake::<_, (), _>(&mut line, |_| Ok(export))?;
@@ -57,21 +66,39 @@ impl Disk {
 
     /// Copies all of it while it is written to; `copy_rest` brings what was written meanwhile.
     pub fn copy(&self, to: &Path) -> io::Result<()> {
+        let number = self.copies.fetch_add(1, Ordering::AcqRel) + 1;
         *lock(&self.written) = Some(BTreeSet::new());
         let copy = OpenOptions::new().write(true).create_new(true).open(to)?;
         copy.set_len(self.length)?;
-        (0..self.length.div_ceil(BLOCK)).try_for_each(|block| self.copy_block(block, &copy, true))
+        for block in 0..self.length.div_ceil(BLOCK) {
+            if self.copies.load(Ordering::Acquire) != number {
+                return Err(io::Error::other("another copy was begun"));
+            }
+            self.copy_block(block, &copy, true)?;
+        }
+        Ok(())
     }
 
     /// Copies what was written since, once nothing is under way; whether it came to rest. The machine stands still.
     pub fn copy_rest(&self, to: &Path) -> io::Result<bool> {
-        if !self.comes_to_rest() {
+        if !self.comes_to_rest()? {
             return Ok(false);
         }
         let copy = OpenOptions::new().write(true).open(to)?;
-        let written = lock(&self.written).replace(BTreeSet::new()).unwrap_or_default();
-        written.into_iter().try_for_each(|block| self.copy_block(block, &copy, false))?;
+        while let Some(block) = self.next_written() {
+            self.copy_block(block, &copy, false)?;
+            lock(&self.written).as_mut().map(|written| written.remove(&block));
+        }
         Ok(true)
+    }
+
+    fn next_written(&self) -> Option<u64> {
+        lock(&self.written).as_ref()?.first().copied()
+    }
+
+    /// The copy is complete, or wanted no more.
+    pub fn forget_written(&self) {
+        *lock(&self.written) = None;
     }
 
     fn copy_block(&self, block: u64, copy: &File, is_new: bool) -> io::Result<()> {
@@ -84,21 +111,21 @@ impl Disk {
         copy.write_all_at(&bytes, at)
     }
 
-    fn comes_to_rest(&self) -> bool {
-        let until = Instant::now() + PATIENCE;
-        while Instant::now() < until {
-            let work = lock(&self.work);
-            if !work.is_busy && work.since.elapsed() >= AT_REST {
-                return true;
+    fn comes_to_rest(&self) -> io::Result<bool> {
+        let began = Instant::now();
+        while began.elapsed() < PATIENCE {
+            let unread = self.line.get().map_or(Ok(0), ioctl_fionread)?;
+            let Work { is_busy, since } = *lock(&self.state);
+            if !is_busy && unread == 0 && since.max(began).elapsed() >= AT_REST {
+                return Ok(true);
             }
-            drop(work);
             std::thread::sleep(Duration::from_millis(1));
         }
-        false
+        Ok(false)
     }
 
-    fn is_busy(&self, is_busy: bool) {
-        *lock(&self.work) = Work { is_busy, since: Instant::now() };
+    fn work(&self, is_busy: bool) {
+        *lock(&self.state) = Work { is_busy, since: Instant::now() };
     }
 
     fn note(&self, at: u64, count: usize) {
@@ -125,7 +152,7 @@ impl Line {
 impl Read for Line {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let count = self.reader.read(into)?;
-        self.disk.is_busy(true);
+        self.disk.work(true);
         Ok(count)
     }
 }
@@ -137,7 +164,7 @@ impl Write for Line {
 
     fn flush(&mut self) -> io::Result<()> {
         self.writer.flush()?;
-        self.disk.is_busy(false);
+        self.disk.work(!self.reader.buffer().is_empty());
         Ok(())
     }
 }
@@ -166,8 +193,9 @@ impl<F: Fn(&io::Error)> Read for View<F> {
 
 impl<F: Fn(&io::Error)> Write for View<F> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.disk.note(self.at, bytes.len());
         let written = self.disk.file.write_at(bytes, self.at);
+        // Not before: a copy that begins in between has read what was there, or finds the note.
+        self.disk.note(self.at, bytes.len());
         self.went_on(written)
     }
 
@@ -188,7 +216,7 @@ impl<F: Fn(&io::Error)> Seek for View<F> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::atomic::AtomicUsize;
 
     use super::*;
 
@@ -240,15 +268,30 @@ mod tests {
     }
 
     #[test]
+    fn what_a_copy_could_not_take_is_copied_the_next_time_and_an_earlier_copy_is_given_up() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (path, copy) = (folder.path().join("disk"), folder.path().join("copy"));
+        std::fs::write(&path, vec![0; LENGTH]).expect("written");
+        let disk = Arc::new(Disk::open(&path).expect("a file"));
+        disk.copy(&copy).expect("copied");
+        let mut view = View { disk: disk.clone(), at: 0, failed: |_: &io::Error| {} };
+        view.write_all(&[7; 10]).expect("written");
+        assert!(disk.copy_rest(&folder.path().join("elsewhere").join("copy")).is_err());
+        assert!(disk.copy_rest(&copy).expect("copied"));
+        assert!(std::fs::read(&path).expect("read") == std::fs::read(&copy).expect("read"));
+        assert!(disk.copy(&copy).is_err(), "a copy is a new file");
+    }
+
+    #[test]
     fn a_disk_with_a_request_under_way_is_not_at_rest() {
         let folder = tempfile::tempdir().expect("a folder");
         let (path, copy) = (folder.path().join("disk"), folder.path().join("copy"));
         std::fs::write(&path, vec![0; LENGTH]).expect("written");
         let disk = Disk::open(&path).expect("a file");
         disk.copy(&copy).expect("copied");
-        disk.is_busy(true);
+        disk.work(true);
         assert!(!disk.copy_rest(&copy).expect("no error"));
-        disk.is_busy(false);
+        disk.work(false);
         assert!(disk.copy_rest(&copy).expect("copied"));
     }
 
@@ -258,8 +301,7 @@ mod tests {
         let path = folder.path().join("disk");
         std::fs::write(&path, vec![0; LENGTH]).expect("written");
         let file = File::open(&path).expect("readable, and no more");
-        let work = Mutex::new(Work { is_busy: false, since: Instant::now() });
-        let disk = Arc::new(Disk { file, length: LENGTH as u64, work, written: Mutex::new(None) });
+        let disk = Arc::new(Disk { file, ..Disk::open(&path).expect("a file") });
         let told = AtomicUsize::new(0);
         let failed = |_: &io::Error| {
             told.fetch_add(1, Ordering::SeqCst);

@@ -121,8 +121,8 @@ enum Event {
     Silent,
     /// The disk cannot do what the machine asked; it is told so once this was answered.
     DiskFailed(String, Sender<()>),
-    /// A secondary is there.
-    Joined(Box<Channel>),
+    /// A secondary is there, waited for by this number.
+    Joined(u64, Box<Channel>),
     /// Came over the channel of this number.
     Said(u64, Message),
     /// The channel of this number broke.
@@ -149,7 +149,9 @@ pub fn run(options: &Options) -> Result<()> {
     let mut agent = Agent::new(options, memory, (tap.clone(), disk), sender)?;
     let inputs = agent.inputs();
     spawn("inputs", move || each_frame(&tap, |frame| inputs.take(frame)))?;
-    agent.run(&events)
+    let ended = agent.run(&events);
+    sealed::settle();
+    ended
 }
 
 /// The machine's disk, served to it; none where it has none.
@@ -157,14 +159,14 @@ fn disk_of(options: &Options, sender: &Sender<Event>) -> Result<Option<Arc<Disk>
     let (Some(path), Some(socket)) = (&options.disk, &options.disk_socket) else { return Ok(None) };
     let disk = Arc::new(Disk::open(path).with_context(|| path.display().to_string())?);
     let listener = UnixListener::bind(socket).with_context(|| socket.display().to_string())?;
-    let (served, sender) = (disk.clone(), sender.clone());
+    let (served, sender, path) = (disk.clone(), sender.clone(), path.clone());
     spawn("disk", move || {
         let failed = |error: &std::io::Error| {
             let (answer, answered) = channel();
-            drop(sender.send(Event::DiskFailed(error.to_string(), answer)));
+            drop(sender.send(Event::DiskFailed(format!("{}: {error}", path.display()), answer)));
             let _ = answered.recv();
         };
-        drop(served.serve(&listener, failed)); // ends with the machine
+        drop(served.serve(&listener, failed)); // ends with the machine, or once it has failed
     })?;
     Ok(Some(disk))
 }

@@ -77,6 +77,9 @@ pub fn receive(
 
 /// The first place in whole events from `least` bytes on where the log may be cut; all of them where there is none.
 fn end_beyond(events: &[u8], least: u64) -> Result<usize> {
+    if least >= events.len() as u64 {
+        return Ok(events.len());
+    }
     let mut scanner = Scanner::default();
     for (at, byte) in events.iter().enumerate() {
         if scanner.scan(std::slice::from_ref(byte))?.is_some() && at as u64 + 1 >= least {

@@ -7,21 +7,32 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, Shutdown, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{ensure, Context, Result};
 use clap::Args;
 use rustix::event::{poll, PollFd, PollFlags};
+use rustls::client::verify_server_name;
 use rustls::crypto::ring::default_provider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use rustls::server::WebPkiClientVerifier;
+use rustls::server::{ParsedCertificate, WebPkiClientVerifier};
+use rustls::version::TLS13;
 use rustls::{ClientConfig, ClientConnection, Connection, RootCertStore, ServerConfig, ServerConnection};
+use serde_json::json;
 
+use super::report::report;
 use super::spawn;
 
 /// Bytes that are taken at once.
 const PIECE: usize = 16 << 10;
+/// Longest time for the last bytes of a connection.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+/// Threads that move bytes.
+static PUMPS: AtomicUsize = AtomicUsize::new(0);
 
 /// Files of a side's certificate, as PEM; without them the channel stays on this host.
 #[derive(Args, Clone, Debug)]
@@ -30,10 +41,10 @@ pub struct Papers {
     #[arg(long, requires_all = ["key", "authority"])]
     pub certificate: Option<PathBuf>,
     /// Its private key
-    #[arg(long)]
+    #[arg(long, requires = "certificate")]
     pub key: Option<PathBuf>,
     /// Certificate of the authority that both sides' are of
-    #[arg(long)]
+    #[arg(long, requires = "certificate")]
     pub authority: Option<PathBuf>,
 }
 
@@ -55,13 +66,20 @@ impl Papers {
         let (roots, provider) = (Arc::new(roots), Arc::new(default_provider()));
         let chain = certificates(certificate)?;
         let key = || PrivateKeyDer::from_pem_file(key).with_context(|| key.display().to_string());
+        ensure!(
+            !roots.is_empty() && !chain.is_empty(),
+            "{} or {}: no certificate",
+            authority.display(),
+            certificate.display()
+        );
         let peers = WebPkiClientVerifier::builder_with_provider(roots.clone(), provider.clone()).build()?;
         let server = ServerConfig::builder_with_provider(provider.clone())
-            .with_safe_default_protocol_versions()?
+            .with_protocol_versions(&[&TLS13])?
             .with_client_cert_verifier(peers)
-            .with_single_cert(chain.clone(), key()?)?;
+            .with_single_cert(chain.clone(), key()?)
+            .with_context(|| certificate.display().to_string())?;
         let client = ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()?
+            .with_protocol_versions(&[&TLS13])?
             .with_root_certificates(roots)
             .with_client_auth_cert(chain, key()?)?;
         Ok(Some(Seals { server: Arc::new(server), client: Arc::new(client) }))
@@ -74,28 +92,51 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
 }
 
 impl Seals {
-    /// Of a connection that was accepted.
+    /// Of a connection that was accepted, from an address that the other side's certificate names.
     pub fn accepted(&self, tcp: TcpStream) -> Result<UnixStream> {
-        sealed(ServerConnection::new(self.server.clone())?.into(), tcp)
+        let from = tcp.peer_addr()?.ip();
+        let session = shaken(ServerConnection::new(self.server.clone())?.into(), &tcp)?;
+        let shown = session.peer_certificates().and_then(<[_]>::first).context("no certificate was shown")?;
+        verify_server_name(&ParsedCertificate::try_from(shown)?, &ServerName::from(from))
+            .with_context(|| format!("the certificate that was shown does not name {from}"))?;
+        sealed(session, tcp)
     }
 
     /// Of a connection to this address.
     pub fn connected(&self, tcp: TcpStream, to: IpAddr) -> Result<UnixStream> {
-        sealed(ClientConnection::new(self.client.clone(), ServerName::from(to))?.into(), tcp)
+        let session = ClientConnection::new(self.client.clone(), ServerName::from(to))?;
+        sealed(shaken(session.into(), &tcp)?, tcp)
     }
 }
 
-/// Makes the handshake, within the connection's time limit, and starts the thread.
-fn sealed(mut session: Connection, mut tcp: TcpStream) -> Result<UnixStream> {
+/// Makes the handshake, within the connection's time limit.
+fn shaken(mut session: Connection, mut tcp: &TcpStream) -> Result<Connection> {
     while session.is_handshaking() {
-        session.complete_io(&mut tcp).context("the other side is not one of this pair")?;
+        session.complete_io(&mut tcp).context("the handshake with the other side failed")?;
     }
+    Ok(session)
+}
+
+/// Starts the thread.
+fn sealed(session: Connection, tcp: TcpStream) -> Result<UnixStream> {
     let (here, there) = UnixStream::pair()?;
+    PUMPS.fetch_add(1, Ordering::AcqRel);
     spawn("tls", move || {
-        let _ = pump(session, &tcp, &there); // whoever reads from the channel finds it ended
-        let _ = tcp.shutdown(Shutdown::Both);
+        if let Err(error) = pump(session, &tcp, &there) {
+            report(&json!({ "event": "unsealed", "why": error.to_string() }));
+        }
+        let _ = tcp.shutdown(Shutdown::Both); // whoever reads from the channel finds it ended too
+        PUMPS.fetch_sub(1, Ordering::AcqRel);
     })?;
     Ok(here)
+}
+
+/// Waits until what was said last has left, before the process ends.
+pub fn settle() {
+    let until = Instant::now() + FAREWELL;
+    while PUMPS.load(Ordering::Acquire) > 0 && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(1));
+    }
 }
 
 /// Moves bytes between the session's connection and the channel, until either has ended.
@@ -110,14 +151,20 @@ fn pump(mut session: Connection, mut tcp: &TcpStream, mut inner: &UnixStream) ->
         poll(&mut ready, None)?;
         let (line, channel) = (ready[0].revents(), ready[1].revents());
         if line.intersects(PollFlags::IN | PollFlags::HUP | PollFlags::ERR) {
-            if now(session.read_tls(&mut tcp))? == Some(0) {
-                return Ok(());
-            }
+            let has_ended = now(session.read_tls(&mut tcp))? == Some(0);
             decrypt(&mut session, &mut decrypted)?;
+            if has_ended {
+                inner.set_nonblocking(false)?;
+                inner.set_write_timeout(Some(FAREWELL))?;
+                return inner.write_all(&decrypted);
+            }
         }
-        if channel.intersects(PollFlags::IN | PollFlags::HUP) && !session.wants_write() {
+        if channel.contains(PollFlags::HUP) {
+            return farewell(&mut session, tcp, inner);
+        }
+        if channel.contains(PollFlags::IN) && !session.wants_write() {
             match now(inner.read(&mut piece))? {
-                Some(0) => return farewell(&mut session, tcp),
+                Some(0) => return farewell(&mut session, tcp, inner),
                 Some(count) => session.writer().write_all(&piece[..count])?,
                 None => {}
             }
@@ -140,10 +187,18 @@ fn decrypt(session: &mut Connection, into: &mut Vec<u8>) -> io::Result<()> {
     session.reader().read_exact(&mut into[before..])
 }
 
-/// Says that nothing more comes: what is cut off looks otherwise.
-fn farewell(session: &mut Connection, mut tcp: &TcpStream) -> io::Result<()> {
-    session.send_close_notify();
+/// Sends what the channel still has, and that nothing more comes: what is cut off looks otherwise.
+fn farewell(session: &mut Connection, mut tcp: &TcpStream, mut inner: &UnixStream) -> io::Result<()> {
     tcp.set_nonblocking(false)?;
+    tcp.set_write_timeout(Some(FAREWELL))?;
+    let mut piece = vec![0; PIECE];
+    while let Some(count @ 1..) = now(inner.read(&mut piece))? {
+        session.writer().write_all(&piece[..count])?;
+        while session.wants_write() {
+            session.write_tls(&mut tcp)?;
+        }
+    }
+    session.send_close_notify();
     while session.wants_write() {
         session.write_tls(&mut tcp)?;
     }

@@ -1,6 +1,7 @@
 //! The thread that decides: takes what happens, asks the state machine, does what it says.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -60,6 +61,8 @@ pub struct Agent {
     link: Option<Link>,
     /// Channels that there were.
     links: u64,
+    /// How often a secondary was waited for; who comes for an earlier time comes too late.
+    waited: Arc<AtomicU64>,
     machine: Option<Pid>,
     outputs: Outputs,
     base: Base,
@@ -98,6 +101,7 @@ impl Agent {
             begun: now,
             link: None,
             links: 0,
+            waited: Arc::default(),
             machine: None,
             outputs: Outputs::default(),
             base: Base::default(),
@@ -185,7 +189,10 @@ impl Agent {
                 self.happened(if has_ended { Input::MachineEnded } else { Input::MachineDied });
             }
             Event::DiskFailed(why, answer) => self.disk_failed(&why, &answer),
-            Event::Joined(channel) => self.join(*channel)?,
+            Event::Joined(number, channel) if number == self.waited.load(Ordering::Acquire) && self.link.is_none() => {
+                self.join(*channel)?;
+            }
+            Event::Joined(..) => {} // too late
             Event::Said(number, message) if self.is_linked_by(number) => self.hear(&message),
             Event::Lost(number, why) if number == self.links => self.lost(&why),
             Event::Said(..) | Event::Lost(..) => {} // of a channel that was before this one
@@ -212,10 +219,7 @@ impl Agent {
                 self.memory.set_read(true);
             }
             Order::Resume { is_saved } => {
-                if !is_saved {
-                    self.record_for_nobody();
-                }
-                self.inputs.serve(self.held);
+                self.resume(*is_saved);
             }
             Order::Copy { to } => self.copy_disk(to)?,
             Order::CopyRest { to } => self.copy_rest(to),
@@ -233,6 +237,20 @@ impl Agent {
             Order::Stop => self.stop(),
         }
         Ok(())
+    }
+
+    /// The machine runs again. Where it was not saved, or nobody came for its state, it records for nobody.
+    fn resume(&mut self, is_saved: bool) {
+        self.inputs.serve(self.held);
+        if is_saved {
+            if let Some(disk) = &self.disk {
+                disk.forget_written();
+            }
+        } else if self.side.is_alone() {
+            self.waited.fetch_add(1, Ordering::AcqRel);
+            self.detach();
+            self.record_for_nobody();
+        }
     }
 
     /// Copies the disk beside everything else.
@@ -311,9 +329,11 @@ impl Agent {
         };
         self.memory.set_read(true);
         report(&json!({ "event": "listening", "address": address.to_string() }));
-        let sender = self.sender.clone();
-        spawn("listener", move || match accept(&listener, &identity) {
-            Ok(channel) => drop(sender.send(Event::Joined(Box::new(channel)))),
+        let number = self.waited.fetch_add(1, Ordering::AcqRel) + 1;
+        let (sender, waited) = (self.sender.clone(), self.waited.clone());
+        let is_waited_for = move || waited.load(Ordering::Acquire) == number;
+        spawn("listener", move || match accept(&listener, &identity, is_waited_for) {
+            Ok(channel) => drop(sender.send(Event::Joined(number, Box::new(channel)))),
             Err(error) => report(&json!({ "event": "refused", "why": format!("{error:#}") })),
         })
     }

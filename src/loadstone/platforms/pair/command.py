@@ -95,6 +95,8 @@ class PairLayout:
     memory_mib: int
     image: Image
     nic: NetworkInterface
+    is_locked: bool = False
+    """Whether its memory is kept from being swapped out."""
     disk_mib: int = 0
     """Of the disk for what services keep; 0 for none."""
 
@@ -108,6 +110,7 @@ def qemu(layout: PairLayout, mode: Mode, files: SideFiles, console: Path, state:
     # A state that was kept while stopped goes on by itself where it is loaded, and QEMU sends nothing of its own.
     words += ["-global", "migration.store-global-state=off", "-global", "migration.announce-rounds=0"]
     words += ["-smp", "1", "-m", f"{layout.memory_mib}M"]
+    words += ["-overcommit", f"mem-lock={'on' if layout.is_locked and mode is not Mode.NONE else 'off'}"]
     words += ["-kernel", str(layout.image.kernel), "-initrd", str(layout.image.initial), "-append", kernel_line(layout)]
     words += ["-chardev", f"file,id=console,path={console}", "-device", "isa-serial,chardev=console"]
     words += ["-chardev", f"socket,id=qmp,path={files.qmp}", "-mon", "chardev=qmp,mode=control"]
@@ -137,7 +140,11 @@ def _network(layout: PairLayout, files: SideFiles, is_heard: bool) -> list[str]:
 def _disk(files: SideFiles, is_logged: bool) -> list[str]:
     """One disk. The log has when each request was done, and its agent serves what it holds; a request that failed is the
     guest's to hear of, since a machine that stops cannot be told from one that is stopped."""
-    stored = f"file={files.disk},id=disk" if not is_logged else f"file=nbd+unix:///{EXPORT}?socket={files.disk_socket},id=stored"
+    stored = (
+        f"file={files.disk},id=disk"
+        if not is_logged
+        else f"file=nbd+unix:///{EXPORT}?socket={files.disk_socket},id=stored"
+    )
     words = ["-drive", f"{stored},format=raw,if=none"]
     if is_logged:
         words += ["-drive", "driver=blkreplay,if=none,image=stored,id=disk"]

@@ -12,8 +12,8 @@ from loadstone.model.errors import LoadstoneError, PlatformError
 from loadstone.platforms.journal import private_folder
 
 Json = dict[str, Any]
-ANSWER_S = 120.0
-"""A secondary is made within that."""
+ANSWER_S = 900.0
+"""A secondary is made within that, its disk copied."""
 Obey = Callable[[str, Json], Awaitable[Any]]
 
 

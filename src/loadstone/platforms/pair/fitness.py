@@ -1,7 +1,10 @@
 """Whether this host can have a pair, and a secondary of one: what must be, and what had better be."""
 
 import os
+import resource
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import psutil
 
@@ -12,6 +15,10 @@ BESIDE_MIB = 160
 """What a side needs beside its machine's memory: QEMU itself, translated code, both rings of the log."""
 MOST_PAIRS = 4
 """Pairs on a host beyond which VMware's best practices warn (docs/fault-tolerance.md)."""
+MOST_MHZ = 400
+"""Difference of clocks beyond which they warn too."""
+LOCKING = 14
+"""Number of CAP_IPC_LOCK (capabilities(7))."""
 LOOK_S = 0.5
 
 
@@ -37,12 +44,40 @@ def findings(memory_mib: int, sides: int) -> list[Finding]:
         Finding("QEMU", unfit or "its record and replay are known", not unfit),
         Finding("rights", "root" if os.geteuid() == 0 else "networks of its own need root", os.geteuid() == 0),
         Finding("memory", f"{free_mib} MiB free, {wanted_mib} needed", free_mib >= wanted_mib),
+        Finding("memory lock", "may be locked" if may_lock_memory() else "may be swapped out: root may lock it",
+                may_lock_memory(), False),
         Finding("processors", f"{free_cores:.1f} of {cores} cores free, {sides} wanted", free_cores >= sides, False),
         Finding("other pairs", f"{others // 2} here; beyond {MOST_PAIRS} a host they disturb each other",
                 others // 2 < MOST_PAIRS, False),
+        *unlike(models(), [clock.max for clock in psutil.cpu_freq(percpu=True) or ()]),
     ]  # fmt: skip
 
 
 def refusal(found: list[Finding]) -> str:
     """Why there can be none; empty where there can."""
     return "; ".join(f"{one.what}: {one.said}" for one in found if one.is_needed and not one.is_fit)
+
+
+def may_lock_memory() -> bool:
+    """Whether machines' memory may be kept from being swapped out: a machine that waits for a disk falls behind."""
+    told = Path("/proc/self/status").read_text()
+    capable = next((int(line.split()[1], 16) for line in told.splitlines() if line.startswith("CapEff:")), 0)
+    unlimited = resource.getrlimit(resource.RLIMIT_MEMLOCK)[0] == resource.RLIM_INFINITY
+    return unlimited or bool(capable >> LOCKING & 1)
+
+
+def models() -> list[str]:
+    """Model of each processor, as the kernel names it."""
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    return [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+
+
+def unlike(names: Sequence[str], clocks_mhz: Sequence[float]) -> list[Finding]:
+    """What had better be alike where both sides may run, and is not."""
+    found = []
+    if len(set(names)) > 1:
+        found.append(Finding("processor models", f"differ: {', '.join(sorted(set(names)))}", False, False))
+    if clocks_mhz and max(clocks_mhz) - min(clocks_mhz) > MOST_MHZ:
+        said = f"{min(clocks_mhz):.0f} to {max(clocks_mhz):.0f} MHz, more than {MOST_MHZ} apart: the slower side lags"
+        found.append(Finding("clocks", said, False, False))
+    return found

@@ -16,6 +16,7 @@ from loadstone.platforms.contract import MachineContext
 from loadstone.platforms.failing import send
 from loadstone.platforms.pair.build import VERSION
 from loadstone.platforms.pair.command import AGENT_PORT, Mode, PairLayout, SideFiles
+from loadstone.platforms.pair.fitness import may_lock_memory
 from loadstone.platforms.pair.protection import protect_new, protect_running
 from loadstone.platforms.pair.side import PairSide
 from loadstone.platforms.vm import usage
@@ -215,6 +216,7 @@ async def pair_machine(context: MachineContext, guest: Layout, layout: PairLayou
         hello = await conversation.connect(layout.nic.address, AGENT_PORT)
         machine.describe(hello, time.monotonic() - started, await conversation.clock())
         machine.facts["qemu"] = VERSION
+        machine.facts["memory_locked"] = layout.is_locked
         machine.facts["disk"] = "a replica on each side" if layout.disk_mib else None
         yield machine
     finally:
@@ -301,4 +303,4 @@ def layout_of(context: MachineContext, guest: Layout) -> PairLayout:
     if len(context.nics) != 1:
         raise PlatformError(f"A pair has one network; {context.name} was to have {len(context.nics)}.")
     (nic,) = context.nics.values()
-    return PairLayout(context.name, guest.spec.memory, guest.image, nic, guest.spec.disk)
+    return PairLayout(context.name, guest.spec.memory, guest.image, nic, may_lock_memory(), guest.spec.disk)

@@ -36,9 +36,19 @@ async def protect_running(primary: PairSide, secondary: PairSide, tap: str, stor
     """Makes a side from the state of one that serves alone. For how many seconds that one stood still. Raises
     PlatformError.
     """
-    if primary.layout.disk_mib:
-        await _disk_copied(primary, secondary.files.disk)
-    paused_s = await _saved(primary, secondary.files)
+    try:
+        if primary.layout.disk_mib:
+            await _disk_copied(primary, secondary.files.disk)
+        paused_s = await _saved(primary, secondary.files)
+        await _followed(primary, secondary, tap, store)
+    except BaseException:
+        await primary.order("resume", is_saved=False)  # it records for nobody, and is given frames
+        raise
+    return paused_s
+
+
+async def _followed(primary: PairSide, secondary: PairSide, tap: str, store: Path) -> None:
+    """Starts the side from the state that was saved, and waits until it follows."""
     seen = len(primary.events)
     address = await _listening(primary)
     await secondary.start_agent(tap, store, address)
@@ -50,7 +60,6 @@ async def protect_running(primary: PairSide, secondary: PairSide, tap: str, stor
     await primary.event("protected", after=seen)
     await secondary.execute("blockdev-del", **{"node-name": SNAPSHOT})
     secondary.files.snapshot.unlink()
-    return paused_s
 
 
 async def _listening(primary: PairSide) -> str:
@@ -115,6 +124,8 @@ async def _rest_copied(primary: PairSide, to: Path) -> str:
     """Copies what was written to the disk since, of a machine that stands still."""
     seen = len(primary.events)
     await primary.order("copy_rest", to=str(to))
-    told = await primary.event("rest_copied", after=seen)
+    told = await primary.event("rest_copied", after=seen, within_s=SAVED_S)
+    if told["why"]:
+        raise PlatformError(f"The disk of {primary.layout.name} could not be copied: {told['why']}")
     await primary.execute("query-status")  # QEMU has taken what its disk answered before
-    return str(told["why"] or ("" if told["is_at_rest"] else "its disk did not come to rest"))
+    return "" if told["is_at_rest"] else "its disk did not come to rest"
