@@ -138,13 +138,11 @@ def _network(layout: PairLayout, files: SideFiles, is_heard: bool) -> list[str]:
 
 
 def _disk(files: SideFiles, is_logged: bool) -> list[str]:
-    """One disk. The log has when each request was done, and its agent serves what it holds; a request that failed is the
-    guest's to hear of, since a machine that stops cannot be told from one that is stopped."""
-    stored = (
-        f"file={files.disk},id=disk"
-        if not is_logged
-        else f"file=nbd+unix:///{EXPORT}?socket={files.disk_socket},id=stored"
-    )
+    """One disk. The log has when each request was done, and the agent serves what it holds. A request that failed is the
+    guest's to hear of: a machine that stops cannot be told from one that was stopped.
+    """
+    served = f"nbd+unix:///{EXPORT}?socket={files.disk_socket}"
+    stored = f"file={served},id=stored" if is_logged else f"file={files.disk},id=disk"
     words = ["-drive", f"{stored},format=raw,if=none"]
     if is_logged:
         words += ["-drive", "driver=blkreplay,if=none,image=stored,id=disk"]
