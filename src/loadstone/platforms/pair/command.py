@@ -138,7 +138,7 @@ def _network(layout: PairLayout, files: SideFiles, is_heard: bool) -> list[str]:
 
 
 def _disk(files: SideFiles, is_logged: bool) -> list[str]:
-    """One disk. The log has when each request was done; the agent serves what the disk holds. A request that failed is the
+    """One disk. The log has when each request was done, the agent what the disk holds. A request that failed is the
     guest's to hear of: a machine that stops cannot be told from one that was stopped.
     """
     served = f"nbd+unix:///{EXPORT}?socket={files.disk_socket}"
