@@ -189,6 +189,20 @@ def test_a_failure_below_a_peak_reopens_its_search() -> None:
         assert all(run.request.search != CURVES for run in proofs)
 
 
+def test_a_failure_at_a_peak_is_told_beside_its_proofs() -> None:
+    def play(request: RunRequest) -> RunSummary:
+        is_told = request.search == CURVES and request.side is Side.A and request.load >= 150
+        return made(request, "fail" if is_told or request.load > 155 else "pass")
+
+    def search(settings: dict[str, str], name: str, seed: int) -> Search:
+        return Search("page", settings, "sessions", start=100, width=0.05, prefix=name, seed=seed)
+
+    question = Platforms("page", {"platform": "process"}, {"platform": "container"}, search)  # type: ignore[arg-type]
+    answer, _ = carry_out(question, play)
+    told = [line for line in answer.headline if "at its peak failed" in line]
+    assert told == ["process: 1 of 5 runs at its peak failed: it lies where some runs pass and others do not."]
+
+
 def test_what_a_search_takes_for_granted_is_said() -> None:
     answer, _ = carry_out(SEARCH, noisy_edge(1000, 0, 1))
     assert any(line.startswith("Assumed: what holds this load holds every smaller one.") for line in answer.headline)
