@@ -1,6 +1,7 @@
 """Numbers as people read them."""
 
 import math
+from decimal import Decimal
 
 MBIT_PER_BYTE = 8 / 1e6
 """Megabits of a byte."""
@@ -22,7 +23,7 @@ def rounded(value: float | None) -> str:
     """Four significant figures, never in powers of ten; empty for none."""
     if value is None:
         return ""
-    return f"{value:.4g}" if abs(value) < 10_000 else f"{value:.0f}"
+    return f"{Decimal(f'{value:.4g}'):f}" if abs(value) < 10_000 else f"{value:.0f}"
 
 
 def shown(value: float | None, digits: int | None) -> str:

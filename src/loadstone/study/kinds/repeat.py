@@ -11,7 +11,7 @@ from loadstone.judge.statistics import LEVEL, drift, holm, least_for_drift, outl
 from loadstone.model.reading import Flag, refusing
 from loadstone.model.records.manifest import StudiedWorkload
 from loadstone.page.blocks import Block, Cell, Column, ColumnKind, Figure, Gallery, Paragraph, Row, Table, Tone
-from loadstone.page.numbers import chance, number, rounded
+from loadstone.page.numbers import chance, number, rounded, supported
 from loadstone.page.plot import Plot
 from loadstone.study.kind import StudyContext, StudyKind, StudySection
 from loadstone.study.metrics import METRICS
@@ -162,11 +162,13 @@ def _sureness(until: Until | None, metrics: Mapping[str, Series], runs: Sequence
             "Make runs longer with --steady, or give more load."
         )
         return
-    line = f"The {title} is {rounded(metric.mean)} +- {metric.half_pct:.2g} % over {metric.count} runs"
-    if metric.half_pct <= until.pct:
+    half_pct, unit = metric.half_pct, METRICS[until.metric].unit
+    mean = f"{supported(metric.mean, abs(metric.mean) * half_pct / 100)} {unit}".rstrip()
+    line = f"The {title} is {mean} +- {half_pct:.2g} % over {metric.count} runs"
+    if half_pct <= until.pct:
         yield f"{line}, {until.pct:g} % asked for."
         return
-    needed = runs_needed(metric.count, metric.half_pct, until.pct)
+    needed = runs_needed(metric.count, half_pct, until.pct)
     yield f"{line}; {until.pct:g} % would take about {needed} runs of such scatter."
 
 
