@@ -1,7 +1,8 @@
 """Do studies keep what they say? Coverage of intervals, false alarms and power, in virtual time.
 
 `make calibrate` asks each question many times of systems whose behaviour is known, and prints one line for each: of how
-many trials, how often an interval held what it is about. `docs/trust.md` keeps the figures that were measured.
+many trials, how often an interval held what it is about. `docs/trust.md` keeps the figures that were measured. Trials
+take minutes each: with `--keep FOLDER` each is kept as it ends, and a later call goes on from there.
 """
 
 import argparse
@@ -250,6 +251,26 @@ def predictions(system: str, found: Sequence[Any], _: Executor) -> Iterator[Line
 
 
 Trial = Callable[[str, int], Any]
+
+
+def trials(trial: Trial, system: str, count: int, kept: Path | None, pool: Executor) -> list[Any]:
+    """What came of so many trials of a system; those that a file has already are not asked again."""
+    if kept is None:
+        return list(pool.map(partial(trial, system), map(seed_of, range(1, count + 1))))
+    known = dict(map(json.loads, kept.read_text().splitlines())) if kept.exists() else {}
+    due = [at for at in range(1, count + 1) if at not in known]
+    with kept.open("a") as lines:
+        for at, found in zip(due, pool.map(partial(trial, system), map(seed_of, due)), strict=True):
+            known[at] = found
+            print(json.dumps([at, found]), file=lines, flush=True)
+    return [known[at] for at in range(1, count + 1)]
+
+
+def seed_of(trial: int) -> int:
+    """The seed of a trial, by its number from 1."""
+    return int(1e6) + 7919 * trial
+
+
 QUESTIONS: dict[str, tuple[Trial, Callable[[str, Sequence[Any], Executor], Iterator[Line]]]] = {
     "search": (search, searches),
     "repeat": (repeat, repeats),
@@ -268,14 +289,17 @@ def main() -> None:
     parser.add_argument("--system", action="append", choices=SYSTEMS, help="one system, several times for several")
     parser.add_argument("--processes", type=int, default=2, help="studies at once")
     parser.add_argument("--output", type=Path, help="where to keep the lines as JSON")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep each trial there, and go on from those kept")
     options = parser.parse_args()
+    if options.keep is not None:
+        options.keep.mkdir(parents=True, exist_ok=True)
     lines = []
     with ProcessPoolExecutor(options.processes) as pool:
         for name in options.question or QUESTIONS:
             trial, concluded = QUESTIONS[name]
             for system in options.system or SYSTEMS:
-                seeds = range(1, options.trials + 1)
-                found = list(pool.map(partial(trial, system), [int(1e6) + 7919 * seed for seed in seeds]))
+                kept = options.keep and options.keep / f"{name}-{system.replace('/', '').replace(' ', '-')}.jsonl"
+                found = trials(trial, system, options.trials, kept, pool)
                 for line in concluded(system, found, pool):
                     lines.append(line)
                     error = 100 * math.sqrt(0.25 / max(1, line.trials))
