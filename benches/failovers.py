@@ -27,6 +27,7 @@ from typing import Any
 
 from loadstone.model.fault import FaultKind
 from loadstone.model.machine import PUBLIC
+from loadstone.platforms.pair.disk import Disks, Reads
 from loadstone.platforms.pair.machine import PairMachine
 from loadstone.platforms.registry import read_machine
 from loadstone.services import reference
@@ -138,12 +139,11 @@ def _say(file: io.BufferedRWPair, word: Any) -> list[list[Any]]:
 
 
 @asynccontextmanager
-async def serving(folder: Path, disk_mib: int = 0) -> AsyncIterator[tuple[PairMachine, str, int]]:
-    """A pair with a web service; where that is reached."""
+async def serving(folder: Path, **settings: Any) -> AsyncIterator[tuple[PairMachine, str, int]]:
+    """A pair, with further settings of its machine, and with a web service; where that is reached."""
     async with open_testbed(folder) as base:
-        machine = await base.machine(
-            "one", read_machine({"platform": "pair", "memory": 192, "disk": disk_mib}), (PUBLIC,)
-        )
+        wanted = read_machine({"platform": "pair", "memory": 192, **settings})
+        machine = await base.machine("one", wanted, (PUBLIC,))
         assert isinstance(machine, PairMachine)
         service = await machine.start("backend", reference.backend_command(machine.listen, 1))
         ready = reference.read_ready(service.first_line)
@@ -192,11 +192,11 @@ async def database_of(machine: PairMachine) -> tuple[str, int]:
 
 
 async def chain(
-    seed: int, faults: int, folder: Path, fault: FaultKind = FaultKind.KILL_PRIMARY, disk_mib: int = 0
+    seed: int, faults: int, folder: Path, fault: FaultKind = FaultKind.KILL_PRIMARY, **settings: Any
 ) -> list[Trial]:
     """Makes a pair and injects a fault, again and again, each time once it is whole again."""
     chance, trials = random.Random(seed), []
-    async with serving(folder, disk_mib) as (machine, host, port):
+    async with serving(folder, **settings) as (machine, host, port):
         machine.may_be_kept = False  # the bench protects it, and looks how long that takes
         database = await database_of(machine)
         for number in range(1, faults + 1):
@@ -256,15 +256,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--trials", type=int, default=20)
     parser.add_argument("--fault", type=FaultKind, choices=list(FaultKind), default=FaultKind.KILL_PRIMARY)
-    parser.add_argument("--disk", type=int, default=0, help="MiB of a replicated disk that the rows are written to")
+    parser.add_argument("--disk", type=int, default=0, help="MiB of a disk that the rows are written to")
+    parser.add_argument("--disks", choices=list(Disks), default=Disks.REPLICATED, help="one for each side, or shared")
+    parser.add_argument("--reads", choices=list(Reads), default=Reads.LOG, help="of a shared disk, to the secondary")
     options = parser.parse_args()
-    kept = KEPT / f"failovers-{options.fault}{'-disk' if options.disk else ''}.jsonl"
+    disk = {"disk": options.disk, "disks": options.disks, "reads": options.reads} if options.disk else {}
+    kept = KEPT / "-".join(["failovers", options.fault, *([options.disks, options.reads] if disk else [])])
+    kept = kept.with_suffix(".jsonl")
     known = [json.loads(line) for line in kept.read_text().splitlines()] if kept.is_file() else []
     while len(known) < options.trials:
         seed = known[-1]["seed"] + 1 if known else 1
         with tempfile.TemporaryDirectory(prefix="loadstone-failovers-") as folder:
             faults = min(FAULTS, options.trials - len(known))
-            made = asyncio.run(chain(seed, faults, Path(folder), options.fault, options.disk))
+            made = asyncio.run(chain(seed, faults, Path(folder), options.fault, **disk))
         known += map(asdict, made)
         with kept.open("a") as file:
             file.writelines(json.dumps(asdict(one)) + "\n" for one in made)

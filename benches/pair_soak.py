@@ -62,7 +62,7 @@ def memory_mib(pid: int) -> float:
 async def soak(minutes: int, folder: Path) -> tuple[list[Look], list[str]]:
     """Looks every minute; what went wrong, as clients saw it."""
     looks = []
-    async with serving(folder, DISK_MIB) as (machine, host, port):
+    async with serving(folder, disk=DISK_MIB) as (machine, host, port):
         machine.may_be_kept = False
         client, writer = Client(host, port), Writer(*await database_of(machine))
         asking = [asyncio.create_task(asyncio.to_thread(one.ask)) for one in (client, writer)]

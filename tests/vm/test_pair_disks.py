@@ -24,7 +24,7 @@ DISK_MIB = 64
 
 
 def test_rows_on_a_disk_outlive_primary_after_primary(tmp_path: Path) -> None:
-    trials = asyncio.run(chain(7, 3, tmp_path, disk_mib=DISK_MIB))
+    trials = asyncio.run(chain(7, 3, tmp_path, disk=DISK_MIB))
     assert len(trials) == 3
     assert all(trial.survived for trial in trials), trials
     assert all(trial.writes > 20 for trial in trials)
@@ -32,7 +32,7 @@ def test_rows_on_a_disk_outlive_primary_after_primary(tmp_path: Path) -> None:
 
 def test_both_replicas_hold_the_same(tmp_path: Path) -> None:
     async def play() -> None:
-        async with serving(tmp_path, DISK_MIB) as (machine, _, _):
+        async with serving(tmp_path, disk=DISK_MIB) as (machine, _, _):
             machine.may_be_kept = False
             first, second = (side.files.disk for side in machine.sides)
             empty, database = first.read_bytes(), await database_of(machine)
@@ -88,7 +88,7 @@ def test_a_side_whose_disk_is_full_is_gone_and_the_other_goes_on(
     monkeypatch.setattr(pair_machine, "_hand_out", hand_out)
 
     async def play() -> None:
-        async with serving(tmp_path, DISK_MIB) as (machine, _, _):
+        async with serving(tmp_path, disk=DISK_MIB) as (machine, _, _):
             machine.may_be_kept = False
             database = await database_of(machine)
             (small / "ballast").write_bytes(bytes(free(small)))

@@ -5,17 +5,25 @@
 //! place where the frame was sent (Scales, Nelson, Venkitachalam 2010, the Output Rule).
 
 use std::collections::VecDeque;
+use std::sync::mpsc::Sender;
 
-/// A frame that waits.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What waits.
+#[derive(Debug)]
+pub enum Output {
+    /// A frame, and its number among all that the machine sent.
+    Frame(u64, Vec<u8>),
+    /// A write to a disk that both sides share: who wrote waits for the word.
+    Write(Sender<()>),
+}
+
+/// An output that waits.
+#[derive(Debug)]
 pub struct Held {
-    /// Its number among all that the machine sent.
-    pub number: u64,
     /// Length of the log when it came.
     pub position: u64,
     /// When it came.
     pub at_ns: u64,
-    pub frame: Vec<u8>,
+    pub output: Output,
 }
 
 /// What a machine sent that may not leave yet, in order.
@@ -31,8 +39,13 @@ impl Outputs {
     pub fn hold(&mut self, position: u64, at_ns: u64, frame: Vec<u8>) -> u64 {
         let number = self.sent;
         self.sent += 1;
-        self.held.push_back(Held { number, position, at_ns, frame });
+        self.held.push_back(Held { position, at_ns, output: Output::Frame(number, frame) });
         number
+    }
+
+    /// A write to a shared disk came when the log was `position` bytes long.
+    pub fn hold_write(&mut self, position: u64, at_ns: u64, word: Sender<()>) {
+        self.held.push_back(Held { position, at_ns, output: Output::Write(word) });
     }
 
     /// The secondary holds the log up to `position`; what may leave by that, in order.
@@ -50,6 +63,15 @@ impl Outputs {
     /// How many frames the machine has sent.
     pub fn sent(&self) -> u64 {
         self.sent
+    }
+
+    /// How many frames have left: all before this one.
+    pub fn left(&self) -> u64 {
+        let waiting = |held: &Held| match held.output {
+            Output::Frame(number, _) => Some(number),
+            Output::Write(_) => None,
+        };
+        self.held.iter().find_map(waiting).unwrap_or(self.sent)
     }
 
     /// How many wait.
@@ -70,6 +92,8 @@ impl Outputs {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc::channel;
+
     use proptest::prelude::*;
 
     use super::*;
@@ -79,7 +103,27 @@ mod tests {
         let mut outputs = Outputs::default();
         outputs.hold(100, 1, vec![1]);
         assert_eq!(outputs.acknowledge(100).count(), 0);
+        assert_eq!(outputs.left(), 0);
         assert_eq!(outputs.acknowledge(101).count(), 1);
+        assert_eq!(outputs.left(), 1);
+    }
+
+    #[test]
+    fn a_write_waits_in_its_turn_and_is_no_frame() {
+        let (mut outputs, (word, told)) = (Outputs::default(), channel());
+        outputs.hold(100, 1, vec![1]);
+        outputs.hold_write(101, 2, word);
+        outputs.hold(102, 3, vec![2]);
+        assert!(matches!(outputs.acknowledge(102).last().expect("two").output, Output::Write(_)));
+        assert_eq!((outputs.left(), outputs.sent(), outputs.waiting()), (1, 2, 1));
+        assert!(told.recv().is_err(), "who drops it gives no word");
+    }
+
+    fn number(held: Held) -> u64 {
+        match held.output {
+            Output::Frame(number, _) => number,
+            Output::Write(_) => u64::MAX,
+        }
     }
 
     proptest! {
@@ -96,11 +140,11 @@ mod tests {
                     acknowledged = acknowledged.max(ahead * 40);
                     for held in outputs.acknowledge(ahead * 40) {
                         prop_assert!(held.position < acknowledged);
-                        left.push(held.number);
+                        left.push(number(held));
                     }
                 }
             }
-            left.extend(outputs.release_all().map(|held| held.number));
+            left.extend(outputs.release_all().map(number));
             prop_assert_eq!(left, (0..outputs.sent()).collect::<Vec<_>>());
         }
     }

@@ -15,7 +15,7 @@ use rustix::thread::futex;
 
 /// Bytes that each ring holds: what a primary may be ahead of its agent.
 pub const CAPACITY: usize = 16 << 20;
-const MAGIC: u64 = u64::from_be_bytes(*b"lsPair02");
+const MAGIC: u64 = u64::from_be_bytes(*b"lsPair03");
 const HEADER: usize = 4096;
 const LENGTH: usize = HEADER + 2 * CAPACITY;
 
@@ -87,6 +87,8 @@ struct Header {
     slowed_pct: AtomicU32,
     /// Instructions that the guest has run.
     instructions: AtomicU64,
+    /// Length of the recorded log when QEMU sent anything last.
+    sent_at: AtomicU64,
     to_qemu: Counters,
     from_qemu: Counters,
 }
@@ -241,6 +243,16 @@ impl Shared {
     /// Instructions that the guest has run, as told last.
     pub fn instructions(&self) -> u64 {
         self.header().instructions.load(Ordering::Relaxed)
+    }
+
+    /// Length of the recorded log when QEMU sent anything last: of what the agent has got, it was no longer.
+    pub fn sent_at(&self) -> u64 {
+        self.header().sent_at.load(Ordering::Acquire)
+    }
+
+    /// QEMU is about to send something.
+    pub fn sends(&self) {
+        self.header().sent_at.store(self.from_qemu().written(), Ordering::Release);
     }
 
     pub fn set_instructions(&self, count: u64) {

@@ -53,6 +53,18 @@ impl Store {
         }
     }
 
+    /// Whether a generation is ours; none where it is nobody's.
+    pub fn is_own(&self, generation: u64) -> io::Result<Option<bool>> {
+        match fs::read_to_string(self.folder.join(format!("generation-{generation:08}"))) {
+            Ok(owner) => Ok(Some(owner == self.own)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                self.folder.metadata()?; // a store that is gone says nothing
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
     /// The last generation that anybody went on with; 0 where nobody did.
     pub fn generation(&self) -> io::Result<u64> {
         let names = fs::read_dir(&self.folder)?.collect::<io::Result<Vec<_>>>()?;
@@ -93,7 +105,11 @@ mod tests {
         assert!(matches!(store.claim(1), Claim::Won));
         let other = Store::new(folder.path(), "b");
         assert!(matches!(other.claim(1), Claim::Lost { owner } if owner == "a"));
+        assert_eq!(store.is_own(1).expect("readable"), Some(true));
+        assert_eq!(other.is_own(1).expect("readable"), Some(false));
+        assert_eq!(store.is_own(2).expect("readable"), None);
         let gone = Store::new(&folder.path().join("gone"), "a");
         assert!(matches!(gone.claim(2), Claim::Unavailable(_)));
+        assert!(gone.is_own(2).is_err());
     }
 }

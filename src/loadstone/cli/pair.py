@@ -17,6 +17,7 @@ from loadstone.model.errors import PlatformError, UsageError
 from loadstone.model.fault import FaultKind
 from loadstone.model.machine import PUBLIC, MachineSpec
 from loadstone.platforms.pair import control
+from loadstone.platforms.pair.disk import Disks, Reads
 from loadstone.platforms.pair.fitness import Finding, findings, refusal
 from loadstone.platforms.pair.keeper import Keeper
 from loadstone.platforms.pair.machine import PairMachine
@@ -28,8 +29,8 @@ from loadstone.testbed.context import open_testbed
 from loadstone.testbed.running import target_of
 
 LIMITS = (
-    "A pair has one virtual processor, emulated, with instructions counted; one network, no disk but one that is "
-    "replicated, both sides on this host. VMware holds patents on parts of this way to fault tolerance. What it does "
+    "A pair has one virtual processor, emulated, with instructions counted; one network, one disk, both "
+    "sides on this host. VMware holds patents on parts of this way to fault tolerance. What it does "
     "and does not: docs/fault-tolerance.md."
 )
 LOOK_S = 1.0
@@ -59,9 +60,11 @@ def _shown(found: list[Finding]) -> Exit:
 def create(
     name: Name,
     memory: Memory = MEMORY_MIB,
-    disk: Annotated[
-        int, typer.Option(min=0, max=1 << 24, help="MiB of a disk, a replica on each side; 0 for none.")
-    ] = 0,
+    disk: Annotated[int, typer.Option(min=0, max=1 << 24, help="MiB of a disk; 0 for none.")] = 0,
+    disks: Annotated[Disks, typer.Option(help="A disk for each side, or one that both share.")] = Disks.REPLICATED,
+    reads: Annotated[
+        Reads, typer.Option(help="How the secondary gets what was read from a shared disk: with the log, or itself.")
+    ] = Reads.LOG,
     serve: Annotated[str, typer.Option(help=f"What runs in it: {', '.join(SERVED)}.")] = "backend",
 ) -> Exit:
     """Make a pair and keep it until Ctrl-C; other commands look at it and change it meanwhile."""
@@ -75,7 +78,8 @@ def create(
         if not one.is_fit:
             warn(f"{one.what}: {one.said}")
     with TemporaryDirectory(prefix="loadstone-pair-") as logs:
-        wanted = read_machine({"platform": "pair", "memory": memory, "disk": disk})
+        told = {"platform": "pair", "memory": memory, "disk": disk, "disks": disks, "reads": reads}
+        wanted = read_machine(told)
         asyncio.run(_keep(name, wanted, serve, Path(logs)))
     return Exit.PASS
 

@@ -7,8 +7,9 @@ import pytest
 
 from loadstone.platforms.fabric import NetworkInterface
 from loadstone.platforms.pair.command import Mode, PairLayout, SideFiles, agent, kernel_line, qemu
+from loadstone.platforms.pair.disk import Disks, PairDisk, Reads
 from loadstone.platforms.pair.fitness import refusal, unlike
-from loadstone.platforms.pair.machine import disclosed
+from loadstone.platforms.pair.machine import disclosed, side_files
 from loadstone.platforms.vm.image import Image
 
 NIC = NetworkInterface("public", "tap1", "ns", "10.200.0.2", "52:54:0a:c8:00:02", "10.200.0.1", twin="tap2")
@@ -59,7 +60,7 @@ def test_what_was_held_back_is_disclosed_once_it_is_known() -> None:
 
 
 def test_a_disk_is_reached_over_its_agent_where_there_is_a_log_and_as_a_file_where_there_is_none() -> None:
-    layout = replace(LAYOUT, disk_mib=64)
+    layout = replace(LAYOUT, disk=PairDisk(64))
     booted, recorded = (" ".join(qemu(layout, mode, FILES, Path("/c"))) for mode in (Mode.NONE, Mode.RECORD))
     assert "file=/run/p/a.disk,id=disk" in booted
     assert "blkreplay" not in booted
@@ -67,6 +68,18 @@ def test_a_disk_is_reached_over_its_agent_where_there_is_a_log_and_as_a_file_whe
     assert "driver=blkreplay,if=none,image=stored,id=disk" in recorded
     assert "loadstone.data=/dev/vda,/srv/loadstone" in kernel_line(layout)
     assert "--disk-socket /run/p/a.nbd" in " ".join(agent("loadstone-pair", layout, FILES, "tap1", Path("/s"), None))
+
+
+def test_a_disk_that_both_sides_share_is_one_file_and_its_agents_know() -> None:
+    layout = replace(LAYOUT, disk=PairDisk(64, Disks.SHARED, Reads.SECONDARY))
+    files = [side_files(layout, Path("/run/p"), name) for name in ("a", "b")]
+    words = " ".join(agent("loadstone-pair", layout, files[0], "tap1", Path("/s"), None))
+    assert "--disk /run/p/store/disk --disk-socket /run/p/a.nbd --shared --reads secondary" in words
+    assert files[0].disk == files[1].disk
+    assert files[0].own_disk == []
+    assert "shared" not in " ".join(
+        agent("loadstone-pair", replace(LAYOUT, disk=PairDisk(64)), FILES, "t", Path(), None)
+    )
 
 
 def test_memory_is_locked_where_that_is_allowed_and_a_pair_is_made() -> None:

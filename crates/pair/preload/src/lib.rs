@@ -21,6 +21,7 @@ type Open = unsafe extern "C" fn(*const c_char, *const c_char) -> *mut libc::FIL
 type Poll =
     unsafe extern "C" fn(*mut libc::pollfd, libc::nfds_t, *const libc::timespec, *const libc::sigset_t) -> c_int;
 type Receive = unsafe extern "C" fn(c_int, *mut c_void, usize, c_int) -> isize;
+type Send = unsafe extern "C" fn(c_int, *const libc::msghdr, c_int) -> isize;
 type CheckedPoll =
     unsafe extern "C" fn(*mut libc::pollfd, libc::nfds_t, *const libc::timespec, *const libc::sigset_t, usize) -> c_int;
 
@@ -85,6 +86,23 @@ pub unsafe extern "C" fn recv(socket: c_int, into: *mut c_void, room: usize, fla
         stream::wake_processor();
     }
     count
+}
+
+/// Sends to a socket; the agent learns how long the log was.
+///
+/// The place of an output in the log is that of its sending. Where the agent looked once it has the output, the events
+/// that come behind it - the machine falls idle - were before it already, and those behind these may take a second.
+///
+/// # Safety
+///
+/// As of sendmsg(2).
+#[no_mangle]
+pub unsafe extern "C" fn sendmsg(socket: c_int, message: *const libc::msghdr, flags: c_int) -> isize {
+    static NEXT: OnceLock<Option<Send>> = OnceLock::new();
+    // SAFETY: the C library's function of that name is of that type.
+    let Some(send) = NEXT.get_or_init(|| unsafe { next(c"sendmsg") }) else { return -1 };
+    stream::sends();
+    unsafe { send(socket, message, flags) }
 }
 
 /// The same as programs call it that were compiled with checks.

@@ -166,6 +166,13 @@ pub fn records() -> bool {
     MEMORY.get().is_some_and(is_recorded) && is_main()
 }
 
+/// Tells the agent that something is about to be sent.
+pub fn sends() {
+    if let Some(memory) = MEMORY.get() {
+        memory.sends();
+    }
+}
+
 /// Has the processor look for what was queued for it: what QEMU itself does when a timer was set anew.
 pub fn wake_processor() {
     static NOTIFY: OnceLock<Option<unsafe extern "C" fn(c_int)>> = OnceLock::new();

@@ -14,11 +14,15 @@ use socket2::Socket;
 use super::lock;
 use super::report::report;
 use super::sealed::Seals;
+use super::shared::Mark;
+use super::transmission;
 
 /// What both agents must speak; they must be of one build, since they compare hashes.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 /// Longest message, and longest piece of log.
 const LONGEST: usize = 1 << 20;
+/// Longest mark: a read, and a little about it.
+const LONGEST_MARK: usize = (transmission::LONGEST as usize) + (1 << 10);
 /// Between two looks whether anybody came.
 const LOOK: Duration = Duration::from_millis(2);
 /// Longest wait for the other agent to say who it is.
@@ -46,6 +50,8 @@ pub enum Message {
     Sent { number: u64, hash: u64 },
     /// All frames before this one have left.
     Left { number: u64 },
+    /// The secondary has read what this mark told of from the disk that both share.
+    HasRead { number: u64 },
     /// Its machine has ended by itself.
     Ended,
     /// It is going away.
@@ -106,8 +112,29 @@ fn receive(stream: &mut impl Read) -> Result<Message> {
     Ok(postcard::from_bytes(&body)?)
 }
 
-/// A piece of log from a place on.
+/// What the log's connection brings.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Piece {
+    /// Log from this place on.
+    Log(u64, Vec<u8>),
+    /// A request that the primary's disk has done, before all log that follows.
+    Mark(Mark),
+}
+
+/// Before a piece: a mark has none of a place in the log.
+const MARKED: u64 = u64::MAX;
+
+/// A piece of log from a place on; how many bytes that took.
 pub fn send_log(stream: &mut Socket, offset: u64, bytes: &[u8]) -> Result<usize> {
+    send_piece(stream, offset, bytes)
+}
+
+/// A mark; how many bytes that took.
+pub fn send_mark(stream: &mut Socket, mark: &Mark) -> Result<usize> {
+    send_piece(stream, MARKED, &postcard::to_stdvec(mark)?)
+}
+
+fn send_piece(stream: &mut Socket, offset: u64, bytes: &[u8]) -> Result<usize> {
     let body = lz4_flex::compress_prepend_size(bytes);
     let mut packet = Vec::with_capacity(12 + body.len());
     packet.extend_from_slice(&offset.to_be_bytes());
@@ -117,19 +144,22 @@ pub fn send_log(stream: &mut Socket, offset: u64, bytes: &[u8]) -> Result<usize>
     Ok(packet.len())
 }
 
-/// The next piece of log, and where it begins.
-pub fn receive_log(stream: &mut Socket) -> Result<(u64, Vec<u8>)> {
+/// The next piece.
+pub fn receive_piece(stream: &mut Socket) -> Result<Piece> {
     let mut head = [0; 12];
     stream.read_exact(&mut head)?;
     let (offset, length) = head.split_at(8);
     let offset = u64::from_be_bytes(offset.try_into()?);
     let length = u32::from_be_bytes(length.try_into()?) as usize;
-    ensure!(length <= LONGEST, "a piece of log of {length} bytes: the other side is no agent");
+    let longest = if offset == MARKED { LONGEST_MARK } else { LONGEST };
+    // Compressed, what does not compress is a little longer.
+    ensure!(length <= longest + longest / 64, "a piece of log of {length} bytes: the other side is no agent");
     let mut body = vec![0; length];
     stream.read_exact(&mut body)?;
     let whole = body.first_chunk::<4>().map_or(0, |size| u32::from_le_bytes(*size) as usize);
-    ensure!(whole <= LONGEST, "a piece of log that would become {whole} bytes");
-    Ok((offset, lz4_flex::decompress_size_prepended(&body)?))
+    ensure!(whole <= longest, "a piece of log that would become {whole} bytes");
+    let bytes = lz4_flex::decompress_size_prepended(&body)?;
+    Ok(if offset == MARKED { Piece::Mark(postcard::from_bytes(&bytes)?) } else { Piece::Log(offset, bytes) })
 }
 
 /// Who an agent is to the other.
@@ -277,12 +307,12 @@ mod tests {
         let said = Message::Acknowledged { received: 7, executed: 5 };
         here.control.send(&said).expect("sent");
         assert_eq!(there.control.receive().expect("heard"), said);
-        let piece: Vec<u8> = (0..1_000_000_u32).map(|at| (at * at % 251) as u8).collect();
+        let piece: Vec<u8> = (0..1_000_000_u32).map(|at| (at % 251 * (at % 251) % 251) as u8).collect();
         for number in 0..20 {
             let sending = piece.clone();
             let mut log = there.log.try_clone().expect("a socket");
             let sent = std::thread::spawn(move || send_log(&mut log, number, &sending).expect("sent"));
-            assert_eq!(receive_log(&mut here.log).expect("heard"), (number, piece.clone()));
+            assert_eq!(receive_piece(&mut here.log).expect("heard"), Piece::Log(number, piece.clone()));
             assert!(sent.join().expect("no panic") < piece.len());
         }
         there.control.close();

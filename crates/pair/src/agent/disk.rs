@@ -1,13 +1,15 @@
-//! The machine's disk: a file of this side's own, which QEMU reaches as a network block device.
+//! The machine's disk: a file that QEMU reaches as a network block device.
 //!
-//! Both machines of a pair do the same to disks that were alike, so the files stay alike without a word about them; what
-//! the log has is when each request was done. The server is between QEMU and the file so that the agent knows what was
-//! written while the file is copied for a new secondary, and when no request is under way: QEMU saves none.
+//! Where each side has its own, both machines of a pair do the same to disks that were alike, so the files stay alike
+//! without a word about them; what the log has is when each request was done. The server is between QEMU and the file so
+//! that the agent knows what was written while the file is copied for a new secondary, and when no request is under way:
+//! QEMU saves none. A disk that both sides share is touched by the one that serves (`shared`).
 
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::FileExt;
+use std::io::{self, BufReader, BufWriter, Read};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,6 +19,8 @@ use std::time::{Duration, Instant};
 use rustix::io::ioctl_fionread;
 
 use super::lock;
+use super::shared::SharedDisk;
+use super::transmission::{self, Ask, Request};
 
 /// What is copied at once, and noted as written.
 const BLOCK: u64 = 64 << 10;
@@ -36,6 +40,23 @@ pub struct Disk {
     copies: AtomicU64,
     /// The connection that requests come over.
     line: OnceLock<UnixStream>,
+    shared: Option<SharedDisk>,
+}
+
+/// Who decides what a disk cannot; each call returns once that is done.
+pub trait Decider {
+    /// The file cannot do what the machine asked; it is told once this returns.
+    fn failed(&self, error: &io::Error);
+    /// Waits until a write to a shared disk may be done; false where it never may.
+    fn may_write(&self) -> bool;
+    /// Another side serves: this one's machine is to end.
+    fn is_fenced(&self);
+    /// Our machine does not ask for what the primary's did.
+    fn diverged(&self, why: String);
+    /// Our machine has read what the primary's mark of this number told of.
+    fn has_read(&self, number: u64);
+    /// Whether our machine went live, though the disk may not have been told.
+    fn is_live(&self) -> bool;
 }
 
 /// Whether a request is under way, and since when that is so.
@@ -46,22 +67,67 @@ struct Work {
 }
 
 impl Disk {
-    /// In a file, which must be there.
-    pub fn open(path: &Path) -> io::Result<Disk> {
-        let file = OpenOptions::new().read(true).write(true).open(path)?;
+    /// In a file, which must be there. What is written to one that both sides share is on its storage once it is done:
+    /// a machine that goes on elsewhere has no memory of what a lost host had yet to write.
+    pub fn open(path: &Path, shared: Option<SharedDisk>) -> io::Result<Disk> {
+        let flags = if shared.is_some() { libc::O_DSYNC } else { 0 };
+        let file = OpenOptions::new().read(true).write(true).custom_flags(flags).open(path)?;
         let length = file.metadata()?.len();
         let state = Mutex::new(Work { is_busy: false, since: Instant::now() });
-        Ok(Disk { file, length, state, written: Mutex::new(None), copies: AtomicU64::new(0), line: OnceLock::new() })
+        let (written, copies, line) = (Mutex::new(None), AtomicU64::new(0), OnceLock::new());
+        Ok(Disk { file, length, state, written, copies, line, shared })
     }
 
-    /// Does what one machine asks, until that is gone. Where the file cannot, the machine is told once `failed` returns.
-    pub fn serve(self: &Arc<Self>, listener: &UnixListener, failed: impl Fn(&io::Error)) -> io::Result<()> {
+    /// What is known of it where both sides share it.
+    pub fn shared(&self) -> Option<&SharedDisk> {
+        self.shared.as_ref()
+    }
+
+    /// Does what one machine asks, until that is gone.
+    pub fn serve(self: &Arc<Self>, listener: &UnixListener, decider: &impl Decider) -> io::Result<()> {
         let (stream, _) = listener.accept()?;
         let _ = self.line.set(stream.try_clone()?);
-        let mut line = Line::new(self.clone(), &stream)?;
         let export: nbd::Export = nbd::Export { size: self.length, send_flush: true, ..nbd::Export::default() };
-        nbd::server::handshake::<_, (), _>(&mut line, |_| Ok(export))?;
-        nbd::server::transmission(&mut line, View { disk: self.clone(), at: 0, failed })
+        nbd::server::handshake::<_, (), _>(&stream, |_| Ok(export))?;
+        let mut writer = BufWriter::new(stream.try_clone()?);
+        let mut reader = BufReader::new(Line { disk: self.clone(), stream });
+        while let Some(request) = transmission::next(&mut reader)? {
+            let done = self.answer(&request, decider);
+            transmission::answer(&mut writer, &request, &done)?;
+            self.work(!reader.buffer().is_empty());
+        }
+        Ok(())
+    }
+
+    fn answer(&self, request: &Request, decider: &impl Decider) -> io::Result<Vec<u8>> {
+        if !request.is_for(self.length) {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let done = match &self.shared {
+            Some(shared) => shared.answer(self, request, decider),
+            None => self.perform(request),
+        };
+        done.inspect_err(|error| decider.failed(error))
+    }
+
+    /// Does it to the file.
+    pub fn perform(&self, request: &Request) -> io::Result<Vec<u8>> {
+        match &request.ask {
+            Ask::Read(length) => {
+                let mut bytes = vec![0; *length as usize];
+                self.file.read_exact_at(&mut bytes, request.at)?;
+                return Ok(bytes);
+            }
+            Ask::Write(bytes) => {
+                let written = self.file.write_all_at(bytes, request.at);
+                // Not before: a copy that begins in between has read what was there, or finds the note.
+                self.note(request.at, bytes.len());
+                written?;
+            }
+            Ask::Flush => self.file.sync_data()?,
+            Ask::Other => return Err(io::ErrorKind::InvalidInput.into()),
+        }
+        Ok(Vec::new())
     }
 
     /// Copies all of it while it is written to; `copy_rest` brings what was written meanwhile.
@@ -79,10 +145,15 @@ impl Disk {
         Ok(())
     }
 
-    /// Copies what was written since, once nothing is under way; whether it came to rest. The machine stands still.
+    /// Copies what was written since, once nothing is under way; whether it came to rest. The machine stands still. A
+    /// disk that both sides share has no copy: from here on what is done is marked.
     pub fn copy_rest(&self, to: &Path) -> io::Result<bool> {
         if !self.comes_to_rest()? {
             return Ok(false);
+        }
+        if let Some(shared) = &self.shared {
+            shared.begin_anew();
+            return Ok(true);
         }
         let copy = OpenOptions::new().write(true).open(to)?;
         while let Some(block) = self.next_written() {
@@ -135,107 +206,79 @@ impl Disk {
     }
 }
 
-/// The line to QEMU: from the first byte of a request to the end of its answer the disk is busy.
+/// What QEMU sends: from the first byte of a request to the end of its answer the disk is busy.
 struct Line {
     disk: Arc<Disk>,
-    reader: BufReader<UnixStream>,
-    writer: BufWriter<UnixStream>,
-}
-
-impl Line {
-    fn new(disk: Arc<Disk>, stream: &UnixStream) -> io::Result<Line> {
-        let (reader, writer) = (BufReader::new(stream.try_clone()?), BufWriter::new(stream.try_clone()?));
-        Ok(Line { disk, reader, writer })
-    }
+    stream: UnixStream,
 }
 
 impl Read for Line {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let count = self.reader.read(into)?;
+        let count = self.stream.read(into)?;
         self.disk.work(true);
         Ok(count)
     }
 }
 
-impl Write for Line {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.writer.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.writer.flush()?;
-        self.disk.work(!self.reader.buffer().is_empty());
-        Ok(())
-    }
-}
-
-/// The file as the protocol's library takes it: a place, and what is done there.
-struct View<F: Fn(&io::Error)> {
-    disk: Arc<Disk>,
-    at: u64,
-    failed: F,
-}
-
-impl<F: Fn(&io::Error)> View<F> {
-    fn went_on(&mut self, done: io::Result<usize>) -> io::Result<usize> {
-        let count = done.inspect_err(|error| (self.failed)(error))?;
-        self.at += count as u64;
-        Ok(count)
-    }
-}
-
-impl<F: Fn(&io::Error)> Read for View<F> {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let read = self.disk.file.read_at(into, self.at);
-        self.went_on(read)
-    }
-}
-
-impl<F: Fn(&io::Error)> Write for View<F> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.disk.file.write_at(bytes, self.at);
-        // Not before: a copy that begins in between has read what was there, or finds the note.
-        self.disk.note(self.at, bytes.len());
-        self.went_on(written)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.disk.file.sync_data().inspect_err(|error| (self.failed)(error))
-    }
-}
-
-impl<F: Fn(&io::Error)> Seek for View<F> {
-    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        match to {
-            SeekFrom::Start(at) if at <= self.disk.length => self.at = at,
-            _ => return Err(io::Error::from(io::ErrorKind::InvalidInput)),
-        }
-        Ok(self.at)
+impl AsFd for Disk {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Seek, SeekFrom, Write};
     use std::sync::atomic::AtomicUsize;
 
     use super::*;
+
+    /// Counts failures; of a disk that is nobody else's.
+    struct Counting(Arc<AtomicUsize>);
+
+    impl Decider for Counting {
+        fn failed(&self, _: &io::Error) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+
+        fn may_write(&self) -> bool {
+            unreachable!("its own disk")
+        }
+
+        fn is_fenced(&self) {
+            unreachable!("its own disk")
+        }
+
+        fn diverged(&self, why: String) {
+            unreachable!("{why}")
+        }
+
+        fn has_read(&self, _: u64) {
+            unreachable!("its own disk")
+        }
+
+        fn is_live(&self) -> bool {
+            false
+        }
+    }
 
     const LENGTH: usize = 4 * BLOCK as usize + 512;
 
     /// A disk that is served, and whoever asks it.
     fn served(path: &Path, failures: &Arc<AtomicUsize>) -> (Arc<Disk>, nbd::client::NbdClient<UnixStream>) {
+        let disk = Arc::new(Disk::open(path, None).expect("a file"));
+        let client = serve(&disk, path, failures);
+        (disk, client)
+    }
+
+    fn serve(disk: &Arc<Disk>, path: &Path, failures: &Arc<AtomicUsize>) -> nbd::client::NbdClient<UnixStream> {
         let socket = path.with_extension("socket");
         let listener = UnixListener::bind(&socket).expect("a socket");
-        let disk = Arc::new(Disk::open(path).expect("a file"));
-        let (serving, counted) = (disk.clone(), failures.clone());
-        std::thread::spawn(move || {
-            serving.serve(&listener, |_| {
-                counted.fetch_add(1, Ordering::SeqCst);
-            })
-        });
+        let (serving, decider) = (disk.clone(), Counting(failures.clone()));
+        std::thread::spawn(move || serving.serve(&listener, &decider));
         let mut stream = UnixStream::connect(&socket).expect("a connection");
         let export = nbd::client::handshake(&mut stream, b"").expect("an export");
-        (disk, nbd::client::NbdClient::new(stream, &export))
+        nbd::client::NbdClient::new(stream, &export)
     }
 
     fn write(client: &mut nbd::client::NbdClient<UnixStream>, at: u64, bytes: &[u8]) -> io::Result<()> {
@@ -272,10 +315,9 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let (path, copy) = (folder.path().join("disk"), folder.path().join("copy"));
         std::fs::write(&path, vec![0; LENGTH]).expect("written");
-        let disk = Arc::new(Disk::open(&path).expect("a file"));
+        let (disk, mut client) = served(&path, &Arc::default());
         disk.copy(&copy).expect("copied");
-        let mut view = View { disk: disk.clone(), at: 0, failed: |_: &io::Error| {} };
-        view.write_all(&[7; 10]).expect("written");
+        write(&mut client, 0, &[7; 10]).expect("written");
         assert!(disk.copy_rest(&folder.path().join("elsewhere").join("copy")).is_err());
         assert!(disk.copy_rest(&copy).expect("copied"));
         assert!(std::fs::read(&path).expect("read") == std::fs::read(&copy).expect("read"));
@@ -287,7 +329,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let (path, copy) = (folder.path().join("disk"), folder.path().join("copy"));
         std::fs::write(&path, vec![0; LENGTH]).expect("written");
-        let disk = Disk::open(&path).expect("a file");
+        let disk = Disk::open(&path, None).expect("a file");
         disk.copy(&copy).expect("copied");
         disk.work(true);
         assert!(!disk.copy_rest(&copy).expect("no error"));
@@ -301,13 +343,15 @@ mod tests {
         let path = folder.path().join("disk");
         std::fs::write(&path, vec![0; LENGTH]).expect("written");
         let file = File::open(&path).expect("readable, and no more");
-        let disk = Arc::new(Disk { file, ..Disk::open(&path).expect("a file") });
-        let told = AtomicUsize::new(0);
-        let failed = |_: &io::Error| {
-            told.fetch_add(1, Ordering::SeqCst);
-        };
-        let mut view = View { disk, at: 0, failed };
-        assert!(view.write(&[1]).is_err());
-        assert_eq!(told.load(Ordering::SeqCst), 1);
+        let disk = Arc::new(Disk { file, ..Disk::open(&path, None).expect("a file") });
+        let failures = Arc::default();
+        let mut client = serve(&disk, &path, &failures);
+        assert!(write(&mut client, 0, &[1; 1000]).is_err());
+        assert_eq!(failures.load(Ordering::SeqCst), 1);
+        let mut read = [1; 4];
+        client.read_exact(&mut read).expect("the line goes on");
+        assert_eq!(read, [0; 4]);
+        assert!(client.seek(SeekFrom::Start(LENGTH as u64 - 2)).is_ok_and(|_| client.read_exact(&mut read).is_err()));
+        assert_eq!(failures.load(Ordering::SeqCst), 1, "what is beyond the end is no failure of the file");
     }
 }

@@ -11,6 +11,7 @@ use anyhow::Result;
 use socket2::Socket;
 
 use super::channel::{Channel, Control, Message};
+use super::disk::Disk;
 use super::report::Metrics;
 use super::{mover, spawn, Event};
 use crate::machine::Role;
@@ -45,6 +46,8 @@ pub struct Ends {
     /// Length of the log where it begins.
     pub position: u64,
     pub memory: Arc<Shared>,
+    /// The disk that both sides share, where they do.
+    pub disk: Option<Arc<Disk>>,
     pub metrics: Arc<Mutex<Metrics>>,
 }
 
@@ -52,7 +55,7 @@ impl Link {
     /// Starts the threads that read from the channel and move the log; what they get goes to `sender`.
     pub fn new(channel: Channel, ends: Ends, sender: Sender<Event>) -> Result<Self> {
         let Channel { control, log, .. } = channel;
-        let Ends { number, role, position, memory, metrics } = ends;
+        let Ends { number, role, position, memory, disk, metrics } = ends;
         let over = Arc::new(AtomicBool::new(false));
         let (heard, reader) = (sender.clone(), control.clone());
         spawn("channel", move || {
@@ -68,9 +71,10 @@ impl Link {
         let last = Arc::new(AtomicU64::new(u64::MAX));
         let own_last = last.clone();
         let mover = std::thread::Builder::new().name("mover".into()).spawn(move || {
+            let shared = disk.as_ref().and_then(|disk| disk.shared());
             let moved = match role {
-                Role::Primary => mover::send(&memory, &mut stream, position, (&own, &metrics)),
-                Role::Secondary => mover::receive(&memory, &mut stream, position, (&own, &writer, &own_last)),
+                Role::Primary => mover::send((&memory, shared), &mut stream, position, (&own, &metrics)),
+                Role::Secondary => mover::receive((&memory, shared), &mut stream, position, (&own, &writer, &own_last)),
             };
             let Err(error) = moved else { return };
             let _ = spawn("last words", move || {

@@ -14,10 +14,12 @@ mod network;
 mod report;
 mod sealed;
 mod shadow;
+mod shared;
 mod side;
+mod transmission;
 
 use std::fs::{self, File};
-use std::io::BufRead;
+use std::io::{self, BufRead};
 use std::net::SocketAddr;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
@@ -30,12 +32,14 @@ use clap::Args;
 use rustix::event::{PollFd, PollFlags};
 use serde::Deserialize;
 
-use crate::ring::Shared;
+use crate::ring::{Shared, State};
+use crate::store::Store;
 use channel::{Channel, Message};
-use disk::Disk;
+use disk::{Decider, Disk};
 use network::{each_frame, next_frame, read_mac};
 use report::report;
 use sealed::Papers;
+use shared::{Reads, SharedDisk};
 use side::Agent;
 
 /// How an agent is started.
@@ -66,6 +70,12 @@ pub struct Options {
     /// The machine's disk, a file of this side's own
     #[arg(long, requires = "disk_socket")]
     pub disk: Option<PathBuf>,
+    /// The disk is the other side's too, on storage that both reach: only the side that serves touches it
+    #[arg(long, requires = "disk")]
+    pub shared: bool,
+    /// How the machine that replays gets what was read from a disk that both share
+    #[arg(long, value_enum, default_value_t, requires = "shared")]
+    pub reads: Reads,
     /// Socket, which the agent makes, at which QEMU reaches it as a network block device
     #[arg(long)]
     pub disk_socket: Option<PathBuf>,
@@ -92,7 +102,7 @@ enum Order {
     Hold,
     /// It was saved, or could not be: give it frames again
     Resume { is_saved: bool },
-    /// Copy the disk to a new file, and say when that is done; what is written meanwhile is noted
+    /// Copy the disk, which no other side shares, to a new file, and say when that is done; what is written meanwhile is noted
     Copy { to: PathBuf },
     /// The machine stands still: copy what was written since, once nothing is under way, and say whether it came to that
     CopyRest { to: PathBuf },
@@ -121,6 +131,14 @@ enum Event {
     Silent,
     /// The disk cannot do what the machine asked; it is told so once this was answered.
     DiskFailed(String, Sender<()>),
+    /// The machine writes to the disk that both sides share, when its log was so long; it does once it has the word.
+    Write(u64, Sender<()>),
+    /// The machine, which replays, has read what the primary's mark of this number told of.
+    HasRead(u64),
+    /// The machine does not do what the primary's did.
+    Diverged(String),
+    /// Another side serves the disk.
+    Fenced,
     /// A secondary is there, waited for by this number.
     Joined(u64, Box<Channel>),
     /// Came over the channel of this number.
@@ -145,7 +163,7 @@ pub fn run(options: &Options) -> Result<()> {
         let (sender, memory) = (sender.clone(), memory.clone());
         move || outputs(&outlet, &memory, &sender)
     })?;
-    let disk = disk_of(options, &sender)?;
+    let disk = disk_of(options, memory.clone(), sender.clone())?;
     let mut agent = Agent::new(options, memory, (tap.clone(), disk), sender)?;
     let inputs = agent.inputs();
     spawn("inputs", move || each_frame(&tap, |frame| inputs.take(frame)))?;
@@ -155,20 +173,58 @@ pub fn run(options: &Options) -> Result<()> {
 }
 
 /// The machine's disk, served to it; none where it has none.
-fn disk_of(options: &Options, sender: &Sender<Event>) -> Result<Option<Arc<Disk>>> {
+fn disk_of(options: &Options, memory: Arc<Shared>, sender: Sender<Event>) -> Result<Option<Arc<Disk>>> {
     let (Some(path), Some(socket)) = (&options.disk, &options.disk_socket) else { return Ok(None) };
-    let disk = Arc::new(Disk::open(path).with_context(|| path.display().to_string())?);
+    let shared = || SharedDisk::new(Store::new(&options.store, &options.name), options.reads, options.follow.is_some());
+    let shared = options.shared.then(shared).transpose().with_context(|| options.store.display().to_string())?;
+    let disk = Arc::new(Disk::open(path, shared).with_context(|| path.display().to_string())?);
     let listener = UnixListener::bind(socket).with_context(|| socket.display().to_string())?;
-    let (served, sender, path) = (disk.clone(), sender.clone(), path.clone());
-    spawn("disk", move || {
-        let failed = |error: &std::io::Error| {
-            let (answer, answered) = channel();
-            drop(sender.send(Event::DiskFailed(format!("{}: {error}", path.display()), answer)));
-            let _ = answered.recv();
-        };
-        drop(served.serve(&listener, failed)); // ends with the machine, or once it has failed
-    })?;
+    let (served, asker) = (disk.clone(), Asker { sender, memory, path: path.clone() });
+    spawn("disk", move || drop(served.serve(&listener, &asker)))?; // ends with the machine
     Ok(Some(disk))
+}
+
+/// Asks the thread that decides.
+struct Asker {
+    sender: Sender<Event>,
+    memory: Arc<Shared>,
+    path: PathBuf,
+}
+
+impl Asker {
+    /// Waits for the answer to an event; whether it came.
+    fn asked(&self, event: impl FnOnce(Sender<()>) -> Event) -> bool {
+        let (answer, answered) = channel();
+        self.sender.send(event(answer)).is_ok() && answered.recv().is_ok()
+    }
+}
+
+impl Decider for Asker {
+    fn failed(&self, error: &io::Error) {
+        let why = format!("{}: {error}", self.path.display());
+        self.asked(|answer| Event::DiskFailed(why, answer));
+    }
+
+    fn may_write(&self) -> bool {
+        // The events before it were published before it was sent, under the same lock.
+        self.asked(|answer| Event::Write(self.memory.sent_at(), answer))
+    }
+
+    fn is_fenced(&self) {
+        let _ = self.sender.send(Event::Fenced);
+    }
+
+    fn diverged(&self, why: String) {
+        let _ = self.sender.send(Event::Diverged(why));
+    }
+
+    fn has_read(&self, number: u64) {
+        let _ = self.sender.send(Event::HasRead(number));
+    }
+
+    fn is_live(&self) -> bool {
+        self.memory.state() == State::Live
+    }
 }
 
 /// Files that are gone when this is.
@@ -215,7 +271,7 @@ fn outputs(listener: &UnixListener, memory: &Shared, sender: &Sender<Event>) {
             }
             let frame = next_frame(&mut stream)?;
             // The events before the frame were published before it was sent, under the same lock.
-            let position = memory.from_qemu().written();
+            let position = memory.sent_at();
             sender.send(Event::Frame(frame, position))?;
         }
     };

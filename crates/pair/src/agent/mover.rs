@@ -4,13 +4,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Mutex;
 use std::time::Duration;
 
-use anyhow::{bail, ensure, Result};
+use anyhow::{bail, ensure, Context, Result};
 use serde_json::json;
 use socket2::Socket;
 
-use super::channel::{receive_log, send_log, Control, Message};
+use super::channel::{receive_piece, send_log, send_mark, Control, Message, Piece};
 use super::lock;
 use super::report::{report, Metrics};
+use super::shared::SharedDisk;
 use crate::log::Scanner;
 use crate::ring::Shared;
 
@@ -22,7 +23,7 @@ const LOOK: Duration = Duration::from_millis(20);
 /// Sends what the machine records from `position` on, whole events alone, until it is over; an error when the channel
 /// breaks.
 pub fn send(
-    memory: &Shared,
+    (memory, disk): (&Shared, Option<&SharedDisk>),
     stream: &mut Socket,
     position: u64,
     (over, metrics): (&AtomicBool, &Mutex<Metrics>),
@@ -40,7 +41,12 @@ pub fn send(
         pending.extend_from_slice(&piece[..count]);
         let Some(cut) = scanner.scan(&piece[..count])? else { continue };
         let whole = before + cut;
-        let wire = send_log(stream, offset, &pending[..whole])?;
+        // Before the machine records that a request was done it is marked as done.
+        let mut wire = 0;
+        for mark in disk.map_or(Vec::new(), SharedDisk::departing) {
+            wire += send_mark(stream, &mark)?;
+        }
+        wire += send_log(stream, offset, &pending[..whole])?;
         lock(metrics).sent(whole as u64, wire as u64);
         pending.drain(..whole);
         offset += whole as u64;
@@ -51,7 +57,7 @@ pub fn send(
 /// Gives the machine that replays what comes up to a place, and acknowledges it; ends with an error when nothing more
 /// comes.
 pub fn receive(
-    memory: &Shared,
+    (memory, disk): (&Shared, Option<&SharedDisk>),
     stream: &mut Socket,
     position: u64,
     (over, control, last): (&AtomicBool, &Control, &AtomicU64),
@@ -59,7 +65,14 @@ pub fn receive(
     let mut next = position;
     let log = memory.to_qemu();
     while next < last.load(Ordering::Acquire) {
-        let (offset, mut bytes) = receive_log(stream)?;
+        let (offset, mut bytes) = match receive_piece(stream)? {
+            Piece::Log(offset, bytes) => (offset, bytes),
+            Piece::Mark(mark) => {
+                disk.context("a mark of a shared disk, for a side that has none")?
+                    .arrived(mark, || log.unread() > 0 && !over.load(Ordering::Acquire));
+                continue;
+            }
+        };
         ensure!(offset == next, "the log goes on at {offset} instead of {next}");
         bytes.truncate(end_beyond(&bytes, last.load(Ordering::Acquire).saturating_sub(next))?);
         if !log.write_all(&bytes, || over.load(Ordering::Acquire)) {
@@ -71,7 +84,7 @@ pub fn receive(
     }
     report(&json!({ "event": "stalled", "position": next }));
     loop {
-        receive_log(stream)?;
+        receive_piece(stream)?;
     }
 }
 

@@ -19,6 +19,7 @@ pub struct Metrics {
     log_bytes: u64,
     wire_bytes: u64,
     frames: u64,
+    writes: u64,
 }
 
 /// Weight of the newest lag in its moving average.
@@ -29,12 +30,12 @@ impl Metrics {
     pub fn new() -> anyhow::Result<Self> {
         // Three digits up to an hour.
         let held_ns = Histogram::new_with_bounds(1, Duration::from_secs(3600).as_nanos() as u64, 3)?;
-        Ok(Metrics { held_ns, lag_ns: 0.0, log_bytes: 0, wire_bytes: 0, frames: 0 })
+        Ok(Metrics { held_ns, lag_ns: 0.0, log_bytes: 0, wire_bytes: 0, frames: 0, writes: 0 })
     }
 
-    /// A frame left after so long.
-    pub fn left(&mut self, held_ns: u64) {
-        self.frames += 1;
+    /// A frame, or a write to a shared disk, left after so long.
+    pub fn left(&mut self, is_write: bool, held_ns: u64) {
+        *(if is_write { &mut self.writes } else { &mut self.frames }) += 1;
         self.held_ns.saturating_record(held_ns.max(1));
     }
 
@@ -57,6 +58,7 @@ impl Metrics {
             "log_bytes": self.log_bytes,
             "wire_bytes": self.wire_bytes,
             "frames": self.frames,
+            "writes": self.writes,
             "held_ms": {
                 "p50": held(0.5),
                 "p90": held(0.9),

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{bail, Context, Result};
 use rustix::process::{kill_process, Pid, Signal};
-use serde_json::json;
+use serde_json::{json, Value};
 
 use super::channel::{accept, connect, listen, Channel, Identity, Message};
 use super::disk::Disk;
@@ -19,8 +19,9 @@ use super::network::{announcement, put};
 use super::report::{report, Metrics};
 use super::sealed::Seals;
 use super::shadow::{hash_of, Shadow};
+use super::shared::SharedDisk;
 use super::{lock, spawn, Event, Options, Order, Tap, BEAT};
-use crate::commit::{Held, Outputs};
+use crate::commit::{Held, Output, Outputs};
 use crate::lag::slowed_pct;
 use crate::machine::{Action, Input, Phase, Role, Side};
 use crate::ring::{Command, Shared, State};
@@ -189,6 +190,14 @@ impl Agent {
                 self.happened(if has_ended { Input::MachineEnded } else { Input::MachineDied });
             }
             Event::DiskFailed(why, answer) => self.disk_failed(&why, &answer),
+            Event::Write(position, word) => self.writes(position, word),
+            Event::HasRead(number) => self.say(&Message::HasRead { number }),
+            Event::Diverged(why) => self.differs(&json!({ "event": "diverged", "why": why })),
+            Event::Fenced => {
+                report(&json!({ "event": "fenced", "generation": self.side.generation }));
+                self.kill();
+                self.happened(Input::MachineDied);
+            }
             Event::Joined(number, channel) if number == self.waited.load(Ordering::Acquire) && self.link.is_none() => {
                 self.join(*channel)?;
             }
@@ -314,6 +323,7 @@ impl Agent {
         self.memory.set_read(false);
         self.memory.slow_by(0);
         self.marks.forget();
+        self.shared(SharedDisk::forget);
         self.memory.from_qemu().skip();
     }
 
@@ -328,6 +338,7 @@ impl Agent {
             }
         };
         self.memory.set_read(true);
+        self.shared(SharedDisk::begin);
         report(&json!({ "event": "listening", "address": address.to_string() }));
         let number = self.waited.fetch_add(1, Ordering::AcqRel) + 1;
         let (sender, waited) = (self.sender.clone(), self.waited.clone());
@@ -354,6 +365,7 @@ impl Agent {
             role: self.side.role,
             position: self.base.position,
             memory: self.memory.clone(),
+            disk: self.disk.clone(),
             metrics: self.metrics.clone(),
         };
         self.link = Some(Link::new(channel, ends, self.sender.clone())?);
@@ -389,12 +401,24 @@ impl Agent {
         }
     }
 
+    /// Our machine writes to the disk that both sides share: an output as any.
+    fn writes(&mut self, position: u64, word: Sender<()>) {
+        self.outputs.hold_write(position, self.now_ns(), word);
+        if self.side.is_alone() {
+            self.release_all();
+        }
+    }
+
     /// The frame, if any, in which our machine's output differs from the primary's.
     fn compared(&mut self, differs: Option<u64>) {
         if let Some(number) = differs {
-            report(&json!({ "event": "diverged", "frame": number }));
-            self.happened(Input::Diverged);
+            self.differs(&json!({ "event": "diverged", "frame": number }));
         }
+    }
+
+    fn differs(&mut self, told: &Value) {
+        report(told);
+        self.happened(Input::Diverged);
     }
 
     fn hear(&mut self, message: &Message) {
@@ -408,11 +432,12 @@ impl Agent {
                 self.reached = (received, executed);
                 self.replayed(executed);
                 let held: Vec<Held> = self.outputs.acknowledge(received).collect();
-                self.release(&held);
-                if let Some(last) = held.last() {
-                    self.say(&Message::Left { number: last.number + 1 });
+                if !held.is_empty() {
+                    self.release(held);
+                    self.say(&Message::Left { number: self.outputs.left() });
                 }
             }
+            Message::HasRead { number } => self.shared(|disk| disk.has_read(number)),
             Message::Sent { number, hash } => {
                 let differs = self.shadow.expect(number, hash);
                 self.compared(differs);
@@ -438,6 +463,7 @@ impl Agent {
             Action::ReleaseAll if self.going_live.is_some() => {} // once it is live
             Action::Welcome => {
                 self.outputs.begin_anew();
+                self.shared(SharedDisk::is_followed);
                 self.say(&Message::Welcome { position: self.memory.from_qemu().written() });
             }
             Action::ReleaseAll => {
@@ -479,6 +505,7 @@ impl Agent {
             return Ok(());
         }
         self.going_live = None;
+        self.shared(SharedDisk::serve);
         put(&self.tap, &announcement(self.options.mac));
         let (frames, next) = self.shadow.take();
         frames.iter().for_each(|frame| put(&self.tap, frame));
@@ -552,15 +579,25 @@ impl Agent {
 
     fn release_all(&mut self) {
         let held: Vec<Held> = self.outputs.release_all().collect();
-        self.release(&held);
+        self.release(held);
     }
 
-    fn release(&self, held: &[Held]) {
+    fn release(&self, held: Vec<Held>) {
         let now_ns = self.now_ns();
         let mut metrics = lock(&self.metrics);
-        for one in held {
-            put(&self.tap, &one.frame);
-            metrics.left(now_ns.saturating_sub(one.at_ns));
+        for Held { at_ns, output, .. } in held {
+            metrics.left(matches!(output, Output::Write(_)), now_ns.saturating_sub(at_ns));
+            match output {
+                Output::Frame(_, frame) => put(&self.tap, &frame),
+                Output::Write(word) => drop(word.send(())),
+            }
+        }
+    }
+
+    /// Has the disk that both sides share do something, where there is one.
+    fn shared(&self, change: impl FnOnce(&SharedDisk)) {
+        if let Some(disk) = self.disk.as_ref().and_then(|disk| disk.shared()) {
+            change(disk);
         }
     }
 

@@ -10,6 +10,7 @@ from loadstone.platforms.contract import Attachment, Machine, MachineContext
 from loadstone.platforms.fabric import may_make_networks
 from loadstone.platforms.kind import OWN_LINES, PlatformKind
 from loadstone.platforms.pair.build import is_known_build, unfit_qemu
+from loadstone.platforms.pair.disk import PairSettings
 from loadstone.platforms.pair.gate import pass_gate
 from loadstone.platforms.pair.machine import layout_of, pair_machine
 from loadstone.platforms.vm.command import QEMU, Layout, Sockets
@@ -62,5 +63,6 @@ KIND = PlatformKind(
     plural="fault-tolerant pairs",
     maker=PairPlatform(),
     fitting=OWN_LINES | {"image", "disk"},
+    own=PairSettings,
     rank=45,
 )

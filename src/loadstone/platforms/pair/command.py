@@ -11,6 +11,7 @@ from enum import Enum
 from pathlib import Path
 
 from loadstone.platforms.fabric import PREFIX, NetworkInterface
+from loadstone.platforms.pair.disk import NO_DISK, PairDisk, agent_words, qemu_words
 from loadstone.platforms.vm.command import FILES, QEMU
 from loadstone.platforms.vm.image import Image
 
@@ -26,8 +27,6 @@ QUIET = (
 """What keeps the kernel from waiting in loops, each turn of which would be an event, and from what differs between
 replicas."""
 CARD = "line"
-EXPORT = "rustnbd"
-"""What the library that our agents serve disks with calls every disk (crate `nbd`)."""
 SNAPSHOT = "snapshot"
 """What a saved state and the block device that keeps it are called; the machine itself has no such device."""
 
@@ -47,6 +46,8 @@ class SideFiles:
 
     folder: Path
     name: str
+    shared_disk: Path | None = None
+    """The disk that another side has too, where it does."""
 
     def _of(self, what: str) -> Path:
         return self.folder / f"{self.name}.{what}"
@@ -73,8 +74,13 @@ class SideFiles:
 
     @property
     def disk(self) -> Path:
-        """What its machine's disk holds; no other side's machine writes to it."""
-        return self._of("disk")
+        """What its machine's disk holds."""
+        return self.shared_disk or self._of("disk")
+
+    @property
+    def own_disk(self) -> list[Path]:
+        """The same, where no other side has it."""
+        return [] if self.shared_disk else [self.disk]
 
     @property
     def disk_socket(self) -> Path:
@@ -97,8 +103,7 @@ class PairLayout:
     nic: NetworkInterface
     is_locked: bool = False
     """Whether its memory is kept from being swapped out."""
-    disk_mib: int = 0
-    """Of the disk for what services keep; 0 for none."""
+    disk: PairDisk = NO_DISK
 
 
 def qemu(layout: PairLayout, mode: Mode, files: SideFiles, console: Path, state: int | None = None) -> list[str]:
@@ -115,8 +120,8 @@ def qemu(layout: PairLayout, mode: Mode, files: SideFiles, console: Path, state:
     words += ["-chardev", f"file,id=console,path={console}", "-device", "isa-serial,chardev=console"]
     words += ["-chardev", f"socket,id=qmp,path={files.qmp}", "-mon", "chardev=qmp,mode=control"]
     words += _network(layout, files, is_heard=mode is not Mode.NONE)
-    if layout.disk_mib:
-        words += _disk(files, is_logged=mode is not Mode.NONE)
+    if layout.disk.mib:
+        words += qemu_words(layout.disk, files.disk, files.disk_socket, is_logged=mode is not Mode.NONE)
     if state is not None:
         words += ["-incoming", f"fd:{state}"]
     elif mode is Mode.REPLAY:
@@ -137,23 +142,11 @@ def _network(layout: PairLayout, files: SideFiles, is_heard: bool) -> list[str]:
     ]
 
 
-def _disk(files: SideFiles, is_logged: bool) -> list[str]:
-    """One disk. The log has when each request was done, the agent what the disk holds. A request that failed is the
-    guest's to hear of: a machine that stops cannot be told from one that was stopped.
-    """
-    served = f"nbd+unix:///{EXPORT}?socket={files.disk_socket}"
-    stored = f"file={served},id=stored" if is_logged else f"file={files.disk},id=disk"
-    words = ["-drive", f"{stored},format=raw,if=none"]
-    if is_logged:
-        words += ["-drive", "driver=blkreplay,if=none,image=stored,id=disk"]
-    return [*words, "-device", "virtio-blk-pci,drive=disk,werror=report,rerror=report"]
-
-
 def kernel_line(layout: PairLayout) -> str:
     """The kernel's command line, the machine's address in it: nothing can be told it before it runs."""
     nic = layout.nic
     network = f"loadstone.network={nic.mac},{nic.address}/{PREFIX},{nic.host},{AGENT_PORT}"
-    data = f" loadstone.data=/dev/vda,{FILES}" if layout.disk_mib else ""
+    data = f" loadstone.data=/dev/vda,{FILES}" if layout.disk.mib else ""
     return f"console=ttyS0 panic=-1 quiet {QUIET} {network}{data}"
 
 
@@ -161,6 +154,6 @@ def agent(program: str, layout: PairLayout, files: SideFiles, tap: str, store: P
     """The words of the agent beside a machine; one that follows is told its primary's address."""
     words = [program, "agent", "--name", files.name, "--memory", str(files.memory), "--store", str(store)]
     words += ["--inlet", str(files.inlet), "--outlet", str(files.outlet), "--tap", tap, "--mac", layout.nic.mac]
-    if layout.disk_mib:
-        words += ["--disk", str(files.disk), "--disk-socket", str(files.disk_socket)]
+    if layout.disk.mib:
+        words += agent_words(layout.disk, files.disk, files.disk_socket)
     return [*words, "--follow", follow] if follow else words

@@ -14,8 +14,10 @@ from loadstone.model.fault import FaultKind
 from loadstone.model.target import Endpoint
 from loadstone.platforms.contract import MachineContext
 from loadstone.platforms.failing import send
+from loadstone.platforms.kind import own_settings
 from loadstone.platforms.pair.build import VERSION
 from loadstone.platforms.pair.command import AGENT_PORT, Mode, PairLayout, SideFiles
+from loadstone.platforms.pair.disk import PairDisk, PairSettings
 from loadstone.platforms.pair.fitness import may_lock_memory
 from loadstone.platforms.pair.protection import protect_new, protect_running
 from loadstone.platforms.pair.side import PairSide
@@ -32,6 +34,8 @@ Json = dict[str, Any]
 BOOT_S = 120.0
 """Longest time to boot; instructions are counted, and other load may be on the host."""
 SAVED_S = 60.0
+STORE = "store"
+"""The folder that both sides share: who serves, and their disk where it is one."""
 BOOTED = "boot"
 """Name of the machine whose state both sides begin with."""
 KEPT_S = 0.5
@@ -102,7 +106,7 @@ class PairMachine(Guest):
         for side in self.sides:
             if side is not primary:
                 await side.end()  # one that is frozen still has the tap
-        files = SideFiles(primary.files.folder, f"side-{self.made}")
+        files = side_files(primary.layout, primary.files.folder, f"side-{self.made}")
         self.made += 1
         nic = primary.layout.nic
         tap = nic.interface if primary.tap == nic.twin else nic.twin
@@ -202,10 +206,10 @@ async def pair_machine(context: MachineContext, guest: Layout, layout: PairLayou
     """Boots a machine, and goes on with it on two sides. Raises PlatformError."""
     started = time.monotonic()
     folder = context.journal.folder / f"{context.name}-pair"
-    store = folder / "store"
+    store = folder / STORE
     store.mkdir(parents=True)
     state = folder / "state"
-    sides = [PairSide(layout, SideFiles(folder, name), context.journal, context.logs) for name in ("a", "b")]
+    sides = [PairSide(layout, side_files(layout, folder, name), context.journal, context.logs) for name in ("a", "b")]
     conversation = Agent()
     try:
         await _boot(context, layout, folder, state)
@@ -217,7 +221,7 @@ async def pair_machine(context: MachineContext, guest: Layout, layout: PairLayou
         machine.describe(hello, time.monotonic() - started, await conversation.clock())
         machine.facts["qemu"] = VERSION
         machine.facts["memory_locked"] = layout.is_locked
-        machine.facts["disk"] = "a replica on each side" if layout.disk_mib else None
+        machine.facts["disk"] = layout.disk.told
         yield machine
     finally:
         await conversation.close()
@@ -225,11 +229,16 @@ async def pair_machine(context: MachineContext, guest: Layout, layout: PairLayou
             await side.end()
 
 
+def side_files(layout: PairLayout, folder: Path, name: str) -> SideFiles:
+    """Where a side has what."""
+    return SideFiles(folder, name, folder / STORE / "disk" if layout.disk.is_shared else None)
+
+
 async def _boot(context: MachineContext, layout: PairLayout, folder: Path, state: Path) -> None:
     """Boots without a log and keeps the state; the same for both sides, and no storm of a boot's events."""
     booted = PairSide(layout, SideFiles(folder, BOOTED), context.journal, context.logs)
-    if layout.disk_mib:
-        await asyncio.to_thread(raw_disk, layout.disk_mib, booted.files.disk)
+    if layout.disk.mib:
+        await asyncio.to_thread(raw_disk, layout.disk.mib, booted.files.disk)
     try:
         await booted.start_machine(Mode.NONE, None)
         await _until_ready(booted)
@@ -242,7 +251,7 @@ async def _boot(context: MachineContext, layout: PairLayout, folder: Path, state
 async def _hand_out(booted: SideFiles, sides: list[PairSide]) -> None:
     """Gives each side the disk as it was when the state was kept."""
     if booted.disk.is_file():
-        for side in sides:
+        for side in sides[:1] if sides[0].files.shared_disk else sides:
             words = ["cp", "--reflink=auto", "--sparse=always", str(booted.disk), str(side.files.disk)]
             await asyncio.to_thread(run_tool, words, booted.folder, "It is part of coreutils.")
         booted.disk.unlink()
@@ -291,8 +300,9 @@ def disclosed(metrics: Json) -> dict[str, str]:
         return {}
     named = sorted(metrics["held_ms"].items(), key=lambda one: one[1])
     held = ", ".join(f"{name} {value:.2f}" for name, value in named)
+    writes = f" and {metrics['writes']} writes" if metrics.get("writes") else ""
     return {
-        "outputs_held_ms": f"{held}, of {metrics['frames']} frames",
+        "outputs_held_ms": f"{held}, of {metrics['frames']} frames{writes}",
         "lag_ms": f"{metrics['lag_ms']:.1f}",
         "log_bytes": f"{metrics['log_bytes']}, {metrics['wire_bytes']} on the wire",
     }
@@ -303,4 +313,6 @@ def layout_of(context: MachineContext, guest: Layout) -> PairLayout:
     if len(context.nics) != 1:
         raise PlatformError(f"A pair has one network; {context.name} was to have {len(context.nics)}.")
     (nic,) = context.nics.values()
-    return PairLayout(context.name, guest.spec.memory, guest.image, nic, may_lock_memory(), guest.spec.disk)
+    settings = own_settings(guest.spec, PairSettings)
+    disk = PairDisk(guest.spec.disk, settings.disks, settings.reads)
+    return PairLayout(context.name, guest.spec.memory, guest.image, nic, may_lock_memory(), disk)

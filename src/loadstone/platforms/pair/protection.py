@@ -37,7 +37,7 @@ async def protect_running(primary: PairSide, secondary: PairSide, tap: str, stor
     PlatformError.
     """
     try:
-        if primary.layout.disk_mib:
+        if primary.layout.disk.mib and not primary.layout.disk.is_shared:
             await _disk_copied(primary, secondary.files.disk)
         paused_s = await _saved(primary, secondary.files)
         await _followed(primary, secondary, tap, store)
@@ -110,7 +110,7 @@ async def _save_at_rest(primary: PairSide, files: SideFiles) -> float:
 
 async def _save(primary: PairSide, files: SideFiles) -> str:
     """Saves it once, with the rest of its disk; why that failed, empty when it did not."""
-    if not primary.layout.disk_mib:
+    if not primary.layout.disk.mib:
         return await primary.job("snapshot-save", SAVED_S)
     await primary.execute("stop")
     try:

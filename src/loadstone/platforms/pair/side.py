@@ -186,7 +186,7 @@ class PairSide:
                 await self.qmp.disconnect()
         files = self.files
         left = [files.qmp, files.inlet, files.outlet, files.memory, files.snapshot, files.disk_socket]
-        for path in left if keeps_disk else [*left, files.disk]:
+        for path in left if keeps_disk else [*left, *files.own_disk]:
             path.unlink(missing_ok=True)
 
     async def _read(self, process: asyncio.subprocess.Process) -> None:

@@ -1,0 +1,95 @@
+"""A pair's disk: what can be said of it, and the words that QEMU and the agent beside it are started with. Pure."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from pydantic import Field
+
+from loadstone.model.reading import Section
+
+EXPORT = "rustnbd"
+"""What the library that our agents serve disks with calls every disk (crate `nbd`)."""
+SECTORS_PER_MIB = 2048
+HEADS, SECTORS = 16, 63
+MOST_CYLINDERS = 16383
+"""Where the geometry is told, QEMU does not read the disk to guess it before the machine runs; the most that a disk has
+by ATA/ATAPI-6, as of every larger one."""
+REQUESTS = 16
+"""Under way at once, most: QEMU's client of network block devices sends as many in the order in which they were made
+(`MAX_NBD_REQUESTS` of its block/nbd.c), and both sides must ask in one order."""
+
+
+class Disks(StrEnum):
+    """What each side of a pair has."""
+
+    REPLICATED = "replicated"
+    SHARED = "shared"
+
+
+class Reads(StrEnum):
+    """How the machine that replays gets what was read from a shared disk."""
+
+    LOG = "log"
+    SECONDARY = "secondary"
+
+
+class PairSettings(Section):
+    """Of pairs."""
+
+    disks: Disks = Field(
+        default=Disks.REPLICATED,
+        description="`replicated`: each side has a disk of its own; `shared`: both have one, which one side touches",
+    )
+    reads: Reads = Field(
+        default=Reads.LOG,
+        description="of a shared disk, to the side that replays: `log`, or `secondary`, which reads the disk itself",
+    )
+
+
+@dataclass(frozen=True)
+class PairDisk:
+    """The disk for what services keep."""
+
+    mib: int = 0
+    """0 for none."""
+    disks: Disks = Disks.REPLICATED
+    reads: Reads = Reads.LOG
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether both sides have the same one."""
+        return self.disks is Disks.SHARED
+
+    @property
+    def told(self) -> str | None:
+        """For the report; none where there is no disk."""
+        if not self.mib:
+            return None
+        way = "comes with the log" if self.reads is Reads.LOG else "is read by the secondary, too"
+        return f"shared by both sides; what is read {way}" if self.is_shared else "a replica on each side"
+
+
+NO_DISK = PairDisk()
+"""Of a pair that keeps nothing."""
+
+
+def qemu_words(disk: PairDisk, file: Path, socket: Path, is_logged: bool) -> list[str]:
+    """One disk. The log has when each request was done, the agent what the disk holds. A request that failed is the
+    guest's to hear of: a machine that stops cannot be told from one that was stopped.
+    """
+    served = f"nbd+unix:///{EXPORT}?socket={socket}"
+    stored = f"file={served},id=stored" if is_logged else f"file={file},id=disk"
+    words = ["-drive", f"{stored},format=raw,if=none"]
+    if is_logged:
+        words += ["-drive", "driver=blkreplay,if=none,image=stored,id=disk"]
+    cylinders = max(1, min(MOST_CYLINDERS, disk.mib * SECTORS_PER_MIB // (HEADS * SECTORS)))
+    geometry = f"cyls={cylinders},heads={HEADS},secs={SECTORS}"
+    errors = "werror=report,rerror=report"
+    return [*words, "-device", f"virtio-blk-pci,drive=disk,queue-size={REQUESTS},{geometry},{errors}"]
+
+
+def agent_words(disk: PairDisk, file: Path, socket: Path) -> list[str]:
+    """What the agent is told of it."""
+    words = ["--disk", str(file), "--disk-socket", str(socket)]
+    return [*words, "--shared", "--reads", disk.reads] if disk.is_shared else words
