@@ -96,10 +96,10 @@ class Writer(Client):
                 line.makefile("rwb") as file,
             ):
                 for table in TABLES:
-                    _run(file, table)
-                _run(file, "DELETE FROM rows")
-                _run(file, "DELETE FROM counter")
-                _run(file, "INSERT INTO counter VALUES (0)")
+                    run(file, table)
+                run(file, "DELETE FROM rows")
+                run(file, "DELETE FROM counter")
+                run(file, "INSERT INTO counter VALUES (0)")
                 self._write(file)
                 self._compare(file)
         except (OSError, ValueError) as error:
@@ -110,21 +110,22 @@ class Writer(Client):
         while not self._over.is_set():
             number += 1
             _say(file, {"begin": "write"})
-            _run(file, "INSERT INTO rows VALUES ($1)", number)
-            _run(file, "UPDATE counter SET count = count + 1")
+            run(file, "INSERT INTO rows VALUES ($1)", number)
+            run(file, "UPDATE counter SET count = count + 1")
             _say(file, "commit")
             self._told.append(number)
             self.answers.append(time.monotonic())
             time.sleep(PAUSE_S)
 
     def _compare(self, file: io.BufferedRWPair) -> None:
-        rows = [row[0] for row in _run(file, "SELECT number FROM rows")]
-        ((count,),) = _run(file, "SELECT count FROM counter")
+        rows = [row[0] for row in run(file, "SELECT number FROM rows")]
+        ((count,),) = run(file, "SELECT count FROM counter")
         self.lost = len(set(self._told) - set(rows))
         self.repeated = len(rows) - len(set(rows)) + abs(count - len(rows))
 
 
-def _run(file: io.BufferedRWPair, sql: str, *values: int) -> list[list[Any]]:
+def run(file: io.BufferedRWPair, sql: str, *values: int) -> list[list[Any]]:
+    """What the database at the other end says to a statement."""
     return _say(file, {"run": {"sql": sql, "values": values}})
 
 

@@ -1,16 +1,21 @@
-"""A pair's disks: each side has its own, both hold the same, and what was acknowledged is there after every fault."""
+"""A pair's disks, a replica for each side or one that both share: what was acknowledged is there after every fault."""
 
 import asyncio
 import os
+import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from benches.failovers import Writer, chain, database_of, serving
+from benches.failovers import Writer, chain, database_of, run, serving
 
+from loadstone.model.fault import FaultKind
 from loadstone.platforms.pair import machine as pair_machine
 from loadstone.platforms.pair.command import SideFiles
+from loadstone.platforms.pair.disk import Disks, Reads
+from loadstone.platforms.pair.machine import PairMachine
 from loadstone.platforms.pair.side import PairSide
 from tests.contract.conftest import nothing_is_left  # noqa: F401
 from tests.vm.test_pairs import answered, until
@@ -23,8 +28,11 @@ pytestmark = [
 DISK_MIB = 64
 
 
-def test_rows_on_a_disk_outlive_primary_after_primary(tmp_path: Path) -> None:
-    trials = asyncio.run(chain(7, 3, tmp_path, disk=DISK_MIB))
+@pytest.mark.parametrize(
+    "how", [{}, {"disks": Disks.SHARED}, {"disks": Disks.SHARED, "reads": Reads.SECONDARY}], ids=str
+)
+def test_rows_on_a_disk_outlive_primary_after_primary(how: dict[str, str], tmp_path: Path) -> None:
+    trials = asyncio.run(chain(7, 3, tmp_path, disk=DISK_MIB, **how))
     assert len(trials) == 3
     assert all(trial.survived for trial in trials), trials
     assert all(trial.writes > 20 for trial in trials)
@@ -49,6 +57,54 @@ def test_both_replicas_hold_the_same(tmp_path: Path) -> None:
             assert not second.exists()
 
     asyncio.run(play())
+
+
+BLOB = 4_000_000
+"""Bytes that do not compress, more than a database keeps in memory."""
+
+
+@pytest.mark.parametrize("reads", Reads)
+def test_what_is_read_from_a_shared_disk_comes_with_the_log_or_is_read_by_the_secondary(
+    reads: Reads, tmp_path: Path
+) -> None:
+    async def play() -> None:
+        async with serving(tmp_path, disk=DISK_MIB, disks=Disks.SHARED, reads=reads) as (machine, _, _):
+            machine.may_be_kept = False
+            database = await database_of(machine)
+            primary, secondary = machine.sides
+            assert primary.files.disk == secondary.files.disk
+            await told(database, "CREATE TABLE blobs AS SELECT randomblob($1) AS bytes", BLOB)
+            before = primary.metrics["wire_bytes"]
+            (digest,) = await read_anew(machine, database)
+            await until(lambda: primary.metrics["executed"] > 0 and not primary.metrics["waiting"])
+            await asyncio.sleep(1.5)  # metrics come once a second
+            wire = primary.metrics["wire_bytes"] - before
+            assert (wire > BLOB) == (reads is Reads.LOG), wire
+            assert wire < BLOB * 3 / 2
+            await machine.fail(FaultKind.KILL_PRIMARY)
+            await secondary.event("live")
+            assert await read_anew(machine, database) == [digest]
+            assert not any(event["event"] == "diverged" for side in machine.sides for event in side.events)
+
+    asyncio.run(play())
+
+
+async def read_anew(machine: PairMachine, database: tuple[str, int]) -> list[Any]:
+    """Something of all bytes of the blob, from the disk."""
+    await machine.agent.ask("write", path="/proc/sys/vm/drop_caches", text="3")
+    ((first, length),) = await told(database, "SELECT substr(hex(bytes), 1000001, 32), length(hex(bytes)) FROM blobs")
+    assert length == 2 * BLOB
+    return [first]
+
+
+async def told(database: tuple[str, int], sql: str, *values: int) -> list[list[Any]]:
+    """What a database says to one statement."""
+
+    def ask() -> list[list[Any]]:
+        with socket.create_connection(database, timeout=30) as line, line.makefile("rwb") as file:
+            return run(file, sql, *values)
+
+    return await asyncio.to_thread(ask)
 
 
 async def written(database: tuple[str, int]) -> None:
