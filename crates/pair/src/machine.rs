@@ -90,7 +90,7 @@ pub struct Side {
 }
 
 /// Between two questions to a store that did not answer.
-const AGAIN_NS: u64 = 100_000_000;
+pub const AGAIN_NS: u64 = 100_000_000;
 
 impl Side {
     /// A side of a pair that is complete.
@@ -181,8 +181,6 @@ impl Side {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashSet;
-
     use super::*;
 
     const PATIENCE_NS: u64 = 100;
@@ -220,81 +218,6 @@ mod tests {
         assert_eq!(secondary.take(Input::ChannelLost, 2), []);
     }
 
-    /// The world of the exhaustive search: both sides, whose claims the store has, which machines are let out.
-    #[derive(Clone, PartialEq, Eq, Hash)]
-    struct World {
-        sides: [Side; 2],
-        asked: [Option<u64>; 2],
-        owner: Option<usize>,
-        /// Whether the primary's word that it holds its outputs is under way.
-        is_welcome: bool,
-        /// Which sides let output out without waiting for the other.
-        free: [bool; 2],
-        now_ns: u64,
-    }
-
-    impl World {
-        fn take(&self, at: usize, input: Input) -> World {
-            let mut world = self.clone();
-            for action in world.sides[at].take(input, world.now_ns) {
-                match action {
-                    Action::Claim(generation) => world.asked[at] = Some(generation),
-                    Action::ReleaseAll => world.free[at] = true,
-                    Action::Kill => world.free[at] = false,
-                    Action::Welcome => {
-                        world.free[at] = false;
-                        world.is_welcome = true;
-                    }
-                    Action::GoLive | Action::Leave => {}
-                }
-            }
-            world
-        }
-
-        /// All that may happen next, in any order, lost or late.
-        fn next(&self) -> Vec<World> {
-            let mut worlds = Vec::new();
-            for at in 0..2 {
-                worlds
-                    .extend(INPUTS.into_iter().filter(|&input| self.may(at, input)).map(|input| self.take(at, input)));
-                if self.asked[at].is_some() {
-                    let mut answered = self.clone();
-                    answered.asked[at] = None;
-                    worlds.push(answered.take(at, Input::StoreUnavailable));
-                    let owner = *answered.owner.get_or_insert(at);
-                    worlds.push(answered.take(at, if owner == at { Input::ClaimWon } else { Input::ClaimLost }));
-                }
-            }
-            if self.now_ns < 2 * AGAIN_NS {
-                let mut later = self.clone();
-                later.now_ns += AGAIN_NS;
-                worlds.push(later);
-            }
-            worlds
-        }
-
-        fn may(&self, at: usize, input: Input) -> bool {
-            let other = self.sides[1 - at].phase;
-            match input {
-                Input::Heard => matches!(other, Phase::Protected | Phase::Deciding),
-                // A channel that was lost brings no word of a side that joins any more.
-                Input::PeerReplays => other == Phase::Joining && self.sides[at].generation == 0,
-                Input::Welcomed => at == 1 && self.is_welcome,
-                _ => true,
-            }
-        }
-    }
-
-    const INPUTS: [Input; 7] = [
-        Input::Heard,
-        Input::Tick,
-        Input::PeerReplays,
-        Input::Welcomed,
-        Input::ChannelLost,
-        Input::MachineDied,
-        Input::Diverged,
-    ];
-
     #[test]
     fn a_side_that_joins_goes_on_only_once_its_primary_holds_outputs_for_it() {
         let (mut primary, mut secondary) = (Side::alone(4, PATIENCE_NS), Side::joining(4, PATIENCE_NS));
@@ -303,36 +226,5 @@ mod tests {
         assert_eq!(secondary.take(Input::Welcomed, 3), []);
         assert_eq!(secondary.take(Input::ChannelLost, 4), [Action::Claim(5)]);
         assert_eq!(primary.take(Input::ChannelLost, 4), [Action::Claim(5)]);
-    }
-
-    #[test]
-    fn in_every_order_of_events_at_most_one_side_goes_on_alone() {
-        let joining = [Side::alone(0, PATIENCE_NS), Side::joining(0, PATIENCE_NS)];
-        for (sides, free) in [(pair(), false), (joining, true)] {
-            explore(World { sides, asked: [None; 2], owner: None, is_welcome: false, free: [free, false], now_ns: 0 });
-        }
-    }
-
-    fn explore(first: World) {
-        let (mut seen, mut open) = (HashSet::from([first.clone()]), vec![first]);
-        let mut went_on = [0_usize; 2];
-        while let Some(world) = open.pop() {
-            assert!(!(world.free[0] && world.free[1]), "two live sides");
-            for (at, side) in world.sides.iter().enumerate() {
-                let was_alone_before = at == 0 && side.generation == 0;
-                assert!(
-                    !world.free[at] || world.owner == Some(at) || was_alone_before,
-                    "live without the store's word"
-                );
-                assert!(side.phase != Phase::Alone || world.free[at]);
-                went_on[at] += usize::from(world.free[at]);
-            }
-            for next in world.next() {
-                if seen.insert(next.clone()) {
-                    open.push(next);
-                }
-            }
-        }
-        assert!(went_on[0] > 0 && went_on[1] > 0 && seen.len() > 200, "{} states", seen.len());
     }
 }
