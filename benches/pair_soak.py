@@ -55,8 +55,11 @@ def look(minute: int, machine: PairMachine, client: Client, writer: Writer) -> L
 
 
 def memory_mib(pid: int) -> float:
-    """What a process takes; nothing where it is gone."""
-    return psutil.Process(pid).memory_info().rss / (1 << 20) if pid else 0.0
+    """What a process takes for itself, without what it shares with QEMU; nothing where it is gone."""
+    if not pid:
+        return 0.0
+    memory = psutil.Process(pid).memory_info()
+    return float(memory.rss - memory.shared) / (1 << 20)
 
 
 async def soak(minutes: int, folder: Path) -> tuple[list[Look], list[str]]:
