@@ -79,6 +79,29 @@ def test_a_killed_secondary_leaves_the_primary_serving(tmp_path: Path) -> None:
     asyncio.run(play())
 
 
+def test_a_secondary_that_takes_no_log_is_given_up_before_its_primarys_users_have_gone(tmp_path: Path) -> None:
+    async def play() -> None:
+        async with serving(tmp_path) as (machine, host, port):
+            machine.may_be_kept = False
+            client, (primary, secondary) = Client(host, port), machine.sides
+            asking = asyncio.create_task(asyncio.to_thread(client.ask))
+            await answered(client, 20)
+            filled = time.monotonic()
+            await machine.fail(FaultKind.FILL_BUFFER)
+            told = await primary.event("alone")
+            await secondary.event("over")
+            await answered(client, len(client.answers) + 20)
+            client.end()
+            await asking
+            assert client.errors == []
+            assert told["generation"] == 1
+            assert 1 < client.longest_gap_s(filled) < 10
+            await machine.protect()
+            assert machine.is_protected
+
+    asyncio.run(play())
+
+
 def test_a_cut_channel_leaves_one_side(tmp_path: Path) -> None:
     async def play() -> None:
         async with serving(tmp_path) as (machine, host, port):

@@ -74,6 +74,11 @@ impl Outputs {
         self.held.iter().find_map(waiting).unwrap_or(self.sent)
     }
 
+    /// Since when the first that waits does.
+    pub fn waiting_since(&self) -> Option<u64> {
+        self.held.front().map(|held| held.at_ns)
+    }
+
     /// How many wait.
     pub fn waiting(&self) -> usize {
         self.held.len()
@@ -114,6 +119,7 @@ mod tests {
         outputs.hold(100, 1, vec![1]);
         outputs.hold_write(101, 2, word);
         outputs.hold(102, 3, vec![2]);
+        assert_eq!(outputs.waiting_since(), Some(1));
         assert!(matches!(outputs.acknowledge(102).last().expect("two").output, Output::Write(_)));
         assert_eq!((outputs.left(), outputs.sent(), outputs.waiting()), (1, 2, 1));
         assert!(told.recv().is_err(), "who drops it gives no word");

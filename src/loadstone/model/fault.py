@@ -16,6 +16,8 @@ class FaultKind(StrEnum):
     FREEZE_PRIMARY = "freeze-primary"
     """Machine and agent stand still, as on a host that hangs."""
     FREEZE_SECONDARY = "freeze-secondary"
+    FILL_BUFFER = "fill-buffer"
+    """The secondary takes no more log, and all that it could be kept in meanwhile fills up."""
     KILL_AGENTS = "kill-agents"
     LOSE_STORE = "lose-store"
     """The storage that decides who goes on is gone, then the primary is."""

@@ -5,6 +5,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use anyhow::{bail, ensure, Context, Result};
+use rustix::event::{poll, PollFd, PollFlags};
 use serde_json::json;
 use socket2::Socket;
 
@@ -83,9 +84,9 @@ pub fn receive(
         let _ = control.send(&Message::Acknowledged { received: next, executed: position + log.read() });
     }
     report(&json!({ "event": "stalled", "position": next }));
-    loop {
-        receive_piece(stream)?;
-    }
+    // Nor is anything taken from the channel any more: what is sent fills its buffers, then the primary's.
+    poll(&mut [PollFd::new(stream, PollFlags::RDHUP)], None)?;
+    bail!("stalled, and over")
 }
 
 /// The first place in whole events from `least` bytes on where the log may be cut; all of them where there is none.

@@ -36,6 +36,9 @@ const LIVE: Duration = Duration::from_secs(60);
 const UNDER_WAY: Duration = Duration::from_millis(100);
 /// Longest time from a machine's last word to its end.
 const GOING: Duration = Duration::from_millis(200);
+/// A secondary that lives and takes no log holds its primary's outputs for good: it is given up once one has waited for
+/// so many times the silence after which it is suspected.
+const STUCK: u32 = 4;
 /// Between two reports of metrics.
 const REPORTED: Duration = Duration::from_secs(1);
 
@@ -522,6 +525,7 @@ impl Agent {
             report(&json!({ "event": "lost", "why": "the machine did what no pair can replay" }));
             self.happened(Input::ChannelLost);
         }
+        self.look_whether_stuck();
         if self.link.is_some() {
             if self.side.role == Role::Primary {
                 self.say(&Message::Beat);
@@ -535,6 +539,15 @@ impl Agent {
         if self.reported.elapsed() >= REPORTED {
             self.reported = Instant::now();
             self.tell_metrics();
+        }
+    }
+
+    fn look_whether_stuck(&mut self) {
+        let longest_ns = self.options.patience_ms * 1_000_000 * u64::from(STUCK);
+        let is_stuck = self.outputs.waiting_since().is_some_and(|since| self.now_ns() > since + longest_ns);
+        if is_stuck && self.side.role == Role::Primary && self.side.phase == Phase::Protected {
+            report(&json!({ "event": "lost", "why": "the secondary takes no log, and outputs wait for that" }));
+            self.happened(Input::ChannelLost);
         }
     }
 

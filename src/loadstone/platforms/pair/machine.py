@@ -149,6 +149,8 @@ class PairMachine(Guest):
         match fault:
             case FaultKind.CUT_CHANNEL:
                 await secondary.order("cut")
+            case FaultKind.FILL_BUFFER:
+                await secondary.order("stall", after=0)
             case FaultKind.KILL_AGENTS:
                 send([side.agent_pid for side in (primary, secondary)], signal.SIGKILL)
             case FaultKind.LOSE_STORE:

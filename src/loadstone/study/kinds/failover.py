@@ -46,6 +46,9 @@ class FailoverSection(StudySection):
     cut: Annotated[Literal["channel"] | None, Flag("What is cut: channel.")] = Field(
         default=None, description="`channel`"
     )
+    fill: Annotated[Literal["buffer"] | None, Flag("What fills up, of the log to the secondary: buffer.")] = Field(
+        default=None, description="`buffer`"
+    )
     lose: Annotated[Literal["store"] | None, Flag("What is lost, and then the primary killed: store.")] = Field(
         default=None, description="`store`"
     )
@@ -59,10 +62,12 @@ class FailoverSection(StudySection):
     @property
     def fault(self) -> FaultKind:
         """The one that is asked for; raises UsageError for several, or none."""
-        asked = {"kill": self.kill, "freeze": self.freeze, "cut": self.cut, "lose": self.lose}
+        asked = {"kill": self.kill, "freeze": self.freeze, "cut": self.cut, "fill": self.fill, "lose": self.lose}
         named = [f"{verb}-{what}" for verb, what in asked.items() if what is not None]
         if len(named) != 1:
-            raise UsageError("Say one fault: --kill primary, --freeze primary, --cut channel or --lose store.")
+            raise UsageError(
+                "Say one fault: --kill primary, --freeze primary, --cut channel, --fill buffer or --lose store."
+            )
         return FaultKind(named[0])
 
 
