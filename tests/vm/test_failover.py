@@ -47,3 +47,5 @@ def test_a_pair_goes_on_and_is_made_whole(tmp_path: Path, loadstone: LoadstoneRu
     assert failure["outage"]["seconds"] < 3
     assert failure["live_s"] < 3
     assert failure["protected_s"] < 20
+    (report,) = newest(tmp_path).glob("runs/*/report.html")
+    assert "Held outputs" in report.read_text()

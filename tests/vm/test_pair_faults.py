@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from benches.boundaries import cut_often
+from benches.boundaries import Cut, cut_often
 from benches.failovers import serving
 
 from loadstone.host.programs import preload
@@ -62,13 +62,22 @@ def test_a_program_without_what_is_used_of_qemu_is_named_with_what_it_lacks(tmp_
     assert "does not export replay_mode, replay_state" in done.stderr
 
 
-BOUNDARIES = 20
-"""Places in the log that the survivor goes on from, in one test; `python -m benches.boundaries` tries as many as one
-likes."""
+BOUNDARIES = 200
+"""Places in the log that survivors go on from."""
+AT_ONCE = 2
+"""Pairs that this is tried on."""
 
 
 def test_a_survivor_goes_on_from_any_event_that_it_was_left_at(tmp_path: Path) -> None:
-    cuts = asyncio.run(cut_often(seed=5, count=BOUNDARIES, folder=tmp_path))
+    async def cut(at: int) -> list[Cut]:
+        folder = tmp_path / str(at)
+        folder.mkdir()
+        return await cut_often(seed=5 + at, count=BOUNDARIES // AT_ONCE, folder=folder)
+
+    async def play() -> list[Cut]:
+        return [one for cuts in await asyncio.gather(*map(cut, range(AT_ONCE))) for one in cuts]
+
+    cuts = asyncio.run(play())
     assert len(cuts) == BOUNDARIES
     assert all(cut.went_on for cut in cuts), cuts
-    assert len({cut.position for cut in cuts}) == BOUNDARIES
+    assert len({cut.position for cut in cuts}) > BOUNDARIES * 0.9

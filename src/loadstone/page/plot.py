@@ -49,9 +49,10 @@ class TimePlot:
 
 @dataclass(frozen=True)
 class PercentilePlot:
-    """Time by percentile, with room for the tail: rows of {beyond, value, series}."""
+    """Time by percentile, with room for the tail: rows of {beyond, value, series}, in seconds."""
 
     rows: Rows
+    of: str = "operations"
 
 
 @dataclass(frozen=True)

@@ -117,7 +117,7 @@ def _percentiles(plot: PercentilePlot) -> Any:
     labels = "datum.value <= 0.00001 ? '99.999' : format(100 * (1 - datum.value), '.4~r')"
     ticks = alt.Axis(labelExpr=labels, values=[1, 0.5, 0.1, 0.01, 0.001, 0.0001, 0.00001])
     scale = alt.Scale(type="log", reverse=True, nice=False)
-    beyond = alt.X("beyond:Q", title="percentile of operations", scale=scale, axis=ticks)
+    beyond = alt.X("beyond:Q", title=f"percentile of {plot.of}", scale=scale, axis=ticks)
     line = _of(plot.rows).mark_line(strokeWidth=1.6, interpolate="step-after")
     value = alt.Y("value:Q", title="seconds")
     return line.encode(x=beyond, y=value, color=_color(series), strokeDash=_dash(series))

@@ -53,7 +53,14 @@ def test_one_that_is_made_from_a_running_machine_waits_for_its_state() -> None:
 
 
 def test_what_was_held_back_is_disclosed_once_it_is_known() -> None:
-    metrics = {"held_ms": {"p50": 0.2, "max": 41.5}, "frames": 93, "lag_ms": 3.14, "log_bytes": 900, "wire_bytes": 70}
+    metrics = {
+        "held_ms": {"p50": 0.2, "max": 41.5},
+        "frames": 93,
+        "lag_ms": 3.14,
+        "held_curve": [[0.2, 0.5]],
+        "log_bytes": 900,
+        "wire_bytes": 70,
+    }
     assert disclosed({}) == {}
     assert disclosed(metrics)["outputs_held_ms"] == "p50 0.20, max 41.50, of 93 frames"
     assert disclosed(metrics)["log_bytes"] == "900, 70 on the wire"

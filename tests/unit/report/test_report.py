@@ -7,9 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from loadstone.model.records.manifest import Status
+from loadstone.model.records.manifest import HELD_CURVE, MachineFacts, Status
+from loadstone.page.blocks import Gallery
 from loadstone.page.numbers import number, rounded
+from loadstone.page.plot import PercentilePlot
 from loadstone.report.build import Format, trusted, write_report
+from loadstone.report.section import ReportContext
+from loadstone.report.sections import held_outputs
 from loadstone.run.judging import judge
 from loadstone.store.folder import Seal, SealState
 from loadstone.store.read import read_result
@@ -42,6 +46,19 @@ def test_json_is_complete(broken_off: Path) -> None:
     content = json.loads(write_report(broken_off, Format.JSON).read_text())
     assert content["workloads"][0]["verdict"]["verdict"] == "invalid"
     assert content["manifest"]["status"] == "failed"
+
+
+def test_how_long_a_pair_held_its_outputs_is_a_picture(broken_off: Path) -> None:
+    result, seal = read_result(broken_off), Seal(SealState.INTACT, covers_verdict=True)
+    pair = MachineFacts("a pair", facts={HELD_CURVE: [[0.2, 0.5], [0.4, 0.9], [7.0, 1.0]]})
+    result = replace(result, manifest=replace(result.manifest, machines={"web": pair, "db": MachineFacts("another")}))
+    (gallery,) = held_outputs.blocks(ReportContext(result, seal, has_pictures=True))
+    assert isinstance(gallery, Gallery)
+    assert isinstance(gallery.figures[0].plot, PercentilePlot)
+    rows = gallery.figures[0].plot.rows
+    assert [(row["series"], row["value"]) for row in rows] == [("web", 0.0002), ("web", 0.0004)]
+    assert [row["beyond"] for row in rows] == pytest.approx([0.5, 0.1])
+    assert not list(held_outputs.blocks(ReportContext(result, seal, has_pictures=False)))
 
 
 def test_numbers_are_written_for_people() -> None:

@@ -22,6 +22,8 @@ pub struct Metrics {
     writes: u64,
 }
 
+/// Steps of the distribution of holding times for each halving of what lies beyond.
+const TICKS: u32 = 2;
 /// Weight of the newest lag in its moving average.
 const NEWEST: f64 = 0.05;
 
@@ -52,6 +54,8 @@ impl Metrics {
 
     /// All of it, since the beginning.
     pub fn told(&self) -> Value {
+        let curve = self.held_ns.iter_quantiles(TICKS).filter(|step| step.count_since_last_iteration() > 0);
+        let curve: Vec<_> = curve.map(|step| (step.value_iterated_to() as f64 / 1e6, step.quantile())).collect();
         let held = |share: f64| self.held_ns.value_at_quantile(share) as f64 / 1e6;
         json!({
             "lag_ms": self.lag_ns / 1e6,
@@ -59,6 +63,7 @@ impl Metrics {
             "wire_bytes": self.wire_bytes,
             "frames": self.frames,
             "writes": self.writes,
+            "held_curve": curve,
             "held_ms": {
                 "p50": held(0.5),
                 "p90": held(0.9),

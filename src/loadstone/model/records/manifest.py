@@ -92,6 +92,10 @@ class HostFacts:
     """By part, as board, disks, kernel settings: its facts, in words."""
 
 
+HELD_CURVE = "outputs_held_curve"
+"""Among a pair's facts: how long it held outputs, as [milliseconds, share of them that were held no longer]."""
+
+
 @dataclass(frozen=True)
 class MachineFacts:
     """A machine of the system under test: one line for people, what made it, and what it is made of as found."""

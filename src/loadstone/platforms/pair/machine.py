@@ -11,6 +11,7 @@ from typing import Any
 
 from loadstone.model.errors import PlatformError
 from loadstone.model.fault import FaultKind
+from loadstone.model.records.manifest import HELD_CURVE
 from loadstone.model.target import Endpoint
 from loadstone.platforms.contract import MachineContext
 from loadstone.platforms.failing import send
@@ -296,7 +297,7 @@ async def _save(side: PairSide, state: Path) -> None:
         place.unlink(missing_ok=True)
 
 
-def disclosed(metrics: Json) -> dict[str, str]:
+def disclosed(metrics: Json) -> Json:
     """What the agent of the side that serves measured so far, for the report."""
     if not metrics:
         return {}
@@ -305,6 +306,7 @@ def disclosed(metrics: Json) -> dict[str, str]:
     writes = f" and {metrics['writes']} writes" if metrics.get("writes") else ""
     return {
         "outputs_held_ms": f"{held}, of {metrics['frames']} frames{writes}",
+        HELD_CURVE: metrics["held_curve"],
         "lag_ms": f"{metrics['lag_ms']:.1f}",
         "log_bytes": f"{metrics['log_bytes']}, {metrics['wire_bytes']} on the wire",
     }

@@ -37,7 +37,11 @@ def blocks(context: ReportContext) -> Iterator[Block]:
 
 def _machine(facts: MachineFacts) -> str:
     rest = {"accelerator": facts.accelerator, "networks": facts.networks, **facts.facts}
-    said = [f"{key.replace('_', ' ')} {_text(value)}" for key, value in rest.items() if value]
+    said = [
+        f"{key.replace('_', ' ')} {_text(value)}"
+        for key, value in rest.items()
+        if value and not isinstance(value, list)
+    ]
     return "; ".join([facts.about, *said])
 
 

@@ -1,0 +1,32 @@
+"""Of a result: for how long fault-tolerant pairs held what their machines sent."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from loadstone.model.records.manifest import HELD_CURVE, MachineFacts
+from loadstone.page.blocks import Block, Figure, Gallery
+from loadstone.page.plot import PercentilePlot
+from loadstone.report.section import ReportContext, Section
+
+CAPTION = (
+    "What a machine sends leaves once the other side holds all that precedes it: a delay that no machine alone has. "
+    "From the first frame to the last, whatever was asked meanwhile."
+)
+
+
+def blocks(context: ReportContext) -> Iterator[Block]:
+    """A picture for all pairs that sent anything."""
+    machines = context.result.manifest.machines
+    rows = [row for name, facts in machines.items() for row in _curve(name, facts)]
+    if rows and context.has_pictures:
+        yield Gallery([Figure("Held outputs", CAPTION, PercentilePlot(rows, "outputs"))])
+
+
+def _curve(name: str, facts: MachineFacts) -> Iterator[dict[str, object]]:
+    curve: Any = facts.facts.get(HELD_CURVE, [])
+    for held_ms, share in curve:
+        if share < 1:
+            yield {"beyond": 1 - share, "value": held_ms / 1e3, "series": name}
+
+
+SECTION = Section(rank=65, of_result=blocks)
