@@ -252,7 +252,8 @@ impl Shared {
 
     /// QEMU is about to send something.
     pub fn sends(&self) {
-        self.header().sent_at.store(self.from_qemu().written(), Ordering::Release);
+        // Several threads send, of which one may have been late to say so.
+        self.header().sent_at.fetch_max(self.from_qemu().written(), Ordering::AcqRel);
     }
 
     pub fn set_instructions(&self, count: u64) {

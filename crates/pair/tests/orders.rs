@@ -6,12 +6,14 @@ use stateright::{Checker, Model, Property};
 const PATIENCE_NS: u64 = 100;
 /// Until then time passes: long enough for a store that does not answer to be asked again.
 const LATEST_NS: u64 = 2 * AGAIN_NS;
-const INPUTS: [Input; 7] = [
+const INPUTS: [Input; 9] = [
     Input::Heard,
     Input::Tick,
     Input::PeerReplays,
     Input::Welcomed,
     Input::ChannelLost,
+    Input::PeerEnded,
+    Input::MachineEnded,
     Input::MachineDied,
     Input::Diverged,
 ];
@@ -62,6 +64,7 @@ impl World {
                 Action::GoLive | Action::Leave => {}
             }
         }
+        self.free[at] &= self.sides[at].phase != Phase::Over;
     }
 
     fn may(&self, at: usize, input: Input) -> bool {
@@ -70,6 +73,7 @@ impl World {
             Input::Heard => matches!(other, Phase::Protected | Phase::Deciding),
             // A channel that was lost brings no word of a side that joins any more.
             Input::PeerReplays => other == Phase::Joining && self.sides[at].generation == 0,
+            Input::PeerEnded => other == Phase::Over,
             Input::Welcomed => at == 1 && self.is_welcome,
             _ => true,
         }

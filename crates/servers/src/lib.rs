@@ -116,6 +116,8 @@ enum Command {
         #[command(flatten)]
         options: station::Options,
     },
+    /// Print what the three web sites declare of their pages: lengths and embedded files
+    Pages,
     /// Write a workload's files to disk, for servers that serve files
     Fileset {
         /// Which workload's files
@@ -233,6 +235,10 @@ fn dispatch(command: Command) -> Result<()> {
             echo::serve(listener).await;
             Ok(())
         }),
+        Command::Pages => {
+            println!("{}", serde_json::to_string(&site::pages()?)?);
+            Ok(())
+        }
         Command::Fileset { set, sessions, folder, dry_run } => write_files(set, sessions, &folder, dry_run),
         Command::Agent { channel } => agent::serve(channel.as_deref()),
         Command::Certificate { folder, names } => front::certificate::write(&folder, &names),

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 const BANKING: &str = include_str!("../../../src/loadstone/workloads/banking/workload.toml");
 const SHOPPING: &str = include_str!("../../../src/loadstone/workloads/shopping/workload.toml");
@@ -42,7 +42,7 @@ enum Embedded {
 }
 
 /// What a server must know of one page.
-#[derive(Debug, Default, Clone)]
+#[derive(Debug, Default, Clone, Serialize)]
 pub struct PageFacts {
     pub bytes: usize,
     /// Paths of its embedded files.
@@ -55,6 +55,15 @@ pub struct Site {
     pub pages: BTreeMap<String, PageFacts>,
     /// Path and size of every file that pages embed.
     pub files: BTreeMap<String, u64>,
+}
+
+/// All pages of the three sites by `workload/operation`, for servers that are not this one.
+pub fn pages() -> Result<BTreeMap<String, PageFacts>> {
+    let sites = [("banking", Site::banking()?), ("shopping", Site::shopping()?), ("support", Site::support()?)];
+    let named = sites.into_iter().flat_map(|(workload, site)| {
+        site.pages.into_iter().map(move |(operation, facts)| (format!("{workload}/{operation}"), facts))
+    });
+    Ok(named.collect())
 }
 
 impl Site {

@@ -18,6 +18,8 @@ from loadstone.model.target import Target
 from loadstone.platforms.registry import platform_kind, platform_kinds, read_machine, refuse_foreign
 from loadstone.run.criteria import DriverLimits
 from loadstone.run.spec import RunSpec
+from loadstone.services.kind import EMBEDDED, ServiceRole
+from loadstone.services.registry import service_kind, service_kinds
 
 RESULTS = Path("results")
 LOAD, SYSTEM, MACHINE, RUN, RESULT = "Load", "System under test", "Where it runs", "Run", "Result"
@@ -176,6 +178,14 @@ class SystemOptions(MachineOptions):
             metavar="SETTINGS", help="Measure a stock nginx: files=support,sessions=4.", rich_help_panel=SYSTEM
         ),
     ] = None
+    service: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help=f"What gives the web sites: {', '.join(service_kinds(ServiceRole.WEB))}.",
+            rich_help_panel=SYSTEM,
+        ),
+    ] = EMBEDDED
     virtual: Annotated[
         bool,
         typer.Option(
@@ -208,7 +218,11 @@ class SystemOptions(MachineOptions):
             raise UsageError("--authority and --insecure go with --target; the reference server brings its own.")
         if self.station is not None:
             return Station.parse(self.station)
-        return make_system(urls, self.authority, not self.insecure, self.server_threads, placement)
+        if self.service != EMBEDDED and urls:
+            raise UsageError("--service says what the lab starts; it does not go with --target.")
+        system = make_system(urls, self.authority, not self.insecure, self.server_threads, placement)
+        web = service_kind(ServiceRole.WEB, self.service).name
+        return replace(system, web=web) if isinstance(system, Reference) else system
 
     @property
     def clock(self) -> Clock:

@@ -68,6 +68,8 @@ class Reference:
     """Service that keeps the dealership's data."""
     imap: str = "embedded"
     """Service that keeps the mail."""
+    web: str = "embedded"
+    """Service that gives the web sites."""
 
 
 class FileSet(StrEnum):

@@ -1,6 +1,7 @@
 """What a `workload.toml` says: the typed sections, as a user writes them; checked further in the workloads' room."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import date
 from enum import StrEnum
 from pathlib import Path
@@ -64,6 +65,8 @@ class ServerNeeds:
     need: Need = Need.WEB
     injection_rate: int = 1
     """Injection rate that the dealership's database is filled for."""
+    file_sets: Mapping[str, int] = field(default_factory=dict)
+    """Sessions whose files are wanted of a web server that keeps them, by workload."""
 
 
 WEB_NEEDS = ServerNeeds()

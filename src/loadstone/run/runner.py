@@ -1,23 +1,23 @@
 """A run: one or several workloads, one after the other, each as often as the profile says; judged and kept."""
 
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from loadstone.host.locks import measuring
 from loadstone.model.errors import LoadstoneError, UsageError
 from loadstone.model.records.manifest import Manifest, ProfileRecord, Status
-from loadstone.model.system import Clock, Reference
+from loadstone.model.system import Clock, FileSet, Reference
 from loadstone.model.target import Target
-from loadstone.model.workload import Workload
+from loadstone.model.workload import WEB_NEEDS, Workload
 from loadstone.run import audit
 from loadstone.run.criteria import make_criteria
 from loadstone.run.disclosure import declarations, make_manifest, placement_record, system_record
 from loadstone.run.executor import DriverJob, Executor, Listener
 from loadstone.run.faults import Injector
 from loadstone.run.lifecycle import seal_after
-from loadstone.run.plan import Part, Timing, make_plan
+from loadstone.run.plan import Part, Timing, data_sessions, make_plan
 from loadstone.run.seeds import seed_of_iteration
 from loadstone.run.signals import Signals
 from loadstone.run.spec import Beginning, RunSpec, WorkloadLoad
@@ -63,10 +63,17 @@ def is_shipped(workload: Workload) -> bool:
     return is_ours and workload == load(workload.name)
 
 
+def _file_sets(spec: RunSpec) -> dict[str, int]:
+    """Sessions that each workload's files are for, of those that have any."""
+    with_files = [part for part in spec.parts if part.workload.name in list(FileSet)]
+    return {part.workload.name: data_sessions(part.workload, part.load, spec.profile.phases) for part in with_files}
+
+
 async def _execute(
     spec: RunSpec, folder: ResultFolder, listener: Listener, begin: Begin, signals: Signals
 ) -> tuple[Status, str]:
-    async with testbed_of(spec.system, spec.clock, folder.path / LOGS, spec.placement, spec.needs) as testbed:
+    needs = replace(spec.needs, file_sets=_file_sets(spec)) if isinstance(spec.system, Reference) else WEB_NEEDS
+    async with testbed_of(spec.system, spec.clock, folder.path / LOGS, spec.placement, needs) as testbed:
         folder.change(target=testbed.about, machines=testbed.facts())
         folder.mark(Status.RUNNING)
         executor = Executor(testbed, listener, spec.joining)

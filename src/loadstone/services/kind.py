@@ -2,9 +2,10 @@
 knows no platform; the testbed puts it on its machine.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
 from loadstone.model.target import Endpoint
 
@@ -19,6 +20,8 @@ class ServiceRole(StrEnum):
     """Keeps the application's data."""
     MAIL = "mail"
     """Keeps the mail, and answers over IMAP."""
+    WEB = "web"
+    """Gives the pages of bank, shop and support site, and their files."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,19 @@ class ServiceSite:
 
 
 @dataclass(frozen=True)
+class WebSite(ServiceSite):
+    """Where web sites are to run."""
+
+    tls_port: int
+    certificates: str
+    """Folder with `server.pem` and `server-key.pem`."""
+    backend: Endpoint
+    """Of the back-end simulator."""
+    file_sets: Mapping[str, int] = field(default_factory=dict)
+    """Sessions whose files are wanted, by workload."""
+
+
+@dataclass(frozen=True)
 class Program:
     """What has to be done for a service, in this order."""
 
@@ -40,8 +56,10 @@ class Program:
     """Starts it, in the foreground."""
     files: Mapping[str, str] = field(default_factory=dict)
     """Written first, by their names below its folder."""
-    prepare: list[str] = field(default_factory=list)
-    """Runs before it and ends with 0; empty when there is nothing to prepare."""
+    prepare: Sequence[list[str]] = ()
+    """Run before it, one after the other, and end with 0."""
+    beside: Mapping[str, list[str]] = field(default_factory=dict)
+    """Programs that it needs, by what they are: started before it, in the foreground."""
     wait: list[str] = field(default_factory=list)
     """Runs beside it and ends with 0 when it answers; empty for what speaks first, or says itself where it answers."""
 
@@ -52,7 +70,8 @@ class ServiceKind:
 
     name: str
     role: ServiceRole
-    program: Callable[[ServiceSite], Program]
+    program: Callable[[Any], Program]
+    """Of a `ServiceSite`; of a `WebSite` where it gives web sites."""
     port: int | None = None
     """Where it listens on a machine of its own; None for what takes a free port and says which in its first line."""
     url: Callable[[Endpoint], str] = str

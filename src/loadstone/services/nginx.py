@@ -17,7 +17,7 @@ def program(site: ServiceSite, layout: FileServer) -> Program:
     """Writes the workload's files first; then in the foreground, as the user that starts it."""
     command = ["nginx", "-p", site.folder, "-e", "stderr", "-c", f"{site.folder}/{CONFIGURATION}"]
     writing = [SERVER, "fileset", layout.files, "--sessions", str(layout.sessions), f"{site.folder}/site"]
-    return Program(command, {CONFIGURATION: configuration(site)}, writing)
+    return Program(command, {CONFIGURATION: configuration(site)}, [writing])
 
 
 def configuration(site: ServiceSite) -> str:

@@ -1,7 +1,7 @@
 """How each role of a system is put on its machine, alone or with the others: one function a role."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from enum import Enum, auto
 
@@ -11,13 +11,17 @@ from loadstone.model.errors import PlatformError, ServiceError
 from loadstone.model.target import Endpoint, Target
 from loadstone.platforms.contract import Machine
 from loadstone.services import reference
-from loadstone.services.kind import Program, ServiceRole, ServiceSite
+from loadstone.services.kind import Program, ServiceKind, ServiceRole, ServiceSite, WebSite
 from loadstone.services.registry import service_kind
 from loadstone.testbed.context import LOOPBACK
 from loadstone.testbed.running import Running, answers, done, target_of
 
 CERTIFICATES = "certificates"
 """Folder of a machine's files."""
+
+
+TLS_PORT = 8443
+"""Where web sites listen for TLS on a machine of their own."""
 
 
 class Downloads(Enum):
@@ -47,6 +51,29 @@ async def web(
     folder, authority_pem = await _certified(machine, names)
     ready = await running.ready(machine, machine.name, [*command, "--certificates", folder])
     return await target_of(machine, replace(ready, authority_pem=authority_pem))
+
+
+async def web_of(
+    running: Running,
+    machine: Machine,
+    behind: Machine,
+    port: int,
+    threads: int,
+    which: tuple[ServiceKind, Mapping[str, int]],
+) -> Target:
+    """The web sites by a service, with the files of so many sessions, which ask the back end on another machine."""
+    kind, file_sets = which
+    asked = await way(machine, behind, port)
+    certificates, authority_pem = await _certified(machine, ["localhost", machine.address])
+    tls_port = free_port() if machine.listen == LOOPBACK else TLS_PORT
+
+    def program(site: ServiceSite) -> Program:
+        where = (site.folder, site.listen, site.port, site.threads)
+        return kind.program(WebSite(*where, tls_port, certificates, asked, file_sets))
+
+    assert kind.port is not None
+    http = await put(running, machine, program, kind.port, threads, f"The files of {kind.name}")
+    return Target(await machine.reach(http), await machine.reach(tls_port), authority_pem)
 
 
 async def _certified(machine: Machine, names: list[str]) -> tuple[str, str]:
@@ -109,9 +136,11 @@ async def put(
     """
     port = free_port() if machine.listen == LOOPBACK else port
     program = program_at(ServiceSite(machine.files, machine.listen, port, threads))
-    if program.prepare:
-        await done(await machine.start(f"{machine.name}-prepare", program.prepare, Readiness.NONE), what)
+    for at, command in enumerate(program.prepare):
+        await done(await machine.start(f"{machine.name}-prepare-{at}", command, Readiness.NONE), what)
     await _write(machine, program)
+    for name, command in program.beside.items():
+        await running.start(machine, f"{machine.name} {name}", command, Readiness.NONE)
     service = await running.start(machine, machine.name, program.command, Readiness.NONE)
     if program.wait:
         await done(await machine.start(f"{machine.name}-ready", program.wait, Readiness.NONE), what)

@@ -17,6 +17,8 @@ from loadstone.model.workload import WEB_NEEDS, Need, ServerNeeds
 from loadstone.platforms.contract import Machine
 from loadstone.platforms.registry import described
 from loadstone.services import nginx, reference, station
+from loadstone.services.kind import EMBEDDED, ServiceRole
+from loadstone.services.registry import service_kind
 from loadstone.testbed import roles
 from loadstone.testbed.context import LOOPBACK, alike, networks_beside, open_testbed
 from loadstone.testbed.running import Running, target_of
@@ -88,7 +90,8 @@ async def reference_testbed(
         fronts = [
             await base.machine(name, spec, networks) for name, spec in alike(placement.machine, ROLE_NAMES[needs.need])
         ]
-        about = f"{needs.need} server, {system.threads} threads, on {described(placement.machine)}"
+        made = "" if system.web == EMBEDDED else f" ({system.web})"
+        about = f"{needs.need} server{made}, {system.threads} threads, on {described(placement.machine)}"
         targets = []
         if has_behind:
             listen = base.hosts[0] if base.hosts else LOOPBACK
@@ -108,14 +111,16 @@ ROLE_NAMES = {Need.WEB: "web", Need.APPLICATION: "app", Need.MAIL: "mail", Need.
 
 
 async def _web(
-    running: Running, fronts: list[Machine], behind: Machine, system: Reference, _: ServerNeeds
+    running: Running, fronts: list[Machine], behind: Machine, system: Reference, needs: ServerNeeds
 ) -> list[Target]:
     said = await running.ready(behind, "backend", reference.backend_command(behind.listen, 1))
     if said.http is None:
         raise ServiceError("The back-end simulator does not say where it answers.")
-    return [
-        await roles.web(running, web, behind, said.http.port, system.threads, roles.Downloads.OWN) for web in fronts
-    ]
+    port, threads = said.http.port, system.threads
+    if system.web == EMBEDDED:
+        return [await roles.web(running, web, behind, port, threads, roles.Downloads.OWN) for web in fronts]
+    kind, file_sets = service_kind(ServiceRole.WEB, system.web), needs.file_sets
+    return [await roles.web_of(running, web, behind, port, threads, (kind, file_sets)) for web in fronts]
 
 
 async def _application(

@@ -7,7 +7,7 @@ import pytest
 
 from loadstone.platforms.fabric import NetworkInterface
 from loadstone.platforms.pair.command import Mode, PairLayout, SideFiles, agent, kernel_line, qemu
-from loadstone.platforms.pair.disk import Disks, PairDisk, Reads
+from loadstone.platforms.pair.disk import Disks, PairDisk, PairSettings, Reads, idle_settings
 from loadstone.platforms.pair.fitness import refusal, unlike
 from loadstone.platforms.pair.machine import disclosed, side_files
 from loadstone.platforms.vm.image import Image
@@ -87,6 +87,13 @@ def test_a_disk_that_both_sides_share_is_one_file_and_its_agents_know() -> None:
     assert "shared" not in " ".join(
         agent("loadstone-pair", replace(LAYOUT, disk=PairDisk(64)), FILES, "t", Path(), None)
     )
+
+
+def test_what_means_nothing_for_a_pairs_disk_is_refused() -> None:
+    assert not idle_settings(64, PairSettings(disks=Disks.SHARED, reads=Reads.SECONDARY))
+    assert not idle_settings(0, PairSettings())
+    assert "disk=64" in idle_settings(0, PairSettings(disks=Disks.SHARED))
+    assert "disks=shared" in idle_settings(64, PairSettings(reads=Reads.SECONDARY))
 
 
 def test_memory_is_locked_where_that_is_allowed_and_a_pair_is_made() -> None:

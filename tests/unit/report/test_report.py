@@ -56,8 +56,8 @@ def test_how_long_a_pair_held_its_outputs_is_a_picture(broken_off: Path) -> None
     assert isinstance(gallery, Gallery)
     assert isinstance(gallery.figures[0].plot, PercentilePlot)
     rows = gallery.figures[0].plot.rows
-    assert [(row["series"], row["value"]) for row in rows] == [("web", 0.0002), ("web", 0.0004)]
-    assert [row["beyond"] for row in rows] == pytest.approx([0.5, 0.1])
+    assert [(row["series"], row["value"]) for row in rows] == [("web", 0.0002), ("web", 0.0004), ("web", 0.007)]
+    assert [row["beyond"] for row in rows] == pytest.approx([0.5, 0.1, 0.05])
     assert not list(held_outputs.blocks(ReportContext(result, seal, has_pictures=False)))
 
 

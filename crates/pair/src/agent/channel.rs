@@ -315,6 +315,11 @@ mod tests {
             assert_eq!(receive_piece(&mut here.log).expect("heard"), Piece::Log(number, piece.clone()));
             assert!(sent.join().expect("no panic") < piece.len());
         }
+        let mark = Mark::of_read(3, 512, (0..transmission::LONGEST).map(|at| (at % 253) as u8).collect());
+        let (sending, mut log) = (mark.clone(), there.log.try_clone().expect("a socket"));
+        let sent = std::thread::spawn(move || send_mark(&mut log, &sending).expect("sent"));
+        assert!(receive_piece(&mut here.log).expect("heard") == Piece::Mark(mark));
+        sent.join().expect("no panic");
         there.control.close();
         assert!(here.control.receive().is_err());
     }

@@ -49,6 +49,8 @@ pub trait Decider {
     fn failed(&self, error: &io::Error);
     /// Waits until a write to a shared disk may be done; false where it never may.
     fn may_write(&self) -> bool;
+    /// The store did not say whose a shared disk is; it is asked again.
+    fn waits(&self, error: &io::Error);
     /// Another side serves: this one's machine is to end.
     fn is_fenced(&self);
     /// Our machine does not ask for what the primary's did.
@@ -242,6 +244,10 @@ mod tests {
         }
 
         fn may_write(&self) -> bool {
+            unreachable!("its own disk")
+        }
+
+        fn waits(&self, _: &io::Error) {
             unreachable!("its own disk")
         }
 

@@ -11,6 +11,7 @@ mod link;
 mod marks;
 mod mover;
 mod network;
+mod progress;
 mod report;
 mod sealed;
 mod shadow;
@@ -23,6 +24,7 @@ use std::io::{self, BufRead};
 use std::net::SocketAddr;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{channel, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -40,7 +42,7 @@ use network::{each_frame, next_frame, read_mac};
 use report::report;
 use sealed::Papers;
 use shared::{Reads, SharedDisk};
-use side::Agent;
+use side::{Agent, Devices};
 
 /// How an agent is started.
 #[derive(Args, Clone, Debug)]
@@ -163,8 +165,11 @@ pub fn run(options: &Options) -> Result<()> {
         let (sender, memory) = (sender.clone(), memory.clone());
         move || outputs(&outlet, &memory, &sender)
     })?;
-    let disk = disk_of(options, memory.clone(), sender.clone())?;
-    let mut agent = Agent::new(options, memory, (tap.clone(), disk), sender)?;
+    let differs = Arc::new(AtomicBool::new(false));
+    let path = options.disk.clone().unwrap_or_default();
+    let asker = Asker { sender: sender.clone(), differs: differs.clone(), memory: memory.clone(), path };
+    let devices = Devices { tap: tap.clone(), disk: disk_of(options, asker)?, differs };
+    let mut agent = Agent::new(options, memory, devices, sender)?;
     let inputs = agent.inputs();
     spawn("inputs", move || each_frame(&tap, |frame| inputs.take(frame)))?;
     let ended = agent.run(&events);
@@ -173,13 +178,13 @@ pub fn run(options: &Options) -> Result<()> {
 }
 
 /// The machine's disk, served to it; none where it has none.
-fn disk_of(options: &Options, memory: Arc<Shared>, sender: Sender<Event>) -> Result<Option<Arc<Disk>>> {
+fn disk_of(options: &Options, asker: Asker) -> Result<Option<Arc<Disk>>> {
     let (Some(path), Some(socket)) = (&options.disk, &options.disk_socket) else { return Ok(None) };
     let shared = || SharedDisk::new(Store::new(&options.store, &options.name), options.reads, options.follow.is_some());
     let shared = options.shared.then(shared).transpose().with_context(|| options.store.display().to_string())?;
     let disk = Arc::new(Disk::open(path, shared).with_context(|| path.display().to_string())?);
     let listener = UnixListener::bind(socket).with_context(|| socket.display().to_string())?;
-    let (served, asker) = (disk.clone(), Asker { sender, memory, path: path.clone() });
+    let served = disk.clone();
     spawn("disk", move || drop(served.serve(&listener, &asker)))?; // ends with the machine
     Ok(Some(disk))
 }
@@ -187,6 +192,8 @@ fn disk_of(options: &Options, memory: Arc<Shared>, sender: Sender<Event>) -> Res
 /// Asks the thread that decides.
 struct Asker {
     sender: Sender<Event>,
+    /// Whether the machine differs from the primary's: who decides may be about to have it go live.
+    differs: Arc<AtomicBool>,
     memory: Arc<Shared>,
     path: PathBuf,
 }
@@ -210,11 +217,16 @@ impl Decider for Asker {
         self.asked(|answer| Event::Write(self.memory.sent_at(), answer))
     }
 
+    fn waits(&self, error: &io::Error) {
+        report(&serde_json::json!({ "event": "disk_waits", "why": format!("the store does not answer: {error}") }));
+    }
+
     fn is_fenced(&self) {
         let _ = self.sender.send(Event::Fenced);
     }
 
     fn diverged(&self, why: String) {
+        self.differs.store(true, Ordering::Release);
         let _ = self.sender.send(Event::Diverged(why));
     }
 

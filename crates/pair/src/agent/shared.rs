@@ -18,11 +18,14 @@ use serde::{Deserialize, Serialize};
 
 use super::disk::{Decider, Disk};
 use super::lock;
+use super::shadow::hash_of;
 use super::transmission::{Ask, Request};
 use crate::store::Store;
 
 /// Between two looks of who waits.
 const LOOK: Duration = Duration::from_millis(5);
+/// Between two questions to a store that did not answer.
+const AGAIN: Duration = Duration::from_millis(100);
 /// Most bytes of marks that wait for a secondary, or for the machine that replays: whoever makes more waits.
 const MOST: usize = 64 << 20;
 
@@ -43,17 +46,28 @@ pub struct Mark {
     at: u64,
     length: u64,
     is_write: bool,
+    /// Of what was read or written.
+    hash: u64,
     /// What was read; none where the secondary is to read it.
     bytes: Option<Vec<u8>>,
 }
 
 impl Mark {
+    #[cfg(test)]
+    pub fn of_read(number: u64, at: u64, bytes: Vec<u8>) -> Mark {
+        Mark { number, at, length: bytes.len() as u64, is_write: false, hash: hash_of(&bytes), bytes: Some(bytes) }
+    }
+
     fn room(&self) -> usize {
         size_of::<Mark>() + self.bytes.as_ref().map_or(0, Vec::len)
     }
 
     fn is_of(&self, request: &Request) -> bool {
-        let is_write = matches!(request.ask, Ask::Write(_));
+        let is_write = match &request.ask {
+            Ask::Write(bytes) if hash_of(bytes) != self.hash => return false,
+            Ask::Write(_) => true,
+            _ => false,
+        };
         (self.at, self.length, self.is_write) == (request.at, request.length(), is_write)
     }
 
@@ -135,18 +149,7 @@ impl SharedDisk {
             if mark.is_of(request) {
                 return Ok(Some(mark));
             }
-            let [kind, other] = [matches!(request.ask, Ask::Write(_)), mark.is_write].map(|is_write| match is_write {
-                true => "writes",
-                false => "reads",
-            });
-            decider.diverged(format!(
-                "it {kind} {} bytes of its disk at {}, the primary {other} {} at {}",
-                request.length(),
-                request.at,
-                mark.length,
-                mark.at
-            ));
-            return Err(io::Error::other("the machines differ"));
+            return Err(differ(request, &mark, decider));
         }
         Ok(None)
     }
@@ -160,6 +163,9 @@ impl SharedDisk {
             return Ok(bytes);
         }
         let bytes = disk.perform(request)?;
+        if hash_of(&bytes) != mark.hash {
+            return Err(differ(request, &mark, decider));
+        }
         decider.has_read(mark.number);
         Ok(bytes)
     }
@@ -170,7 +176,7 @@ impl SharedDisk {
             true => self.write(disk, request, decider)?,
             false => disk.perform(request)?,
         };
-        self.note(request, is_write, &bytes);
+        self.note(request, &bytes);
         Ok(bytes)
     }
 
@@ -179,14 +185,27 @@ impl SharedDisk {
         if !decider.may_write() {
             return Err(io::Error::other("nobody decides any more"));
         }
+        // Without the store's answer nothing is written: it is waited for.
+        let mut is_told = false;
+        while let Err(error) = self.write_if_ours(disk, request, decider)? {
+            if !std::mem::replace(&mut is_told, true) {
+                decider.waits(&error);
+            }
+            std::thread::sleep(AGAIN);
+        }
+        Ok(Vec::new())
+    }
+
+    /// Writes under the lock; within, why the store did not say whether it may.
+    fn write_if_ours(&self, disk: &Disk, request: &Request, decider: &impl Decider) -> io::Result<io::Result<()>> {
         flock(disk, FlockOperation::LockExclusive)?;
         let done = match self.fence.is_ours() {
-            Ok(true) => disk.perform(request),
+            Ok(true) => disk.perform(request).map(|_| Ok(())),
             Ok(false) => {
                 decider.is_fenced();
                 Err(io::Error::other("another side serves"))
             }
-            Err(error) => Err(error),
+            Err(error) => Ok(Err(error)),
         };
         flock(disk, FlockOperation::Unlock)?;
         done
@@ -201,15 +220,19 @@ impl SharedDisk {
     }
 
     /// Marks what was done, where somebody is to know of it.
-    fn note(&self, request: &Request, is_write: bool, bytes: &[u8]) {
+    fn note(&self, request: &Request, read: &[u8]) {
+        let (is_write, hash) = match &request.ask {
+            Ask::Write(bytes) => (true, hash_of(bytes)),
+            _ => (false, hash_of(read)),
+        };
         let mut state = lock(&self.state);
         while state.departing.as_ref().is_some_and(|departing| departing.room > MOST) {
             state = self.wait(state);
         }
         let State { departing: Some(departing), is_followed, done, unread, .. } = &mut *state else { return };
         let is_left_to_it = !is_write && self.reads == Reads::Secondary && *is_followed;
-        let bytes = (!is_write && !is_left_to_it).then(|| bytes.to_vec());
-        let mark = Mark { number: *done, at: request.at, length: request.length(), is_write, bytes };
+        let bytes = (!is_write && !is_left_to_it).then(|| read.to_vec());
+        let mark = Mark { number: *done, at: request.at, length: request.length(), is_write, hash, bytes };
         if is_left_to_it {
             unread.insert(mark.number, mark.range());
         }
@@ -287,6 +310,21 @@ impl SharedDisk {
     }
 }
 
+/// Says where our machine does not do what the primary's did.
+fn differ(request: &Request, mark: &Mark, decider: &impl Decider) -> io::Error {
+    let word = |is_write| if is_write { "writes" } else { "reads" };
+    let ours = word(matches!(request.ask, Ask::Write(_)));
+    let (at, length, theirs) = (request.at, request.length(), word(mark.is_write));
+    let told = match (mark.at, mark.length, theirs) == (at, length, ours) {
+        true => format!("it {ours} other bytes of its disk than the primary, {length} at {at}"),
+        false => {
+            format!("it {ours} {length} bytes of its disk at {at}, the primary {theirs} {} at {}", mark.length, mark.at)
+        }
+    };
+    decider.diverged(told);
+    io::Error::other("the machines differ")
+}
+
 /// Keeps a side from writing that was frozen and does not know that another serves: under the disk's lock, which one
 /// side has at a time, it looks whether a generation was given to another. A generation is given before its side writes.
 struct Fence {
@@ -330,6 +368,7 @@ mod tests {
     struct Deciding {
         is_live: AtomicBool,
         is_fenced: AtomicBool,
+        waits: AtomicU64,
         differs: Mutex<Option<String>>,
         has_read: Mutex<Vec<u64>>,
     }
@@ -339,6 +378,10 @@ mod tests {
 
         fn may_write(&self) -> bool {
             true
+        }
+
+        fn waits(&self, _: &io::Error) {
+            self.waits.fetch_add(1, Ordering::SeqCst);
         }
 
         fn is_fenced(&self) {
@@ -367,7 +410,9 @@ mod tests {
 
     impl Side {
         fn new(folder: &Path, name: &str, reads: Reads, follows: bool) -> Side {
-            let store = Store::new(folder, name);
+            let place = folder.join("store");
+            std::fs::create_dir_all(&place).expect("a folder");
+            let store = Store::new(&place, name);
             let shared = SharedDisk::new(store.clone(), reads, follows).expect("a store");
             let disk = Arc::new(Disk::open(&folder.join("disk"), Some(shared)).expect("a disk"));
             Side { disk, decider: Arc::default(), store }
@@ -474,12 +519,42 @@ mod tests {
     }
 
     #[test]
+    fn a_machine_that_writes_other_bytes_to_the_same_place_differs() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (primary, secondary) = pair(folder.path(), Reads::Log);
+        primary.write(10, &[1, 2]).expect("written");
+        primary.tell(&secondary);
+        assert!(secondary.write(10, &[1, 3]).is_err());
+        let why = lock(&secondary.decider.differs).clone().expect("told");
+        assert_eq!(why, "it writes other bytes of its disk than the primary, 2 at 10");
+    }
+
+    #[test]
+    fn nothing_is_written_until_the_store_says_whose_the_disk_is() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (primary, _) = pair(folder.path(), Reads::Log);
+        let (store, away) = (folder.path().join("store"), folder.path().join("away"));
+        std::fs::rename(&store, &away).expect("gone");
+        std::thread::scope(|scope| {
+            let writing = scope.spawn(|| primary.write(0, &[1]));
+            while primary.decider.waits.load(Ordering::SeqCst) == 0 {
+                std::thread::sleep(LOOK);
+            }
+            assert_eq!(std::fs::read(folder.path().join("disk")).expect("read")[0], 0);
+            std::fs::rename(&away, &store).expect("back");
+            writing.join().expect("no panic").expect("written");
+        });
+    }
+
+    #[test]
     fn nobody_waits_for_a_secondary_that_is_gone() {
         let folder = tempfile::tempdir().expect("a folder");
         let (primary, _) = pair(folder.path(), Reads::Secondary);
         primary.read(0, 8);
         std::thread::scope(|scope| {
             let overwriting = scope.spawn(|| primary.write(0, &[1]));
+            std::thread::sleep(4 * LOOK);
+            assert!(!overwriting.is_finished());
             primary.shared().forget();
             overwriting.join().expect("no panic").expect("written");
         });
@@ -493,41 +568,37 @@ mod tests {
         fn a_disk_outlives_a_primary_that_dies_anywhere(
             asked in proptest::collection::vec((any::<bool>(), 0..LENGTH - 64, 1..64_u32, any::<u8>()), 1..40),
             marked in 0..40_usize,
-            ahead in 0..3_usize,
+            is_ahead in any::<bool>(),
+            behind in 1..6_usize,
             is_read_by_secondary in any::<bool>(),
         ) {
             let folder = tempfile::tempdir().expect("a folder");
             let reads = if is_read_by_secondary { Reads::Secondary } else { Reads::Log };
             let (primary, secondary) = pair(folder.path(), reads);
+            // Of one that reads the disk itself a primary cannot be far ahead: it may have to wait.
+            let behind = if is_read_by_secondary { 1 } else { behind };
+            let requests: Vec<_> = asked.iter().map(|(is_write, at, length, value)| match is_write {
+                true => Request::new(*at, Ask::Write(vec![*value; *length as usize])),
+                false => Request::new(*at, Ask::Read(*length)),
+            }).collect();
+            let (marked, under_way) = requests.split_at(marked.min(requests.len()));
             let mut own = vec![0; LENGTH as usize];
-            let marked = marked.min(asked.len());
-            let mut found = Vec::new();
-            for (number, (is_write, at, length, value)) in asked.iter().enumerate() {
-                let request = match is_write {
-                    true => Request::new(*at, Ask::Write(vec![*value; *length as usize])),
-                    false => Request::new(*at, Ask::Read(*length)),
-                };
-                // The primary does it, unless it is dead; what it did last nobody knows of.
-                if number < marked + ahead.min(1) {
-                    let done = primary.ask(&request).expect("done");
-                    if number < marked {
-                        primary.tell(&secondary);
-                        found.push(done);
-                    }
+            for some in marked.chunks(behind) {
+                let found: Vec<_> = some.iter().map(|request| primary.ask(request).expect("done")).collect();
+                primary.tell(&secondary);
+                for (request, found) in some.iter().zip(found) {
+                    let done = secondary.ask(request).expect("done");
+                    lock(&secondary.decider.has_read).drain(..).for_each(|number| primary.shared().has_read(number));
+                    prop_assert_eq!(&done, &found);
+                    prop_assert_eq!(done, request.done_to(&mut own));
                 }
-                if number == marked {
-                    secondary.go_live();
-                }
-                let done = secondary.ask(&request).expect("done");
-                lock(&secondary.decider.has_read).drain(..).for_each(|number| primary.shared().has_read(number));
-                let place = *at as usize..*at as usize + *length as usize;
-                match is_write {
-                    true => own[place].fill(*value),
-                    false => prop_assert_eq!(&done, &own[place]),
-                }
-                if let Some(found) = found.get(number) {
-                    prop_assert_eq!(found, &done);
-                }
+            }
+            if is_ahead && !under_way.is_empty() {
+                primary.ask(&under_way[0]).expect("done, and nobody told");
+            }
+            secondary.go_live();
+            for request in under_way {
+                prop_assert_eq!(secondary.ask(request).expect("done"), request.done_to(&mut own));
             }
             prop_assert_eq!(own, std::fs::read(folder.path().join("disk")).expect("read"));
         }

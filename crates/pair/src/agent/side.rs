@@ -1,7 +1,7 @@
 //! The thread that decides: takes what happens, asks the state machine, does what it says.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -16,6 +16,7 @@ use super::inputs::Inputs;
 use super::link::{Ends, Link};
 use super::marks::Marks;
 use super::network::{announcement, put};
+use super::progress::{Progress, Reached};
 use super::report::{report, Metrics};
 use super::sealed::Seals;
 use super::shadow::{hash_of, Shadow};
@@ -36,9 +37,6 @@ const LIVE: Duration = Duration::from_secs(60);
 const UNDER_WAY: Duration = Duration::from_millis(100);
 /// Longest time from a machine's last word to its end.
 const GOING: Duration = Duration::from_millis(200);
-/// A secondary that lives and takes no log holds its primary's outputs for good: it is given up once one has waited for
-/// so many times the silence after which it is suspected.
-const STUCK: u32 = 4;
 /// Between two reports of metrics.
 const REPORTED: Duration = Duration::from_secs(1);
 
@@ -50,12 +48,21 @@ struct Base {
     is_snapshot: bool,
 }
 
+/// What the machine has beside its memory.
+pub struct Devices {
+    pub tap: Tap,
+    pub disk: Option<Arc<Disk>>,
+    /// Whether its disk found that it differs from the primary's.
+    pub differs: Arc<AtomicBool>,
+}
+
 /// An agent.
 pub struct Agent {
     options: Options,
     memory: Arc<Shared>,
     tap: Tap,
     disk: Option<Arc<Disk>>,
+    differs: Arc<AtomicBool>,
     sender: Sender<Event>,
     store: Store,
     seals: Option<Seals>,
@@ -77,6 +84,7 @@ pub struct Agent {
     welcome: Option<u64>,
     /// When the log was how long, for the lag.
     marks: Marks,
+    progress: Progress,
     metrics: Arc<Mutex<Metrics>>,
     reported: Instant,
     heard: Instant,
@@ -90,7 +98,7 @@ impl Agent {
     pub fn new(
         options: &Options,
         memory: Arc<Shared>,
-        (tap, disk): (Tap, Option<Arc<Disk>>),
+        Devices { tap, disk, differs }: Devices,
         sender: Sender<Event>,
     ) -> Result<Self> {
         let store = Store::new(&options.store, &options.name);
@@ -113,6 +121,7 @@ impl Agent {
             reached: (0, 0),
             welcome: None,
             marks: Marks::default(),
+            progress: Progress::beginning(now),
             metrics: Arc::new(Mutex::new(Metrics::new()?)),
             reported: now,
             heard: now,
@@ -122,6 +131,7 @@ impl Agent {
             memory,
             tap,
             disk,
+            differs,
             sender,
         };
         if options.follow.is_some() {
@@ -195,7 +205,10 @@ impl Agent {
             Event::DiskFailed(why, answer) => self.disk_failed(&why, &answer),
             Event::Write(position, word) => self.writes(position, word),
             Event::HasRead(number) => self.say(&Message::HasRead { number }),
-            Event::Diverged(why) => self.differs(&json!({ "event": "diverged", "why": why })),
+            Event::Diverged(why) => {
+                self.differs(&json!({ "event": "diverged", "why": why }));
+                self.give_up_going_live();
+            }
             Event::Fenced => {
                 report(&json!({ "event": "fenced", "generation": self.side.generation }));
                 self.kill();
@@ -234,7 +247,7 @@ impl Agent {
                 self.resume(*is_saved);
             }
             Order::Copy { to } => self.copy_disk(to)?,
-            Order::CopyRest { to } => self.copy_rest(to),
+            Order::CopyRest { to } => self.copy_rest(to)?,
             Order::Protect => self.protect()?,
             Order::Unprotect => {
                 self.say(&Message::Dismissed);
@@ -259,10 +272,15 @@ impl Agent {
                 disk.forget_written();
             }
         } else if self.side.is_alone() {
-            self.waited.fetch_add(1, Ordering::AcqRel);
-            self.detach();
-            self.record_for_nobody();
+            self.wait_for_nobody();
         }
+    }
+
+    /// Whoever is about to follow is not to any more.
+    fn wait_for_nobody(&mut self) {
+        self.waited.fetch_add(1, Ordering::AcqRel);
+        self.detach();
+        self.record_for_nobody();
     }
 
     /// Copies the disk beside everything else.
@@ -274,20 +292,26 @@ impl Agent {
         })
     }
 
-    /// Copies what was written since; nothing goes on meanwhile.
-    fn copy_rest(&self, to: &Path) {
-        let Some(disk) = &self.disk else { return };
-        let (is_at_rest, why) = match disk.copy_rest(to) {
-            Ok(is_at_rest) => (is_at_rest, None),
-            Err(error) => (false, Some(format!("{}: {error}", to.display()))),
-        };
-        report(&json!({ "event": "rest_copied", "is_at_rest": is_at_rest, "why": why }));
+    /// Copies what was written since, beside everything else: what is under way may wait for our word.
+    fn copy_rest(&self, to: &Path) -> Result<()> {
+        let (Some(disk), to) = (self.disk.clone(), to.to_owned()) else { return Ok(()) };
+        spawn("copier", move || {
+            let (is_at_rest, why) = match disk.copy_rest(&to) {
+                Ok(is_at_rest) => (is_at_rest, None),
+                Err(error) => (false, Some(format!("{}: {error}", to.display()))),
+            };
+            report(&json!({ "event": "rest_copied", "is_at_rest": is_at_rest, "why": why }));
+        })
     }
 
-    /// A side whose disk fails is gone for the other; a machine that nobody follows is told by its disk.
+    /// A side whose disk fails is gone for the other; a machine that nobody follows is told by its disk. No mark tells a
+    /// side that is being made of a shared disk's failures: it is made another time.
     fn disk_failed(&mut self, why: &str, answer: &Sender<()>) {
         report(&json!({ "event": "disk_failed", "why": why }));
         if self.side.is_alone() {
+            if self.disk.as_ref().is_some_and(|disk| disk.shared().is_some()) {
+                self.wait_for_nobody();
+            }
             let _ = answer.send(());
             return;
         }
@@ -399,7 +423,7 @@ impl Agent {
         let number = self.outputs.hold(position, self.now_ns(), frame);
         self.say(&Message::Sent { number, hash });
         if self.side.is_alone() {
-            self.release_all();
+            self.release_unheld();
             self.say(&Message::Left { number: number + 1 });
         }
     }
@@ -408,7 +432,7 @@ impl Agent {
     fn writes(&mut self, position: u64, word: Sender<()>) {
         self.outputs.hold_write(position, self.now_ns(), word);
         if self.side.is_alone() {
-            self.release_all();
+            self.release_unheld();
         }
     }
 
@@ -466,6 +490,7 @@ impl Agent {
             Action::ReleaseAll if self.going_live.is_some() => {} // once it is live
             Action::Welcome => {
                 self.outputs.begin_anew();
+                self.progress = Progress::beginning(Instant::now());
                 self.shared(SharedDisk::is_followed);
                 self.say(&Message::Welcome { position: self.memory.from_qemu().written() });
             }
@@ -488,6 +513,9 @@ impl Agent {
     fn claim(&mut self, generation: u64) {
         let silent_ms = self.heard.elapsed().as_secs_f64() * 1e3;
         self.detach();
+        if self.side.role == Role::Secondary && self.differs.load(Ordering::Acquire) {
+            return self.differs(&json!({ "event": "diverged", "why": "its disk found so meanwhile" }));
+        }
         let claim = self.store.claim(generation);
         let (input, word) = match &claim {
             Claim::Won => (Input::ClaimWon, "won".to_owned()),
@@ -543,11 +571,24 @@ impl Agent {
     }
 
     fn look_whether_stuck(&mut self) {
-        let longest_ns = self.options.patience_ms * 1_000_000 * u64::from(STUCK);
-        let is_stuck = self.outputs.waiting_since().is_some_and(|since| self.now_ns() > since + longest_ns);
-        if is_stuck && self.side.role == Role::Primary && self.side.phase == Phase::Protected {
-            report(&json!({ "event": "lost", "why": "the secondary takes no log, and outputs wait for that" }));
+        if self.side.role != Role::Primary || self.side.phase != Phase::Protected {
+            return;
+        }
+        let waits = self.outputs.waiting_since().map(|since| Duration::from_nanos(self.now_ns() - since));
+        let (received, executed) = self.reached;
+        let (written, sent) = (self.memory.from_qemu().written(), lock(&self.metrics).sent_bytes());
+        let reached = Reached { written, received, executed, sent, waits };
+        if let Some(why) = self.progress.stuck(reached, Instant::now()) {
+            report(&json!({ "event": "lost", "why": why }));
             self.happened(Input::ChannelLost);
+        }
+    }
+
+    /// A machine that was told to go live and is no copy must not serve.
+    fn give_up_going_live(&mut self) {
+        if self.going_live.is_some() {
+            self.kill();
+            self.happened(Input::MachineDied);
         }
     }
 
@@ -595,15 +636,24 @@ impl Agent {
         self.release(held);
     }
 
+    /// Lets out what was held by nobody: there is no delay to tell of.
+    fn release_unheld(&mut self) {
+        let held: Vec<Held> = self.outputs.release_all().collect();
+        held.into_iter().for_each(|held| self.let_out(held.output));
+    }
+
     fn release(&self, held: Vec<Held>) {
         let now_ns = self.now_ns();
-        let mut metrics = lock(&self.metrics);
         for Held { at_ns, output, .. } in held {
-            metrics.left(matches!(output, Output::Write(_)), now_ns.saturating_sub(at_ns));
-            match output {
-                Output::Frame(_, frame) => put(&self.tap, &frame),
-                Output::Write(word) => drop(word.send(())),
-            }
+            lock(&self.metrics).left(matches!(output, Output::Write(_)), now_ns.saturating_sub(at_ns));
+            self.let_out(output);
+        }
+    }
+
+    fn let_out(&self, output: Output) {
+        match output {
+            Output::Frame(_, frame) => put(&self.tap, &frame),
+            Output::Write(word) => drop(word.send(())),
         }
     }
 

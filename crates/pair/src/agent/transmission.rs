@@ -46,6 +46,17 @@ impl Request {
         Request { handle: [0; 8], at, ask }
     }
 
+    /// Does it to bytes in memory.
+    #[cfg(test)]
+    pub fn done_to(&self, disk: &mut [u8]) -> Vec<u8> {
+        let place = &mut disk[self.at as usize..(self.at + self.length()) as usize];
+        match &self.ask {
+            Ask::Write(bytes) => place.copy_from_slice(bytes),
+            _ => return place.to_vec(),
+        }
+        Vec::new()
+    }
+
     /// Bytes that are read or written.
     pub fn length(&self) -> u64 {
         match &self.ask {

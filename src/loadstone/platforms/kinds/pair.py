@@ -8,9 +8,9 @@ from contextlib import asynccontextmanager
 from loadstone.model.machine import MINIMAL, MachineSpec
 from loadstone.platforms.contract import Attachment, Machine, MachineContext
 from loadstone.platforms.fabric import may_make_networks
-from loadstone.platforms.kind import OWN_LINES, PlatformKind
+from loadstone.platforms.kind import OWN_LINES, PlatformKind, own_settings
 from loadstone.platforms.pair.build import is_known_build, unfit_qemu
-from loadstone.platforms.pair.disk import PairSettings
+from loadstone.platforms.pair.disk import PairSettings, idle_settings
 from loadstone.platforms.pair.gate import pass_gate
 from loadstone.platforms.pair.machine import layout_of, pair_machine
 from loadstone.platforms.vm.command import QEMU, Layout, Sockets
@@ -40,7 +40,7 @@ class PairPlatform:
             return f"A pair has one processor: what {spec.cpus} do at once cannot be replayed."
         if spec.image != MINIMAL:
             return f"A pair's machine is of the image `{MINIMAL}`."
-        return ""
+        return idle_settings(spec.disk, own_settings(spec, PairSettings))
 
     @asynccontextmanager
     async def machine(self, context: MachineContext) -> AsyncIterator[Machine]:

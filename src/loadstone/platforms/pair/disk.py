@@ -47,6 +47,15 @@ class PairSettings(Section):
     )
 
 
+def idle_settings(mib: int, settings: PairSettings) -> str:
+    """What was said of a disk and means nothing for this one; empty where all of it does."""
+    if settings.disks is Disks.SHARED and not mib:
+        return "A disk that both sides share needs a size: `disk=64`."
+    if settings.reads is Reads.SECONDARY and settings.disks is not Disks.SHARED:
+        return "A secondary with a disk of its own always reads it itself: `reads` goes with `disks=shared`."
+    return ""
+
+
 @dataclass(frozen=True)
 class PairDisk:
     """The disk for what services keep."""

@@ -79,7 +79,7 @@ async def _disk_copied(primary: PairSide, to: Path) -> None:
 
 
 async def _saved(primary: PairSide, files: SideFiles) -> float:
-    """Saves the state of a machine that runs; for how many seconds it stood still."""
+    """Saves the state of a machine that runs; for how many seconds it stood still, all attempts together."""
     await asyncio.to_thread(_make_file, files.snapshot)
     file = {"driver": "file", "filename": str(files.snapshot)}
     await primary.execute("blockdev-add", driver="qcow2", file=file, **{"node-name": SNAPSHOT})
@@ -94,17 +94,18 @@ def _make_file(snapshot: Path) -> None:
 
 
 async def _save_at_rest(primary: PairSide, files: SideFiles) -> float:
-    why = ""
+    why, stood_s = "", 0.0
     for _ in range(TRIES):
         seen = len(primary.events)
         await primary.order("hold")
         await asyncio.sleep(SETTLED_S)
         began = time.monotonic()
         why = await _save(primary, files)
+        stood_s += time.monotonic() - began
         await primary.order("resume", is_saved=not why)
         if not why:
             await primary.event("saved", after=seen)
-            return time.monotonic() - began
+            return stood_s
     raise PlatformError(f"The state of {primary.layout.name} was not saved in {TRIES} attempts: {why}")
 
 

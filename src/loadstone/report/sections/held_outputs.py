@@ -9,8 +9,8 @@ from loadstone.page.plot import PercentilePlot
 from loadstone.report.section import ReportContext, Section
 
 CAPTION = (
-    "What a machine sends leaves once the other side holds all that precedes it: a delay that no machine alone has. "
-    "From the first frame to the last, whatever was asked meanwhile."
+    "What a machine sends, or writes to a disk that both sides share, leaves once the other side holds all that "
+    "precedes it: a delay that no machine alone has. Of the side that served last, while another followed it."
 )
 
 
@@ -24,9 +24,10 @@ def blocks(context: ReportContext) -> Iterator[Block]:
 
 def _curve(name: str, facts: MachineFacts) -> Iterator[dict[str, object]]:
     curve: Any = facts.facts.get(HELD_CURVE, [])
+    beyond = 1.0
     for held_ms, share in curve:
-        if share < 1:
-            yield {"beyond": 1 - share, "value": held_ms / 1e3, "series": name}
+        beyond = 1 - share if share < 1 else beyond / 2
+        yield {"beyond": beyond, "value": held_ms / 1e3, "series": name}
 
 
 SECTION = Section(rank=65, of_result=blocks)

@@ -18,7 +18,7 @@ def program(site: ServiceSite) -> Program:
     words = ["postgres", "-D", data, "-h", site.listen, "-p", str(site.port), "-k", ""]
     words += ["-c", f"max_connections={CONNECTIONS}"]
     command = shell(f"{PROGRAMS}; exec {shlex.join([*NOT_ROOT, *words])}")
-    return Program(command, prepare=_preparing(data), wait=_waiting(site))
+    return Program(command, prepare=[_preparing(data)], wait=_waiting(site))
 
 
 def _preparing(data: str) -> list[str]:

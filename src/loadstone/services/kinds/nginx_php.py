@@ -1,0 +1,68 @@
+"""nginx with PHP behind it over FastCGI: pages by PHP's process manager, files by nginx itself."""
+
+from loadstone.services.kind import Program, ServiceKind, ServiceRole, WebSite
+from loadstone.services.nginx import SPOOLS, WORKER_FILES
+from loadstone.services.php import (
+    CHILDREN,
+    FPM,
+    FPM_CONFIGURATION,
+    PAGES,
+    SITE,
+    SOCKET,
+    fpm_configuration,
+    pages,
+    preparing,
+)
+from loadstone.services.unprivileged import shell
+
+CONFIGURATION = "nginx.conf"
+TOLD = ("QUERY_STRING", "REQUEST_METHOD", "CONTENT_TYPE", "CONTENT_LENGTH", "REQUEST_URI", "SERVER_PROTOCOL")
+"""What PHP is told of a request."""
+FILES = ("~ ^/(bank|shop|support)/static/", "/shop/images/", "/support/downloads/")
+"""What is a file, and no page."""
+
+
+def program(site: WebSite) -> Program:
+    """Both as the user that starts them."""
+    command = ["nginx", "-p", site.folder, "-e", "stderr", "-c", f"{site.folder}/{CONFIGURATION}"]
+    texts = {CONFIGURATION: configuration(site), FPM_CONFIGURATION: fpm_configuration(site), **pages()}
+    php = shell(f"{FPM} --nodaemonize --allow-to-run-as-root --fpm-config {site.folder}/{FPM_CONFIGURATION}")
+    return Program(command, texts, preparing(site), {"php": php})
+
+
+def configuration(site: WebSite) -> str:
+    """The distribution's own where it matters, everything written below one folder."""
+    spools = "".join(f"    {kind}_temp_path {site.folder}/{kind};\n" for kind in SPOOLS)
+    return (
+        f"daemon off;\nuser root;\npid {site.folder}/nginx.pid;\nworker_processes {site.threads};\n"
+        f"worker_rlimit_nofile {WORKER_FILES};\nevents {{ worker_connections {WORKER_FILES // 2}; }}\n"
+        "http {\n    default_type application/octet-stream;\n    types { text/html html; image/gif gif; }\n"
+        f"    access_log off;\n    sendfile on;\n    tcp_nopush on;\n{spools}"
+        f"    upstream php {{ server unix:{site.folder}/{SOCKET}; keepalive {CHILDREN // site.threads or 1}; }}\n"
+        f"    server {{\n        listen {site.listen}:{site.port} backlog=4096;\n"
+        f"        listen {site.listen}:{site.tls_port} ssl backlog=4096;\n"
+        f"        ssl_certificate {site.certificates}/server.pem;\n"
+        f"        ssl_certificate_key {site.certificates}/server-key.pem;\n"
+        f"        ssl_session_cache shared:tls:16m;\n        root {site.folder}/{SITE};\n"
+        f"{_files()}{_pages(site)}    }}\n}}\n"
+    )
+
+
+def _files() -> str:
+    return "".join(f"        location {place} {{ }}\n" for place in FILES)
+
+
+def _pages(site: WebSite) -> str:
+    told = {name: f"${name.lower()}" for name in TOLD} | {
+        "SCRIPT_FILENAME": f"{site.folder}/{PAGES}/index.php",
+        "LOADSTONE_BACKEND": str(site.backend),
+        "LOADSTONE_FILES": f"{site.folder}/{SITE}",
+    }
+    words = "".join(f"            fastcgi_param {name} {value};\n" for name, value in told.items())
+    return (
+        "        location / {\n            fastcgi_pass php;\n            fastcgi_keep_conn on;\n"
+        f"            fastcgi_buffers 40 4k;\n{words}        }}\n"
+    )
+
+
+KIND = ServiceKind("nginx-php", ServiceRole.WEB, program, 8080)

@@ -1,0 +1,1 @@
+"""Systems under test that run in programs of others: the sources of their pages."""
