@@ -44,8 +44,9 @@ pub enum Message {
     Follows,
     /// The primary goes on without us.
     Dismissed,
-    /// The secondary holds the log up to `received`, and has replayed it up to `executed`.
-    Acknowledged { received: u64, executed: u64 },
+    /// The secondary holds the log up to `received`, and has replayed it up to `executed`; its end of the log's
+    /// connection has brought so many bytes.
+    Acknowledged { received: u64, executed: u64, taken: u64 },
     /// The primary's machine has sent this frame.
     Sent { number: u64, hash: u64 },
     /// All frames before this one have left.
@@ -145,7 +146,7 @@ fn send_piece(stream: &mut Socket, offset: u64, bytes: &[u8]) -> Result<usize> {
 }
 
 /// The next piece.
-pub fn receive_piece(stream: &mut Socket) -> Result<Piece> {
+pub fn receive_piece(stream: &mut impl Read) -> Result<Piece> {
     let mut head = [0; 12];
     stream.read_exact(&mut head)?;
     let (offset, length) = head.split_at(8);
@@ -304,7 +305,7 @@ mod tests {
     fn come_through(here: Result<Channel>, there: Result<Channel>) {
         let (mut here, there) = (here.expect("a channel"), there.expect("a channel"));
         assert_eq!((here.peer.as_str(), here.generation, there.peer.as_str(), there.generation), ("a", 3, "b", 2));
-        let said = Message::Acknowledged { received: 7, executed: 5 };
+        let said = Message::Acknowledged { received: 7, executed: 5, taken: 9 };
         here.control.send(&said).expect("sent");
         assert_eq!(there.control.receive().expect("heard"), said);
         let piece: Vec<u8> = (0..1_000_000_u32).map(|at| (at % 251 * (at % 251) % 251) as u8).collect();

@@ -12,8 +12,9 @@ use socket2::Socket;
 
 use super::channel::{Channel, Control, Message};
 use super::disk::Disk;
+use super::mover::{self, SecondaryEnd};
 use super::report::Metrics;
-use super::{mover, spawn, Event};
+use super::{spawn, Event};
 use crate::machine::Role;
 use crate::ring::Shared;
 
@@ -34,8 +35,7 @@ pub struct Link {
     log: Socket,
     /// Ends the thread that moves the log.
     over: Arc<AtomicBool>,
-    /// Length of the log beyond which it takes none, but for the rest of an event.
-    last: Arc<AtomicU64>,
+    end: Arc<SecondaryEnd>,
     mover: JoinHandle<()>,
 }
 
@@ -68,13 +68,13 @@ impl Link {
             let _ = heard.send(Event::Lost(number, format!("{ended:#}")));
         })?;
         let (mut stream, own, writer) = (log.try_clone()?, over.clone(), control.clone());
-        let last = Arc::new(AtomicU64::new(u64::MAX));
-        let own_last = last.clone();
+        let end = Arc::new(SecondaryEnd { last: AtomicU64::new(u64::MAX), taken: AtomicU64::new(0) });
+        let own_end = end.clone();
         let mover = std::thread::Builder::new().name("mover".into()).spawn(move || {
             let shared = disk.as_ref().and_then(|disk| disk.shared());
             let moved = match role {
                 Role::Primary => mover::send((&memory, shared), &mut stream, position, (&own, &metrics)),
-                Role::Secondary => mover::receive((&memory, shared), &mut stream, position, (&own, &writer, &own_last)),
+                Role::Secondary => mover::receive((&memory, shared), &mut stream, position, (&own, &writer, &own_end)),
             };
             let Err(error) = moved else { return };
             let _ = spawn("last words", move || {
@@ -82,7 +82,7 @@ impl Link {
                 let _ = sender.send(Event::Lost(number, format!("{error:#}")));
             });
         })?;
-        Ok(Link { number, role, control, log, over, last, mover })
+        Ok(Link { number, role, control, log, over, end, mover })
     }
 
     /// Sends a message; a channel that is broken says so where it is read.
@@ -92,7 +92,12 @@ impl Link {
 
     /// Takes no log beyond this length, but for the rest of an event.
     pub fn stall(&self, length: u64) {
-        self.last.store(length, Ordering::Release);
+        self.end.last.store(length, Ordering::Release);
+    }
+
+    /// Bytes that the log's connection has brought.
+    pub fn taken(&self) -> u64 {
+        self.end.taken.load(Ordering::Acquire)
     }
 
     /// Ends the channel. What the secondary has received, it has given to its machine when this returns, as far as that

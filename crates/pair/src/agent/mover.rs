@@ -1,5 +1,6 @@
 //! Moving the log: from the machine that records over the channel, and from the channel to the machine that replays.
 
+use std::io::Read;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Mutex;
 use std::time::Duration;
@@ -55,18 +56,41 @@ pub fn send(
     Ok(())
 }
 
+/// What the thread that receives a log shares with the one that decides.
+pub struct SecondaryEnd {
+    /// Length of the log beyond which none is taken, but for the rest of an event.
+    pub last: AtomicU64,
+    /// Bytes that came.
+    pub taken: AtomicU64,
+}
+
+/// Counts what comes, piece by piece.
+struct Counted<'a> {
+    stream: &'a mut Socket,
+    taken: &'a AtomicU64,
+}
+
+impl Read for Counted<'_> {
+    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+        let count = self.stream.read(into)?;
+        self.taken.fetch_add(count as u64, Ordering::AcqRel);
+        Ok(count)
+    }
+}
+
 /// Gives the machine that replays what comes up to a place, and acknowledges it; ends with an error when nothing more
 /// comes.
 pub fn receive(
     (memory, disk): (&Shared, Option<&SharedDisk>),
     stream: &mut Socket,
     position: u64,
-    (over, control, last): (&AtomicBool, &Control, &AtomicU64),
+    (over, control, ends): (&AtomicBool, &Control, &SecondaryEnd),
 ) -> Result<()> {
+    let SecondaryEnd { last, taken } = ends;
     let mut next = position;
     let log = memory.to_qemu();
     while next < last.load(Ordering::Acquire) {
-        let (offset, mut bytes) = match receive_piece(stream)? {
+        let (offset, mut bytes) = match receive_piece(&mut Counted { stream, taken })? {
             Piece::Log(offset, bytes) => (offset, bytes),
             Piece::Mark(mark) => {
                 disk.context("a mark of a shared disk, for a side that has none")?
@@ -81,7 +105,8 @@ pub fn receive(
         }
         next += bytes.len() as u64;
         // A channel that takes no acknowledgement any more has its end in what it brings, too.
-        let _ = control.send(&Message::Acknowledged { received: next, executed: position + log.read() });
+        let (executed, taken) = (position + log.read(), taken.load(Ordering::Acquire));
+        let _ = control.send(&Message::Acknowledged { received: next, executed, taken });
     }
     report(&json!({ "event": "stalled", "position": next }));
     // Nor is anything taken from the channel any more: what is sent fills its buffers, then the primary's.

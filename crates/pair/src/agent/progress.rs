@@ -26,8 +26,8 @@ pub struct Reached {
     pub received: u64,
     /// That it has replayed.
     pub executed: u64,
-    /// Bytes that its channel took.
-    pub sent: u64,
+    /// Bytes that its end of the channel has brought it.
+    pub taken: u64,
     /// For how long an output has waited.
     pub waits: Option<Duration>,
 }
@@ -40,9 +40,9 @@ impl Progress {
 
     /// Why it is to be given up; none while it gets on.
     pub fn stuck(&mut self, reached: Reached, now: Instant) -> Option<&'static str> {
-        let Reached { written, received, executed, sent, waits } = reached;
-        if self.taken != received + sent || received >= written {
-            (self.taken, self.taken_at) = (received + sent, now);
+        let Reached { written, received, executed, taken, waits } = reached;
+        if self.taken != taken || received >= written {
+            (self.taken, self.taken_at) = (taken, now);
         }
         if self.replayed != executed || executed >= written {
             (self.replayed, self.replayed_at) = (executed, now);
@@ -58,7 +58,7 @@ impl Progress {
 mod tests {
     use super::*;
 
-    const IDLE: Reached = Reached { written: 100, received: 100, executed: 100, sent: 50, waits: None };
+    const IDLE: Reached = Reached { written: 100, received: 100, executed: 100, taken: 50, waits: None };
 
     fn at(begun: Instant, ms: u64) -> Instant {
         begun + Duration::from_millis(ms)
@@ -81,7 +81,7 @@ mod tests {
         assert_eq!(progress.stuck(waiting(10), at(begun, 10)), None);
         assert_eq!(progress.stuck(waiting(1900), at(begun, 1900)), None);
         assert!(progress.stuck(waiting(2100), at(begun, 2100)).is_some_and(|why| why.contains("takes no log")));
-        let sending = Reached { sent: 60, ..waiting(2200) };
+        let sending = Reached { taken: 60, ..waiting(2200) };
         assert_eq!(progress.stuck(sending, at(begun, 2200)), None, "a long read is on its way");
     }
 

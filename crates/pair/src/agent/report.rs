@@ -46,11 +46,6 @@ impl Metrics {
         self.lag_ns += NEWEST * (behind.as_nanos() as f64 - self.lag_ns);
     }
 
-    /// What the wire has taken so far.
-    pub fn sent_bytes(&self) -> u64 {
-        self.wire_bytes
-    }
-
     /// So much log went over the wire, as so many bytes.
     pub fn sent(&mut self, log_bytes: u64, wire_bytes: u64) {
         self.log_bytes += log_bytes;

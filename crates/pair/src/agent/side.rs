@@ -80,6 +80,8 @@ pub struct Agent {
     shadow: Shadow,
     /// Length of the log that the secondary holds, and that it has replayed.
     reached: (u64, u64),
+    /// Bytes that its connection has brought it.
+    taken: u64,
     /// Length of the log from which on our primary holds its outputs for us.
     welcome: Option<u64>,
     /// When the log was how long, for the lag.
@@ -119,6 +121,7 @@ impl Agent {
             base: Base::default(),
             shadow: Shadow::default(),
             reached: (0, 0),
+            taken: 0,
             welcome: None,
             marks: Marks::default(),
             progress: Progress::beginning(now),
@@ -455,8 +458,8 @@ impl Agent {
             Message::Acknowledged { executed, .. } if self.side.is_alone() && executed > self.base.position => {
                 self.happened(Input::PeerReplays);
             }
-            Message::Acknowledged { received, executed } if self.side.phase == Phase::Protected => {
-                self.reached = (received, executed);
+            Message::Acknowledged { received, executed, taken } if self.side.phase == Phase::Protected => {
+                (self.reached, self.taken) = ((received, executed), taken);
                 self.replayed(executed);
                 let held: Vec<Held> = self.outputs.acknowledge(received).collect();
                 if !held.is_empty() {
@@ -576,8 +579,8 @@ impl Agent {
         }
         let waits = self.outputs.waiting_since().map(|since| Duration::from_nanos(self.now_ns() - since));
         let (received, executed) = self.reached;
-        let (written, sent) = (self.memory.from_qemu().written(), lock(&self.metrics).sent_bytes());
-        let reached = Reached { written, received, executed, sent, waits };
+        let (written, taken) = (self.memory.from_qemu().written(), self.taken);
+        let reached = Reached { written, received, executed, taken, waits };
         if let Some(why) = self.progress.stuck(reached, Instant::now()) {
             report(&json!({ "event": "lost", "why": why }));
             self.happened(Input::ChannelLost);
@@ -596,7 +599,8 @@ impl Agent {
         let (received, executed) = (self.memory.to_qemu().written(), self.memory.to_qemu().read());
         self.reached = (self.base.position + received, self.base.position + executed);
         let (received, executed) = self.reached;
-        self.say(&Message::Acknowledged { received, executed });
+        let taken = self.link.as_ref().map_or(0, Link::taken);
+        self.say(&Message::Acknowledged { received, executed, taken });
         self.follow_when_complete(received);
     }
 
