@@ -1,5 +1,6 @@
 """A prediction: measure some loads, fit a model, say what it says of others, hold it against checks. Pure."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
@@ -46,6 +47,9 @@ FIGURES = {"mean": "response_mean", "peak": "peak"}
 """What a prediction may go on for until it is sure: the mean response time at the loads to check by, and the peak."""
 MOST_ROUNDS = 30
 """Times each load is run after which a prediction that goes on until it is sure gives up, unless told otherwise."""
+FEWEST_LOOKS, LOOKS_APART = 8, 1.5
+"""Rounds after which it first looks whether it is sure, and by how much more it looks again: who looks at a few, and
+after each, stops where chance makes the interval narrow (measured: docs/trust.md)."""
 STEPS = 24
 """Loads at which the predicted curve is drawn."""
 
@@ -115,16 +119,26 @@ class Predict:
         rounds = self.rounds + turn
         if done:
             return self._round(rounds, sure + begun - done)[done:]
-        half_pct = self._half_pct(runs)
-        if half_pct is None or half_pct <= self.until.pct:
-            return []
-        needed = min(max(rounds + 1, runs_needed(rounds, half_pct, self.until.pct)), self.most_rounds)
+        due = next((look for look in self._looks if look >= rounds), rounds)
+        if due == rounds:
+            half_pct = self._half_pct(runs)
+            if half_pct is None or half_pct <= self.until.pct:
+                return []
+            due = next((look for look in self._looks if look > rounds), rounds)
         each = len(self.measured)
         return [
             request
-            for at, later in enumerate(range(rounds, needed))
+            for at, later in enumerate(range(rounds, due))
             for request in self._round(later, len(runs) + at * each)
         ]
+
+    @property
+    def _looks(self) -> list[int]:
+        """After how many rounds it looks whether it is sure."""
+        looks = [min(self.most_rounds, max(self.rounds, FEWEST_LOOKS))]
+        while looks[-1] < self.most_rounds:
+            looks.append(min(self.most_rounds, math.ceil(LOOKS_APART * looks[-1])))
+        return looks
 
     def _half_pct(self, runs: Sequence[RunSummary]) -> float | None:
         """How unsure it still is of what it goes on for, in percent; None where nothing is predicted."""
