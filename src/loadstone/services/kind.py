@@ -76,3 +76,5 @@ class ServiceKind:
     """Where it listens on a machine of its own; None for what takes a free port and says which in its first line."""
     url: Callable[[Endpoint], str] = str
     """Of databases: what the application is told."""
+    needs: Mapping[str, str] = field(default_factory=dict)
+    """Debian's packages by a file of theirs, which may be a pattern."""

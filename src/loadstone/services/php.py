@@ -53,5 +53,5 @@ def fpm_configuration(site: WebSite) -> str:
         f"php_admin_value[session.save_path] = {site.folder}/{SESSIONS}\n"
         "php_admin_value[session.gc_probability] = 0\nphp_admin_value[session.lazy_write] = 1\n"
         "php_admin_flag[display_errors] = off\nphp_admin_flag[log_errors] = on\n"
-        "php_admin_flag[opcache.enable] = on\n"
+        "php_admin_value[session.sid_length] = 32\nphp_admin_value[session.sid_bits_per_character] = 5\n"
     )

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from enum import Enum, auto
+from pathlib import Path
 
 from loadstone.host.http import free_port
 from loadstone.host.process import Readiness
@@ -51,6 +52,19 @@ async def web(
     folder, authority_pem = await _certified(machine, names)
     ready = await running.ready(machine, machine.name, [*command, "--certificates", folder])
     return await target_of(machine, replace(ready, authority_pem=authority_pem))
+
+
+def refuse_missing(machine: Machine, kind: ServiceKind) -> None:
+    """Names what a service needs and this host, whose programs the machine has, does not have. Raises ServiceError."""
+    if machine.listen != LOOPBACK:
+        return
+    packages = [package for pattern, package in kind.needs.items() if not _is_there(pattern)]
+    if packages:
+        raise ServiceError(f"{kind.name} needs {', '.join(packages)}: `apt-get install {' '.join(packages)}`.")
+
+
+def _is_there(pattern: str) -> bool:
+    return any(Path("/").glob(pattern.lstrip("/")))
 
 
 async def web_of(

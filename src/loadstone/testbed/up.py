@@ -120,6 +120,8 @@ async def _web(
     if system.web == EMBEDDED:
         return [await roles.web(running, web, behind, port, threads, roles.Downloads.OWN) for web in fronts]
     kind, file_sets = service_kind(ServiceRole.WEB, system.web), needs.file_sets
+    for web in fronts:
+        roles.refuse_missing(web, kind)
     return [await roles.web_of(running, web, behind, port, threads, (kind, file_sets)) for web in fronts]
 
 

@@ -24,7 +24,10 @@ FILES = ("~ ^/(bank|shop|support)/static/", "/shop/images/", "/support/downloads
 
 def program(site: WebSite) -> Program:
     """Both as the user that starts them."""
-    command = ["nginx", "-p", site.folder, "-e", "stderr", "-c", f"{site.folder}/{CONFIGURATION}"]
+    # It would answer for a PHP that is not there yet.
+    waiting = f"n=0; until [ -S {site.folder}/{SOCKET} ]; do n=$((n+1)); [ $n -lt 300 ] || exit 1; sleep 0.1; done"
+    serving = f"exec nginx -p {site.folder} -e stderr -c {site.folder}/{CONFIGURATION}"
+    command = shell(f"PATH=$PATH:/usr/sbin; {waiting}; {serving}")
     texts = {CONFIGURATION: configuration(site), FPM_CONFIGURATION: fpm_configuration(site), **pages()}
     php = shell(f"{FPM} --nodaemonize --allow-to-run-as-root --fpm-config {site.folder}/{FPM_CONFIGURATION}")
     return Program(command, texts, preparing(site), {"php": php})
@@ -65,4 +68,10 @@ def _pages(site: WebSite) -> str:
     )
 
 
-KIND = ServiceKind("nginx-php", ServiceRole.WEB, program, 8080)
+KIND = ServiceKind(
+    "nginx-php",
+    ServiceRole.WEB,
+    program,
+    8080,
+    needs={"/usr/sbin/nginx": "nginx-light", "/usr/sbin/php-fpm*": "php-fpm"},
+)

@@ -34,7 +34,7 @@ function index(?array $visitor): void
     $region = given('region');
     if ($visitor === null) {
         welcome('shop', ['region' => $region]);
-        header('Location: ' . $_SERVER['REQUEST_URI'], true, 302);
+        header('Location: ' . $_SERVER['REQUEST_URI'], true, 307);
         return;
     }
     note('shop', ['region' => $region]);

@@ -10,7 +10,7 @@ const LIFE_S = 900;
 function visitor(string $site): ?array
 {
     $key = $_COOKIE[$site] ?? '';
-    if (!is_string($key) || !preg_match('~^[0-9a-z]{32}$~', $key) || !is_file(session_file($key))) {
+    if (!is_string($key) || !preg_match('~^[0-9a-v]{32}$~', $key) || !is_file(session_file($key))) {
         return null;
     }
     open_session($site, ['read_and_close' => true]);

@@ -1,0 +1,174 @@
+"""The web sites in software that people run: page by page what the reference server gives, and a run of it."""
+
+import asyncio
+import re
+import ssl
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from http.cookiejar import CookieJar
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pytest
+
+from loadstone.model.errors import ServiceError
+from loadstone.model.system import Reference
+from loadstone.model.target import Target
+from loadstone.model.workload import ServerNeeds
+from loadstone.services.kinds import nginx_php
+from loadstone.testbed import roles
+from loadstone.testbed.up import reference_testbed
+from tests.integration.conftest import LoadstoneRunner, report
+
+pytestmark = pytest.mark.integration
+
+SERVICES = ["nginx-php"]
+USER = "0000000003"
+LOGIN = {"userid": USER, "password": f"pw-{USER}"}
+PAYEE = {"payee_id": "9", "name": "A & B", "street": "x", "city": "y", "state": "CA", "zip": "1", "phone": "2"}
+PROFILE = {"street": "x", "city": "y", "state": "CA", "zip": "1", "email": "a@b", "phone": "2"}
+PAYMENTS = {f"{name}[{at}]": f"{at + 1}" for at in range(3) for name in ("payee", "date", "amount")}
+ORDER = {"account_no": f"{USER}01", "design": "3", "number": "100"}
+TRANSFER = {"from": f"{USER}01", "to": f"{USER}02", "amount": "20"}
+Asked = tuple[str, dict[str, str] | None]
+BANK: list[Asked] = [
+    ("account_summary", None),
+    ("login", {**LOGIN, "password": "wrong"}),
+    ("login", LOGIN),
+    ("account_summary", None),
+    ("check_detail?check_no=000004", None),
+    ("check_image?check_no=000004&side=front", None),
+    ("check_image?check_no=000004&side=back", None),
+    ("check_image?check_no=000099&side=back", None),
+    ("bill_pay", None),
+    ("add_payee", None),
+    ("post_payee", PAYEE),
+    ("quick_pay", PAYMENTS),
+    ("bill_pay_status?start=2026-01-01&end=2026-02-01", None),
+    ("profile", None),
+    ("change_profile", PROFILE),
+    ("order_check", None),
+    ("place_check_order", ORDER),
+    ("transfer", None),
+    ("post_transfer", TRANSFER),
+    ("post_transfer", {**TRANSFER, "to": f"{USER}01"}),
+    ("nothing", None),
+    ("logout", None),
+    ("profile", None),
+]
+SHOP: list[Asked] = [
+    ("search?keyword=x", None),
+    ("index?region=Europe", None),
+    ("search?segment=home&keyword=a%26b&near=0000002-3", None),
+    ("browse?type=home", None),
+    ("browse_productline?line=0000002-3&near=0000002-4", None),
+    ("productdetail?product=0000002-3", None),
+    ("customize?product=0000002-3&step=1&option=2", None),
+    ("customize?product=0000002-3&step=2&option=2", None),
+    ("customize?product=0000002-3&step=3&option=2", None),
+    ("customize?product=0000002-3&step=4&option=2", None),
+    ("images/small/0000002-3.gif", None),
+    ("cart", {"add": "0000002-3"}),
+    ("login", {"customer": "0000000007", "password": "x"}),
+    ("shipping", {"name": "x", "street": "<y>", "city": "z", "kind": "air"}),
+    ("billing", {"card": "1234"}),
+    ("confirm", {}),
+]
+SUPPORT: list[Asked] = [
+    ("index", None),
+    ("search?q=driver+update+x", None),
+    ("catalog?id=07", None),
+    ("product?id=0042", None),
+    ("file_catalog?id=0042&category=07&os=03&lang=11", None),
+    ("file?id=0123", None),
+    ("static/60.gif", None),
+    ("downloads/dir0000000001/download1_2", None),
+    ("downloads/dir0000000001/download1_9", None),
+    ("nowhere", None),
+]
+SITES = {"bank": BANK, "shop": SHOP, "support": SUPPORT}
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What counts of an answer."""
+
+    asked: str
+    status: int
+    title: str
+    length: int
+    links: tuple[str, ...]
+    markers: tuple[bytes, ...]
+
+
+def visit(target: Target, site: str) -> Iterator[Seen]:
+    """Goes through a site as one visitor, over TLS."""
+    trusting = ssl.create_default_context(cadata=target.authority_pem)
+    jar = urllib.request.HTTPCookieProcessor(CookieJar())
+    opener = urllib.request.build_opener(urllib.request.HTTPSHandler(context=trusting), jar)
+    assert target.https is not None
+    for path, form in SITES[site]:
+        url = f"https://localhost:{target.https.port}/{site}/{path}"
+        try:
+            answer = opener.open(url, None if form is None else urlencode(form).encode(), timeout=10)
+        except urllib.error.HTTPError as error:
+            answer = error
+        yield seen(path, answer.status, answer.read())
+
+
+def seen(asked: str, status: int, body: bytes) -> Seen:
+    if status >= 400:
+        return Seen(asked, status, "", 0, (), ())  # what is said of an error is the server's own
+    text = body.decode(errors="replace")
+    title = re.search("<title>(.*?)</title>", text)
+    markers = tuple(body[at : at + 15] for at in range(4096, len(body), 4096))
+    return Seen(
+        asked, status, title[1] if title else "", len(body), tuple(re.findall('<img [^>]*src="(.*?)"', text)), markers
+    )
+
+
+def visited(target: Target) -> dict[str, list[Seen]]:
+    """All sites."""
+    return {site: list(visit(target, site)) for site in SITES}
+
+
+async def both(service: str, logs: Path) -> dict[str, dict[str, list[Seen]]]:
+    """Each site by each server."""
+    found: dict[str, dict[str, list[Seen]]] = {}
+    needs = ServerNeeds(file_sets={"banking": 1, "shopping": 1, "support": 1})
+    for web in ("embedded", service):
+        async with AsyncExitStack() as stack:
+            system = Reference(1, web=web)
+            testbed = await stack.enter_async_context(reference_testbed(system, logs, needs=needs))
+            (target,) = testbed.targets
+            found[web] = await asyncio.to_thread(visited, target)
+    return found
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_every_page_is_what_the_reference_server_gives(service: str, tmp_path: Path) -> None:
+    found = asyncio.run(both(service, tmp_path))
+    for site in SITES:
+        assert found[service][site] == found["embedded"][site]
+    pages = [page for pages in found[service].values() for page in pages if page.title]
+    assert len(pages) > 35
+    assert sum(bool(page.links) for page in pages) > 30
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_a_run_of_it_finds_nothing_wrong(service: str, tmp_path: Path, loadstone: LoadstoneRunner) -> None:
+    words = ["--sessions", "10", "--profile", "demo", "--steady", "15", "--foreign-cpu", "100"]
+    done = loadstone("run", "banking", "--service", service, *words)
+    assert done.returncode in (0, 3), done.stdout + done.stderr  # a run so short may be no verdict
+    (iteration,) = report(tmp_path)["workloads"][0]["iterations"]
+    assert sum(row["requests"] for row in iteration["operations"]) > 15
+    assert sum(row["errors"] for row in iteration["operations"]) == 0
+
+
+def test_what_is_not_installed_is_named_with_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(roles, "_is_there", lambda pattern: "php" not in pattern)
+    with pytest.raises(ServiceError, match="`apt-get install php-fpm`"):
+        asyncio.run(both(nginx_php.KIND.name, tmp_path))
