@@ -50,7 +50,12 @@ class Agent:
                     raise PlatformError(f"No agent answers at {host}:{port}: {error}") from None
                 await asyncio.sleep(RETRY_S)
         self._conversation = asyncio.create_task(self._converse(reader, writer))
-        return await self.hello()
+        try:
+            return await asyncio.wait_for(self.hello(), ANSWER_S)
+        except TimeoutError:
+            raise PlatformError(
+                f"The agent at {host}:{port} was reached, and said nothing for {ANSWER_S:g} s."
+            ) from None
 
     async def hello(self) -> Json:
         """What the agent says when it is there. Raises PlatformError."""
