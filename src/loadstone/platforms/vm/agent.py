@@ -1,6 +1,7 @@
 """Talking to the agent in a machine: requests with numbers, answers, and what services write as it comes."""
 
 import asyncio
+import contextlib
 import json
 import time
 from collections.abc import Callable
@@ -16,6 +17,8 @@ SCHEMA = 1
 ANSWER_S = 20.0
 """Longest wait for an answer: a machine that is emulated and loaded takes seconds."""
 RETRY_S = 0.05
+HELLO_S = 5.0
+"""Longest time from a connection to the agent's first word; another is made then."""
 LONGEST_LINE = 1 << 20
 PINGS = 8
 """Of which the quickest tells the clocks' difference best."""
@@ -40,22 +43,21 @@ class Agent:
 
     async def connect(self, host: str, port: int) -> Json:
         """Talks to an agent that listens; what it says first. Raises PlatformError when none does in time."""
-        until = time.monotonic() + ANSWER_S
-        while True:
+        why, until = "", time.monotonic() + ANSWER_S
+        while time.monotonic() < until:
             try:
                 reader, writer = await asyncio.open_connection(host, port, limit=LONGEST_LINE)
-                break
             except OSError as error:
-                if time.monotonic() > until:
-                    raise PlatformError(f"No agent answers at {host}:{port}: {error}") from None
+                why = str(error)
                 await asyncio.sleep(RETRY_S)
-        self._conversation = asyncio.create_task(self._converse(reader, writer))
-        try:
-            return await asyncio.wait_for(self.hello(), ANSWER_S)
-        except TimeoutError:
-            raise PlatformError(
-                f"The agent at {host}:{port} was reached, and said nothing for {ANSWER_S:g} s."
-            ) from None
+                continue
+            self._conversation = asyncio.create_task(self._converse(reader, writer))
+            with contextlib.suppress(TimeoutError):
+                return await asyncio.wait_for(self.hello(), HELLO_S)
+            why = f"it was reached, and said nothing for {HELLO_S:g} s"
+            writer.close()
+            await self._conversation
+        raise PlatformError(f"No agent answers at {host}:{port}: {why}")
 
     async def hello(self) -> Json:
         """What the agent says when it is there. Raises PlatformError."""
