@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 
@@ -58,29 +59,57 @@ def is_held(path: Path) -> bool:
     return False
 
 
-_ours = threading.Event()
-"""Whether this process holds the sign."""
 MEASURING = "\0loadstone-measuring"
 """A name in the kernel's own space of socket names: no file, and gone with its holder."""
+
+
+@dataclass
+class _Sign:
+    """The sign of this process, which both halves of two runs at the same time hold together."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    halves: int = 0
+    socket: socket.socket | None = None
+    """None where another process holds it."""
+
+    def take(self) -> bool:
+        """Whether it is this process's."""
+        with self.lock:
+            self.halves += 1
+            if self.halves == 1:
+                self.socket = _bound(MEASURING)
+            return self.socket is not None
+
+    def give(self) -> None:
+        """The last half lets it go."""
+        with self.lock:
+            self.halves -= 1
+            if self.halves == 0 and self.socket is not None:
+                self.socket.close()
+                self.socket = None
+
+
+_ours = _Sign()
+
+
+def _bound(name: str) -> socket.socket | None:
+    sign = socket.socket(socket.AF_UNIX)
+    try:
+        sign.bind(name)
+    except OSError:
+        sign.close()
+        return None
+    return sign
 
 
 @contextmanager
 def measuring() -> Iterator[bool]:
     """Holds the sign that this machine is being measured on; whether nobody else held it: no other process."""
-    if _ours.is_set():  # the other half of two runs at the same time
-        yield True
-        return
-    with socket.socket(socket.AF_UNIX) as sign:
-        try:
-            sign.bind(MEASURING)
-        except OSError:
-            yield False
-        else:
-            _ours.set()
-            try:
-                yield True
-            finally:
-                _ours.clear()
+    is_alone = _ours.take()
+    try:
+        yield is_alone
+    finally:
+        _ours.give()
 
 
 def _lock(path: Path, kind: int) -> int | None:

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -32,3 +33,28 @@ def test_another_process_knows_of_a_measurement_and_of_its_end(monkeypatch: pyte
         with measuring() as second:
             assert second  # two runs of one process belong together
         assert not another_is_alone()
+
+
+def test_both_halves_say_the_same_and_the_sign_stays_until_the_last_one_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(locks, "MEASURING", OURS)
+    together, first_ended = threading.Barrier(2), threading.Event()
+    said: list[bool] = []
+
+    def first() -> None:
+        together.wait()
+        with measuring() as alone:
+            said.append(alone)
+            together.wait()
+        first_ended.set()
+
+    other = threading.Thread(target=first)
+    other.start()
+    together.wait()
+    with measuring() as alone:
+        said.append(alone)
+        together.wait()
+        first_ended.wait(10)
+        assert not another_is_alone()
+    other.join()
+    assert said == [True, True]
+    assert another_is_alone()
