@@ -69,7 +69,7 @@ class _Sign:
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     halves: int = 0
-    socket: socket.socket | None = None
+    held: socket.socket | None = None
     """None where another process holds it."""
 
     def take(self) -> bool:
@@ -77,16 +77,16 @@ class _Sign:
         with self.lock:
             self.halves += 1
             if self.halves == 1:
-                self.socket = _bound(MEASURING)
-            return self.socket is not None
+                self.held = _bound(MEASURING)
+            return self.held is not None
 
     def give(self) -> None:
         """The last half lets it go."""
         with self.lock:
             self.halves -= 1
-            if self.halves == 0 and self.socket is not None:
-                self.socket.close()
-                self.socket = None
+            if self.halves == 0 and self.held is not None:
+                self.held.close()
+                self.held = None
 
 
 _ours = _Sign()
