@@ -21,12 +21,16 @@ def program(site: ServiceSite, layout: FileServer) -> Program:
 
 
 def configuration(site: ServiceSite) -> str:
-    """The distribution's own where it matters, everything written below one folder."""
+    """The workload's files alone."""
+    return http(site, f"    server {{ listen {site.listen}:{site.port} backlog=4096; root {site.folder}/site; }}\n")
+
+
+def http(site: ServiceSite, servers: str) -> str:
+    """The distribution's own where it matters, everything written below one folder; what is served is given."""
     folders = "".join(f"    {kind}_temp_path {site.folder}/{kind};\n" for kind in SPOOLS)
     return (
         f"daemon off;\nuser root;\npid {site.folder}/nginx.pid;\nworker_processes {site.threads};\n"
         f"worker_rlimit_nofile {WORKER_FILES};\nevents {{ worker_connections {WORKER_FILES // 2}; }}\n"
         "http {\n    default_type application/octet-stream;\n    types { text/html html; image/gif gif; }\n"
-        f"    access_log off;\n    sendfile on;\n    tcp_nopush on;\n{folders}"
-        f"    server {{ listen {site.listen}:{site.port} backlog=4096; root {site.folder}/site; }}\n}}\n"
+        f"    access_log off;\n    sendfile on;\n    tcp_nopush on;\n{folders}{servers}}}\n"
     )

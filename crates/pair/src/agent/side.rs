@@ -214,8 +214,7 @@ impl Agent {
             }
             Event::Fenced => {
                 report(&json!({ "event": "fenced", "generation": self.side.generation }));
-                self.kill();
-                self.happened(Input::MachineDied);
+                self.end_machine();
             }
             Event::Joined(number, channel) if number == self.waited.load(Ordering::Acquire) && self.link.is_none() => {
                 self.join(*channel)?;
@@ -312,14 +311,13 @@ impl Agent {
     fn disk_failed(&mut self, why: &str, answer: &Sender<()>) {
         report(&json!({ "event": "disk_failed", "why": why }));
         if self.side.is_alone() {
-            if self.disk.as_ref().is_some_and(|disk| disk.shared().is_some()) {
+            if self.shared_disk().is_some() {
                 self.wait_for_nobody();
             }
             let _ = answer.send(());
             return;
         }
-        self.kill();
-        self.happened(Input::MachineDied);
+        self.end_machine();
     }
 
     /// The machine is being saved, and all that it sent before has come.
@@ -590,9 +588,14 @@ impl Agent {
     /// A machine that was told to go live and is no copy must not serve.
     fn give_up_going_live(&mut self) {
         if self.going_live.is_some() {
-            self.kill();
-            self.happened(Input::MachineDied);
+            self.end_machine();
         }
+    }
+
+    /// Our machine is to be gone, and the other side to know of it.
+    fn end_machine(&mut self) {
+        self.kill();
+        self.happened(Input::MachineDied);
     }
 
     fn acknowledge(&mut self) {
@@ -648,8 +651,9 @@ impl Agent {
 
     fn release(&self, held: Vec<Held>) {
         let now_ns = self.now_ns();
+        let mut metrics = lock(&self.metrics);
         for Held { at_ns, output, .. } in held {
-            lock(&self.metrics).left(matches!(output, Output::Write(_)), now_ns.saturating_sub(at_ns));
+            metrics.left(matches!(output, Output::Write(_)), now_ns.saturating_sub(at_ns));
             self.let_out(output);
         }
     }
@@ -662,10 +666,12 @@ impl Agent {
     }
 
     /// Has the disk that both sides share do something, where there is one.
-    fn shared(&self, change: impl FnOnce(&SharedDisk)) {
-        if let Some(disk) = self.disk.as_ref().and_then(|disk| disk.shared()) {
-            change(disk);
-        }
+    fn shared(&self, change: impl FnMut(&SharedDisk)) {
+        self.shared_disk().into_iter().for_each(change);
+    }
+
+    fn shared_disk(&self) -> Option<&SharedDisk> {
+        self.disk.as_ref().and_then(|disk| disk.shared())
     }
 
     fn say(&self, message: &Message) {

@@ -1,7 +1,7 @@
 """nginx with PHP behind it over FastCGI: pages by PHP's process manager, files by nginx itself."""
 
 from loadstone.services.kind import Program, ServiceKind, ServiceRole, WebSite
-from loadstone.services.nginx import SPOOLS, WORKER_FILES
+from loadstone.services.nginx import CONFIGURATION, http
 from loadstone.services.php import (
     CHILDREN,
     FPM,
@@ -15,7 +15,6 @@ from loadstone.services.php import (
 )
 from loadstone.services.unprivileged import shell
 
-CONFIGURATION = "nginx.conf"
 TOLD = ("QUERY_STRING", "REQUEST_METHOD", "CONTENT_TYPE", "CONTENT_LENGTH", "REQUEST_URI", "SERVER_PROTOCOL")
 """What PHP is told of a request."""
 FILES = ("~ ^/(bank|shop|support)/static/", "/shop/images/", "/support/downloads/")
@@ -34,20 +33,16 @@ def program(site: WebSite) -> Program:
 
 
 def configuration(site: WebSite) -> str:
-    """The distribution's own where it matters, everything written below one folder."""
-    spools = "".join(f"    {kind}_temp_path {site.folder}/{kind};\n" for kind in SPOOLS)
-    return (
-        f"daemon off;\nuser root;\npid {site.folder}/nginx.pid;\nworker_processes {site.threads};\n"
-        f"worker_rlimit_nofile {WORKER_FILES};\nevents {{ worker_connections {WORKER_FILES // 2}; }}\n"
-        "http {\n    default_type application/octet-stream;\n    types { text/html html; image/gif gif; }\n"
-        f"    access_log off;\n    sendfile on;\n    tcp_nopush on;\n{spools}"
+    """Over HTTP and TLS, with PHP for what is no file."""
+    return http(
+        site,
         f"    upstream php {{ server unix:{site.folder}/{SOCKET}; keepalive {CHILDREN // site.threads or 1}; }}\n"
         f"    server {{\n        listen {site.listen}:{site.port} backlog=4096;\n"
         f"        listen {site.listen}:{site.tls_port} ssl backlog=4096;\n"
         f"        ssl_certificate {site.certificates}/server.pem;\n"
         f"        ssl_certificate_key {site.certificates}/server-key.pem;\n"
         f"        ssl_session_cache shared:tls:16m;\n        root {site.folder}/{SITE};\n"
-        f"{_files()}{_pages(site)}    }}\n}}\n"
+        f"{_files()}{_pages(site)}    }}\n",
     )
 
 
