@@ -25,7 +25,7 @@ from tests.integration.conftest import LoadstoneRunner, report
 
 pytestmark = pytest.mark.integration
 
-SERVICES = ["nginx-php"]
+SERVICES = ["nginx-php", "apache-php", "apache-mod-php", "tomcat-jsp"]
 USER = "0000000003"
 LOGIN = {"userid": USER, "password": f"pw-{USER}"}
 PAYEE = {"payee_id": "9", "name": "A & B", "street": "x", "city": "y", "state": "CA", "zip": "1", "phone": "2"}

@@ -17,6 +17,8 @@ pub enum Set {
     Banking,
     Shopping,
     Support,
+    /// Of a web server alone; so many sessions are so many directories.
+    StaticFiles,
 }
 
 /// Users a session owns (docs/web-workloads.md, File sets).
@@ -28,13 +30,34 @@ pub fn files(set: Set, sessions: u64) -> Result<Box<dyn Iterator<Item = (String,
         Set::Banking => Site::banking()?,
         Set::Shopping => Site::shopping()?,
         Set::Support => Site::support()?,
+        Set::StaticFiles => return Ok(Box::new(static_files(sessions))),
     };
     let fixed = site.files.into_iter();
     Ok(match set {
         Set::Banking => Box::new(fixed.chain(check_images(sessions))),
         Set::Shopping => Box::new(fixed.chain(product_images(sessions))),
         Set::Support => Box::new(fixed.chain(download_files(sessions))),
+        Set::StaticFiles => unreachable!("it has no site"),
     })
+}
+
+/// Classes of size of static files, and files of each (docs/webserver.md, Files).
+const CLASSES: u32 = 4;
+const FILES_OF_CLASS: u64 = 9;
+
+fn static_files(directories: u64) -> impl Iterator<Item = (String, u64)> {
+    (1..=directories).flat_map(|directory| {
+        (0..CLASSES).flat_map(move |class| {
+            (1..=FILES_OF_CLASS).map(move |number| {
+                (format!("/files/dir{directory:05}/class{class}_{number}"), static_bytes(class, number))
+            })
+        })
+    })
+}
+
+/// Tenths of 1 KiB, of 10, of 100 and of 1,000, of the smallest class without their fraction.
+pub fn static_bytes(class: u32, number: u64) -> u64 {
+    number * 1024 * 10u64.pow(class) / 10
 }
 
 fn check_images(sessions: u64) -> impl Iterator<Item = (String, u64)> {

@@ -13,13 +13,14 @@ from loadstone.model.load import MOST_AT_ONCE, MOST_SESSIONS, Arrivals, Load, ma
 from loadstone.model.machine import PLAIN, MachineSpec, Placement
 from loadstone.model.profile import PROFILES, Profile
 from loadstone.model.reading import settings_of
+from loadstone.model.service import Mechanism, Tuning
 from loadstone.model.system import Clock, FileServer, Reference, Station, System
 from loadstone.model.target import Target
 from loadstone.platforms.registry import platform_kind, platform_kinds, read_machine, refuse_foreign
 from loadstone.run.criteria import DriverLimits
 from loadstone.run.spec import RunSpec
 from loadstone.services.kind import EMBEDDED, ServiceRole
-from loadstone.services.registry import service_kind, service_kinds
+from loadstone.services.registry import service_kinds
 
 RESULTS = Path("results")
 LOAD, SYSTEM, MACHINE, RUN, RESULT = "Load", "System under test", "Where it runs", "Run", "Result"
@@ -182,10 +183,19 @@ class SystemOptions(MachineOptions):
         str,
         typer.Option(
             metavar="NAME",
-            help=f"What gives the web sites: {', '.join(service_kinds(ServiceRole.WEB))}.",
+            help=f"What gives the web sites: {', '.join(service_kinds(ServiceRole.WEB))}; and of web servers alone: "
+            f"{', '.join(service_kinds(ServiceRole.WEBSERVER))}.",
             rich_help_panel=SYSTEM,
         ),
     ] = EMBEDDED
+    tuning: Annotated[
+        Tuning,
+        typer.Option(help="Settings of that service: the distribution's, or for many users.", rich_help_panel=SYSTEM),
+    ] = Tuning.DEFAULT
+    mechanism: Annotated[
+        Mechanism | None,
+        typer.Option(help="By what a web server makes its answers. Default: the first it has.", rich_help_panel=SYSTEM),
+    ] = None
     virtual: Annotated[
         bool,
         typer.Option(
@@ -218,11 +228,8 @@ class SystemOptions(MachineOptions):
             raise UsageError("--authority and --insecure go with --target; the reference server brings its own.")
         if self.station is not None:
             return Station.parse(self.station)
-        if self.service != EMBEDDED and urls:
-            raise UsageError("--service says what the lab starts; it does not go with --target.")
         system = make_system(urls, self.authority, not self.insecure, self.server_threads, placement)
-        web = service_kind(ServiceRole.WEB, self.service).name
-        return replace(system, web=web) if isinstance(system, Reference) else system
+        return serving(system, self.service, self.tuning, self.mechanism)
 
     @property
     def clock(self) -> Clock:
@@ -311,6 +318,15 @@ def make_system(
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"The certificate {authority} cannot be read: {error}.") from None
     return Target.parse(urls, pem, verify)
+
+
+def serving(system: System, service: str, tuning: Tuning, mechanism: Mechanism | None) -> System:
+    """The system with its service; raises UsageError where others set it up."""
+    if isinstance(system, Reference):
+        return replace(system, web=service, tuning=tuning, mechanism=mechanism)
+    if service != EMBEDDED or mechanism or tuning is not Tuning.DEFAULT:
+        raise UsageError("Service, tuning and mechanism say what the lab starts: they do not go with a target.")
+    return system
 
 
 def threads_on(machine: MachineSpec, threads: int | None) -> int:

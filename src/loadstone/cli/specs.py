@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from loadstone.cli.options import half_the_cores, make_system
+from loadstone.cli.options import half_the_cores, make_system, serving
 from loadstone.model.errors import UsageError
 from loadstone.model.load import Load, Population
 from loadstone.model.profile import PROFILES
@@ -78,4 +78,6 @@ def _system(study: StudyFile, server_threads: int | None) -> System:
     if given is not None:
         return given
     target, threads = study.target, server_threads or study.server.threads
-    return make_system(list(target.urls), target.authority, target.verify, threads, study.placement)
+    system = make_system(list(target.urls), target.authority, target.verify, threads, study.placement)
+    server = study.server
+    return serving(system, server.service, server.tuning, server.mechanism)

@@ -7,6 +7,7 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from loadstone.model.reading import Section, from_settings, settings_of
+from loadstone.model.service import Mechanism, Tuning
 from loadstone.model.target import Target
 from loadstone.model.workload import NotNegative, Positive, Probability
 
@@ -69,7 +70,11 @@ class Reference:
     imap: str = "embedded"
     """Service that keeps the mail."""
     web: str = "embedded"
-    """Service that gives the web sites."""
+    """Service that gives the web sites, or a web server's answers."""
+    tuning: Tuning = Tuning.DEFAULT
+    """Of that service."""
+    mechanism: Mechanism | None = None
+    """By what a web server makes its answers; None for what it does best."""
 
 
 class FileSet(StrEnum):

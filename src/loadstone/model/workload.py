@@ -10,6 +10,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from loadstone.model.reading import Section
+from loadstone.model.service import Mechanism
 
 LARGEST = 1e12
 """No figure that users write is larger: it is beyond every rate, length and share there is."""
@@ -56,6 +57,8 @@ class Need(StrEnum):
     """The dealership with its database."""
     MAIL = "mail"
     IDLE = "idle"
+    WEBSERVER = "webserver"
+    """A web server alone: files, and short answers by one of its mechanisms."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +70,10 @@ class ServerNeeds:
     """Injection rate that the dealership's database is filled for."""
     file_sets: Mapping[str, int] = field(default_factory=dict)
     """Sessions whose files are wanted of a web server that keeps them, by workload."""
+    directories: int = 1
+    """Of the files of a web server alone."""
+    mechanisms: tuple[Mechanism, ...] = ()
+    """By what a web server alone may make its answers."""
 
 
 WEB_NEEDS = ServerNeeds()
@@ -80,7 +87,12 @@ class Header(Section):
     about: str = Field(default="", description="one sentence about its users")
     sources: tuple[str, ...] = Field(default=(), description="where its figures come from, a list of texts")
     document: str = Field(default="docs/web-workloads.md", description="the page that its limits come from")
-    needs: Need = Field(default=Need.WEB, description="`web`, `application`, `mail` or `idle`: what is to be served")
+    needs: Need = Field(
+        default=Need.WEB, description="what is to be served: `web`, `application`, `mail`, `idle`, `webserver`"
+    )
+    mechanisms: tuple[Mechanism, ...] = Field(
+        default=(), description=f"by what a web server may answer, a list of {', '.join(map(str, Mechanism))}"
+    )
     audit: Literal["orders", "work_orders"] | None = Field(
         default=None, description="what the application's audit is asked for after a run: `orders` or `work_orders`"
     )

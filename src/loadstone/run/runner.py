@@ -21,6 +21,7 @@ from loadstone.run.plan import Part, Timing, data_sessions, make_plan
 from loadstone.run.seeds import seed_of_iteration
 from loadstone.run.signals import Signals
 from loadstone.run.spec import Beginning, RunSpec, WorkloadLoad
+from loadstone.services.registry import refuse_unfit
 from loadstone.store.folder import LOGS, ResultFolder, RunFolder
 from loadstone.store.read import FAULT
 from loadstone.testbed import refuse_impossible, testbed_of
@@ -52,7 +53,7 @@ def check(spec: RunSpec) -> None:
     if not spec.placement.is_plain and (isinstance(spec.system, Target) or spec.clock is Clock.VIRTUAL):
         raise UsageError("A machine is declared, but there is nothing to put on it: others set up this system.")
     if isinstance(spec.system, Reference):
-        _ = spec.needs
+        refuse_unfit(spec.system, spec.needs)
     for parts in spec.rounds:
         _plan(spec, parts, 1, _placeholders(spec))
 

@@ -76,7 +76,12 @@ class RunSpec:
         # Companions follow the workload that brings them, so it is the one that says how much data there is.
         leading = [part for part in self.parts if part.workload.header.companions] or list(self.parts)
         sessions = max(part.load.sessions if isinstance(part.load, Population) else 1 for part in leading)
-        return ServerNeeds(needs.pop(), max(1, math.ceil(sessions / DEALERS_PER_RATE)))
+        return ServerNeeds(
+            needs.pop(),
+            max(1, math.ceil(sessions / DEALERS_PER_RATE)),
+            directories=max(int(part.workload.scale.get("directories", 1)) for part in self.parts),
+            mechanisms=tuple(mechanism for part in self.parts for mechanism in part.workload.header.mechanisms),
+        )
 
     @property
     def rounds(self) -> tuple[tuple[WorkloadLoad, ...], ...]:

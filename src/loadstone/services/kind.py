@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from loadstone.model.service import Mechanism, Tuning
 from loadstone.model.target import Endpoint
 
 EMBEDDED = "embedded"
@@ -22,6 +23,8 @@ class ServiceRole(StrEnum):
     """Keeps the mail, and answers over IMAP."""
     WEB = "web"
     """Gives the pages of bank, shop and support site, and their files."""
+    WEBSERVER = "webserver"
+    """Gives files and short answers by the mechanisms that it has."""
 
 
 @dataclass(frozen=True)
@@ -33,15 +36,31 @@ class ServiceSite:
     listen: str
     port: int
     threads: int
+    tuning: Tuning = Tuning.DEFAULT
 
 
-@dataclass(frozen=True)
-class WebSite(ServiceSite):
-    """Where web sites are to run."""
+@dataclass(frozen=True, kw_only=True)
+class TlsSite(ServiceSite):
+    """Where a service that also speaks TLS is to run."""
 
     tls_port: int
     certificates: str
     """Folder with `server.pem` and `server-key.pem`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MechanismSite(TlsSite):
+    """Where a web server is to answer by one mechanism."""
+
+    mechanism: Mechanism
+    directories: int
+    """Of the files that it serves."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WebSite(TlsSite):
+    """Where web sites are to run."""
+
     backend: Endpoint
     """Of the back-end simulator."""
     file_sets: Mapping[str, int] = field(default_factory=dict)
@@ -62,6 +81,8 @@ class Program:
     """Programs that it needs, by what they are: started before it, in the foreground."""
     wait: list[str] = field(default_factory=list)
     """Runs beside it and ends with 0 when it answers; empty for what speaks first, or says itself where it answers."""
+    version: list[str] = field(default_factory=list)
+    """Prints what is used, a program and its version a line."""
 
 
 @dataclass(frozen=True)
@@ -78,3 +99,11 @@ class ServiceKind:
     """Of databases: what the application is told."""
     needs: Mapping[str, str] = field(default_factory=dict)
     """Debian's packages by a file of theirs, which may be a pattern."""
+    memory_mib: int = 0
+    """Least memory of a machine of its own."""
+    mechanisms: Mapping[Mechanism, Mapping[str, str]] = field(default_factory=dict)
+    """Of web servers, each with what it needs beside that."""
+
+    def needed(self, mechanism: Mechanism | None = None) -> Mapping[str, str]:
+        """Debian's packages by a file of theirs."""
+        return {**self.needs, **(self.mechanisms[mechanism] if mechanism else {})}

@@ -1,23 +1,57 @@
-"""A stock nginx: it serves the files that were written for a workload, from one folder."""
+"""nginx as an ordinary process with all its files in one folder; and a stock one, for the files of a workload."""
+
+from dataclasses import dataclass
 
 from loadstone.model.machine import SERVER
+from loadstone.model.service import Tuning
 from loadstone.model.system import FileServer
-from loadstone.services.kind import Program, ServiceSite
+from loadstone.services import php
+from loadstone.services.kind import Program, ServiceSite, TlsSite
+from loadstone.services.unprivileged import shell
 
 CONFIGURATION = "nginx.conf"
 PORT = 8080
 """Where it listens on a machine of its own."""
+NEEDS = {"/usr/sbin/nginx": "nginx-light"}
+VERSION = "/usr/sbin/nginx -v 2>&1"
 WORKER_FILES = 16_384
-"""Open files a worker may have; a connection and the file it is sent take two."""
+"""Open files a worker may have; a connection and the file it is sent take two. No tuning: with fewer, users who come
+would be turned away."""
 SPOOLS = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
 """What nginx would else keep in the system's folders."""
 
 
+@dataclass(frozen=True)
+class NginxSettings:
+    """What is tuned."""
+
+    requests_each: int
+    """Requests after which a connection is closed."""
+    open_files: int
+    """Files that stay open, 0 for none."""
+    open_files_s: int
+    """Time for which a file that is not asked for stays open, and after which it is looked at again."""
+    tls_sessions_mib: int
+    """Memory for sessions that resume, of which 1 MiB holds about 4000; 0 for none."""
+
+
+SETTINGS = {
+    # The program's own (nginx.org, documentation of the core and TLS modules); Debian's package leaves them so.
+    Tuning.DEFAULT: NginxSettings(1000, 0, 0, 0),
+    # Entries and age of the file cache as the web server's sizing tests had them (table 6-3).
+    Tuning.TUNED: NginxSettings(10_000_000, WORKER_FILES // 4, 3600, 16),
+}
+
+
 def program(site: ServiceSite, layout: FileServer) -> Program:
     """Writes the workload's files first; then in the foreground, as the user that starts it."""
-    command = ["nginx", "-p", site.folder, "-e", "stderr", "-c", f"{site.folder}/{CONFIGURATION}"]
     writing = [SERVER, "fileset", layout.files, "--sessions", str(layout.sessions), f"{site.folder}/site"]
-    return Program(command, {CONFIGURATION: configuration(site)}, [writing])
+    return Program(shell(serving(site)), {CONFIGURATION: configuration(site)}, [writing], version=shell(VERSION))
+
+
+def serving(site: ServiceSite) -> str:
+    """The shell's words that start it."""
+    return f"PATH=$PATH:/usr/sbin; exec nginx -p {site.folder} -e stderr -c {site.folder}/{CONFIGURATION}"
 
 
 def configuration(site: ServiceSite) -> str:
@@ -27,10 +61,36 @@ def configuration(site: ServiceSite) -> str:
 
 def http(site: ServiceSite, servers: str) -> str:
     """The distribution's own where it matters, everything written below one folder; what is served is given."""
-    folders = "".join(f"    {kind}_temp_path {site.folder}/{kind};\n" for kind in SPOOLS)
+    own = "".join(f"    {kind}_temp_path {site.folder}/{kind};\n" for kind in SPOOLS) + _tuned(SETTINGS[site.tuning])
     return (
         f"daemon off;\nuser root;\npid {site.folder}/nginx.pid;\nworker_processes {site.threads};\n"
         f"worker_rlimit_nofile {WORKER_FILES};\nevents {{ worker_connections {WORKER_FILES // 2}; }}\n"
         "http {\n    default_type application/octet-stream;\n    types { text/html html; image/gif gif; }\n"
-        f"    access_log off;\n    sendfile on;\n    tcp_nopush on;\n{folders}{servers}}}\n"
+        f"    access_log off;\n    sendfile on;\n    tcp_nopush on;\n{own}{servers}}}\n"
+    )
+
+
+def _tuned(settings: NginxSettings) -> str:
+    lines = f"    keepalive_requests {settings.requests_each};\n"
+    if settings.open_files:
+        lines += f"    open_file_cache max={settings.open_files} inactive={settings.open_files_s}s;\n"
+        lines += f"    open_file_cache_valid {settings.open_files_s}s;\n"
+    return lines + (
+        f"    ssl_session_cache shared:tls:{settings.tls_sessions_mib}m;\n" * bool(settings.tls_sessions_mib)
+    )
+
+
+def php_upstream(site: ServiceSite) -> str:
+    """PHP's process manager, to which connections are kept where it is tuned."""
+    kept = f"keepalive {php.kept_connections(site.tuning, site.threads)}; " if site.tuning is Tuning.TUNED else ""
+    return f"    upstream php {{ server unix:{site.folder}/{php.SOCKET}; {kept}}}\n"
+
+
+def both_ways(site: TlsSite, held: str) -> str:
+    """A server over HTTP and TLS."""
+    return (
+        f"    server {{\n        listen {site.listen}:{site.port} backlog=4096;\n"
+        f"        listen {site.listen}:{site.tls_port} ssl backlog=4096;\n"
+        f"        ssl_certificate {site.certificates}/server.pem;\n"
+        f"        ssl_certificate_key {site.certificates}/server-key.pem;\n        {held}    }}\n"
     )

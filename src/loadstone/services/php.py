@@ -1,57 +1,114 @@
-"""Bank, shop and support site in PHP: the pages as the package has them, and what they are told of their workloads."""
+"""PHP: the pages of bank, shop and support site with what they are told of their workloads, and its process manager."""
 
 import json
-import subprocess
-from functools import cache
+from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib.resources import files
 
-from loadstone.host.programs import server
-from loadstone.model.machine import SERVER
-from loadstone.services.kind import WebSite
+from loadstone.model.errors import ServiceError
+from loadstone.model.service import Tuning
+from loadstone.services.declared import declared_pages
+from loadstone.services.kind import ServiceSite, WebSite
+from loadstone.services.sites import SITE
+from loadstone.services.unprivileged import shell
 
-PAGES, SITE, SESSIONS, SOCKET = "php", "site", "sessions", "php.sock"
-"""Of a site: the folders of its pages, of its written files and of what is known of visitors; where PHP listens."""
+PAGES, SESSIONS, SOCKET = "php", "sessions", "php.sock"
+"""Of a machine: the folders of the pages and of what is known of visitors; where PHP listens."""
 FPM_CONFIGURATION = "php-fpm.conf"
-FPM = "exec $(ls /usr/sbin/php-fpm* | tail -n 1)"
+PROGRAM = "$(ls /usr/sbin/php-fpm* | tail -n 1)"
 """Debian's program has its version in its name."""
-CHILDREN = 24
-"""Requests at once; whoever asks keeps no more connections than that, or some would starve."""
+VERSION = f"{PROGRAM} --version | head -n 1"
+NEEDS_FPM = {"/usr/sbin/php-fpm*": "php-fpm"}
+
+
+@dataclass(frozen=True)
+class FpmSettings:
+    """What is tuned of the process manager."""
+
+    pool: str
+    """Lines that say how many children there are."""
+    children: int
+    """Requests at once, at most."""
+    ini: Mapping[str, str]
+
+
+SETTINGS = {
+    # Debian's www.conf.
+    Tuning.DEFAULT: FpmSettings(
+        "pm = dynamic\npm.start_servers = 2\npm.min_spare_servers = 1\npm.max_spare_servers = 3\n", 5, {}
+    ),
+    # All children from the start, ended after as many requests as the web server's sizing tests had; sources are not
+    # looked at again once compiled (php.net, OPcache).
+    Tuning.TUNED: FpmSettings(
+        "pm = static\npm.max_requests = 20000\n", 24, {"opcache.validate_timestamps": "0", "opcache.enable": "1"}
+    ),
+}
 
 
 def pages() -> dict[str, str]:
-    """The pages' files by their names below a site's folder."""
+    """The pages' files by their names below a machine's folder."""
     sources = [file for file in files("loadstone.suts").joinpath("php").iterdir() if file.name.endswith(".php")]
     return {f"{PAGES}/{file.name}": file.read_text() for file in sources} | {f"{PAGES}/facts.php": facts()}
 
 
-@cache
 def facts() -> str:
-    """What workloads declare of their pages, as PHP: length and embedded files."""
-    declared = json.loads(subprocess.run([server(), "pages"], capture_output=True, text=True, check=True).stdout)
+    """What workloads declare of their pages, as PHP."""
     rows = [
         f"    '{name}' => ['bytes' => {page['bytes']}, 'links' => {json.dumps(page['links'])}],\n"
-        for name, page in declared.items()
+        for name, page in declared_pages().items()
     ]
     return "<?php\n// Made from the workloads' declarations.\n\nreturn [\n" + "".join(rows) + "];\n"
 
 
-def preparing(site: WebSite) -> list[list[str]]:
-    """Makes the folders, and writes the files."""
-    writing = [
-        [SERVER, "fileset", name, "--sessions", str(sessions), f"{site.folder}/{SITE}"]
-        for name, sessions in site.file_sets.items()
-    ]
-    return [["mkdir", "-p", f"{site.folder}/{SITE}", f"{site.folder}/{SESSIONS}"], *writing]
+def told(site: WebSite) -> dict[str, str]:
+    """What the pages find in their environment."""
+    return {"LOADSTONE_BACKEND": str(site.backend), "LOADSTONE_FILES": f"{site.folder}/{SITE}"}
 
 
-def fpm_configuration(site: WebSite) -> str:
-    """PHP's process manager: as many children as may be, all from the start, as the user that starts it."""
+def ini(folder: str, tuning: Tuning) -> dict[str, str]:
+    """PHP's settings, wherever it runs."""
+    return {
+        "session.save_path": f"{folder}/{SESSIONS}",
+        "session.gc_probability": "0",
+        "session.lazy_write": "1",
+        "session.sid_length": "32",
+        "session.sid_bits_per_character": "5",
+        "display_errors": "0",
+        "log_errors": "1",
+        **SETTINGS[tuning].ini,
+    }
+
+
+def kept_connections(tuning: Tuning, askers: int) -> int:
+    """Connections to PHP that each of so many processes may keep, of the children there are: with more, a child that
+    one holds is not there for another, whose requests wait for nothing. Raises ServiceError when there are none.
+    """
+    children = SETTINGS[tuning].children
+    if askers > children:
+        raise ServiceError(
+            f"{askers} server processes that keep connections to {children} PHP children would starve each other. "
+            f"Give it at most {children} threads."
+        )
+    return children // askers
+
+
+def manager(site: ServiceSite) -> list[str]:
+    """Starts PHP's process manager in the foreground."""
+    return shell(f"exec {PROGRAM} --nodaemonize --allow-to-run-as-root --fpm-config {site.folder}/{FPM_CONFIGURATION}")
+
+
+def manager_configuration(site: ServiceSite) -> str:
+    """Of PHP's process manager, as the user that starts it."""
+    settings = SETTINGS[site.tuning]
+    values = "".join(f"php_admin_value[{name}] = {value}\n" for name, value in ini(site.folder, site.tuning).items())
     return (
         f"[global]\ndaemonize = no\nerror_log = /dev/stderr\npid = {site.folder}/php-fpm.pid\n"
         f"[sites]\nuser = root\ngroup = root\nlisten = {site.folder}/{SOCKET}\nlisten.backlog = 4096\n"
-        f"pm = static\npm.max_children = {CHILDREN}\ncatch_workers_output = yes\n"
-        f"php_admin_value[session.save_path] = {site.folder}/{SESSIONS}\n"
-        "php_admin_value[session.gc_probability] = 0\nphp_admin_value[session.lazy_write] = 1\n"
-        "php_admin_flag[display_errors] = off\nphp_admin_flag[log_errors] = on\n"
-        "php_admin_value[session.sid_length] = 32\nphp_admin_value[session.sid_bits_per_character] = 5\n"
+        f"listen.mode = 0666\npm.max_children = {settings.children}\n{settings.pool}"
+        f"catch_workers_output = yes\n{values}"
     )
+
+
+def manager_is_there(site: ServiceSite) -> str:
+    """Words of a shell that wait for PHP: a server without it would answer, and with errors."""
+    return f"n=0; until [ -S {site.folder}/{SOCKET} ]; do n=$((n+1)); [ $n -lt 300 ] || exit 1; sleep 0.1; done"

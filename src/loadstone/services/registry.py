@@ -6,6 +6,9 @@ from functools import cache
 from loadstone.model.errors import UsageError
 from loadstone.model.modules import declared_in
 from loadstone.model.reading import suggest
+from loadstone.model.service import Mechanism
+from loadstone.model.system import Reference
+from loadstone.model.workload import Need, ServerNeeds
 from loadstone.services import kinds
 from loadstone.services.kind import EMBEDDED, ServiceKind, ServiceRole
 
@@ -16,6 +19,33 @@ def service_kinds(role: ServiceRole) -> Mapping[str, ServiceKind]:
     declared: list[ServiceKind] = declared_in(kinds, "KIND")
     of_role = [kind for kind in declared if kind.role is role]
     return {kind.name: kind for kind in sorted(of_role, key=lambda kind: (kind.name != EMBEDDED, kind.name))}
+
+
+def web_server(system: Reference, needs: ServerNeeds) -> tuple[ServiceKind, Mechanism]:
+    """What answers for a web server alone, and by what: as asked, or by the first mechanism that the workload and the
+    server have in common. Raises UsageError where they have none.
+    """
+    kind = service_kind(ServiceRole.WEBSERVER, system.web)
+    fitting = [mechanism for mechanism in needs.mechanisms if mechanism in kind.mechanisms]
+    chosen = system.mechanism or next(iter(fitting), None)
+    if chosen is None or chosen not in fitting:
+        asked = f"`{system.mechanism}`" if system.mechanism else " or ".join(f"`{one}`" for one in needs.mechanisms)
+        able = ", ".join(sorted(kind.mechanisms))
+        wanted = ", ".join(needs.mechanisms)
+        raise UsageError(f"{kind.name} cannot answer this workload by {asked}: it has {able}, and that wants {wanted}.")
+    return kind, chosen
+
+
+def refuse_unfit(system: Reference, needs: ServerNeeds) -> None:
+    """Raises UsageError for a service or a mechanism that is not of the kind that the workloads need."""
+    if needs.need is Need.WEBSERVER:
+        web_server(system, needs)
+    elif needs.need is Need.WEB:
+        service_kind(ServiceRole.WEB, system.web)
+    elif system.web != EMBEDDED:
+        raise UsageError(f"`{system.web}` gives web pages, and these workloads need a server of kind `{needs.need}`.")
+    if system.mechanism is not None and needs.need is not Need.WEBSERVER:
+        raise UsageError("A mechanism is of a web server alone: of static-files, printenv and phpinfo.")
 
 
 def service_kind(role: ServiceRole, name: str) -> ServiceKind:

@@ -13,10 +13,12 @@ from loadstone.model.load import MOST_AT_ONCE, POISSON, Arrivals, Load, Process,
 from loadstone.model.machine import MachineSpec, Placement
 from loadstone.model.profile import PROFILES
 from loadstone.model.reading import Document, Section, refusing, suggest
+from loadstone.model.service import Mechanism, Tuning
 from loadstone.model.system import FileServer, Station
 from loadstone.model.target import Target
 from loadstone.model.workload import NotNegative, Percent, Positive
 from loadstone.platforms.registry import machine_kind, refuse_foreign
+from loadstone.services.kind import EMBEDDED
 
 Whole = Annotated[int, Field(ge=1)]
 
@@ -83,6 +85,9 @@ class ServerSection(Section):
 
     threads: Whole | None = Field(default=None, description="a whole number, 1 or more")
     cores: Whole | None = Field(default=None, description="cores it may use, a whole number, 1 or more")
+    service: str = Field(default=EMBEDDED, description="what gives the web sites, or a web server's answers")
+    tuning: Tuning = Field(default=Tuning.DEFAULT, description="settings of that service: `default` or `tuned`")
+    mechanism: Mechanism | None = Field(default=None, description="by what a web server makes its answers")
 
 
 class DriverSection(Section):

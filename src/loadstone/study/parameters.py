@@ -10,12 +10,15 @@ from loadstone.model.errors import UsageError
 from loadstone.model.fault import read_fault
 from loadstone.model.load import MOST_PER_S, MOST_SESSIONS, Arrivals, Load, Population, read_rate
 from loadstone.model.reading import from_settings, suggest
+from loadstone.model.service import Mechanism, Tuning
 from loadstone.model.system import Clock, Reference, Station
 from loadstone.model.target import Target
 from loadstone.model.workload import Workload
 from loadstone.platforms.registry import changed as changed_machine
 from loadstone.platforms.registry import machine_kind, platform_kind, platform_kinds
 from loadstone.run.spec import RunSpec, WorkloadLoad
+from loadstone.services.kind import ServiceRole
+from loadstone.services.registry import service_kinds
 
 Settings = Mapping[str, str]
 """Parameters by name, as texts."""
@@ -162,6 +165,46 @@ def _server_cores(spec: RunSpec, text: str) -> RunSpec:
     return _machine("cpus")(spec, text)
 
 
+def _service(spec: RunSpec, text: str) -> RunSpec:
+    known = [kind for role in (ServiceRole.WEB, ServiceRole.WEBSERVER) for kind in service_kinds(role)]
+    return replace(spec, system=replace(_reference(spec, "service"), web=_one_of(text, known, "service")))
+
+
+def _tuning(spec: RunSpec, text: str) -> RunSpec:
+    return replace(spec, system=replace(_reference(spec, "tuning"), tuning=Tuning(_one_of(text, Tuning, "tuning"))))
+
+
+def _mechanism(spec: RunSpec, text: str) -> RunSpec:
+    mechanism = Mechanism(_one_of(text, Mechanism, "mechanism"))
+    return replace(spec, system=replace(_reference(spec, "mechanism"), mechanism=mechanism))
+
+
+def _one_of(text: str, known: Iterable[str], what: str) -> str:
+    names = list(dict.fromkeys(known))
+    if text not in names:
+        raise UsageError(f"There is no {what} `{text}`. {suggest(text, set(names))}")
+    return text
+
+
+def _tls(spec: RunSpec, text: str) -> RunSpec:
+    tls = _one_of(text, ("true", "false"), "choice") == "true"
+    return _worked(spec, lambda held: replace(held, target=held.target.model_copy(update={"tls": tls})))
+
+
+def _directories(spec: RunSpec, text: str) -> RunSpec:
+    """Of static files: as many are written, and asked for."""
+    count = _whole(text, 1, 99_999)
+
+    def change(workload: Workload) -> Workload:
+        drawn = workload.values.get("directory")
+        if drawn is None or "directories" not in workload.scale:
+            raise UsageError(f"`{workload.name}` has no directories. static-files has.")
+        values = {**workload.values, "directory": drawn.model_copy(update={"max": count})}
+        return replace(workload, scale={**workload.scale, "directories": count}, values=values)
+
+    return _worked(spec, change)
+
+
 def _machine(name: str) -> Callable[[RunSpec, str], RunSpec]:
     """A setting of the machine; so many CPUs bring as many threads: what `server.threads` says after it holds."""
 
@@ -235,6 +278,11 @@ PARAMETERS = {
             for of, title, change in (("machine", "machine", _machine), ("backend", "back-end's machine", _backend))
             for name, held in machine_kind().model_fields.items()
         ),
+        Parameter("service", "what gives the web sites, or a web server's answers", _service),
+        Parameter("tuning", "settings of that service: default or tuned", _tuning),
+        Parameter("mechanism", f"by what a web server answers: {', '.join(Mechanism)}", _mechanism),
+        Parameter("tls", "true or false, for workloads that go either way", _tls),
+        Parameter("directories", "of static files", _directories),
         Parameter("target", "address of the system under test; http and https side joined by +", _target),
         Parameter("line", "bytes per second of each user's line", _line),
         Parameter("pause", "mean think or cycle time, in seconds", _pause),

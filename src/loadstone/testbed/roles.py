@@ -1,6 +1,7 @@
 """How each role of a system is put on its machine, alone or with the others: one function a role."""
 
 import asyncio
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from enum import Enum, auto
@@ -9,11 +10,14 @@ from pathlib import Path
 from loadstone.host.http import free_port
 from loadstone.host.process import Readiness
 from loadstone.model.errors import PlatformError, ServiceError
+from loadstone.model.service import Mechanism, Tuning
+from loadstone.model.system import Reference
 from loadstone.model.target import Endpoint, Target
 from loadstone.platforms.contract import Machine
 from loadstone.services import reference
-from loadstone.services.kind import Program, ServiceKind, ServiceRole, ServiceSite, WebSite
+from loadstone.services.kind import MechanismSite, Program, ServiceKind, ServiceRole, ServiceSite, TlsSite, WebSite
 from loadstone.services.registry import service_kind
+from loadstone.services.unprivileged import shell
 from loadstone.testbed.context import LOOPBACK
 from loadstone.testbed.running import Running, answers, done, target_of
 
@@ -23,6 +27,8 @@ CERTIFICATES = "certificates"
 
 TLS_PORT = 8443
 """Where web sites listen for TLS on a machine of their own."""
+CONFIGURATIONS = (".conf", ".xml")
+"""Ends of names of files that say how a service is set."""
 
 
 class Downloads(Enum):
@@ -54,11 +60,11 @@ async def web(
     return await target_of(machine, replace(ready, authority_pem=authority_pem))
 
 
-def refuse_missing(machine: Machine, kind: ServiceKind) -> None:
+def refuse_missing(machine: Machine, kind: ServiceKind, mechanism: Mechanism | None = None) -> None:
     """Names what a service needs and this host, whose programs the machine has, does not have. Raises ServiceError."""
     if machine.listen != LOOPBACK:
         return
-    packages = [package for pattern, package in kind.needs.items() if not _is_there(pattern)]
+    packages = [package for pattern, package in kind.needed(mechanism).items() if not _is_there(pattern)]
     if packages:
         raise ServiceError(f"{kind.name} needs {', '.join(packages)}: `apt-get install {' '.join(packages)}`.")
 
@@ -73,17 +79,40 @@ async def web_of(
     behind: Machine,
     port: int,
     threads: int,
-    which: tuple[ServiceKind, Mapping[str, int]],
+    which: tuple[ServiceKind, Tuning, Mapping[str, int]],
 ) -> Target:
     """The web sites by a service, with the files of so many sessions, which ask the back end on another machine."""
-    kind, file_sets = which
+    kind, tuning, file_sets = which
     asked = await way(machine, behind, port)
+
+    def program(site: TlsSite) -> Program:
+        return kind.program(WebSite(**vars(site) | {"backend": asked, "file_sets": file_sets, "tuning": tuning}))
+
+    return await _both_ways(running, machine, kind, threads, program)
+
+
+async def web_server(
+    running: Running, machine: Machine, kind: ServiceKind, mechanism: Mechanism, system: Reference, directories: int
+) -> Target:
+    """A web server alone, which answers by one mechanism."""
+
+    def program(site: TlsSite) -> Program:
+        own = {"mechanism": mechanism, "directories": directories, "tuning": system.tuning}
+        return kind.program(MechanismSite(**vars(site) | own))
+
+    refuse_missing(machine, kind, mechanism)
+    return await _both_ways(running, machine, kind, system.threads, program)
+
+
+async def _both_ways(
+    running: Running, machine: Machine, kind: ServiceKind, threads: int, program_at: Callable[[TlsSite], Program]
+) -> Target:
+    """A service over HTTP and TLS, with a certificate made for its machine."""
     certificates, authority_pem = await _certified(machine, ["localhost", machine.address])
     tls_port = free_port() if machine.listen == LOOPBACK else TLS_PORT
 
     def program(site: ServiceSite) -> Program:
-        where = (site.folder, site.listen, site.port, site.threads)
-        return kind.program(WebSite(*where, tls_port, certificates, asked, file_sets))
+        return program_at(TlsSite(**vars(site), tls_port=tls_port, certificates=certificates))
 
     assert kind.port is not None
     http = await put(running, machine, program, kind.port, threads, f"The files of {kind.name}")
@@ -138,7 +167,7 @@ async def _chosen(running: Running, machine: Machine, role: ServiceRole, name: s
     if kind.port is not None:
         return await put(running, machine, kind.program, kind.port, threads, f"The {role}")
     program = kind.program(ServiceSite(machine.files, machine.listen, 0, threads))
-    await _write(machine, program)
+    await _write(running, machine, program)
     return await _said_port(running, machine, machine.name, program.command)
 
 
@@ -150,11 +179,13 @@ async def put(
     """
     port = free_port() if machine.listen == LOOPBACK else port
     program = program_at(ServiceSite(machine.files, machine.listen, port, threads))
+    await _write(running, machine, program)
     for at, command in enumerate(program.prepare):
         await done(await machine.start(f"{machine.name}-prepare-{at}", command, Readiness.NONE), what)
-    await _write(machine, program)
     for name, command in program.beside.items():
         await running.start(machine, f"{machine.name} {name}", command, Readiness.NONE)
+    if program.version:
+        await _note_versions(machine, program.version)
     service = await running.start(machine, machine.name, program.command, Readiness.NONE)
     if program.wait:
         await done(await machine.start(f"{machine.name}-ready", program.wait, Readiness.NONE), what)
@@ -163,9 +194,18 @@ async def put(
     return port
 
 
-async def _write(machine: Machine, program: Program) -> None:
+async def _write(running: Running, machine: Machine, program: Program) -> None:
+    """Writes a service's files; its configuration is kept beside the logs."""
     for name, text in program.files.items():
         await machine.write(name, text)
+        if Path(name).suffix in CONFIGURATIONS:
+            (running.base.logs / f"{machine.name}-{Path(name).name}").write_text(text)
+
+
+async def _note_versions(machine: Machine, command: list[str]) -> None:
+    """What the service is made of, among the machine's facts."""
+    asked = await machine.start(f"{machine.name}-version", shell(f"({shlex.join(command)}) | paste -s -d ';'"))
+    machine.facts["software"] = "; ".join(map(str.strip, asked.first_line.split(";")))
 
 
 async def _said_port(running: Running, machine: Machine, name: str, command: list[str]) -> int:

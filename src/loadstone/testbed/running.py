@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import re
 from dataclasses import dataclass, field
 
 from loadstone.host.http import first_line
@@ -14,8 +15,10 @@ from loadstone.testbed.context import TestbedContext
 
 FILES_S = 1800.0
 """Longest time for writing a workload's files, or for making a database."""
-ANSWER_S = 30.0
+ANSWER_S = 180.0
 """Longest time a server that says nothing may take to answer."""
+FAILING = re.compile(rb"HTTP/[0-9.]+ 5")
+"""How the answer begins of a server that is not ready, or never will be."""
 POLL_INTERVAL_S, PAUSE_S = 2.0, 0.05
 """Longest wait for one answer, and between two questions."""
 
@@ -74,13 +77,18 @@ async def done(service: Service, what: str) -> None:
 
 
 async def answers(at: Endpoint, service: Service) -> None:
-    """Waits until a service that does not say when it is ready answers over HTTP; raises ServiceError."""
+    """Waits until a service that does not say when it is ready answers over HTTP, and not that it fails. Raises
+    ServiceError.
+    """
     until = asyncio.get_running_loop().time() + ANSWER_S
+    said = b""
     while asyncio.get_running_loop().time() < until:
         with contextlib.suppress(OSError, TimeoutError):
-            if await asyncio.wait_for(first_line(at), POLL_INTERVAL_S):
+            said = await asyncio.wait_for(first_line(at), POLL_INTERVAL_S)
+            if said and not FAILING.match(said):
                 return
         if service.end():
             raise ServiceError(f"The server at {at} ended instead of getting ready: {service.end()}")
         await asyncio.sleep(PAUSE_S)
-    raise ServiceError(f"The server at {at} did not answer within {ANSWER_S:g} s.")
+    how = f"says `{said.decode(errors='replace').strip()}` after" if said else "did not answer within"
+    raise ServiceError(f"The server at {at} {how} {ANSWER_S:g} s.")

@@ -18,7 +18,7 @@ from loadstone.platforms.contract import Machine
 from loadstone.platforms.registry import described
 from loadstone.services import nginx, reference, station
 from loadstone.services.kind import EMBEDDED, ServiceRole
-from loadstone.services.registry import service_kind
+from loadstone.services.registry import service_kind, web_server
 from loadstone.testbed import roles
 from loadstone.testbed.context import LOOPBACK, alike, networks_beside, open_testbed
 from loadstone.testbed.running import Running, target_of
@@ -106,7 +106,7 @@ async def reference_testbed(
         yield Testbed(tuple(targets), about, running.processes, running.dead, machines=base.machines)
 
 
-ROLE_NAMES = {Need.WEB: "web", Need.APPLICATION: "app", Need.MAIL: "mail", Need.IDLE: "idle"}
+ROLE_NAMES = {Need.WEB: "web", Need.WEBSERVER: "web", Need.APPLICATION: "app", Need.MAIL: "mail", Need.IDLE: "idle"}
 """What the machines of the reference servers are called."""
 
 
@@ -119,10 +119,11 @@ async def _web(
     port, threads = said.http.port, system.threads
     if system.web == EMBEDDED:
         return [await roles.web(running, web, behind, port, threads, roles.Downloads.OWN) for web in fronts]
-    kind, file_sets = service_kind(ServiceRole.WEB, system.web), needs.file_sets
+    kind = service_kind(ServiceRole.WEB, system.web)
     for web in fronts:
         roles.refuse_missing(web, kind)
-    return [await roles.web_of(running, web, behind, port, threads, (kind, file_sets)) for web in fronts]
+    which = (kind, system.tuning, needs.file_sets)
+    return [await roles.web_of(running, web, behind, port, threads, which) for web in fronts]
 
 
 async def _application(
@@ -134,6 +135,9 @@ async def _application(
 
 
 async def _alone(running: Running, front: Machine, system: Reference, needs: ServerNeeds) -> Target:
+    if needs.need is Need.WEBSERVER:
+        kind, mechanism = web_server(system, needs)
+        return await roles.web_server(running, front, kind, mechanism, system, needs.directories)
     if needs.need is Need.MAIL:
         return await roles.mail(running, front, system.imap, system.threads)
     return await roles.heartbeat(running, front, front.name)

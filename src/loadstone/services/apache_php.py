@@ -1,0 +1,17 @@
+"""Bank, shop and support site by Apache: files by itself, pages by PHP, wherever that runs."""
+
+from loadstone.services import apache, php
+from loadstone.services.kind import WebSite
+from loadstone.services.sites import FILES, SITE
+
+
+def configuration(site: WebSite, pool: apache.Pool, modules: tuple[str, ...], handler: str, more: str) -> str:
+    """With PHP, by a handler, for what is no file."""
+    told = "".join(f"SetEnv {name} {value}\n" for name, value in php.told(site).items())
+    files = "|".join(FILES)
+    served = (
+        f'DocumentRoot {site.folder}/{SITE}\nAliasMatch "^/(?!{files})" "{site.folder}/{php.PAGES}/index.php"\n'
+        f"{apache.readable(f'{site.folder}/{SITE}')}"
+        f"{apache.readable(f'{site.folder}/{php.PAGES}', f'    SetHandler {handler}{chr(10)}')}{told}{more}"
+    )
+    return apache.http(site, pool, modules, served)

@@ -1,0 +1,25 @@
+"""Apache with PHP in its own processes: pages and files by the same."""
+
+from loadstone.services import apache, apache_php, mod_php, php
+from loadstone.services.kind import Program, ServiceKind, ServiceRole, WebSite
+from loadstone.services.sites import written
+from loadstone.services.unprivileged import shell
+
+
+def program(site: WebSite) -> Program:
+    """In the foreground."""
+    return Program(
+        shell(f"{mod_php.linking(site)}; {apache.serving(site)}"),
+        {apache.CONFIGURATION: configuration(site), **php.pages()},
+        written(site, php.SESSIONS),
+        version=shell(f"{apache.VERSION}; {mod_php.VERSION}"),
+    )
+
+
+def configuration(site: WebSite) -> str:
+    """PHP is no program that threads could share, so each request has a process."""
+    pool, loaded = apache.PREFORK[site.tuning], mod_php.loading(site)
+    return apache_php.configuration(site, pool, (), mod_php.MODULE, loaded)
+
+
+KIND = ServiceKind("apache-mod-php", ServiceRole.WEB, program, 8080, needs={**apache.NEEDS, **mod_php.NEEDS})

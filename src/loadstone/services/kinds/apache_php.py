@@ -1,0 +1,27 @@
+"""Apache with PHP behind it over FastCGI: pages by PHP's process manager, files by Apache itself."""
+
+from loadstone.services import apache, apache_php, php
+from loadstone.services.kind import Program, ServiceKind, ServiceRole, WebSite
+from loadstone.services.sites import written
+from loadstone.services.unprivileged import shell
+
+
+def program(site: WebSite) -> Program:
+    """Both in the foreground."""
+    texts = {apache.CONFIGURATION: configuration(site), php.FPM_CONFIGURATION: php.manager_configuration(site)}
+    return Program(
+        shell(f"{php.manager_is_there(site)}; {apache.serving(site)}"),
+        {**texts, **php.pages()},
+        written(site, php.SESSIONS),
+        {"php": php.manager(site)},
+        version=shell(f"{apache.VERSION}; {php.VERSION}"),
+    )
+
+
+def configuration(site: WebSite) -> str:
+    """With threads, which PHP's own processes allow."""
+    handler, kept = apache.php_handler(site)
+    return apache_php.configuration(site, apache.EVENT[site.tuning], ("proxy", "proxy_fcgi"), handler, kept)
+
+
+KIND = ServiceKind("apache-php", ServiceRole.WEB, program, 8080, needs={**apache.NEEDS, **php.NEEDS_FPM})

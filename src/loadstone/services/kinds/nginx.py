@@ -1,0 +1,65 @@
+"""nginx alone: files, an answer of its own configuration, and PHP behind it over FastCGI."""
+
+from loadstone.model.service import Mechanism, Tuning
+from loadstone.services import nginx, php
+from loadstone.services.kind import MechanismSite, Program, ServiceKind, ServiceRole
+from loadstone.services.mechanisms import PATH, PHP_PATH, SITE, made, sources
+from loadstone.services.unprivileged import shell
+
+LENGTH = 2048
+"""Bytes of the module's answer, as in the published tests."""
+TOLD = ("request_method", "request_uri", "query_string", "server_protocol", "remote_addr", "server_addr", "http_host")
+"""Variables of nginx that the answer tells."""
+
+
+def program(site: MechanismSite) -> Program:
+    """As the user that starts it."""
+    texts = {nginx.CONFIGURATION: configuration(site), **sources(site)}
+    if site.mechanism is not Mechanism.PHP_FASTCGI:
+        return Program(shell(nginx.serving(site)), texts, made(site), version=shell(nginx.VERSION))
+    return Program(
+        shell(f"{php.manager_is_there(site)}; {nginx.serving(site)}"),
+        {**texts, php.FPM_CONFIGURATION: php.manager_configuration(site)},
+        made(site),
+        {"php": php.manager(site)},
+        version=shell(f"{nginx.VERSION}; {php.VERSION}"),
+    )
+
+
+def configuration(site: MechanismSite) -> str:
+    """Of one mechanism."""
+    root = f"root {site.folder}/{SITE};\n"
+    match site.mechanism:
+        case Mechanism.MODULE:
+            return nginx.http(
+                site, nginx.both_ways(site, f"{root}        location {PATH} {{ return 200 '{_answer()}'; }}\n")
+            )
+        case Mechanism.PHP_FASTCGI:
+            parts = nginx.php_upstream(site), nginx.both_ways(site, f"{root}{_php(site)}")
+            return nginx.http(site, "".join(parts))
+    return nginx.http(site, nginx.both_ways(site, root))
+
+
+def _answer() -> str:
+    """Made anew for each request from its variables, by the module `rewrite`."""
+    told = "".join(f"{name.upper()}=${name}\n" for name in TOLD)
+    return f"{told}{'-' * (LENGTH - len(told) - 20)}\nend of environment\n"
+
+
+def _php(site: MechanismSite) -> str:
+    kept = "fastcgi_keep_conn on; " if site.tuning is Tuning.TUNED else ""
+    return (
+        f"        location {PHP_PATH} {{ fastcgi_pass php; {kept}fastcgi_buffers 40 4k; "
+        f"fastcgi_param REQUEST_METHOD $request_method; "
+        f"fastcgi_param SCRIPT_FILENAME {site.folder}/{SITE}{PHP_PATH}; }}\n"
+    )
+
+
+KIND = ServiceKind(
+    "nginx",
+    ServiceRole.WEBSERVER,
+    program,
+    8080,
+    needs=nginx.NEEDS,
+    mechanisms={Mechanism.STATIC: {}, Mechanism.MODULE: {}, Mechanism.PHP_FASTCGI: php.NEEDS_FPM},
+)

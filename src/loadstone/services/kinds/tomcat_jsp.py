@@ -1,0 +1,60 @@
+"""Tomcat with each site as a web application of its own: pages in JSP, files by its default servlet."""
+
+import json
+from importlib.resources import files
+
+from loadstone.services import tomcat
+from loadstone.services.declared import declared_pages
+from loadstone.services.kind import Program, ServiceKind, ServiceRole, WebSite
+from loadstone.services.sites import SITE, written
+from loadstone.services.unprivileged import shell
+
+SITES = {"bank": ("/static/*",), "shop": ("/static/*", "/images/*"), "support": ("/static/*", "/downloads/*")}
+"""Sites with what is a file of each."""
+FRONT = "front"
+
+
+def program(site: WebSite) -> Program:
+    """As the user that starts it."""
+    properties = {"loadstone.backend": str(site.backend), "loadstone.files": f"{site.folder}/{SITE}"}
+    contexts = {"": f"{site.folder}/{FRONT}"} | {f"/{name}": f"{site.folder}/{SITE}/{name}" for name in SITES}
+    return Program(
+        tomcat.serving(site, properties),
+        {tomcat.CONFIGURATION: tomcat.server_xml(site, contexts), **_applications(site)},
+        [tomcat.folders(site), *written(site)],
+        version=shell(tomcat.VERSION),
+    )
+
+
+def _applications(site: WebSite) -> dict[str, str]:
+    texts = _application(site, FRONT, FRONT, ())
+    for name, patterns in SITES.items():
+        texts |= _application(site, f"{SITE}/{name}", name, patterns)
+    return texts
+
+
+def _application(site: WebSite, folder: str, name: str, patterns: tuple[str, ...]) -> dict[str, str]:
+    """Its page answers whatever is no file."""
+    texts = {f"{folder}/{tomcat.WEB_XML}": tomcat.web_xml(site.tuning, {"/": f"{name}.jsp"}, patterns)}
+    parts = ("page.jspf", "backend.jspf", "visitor.jspf", f"{name}.jsp")
+    texts |= {f"{folder}/WEB-INF/{part}": files("loadstone.suts").joinpath("jsp", part).read_text() for part in parts}
+    return texts | {f"{folder}/WEB-INF/facts.jspf": facts()}
+
+
+def facts() -> str:
+    """What workloads declare of their pages, as Java."""
+    rows = ",\n".join(
+        f"    java.util.Map.entry({json.dumps(name)}, new Facts({page['bytes']}, {_texts(page['links'])}))"
+        for name, page in declared_pages().items()
+    )
+    return (
+        "<%-- Made from the workloads' declarations. --%>\n<%!\nrecord Facts(int bytes, String... links) {\n}\n\n"
+        f"static final java.util.Map<String, Facts> FACTS = java.util.Map.ofEntries(\n{rows});\n%>\n"
+    )
+
+
+def _texts(links: object) -> str:
+    return f"new String[] {{{json.dumps(links)[1:-1]}}}"
+
+
+KIND = ServiceKind("tomcat-jsp", ServiceRole.WEB, program, 8080, needs=tomcat.NEEDS, memory_mib=tomcat.MEMORY_MIB)

@@ -1,0 +1,48 @@
+"""What a web server alone is asked for: where its files and programs are, and how those come there."""
+
+from importlib.resources import files
+
+from loadstone.model.machine import SERVER
+from loadstone.model.service import Mechanism
+from loadstone.services.kind import MechanismSite
+from loadstone.services.unprivileged import shell
+
+SITE = "site"
+"""Folder of a machine's files with those to be served."""
+PROGRAMS = "programs"
+"""Folder of those that are started."""
+PATH, PHP_PATH = "/printenv", "/phpinfo.php"
+PHPINFO = "<?php phpinfo();\n"
+CGI = {Mechanism.C_CGI: "printenv", Mechanism.PERL_CGI: "printenv.pl"}
+"""Programs, by mechanism."""
+NEEDS_COMPILER = {"/usr/bin/cc": "gcc", "/usr/include/stdio.h": "libc6-dev"}
+NEEDS_PERL = {"/usr/bin/perl": "perl-base"}
+
+
+def source(name: str) -> str:
+    """A program's text."""
+    return files("loadstone.suts").joinpath("cgi", name).read_text()
+
+
+def sources(site: MechanismSite) -> dict[str, str]:
+    """Files to be written first."""
+    if site.mechanism in CGI:
+        return {f"{PROGRAMS}/{name}": source(name) for name in ("printenv.c", "printenv.pl")}
+    if site.mechanism in (Mechanism.PHP_FASTCGI, Mechanism.PHP_MODULE):
+        return {f"{SITE}{PHP_PATH}": PHPINFO}
+    return {}
+
+
+def made(site: MechanismSite) -> list[list[str]]:
+    """Commands that make what is served, once the sources are there."""
+    folder = ["mkdir", "-p", f"{site.folder}/{SITE}"]
+    at = f"{site.folder}/{PROGRAMS}"
+    match site.mechanism:
+        case Mechanism.STATIC:
+            count = str(site.directories)
+            return [folder, [SERVER, "fileset", "static-files", "--sessions", count, f"{site.folder}/{SITE}"]]
+        case Mechanism.C_CGI:
+            return [folder, ["cc", "-O2", "-o", f"{at}/printenv", f"{at}/printenv.c"]]
+        case Mechanism.PERL_CGI:
+            return [folder, shell(f"chmod 755 {at}/printenv.pl")]
+    return [folder]

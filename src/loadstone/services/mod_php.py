@@ -1,0 +1,22 @@
+"""PHP as a module of Apache."""
+
+from loadstone.services import php
+from loadstone.services.kind import ServiceSite
+
+NEEDS = {"/usr/lib/apache2/modules/libphp*.so": "libapache2-mod-php"}
+LINKED = "libphp.so"
+VERSION = "ls /usr/lib/apache2/modules/libphp*.so | sed 's/.*libphp/PHP module /; s/.so$//'"
+MODULE = "application/x-httpd-php"
+"""What is given to it."""
+
+
+def linking(site: ServiceSite) -> str:
+    """The shell's words for Debian's module, which has its version in its name."""
+    return f"ln -sf $(ls /usr/lib/apache2/modules/libphp*.so | tail -n 1) {site.folder}/{LINKED}"
+
+
+def loading(site: ServiceSite) -> str:
+    """Loads it, with PHP's settings."""
+    values = php.ini(site.folder, site.tuning).items()
+    set_to = "".join(f'php_admin_value {name} "{value}"\n' for name, value in values)
+    return f"LoadModule php_module {site.folder}/{LINKED}\n{set_to}"

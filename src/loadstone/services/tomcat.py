@@ -1,0 +1,142 @@
+"""Tomcat as an ordinary process with all its files in one folder, as many web applications as are asked for."""
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from xml.sax.saxutils import quoteattr
+
+from loadstone.model.service import Tuning
+from loadstone.services.kind import TlsSite
+
+HOME = "/usr/share/tomcat10"
+JAVA = "/usr/bin/java"
+NEEDS = {f"{HOME}/bin/bootstrap.jar": "tomcat10-common", JAVA: "default-jre-headless"}
+VERSION = (
+    f"{JAVA} -cp {HOME}/lib/catalina.jar:{HOME}/lib/tomcat-util.jar org.apache.catalina.util.ServerInfo"
+    " | sed -n -e 's/^Server version: *//p' -e 's/^JVM Version: */Java /p'"
+)
+JAVA_LEVEL = "17"
+"""Of pages: Debian 12's Java."""
+CONFIGURATION = "conf/server.xml"
+WEB_XML = "WEB-INF/web.xml"
+MEMORY_MIB = 1024
+"""Of a machine of its own: Java takes some 250 MiB before its first request."""
+
+
+@dataclass(frozen=True)
+class TomcatSettings:
+    """What is tuned."""
+
+    java: str
+    """Options of the Java machine; `{threads}` is how many processors it is given."""
+    threads: int
+    """Requests at once."""
+    connections: int
+    requests_each: int
+    """Requests after which a connection is closed, -1 for never."""
+    cache_kib: int
+    """Of files."""
+    cache_ms: int
+    """Time after which a file is looked at again."""
+    looks_again: bool
+    """Whether pages are compiled anew when their sources change."""
+
+
+SETTINGS = {
+    # The program's own (tomcat.apache.org, HTTP connector, resources, Jasper); Debian's package adds no more.
+    Tuning.DEFAULT: TomcatSettings("-Djava.awt.headless=true", 200, 8192, 100, 10_240, 5_000, True),
+    # Heap of one size and parallel collection, as the web server's sizing tests had them (table 6-5; theirs was 2 GB).
+    Tuning.TUNED: TomcatSettings(
+        "-Djava.awt.headless=true -server -Xms512m -Xmx512m -XX:+UseParallelGC -XX:ParallelGCThreads={threads}"
+        " -XX:+DisableExplicitGC",
+        512,
+        16_384,
+        -1,
+        65_536,
+        3_600_000,
+        False,
+    ),
+}
+
+
+def serving(site: TlsSite, properties: Mapping[str, str]) -> list[str]:
+    """Starts it in the foreground; pages find the properties."""
+    options = shlex.split(SETTINGS[site.tuning].java.format(threads=site.threads))
+    own = {"catalina.base": site.folder, "catalina.home": HOME, "java.io.tmpdir": f"{site.folder}/temp"}
+    words = [f"-D{name}={value}" for name, value in (own | {"http.maxConnections": "512"} | dict(properties)).items()]
+    path = f"{HOME}/bin/bootstrap.jar:{HOME}/bin/tomcat-juli.jar"
+    return [JAVA, *options, *words, "-cp", path, "org.apache.catalina.startup.Bootstrap", "start"]
+
+
+def folders(site: TlsSite) -> list[str]:
+    """Makes what it needs to be there."""
+    return ["mkdir", "-p", f"{site.folder}/temp", f"{site.folder}/work", f"{site.folder}/logs"]
+
+
+def server_xml(site: TlsSite, contexts: Mapping[str, str]) -> str:
+    """Over HTTP and TLS; web applications by their path, with their folder."""
+    settings = SETTINGS[site.tuning]
+    common = (
+        f'address="{site.listen}" acceptCount="4096" maxThreads="{settings.threads}" '
+        f'maxConnections="{settings.connections}" maxKeepAliveRequests="{settings.requests_each}" '
+        'URIEncoding="ISO-8859-1" relaxedQueryChars="[]|"'
+    )
+    held = "".join(_context(path, folder, settings) for path, folder in contexts.items())
+    return (
+        f'<Server port="-1">\n  <Service name="Catalina">\n    <Connector port="{site.port}" {common}/>\n'
+        f'    <Connector port="{site.tls_port}" {common} SSLEnabled="true" scheme="https" secure="true">\n'
+        f"      <SSLHostConfig><Certificate certificateFile={quoteattr(f'{site.certificates}/server.pem')} "
+        f'certificateKeyFile={quoteattr(f"{site.certificates}/server-key.pem")} type="EC"/></SSLHostConfig>\n'
+        '    </Connector>\n    <Engine name="Catalina" defaultHost="localhost">\n'
+        '      <Host name="localhost" appBase="none" autoDeploy="false" deployOnStartup="false">\n'
+        f"{held}      </Host>\n    </Engine>\n  </Service>\n</Server>\n"
+    )
+
+
+def _context(path: str, folder: str, settings: TomcatSettings) -> str:
+    name = f' sessionCookieName="{path[1:]}"' if path else ""
+    return (
+        f'        <Context path="{path}" docBase={quoteattr(folder)}{name}>\n'
+        f'          <Resources cacheMaxSize="{settings.cache_kib}" cacheTtl="{settings.cache_ms}"/>\n'
+        '          <Manager pathname=""/>\n        </Context>\n'
+    )
+
+
+def web_xml(
+    tuning: Tuning, pages: Mapping[str, str], files: Sequence[str], servlets: Mapping[str, str] | None = None
+) -> str:
+    """Of one application: JSP pages by the pattern that they answer, patterns of files, and patterns by servlet."""
+    looks = "true" if SETTINGS[tuning].looks_again else "false"
+    compiled = "".join(
+        f"    <init-param><param-name>{name}</param-name><param-value>{value}</param-value></init-param>\n"
+        for name, value in {
+            "development": looks,
+            "compilerSourceVM": JAVA_LEVEL,
+            "compilerTargetVM": JAVA_LEVEL,
+        }.items()
+    )
+    shown = "".join(
+        f"  <servlet>\n    <servlet-name>{name}</servlet-name>\n    <jsp-file>/WEB-INF/{name}</jsp-file>\n"
+        f"{compiled}"
+        "    <load-on-startup>1</load-on-startup>\n  </servlet>\n"
+        f"  <servlet-mapping><servlet-name>{name}</servlet-name><url-pattern>{at}</url-pattern></servlet-mapping>\n"
+        for at, name in pages.items()
+    )
+    own = "".join(
+        f"  <servlet><servlet-name>{name}</servlet-name><servlet-class>{name}</servlet-class></servlet>\n"
+        f"  <servlet-mapping><servlet-name>{name}</servlet-name><url-pattern>{at}</url-pattern></servlet-mapping>\n"
+        for name, at in (servlets or {}).items()
+    )
+    served = "".join(
+        f"  <servlet-mapping><servlet-name>files</servlet-name><url-pattern>{at}</url-pattern></servlet-mapping>\n"
+        for at in files
+    )
+    return (
+        '<web-app xmlns="https://jakarta.ee/xml/ns/jakartaee" version="6.0">\n'
+        "  <servlet>\n    <servlet-name>files</servlet-name>\n"
+        "    <servlet-class>org.apache.catalina.servlets.DefaultServlet</servlet-class>\n  </servlet>\n"
+        f"{shown}{own}{served}"
+        "  <mime-mapping><extension>gif</extension><mime-type>image/gif</mime-type></mime-mapping>\n"
+        "  <mime-mapping><extension>html</extension><mime-type>text/html</mime-type></mime-mapping>\n"
+        "  <session-config><session-timeout>15</session-timeout></session-config>\n</web-app>\n"
+    )
