@@ -32,7 +32,7 @@ def program(site: MechanismSite) -> Program:
 
 def _compiling(folder: str) -> list[str]:
     path = f"{tomcat.HOME}/lib/servlet-api.jar"
-    words = f"{tomcat.JAVA} -cp '/usr/share/java/*' {COMPILE} --release {tomcat.JAVA_LEVEL} -cp {path}"
+    words = f"{tomcat.JAVA} -cp '/usr/share/java/*' {COMPILE} -proc:none --release {tomcat.JAVA_LEVEL} -cp {path}"
     return shell(f"mkdir -p {folder}/classes && {words} -d {folder}/classes {folder}/{SOURCE}")
 
 
