@@ -30,6 +30,7 @@ from loadstone.study.question import Answer
 from loadstone.study.registry import AnyKind, file_sections, study_kinds
 from loadstone.study.runner import run_study
 from loadstone.study.spec import StudySpec, questions
+from loadstone.workloads import expanded
 
 QUESTION = "Question"
 
@@ -48,7 +49,7 @@ class StudyCommand(WorkloadOptions):
     @property
     def workloads(self) -> list[str]:
         """What is named, in either way."""
-        return [*(self.names or ()), *filter(None, (self.workload or "").split(","))]
+        return expanded([*(self.names or ()), *filter(None, (self.workload or "").split(","))])
 
     def carry_out(self) -> Exit:
         """Runs the study and reports it; returns what the shell is told. Raises LoadstoneError."""

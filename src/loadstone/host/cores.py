@@ -19,6 +19,12 @@ def first_cores(count: int) -> str:
     return ",".join(map(str, there[:count]))
 
 
+def cores_beside(taken: set[int], needed: int) -> str:
+    """The cores that are left beside those taken, as a list for taskset; empty where they are fewer than needed."""
+    left = sorted(os.sched_getaffinity(0) - taken)
+    return ",".join(map(str, left)) if taken and len(left) >= needed else ""
+
+
 def core_list(text: str) -> set[int]:
     """Reads `0-1` or `0+2` as numbers of cores; raises PlatformError for those that are not here."""
     cores: set[int] = set()

@@ -81,6 +81,7 @@ PROFILES = {
             Rigor.REDUCED,
         ),
         Profile("quick", "about a minute, for a look", Phases(10, 10, 35, 5), 1, Rigor.REDUCED),
+        Profile("brief", "some seconds, for studies of many runs", Phases(0.5, 1.5, 5, 0.5), 1, Rigor.REDUCED),
         Profile("demo", "a quarter of a minute, to see everything once", Phases(2, 2, 9, 1), 1, Rigor.REDUCED),
     )
 }

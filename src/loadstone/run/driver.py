@@ -12,6 +12,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from loadstone.host.cores import on_cores
 from loadstone.host.process import stop
 from loadstone.host.programs import driver
 from loadstone.model.errors import DriverError
@@ -117,10 +118,11 @@ def simulating(plan: Document, station: Station) -> Task:
 
 
 @asynccontextmanager
-async def driving(task: Task, log: Path, role: str = "driver") -> AsyncIterator[Driving]:
-    """Starts the driver on a task; it is gone when the block ends, however it ends."""
+async def driving(task: Task, log: Path, role: str = "driver", cores: str = "") -> AsyncIterator[Driving]:
+    """Starts the driver on a task, on these cores or all; it is gone when the block ends, however it ends."""
     with log.open("ab") as errors:
         process = await asyncio.create_subprocess_exec(
+            *(on_cores(cores.replace(",", "+")) if cores else ()),
             driver(),
             *task.words,
             stdin=asyncio.subprocess.PIPE,

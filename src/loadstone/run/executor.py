@@ -113,6 +113,8 @@ class Executor:
     testbed: Testbed
     listener: Listener
     joining: Joining | None = None
+    cores: str = ""
+    """Of the drivers alone; empty where they share the machine's."""
     interrupted: bool = False
     troubles: list[TroubleRecord] = field(default_factory=list)
     injector: Injector | None = None
@@ -136,7 +138,9 @@ class Executor:
                     folder.write(PLAN, job.plan)
                 log = next(iter(job.folders.values())).path / "driver.log"
                 writers[job.name] = RecordWriter(job.folders, files)
-                self._drivers[job.name] = await stack.enter_async_context(driving(self._task(job), log, job.role))
+                self._drivers[job.name] = await stack.enter_async_context(
+                    driving(self._task(job), log, job.role, self.cores)
+                )
                 self._ready[job.name] = asyncio.Event()
             if self.interrupted:  # while they were started
                 self._end_early()

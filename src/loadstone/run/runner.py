@@ -5,12 +5,14 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from loadstone.host.cores import cores_beside
 from loadstone.host.locks import measuring
 from loadstone.model.errors import LoadstoneError, UsageError
 from loadstone.model.records.manifest import Manifest, ProfileRecord, Status
 from loadstone.model.system import Clock, FileSet, Reference
 from loadstone.model.target import Target
 from loadstone.model.workload import WEB_NEEDS, Workload
+from loadstone.platforms.cores import cores_taken
 from loadstone.run import audit
 from loadstone.run.criteria import make_criteria
 from loadstone.run.disclosure import declarations, make_manifest, placement_record, system_record
@@ -70,6 +72,12 @@ def _file_sets(spec: RunSpec) -> dict[str, int]:
     return {part.workload.name: data_sessions(part.workload, part.load, spec.profile.phases) for part in with_files}
 
 
+def driver_cores(spec: RunSpec) -> str:
+    """Cores of the driver alone; empty where the system may use all, or leaves fewer than the driver's threads."""
+    taken = cores_taken(spec.placement.machine) | cores_taken(spec.placement.backend)
+    return cores_beside(taken, spec.threads)
+
+
 async def _execute(
     spec: RunSpec, folder: ResultFolder, listener: Listener, begin: Begin, signals: Signals
 ) -> tuple[Status, str]:
@@ -77,7 +85,9 @@ async def _execute(
     async with testbed_of(spec.system, spec.clock, folder.path / LOGS, spec.placement, needs) as testbed:
         folder.change(target=testbed.about, machines=testbed.facts())
         folder.mark(Status.RUNNING)
-        executor = Executor(testbed, listener, spec.joining)
+        cores = driver_cores(spec)
+        folder.change(driver_cores=cores)
+        executor = Executor(testbed, listener, spec.joining, cores)
         with signals.told(executor.interrupt):
             status, reason = await _play(spec, folder, executor, begin)
         # What machines say of themselves may have changed: which side of a pair serves, how long it held its outputs.

@@ -12,6 +12,7 @@ from loadstone.model.records.manifest import SystemKind
 from loadstone.model.records.result import Iteration, Result
 from loadstone.model.records.sample import Sample
 from loadstone.model.records.verdict import Verdict
+from loadstone.services.kind import EMBEDDED
 from loadstone.study.conditions import conditions_of
 from loadstone.study.failure import Failure, failure_of
 from loadstone.study.metrics import METRICS
@@ -243,7 +244,8 @@ def _capacity(result: Result, iterations: tuple[Iteration, ...]) -> dict[str, fl
         count = _number(machine.get("count")) or 1.0
         given = (_number(machine.get("cpus")) or cores) * count
         threads = _number(system.settings.get("threads")) or 1.0
-        capacity["server_cores"] = min(cores, given, threads * count)
+        is_ours = system.settings.get("web", EMBEDDED) == EMBEDDED
+        capacity["server_cores"] = min(cores, given, threads * count) if is_ours else min(cores, given)
     capacity["cores"] = cores
     return capacity
 

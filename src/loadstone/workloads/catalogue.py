@@ -2,7 +2,7 @@
 
 import difflib
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,9 @@ CHECK_SUMS = "sha256sums"
 
 Catalogue = Mapping[str, Path]
 
+SUITES = {"webserver": ("static-files", "printenv", "phpinfo")}
+"""Workloads that belong together, by the name for all of them."""
+
 _SECTIONS: dict[str, tuple[Any, object]] = {
     "workload": (Header, None),
     "target": (TargetRules, {}),
@@ -51,6 +54,11 @@ _OPTIONAL: dict[str, Any] = {"embedded": EmbeddedPattern, "mailboxes": Mailboxes
 def shipped() -> Catalogue:
     """The workloads that come with the program: name to folder."""
     return {path.parent.name: path.parent for path in sorted(HERE.glob(f"*/{FILE}"))}
+
+
+def expanded(names: Iterable[str]) -> list[str]:
+    """The names, with the workloads of a suite in its place."""
+    return [one for name in names for one in SUITES.get(name, (name,))]
 
 
 def is_unchanged(name: str) -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from loadstone.model.records.manifest import MachineFacts
+from loadstone.model.records.manifest import MachineFacts, Manifest
 from loadstone.page.blocks import Block, Facts, Fold, Heading, Verbatim
 from loadstone.report.disclosure import noted, phases, versions_and_host
 from loadstone.report.section import ReportContext, Section
@@ -11,7 +11,11 @@ from loadstone.report.section import ReportContext, Section
 def blocks(context: ReportContext) -> Iterator[Block]:
     """Lists of facts, the long ones folded."""
     manifest = context.result.manifest
-    machines = [(name, _machine(facts)) for name, facts in manifest.machines.items() if facts.platform is not None]
+    machines = [
+        (name, _machine(facts))
+        for name, facts in manifest.machines.items()
+        if facts.platform or "software" in facts.facts
+    ]
     yield Heading("Configuration", 2, "configuration")
     yield Facts(
         [
@@ -19,6 +23,7 @@ def blocks(context: ReportContext) -> Iterator[Block]:
             ("phases", phases(manifest.profile)),
             ("seed", f"{manifest.seed} (and one more with each iteration)"),
             ("driver threads", str(manifest.driver_threads)),
+            *_driver_cores(manifest),
             ("seal", context.seal.state),
             *machines,
             *noted(manifest.notes),
@@ -33,6 +38,14 @@ def blocks(context: ReportContext) -> Iterator[Block]:
     for workload in context.result.workloads:
         label = workload.id.label
         yield Fold(f"Declaration of {label}", [Verbatim(manifest.declarations.get(label, ""))])
+
+
+def _driver_cores(manifest: Manifest) -> Iterator[tuple[str, str]]:
+    """Whether the driver had cores of its own; nothing of systems that others set up."""
+    if manifest.driver_cores:
+        yield "driver cores", f"{manifest.driver_cores}, none of which the system under test may use"
+    elif manifest.machines and not manifest.is_simulated:
+        yield "driver cores", "shared: the system under test may use them too"
 
 
 def _machine(facts: MachineFacts) -> str:

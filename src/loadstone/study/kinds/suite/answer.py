@@ -1,0 +1,157 @@
+"""What a suite found: each cell, and how tests, tunings and numbers of cores compare. Pure."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from loadstone.judge.statistics import LEVEL, holm, unpaired
+from loadstone.model.service import Mechanism, Tuning
+from loadstone.study.kinds.suite.cells import CellResult
+from loadstone.study.kinds.suite.published import FASTER, published_ratio, published_tls_cost
+from loadstone.study.question import Answer
+
+LEAST_RUNS = 4
+"""Runs of each side from which a permutation test can find anything at all: of 70 ways to divide eight, two are as far
+apart."""
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """Throughput of one cell by that of another."""
+
+    over: CellResult
+    under: CellResult
+    published: float | None = None
+
+    @property
+    def value(self) -> float | None:
+        """None where one of them is not the server's."""
+        above, below = self.over.mean, self.under.mean
+        return above / below if above and below and self.over.is_sound and self.under.is_sound else None
+
+
+@dataclass(frozen=True)
+class TuningDifference:
+    """A test as tuned by the same by default."""
+
+    ratio: Ratio
+    p: float | None = None
+    """Chance of such a difference where there is none, corrected for all that were tested; None for too few runs."""
+
+    @property
+    def is_found(self) -> bool:
+        """Whether there is one."""
+        return self.p is not None and self.p <= 1 - LEVEL
+
+
+@dataclass(frozen=True, kw_only=True)
+class SuiteAnswer(Answer):
+    """Every cell of one workload."""
+
+    cells: tuple[CellResult, ...]
+    wanted: int
+    """Cells there are to be."""
+
+
+def tls_costs(cells: Sequence[CellResult]) -> Iterator[Ratio]:
+    """What TLS divides throughput by."""
+    for over, under in _pairs(cells, lambda cell: None if cell.cell.tls else replace(cell.cell, tls=True)):
+        yield Ratio(over, under, published_tls_cost(over.cell.mechanism))
+
+
+def mechanism_ratios(cells: Sequence[CellResult]) -> Iterator[Ratio]:
+    """What a mechanism gives by what a slower one does, of pairs that the published tests have."""
+    for faster, slower in FASTER:
+        for over, under in _pairs(cells, lambda cell, a=faster, b=slower: _other_mechanism(cell, a, b)):
+            yield Ratio(over, under, None if over.cell.tls else published_ratio(faster, slower))
+
+
+def _other_mechanism(cell: CellResult, faster: Mechanism, slower: Mechanism) -> object:
+    return replace(cell.cell, mechanism=slower) if cell.cell.mechanism is faster else None
+
+
+def efficiencies(cells: Sequence[CellResult]) -> Iterator[tuple[Ratio, float]]:
+    """Throughput with more cores by that with the fewest; and that by the factor of cores."""
+    fewest = min((cell.cell.cores for cell in cells), default=0)
+    for over, under in _pairs(
+        cells, lambda cell: replace(cell.cell, cores=fewest) if cell.cell.cores > fewest else None
+    ):
+        ratio = Ratio(over, under)
+        if ratio.value is not None:
+            yield ratio, ratio.value * fewest / over.cell.cores
+
+
+def tuning_differences(cells: Sequence[CellResult]) -> list[TuningDifference]:
+    """Every test as tuned by the same by default; tested where each side has runs enough."""
+    ratios = [Ratio(over, under) for over, under in _pairs(cells, _by_default)]
+    tested = [one for one in ratios if _is_testable(one)]
+    chances = holm([unpaired(one.over.throughput, one.under.throughput) for one in tested])
+    found = {id(one): p for one, p in zip(tested, chances, strict=True)}
+    return [TuningDifference(one, found.get(id(one))) for one in ratios]
+
+
+def _by_default(cell: CellResult) -> object:
+    return replace(cell.cell, tuning=Tuning.DEFAULT) if cell.cell.tuning is Tuning.TUNED else None
+
+
+def _is_testable(ratio: Ratio) -> bool:
+    least = min(len(ratio.over.throughput), len(ratio.under.throughput))
+    return ratio.value is not None and least >= LEAST_RUNS
+
+
+def _pairs(cells: Sequence[CellResult], other: object) -> Iterator[tuple[CellResult, CellResult]]:
+    """Each cell with the other that a function names, where there is one."""
+    assert callable(other)
+    known = {cell.cell: cell for cell in cells}
+    for cell in cells:
+        beside = known.get(other(cell))
+        if beside is not None:
+            yield cell, beside
+
+
+def contradictions(cells: Sequence[CellResult]) -> Iterator[str]:
+    """Where an order is not that of the published tests, with what may explain it."""
+    for ratio in mechanism_ratios(cells):
+        if ratio.value is not None and ratio.value < 1:
+            over, under = ratio.over.cell, ratio.under.cell
+            yield (
+                f"{over.service}, {over.tuning}, {over.cores} cores: {over.mechanism} gives {ratio.value:.2f} times "
+                f"what {under.mechanism} gives, and more in the published tests. {_why(ratio)}"
+            )
+    for ratio in tls_costs(cells):
+        if ratio.value is not None and ratio.value < 1:
+            cell = ratio.over.cell
+            yield (
+                f"{cell.service}, {cell.mechanism}, {cell.tuning}, {cell.cores} cores: TLS costs nothing "
+                f"({ratio.value:.2f} times as much without it). {_why(ratio)}"
+            )
+
+
+def _why(ratio: Ratio) -> str:
+    """As far as the runs say."""
+    above, below = ratio.over, ratio.under
+    idle = [one for one in (above, below) if one.cpu_share is not None and one.cpu_share < 0.85]
+    if idle:
+        shares = " and ".join(f"{100 * (one.cpu_share or 0):.0f} % of its cores ({one.cell.test})" for one in idle)
+        return f"The server used {shares}: its CPU was not what held it."
+    if min(len(above.throughput), len(below.throughput)) < 2:
+        return "One run of each: repeat them (--rounds 4) before anything is made of it."
+    return f"Both used their cores; bottlenecks: {above.bottleneck or 'unknown'} and {below.bottleneck or 'unknown'}."
+
+
+def headline(cells: Sequence[CellResult], wanted: int) -> Iterator[str]:
+    """In sentences."""
+    yield f"{len(cells)} of {wanted} cells."
+    bound = [cell for cell in cells if cell.is_driver_bound]
+    if bound:
+        named = ", ".join(cell.cell.words for cell in bound)
+        yield f"The driver was the limit in {len(bound)}, which say nothing of the server: {named}."
+    doubtful = [cell for cell in cells if cell.doubts and not cell.is_driver_bound]
+    for cell in doubtful[:3]:
+        yield f"Nothing follows from {cell.cell.words}: {'; '.join(cell.doubts)[:200]}"
+    idle = [cell for cell in cells if cell.is_sound and not cell.is_full]
+    if idle:
+        yield f"{len(idle)} servers had CPU to spare at that many clients: their throughput is a lower bound."
+    best = max((cell for cell in cells if cell.is_sound), key=lambda cell: cell.mean or 0, default=None)
+    if best is not None:
+        yield f"Most: {best.mean:,.0f} operations/s, {best.cell.words}, {best.clients} clients."
+    yield from contradictions(cells)

@@ -1,0 +1,163 @@
+"""The cells of a suite: what is run in each, and when it is known what it holds. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from loadstone.model.service import Mechanism, Tuning
+from loadstone.study.bottleneck import common
+from loadstone.study.summary import RunSummary
+
+FULL = 0.95
+"""Share of its cores from which a server is full (the published tests saturated theirs)."""
+FLAT = 1.03
+"""Factor of throughput below which twice the clients brought nothing."""
+FACTOR = 2
+"""Clients of one step by those of the step before."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One test of one server."""
+
+    service: str
+    mechanism: Mechanism
+    tls: bool
+    tuning: Tuning
+    cores: int
+
+    def settings(self, sessions: int) -> dict[str, str]:
+        """Of a run with so many clients."""
+        return {
+            "service": self.service,
+            "mechanism": self.mechanism,
+            "tls": str(self.tls).lower(),
+            "tuning": self.tuning,
+            "server.cores": str(self.cores),
+            "sessions": str(sessions),
+        }
+
+    @property
+    def test(self) -> str:
+        """What is tested, in words."""
+        return f"{self.mechanism} over TLS" if self.tls else str(self.mechanism)
+
+    @property
+    def words(self) -> str:
+        """For the name of a folder."""
+        return f"{self.service}-{self.mechanism}{'-tls' * self.tls}-{self.tuning}-{self.cores}"
+
+    def own(self, runs: Sequence[RunSummary]) -> list[RunSummary]:
+        """Its runs among all."""
+        mine = self.settings(0)
+        names = [name for name in mine if name != "sessions"]
+        return [run for run in runs if all(run.request.settings.get(name) == mine[name] for name in names)]
+
+
+@dataclass(frozen=True)
+class CellResult:
+    """What a cell came to, at the clients that gave most."""
+
+    cell: Cell
+    runs: int
+    clients: int
+    throughput: tuple[float, ...]
+    """Operations/s of each run with that many clients."""
+    response_s: float | None
+    cpu_share: float | None
+    """Of its cores."""
+    is_full: bool
+    """Whether the server used its cores, or more clients brought nothing."""
+    is_driver_bound: bool
+    doubts: tuple[str, ...]
+    """Why runs of it are not fit to say anything, or which share was in error."""
+    bottleneck: str
+    open_response_s: float | None = None
+    """Mean response time where users came by themselves, at the declared share of that throughput."""
+
+    @property
+    def mean(self) -> float | None:
+        """Mean throughput."""
+        return fmean(self.throughput) if self.throughput else None
+
+    @property
+    def waiting(self) -> float | None:
+        """Throughput times response time: clients that waited at once, by Little's law all that there were."""
+        return self.mean * self.response_s if self.mean is not None and self.response_s is not None else None
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether its throughput is the server's."""
+        return bool(self.throughput) and not self.is_driver_bound and not self.doubts
+
+
+def levels(runs: Sequence[RunSummary]) -> dict[int, list[RunSummary]]:
+    """A cell's closed runs by their clients, in order."""
+    by: dict[int, list[RunSummary]] = {}
+    for run in sorted((run for run in runs if "rate" not in run.request.settings), key=lambda run: run.request.load):
+        by.setdefault(int(run.request.load), []).append(run)
+    return by
+
+
+def cpu_share(run: RunSummary, cores: int) -> float | None:
+    """CPU of the system by its cores."""
+    used = run.metrics.get("server_cpu")
+    return None if used is None else used / cores
+
+
+def throughput(runs: Sequence[RunSummary]) -> float:
+    """The mean; 0 where nothing was answered."""
+    return fmean([run.metrics.get("throughput", 0.0) for run in runs]) if runs else 0.0
+
+
+def is_settled(by: dict[int, list[RunSummary]], cores: int) -> bool:
+    """Whether more clients are of no use: the cores are used, twice as many brought nothing, or something is wrong."""
+    ordered = list(by.values())
+    if not ordered:
+        return False
+    last = ordered[-1]
+    if any(run.is_driver_bound or run.metrics.get("errors") for run in last):
+        return True
+    flat = len(ordered) > 1 and throughput(last) < FLAT * throughput(ordered[-2])
+    share = cpu_share(last[0], cores)
+    return flat or (len(ordered) > 1 and share is not None and share >= FULL)
+
+
+def best(by: dict[int, list[RunSummary]]) -> int | None:
+    """The clients that gave most."""
+    return max(by, key=lambda clients: throughput(by[clients]), default=None)
+
+
+def result(cell: Cell, runs: Sequence[RunSummary]) -> CellResult | None:
+    """What a cell came to; None before its first run."""
+    own = cell.own(runs)
+    by = levels(own)
+    clients = best(by)
+    if clients is None:
+        return None
+    taken = by[clients]
+    shares = [share for run in taken if (share := cpu_share(run, cell.cores)) is not None]
+    times = [run.metrics["response_mean"] for run in taken if "response_mean" in run.metrics]
+    opened = [run.metrics["response_mean"] for run in own if "rate" in run.request.settings if run.is_valid]
+    share = fmean(shares) if shares else None
+    return CellResult(
+        cell=cell,
+        runs=len(own),
+        clients=clients,
+        throughput=tuple(run.metrics["throughput"] for run in taken if "throughput" in run.metrics),
+        response_s=fmean(times) if times else None,
+        cpu_share=share,
+        is_full=(share is not None and share >= FULL) or (len(by) > 1 and is_settled(by, cell.cores)),
+        is_driver_bound=any(run.is_driver_bound for run in taken),
+        doubts=tuple(dict.fromkeys(doubt for run in taken for doubt in _doubts(run))),
+        bottleneck=common(taken),
+        open_response_s=fmean(opened) if opened else None,
+    )
+
+
+def _doubts(run: RunSummary) -> list[str]:
+    """Reasons of an invalid run; errors of a failed one."""
+    if not run.is_valid:
+        return [reason for reason in run.reasons if not reason.startswith("not judged")]
+    errors = run.metrics.get("errors")
+    return [f"{errors:.3g} % of its operations in error"] if errors else []

@@ -1,0 +1,155 @@
+"""What a report shows of a suite: every cell, and the ratios beside those of the published tests. Pure."""
+
+from collections.abc import Iterator, Sequence
+
+from loadstone.model.records.manifest import StudiedWorkload
+from loadstone.page.blocks import Block, Cell, Column, ColumnKind, Figure, Gallery, Heading, Paragraph, Row, Table, Tone
+from loadstone.page.numbers import chance, number
+from loadstone.page.plot import BarPlot
+from loadstone.study.kinds.suite.answer import (
+    LEAST_RUNS,
+    Ratio,
+    SuiteAnswer,
+    TuningDifference,
+    efficiencies,
+    mechanism_ratios,
+    tls_costs,
+    tuning_differences,
+)
+from loadstone.study.kinds.suite.cells import CellResult
+from loadstone.study.kinds.suite.published import PUBLISHED
+from loadstone.study.summary import RunSummary
+
+NOTE = (
+    "Clients ask again as soon as they are answered. Clients waiting is throughput times response time: by Little's "
+    "law all clients, but for what each spends between an answer and its next request. A throughput that the driver "
+    "held, or of a run that is not fit to be judged, is in brackets and in no ratio."
+)
+SHAPE = (
+    "Published figures are another server's on another machine (Sun Java System Web Server 7, sizing guide): they are "
+    "here for their shape, never to be compared in absolute terms. No result here is one of theirs."
+)
+COLUMNS = (
+    *("server", "test", "tuning"),
+    *("cores", "clients", "operations/s", "mean response, ms", "clients waiting", "CPU of its cores, %"),
+)
+
+
+def blocks(answer: SuiteAnswer, workload: StudiedWorkload, runs: Sequence[RunSummary]) -> Iterator[Block]:
+    """Every cell; TLS, mechanisms, tunings and cores; the published rows."""
+    cells = answer.cells
+    yield Gallery([_picture(cells)] if cells else [])
+    columns = [Column(title, ColumnKind.TEXT) for title in COLUMNS[:3]] + [Column(title) for title in COLUMNS[3:]]
+    columns += [Column("open: mean response, ms"), Column("what held it", ColumnKind.LONG)]
+    yield Table(columns, [_row(cell) for cell in cells])
+    yield Paragraph(NOTE, Tone.QUIET)
+    yield from _ratios("What TLS divides throughput by", list(tls_costs(cells)), lambda one: one.over.cell.test)
+    yield from _ratios("Mechanisms", list(mechanism_ratios(cells)), _mechanisms)
+    yield from _tunings(tuning_differences(cells))
+    yield from _cores(list(efficiencies(cells)))
+    yield from _published(cells)
+
+
+def _picture(cells: Sequence[CellResult]) -> Figure:
+    rows = [
+        {"name": cell.cell.words, "value": cell.mean or 0.0, "series": str(cell.cell.tuning), "rank": at}
+        for at, cell in enumerate(cells)
+    ]
+    return Figure("Throughput of each cell", "Operations per second.", BarPlot("operations per second", rows))
+
+
+def _row(cell: CellResult) -> Row:
+    of, mean = cell.cell, number(cell.mean, 1)
+    held = "the driver" if cell.is_driver_bound else "; ".join(cell.doubts) or cell.bottleneck
+    return Row(
+        [
+            *(of.service, of.test, str(of.tuning), str(of.cores), str(cell.clients)),
+            Cell(mean if cell.is_sound else f"({mean})", Tone.PLAIN if cell.is_sound else Tone.QUIET),
+            _ms(cell.response_s),
+            number(cell.waiting, 1),
+            number(None if cell.cpu_share is None else 100 * cell.cpu_share, 0),
+            _ms(cell.open_response_s),
+            held,
+        ]
+    )
+
+
+def _ms(value_s: float | None) -> str:
+    return number(None if value_s is None else 1000 * value_s, 2)
+
+
+def _mechanisms(one: Ratio) -> str:
+    return f"{one.over.cell.test} by {one.under.cell.test}"
+
+
+def _ratios(title: str, ratios: Sequence[Ratio], named: object) -> Iterator[Block]:
+    if not ratios:
+        return
+    assert callable(named)
+    yield Heading(title)
+    columns = [Column(one, ColumnKind.TEXT) for one in ("server", "tuning", "test")]
+    columns += [Column(one) for one in ("cores", "ratio", "published (6 cores)")]
+    yield Table(columns, [_ratio_row(one, named(one)) for one in ratios])
+
+
+def _ratio_row(one: Ratio, name: str) -> Row:
+    of = one.over.cell
+    value = number(one.value, 2) if one.value is not None else "not said"
+    return Row([of.service, str(of.tuning), name, str(of.cores), value, number(one.published, 2)])
+
+
+def _tunings(differences: Sequence[TuningDifference]) -> Iterator[Block]:
+    if not differences:
+        return
+    yield Heading("Tuned by default")
+    columns = [Column(one, ColumnKind.TEXT) for one in ("server", "test")]
+    columns += [Column(one) for one in ("cores", "ratio", "p")] + [Column("difference", ColumnKind.TEXT)]
+    yield Table(columns, [_tuning_row(one) for one in differences])
+    yield Paragraph(
+        f"p by permuting the runs of both sides, corrected for all tests of this table (Holm); it takes {LEAST_RUNS} "
+        "runs of each side (--rounds). What a tuning sets is declared in its server's module, and kept with each run's "
+        "logs.",
+        Tone.QUIET,
+    )
+
+
+def _tuning_row(one: TuningDifference) -> Row:
+    of, value = one.ratio.over.cell, one.ratio.value
+    said = "not tested: too few runs" if one.p is None else ("found" if one.is_found else "none found")
+    shown = number(value, 2) if value is not None else "not said"
+    return Row([of.service, of.test, str(of.cores), shown, "" if one.p is None else chance(one.p), said])
+
+
+def _cores(found: Sequence[tuple[Ratio, float]]) -> Iterator[Block]:
+    if not found:
+        return
+    yield Heading("Efficiency by cores")
+    columns = [Column(one, ColumnKind.TEXT) for one in ("server", "test", "tuning")]
+    columns += [Column(one) for one in ("cores", "times the fewest", "efficiency", "published (three times the cores)")]
+    rows = []
+    for ratio, efficiency in found:
+        of = ratio.over.cell
+        test = PUBLISHED.get((of.mechanism, of.tls))
+        published = number(test.efficiency if test else None, 3)
+        figures = [str(of.cores), number(ratio.value, 2), number(efficiency, 3), published]
+        rows.append(Row([of.service, of.test, str(of.tuning), *figures]))
+    yield Table(columns, rows)
+
+
+def _published(cells: Sequence[CellResult]) -> Iterator[Block]:
+    tests = dict.fromkeys((cell.cell.mechanism, cell.cell.tls) for cell in cells)
+    known = {key: PUBLISHED[key] for key in tests if key in PUBLISHED}
+    if not known:
+        return
+    yield Heading("The published tests")
+    columns = [Column("test", ColumnKind.TEXT), Column("table", ColumnKind.TEXT)]
+    columns += [Column(f"{cores} cores: {what}") for cores in (2, 4, 6) for what in ("operations/s", "ms", "clients")]
+    columns.append(Column("efficiency"))
+    rows = []
+    for (mechanism, tls), test in known.items():
+        each = zip(test.throughput, test.response_ms, test.clients, strict=True)
+        figures = [text for rate, ms, clients in each for text in (number(rate), number(ms), number(clients, 1))]
+        name = f"{mechanism} over TLS" if tls else str(mechanism)
+        rows.append(Row([name, test.table, *figures, number(test.efficiency, 3)]))
+    yield Table(columns, rows)
+    yield Paragraph(SHAPE, Tone.QUIET)
