@@ -66,6 +66,30 @@ fn an_answer_that_is_cut_off_was_closed_early() {
 }
 
 #[test]
+fn a_kept_connection_that_ends_under_a_request_is_no_error_and_a_new_one_is() {
+    let answered = |times: usize| {
+        server(move |mut stream| {
+            for _ in 0..times {
+                if !hear(&mut stream)
+                    || stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nloadstone").is_err()
+                {
+                    return;
+                }
+            }
+            hear(&mut stream); // and hangs up without a word
+        })
+    };
+    let events = play(plan(answered(3), population(2), 1.0));
+    let (requests, errors) = counted(&events);
+    assert!(requests > 20 && errors.is_empty(), "{requests} {errors:?}");
+    assert_eq!(kinds(answered(0)), ["closed_early"]);
+    let mut posted = plan(answered(3), population(2), 1.0);
+    posted["parts"][0]["workload"]["operations"][0]["method"] = json!("POST");
+    let (_, errors) = counted(&play(posted));
+    assert_eq!(errors[0].0, "closed_early", "what may not be sent twice");
+}
+
+#[test]
 fn a_server_that_hangs_up_at_once_is_named() {
     for kind in kinds(server(drop)) {
         assert!(["closed_early", "reset"].contains(&kind.as_str()), "{kind}");

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 
 import psutil
 
+from loadstone.measure.groups import CpuGroup, group_of
 from loadstone.measure.machine import Gauge, look, views
 from loadstone.measure.rates import cpu_cores, disk_rates, network_rates, rates
 from loadstone.measure.station import Meter, usage
@@ -64,6 +66,7 @@ def _counters(roles: Mapping[str, int]) -> Json:
     disk = psutil.disk_io_counters()
     network = psutil.net_io_counters()
     trees = {role: _members(pid) for role, pid in roles.items()}
+    groups = _own_groups(roles)
     return {
         "unix_s": time.time(),
         "at": time.monotonic(),
@@ -73,8 +76,9 @@ def _counters(roles: Mapping[str, int]) -> Json:
         "disk": disk._asdict() if disk else {},
         "network": network._asdict() if network else {},
         "tcp_pressure_ms": _tcp_pressure_ms(),
-        "trees": {role: _sum(members) for role, members in trees.items()},
-        "ours": _cpu_seconds([*trees.values(), [psutil.Process()]]),
+        "trees": {role: _sum(members, groups.get(role)) for role, members in trees.items()},
+        "ours": _cpu_seconds([*(tree for role, tree in trees.items() if role not in groups), [psutil.Process()]])
+        | {role: sum(group.seconds() or ()) for role, group in groups.items()},
     }
 
 
@@ -103,30 +107,48 @@ def _members(pid: int) -> list[psutil.Process]:
         return []
 
 
-def _cpu_seconds(trees: Iterable[Iterable[psutil.Process]]) -> dict[int, float]:
+def _own_groups(roles: Mapping[str, int]) -> dict[str, CpuGroup]:
+    """Control groups of those roles that have one for themselves: they know of programs that ended and that nobody
+    waited for, as those of some servers' CGI.
+    """
+    found = {role: group for role, pid in roles.items() if (group := group_of(pid)) is not None}
+    counts = Counter(group.file for group in found.values())
+    return {role: group for role, group in found.items() if counts[group.file] == 1}
+
+
+def _cpu_seconds(trees: Iterable[Iterable[psutil.Process]]) -> dict[int | str, float]:
     """CPU seconds of each process, also where several roles share one."""
-    seconds = {}
+    seconds: dict[int | str, float] = {}
     for process in {process.pid: process for tree in trees for process in tree}.values():
         with contextlib.suppress(psutil.Error):
-            times = process.cpu_times()
-            # What ended children had used stands with the parent that waited for them.
-            seconds[process.pid] = times.user + times.system + times.children_user + times.children_system
+            seconds[process.pid] = sum(_cpu(process))
     return seconds
 
 
-def _sum(members: Sequence[psutil.Process]) -> Json | None:
-    """CPU seconds, memory and threads of a process and all below it; None when it is gone."""
+def _cpu(process: psutil.Process) -> tuple[float, float]:
+    """User and system CPU seconds: what ended children had used stands with the parent that waited for them."""
+    times = process.cpu_times()
+    return times.user + times.children_user, times.system + times.children_system
+
+
+def _sum(members: Sequence[psutil.Process], group: CpuGroup | None) -> Json | None:
+    """CPU seconds, memory and threads of a process and all below it, the first as its group has them where it has one;
+    None when it is gone.
+    """
     if not members:
         return None
     total = {"user": 0.0, "system": 0.0, "rss": 0, "threads": 0, "processes": 0}
     for process in members:
         with contextlib.suppress(psutil.Error), process.oneshot():
-            times = process.cpu_times()
-            total["user"] += times.user
-            total["system"] += times.system
+            user, system = _cpu(process)
+            total["user"] += user
+            total["system"] += system
             total["rss"] += process.memory_info().rss
             total["threads"] += process.num_threads()
             total["processes"] += 1
+    seconds = group.seconds() if group is not None else None
+    if seconds is not None:
+        total["user"], total["system"] = seconds
     return total
 
 
@@ -150,7 +172,7 @@ def _difference(before: Json, after: Json) -> Json:
     }
 
 
-def _ours(before: Mapping[int, float], after: Mapping[int, float]) -> float:
+def _ours(before: Mapping[int | str, float], after: Mapping[int | str, float]) -> float:
     """CPU seconds between two looks: of one that came meanwhile all, of one that ended what its parent says of it."""
     return max(0.0, sum(after.values()) - sum(before.values()))
 

@@ -48,6 +48,37 @@ def group(journal: ResourceJournal, name: str, cpus: int, memory_mib: int) -> Gr
         raise PlatformError(f"A control group cannot be made: {error}. Containers need root.") from None
 
 
+def account(journal: ResourceJournal, name: str, cores: set[int]) -> Group | None:
+    """A group that counts CPU time and keeps what runs in it on some cores, without other limits; None where this user
+    may not make one.
+    """
+    if not may_make_groups():
+        return None
+    try:
+        return _counted_unified(journal, name, cores) if is_unified() else _counted_split(journal, name, cores)
+    except OSError:
+        return None
+
+
+def _counted_unified(journal: ResourceJournal, name: str, cores: set[int]) -> Group:
+    path = _made(journal, ROOT / f"{journal.name}-{name}")
+    if cores:
+        with contextlib.suppress(OSError):
+            (ROOT / "cgroup.subtree_control").write_text("+cpuset")
+        (path / "cpuset.cpus").write_text(",".join(map(str, sorted(cores))))
+    return Group((path,), path / "cpu.stat")
+
+
+def _counted_split(journal: ResourceJournal, name: str, cores: set[int]) -> Group:
+    path = _made(journal, ROOT / "cpuacct" / f"{journal.name}-{name}")
+    if not cores:
+        return Group((path,), path / "cpuacct.usage")
+    kept = _made(journal, ROOT / "cpuset" / f"{journal.name}-{name}")
+    (kept / "cpuset.mems").write_text((ROOT / "cpuset" / "cpuset.mems").read_text())
+    (kept / "cpuset.cpus").write_text(",".join(map(str, sorted(cores))))
+    return Group((path, kept), path / "cpuacct.usage")
+
+
 def is_unified() -> bool:
     """Whether this host has version 2 alone."""
     return (ROOT / "cgroup.controllers").is_file()

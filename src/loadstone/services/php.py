@@ -40,7 +40,7 @@ SETTINGS = {
     # All children from the start, ended after as many requests as the web server's sizing tests had; sources are not
     # looked at again once compiled (php.net, OPcache).
     Tuning.TUNED: FpmSettings(
-        "pm = static\npm.max_requests = 20000\n", 24, {"opcache.validate_timestamps": "0", "opcache.enable": "1"}
+        "pm = static\npm.max_requests = 20000\n", 64, {"opcache.validate_timestamps": "0", "opcache.enable": "1"}
     ),
 }
 
@@ -80,16 +80,17 @@ def ini(folder: str, tuning: Tuning) -> dict[str, str]:
 
 
 def kept_connections(tuning: Tuning, askers: int) -> int:
-    """Connections to PHP that each of so many processes may keep, of the children there are: with more, a child that
-    one holds is not there for another, whose requests wait for nothing. Raises ServiceError when there are none.
+    """Connections to PHP that each of so many processes may keep, of the children there are. A child serves one
+    connection until that ends: were all of them kept, users whose requests need a new one would wait for ever, so half
+    of the children are left for those. Raises ServiceError when there are too few.
     """
-    children = SETTINGS[tuning].children
-    if askers > children:
+    spare = SETTINGS[tuning].children // 2
+    if askers > spare:
         raise ServiceError(
-            f"{askers} server processes that keep connections to {children} PHP children would starve each other. "
-            f"Give it at most {children} threads."
+            f"{askers} server processes that keep connections to {2 * spare} PHP children would starve each other. "
+            f"Give it at most {spare} threads."
         )
-    return children // askers
+    return spare // askers
 
 
 def manager(site: ServiceSite) -> list[str]:

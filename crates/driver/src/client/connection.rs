@@ -94,16 +94,35 @@ impl ClientConnection {
     /// Sends what stands in `request` and reads the answer; the inspector must be reset for it.
     pub async fn exchange(&mut self, shared: &Shared, user: UserContext<'_>, body: Body) -> Result<Answer, Failure> {
         if self.connection.as_mut().is_some_and(Connection::is_stale) {
-            self.close(shared);
-            let change = ConnectionStats { reconnects: 1, ..ConnectionStats::default() };
-            shared.recorder.borrow_mut().connections(shared.clock.now(), change);
+            self.reopen(shared);
         }
-        let result = self.attempt(shared, user, body).await;
+        let was_kept = self.connection.is_some();
+        let mut result = self.attempt(shared, user, body).await;
+        if was_kept && self.may_ask_again(&result) {
+            self.reopen(shared);
+            result = self.attempt(shared, user, body).await;
+        }
         let most = shared.job.policy().requests_each.unwrap_or(u32::MAX);
         if !matches!(&result, Ok(answer) if answer.keep_alive && self.used < most) {
             self.close(shared);
         }
         result
+    }
+
+    /// Gives up a connection that the server closed; the next attempt opens another.
+    fn reopen(&mut self, shared: &Shared) {
+        self.close(shared);
+        let change = ConnectionStats { reconnects: 1, ..ConnectionStats::default() };
+        shared.recorder.borrow_mut().connections(shared.clock.now(), change);
+    }
+
+    /// Whether a request on a kept connection met its end: nothing came, and it may be sent twice. Every browser asks
+    /// again then (RFC 9112, section 9.3.1); its response time goes on.
+    fn may_ask_again(&self, result: &Result<Answer, Failure>) -> bool {
+        let met_the_end = matches!(result, Err(failure) if matches!(failure.fault, Fault::ClosedEarly | Fault::Reset));
+        let is_safe = self.request.starts_with(b"GET ") || self.request.starts_with(b"HEAD ");
+        let is_http = matches!(self.connection, Some(Connection::Http1(_)));
+        met_the_end && is_safe && is_http && self.reader.received() == 0
     }
 
     async fn attempt(&mut self, shared: &Shared, user: UserContext<'_>, body: Body) -> Result<Answer, Failure> {

@@ -30,11 +30,11 @@ pub async fn exchange(
     context: &mut ExchangeContext<'_>,
     message: &Message<'_>,
 ) -> Result<Answer, Failure> {
+    context.reader.begin(message.body, message.wants_date);
     stream.write_all(message.bytes).await.map_err(|error| Failure::from_io(&error))?;
     if stream.is_buffered() {
         stream.flush().await.map_err(|error| Failure::from_io(&error))?;
     }
-    context.reader.begin(message.body, message.wants_date);
     let mut first_byte_ns = None;
     let mut end_ns = loop {
         let state = read(stream, context, first_byte_ns.is_none()).await?;
@@ -179,6 +179,11 @@ impl Reader {
         let mut partial = std::mem::take(&mut self.partial);
         partial.clear();
         *self = Reader { body, wants_date, partial, ..Reader::default() };
+    }
+
+    /// Bytes of the answer so far.
+    pub fn received(&self) -> u64 {
+        self.received
     }
 
     /// The next bytes from the connection; none means that it was closed.

@@ -1,5 +1,7 @@
 """The plain machine: child processes of this one, each with its own session, whose end takes all it started along."""
 
+import asyncio
+import re
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -11,7 +13,9 @@ from loadstone.host.process import Readiness, begin, stop_all
 from loadstone.host.programs import resolved
 from loadstone.model.errors import PlatformError
 from loadstone.model.machine import PROCESS, MachineSpec
+from loadstone.platforms.cgroup import Group, account
 from loadstone.platforms.contract import Attachment, Machine, MachineContext, Service
+from loadstone.platforms.cores import cores_taken
 from loadstone.platforms.kind import PlatformKind
 from loadstone.platforms.local import LocalMachine, claim, refuse_line_speed
 
@@ -24,15 +28,32 @@ class ProcessMachine(LocalMachine):
 
     wrapper: list[str] = field(default_factory=list)
     """Words before every command."""
+    cores: set[int] = field(default_factory=set)
+    """That it is kept on; none where it may use all."""
+    groups: list[Group] = field(default_factory=list)
 
     async def start(self, role: str, command: list[str], readiness: Readiness = Readiness.LINE) -> Service:
         """Starts a child process."""
         claim(self.services, role, self.name)
-        words = [*self.wrapper, *resolved(command)]
+        words = [*self._joining(role), *self.wrapper, *resolved(command)]
         started = await begin(words, self.context.logs / f"{role}.log", command, readiness)
         self.services[role] = started
         self.context.journal.note_process(started.pid, role)
         return started
+
+    def _joining(self, role: str) -> list[str]:
+        """Words by which a program enters a control group of its own, where there may be one."""
+        name = re.sub("[^a-z0-9]+", "-", f"{self.name} {role}".lower())
+        group = account(self.context.journal, name, self.cores)
+        if group is None:
+            return []
+        self.groups.append(group)
+        return ["sh", "-c", f'{group.joining} && exec "$@"', "join"]
+
+    async def remove_groups(self) -> None:
+        """Once nothing runs any more."""
+        for group in self.groups:
+            await asyncio.to_thread(group.remove)
 
 
 class ProcessPlatform:
@@ -55,9 +76,11 @@ class ProcessPlatform:
     async def machine(self, context: MachineContext) -> AsyncIterator[Machine]:
         """This machine; its services are gone when the block ends."""
         wrapper = _wrapper(context.spec)
-        machine = ProcessMachine(context, {"cores": wrapper[2] if wrapper else "all"}, wrapper=wrapper)
+        cores = cores_taken(context.spec)
+        machine = ProcessMachine(context, {"cores": wrapper[2] if wrapper else "all"}, wrapper=wrapper, cores=cores)
         Path(machine.files).mkdir()
         async with AsyncExitStack() as stack:
+            stack.push_async_callback(machine.remove_groups)
             stack.push_async_callback(stop_all, machine.services)
             yield machine
 
