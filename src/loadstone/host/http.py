@@ -24,6 +24,13 @@ def free_port() -> int:
         return port
 
 
+def is_free(port: int) -> bool:
+    """Whether nobody listens at a port of the loopback address."""
+    with socket.socket() as tried:
+        tried.settimeout(1.0)
+        return tried.connect_ex(("127.0.0.1", port)) != 0
+
+
 def is_here(host: str) -> bool:
     """Whether a host's name or address is one of this machine's own, or of a guest of it behind a bridge of its own."""
     try:

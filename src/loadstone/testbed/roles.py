@@ -7,7 +7,7 @@ from dataclasses import replace
 from enum import Enum, auto
 from pathlib import Path
 
-from loadstone.host.http import free_port
+from loadstone.host.http import free_port, is_free
 from loadstone.host.process import Readiness
 from loadstone.model.errors import PlatformError, ServiceError
 from loadstone.model.service import Mechanism, Tuning
@@ -178,6 +178,8 @@ async def put(
     Raises ServiceError when it cannot be prepared, or does not answer.
     """
     port = free_port() if machine.listen == LOOPBACK else port
+    if machine.listen == LOOPBACK and not is_free(port):  # its own answers would be taken for the service's
+        raise ServiceError(f"Port {port} is in use by another program.")
     program = program_at(ServiceSite(machine.files, machine.listen, port, threads))
     await _write(running, machine, program)
     for at, command in enumerate(program.prepare):

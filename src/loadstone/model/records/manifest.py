@@ -178,8 +178,8 @@ class Manifest:
     profile: ProfileRecord
     seed: int
     driver_threads: int
-    driver_cores: str = ""
-    """Cores of the driver alone; empty where it shares those of the machine."""
+    driver_cores: str | None = None
+    """Cores of the driver alone; empty where it shares those of the machine, None where nobody noted it."""
     joining_drivers: int = 0
     together: bool = False
     """All workloads at the same time instead of one after the other."""

@@ -44,7 +44,7 @@ def _driver_cores(manifest: Manifest) -> Iterator[tuple[str, str]]:
     """Whether the driver had cores of its own; nothing of systems that others set up."""
     if manifest.driver_cores:
         yield "driver cores", f"{manifest.driver_cores}, none of which the system under test may use"
-    elif manifest.machines and not manifest.is_simulated:
+    elif manifest.driver_cores == "" and manifest.machines and not manifest.is_simulated:
         yield "driver cores", "shared: the system under test may use them too"
 
 

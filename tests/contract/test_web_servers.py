@@ -1,0 +1,131 @@
+"""What every web server must do by each of its mechanisms, on a machine and off it again."""
+
+import asyncio
+import socket
+import ssl
+import urllib.request
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from loadstone.model.errors import ServiceError
+from loadstone.model.machine import PUBLIC, MachineSpec
+from loadstone.model.service import Mechanism, Tuning
+from loadstone.model.system import Reference
+from loadstone.model.target import Target
+from loadstone.platforms.contract import Machine
+from loadstone.services.kind import EMBEDDED, MechanismSite, Program, ServiceKind, ServiceRole
+from loadstone.services.registry import service_kind, service_kinds
+from loadstone.testbed import roles
+from loadstone.testbed.context import open_testbed
+from loadstone.testbed.running import Running
+
+pytestmark = pytest.mark.integration
+
+OFFERED = [
+    (name, mechanism)
+    for name, kind in service_kinds(ServiceRole.WEBSERVER).items()
+    if name != EMBEDDED
+    for mechanism in kind.mechanisms
+]
+ASKED = {
+    Mechanism.STATIC: ("/files/dir00001/class1_9", b"<!--"),
+    Mechanism.PHP_FASTCGI: ("/phpinfo.php", b"phpinfo()"),
+    Mechanism.PHP_MODULE: ("/phpinfo.php", b"phpinfo()"),
+}
+"""Path and what is in the answer; all others tell the environment."""
+PRINTENV = ("/printenv", b"end of environment")
+SIZE = {Mechanism.STATIC: 9 * 1024, Mechanism.MODULE: 2048}
+"""Of the answers that have one."""
+
+
+@asynccontextmanager
+async def server(
+    kind: ServiceKind, mechanism: Mechanism, logs: Path, tuning: Tuning = Tuning.DEFAULT
+) -> AsyncIterator[tuple[Machine, Target]]:
+    async with open_testbed(logs) as base:
+        machine = await base.machine("web", MachineSpec(), (PUBLIC,))
+        system = Reference(1, web=kind.name, tuning=tuning)
+        yield machine, await roles.web_server(Running(base), machine, kind, mechanism, system, 1)
+
+
+def get(target: Target, path: str, tls: bool) -> bytes:
+    side = target.https if tls else target.http
+    assert side is not None
+    trusting = ssl.create_default_context(cadata=target.authority_pem) if tls else None
+    url = f"{'https' if tls else 'http'}://localhost:{side.port}{path}"
+    with urllib.request.urlopen(url, timeout=20, context=trusting) as answer:
+        assert answer.status == 200
+        return bytes(answer.read())
+
+
+def flood(target: Target) -> None:
+    """Many who come, say half a request or nothing, and hang up."""
+    assert target.http is not None and target.https is not None
+    for at in range(150):
+        side = target.https if at % 3 == 0 else target.http
+        with socket.create_connection((side.host, side.port), timeout=5) as line:
+            line.sendall([b"GET / HT", b"\x00" * 300, b""][at % 3])
+
+
+@pytest.mark.parametrize("tuning", Tuning)
+@pytest.mark.parametrize(("name", "mechanism"), OFFERED)
+def test_it_answers_over_both_ways_tells_its_version_and_survives_a_flood(
+    name: str, mechanism: Mechanism, tuning: Tuning, tmp_path: Path
+) -> None:
+    path, content = ASKED.get(mechanism, PRINTENV)
+
+    async def visited() -> None:
+        async with server(service_kind(ServiceRole.WEBSERVER, name), mechanism, tmp_path, tuning) as (machine, target):
+            for tls in (False, True):
+                answer = await asyncio.to_thread(get, target, path, tls)
+                assert content in answer
+                if mechanism is Mechanism.STATIC or (mechanism is Mechanism.MODULE and name != "apache"):
+                    assert abs(len(answer) - SIZE[mechanism]) < 200
+            await asyncio.to_thread(flood, target)
+            assert content in await asyncio.to_thread(get, target, path, False)
+            assert str(machine.facts["software"]).lower().count(name) >= 1
+        (port,) = {side.port for side in (target.http,) if side is not None}
+        with pytest.raises(OSError):
+            socket.create_connection(("127.0.0.1", port), timeout=2)
+
+    asyncio.run(visited())
+    assert list(tmp_path.glob("web-*.conf")) or list(tmp_path.glob("web-*.xml"))
+
+
+@pytest.mark.parametrize("name", ["nginx", "apache", "tomcat"])
+def test_a_port_in_use_is_named(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        monkeypatch.setattr(roles, "free_port", lambda: port)
+        with pytest.raises(ServiceError, match=f"Port {port} is in use"):
+            asyncio.run(up_and_down(service_kind(ServiceRole.WEBSERVER, name), tmp_path))
+
+
+@pytest.mark.parametrize(("name", "said"), [("nginx", "unknown directive"), ("apache", "Invalid command")])
+def test_a_bad_configuration_is_told_in_the_servers_words(name: str, said: str, tmp_path: Path) -> None:
+    kind = service_kind(ServiceRole.WEBSERVER, name)
+
+    def spoiled(site: MechanismSite) -> Program:
+        program = kind.program(site)
+        files = {
+            file: f"nonsense on;\n{text}" if file.endswith(".conf") else text for file, text in program.files.items()
+        }
+        return replace(program, files=files)
+
+    with pytest.raises(ServiceError, match=said):
+        asyncio.run(up_and_down(replace(kind, program=spoiled), tmp_path))
+
+
+def test_a_missing_module_is_named_with_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(roles, "_is_there", lambda pattern: "libphp" not in pattern)
+    with pytest.raises(ServiceError, match="apt-get install libapache2-mod-php"):
+        asyncio.run(up_and_down(service_kind(ServiceRole.WEBSERVER, "apache"), tmp_path, Mechanism.PHP_MODULE))
+
+
+async def up_and_down(kind: ServiceKind, logs: Path, mechanism: Mechanism = Mechanism.STATIC) -> None:
+    async with server(kind, mechanism, logs):
+        pass

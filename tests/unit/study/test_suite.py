@@ -1,0 +1,168 @@
+"""A web server's sizing tests as a pure question, on servers whose capacity is known."""
+
+import random
+from collections.abc import Callable
+
+import pytest
+
+from loadstone.model.errors import ServiceError, UsageError
+from loadstone.model.profile import PROFILES
+from loadstone.model.service import Mechanism, Tuning
+from loadstone.services import php
+from loadstone.study.kind import StudyContext
+from loadstone.study.kinds.suite import SuiteSection, make
+from loadstone.study.kinds.suite.answer import (
+    SuiteAnswer,
+    contradictions,
+    efficiencies,
+    mechanism_ratios,
+    tls_costs,
+    tuning_differences,
+)
+from loadstone.study.kinds.suite.page import blocks
+from loadstone.study.kinds.suite.published import PUBLISHED, published_ratio, published_tls_cost
+from loadstone.study.summary import RunRequest, RunSummary
+from loadstone.workloads import load
+from tests.made import carry_out, made
+
+CAPACITY = {"static": 10_000.0, "module": 8_000.0, "servlet": 5_000.0, "c-cgi": 800.0, "perl-cgi": 300.0}
+TUNED, TLS = 1.3, 2.0
+"""What tuning brings and TLS costs of the server made up here."""
+ALONE_S = 0.01
+"""Response time of its first clients."""
+
+
+def serving(noise: float = 0.0, driver: float = float("inf"), broken: str = "") -> Callable[[RunRequest], RunSummary]:
+    """Clients without pause: as many answers as they ask for, up to the capacity (asymptotic bounds)."""
+    chance = random.Random(7)
+
+    def play(request: RunRequest) -> RunSummary:
+        at = request.settings
+        capacity = CAPACITY[at["mechanism"]] * float(at["server.cores"])
+        capacity *= TUNED if at["tuning"] == "tuned" else 1.0
+        capacity /= TLS if at["tls"] == "true" else 1.0
+        clients = request.load if "sessions" in at else float("inf")
+        throughput = min(capacity * (1 + chance.gauss(0, noise)), clients / ALONE_S, driver)
+        metrics = {"throughput": throughput, "response_mean": clients / throughput if "sessions" in at else ALONE_S}
+        metrics["server_cpu"] = throughput / capacity * float(at["server.cores"])
+        if at["mechanism"] == broken:
+            metrics["errors"] = 2.0
+        verdict = "invalid" if throughput == driver else "pass"
+        return made(request, verdict, driver_bound=throughput == driver, **metrics)
+
+    return play
+
+
+def found(workload: str, play: Callable[[RunRequest], RunSummary], **asked: object) -> tuple[SuiteAnswer, int]:
+    section = SuiteSection.model_validate({"server": ["apache"], **asked})
+    question = make(section, StudyContext(load(workload), PROFILES["brief"], None))
+    answer, runs = carry_out(question, play, most=500)
+    assert answer.is_answered
+    assert question.left(runs) == 0
+    return answer, len(runs)
+
+
+def test_clients_are_doubled_until_a_server_is_full() -> None:
+    answer, _ = found("static-files", serving(), tunings=["default"])
+    plain, secure = answer.cells
+    assert (plain.clients, plain.mean, plain.is_full) == (100, 10_000, True)
+    assert (secure.clients, secure.mean) == (50, 5_000)
+    assert plain.waiting == pytest.approx(100)
+    short, runs = found("static-files", serving(), tunings=["default"], doublings=0)
+    assert (short.cells[0].mean, short.cells[0].is_full, runs) == (5_000, False, 2)
+    assert "CPU to spare" in " ".join(short.headline)
+
+
+def test_ratios_are_those_of_the_capacities() -> None:
+    answer, _ = found("printenv", serving(), cores=[1, 2])
+    costs = {one.over.cell.mechanism: one.value for one in tls_costs(answer.cells)}
+    assert costs == {mechanism: pytest.approx(TLS, rel=0.05) for mechanism in costs} and len(costs) == 3
+    faster = [one for one in mechanism_ratios(answer.cells) if one.over.cell.mechanism is Mechanism.MODULE]
+    assert [one.value for one in faster] == pytest.approx([10.0] * 8, rel=0.05)
+    assert [each for _, each in efficiencies(answer.cells)] == pytest.approx([1.0] * 12, rel=0.05)
+    assert list(contradictions(answer.cells)) == []
+
+
+def test_what_the_driver_held_or_was_in_error_is_in_no_ratio() -> None:
+    answer, _ = found("printenv", serving(driver=2_000.0), tunings=["default"])
+    bound = [cell for cell in answer.cells if cell.is_driver_bound]
+    assert {cell.cell.mechanism for cell in bound} == {Mechanism.MODULE}
+    assert "The driver was the limit in 2" in " ".join(answer.headline)
+    assert all(one.value is None for one in tls_costs(bound))
+    wrong, _ = found("printenv", serving(broken="perl-cgi"), tunings=["default"])
+    assert "Nothing follows from apache-perl-cgi-default-1: 2 % of its operations in error" in " ".join(wrong.headline)
+
+
+def test_an_order_that_is_not_the_published_one_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(CAPACITY, "perl-cgi", 900.0)
+    answer, _ = found("printenv", serving(), tunings=["default"])
+    (said, *_) = contradictions(answer.cells)
+    assert "c-cgi gives 0.89 times what perl-cgi gives" in said
+    assert said in answer.headline
+
+
+@pytest.mark.parametrize(("rounds", "noise", "is_found"), [(3, 0.01, False), (8, 0.01, True), (8, 3.0, False)])
+def test_a_difference_of_tunings_takes_runs_enough_and_more_than_their_scatter(
+    rounds: int, noise: float, is_found: bool
+) -> None:
+    answer, _ = found("static-files", serving(noise), rounds=rounds, doublings=2)
+    differences = tuning_differences(answer.cells)
+    assert [one.is_found for one in differences] == [is_found] * 2
+    assert (differences[0].p is None) == (rounds < 4)
+
+
+def test_arrivals_come_at_a_share_of_what_was_found() -> None:
+    section = SuiteSection.model_validate({"server": ["apache"], "tunings": ["default"], "open_pct": 50})
+    question = make(section, StudyContext(load("static-files"), PROFILES["brief"], None))
+    answer, runs = carry_out(question, serving())
+    rates = [float(run.request.settings["rate"]) for run in runs if "rate" in run.request.settings]
+    assert rates == [pytest.approx(10_000 / 2 / 100), pytest.approx(5_000 / 2 / 100)]
+    assert answer.cells[0].open_response_s == ALONE_S
+
+
+def test_published_figures_are_those_of_the_tables() -> None:
+    known = {one: round(test.efficiency, 3) for one, test in PUBLISHED.items()}
+    assert (min(known.values()), max(known.values())) == (0.867, 0.992)
+    costs = [Mechanism.STATIC, Mechanism.MODULE, Mechanism.C_CGI, Mechanism.PERL_CGI]
+    assert [round(published_tls_cost(one) or 0, 2) for one in costs] == [4.07, 2.31, 1.09, 1.05]
+    assert round(published_ratio(Mechanism.MODULE, Mechanism.C_CGI), 1) == 7.9
+    assert round(published_ratio(Mechanism.C_CGI, Mechanism.PERL_CGI), 2) == 2.66
+    assert round(published_ratio(Mechanism.PHP_MODULE, Mechanism.PHP_FASTCGI), 2) == 1.05
+    fifty_a_core = [test for test in PUBLISHED.values() if abs(test.clients[0] - 100) < 1]
+    assert len(fifty_a_core) == 7
+
+
+def test_a_report_shows_every_cell_and_the_published_rows() -> None:
+    answer, _ = found("printenv", serving(), cores=[1, 2], rounds=4, doublings=1)
+    shown = list(blocks(answer, None, ()))  # type: ignore[arg-type]
+    text = repr(shown)
+    assert all(cell.cell.words in text for cell in answer.cells)
+    assert "never to be compared in absolute terms" in text
+    assert "6-8" in text
+
+
+@pytest.mark.parametrize("workload", ["banking", "static"])
+def test_a_workload_that_is_no_web_servers_is_refused(workload: str) -> None:
+    with pytest.raises(UsageError, match="is no test of a web server"):
+        make(SuiteSection(), StudyContext(load(workload), PROFILES["brief"], None))
+
+
+def test_static_files_have_the_published_mean_and_classes() -> None:
+    value = load("static-files").values["file"]
+    sizes = [float(row[2]) for row in value.rows]
+    assert value.weights is not None
+    mean = sum(size * weight for size, weight in zip(sizes, value.weights, strict=True)) / 1024
+    assert mean == pytest.approx(14.7, abs=0.1)
+    classes = [sum(value.weights[at : at + 9]) for at in range(0, 36, 9)]
+    assert classes == pytest.approx([0.35, 0.5, 0.14, 0.01], rel=1e-4)
+
+
+@pytest.mark.parametrize("askers", [1, 4, 32])
+def test_kept_connections_leave_half_of_phps_children(askers: int) -> None:
+    children = php.SETTINGS[Tuning.TUNED].children
+    assert 1 <= php.kept_connections(Tuning.TUNED, askers) * askers <= children / 2
+
+
+def test_more_servers_than_children_are_refused() -> None:
+    with pytest.raises(ServiceError, match="would starve each other"):
+        php.kept_connections(Tuning.TUNED, php.SETTINGS[Tuning.TUNED].children)
