@@ -11,17 +11,19 @@ from pathlib import Path
 
 import pytest
 
-from loadstone.model.errors import ServiceError
+from loadstone.model.errors import PlatformError, ServiceError
 from loadstone.model.machine import PUBLIC, MachineSpec
 from loadstone.model.service import Mechanism, Tuning
 from loadstone.model.system import Reference
 from loadstone.model.target import Target
 from loadstone.platforms.contract import Machine
+from loadstone.platforms.registry import read_machine
 from loadstone.services.kind import EMBEDDED, MechanismSite, Program, ServiceKind, ServiceRole
 from loadstone.services.registry import service_kind, service_kinds
-from loadstone.testbed import roles
+from loadstone.testbed import roles, software
 from loadstone.testbed.context import open_testbed
 from loadstone.testbed.running import Running
+from loadstone.testbed.software import with_software
 
 pytestmark = pytest.mark.integration
 
@@ -120,10 +122,21 @@ def test_a_bad_configuration_is_told_in_the_servers_words(name: str, said: str, 
         asyncio.run(up_and_down(replace(kind, program=spoiled), tmp_path))
 
 
-def test_a_missing_module_is_named_with_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(roles, "_is_there", lambda pattern: "libphp" not in pattern)
+def test_a_missing_module_is_named_with_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(software, "is_there", lambda pattern: "libphp" not in pattern)
     with pytest.raises(ServiceError, match="apt-get install libapache2-mod-php"):
-        asyncio.run(up_and_down(service_kind(ServiceRole.WEBSERVER, "apache"), tmp_path, Mechanism.PHP_MODULE))
+        with_software(MachineSpec(), service_kind(ServiceRole.WEBSERVER, "apache"), Mechanism.PHP_MODULE)
+
+
+def test_a_virtual_machine_gets_an_image_with_what_the_service_needs() -> None:
+    kind = service_kind(ServiceRole.WEBSERVER, "tomcat")
+    made = with_software(read_machine("platform=vm"), kind, Mechanism.SERVLET)
+    assert made.image == "debian+default-jre-headless+tomcat10-common"
+    assert made.memory == kind.memory_mib
+    declared = read_machine("platform=vm,image=debian+mine,memory=300")
+    assert with_software(declared, kind, Mechanism.SERVLET) == declared
+    with pytest.raises(PlatformError, match="name one that has it"):
+        with_software(read_machine("platform=pair"), kind, Mechanism.SERVLET)
 
 
 async def up_and_down(kind: ServiceKind, logs: Path, mechanism: Mechanism = Mechanism.STATIC) -> None:

@@ -19,7 +19,7 @@ from loadstone.model.system import Reference
 from loadstone.model.target import Target
 from loadstone.model.workload import ServerNeeds
 from loadstone.services.kinds import nginx_php
-from loadstone.testbed import roles
+from loadstone.testbed import software
 from loadstone.testbed.up import reference_testbed
 from tests.integration.conftest import LoadstoneRunner, report
 
@@ -169,6 +169,6 @@ def test_a_run_of_it_finds_nothing_wrong(service: str, tmp_path: Path, loadstone
 
 
 def test_what_is_not_installed_is_named_with_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(roles, "_is_there", lambda pattern: "php" not in pattern)
+    monkeypatch.setattr(software, "is_there", lambda pattern: "php" not in pattern)
     with pytest.raises(ServiceError, match="`apt-get install php-fpm`"):
         asyncio.run(both(nginx_php.KIND.name, tmp_path))

@@ -7,11 +7,13 @@ from dataclasses import asdict
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 
 from loadstone.cli.exits import Exit
 from loadstone.cli.options import RESULTS, Results
-from loadstone.cli.screen import out
+from loadstone.cli.screen import out, say
+from loadstone.host.packages import install
 from loadstone.host.programs import driver, server
 from loadstone.measure.doctor import Advice, Finding, examine
 from loadstone.model.errors import PlatformError
@@ -19,6 +21,9 @@ from loadstone.model.machine import MachineSpec
 from loadstone.platforms.registry import platform_kinds
 from loadstone.platforms.vm.accelerator import kept, remembered
 from loadstone.platforms.vm.settings import Accelerator
+from loadstone.services.kind import EMBEDDED, ServiceRole
+from loadstone.services.registry import service_kinds
+from loadstone.testbed.software import is_there
 
 WORDS = 90
 """Letters of a reason that a table shows."""
@@ -28,18 +33,25 @@ STYLE = {Finding.GOOD: "green", Finding.WARNING: "yellow", Finding.BAD: "red"}
 def doctor(
     results: Results = RESULTS,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    install_missing: Annotated[
+        bool, typer.Option("--install", help="Install the packages that services miss; as root, on Debian.")
+    ] = False,
 ) -> None:
     """Say what on this machine would spoil a measurement and how to mend it.
 
     Exit code 2 when something must be mended before anything can run.
     """
-    advice = [*examine(results), *_programs(), *_platforms()]
+    missing = sorted({package for _, packages in _services() for package in packages})
+    if install_missing and missing:
+        say(f"installing {', '.join(missing)} ...")
+        install(missing)
+    advice = [*examine(results), *_programs(), *_platforms(), *_software()]
     if as_json:
         typer.echo(json.dumps([asdict(one) for one in advice], indent=1))
     else:
         table = Table("", "matter", "figure", "remedy", show_lines=False)
         for one in advice:
-            table.add_row(f"[{STYLE[one.finding]}]{one.finding}[/]", one.matter, one.figure, one.remedy)
+            table.add_row(f"[{STYLE[one.finding]}]{one.finding}[/]", one.matter, escape(one.figure), escape(one.remedy))
         out.print(table)
     if any(one.finding is Finding.BAD for one in advice):
         raise typer.Exit(Exit.WRONG_INPUT)
@@ -63,6 +75,25 @@ def _platforms() -> Iterator[Advice]:
         else:
             yield Advice(f"platform {name}", Finding.GOOD, "ready")
     yield _accelerator()
+
+
+def _services() -> Iterator[tuple[str, list[str]]]:
+    """Every service that is not ours, with the packages that it misses here."""
+    for role in ServiceRole:
+        for name, kind in service_kinds(role).items():
+            if name != EMBEDDED:
+                every = [kind.needs, *kind.mechanisms.values()]
+                yield name, sorted({package for one in every for at, package in one.items() if not is_there(at)})
+
+
+def _software() -> Iterator[Advice]:
+    """What services need of this host, where they run on it."""
+    for name, packages in _services():
+        remedy = f"`apt-get install {' '.join(packages)}`, or `loadstone doctor --install`."
+        figure = f"misses {', '.join(packages)}" if packages else "ready"
+        yield Advice(
+            f"service {name}", Finding.WARNING if packages else Finding.GOOD, figure, remedy if packages else ""
+        )
 
 
 def _accelerator() -> Advice:

@@ -34,6 +34,8 @@ class PlatformKind:
     """Settings of `MachineSpec` that its machines have, beside those that all have."""
     own: type[Section] = field(default=Section)
     """Settings that are its own; those that several platforms have are alike in all of them."""
+    installs: bool = False
+    """Whether it makes images with a distribution's packages."""
     shares_host: bool = False
     """Whether its machines have all of the host that nobody takes from them: no size but the cores they keep to."""
     keeps_cores: bool = True

@@ -60,19 +60,6 @@ async def web(
     return await target_of(machine, replace(ready, authority_pem=authority_pem))
 
 
-def refuse_missing(machine: Machine, kind: ServiceKind, mechanism: Mechanism | None = None) -> None:
-    """Names what a service needs and this host, whose programs the machine has, does not have. Raises ServiceError."""
-    if machine.listen != LOOPBACK:
-        return
-    packages = [package for pattern, package in kind.needed(mechanism).items() if not _is_there(pattern)]
-    if packages:
-        raise ServiceError(f"{kind.name} needs {', '.join(packages)}: `apt-get install {' '.join(packages)}`.")
-
-
-def _is_there(pattern: str) -> bool:
-    return any(Path("/").glob(pattern.lstrip("/")))
-
-
 async def web_of(
     running: Running,
     machine: Machine,
@@ -100,7 +87,6 @@ async def web_server(
         own = {"mechanism": mechanism, "directories": directories, "tuning": system.tuning}
         return kind.program(MechanismSite(**vars(site) | own))
 
-    refuse_missing(machine, kind, mechanism)
     return await _both_ways(running, machine, kind, system.threads, program)
 
 

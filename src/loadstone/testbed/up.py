@@ -9,7 +9,7 @@ from pathlib import Path
 from loadstone.host.http import is_here
 from loadstone.measure.station import Meter
 from loadstone.model.errors import ServiceError
-from loadstone.model.machine import PLAIN, PRIVATE, PUBLIC, Placement
+from loadstone.model.machine import PLAIN, PRIVATE, PUBLIC, MachineSpec, Placement
 from loadstone.model.records.manifest import MachineFacts
 from loadstone.model.system import Clock, FileServer, Reference, Station, System
 from loadstone.model.target import Target
@@ -22,6 +22,7 @@ from loadstone.services.registry import service_kind, web_server
 from loadstone.testbed import roles
 from loadstone.testbed.context import LOOPBACK, alike, networks_beside, open_testbed
 from loadstone.testbed.running import Running, target_of
+from loadstone.testbed.software import with_software
 
 
 @dataclass(frozen=True)
@@ -87,9 +88,8 @@ async def reference_testbed(
         running = Running(base)
         has_behind = needs.need in (Need.WEB, Need.APPLICATION)
         networks = networks_beside(placement.backend) if has_behind else (PUBLIC,)
-        fronts = [
-            await base.machine(name, spec, networks) for name, spec in alike(placement.machine, ROLE_NAMES[needs.need])
-        ]
+        declared = _with_programs(placement.machine, system, needs)
+        fronts = [await base.machine(name, spec, networks) for name, spec in alike(declared, ROLE_NAMES[needs.need])]
         made = "" if system.web == EMBEDDED else f" ({system.web})"
         about = f"{needs.need} server{made}, {system.threads} threads, on {described(placement.machine)}"
         targets = []
@@ -106,6 +106,15 @@ async def reference_testbed(
         yield Testbed(tuple(targets), about, running.processes, running.dead, machines=base.machines)
 
 
+def _with_programs(spec: MachineSpec, system: Reference, needs: ServerNeeds) -> MachineSpec:
+    """A front machine with the programs of the service that it is for. Raises ServiceError and PlatformError."""
+    if needs.need is Need.WEBSERVER:
+        return with_software(spec, *web_server(system, needs))
+    if needs.need is Need.WEB:
+        return with_software(spec, service_kind(ServiceRole.WEB, system.web))
+    return spec
+
+
 ROLE_NAMES = {Need.WEB: "web", Need.WEBSERVER: "web", Need.APPLICATION: "app", Need.MAIL: "mail", Need.IDLE: "idle"}
 """What the machines of the reference servers are called."""
 
@@ -120,8 +129,6 @@ async def _web(
     if system.web == EMBEDDED:
         return [await roles.web(running, web, behind, port, threads, roles.Downloads.OWN) for web in fronts]
     kind = service_kind(ServiceRole.WEB, system.web)
-    for web in fronts:
-        roles.refuse_missing(web, kind)
     which = (kind, system.tuning, needs.file_sets)
     return [await roles.web_of(running, web, behind, port, threads, which) for web in fronts]
 

@@ -239,6 +239,7 @@ KIND = PlatformKind(
     maker=LibvirtPlatform(),
     fitting=frozenset({"memory", "image", "pin", "disk"}),
     own=LibvirtSettings,
+    installs=True,
     keeps_cores=False,
     rank=50,
 )

@@ -62,5 +62,6 @@ KIND = PlatformKind(
     maker=VmPlatform(),
     fitting=OWN_LINES | {"image", "network", "pin", "disk"},
     own=VmSettings,
+    installs=True,
     rank=40,
 )

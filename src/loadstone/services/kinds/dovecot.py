@@ -35,4 +35,4 @@ def configuration(site: ServiceSite) -> str:
     )
 
 
-KIND = ServiceKind("dovecot", ServiceRole.MAIL, program, 1143)
+KIND = ServiceKind("dovecot", ServiceRole.MAIL, program, 1143, needs={"/usr/lib/dovecot/imap": "dovecot-imapd"})

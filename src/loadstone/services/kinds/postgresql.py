@@ -39,4 +39,6 @@ def url(at: Endpoint) -> str:
     return f"postgresql://{USER}@{at.host}:{at.port}/{DATABASE}"
 
 
-KIND = ServiceKind("postgresql", ServiceRole.DATABASE, program, 5432, url)
+KIND = ServiceKind(
+    "postgresql", ServiceRole.DATABASE, program, 5432, url, {"/usr/lib/postgresql/*/bin/initdb": "postgresql"}
+)

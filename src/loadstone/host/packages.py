@@ -1,0 +1,46 @@
+"""Installing the distribution's packages without starting the services in them."""
+
+import contextlib
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from loadstone.model.errors import PlatformError
+
+POLICY = Path("/usr/sbin/policy-rc.d")
+"""Asked by Debian's packages whether they may start what they bring (invoke-rc.d(8)); 101 is a no."""
+INSTALLED_S = 1800.0
+
+
+def install(packages: Sequence[str]) -> None:
+    """Installs packages; raises PlatformError where that fails, or nobody here may."""
+    if shutil.which("apt-get") is None:
+        raise PlatformError(f"This is no Debian: install what is like {', '.join(packages)} with its own tools.")
+    if os.geteuid() != 0:
+        raise PlatformError(f"Packages are installed by root: `sudo apt-get install {' '.join(packages)}`.")
+    words = ["apt-get", "install", "-y", "-q", "--no-install-recommends", *packages]
+    with _nothing_starts():
+        for command in (["apt-get", "update", "-q"], words):
+            environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+            done = subprocess.run(
+                command, env=environment, capture_output=True, text=True, timeout=INSTALLED_S, check=False
+            )
+            if done.returncode:
+                said = (done.stderr or done.stdout).strip()[-400:]
+                raise PlatformError(f"`{' '.join(command)}` ended with code {done.returncode}: {said}")
+
+
+@contextlib.contextmanager
+def _nothing_starts() -> Iterator[None]:
+    """Unless somebody said already what may."""
+    if POLICY.exists():
+        yield
+        return
+    POLICY.write_text("#!/bin/sh\nexit 101\n")
+    POLICY.chmod(0o755)
+    try:
+        yield
+    finally:
+        POLICY.unlink(missing_ok=True)

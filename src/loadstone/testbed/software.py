@@ -1,0 +1,45 @@
+"""Whether a declared machine has the programs that a service needs: the host's own, or those of an image."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from loadstone.model.errors import PlatformError, ServiceError
+from loadstone.model.machine import DEBIAN, MINIMAL, MachineSpec
+from loadstone.model.service import Mechanism
+from loadstone.platforms.registry import platform_kind
+from loadstone.services.kind import ServiceKind
+
+
+def with_software(spec: MachineSpec, kind: ServiceKind, mechanism: Mechanism | None = None) -> MachineSpec:
+    """The machine with an image that has the service's packages, where it is of a platform that makes such images and
+    none is declared; and with the memory that the service takes. Raises ServiceError where programs of this host are
+    missing, PlatformError where the platform has none.
+    """
+    needed = kind.needed(mechanism)
+    platform = platform_kind(spec.platform)
+    if not needed:
+        return spec
+    if "image" not in platform.fitting:
+        refuse_missing(kind.name, needed)
+        return spec
+    if spec.image != MINIMAL:
+        return spec
+    if not platform.installs:
+        raise PlatformError(
+            f"{kind.name} cannot run in {platform.plural} of the image `{MINIMAL}`: name one that has it."
+        )
+    memory = max(spec.memory, kind.memory_mib) if "memory" not in spec.model_fields_set else spec.memory
+    return spec.model_copy(update={"image": "+".join([DEBIAN, *sorted({*needed.values()})]), "memory": memory})
+
+
+def refuse_missing(name: str, needed: Mapping[str, str]) -> None:
+    """Names the packages whose files this host does not have. Raises ServiceError."""
+    packages = [package for pattern, package in needed.items() if not is_there(pattern)]
+    if packages:
+        remedy = f"`apt-get install {' '.join(packages)}`, or `loadstone doctor --install`"
+        raise ServiceError(f"{name} needs {', '.join(packages)}: {remedy}.")
+
+
+def is_there(pattern: str) -> bool:
+    """Whether this host has a file, which may be a pattern."""
+    return any(Path("/").glob(pattern.lstrip("/")))
