@@ -28,10 +28,7 @@ from loadstone.testbed.software import with_software
 pytestmark = pytest.mark.integration
 
 OFFERED = [
-    (name, mechanism)
-    for name, kind in service_kinds(ServiceRole.WEBSERVER).items()
-    if name != EMBEDDED
-    for mechanism in kind.mechanisms
+    (name, mechanism) for name, kind in service_kinds(ServiceRole.WEBSERVER).items() for mechanism in kind.mechanisms
 ]
 ASKED = {
     Mechanism.STATIC: ("/files/dir00001/class1_9", b"<!--"),
@@ -89,13 +86,13 @@ def test_it_answers_over_both_ways_tells_its_version_and_survives_a_flood(
                     assert abs(len(answer) - SIZE[mechanism]) < 200
             await asyncio.to_thread(flood, target)
             assert content in await asyncio.to_thread(get, target, path, False)
-            assert str(machine.facts["software"]).lower().count(name) >= 1
+            assert name == EMBEDDED or name in str(machine.facts["software"]).lower()
         (port,) = {side.port for side in (target.http,) if side is not None}
         with pytest.raises(OSError):
             socket.create_connection(("127.0.0.1", port), timeout=2)
 
     asyncio.run(visited())
-    assert list(tmp_path.glob("web-*.conf")) or list(tmp_path.glob("web-*.xml"))
+    assert name == EMBEDDED or list(tmp_path.glob("web-*.conf")) or list(tmp_path.glob("web-*.xml"))
 
 
 @pytest.mark.parametrize("name", ["nginx", "apache", "tomcat"])

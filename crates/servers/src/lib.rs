@@ -14,6 +14,7 @@ pub mod site;
 pub mod sql;
 pub mod station;
 pub mod web;
+pub mod webserver;
 
 use std::future::Future;
 use std::io::{IsTerminal, Read, Write};
@@ -57,6 +58,22 @@ enum Command {
         #[arg(long = "name", default_values_t = local_names())]
         names: Vec<String>,
     },
+    /// Serve files and short answers, as a web server alone
+    Webserver {
+        #[command(flatten)]
+        common: Common,
+        /// Address for HTTPS
+        #[arg(long)]
+        listen_tls: Option<SocketAddr>,
+        /// Folder with the server's certificate and key (see `certificate`); without one they are made new, in memory
+        #[arg(long)]
+        certificates: Option<PathBuf>,
+        #[command(flatten)]
+        options: webserver::Options,
+    },
+    /// Start programs for a web server, by orders on standard input
+    #[command(hide = true)]
+    Stub,
     /// Serve the back-end simulator that the web sites ask
     Backend {
         #[command(flatten)]
@@ -208,27 +225,14 @@ fn dispatch(command: Command) -> Result<()> {
             })
         }
         Command::Web { common, listen_tls, certificates, backend, store, names } => {
-            let role = Arc::new(web::Web::new(&backend, store.as_deref())?);
-            run(&common, async {
-                let plain = front::listen(common.listen)?;
-                let secure = listen_tls.map(|address| {
-                    let made = match certificates.as_deref() {
-                        Some(folder) => front::certificate::from_folder(folder),
-                        None => front::certificate::fresh(&names),
-                    };
-                    made.and_then(|(acceptor, authority)| Ok((front::listen(address)?, acceptor, authority)))
-                });
-                let secure = secure.transpose()?;
-                let secure_address = secure.as_ref().map(|(listener, _, _)| listener.local_addr()).transpose()?;
-                let authority = secure.as_ref().map(|(_, _, authority)| authority.as_str());
-                ready(Some(plain.local_addr()?), secure_address, authority)?;
-                if let Some((listener, acceptor, _)) = secure {
-                    tokio::spawn(front::serve(listener, role.clone(), Some(acceptor)));
-                }
-                front::serve(plain, role, None).await;
-                Ok(())
-            })
+            let make = || web::Web::new(&backend, store.as_deref());
+            serve_both_ways(&common, listen_tls, certificates.as_deref(), &names, make)
         }
+        Command::Webserver { common, listen_tls, certificates, options } => {
+            let make = || webserver::WebServer::new(&options);
+            serve_both_ways(&common, listen_tls, certificates.as_deref(), &local_names(), make)
+        }
+        Command::Stub => webserver::stub::serve(),
         Command::Echo { common } => run(&common, async {
             let listener = front::listen(common.listen)?;
             ready(Some(listener.local_addr()?), None, None)?;
@@ -251,6 +255,36 @@ fn serve_plain(common: &Common, role: impl front::Role) -> Result<()> {
         let listener = front::listen(common.listen)?;
         ready(Some(listener.local_addr()?), None, None)?;
         front::serve(listener, Arc::new(role), None).await;
+        Ok(())
+    })
+}
+
+/// Serves a role over HTTP, and over HTTPS where it has an address; the role is made once there is a runtime.
+fn serve_both_ways<R: front::Role>(
+    common: &Common,
+    listen_tls: Option<SocketAddr>,
+    certificates: Option<&std::path::Path>,
+    names: &[String],
+    make: impl FnOnce() -> Result<R>,
+) -> Result<()> {
+    run(common, async {
+        let role = Arc::new(make()?);
+        let plain = front::listen(common.listen)?;
+        let secure = listen_tls.map(|address| {
+            let made = match certificates {
+                Some(folder) => front::certificate::from_folder(folder),
+                None => front::certificate::fresh(names),
+            };
+            made.and_then(|(acceptor, authority)| Ok((front::listen(address)?, acceptor, authority)))
+        });
+        let secure = secure.transpose()?;
+        let secure_address = secure.as_ref().map(|(listener, _, _)| listener.local_addr()).transpose()?;
+        let authority = secure.as_ref().map(|(_, _, authority)| authority.as_str());
+        ready(Some(plain.local_addr()?), secure_address, authority)?;
+        if let Some((listener, acceptor, _)) = secure {
+            tokio::spawn(front::serve(listener, role.clone(), Some(acceptor)));
+        }
+        front::serve(plain, role, None).await;
         Ok(())
     })
 }

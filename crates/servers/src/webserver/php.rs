@@ -1,0 +1,70 @@
+//! PHP over FastCGI, some of whose connections are kept.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use anyhow::{Context, Result};
+use bytes::Bytes;
+use fastcgi_client::conn::KeepAlive;
+use fastcgi_client::io::TokioCompat;
+use fastcgi_client::{Client, Params, Request as FastCgi};
+use tokio::net::UnixStream;
+
+use super::program::read;
+use crate::front::answer::Answer;
+use crate::front::Request;
+
+type Line = Client<TokioCompat<UnixStream>, KeepAlive>;
+
+/// The process manager's socket, and connections that nobody uses at this moment.
+pub struct Php {
+    socket: PathBuf,
+    folder: PathBuf,
+    kept: Mutex<Vec<Line>>,
+    most_kept: usize,
+}
+
+impl Php {
+    /// None is open yet.
+    pub fn new(socket: PathBuf, folder: &Path, most_kept: usize) -> Self {
+        Php { socket, folder: folder.to_owned(), kept: Mutex::default(), most_kept }
+    }
+
+    /// What PHP says to a request.
+    pub async fn answer(&self, request: &Request) -> Result<Answer> {
+        let script = self.folder.join(request.path.trim_start_matches('/'));
+        let script = script.to_str().context("the folder's name is no text")?;
+        let params = Params::default()
+            .request_method(request.method.as_str())
+            .script_name(request.path.as_str())
+            .script_filename(script)
+            .request_uri(request.path.as_str())
+            .query_string(request.query.as_str())
+            .server_protocol("HTTP/1.1");
+        let asked = FastCgi::new(params, fastcgi_client::io::empty());
+        let said = if self.most_kept == 0 {
+            Client::new_tokio(self.open().await?).execute_once(asked).await?
+        } else {
+            self.ask(asked).await?
+        };
+        read(Bytes::from(said.stdout.context("PHP said nothing")?))
+    }
+
+    async fn ask(&self, asked: FastCgi<'_, fastcgi_client::io::Empty>) -> Result<fastcgi_client::Response> {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let mut line = match kept {
+            Some(line) => line,
+            None => Client::new_keep_alive_tokio(self.open().await?),
+        };
+        let said = line.execute(asked).await?;
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.len() < self.most_kept {
+            kept.push(line);
+        }
+        Ok(said)
+    }
+
+    async fn open(&self) -> Result<UnixStream> {
+        UnixStream::connect(&self.socket).await.context("PHP cannot be reached")
+    }
+}
