@@ -148,11 +148,14 @@ enum Command {
         #[arg(long)]
         dry_run: bool,
     },
-    /// Inside a machine, do what the laboratory asks over a serial channel; as its first process, set it up
+    /// On a host that others run, tell its figures and do nothing else; inside a machine of the laboratory, do what it
+    /// asks over a serial channel, and as the first process set it up
     Agent {
         /// The channel's device; found by its name when left out
         #[arg(long)]
         channel: Option<PathBuf>,
+        #[command(flatten)]
+        watch: agent::watch::Options,
     },
     /// Write a private authority, and a server certificate and key, into a folder
     Certificate {
@@ -179,7 +182,11 @@ struct Common {
 /// The program.
 pub fn main() -> ExitCode {
     // A kernel starts its first process with words of its own.
-    let command = if agent::is_init() { Command::Agent { channel: None } } else { Arguments::parse().command };
+    let command = if agent::is_init() {
+        Command::Agent { channel: None, watch: agent::watch::Options::default() }
+    } else {
+        Arguments::parse().command
+    };
     match dispatch(command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -244,9 +251,21 @@ fn dispatch(command: Command) -> Result<()> {
             Ok(())
         }
         Command::Fileset { set, sessions, folder, dry_run } => write_files(set, sessions, &folder, dry_run),
-        Command::Agent { channel } => agent::serve(channel.as_deref()),
+        Command::Agent { channel, watch } if !watch.is_wanted() => agent::serve(channel.as_deref()),
+        Command::Agent { watch, .. } if watch.by_line => agent::watch::by_line(),
+        Command::Agent { watch, .. } => tell_figures(&watch),
         Command::Certificate { folder, names } => front::certificate::write(&folder, &names),
     }
+}
+
+/// Tells figures of this host over HTTP on its loopback network, and over HTTPS where that is asked for.
+fn tell_figures(options: &agent::watch::Options) -> Result<()> {
+    let token = options.token()?;
+    let listen = options.listen.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 0)));
+    let common = Common { listen, threads: 1, until_stdin_ends: options.until_stdin_ends };
+    let names = if options.names.is_empty() { local_names() } else { options.names.clone() };
+    let make = || Ok(agent::watch::Watch::new(token));
+    serve_both_ways(&common, options.listen_tls, options.certificates.as_deref(), &names, make)
 }
 
 /// Serves a role over HTTP alone.

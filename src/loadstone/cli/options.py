@@ -164,6 +164,15 @@ class SystemOptions(MachineOptions):
     insecure: Annotated[
         bool, typer.Option("--insecure", help="Believe any certificate (the report says so).", rich_help_panel=SYSTEM)
     ] = False
+    agent: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="URL",
+            help="Figures of a host that others run, from `loadstone-server agent` there: https://HOST:PORT (token in "
+            "LOADSTONE_AGENT_TOKEN) or ssh://HOST.",
+            rich_help_panel=SYSTEM,
+        ),
+    ] = None
     station: Annotated[
         str | None,
         typer.Option(
@@ -276,7 +285,7 @@ class WorkloadOptions(LoadOptions, SystemOptions, LengthOptions, ResultOptions):
 
 IN_A_FILE = (
     *("sessions", "rate", "arrivals", "most_sessions"),
-    *("profile", "target", "authority", "insecure", "station", "nginx", "virtual", "seed", "steady"),
+    *("profile", "target", "agent", "authority", "insecure", "station", "nginx", "virtual", "seed", "steady"),
     *("platform", "machine", "backend"),
 )
 """Options whose matter a study file says."""

@@ -99,6 +99,7 @@ class RunCommand(WorkloadOptions):
             together=self.together or len(parts) > len(alone),
             clock=self.clock,
             placement=placement,
+            agents=tuple(self.agent or ()),
             driver_limits=self.driver_limits,
         )
 

@@ -69,6 +69,7 @@ def spec_of_file(
         ),
         clock=Clock.VIRTUAL if study.virtual else Clock.REAL,
         placement=study.placement,
+        agents=study.target.agents,
         notes=study.notes,
     )
 

@@ -102,6 +102,7 @@ class StudyCommand(WorkloadOptions):
             placement=placement,
             results=self.results,
             clock=self.clock,
+            agents=tuple(self.agent or ()),
             driver_limits=self.driver_limits,
         )
 

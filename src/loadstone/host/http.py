@@ -3,7 +3,9 @@
 import asyncio
 import contextlib
 import socket
-from http.client import HTTPConnection, HTTPException
+import ssl
+from collections.abc import Mapping
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from pathlib import Path
 
 import psutil
@@ -62,16 +64,31 @@ def leads_to_guests(interface: str, known: Path = INTERFACES) -> bool:
     return not any((known / port.name / "device").exists() for port in ports.iterdir())
 
 
-async def get(at: Endpoint, path: str, timeout_s: float) -> bytes:
-    """Body of the answer to a request for a path; raises OSError, and ValueError for anything but 200."""
-    return await asyncio.to_thread(_get, at, path, timeout_s)
+async def get(
+    at: Endpoint,
+    path: str,
+    timeout_s: float,
+    headers: Mapping[str, str] | None = None,
+    trusting: ssl.SSLContext | None = None,
+) -> bytes:
+    """Body of the answer to a request for a path, over TLS where it is said whom to believe; raises OSError, and
+    ValueError for anything but 200.
+    """
+    return await asyncio.to_thread(_get, at, path, timeout_s, headers or {}, trusting)
 
 
-def _get(at: Endpoint, path: str, timeout_s: float) -> bytes:
-    connection = HTTPConnection(at.host.strip("[]"), at.port, timeout=timeout_s)
+def _get(
+    at: Endpoint, path: str, timeout_s: float, headers: Mapping[str, str], trusting: ssl.SSLContext | None
+) -> bytes:
+    host = at.host.strip("[]")
+    connection = (
+        HTTPSConnection(host, at.port, timeout=timeout_s, context=trusting)
+        if trusting is not None
+        else HTTPConnection(host, at.port, timeout=timeout_s)
+    )
     with contextlib.closing(connection):
         try:
-            connection.request("GET", path, headers={"connection": "close"})
+            connection.request("GET", path, headers={"connection": "close", **headers})
             answer = connection.getresponse()
             body = answer.read(LARGEST_BODY)
         except HTTPException as error:

@@ -7,6 +7,8 @@ from loadstone.measure.rates import cpu_cores, disk_rates, network_rates, rates
 
 Json = dict[str, Any]
 
+MOST_GROUPS = 8
+"""Process groups of a host that are kept of each look."""
 MEMORY = ("total", "used", "available", "active", "inactive", "cached")
 
 
@@ -47,6 +49,25 @@ def _inside(before: Json | None, after: Json | None) -> Json | None:
         "swap": rates(before["swap"], after["swap"], ("sin", "sout"), seconds),
         "disk": disk_rates(before["disk"], after["disk"], seconds),
         "network": network_rates(before["network"], after["network"], seconds),
+        **_of_host(before, after, seconds),
+    }
+
+
+def _of_host(before: Json, after: Json, seconds: float) -> Json:
+    """What agents of whole hosts tell beside that; nothing of machines of ours."""
+    if "running" not in after:
+        return {}
+    waited, last = after["pressure_us"], before["pressure_us"]
+    used = {one["group"]: one["cpu"] for one in before["groups"]}
+    groups = [
+        {"name": one["name"], "cores": (one["cpu"] - used[one["group"]]) / seconds, "resident_bytes": one["resident"]}
+        for one in after["groups"]
+        if one["group"] in used
+    ]
+    return {
+        "running": after["running"],
+        "pressure": {kind: (waited[kind] - last[kind]) / 1e6 / seconds for kind in waited if kind in last},
+        "groups": sorted(groups, key=lambda one: -one["cores"])[:MOST_GROUPS],
     }
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from typing import IO, Any
 
+from loadstone.measure.machine import Gauge
 from loadstone.measure.monitor import Monitor
 from loadstone.model.errors import DriverError, StoreError
 from loadstone.model.records.events import Event, Ready, Start
@@ -230,7 +231,8 @@ class Executor:
                 writers[job.name].sample(_of_members(sample, job.members))
 
         testbed = self.testbed
-        monitor = Monitor(self._roles, write, testbed.meters, testbed.machines, knows_all=not testbed.is_unseen)
+        seen: dict[str, Gauge] = {**testbed.machines, **testbed.hosts}
+        monitor = Monitor(self._roles, write, testbed.meters, seen, knows_all=not testbed.is_unseen)
         sampling = asyncio.create_task(monitor.run())
         try:
             while not sampling.done():

@@ -7,6 +7,7 @@ from typing import Any
 
 from loadstone.host.cores import cores_beside
 from loadstone.host.locks import measuring
+from loadstone.measure.agent import checked, watched
 from loadstone.model.errors import LoadstoneError, UsageError
 from loadstone.model.records.manifest import Manifest, ProfileRecord, Status
 from loadstone.model.system import Clock, FileSet, Reference
@@ -56,6 +57,8 @@ def check(spec: RunSpec) -> None:
         raise UsageError("A machine is declared, but there is nothing to put on it: others set up this system.")
     if isinstance(spec.system, Reference):
         refuse_unfit(spec.system, spec.needs)
+    for url in spec.agents:
+        checked(url)
     for parts in spec.rounds:
         _plan(spec, parts, 1, _placeholders(spec))
 
@@ -82,7 +85,12 @@ async def _execute(
     spec: RunSpec, folder: ResultFolder, listener: Listener, begin: Begin, signals: Signals
 ) -> tuple[Status, str]:
     needs = replace(spec.needs, file_sets=_file_sets(spec)) if isinstance(spec.system, Reference) else WEB_NEEDS
-    async with testbed_of(spec.system, spec.clock, folder.path / LOGS, spec.placement, needs) as testbed:
+    authority = spec.system.authority_pem if isinstance(spec.system, Target) else None
+    async with (
+        watched(spec.agents, authority) as hosts,
+        testbed_of(spec.system, spec.clock, folder.path / LOGS, spec.placement, needs) as made,
+    ):
+        testbed = replace(made, hosts=hosts)
         folder.change(target=testbed.about, machines=testbed.facts())
         folder.mark(Status.RUNNING)
         cores = driver_cores(spec)

@@ -63,6 +63,8 @@ class RunSpec:
     """Where the system's services run."""
     notes: Mapping[str, str] = field(default_factory=dict)
     """To be disclosed beside what is found."""
+    agents: tuple[str, ...] = ()
+    """Addresses of agents on hosts that others run."""
     fault: PlannedFault | None = None
     """What is done to the system while it is measured."""
 

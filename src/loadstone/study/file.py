@@ -78,6 +78,7 @@ class TargetSection(Section):
     urls: tuple[str, ...] = Field(default=(), description='a list as ["http://HOST:PORT", "https://HOST:PORT"]')
     authority: Path | None = Field(default=None, description="the path of a private authority's certificate")
     verify: bool = Field(default=True, description="true or false")
+    agents: tuple[str, ...] = Field(default=(), description='a list as ["https://HOST:PORT", "ssh://HOST"]')
 
 
 class ServerSection(Section):

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from loadstone.host.http import is_here
+from loadstone.measure.agent import AgentGauge
 from loadstone.measure.station import Meter
 from loadstone.model.errors import ServiceError
 from loadstone.model.machine import PLAIN, PRIVATE, PUBLIC, MachineSpec, Placement
@@ -42,6 +43,8 @@ class Testbed:
     """Services that say themselves how busy they are, by role."""
     machines: Mapping[str, Machine] = field(default_factory=dict)
     """Its machines by name."""
+    hosts: Mapping[str, AgentGauge] = field(default_factory=dict)
+    """Hosts that others run, and that agents there tell of."""
     is_unseen: bool = False
     """Whether it runs on this host, and none of our business says which processes it is."""
     simulated: Station | None = None
@@ -49,7 +52,16 @@ class Testbed:
 
     def facts(self) -> dict[str, MachineFacts]:
         """What its machines are made of, for the disclosure."""
-        return {name: _facts_of(machine) for name, machine in self.machines.items()}
+        told = {name: _facts_of_host(host) for name, host in self.hosts.items()}
+        return told | {name: _facts_of(machine) for name, machine in self.machines.items()}
+
+
+def _facts_of_host(host: AgentGauge) -> MachineFacts:
+    facts = {"kernel": host.first.get("kernel"), "cpus": host.first["cores"]}
+    memory = host.first.get("memory", {}).get("total")
+    return MachineFacts(
+        "set up by others, told by its agent", "others", facts=facts | {"memory_mib": (memory or 0) >> 20}
+    )
 
 
 def _facts_of(machine: Machine) -> MachineFacts:

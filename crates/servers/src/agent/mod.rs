@@ -9,6 +9,7 @@ mod boot;
 mod counters;
 mod network;
 mod programs;
+pub mod watch;
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};

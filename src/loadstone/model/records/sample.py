@@ -46,6 +46,21 @@ class InsideView:
     swap: Rates
     disk: Rates
     network: Rates
+    running: int | None = None
+    """Tasks that had a processor or waited for one."""
+    pressure: Rates = field(default_factory=dict)
+    """Shares of the time in which some task waited for `cpu`, `memory` or `io`."""
+    groups: tuple["GroupUse", ...] = ()
+    """Process groups that used most."""
+
+
+@dataclass(frozen=True)
+class GroupUse:
+    """A process group, by the name of its leader: cores used, memory."""
+
+    name: str
+    cores: float
+    resident_bytes: int
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,11 @@
 """Of an iteration: machines seen by the host and by themselves, side by side; what one cannot know is marked."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 from loadstone.judge.usage import inside_usage, outside_usage, tree_usage
-from loadstone.model.records.sample import Sample
+from loadstone.model.records.sample import MachineViews, Sample
 from loadstone.page.blocks import Block, Cell, Column, ColumnKind, Heading, Paragraph, Row, Table, Tone
 from loadstone.page.numbers import MBIT_PER_BYTE, MIB_PER_BYTE
 from loadstone.report.section import IterationContext, Section
@@ -16,6 +17,9 @@ NOTE = (
 UNKNOWABLE = "it cannot know"
 HIDDEN = "not readable"
 SHARED = "shares the host's kernel"
+OTHERS = "run by others"
+LEAST_CORES = 0.005
+"""Of a process group that is worth a line."""
 Known = float | str | None
 """A figure, a text in its place, or nothing."""
 
@@ -40,8 +44,13 @@ class MachineView:
 
 def machine_views(samples: Sequence[Sample]) -> list[MachineView]:
     """The machines that have a view of their own, by name."""
-    names = sorted({name for sample in samples for name, views in sample.machines.items() if views.outside})
+    names = sorted({name for sample in samples for name, views in sample.machines.items() if _is_shown(views)})
     return [MachineView(name, _rows(samples, name)) for name in names]
+
+
+def _is_shown(views: MachineViews) -> bool:
+    """Machines that the host counts for, and hosts of others whose agent tells of them."""
+    return views.outside is not None or (views.inside is not None and views.inside.running is not None)
 
 
 def blocks(context: IterationContext) -> Iterator[Block]:
@@ -68,6 +77,8 @@ def _rows(samples: Sequence[Sample], name: str) -> list[MachineRow]:
     def row(title: str, unit: str, host: Known, guest: Known, by: float = 1.0, why_not: str = HIDDEN) -> MachineRow:
         return MachineRow(title, unit, _text(host, by, why_not), _text(guest, by, why_not))
 
+    if not outside:
+        return _rows_of_host(samples, name, inside)
     if not inside and "vcpu_cores" not in outside:
         return [
             row("CPU in all", "cores", outside.get("cores") or tree.get("cores"), SHARED),
@@ -97,6 +108,34 @@ def _rows(samples: Sequence[Sample], name: str) -> list[MachineRow]:
             MBIT_PER_BYTE,
         ),
     ]
+
+
+def _rows_of_host(samples: Sequence[Sample], name: str, inside: Mapping[str, float]) -> list[MachineRow]:
+    """Of a host that others run: what its agent told, the process groups that used most at the end."""
+    rows = [
+        MachineRow(title, unit, OTHERS, _text(inside.get(key), by, HIDDEN))
+        for title, unit, key, by in (
+            ("user CPU", "cores", "user_cores", 1.0),
+            ("system CPU", "cores", "system_cores", 1.0),
+            ("idle", "cores", "idle_cores", 1.0),
+            ("steal", "cores", "steal_cores", 1.0),
+            ("memory", "MiB", "used_bytes", MIB_PER_BYTE),
+            ("disk latency", "ms", "disk_ms", 1.0),
+            ("network sent", "Mbit/s", "network_sent_per_s", MBIT_PER_BYTE),
+            ("network received", "Mbit/s", "network_recv_per_s", MBIT_PER_BYTE),
+        )
+    ]
+    views = [view for sample in samples if name in sample.machines and (view := sample.machines[name].inside)]
+    running = [view.running for view in views if view.running is not None]
+    rows.append(MachineRow("tasks running or waiting", "", OTHERS, _text(fmean(running), 1.0, HIDDEN)))
+    for kind in dict.fromkeys(kind for view in views for kind in view.pressure):
+        share = fmean(100 * (view.pressure.get(kind) or 0.0) for view in views)
+        rows.append(MachineRow(f"time in which some waited for {kind}", "%", OTHERS, _text(share, 1.0, HIDDEN)))
+    for group in dict.fromkeys(one.name for view in views for one in view.groups):
+        cores = sum(one.cores for view in views for one in view.groups if one.name == group) / len(views)
+        if cores >= LEAST_CORES:
+            rows.append(MachineRow(f"process group {group}", "cores", OTHERS, _text(cores, 1.0, HIDDEN)))
+    return rows
 
 
 def _text(value: float | str | None, by: float, why_not: str) -> str:

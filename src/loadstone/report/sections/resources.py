@@ -36,6 +36,7 @@ def _figures(iteration: Iteration) -> list[Figure]:
         Figure("Memory by role", "Resident memory of each process tree.", TimePlot("MB", memory)),
         Figure("Network", "All interfaces, loopback included.", TimePlot("Mbit/s", _network(samples))),
     ]
+    pictures += _hosts(samples)
     disk, lag = _disk(samples), _lag(iteration)
     if disk:
         pictures.append(Figure("Disk latency", "Mean time of an operation.", TimePlot("ms", disk)))
@@ -43,6 +44,37 @@ def _figures(iteration: Iteration) -> list[Figure]:
         caption = "How late the driver acted against its own schedule, by second."
         pictures.append(Figure("Driver lag", caption, TimePlot("ms", lag)))
     return pictures
+
+
+def _hosts(samples: Sequence[Sample]) -> Iterator[Figure]:
+    """Hosts that others run, as their agents tell."""
+    seen = [
+        (second, name, views.inside)
+        for second, sample in _over_time(samples)
+        for name, views in sample.machines.items()
+        if views.inside is not None and views.inside.running is not None
+    ]
+    for name in dict.fromkeys(name for _, name, _ in seen):
+        own = [(second, view) for second, of, view in seen if of == name]
+        cpu = [
+            {
+                "second": second,
+                "value": sum(view.cpu_cores.get(mode) or 0.0 for mode in CPU_GROUPS[group]),
+                "series": group,
+            }
+            for second, view in own
+            for group in BUSY
+        ]
+        yield Figure(f"CPU of {name}", "As its agent tells.", TimePlot("cores", cpu, is_stacked=True))
+        waiting = [
+            {"second": second, "value": 100 * share, "series": kind}
+            for second, view in own
+            for kind, share in view.pressure.items()
+            if share is not None
+        ]
+        if waiting:
+            caption = "Share of the time in which some task waited for it."
+            yield Figure(f"Pressure of {name}", caption, TimePlot("%", waiting))
 
 
 def _over_time(samples: Sequence[Sample]) -> Iterator[tuple[float, Sample]]:

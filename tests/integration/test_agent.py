@@ -1,0 +1,123 @@
+"""A server that others run, seen from inside by the agent that they started there."""
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from loadstone.host.programs import server
+from loadstone.store.read import read_result
+from tests.integration.conftest import LoadstoneRunner
+
+pytestmark = pytest.mark.integration
+TOKEN = "a token for this test alone"
+SHORT = ["--sessions", "2", "--profile", "brief", "--foreign-cpu", "100"]
+SSH = """#!/bin/sh
+# Logs in nowhere: what is to be run there is run here.
+shift 2
+[ "$1" = somewhere.example ] || exit 255
+shift
+exec "$@"
+"""
+
+
+@contextmanager
+def serving(role: str, *options: str, token: str = "") -> Iterator[Mapping[str, str]]:
+    """One of our servers, as somebody else might have started it; what its ready line says."""
+    environment = {**os.environ, "LOADSTONE_TOKEN": token}
+    words = [server(), role, "--until-stdin-ends", *options]
+    process = subprocess.Popen(
+        words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment, start_new_session=True
+    )
+    assert process.stdin is not None and process.stdout is not None
+    try:
+        yield json.loads(process.stdout.readline())
+    finally:
+        process.stdin.close()
+        process.wait(timeout=10)
+        process.stdout.close()
+
+
+@pytest.fixture
+def site() -> Iterator[str]:
+    with serving("idle", "--listen", "127.0.0.1:0", "--threads", "1") as ready:
+        yield f"http://{ready['http']}"
+
+
+def seen(results: Path) -> str:
+    """What the report shows; the agent's figures must be in the records."""
+    (folder,) = (results / "results").iterdir()
+    samples = read_result(folder).workloads[0].iterations[0].steady_samples
+    told = [view.inside for sample in samples for view in sample.machines.values() if view.inside]
+    assert len(told) >= 3
+    assert all(view.running is not None and view.running > 0 for view in told)
+    assert any(group.name.startswith("loadstone") and group.cores > 0 for view in told for group in view.groups)
+    return (folder / "report.html").read_text()
+
+
+def test_figures_of_a_host_stand_in_the_report(site: str, tmp_path: Path, loadstone: LoadstoneRunner) -> None:
+    with serving("agent", "--listen", "127.0.0.1:0") as agent:
+        done = loadstone("run", "static", "--target", site, "--agent", f"http://{agent['http']}", *SHORT)
+    assert done.returncode in (0, 1, 3), done.stderr
+    text = seen(tmp_path)
+    host = os.uname().nodename
+    for shown in (f"CPU of {host}", f"Machine {host}", "tasks running or waiting", "process group loadstone-serv"):
+        assert shown in text, shown
+
+
+def test_over_tls_it_takes_the_token(
+    site: str, tmp_path: Path, loadstone: LoadstoneRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serving("agent", "--listen-tls", "127.0.0.1:0", token=TOKEN) as agent:
+        authority = tmp_path / "authority.pem"
+        authority.write_text(agent["authority"])
+        words = ["run", "static", "--target", site, "--agent", f"https://{agent['https']}", *SHORT]
+        words += ["--authority", str(authority)]
+        refused = loadstone(*words)
+        assert refused.returncode == 3
+        assert "401 Unauthorized" in refused.stderr and "LOADSTONE_AGENT_TOKEN" in refused.stderr
+        assert TOKEN not in refused.stderr
+        monkeypatch.setenv("LOADSTONE_AGENT_TOKEN", TOKEN)
+        loadstone(*words, "--results", "others")
+        assert (tmp_path / "others").is_dir()
+        (tmp_path / "results").rename(tmp_path / "refused")
+        (tmp_path / "others").rename(tmp_path / "results")
+        assert TOKEN not in seen(tmp_path)
+
+
+def test_over_ssh_it_ends_with_the_run(
+    site: str, tmp_path: Path, loadstone: LoadstoneRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    (programs / "ssh").write_text(SSH)
+    (programs / "ssh").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}:{Path(server()).parent}:{os.environ['PATH']}")
+    done = loadstone("run", "static", "--target", site, "--agent", "ssh://somewhere.example", *SHORT)
+    assert done.returncode in (0, 1, 3), done.stderr
+    seen(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("url", "said", "code"),
+    [
+        ("http://127.0.0.1:1", "cannot be asked", 3),
+        ("ssh://-oProxyCommand=x", "names no host", 2),
+        ("ftp://127.0.0.1:1", "is no agent", 2),
+        ("http://127.0.0.1", "127.0.0.1", 2),
+    ],
+)
+def test_what_is_no_agent_is_named(url: str, said: str, code: int, site: str, loadstone: LoadstoneRunner) -> None:
+    done = loadstone("run", "static", "--target", site, "--agent", url, *SHORT)
+    assert done.returncode == code
+    assert said in done.stderr.replace("\n", " ")
+
+
+def test_a_web_server_is_no_agent(site: str, loadstone: LoadstoneRunner) -> None:
+    done = loadstone("run", "static", "--target", site, "--agent", site, *SHORT)
+    assert done.returncode == 3
+    assert "cannot be asked" in done.stderr.replace("\n", " ")
