@@ -44,11 +44,12 @@ SIZE = {Mechanism.STATIC: 9 * 1024, Mechanism.MODULE: 2048}
 @asynccontextmanager
 async def server(
     kind: ServiceKind, mechanism: Mechanism, logs: Path, tuning: Tuning = Tuning.DEFAULT
-) -> AsyncIterator[tuple[Machine, Target]]:
+) -> AsyncIterator[tuple[Running, Machine, Target]]:
     async with open_testbed(logs) as base:
         machine = await base.machine("web", MachineSpec(), (PUBLIC,))
         system = Reference(1, web=kind.name, tuning=tuning)
-        yield machine, await roles.web_server(Running(base), machine, kind, mechanism, system, 1)
+        running = Running(base)
+        yield running, machine, await roles.web_server(running, machine, kind, mechanism, system, 1)
 
 
 def get(target: Target, path: str, tls: bool) -> bytes:
@@ -78,7 +79,8 @@ def test_it_answers_over_both_ways_tells_its_version_and_survives_a_flood(
     path, content = ASKED.get(mechanism, PRINTENV)
 
     async def visited() -> None:
-        async with server(service_kind(ServiceRole.WEBSERVER, name), mechanism, tmp_path, tuning) as (machine, target):
+        async with server(service_kind(ServiceRole.WEBSERVER, name), mechanism, tmp_path, tuning) as up:
+            running, machine, target = up
             for tls in (False, True):
                 answer = await asyncio.to_thread(get, target, path, tls)
                 assert content in answer
@@ -87,6 +89,9 @@ def test_it_answers_over_both_ways_tells_its_version_and_survives_a_flood(
             await asyncio.to_thread(flood, target)
             assert content in await asyncio.to_thread(get, target, path, False)
             assert name == EMBEDDED or name in str(machine.facts["software"]).lower()
+            said = {part: await meter.read() for part, meter in running.status.items()}
+            assert set(said) >= ({f"web: {name}"} if name in ("nginx", "apache") else set())
+            assert all(look is not None and len(look.now) >= 2 for look in said.values()), said
         (port,) = {side.port for side in (target.http,) if side is not None}
         with pytest.raises(OSError):
             socket.create_connection(("127.0.0.1", port), timeout=2)

@@ -81,6 +81,28 @@ def test_a_stock_nginx_on_a_debian_machine_serves_the_written_files(
     assert content["manifest"]["machines"]["web"]["facts"]["image"].startswith("debian ")
 
 
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("platform", ["container", "vm"])
+def test_the_bank_in_php_runs_on_machines_too(
+    platform: str,
+    tmp_path: Path,
+    loadstone: LoadstoneRunner,  # noqa: F811
+) -> None:
+    words = ["--sessions", "5", "--profile", "demo", "--steady", "15", "--foreign-cpu", "100", "--tuning", "tuned"]
+    done = loadstone("run", "banking", "--service", "nginx-php", "--platform", platform, *words, timeout=800)
+    assert done.returncode in (0, 3), done.stdout + done.stderr  # so few operations are no verdict
+    content = report(tmp_path)
+    assert rows(content)["Total"]["requests"] > 10
+    assert rows(content)["Total"]["errors"] == 0
+    facts = content["manifest"]["machines"]["web"]["facts"]
+    assert facts["software"].startswith("nginx version")
+    if platform == "vm":  # made with what the service needs
+        assert facts["image"].startswith("debian+nginx-light+php-fpm ")
+    samples = [json.loads(line) for line in next(newest(tmp_path).glob("runs/*/monitor.jsonl")).open()]
+    assert samples[-2]["status"]["web: php"]["idle processes"] > 0
+    assert samples[-2]["status"]["web: nginx"]["connections"] > 0
+
+
 def test_users_are_dealt_to_several_machines_in_turn(
     tmp_path: Path,
     loadstone: LoadstoneRunner,  # noqa: F811

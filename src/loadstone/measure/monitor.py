@@ -16,6 +16,7 @@ from loadstone.measure.groups import CpuGroup, group_of
 from loadstone.measure.machine import Gauge, look, views
 from loadstone.measure.rates import cpu_cores, disk_rates, network_rates, rates
 from loadstone.measure.station import Meter, usage
+from loadstone.measure.status import StatusMeter, figures
 from loadstone.model.records.sample import SAMPLE, Sample
 
 Json = dict[str, Any]
@@ -37,6 +38,8 @@ class Monitor:
     """Services that say themselves how busy they are, by role."""
     machines: Mapping[str, Gauge] = field(default_factory=dict)
     """Machines that are seen from both sides, by name."""
+    status: Mapping[str, StatusMeter] = field(default_factory=dict)
+    """Services that say what they do."""
     knows_all: bool = True
     """Whether all that belongs to the run on this host is among the roles."""
     _last: Json = field(default_factory=dict)
@@ -58,7 +61,9 @@ class Monitor:
         said = {role: await meter.read() for role, meter in self.meters.items()}
         names, gauges = list(self.machines), self.machines.values()
         seen = await asyncio.gather(*(look(gauge) for gauge in gauges))
-        return {**_counters(self.roles()), "stations": said, "machines": dict(zip(names, seen, strict=True))}
+        told = dict(zip(self.status, await asyncio.gather(*(one.read() for one in self.status.values())), strict=True))
+        machines = dict(zip(names, seen, strict=True))
+        return {**_counters(self.roles()), "stations": said, "machines": machines, "status": told}
 
 
 def _counters(roles: Mapping[str, int]) -> Json:
@@ -167,6 +172,7 @@ def _difference(before: Json, after: Json) -> Json:
         "machines": {
             name: views(before["machines"].get(name), seen, seconds) for name, seen in after["machines"].items()
         },
+        "status": {name: figures(before["status"].get(name), told, seconds) for name, told in after["status"].items()},
         "ours_cores": _ours(before["ours"], after["ours"]) / seconds,
         "trees": {role: _tree_rates(before["trees"].get(role), tree, seconds) for role, tree in after["trees"].items()},
     }

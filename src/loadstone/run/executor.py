@@ -232,7 +232,7 @@ class Executor:
 
         testbed = self.testbed
         seen: dict[str, Gauge] = {**testbed.machines, **testbed.hosts}
-        monitor = Monitor(self._roles, write, testbed.meters, seen, knows_all=not testbed.is_unseen)
+        monitor = Monitor(self._roles, write, testbed.meters, seen, testbed.status, knows_all=not testbed.is_unseen)
         sampling = asyncio.create_task(monitor.run())
         try:
             while not sampling.done():

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from loadstone.model.service import Tuning
 from loadstone.services import php
 from loadstone.services.kind import ServiceSite, TlsSite
+from loadstone.services.status import STATUS, StatusSource
+from loadstone.services.status import apache as read_status
 from loadstone.services.unprivileged import NOT_ROOT
 
 CONFIGURATION = "apache.conf"
@@ -14,7 +16,8 @@ PROGRAM = "/usr/sbin/apache2"
 NEEDS = {PROGRAM: "apache2-bin"}
 VERSION = f"{PROGRAM} -v | head -n 1"
 MODULES = "/usr/lib/apache2/modules"
-ALWAYS = ("authz_core", "alias", "mime", "env", "ssl", "socache_shmcb", "headers")
+SAYS = {"apache": StatusSource(f"{STATUS}?auto", read_status)}
+ALWAYS = ("status", "authz_core", "alias", "mime", "env", "ssl", "socache_shmcb", "headers")
 """Modules of every server."""
 
 
@@ -69,12 +72,14 @@ class ApacheSettings:
     """Whether the kernel sends files."""
     tls_sessions_bytes: int
     """Memory for sessions that resume."""
+    tells_all: bool
+    """Whether each request is noted for the status page."""
 
 
 SETTINGS = {
-    # Debian's apache2.conf and ssl.conf; EnableSendfile is off unless said (httpd.apache.org, core).
-    Tuning.DEFAULT: ApacheSettings(100, False, 512_000),
-    Tuning.TUNED: ApacheSettings(0, True, 16_000_000),
+    # Debian's apache2.conf, ssl.conf and status.conf; EnableSendfile is off unless said (httpd.apache.org, core).
+    Tuning.DEFAULT: ApacheSettings(100, False, 512_000, True),
+    Tuning.TUNED: ApacheSettings(0, True, 16_000_000, False),
 }
 
 
@@ -94,7 +99,9 @@ def http(site: TlsSite, pool: Pool, modules: Sequence[str], served: str) -> str:
         f"Timeout 300\nKeepAlive On\nMaxKeepAliveRequests {settings.requests_each}\nKeepAliveTimeout 5\n"
         f"EnableSendfile {'On' if settings.sends_files else 'Off'}\nAcceptPathInfo On\n"
         "TypesConfig /dev/null\nAddType text/html .html\nAddType image/gif .gif\n"
-        f"SSLSessionCache shmcb:{site.folder}/tls({settings.tls_sessions_bytes})\n{served}"
+        f"SSLSessionCache shmcb:{site.folder}/tls({settings.tls_sessions_bytes})\n"
+        f"ExtendedStatus {'On' if settings.tells_all else 'Off'}\n"
+        f"<Location {STATUS}>\n    SetHandler server-status\n    Require all granted\n</Location>\n{served}"
         f"<VirtualHost *:{site.tls_port}>\n    SSLEngine on\n    SSLCertificateFile {site.certificates}/server.pem\n"
         f"    SSLCertificateKeyFile {site.certificates}/server-key.pem\n</VirtualHost>\n"
     )

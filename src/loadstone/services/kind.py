@@ -9,6 +9,7 @@ from typing import Any
 
 from loadstone.model.service import Mechanism, Tuning
 from loadstone.model.target import Endpoint
+from loadstone.services.status import StatusSource
 
 EMBEDDED = "embedded"
 """The service of each role that comes with the program."""
@@ -81,6 +82,8 @@ class Program:
     """Programs that it needs, by what they are: started before it, in the foreground."""
     wait: list[str] = field(default_factory=list)
     """Runs beside it and ends with 0 when it answers; empty for what speaks first, or says itself where it answers."""
+    status: Mapping[str, StatusSource] = field(default_factory=dict)
+    """What its parts say of themselves, at its own port."""
     version: list[str] = field(default_factory=list)
     """Prints what is used, a program and its version a line."""
 

@@ -7,6 +7,8 @@ from loadstone.model.service import Tuning
 from loadstone.model.system import FileServer
 from loadstone.services import php
 from loadstone.services.kind import Program, ServiceSite, TlsSite
+from loadstone.services.status import PHP_STATUS, STATUS, StatusSource
+from loadstone.services.status import nginx as read_status
 from loadstone.services.unprivileged import shell
 
 CONFIGURATION = "nginx.conf"
@@ -14,6 +16,7 @@ PORT = 8080
 """Where it listens on a machine of its own."""
 NEEDS = {"/usr/sbin/nginx": "nginx-light"}
 VERSION = "/usr/sbin/nginx -v 2>&1"
+SAYS = {"nginx": StatusSource(STATUS, read_status)}
 WORKER_FILES = 16_384
 """Open files a worker may have; a connection and the file it is sent take two. No tuning: with fewer, users who come
 would be turned away."""
@@ -86,11 +89,21 @@ def php_upstream(site: ServiceSite) -> str:
     return f"    upstream php {{ server unix:{site.folder}/{php.SOCKET}; {kept}}}\n"
 
 
+def php_status(site: ServiceSite) -> str:
+    """A place where PHP says what it does."""
+    return (
+        f"        location = {PHP_STATUS} {{ fastcgi_pass php; fastcgi_param REQUEST_METHOD GET; "
+        f"fastcgi_param SCRIPT_NAME {PHP_STATUS}; fastcgi_param SCRIPT_FILENAME {PHP_STATUS}; "
+        "fastcgi_param QUERY_STRING json; }\n"
+    )
+
+
 def both_ways(site: TlsSite, held: str) -> str:
     """A server over HTTP and TLS."""
     return (
         f"    server {{\n        listen {site.listen}:{site.port} backlog=4096;\n"
         f"        listen {site.listen}:{site.tls_port} ssl backlog=4096;\n"
         f"        ssl_certificate {site.certificates}/server.pem;\n"
-        f"        ssl_certificate_key {site.certificates}/server-key.pem;\n        {held}    }}\n"
+        f"        ssl_certificate_key {site.certificates}/server-key.pem;\n"
+        f"        location = {STATUS} {{ stub_status; }}\n        {held}    }}\n"
     )

@@ -10,6 +10,8 @@ from loadstone.model.service import Tuning
 from loadstone.services.declared import declared_pages
 from loadstone.services.kind import ServiceSite, WebSite
 from loadstone.services.sites import SITE
+from loadstone.services.status import PHP_STATUS, StatusSource
+from loadstone.services.status import php as read_status
 from loadstone.services.unprivileged import shell
 
 PAGES, SESSIONS, SOCKET = "php", "sessions", "php.sock"
@@ -18,6 +20,7 @@ FPM_CONFIGURATION = "php-fpm.conf"
 PROGRAM = "$(ls /usr/sbin/php-fpm* | tail -n 1)"
 """Debian's program has its version in its name."""
 VERSION = f"{PROGRAM} --version | head -n 1"
+SAYS = {"php": StatusSource(f"{PHP_STATUS}?json", read_status)}
 NEEDS_FPM = {"/usr/sbin/php-fpm*": "php-fpm"}
 
 
@@ -105,7 +108,7 @@ def manager_configuration(site: ServiceSite) -> str:
     return (
         f"[global]\ndaemonize = no\nerror_log = /dev/stderr\npid = {site.folder}/php-fpm.pid\n"
         f"[sites]\nuser = root\ngroup = root\nlisten = {site.folder}/{SOCKET}\nlisten.backlog = 4096\n"
-        f"listen.mode = 0666\npm.max_children = {settings.children}\n{settings.pool}"
+        f"listen.mode = 0666\npm.status_path = {PHP_STATUS}\npm.max_children = {settings.children}\n{settings.pool}"
         f"catch_workers_output = yes\n{values}"
     )
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from loadstone.host.http import free_port, is_free
 from loadstone.host.process import Readiness
+from loadstone.measure.status import StatusMeter
 from loadstone.model.errors import PlatformError, ServiceError
 from loadstone.model.service import Mechanism, Tuning
 from loadstone.model.system import Reference
@@ -179,6 +180,8 @@ async def put(
         await done(await machine.start(f"{machine.name}-ready", program.wait, Readiness.NONE), what)
     else:
         await answers(await machine.reach(port), service)
+    for name, source in program.status.items():
+        running.status[f"{machine.name}: {name}"] = StatusMeter(await machine.reach(port), source.path, source.read)
     return port
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from loadstone.host.http import first_line
 from loadstone.host.process import Readiness
+from loadstone.measure.status import StatusMeter
 from loadstone.model.errors import ServiceError
 from loadstone.model.target import Endpoint, Target
 from loadstone.platforms.contract import Machine, Service
@@ -31,6 +32,8 @@ class Running:
     services: dict[str, Service] = field(default_factory=dict)
     machines: dict[str, Machine] = field(default_factory=dict)
     """Where each of them runs."""
+    status: dict[str, StatusMeter] = field(default_factory=dict)
+    """What services say of themselves."""
 
     async def start(
         self, machine: Machine, role: str, command: list[str], readiness: Readiness = Readiness.LINE

@@ -9,6 +9,7 @@ from pathlib import Path
 from loadstone.host.http import is_here
 from loadstone.measure.agent import AgentGauge
 from loadstone.measure.station import Meter
+from loadstone.measure.status import StatusMeter
 from loadstone.model.errors import ServiceError
 from loadstone.model.machine import PLAIN, PRIVATE, PUBLIC, MachineSpec, Placement
 from loadstone.model.records.manifest import MachineFacts
@@ -43,6 +44,8 @@ class Testbed:
     """Services that say themselves how busy they are, by role."""
     machines: Mapping[str, Machine] = field(default_factory=dict)
     """Its machines by name."""
+    status: Mapping[str, StatusMeter] = field(default_factory=dict)
+    """What services say of themselves, by machine and part."""
     hosts: Mapping[str, AgentGauge] = field(default_factory=dict)
     """Hosts that others run, and that agents there tell of."""
     is_unseen: bool = False
@@ -115,7 +118,9 @@ async def reference_testbed(
         else:
             for front in fronts:
                 targets.append(await _alone(running, front, system, needs))
-        yield Testbed(tuple(targets), about, running.processes, running.dead, machines=base.machines)
+        yield Testbed(
+            tuple(targets), about, running.processes, running.dead, machines=base.machines, status=running.status
+        )
 
 
 def _with_programs(spec: MachineSpec, system: Reference, needs: ServerNeeds) -> MachineSpec:

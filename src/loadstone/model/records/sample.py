@@ -98,6 +98,8 @@ class Sample:
     """For how long the machine was short of memory for TCP; None where that is not known."""
     stations: Mapping[str, StationBusy | None] = field(default_factory=dict)
     machines: Mapping[str, MachineViews] = field(default_factory=dict)
+    status: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """What services said of themselves, by machine and part."""
     ours_cores: float | None = None
     """Cores used by driver, system, back end and the lab itself; None where not all of them are known."""
 

@@ -36,7 +36,7 @@ def _figures(iteration: Iteration) -> list[Figure]:
         Figure("Memory by role", "Resident memory of each process tree.", TimePlot("MB", memory)),
         Figure("Network", "All interfaces, loopback included.", TimePlot("Mbit/s", _network(samples))),
     ]
-    pictures += _hosts(samples)
+    pictures += [*_hosts(samples), *_status(samples)]
     disk, lag = _disk(samples), _lag(iteration)
     if disk:
         pictures.append(Figure("Disk latency", "Mean time of an operation.", TimePlot("ms", disk)))
@@ -75,6 +75,19 @@ def _hosts(samples: Sequence[Sample]) -> Iterator[Figure]:
         if waiting:
             caption = "Share of the time in which some task waited for it."
             yield Figure(f"Pressure of {name}", caption, TimePlot("%", waiting))
+
+
+def _status(samples: Sequence[Sample]) -> Iterator[Figure]:
+    """What services said of themselves; rates, which are of another order, by themselves."""
+    for name in dict.fromkeys(name for sample in samples for name in sample.status):
+        told = [
+            {"second": second, "value": value, "series": series}
+            for second, sample in _over_time(samples)
+            for series, value in sample.status.get(name, {}).items()
+        ]
+        counts = [one for one in told if not str(one["series"]).endswith("/s")]
+        if counts:
+            yield Figure(f"Status of {name}", "As the server itself says.", TimePlot("", counts))
 
 
 def _over_time(samples: Sequence[Sample]) -> Iterator[tuple[float, Sample]]:

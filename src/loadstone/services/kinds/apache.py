@@ -19,11 +19,13 @@ def program(site: MechanismSite) -> Program:
             texts[php.FPM_CONFIGURATION] = php.manager_configuration(site)
             words = shell(f"{php.manager_is_there(site)}; {apache.serving(site)}")
             version = shell(f"{apache.VERSION}; {php.VERSION}")
-            return Program(words, texts, made(site), {"php": php.manager(site)}, version=version)
+            return Program(words, texts, made(site), {"php": php.manager(site)}, status=apache.SAYS, version=version)
         case Mechanism.PHP_MODULE:
             words = shell(f"{mod_php.linking(site)}; {apache.serving(site)}")
-            return Program(words, texts, made(site), version=shell(f"{apache.VERSION}; {mod_php.VERSION}"))
-    return Program(shell(apache.serving(site)), texts, made(site), version=shell(apache.VERSION))
+            return Program(
+                words, texts, made(site), status=apache.SAYS, version=shell(f"{apache.VERSION}; {mod_php.VERSION}")
+            )
+    return Program(shell(apache.serving(site)), texts, made(site), status=apache.SAYS, version=shell(apache.VERSION))
 
 
 def configuration(site: MechanismSite) -> str:

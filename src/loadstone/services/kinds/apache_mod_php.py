@@ -12,6 +12,7 @@ def program(site: WebSite) -> Program:
         shell(f"{mod_php.linking(site)}; {apache.serving(site)}"),
         {apache.CONFIGURATION: configuration(site), **php.pages()},
         written(site, php.SESSIONS),
+        status=apache.SAYS,
         version=shell(f"{apache.VERSION}; {mod_php.VERSION}"),
     )
 

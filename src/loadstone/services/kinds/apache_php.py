@@ -14,6 +14,7 @@ def program(site: WebSite) -> Program:
         {**texts, **php.pages()},
         written(site, php.SESSIONS),
         {"php": php.manager(site)},
+        status=apache.SAYS,
         version=shell(f"{apache.VERSION}; {php.VERSION}"),
     )
 

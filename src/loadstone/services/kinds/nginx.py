@@ -16,12 +16,13 @@ def program(site: MechanismSite) -> Program:
     """As the user that starts it."""
     texts = {nginx.CONFIGURATION: configuration(site), **sources(site)}
     if site.mechanism is not Mechanism.PHP_FASTCGI:
-        return Program(shell(nginx.serving(site)), texts, made(site), version=shell(nginx.VERSION))
+        return Program(shell(nginx.serving(site)), texts, made(site), status=nginx.SAYS, version=shell(nginx.VERSION))
     return Program(
         shell(f"{php.manager_is_there(site)}; {nginx.serving(site)}"),
         {**texts, php.FPM_CONFIGURATION: php.manager_configuration(site)},
         made(site),
         {"php": php.manager(site)},
+        status={**nginx.SAYS, **php.SAYS},
         version=shell(f"{nginx.VERSION}; {php.VERSION}"),
     )
 
@@ -35,7 +36,7 @@ def configuration(site: MechanismSite) -> str:
                 site, nginx.both_ways(site, f"{root}        location {PATH} {{ return 200 '{_answer()}'; }}\n")
             )
         case Mechanism.PHP_FASTCGI:
-            parts = nginx.php_upstream(site), nginx.both_ways(site, f"{root}{_php(site)}")
+            parts = nginx.php_upstream(site), nginx.both_ways(site, f"{root}{nginx.php_status(site)}{_php(site)}")
             return nginx.http(site, "".join(parts))
     return nginx.http(site, nginx.both_ways(site, root))
 

@@ -18,6 +18,7 @@ def program(site: WebSite) -> Program:
         {**texts, **php.pages()},
         written(site, php.SESSIONS),
         {"php": php.manager(site)},
+        status={**nginx.SAYS, **php.SAYS},
         version=shell(f"{nginx.VERSION}; {php.VERSION}"),
     )
 
@@ -26,7 +27,9 @@ def configuration(site: WebSite) -> str:
     """Over HTTP and TLS, with PHP for what is no file."""
     files = "".join(f"        location /{place} {{ }}\n" for place in FILES)
     return nginx.http(
-        site, nginx.php_upstream(site) + nginx.both_ways(site, f"root {site.folder}/{SITE};\n{files}{_pages(site)}")
+        site,
+        nginx.php_upstream(site)
+        + nginx.both_ways(site, f"root {site.folder}/{SITE};\n{files}{nginx.php_status(site)}{_pages(site)}"),
     )
 
 

@@ -1,0 +1,56 @@
+"""What servers say of themselves, read into figures: what is now, and counters that only grow. Pure."""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+STATUS, PHP_STATUS = "/loadstone-status", "/loadstone-php-status"
+"""Paths at which servers of ours are told to say it."""
+NUMBER = re.compile(r"\d+")
+
+
+@dataclass(frozen=True)
+class Said:
+    """One look."""
+
+    now: Mapping[str, float] = field(default_factory=dict)
+    grown: Mapping[str, float] = field(default_factory=dict)
+    """Counters: their rates are what is told."""
+
+
+@dataclass(frozen=True)
+class StatusSource:
+    """Where a server says it, and how that is read; the reader raises ValueError for anything else."""
+
+    path: str
+    read: Callable[[str], Said]
+
+
+def nginx(text: str) -> Said:
+    """nginx's stub_status: four lines of numbers (nginx.org, ngx_http_stub_status_module)."""
+    numbers = [float(word) for word in NUMBER.findall(text)]
+    if not text.startswith("Active connections:") or len(numbers) != 7:
+        raise ValueError("that is no status of nginx")
+    active, accepted, _, requests, reading, writing, waiting = numbers
+    now = {"connections": active, "reading": reading, "writing": writing, "waiting": waiting}
+    return Said(now, {"connections accepted/s": accepted, "requests/s": requests})
+
+
+def apache(text: str) -> Said:
+    """Apache's mod_status in lines of `name: value` (httpd.apache.org, mod_status, `?auto`)."""
+    known = dict(line.split(": ", 1) for line in text.splitlines() if ": " in line)
+    if "BusyWorkers" not in known:
+        raise ValueError("that is no status of Apache")
+    names = {"BusyWorkers": "busy workers", "IdleWorkers": "idle workers", "ConnsTotal": "connections"}
+    return Said({title: float(known[name]) for name, title in names.items() if name in known})
+
+
+def php(text: str) -> Said:
+    """The status page of PHP's process manager as JSON (php.net, FPM status page)."""
+    try:
+        known = json.loads(text)
+        now = {name: float(known[name]) for name in ("active processes", "idle processes", "listen queue")}
+        return Said(now, {"requests/s": float(known["accepted conn"])})
+    except (KeyError, TypeError):
+        raise ValueError("that is no status of PHP") from None

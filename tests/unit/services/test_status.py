@@ -1,0 +1,42 @@
+"""What servers say of themselves, read."""
+
+import json
+
+import pytest
+
+from loadstone.measure.status import figures
+from loadstone.services import status
+
+NGINX = (
+    "Active connections: 291 \nserver accepts handled requests\n 16630 16630 31070 \n"
+    "Reading: 6 Writing: 179 Waiting: 106 \n"
+)
+APACHE = "localhost\nServerVersion: Apache/2.4\nConnsTotal: 12\nBusyWorkers: 3\nIdleWorkers: 47\nScoreboard: __W\n"
+PHP = {"pool": "sites", "accepted conn": 100, "listen queue": 2, "idle processes": 1, "active processes": 4}
+
+
+def test_nginx_tells_connections_and_requests() -> None:
+    said = status.nginx(NGINX)
+    assert said.now == {"connections": 291, "reading": 6, "writing": 179, "waiting": 106}
+    assert said.grown["requests/s"] == 31070
+
+
+def test_apache_tells_workers() -> None:
+    assert status.apache(APACHE).now == {"busy workers": 3, "idle workers": 47, "connections": 12}
+
+
+def test_php_tells_children_and_their_queue() -> None:
+    before = status.php(json.dumps(PHP))
+    after = status.php(json.dumps({**PHP, "accepted conn": 150, "listen queue": 0}))
+    told = figures(before, after, 2.0)
+    assert told == {"active processes": 4, "idle processes": 1, "listen queue": 0, "requests/s": 25}
+    assert "requests/s" not in figures(None, after, 2.0)
+    assert figures(before, None, 2.0) == {}
+
+
+@pytest.mark.parametrize("read", [status.nginx, status.apache, status.php])
+@pytest.mark.parametrize("text", ["", "404 page not found", "[]", "{}", "Active connections: no"])
+def test_what_is_no_status_is_refused(read: object, text: str) -> None:
+    assert callable(read)
+    with pytest.raises(ValueError):
+        read(text)
