@@ -1,6 +1,7 @@
 """The web sites in software that people run: page by page what the reference server gives, and a run of it."""
 
 import asyncio
+import json
 import re
 import ssl
 import urllib.error
@@ -166,6 +167,21 @@ def test_a_run_of_it_finds_nothing_wrong(service: str, tmp_path: Path, loadstone
     (iteration,) = report(tmp_path)["workloads"][0]["iterations"]
     assert sum(row["requests"] for row in iteration["operations"]) > 15
     assert sum(row["errors"] for row in iteration["operations"]) == 0
+
+
+@pytest.mark.parametrize("balancer", ["haproxy", "nginx"])
+def test_a_balancer_deals_users_and_leaves_them_where_they_are(
+    balancer: str, tmp_path: Path, loadstone: LoadstoneRunner
+) -> None:
+    words = ["--machine", "count=2", "--sessions", "30", "--profile", "demo", "--steady", "15", "--foreign-cpu", "100"]
+    done = loadstone("run", "shopping", "--balancer", balancer, *words)
+    assert done.returncode in (0, 3), done.stdout + done.stderr
+    (iteration,) = report(tmp_path)["workloads"][0]["iterations"]
+    assert sum(row["requests"] for row in iteration["operations"]) > 30
+    assert sum(row["errors"] for row in iteration["operations"]) == 0  # a session elsewhere would have expired
+    lines = [json.loads(line) for line in next(tmp_path.glob("results/*/runs/*/monitor.jsonl")).open()]
+    used = {name: sum(line["trees"][name]["user_cores"] for line in lines) for name in ("web-1", "web-2", "balancer")}
+    assert all(used.values()), used
 
 
 def test_what_is_not_installed_is_named_with_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

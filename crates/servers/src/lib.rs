@@ -41,13 +41,8 @@ enum Command {
     Web {
         #[command(flatten)]
         common: Common,
-        /// Address for HTTPS
-        #[arg(long)]
-        listen_tls: Option<SocketAddr>,
-        /// Folder with the server's certificate and key (see `certificate`); without one they are made new, in
-        /// memory, and the ready line tells the authority's certificate
-        #[arg(long)]
-        certificates: Option<PathBuf>,
+        #[command(flatten)]
+        secure: Secure,
         /// host:port of the back-end simulator
         #[arg(long)]
         backend: String,
@@ -62,12 +57,8 @@ enum Command {
     Webserver {
         #[command(flatten)]
         common: Common,
-        /// Address for HTTPS
-        #[arg(long)]
-        listen_tls: Option<SocketAddr>,
-        /// Folder with the server's certificate and key (see `certificate`); without one they are made new, in memory
-        #[arg(long)]
-        certificates: Option<PathBuf>,
+        #[command(flatten)]
+        secure: Secure,
         #[command(flatten)]
         options: webserver::Options,
     },
@@ -148,8 +139,9 @@ enum Command {
         #[arg(long)]
         dry_run: bool,
     },
-    /// On a host that others run, tell its figures and do nothing else; inside a machine of the laboratory, do what it
-    /// asks over a serial channel, and as the first process set it up
+    /// On a host that others run, tell its figures and do nothing else: off the loopback network over HTTPS alone, to
+    /// those who give the token in the variable LOADSTONE_TOKEN. Inside a machine of the laboratory, do what it asks over
+    /// a serial channel, and as the first process set it up
     Agent {
         /// The channel's device; found by its name when left out
         #[arg(long)]
@@ -177,6 +169,18 @@ struct Common {
     /// End when standard input ends, so that no server outlives what started it
     #[arg(long)]
     until_stdin_ends: bool,
+}
+
+/// How a role is served over TLS.
+#[derive(Debug, Default, Args)]
+pub struct Secure {
+    /// Address for HTTPS
+    #[arg(long)]
+    listen_tls: Option<SocketAddr>,
+    /// Folder with the server's certificate and key (see `certificate`); without one they are made new, in memory, and
+    /// the ready line tells the authority's certificate
+    #[arg(long)]
+    certificates: Option<PathBuf>,
 }
 
 /// The program.
@@ -231,13 +235,13 @@ fn dispatch(command: Command) -> Result<()> {
                 Ok(())
             })
         }
-        Command::Web { common, listen_tls, certificates, backend, store, names } => {
+        Command::Web { common, secure, backend, store, names } => {
             let make = || web::Web::new(&backend, store.as_deref());
-            serve_both_ways(&common, listen_tls, certificates.as_deref(), &names, make)
+            serve_both_ways(&common, &secure, &names, make)
         }
-        Command::Webserver { common, listen_tls, certificates, options } => {
+        Command::Webserver { common, secure, options } => {
             let make = || webserver::WebServer::new(&options);
-            serve_both_ways(&common, listen_tls, certificates.as_deref(), &local_names(), make)
+            serve_both_ways(&common, &secure, &local_names(), make)
         }
         Command::Stub => webserver::stub::serve(),
         Command::Echo { common } => run(&common, async {
@@ -265,7 +269,7 @@ fn tell_figures(options: &agent::watch::Options) -> Result<()> {
     let common = Common { listen, threads: 1, until_stdin_ends: options.until_stdin_ends };
     let names = if options.names.is_empty() { local_names() } else { options.names.clone() };
     let make = || Ok(agent::watch::Watch::new(token));
-    serve_both_ways(&common, options.listen_tls, options.certificates.as_deref(), &names, make)
+    serve_both_ways(&common, &options.secure, &names, make)
 }
 
 /// Serves a role over HTTP alone.
@@ -281,16 +285,15 @@ fn serve_plain(common: &Common, role: impl front::Role) -> Result<()> {
 /// Serves a role over HTTP, and over HTTPS where it has an address; the role is made once there is a runtime.
 fn serve_both_ways<R: front::Role>(
     common: &Common,
-    listen_tls: Option<SocketAddr>,
-    certificates: Option<&std::path::Path>,
+    secure: &Secure,
     names: &[String],
     make: impl FnOnce() -> Result<R>,
 ) -> Result<()> {
     run(common, async {
         let role = Arc::new(make()?);
         let plain = front::listen(common.listen)?;
-        let secure = listen_tls.map(|address| {
-            let made = match certificates {
+        let secure = secure.listen_tls.map(|address| {
+            let made = match secure.certificates.as_deref() {
                 Some(folder) => front::certificate::from_folder(folder),
                 None => front::certificate::fresh(names),
             };

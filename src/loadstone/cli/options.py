@@ -201,6 +201,15 @@ class SystemOptions(MachineOptions):
         Tuning,
         typer.Option(help="Settings of that service: the distribution's, or for many users.", rich_help_panel=SYSTEM),
     ] = Tuning.DEFAULT
+    balancer: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="What deals users to several machines of the web sites: "
+            f"{', '.join(service_kinds(ServiceRole.BALANCER))}. Default: the driver itself.",
+            rich_help_panel=SYSTEM,
+        ),
+    ] = ""
     mechanism: Annotated[
         Mechanism | None,
         typer.Option(help="By what a web server makes its answers. Default: the first it has.", rich_help_panel=SYSTEM),
@@ -238,7 +247,7 @@ class SystemOptions(MachineOptions):
         if self.station is not None:
             return Station.parse(self.station)
         system = make_system(urls, self.authority, not self.insecure, self.server_threads, placement)
-        return serving(system, self.service, self.tuning, self.mechanism)
+        return serving(system, Serving(self.service, self.tuning, self.mechanism, self.balancer))
 
     @property
     def clock(self) -> Clock:
@@ -329,12 +338,22 @@ def make_system(
     return Target.parse(urls, pem, verify)
 
 
-def serving(system: System, service: str, tuning: Tuning, mechanism: Mechanism | None) -> System:
-    """The system with its service; raises UsageError where others set it up."""
+@dataclass(frozen=True)
+class Serving:
+    """What the lab starts to be measured."""
+
+    service: str = EMBEDDED
+    tuning: Tuning = Tuning.DEFAULT
+    mechanism: Mechanism | None = None
+    balancer: str = ""
+
+
+def serving(system: System, what: Serving) -> System:
+    """The system with its services; raises UsageError where others set it up."""
     if isinstance(system, Reference):
-        return replace(system, web=service, tuning=tuning, mechanism=mechanism)
-    if service != EMBEDDED or mechanism or tuning is not Tuning.DEFAULT:
-        raise UsageError("Service, tuning and mechanism say what the lab starts: they do not go with a target.")
+        return replace(system, web=what.service, tuning=what.tuning, mechanism=what.mechanism, balancer=what.balancer)
+    if what != Serving():
+        raise UsageError("Service, tuning, mechanism and balancer say what the lab starts: they go with no target.")
     return system
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from loadstone.cli.options import half_the_cores, make_system, serving
+from loadstone.cli.options import Serving, half_the_cores, make_system, serving
 from loadstone.model.errors import UsageError
 from loadstone.model.load import Load, Population
 from loadstone.model.profile import PROFILES
@@ -81,4 +81,4 @@ def _system(study: StudyFile, server_threads: int | None) -> System:
     target, threads = study.target, server_threads or study.server.threads
     system = make_system(list(target.urls), target.authority, target.verify, threads, study.placement)
     server = study.server
-    return serving(system, server.service, server.tuning, server.mechanism)
+    return serving(system, Serving(server.service, server.tuning, server.mechanism, server.balancer))

@@ -24,6 +24,8 @@ class ServiceRole(StrEnum):
     """Keeps the mail, and answers over IMAP."""
     WEB = "web"
     """Gives the pages of bank, shop and support site, and their files."""
+    BALANCER = "balancer"
+    """Deals users to several web servers."""
     WEBSERVER = "webserver"
     """Gives files and short answers by the mechanisms that it has."""
 
@@ -66,6 +68,14 @@ class WebSite(TlsSite):
     """Of the back-end simulator."""
     file_sets: Mapping[str, int] = field(default_factory=dict)
     """Sessions whose files are wanted, by workload."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BalancerSite(TlsSite):
+    """Where users are to be dealt from."""
+
+    servers: tuple[Endpoint, ...]
+    """Web servers, over HTTP."""
 
 
 @dataclass(frozen=True)

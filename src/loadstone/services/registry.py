@@ -44,6 +44,10 @@ def refuse_unfit(system: Reference, needs: ServerNeeds) -> None:
         service_kind(ServiceRole.WEB, system.web)
     elif system.web != EMBEDDED:
         raise UsageError(f"`{system.web}` gives web pages, and these workloads need a server of kind `{needs.need}`.")
+    if system.balancer:
+        service_kind(ServiceRole.BALANCER, system.balancer)
+        if needs.need is not Need.WEB:
+            raise UsageError(f"A balancer deals the users of web sites; these workloads need `{needs.need}`.")
     if system.mechanism is not None and needs.need is not Need.WEBSERVER:
         raise UsageError("A mechanism is of a web server alone: of static-files, printenv and phpinfo.")
 

@@ -179,6 +179,11 @@ def _mechanism(spec: RunSpec, text: str) -> RunSpec:
     return replace(spec, system=replace(_reference(spec, "mechanism"), mechanism=mechanism))
 
 
+def _balancer(spec: RunSpec, text: str) -> RunSpec:
+    name = "" if text == "none" else _one_of(text, service_kinds(ServiceRole.BALANCER), "balancer")
+    return replace(spec, system=replace(_reference(spec, "balancer"), balancer=name))
+
+
 def _one_of(text: str, known: Iterable[str], what: str) -> str:
     names = list(dict.fromkeys(known))
     if text not in names:
@@ -281,6 +286,7 @@ PARAMETERS = {
         Parameter("service", "what gives the web sites, or a web server's answers", _service),
         Parameter("tuning", "settings of that service: default or tuned", _tuning),
         Parameter("mechanism", f"by what a web server answers: {', '.join(Mechanism)}", _mechanism),
+        Parameter("balancer", "what deals users to several machines, or none", _balancer),
         Parameter("tls", "true or false, for workloads that go either way", _tls),
         Parameter("directories", "of static files", _directories),
         Parameter("target", "address of the system under test; http and https side joined by +", _target),

@@ -2,7 +2,7 @@
 
 import asyncio
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from enum import Enum, auto
 from pathlib import Path
@@ -16,7 +16,16 @@ from loadstone.model.system import Reference
 from loadstone.model.target import Endpoint, Target
 from loadstone.platforms.contract import Machine
 from loadstone.services import reference
-from loadstone.services.kind import MechanismSite, Program, ServiceKind, ServiceRole, ServiceSite, TlsSite, WebSite
+from loadstone.services.kind import (
+    BalancerSite,
+    MechanismSite,
+    Program,
+    ServiceKind,
+    ServiceRole,
+    ServiceSite,
+    TlsSite,
+    WebSite,
+)
 from loadstone.services.registry import service_kind
 from loadstone.services.unprivileged import shell
 from loadstone.testbed.context import LOOPBACK
@@ -75,6 +84,18 @@ async def web_of(
 
     def program(site: TlsSite) -> Program:
         return kind.program(WebSite(**vars(site) | {"backend": asked, "file_sets": file_sets, "tuning": tuning}))
+
+    return await _both_ways(running, machine, kind, threads, program)
+
+
+async def balancer(
+    running: Running, machine: Machine, kind: ServiceKind, targets: Sequence[Target], threads: int
+) -> Target:
+    """What deals users to several web servers, which it asks over HTTP."""
+    servers = tuple(target.http for target in targets if target.http is not None)
+
+    def program(site: TlsSite) -> Program:
+        return kind.program(BalancerSite(**vars(site), servers=servers))
 
     return await _both_ways(running, machine, kind, threads, program)
 

@@ -115,6 +115,9 @@ async def reference_testbed(
             about += f"; {name} on {described(placement.backend)}"
             put = _web if needs.need is Need.WEB else _application
             targets = await put(running, fronts, behind, system, needs)
+            if system.balancer:
+                targets = [await _balanced(running, system, targets)]
+                about += f"; {system.balancer} deals users to them"
         else:
             for front in fronts:
                 targets.append(await _alone(running, front, system, needs))
@@ -148,6 +151,13 @@ async def _web(
     kind = service_kind(ServiceRole.WEB, system.web)
     which = (kind, system.tuning, needs.file_sets)
     return [await roles.web_of(running, web, behind, port, threads, which) for web in fronts]
+
+
+async def _balanced(running: Running, system: Reference, targets: list[Target]) -> Target:
+    """On this host, which reaches all machines."""
+    kind = service_kind(ServiceRole.BALANCER, system.balancer)
+    machine = await running.base.machine("balancer", with_software(MachineSpec(), kind), (PUBLIC,))
+    return await roles.balancer(running, machine, kind, targets, system.threads)
 
 
 async def _application(

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead, Write};
 use std::net::SocketAddr;
-use std::path::PathBuf;
 
 use anyhow::{ensure, Context, Result};
 use bytes::Bytes;
@@ -15,6 +14,7 @@ use serde_json::{json, Value};
 use super::counters;
 use crate::front::answer::{refusal, text, Answer};
 use crate::front::{Request, Role};
+use crate::Secure;
 
 /// Variable of the environment with the token, which command lines would show to everyone.
 pub const TOKEN: &str = "LOADSTONE_TOKEN";
@@ -29,13 +29,8 @@ pub struct Options {
     /// Tell this host's figures over HTTP at this address of its own loopback network
     #[arg(long)]
     pub listen: Option<SocketAddr>,
-    /// Tell them over HTTPS at any address, to those who give the token in the variable LOADSTONE_TOKEN
-    #[arg(long)]
-    pub listen_tls: Option<SocketAddr>,
-    /// Folder with the certificate and key (see `certificate`); without one they are made new, in memory, and the ready
-    /// line tells the authority's certificate
-    #[arg(long)]
-    pub certificates: Option<PathBuf>,
+    #[command(flatten)]
+    pub secure: Secure,
     /// Names and addresses that such a certificate is for
     #[arg(long = "name")]
     pub names: Vec<String>,
@@ -50,7 +45,7 @@ pub struct Options {
 impl Options {
     /// Whether figures of this host are asked for.
     pub fn is_wanted(&self) -> bool {
-        self.by_line || self.listen.is_some() || self.listen_tls.is_some()
+        self.by_line || self.listen.is_some() || self.secure.listen_tls.is_some()
     }
 
     /// The token; none where nobody else can come. Fails for a way that would let anyone in.
@@ -59,7 +54,7 @@ impl Options {
             ensure!(address.ip().is_loopback(), "{address} is no address of the loopback network: use --listen-tls");
         }
         let token = std::env::var(TOKEN).ok().filter(|token| !token.is_empty());
-        if self.listen_tls.is_some_and(|address| !address.ip().is_loopback()) {
+        if self.secure.listen_tls.is_some_and(|address| !address.ip().is_loopback()) {
             let given = token.as_deref().with_context(|| format!("a token is needed: set {TOKEN}"))?;
             ensure!(given.len() >= SHORTEST, "the token in {TOKEN} is shorter than {SHORTEST} letters");
         }

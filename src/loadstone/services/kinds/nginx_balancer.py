@@ -1,0 +1,28 @@
+"""nginx as balancer: users are dealt by a cookie that it gives each, and stay where they are."""
+
+from loadstone.services import nginx
+from loadstone.services.kind import BalancerSite, Program, ServiceKind, ServiceRole
+from loadstone.services.unprivileged import shell
+
+KEPT = 256
+"""Connections to the web servers that each worker keeps."""
+
+
+def program(site: BalancerSite) -> Program:
+    """In the foreground."""
+    texts = {nginx.CONFIGURATION: configuration(site)}
+    return Program(shell(nginx.serving(site)), texts, status=nginx.SAYS, version=shell(nginx.VERSION))
+
+
+def configuration(site: BalancerSite) -> str:
+    """The open nginx has no cookie that names a server: it hashes one that names the user."""
+    servers = "".join(f" server {server.host}:{server.port};" for server in site.servers)
+    upstream = f"    upstream dealt {{ hash $uid_got$uid_set consistent;{servers} keepalive {KEPT}; }}\n"
+    passing = (
+        "userid on; userid_name dealt; location / { proxy_pass http://dealt; proxy_http_version 1.1; "
+        'proxy_set_header Connection ""; proxy_set_header Host $http_host; }\n'
+    )
+    return nginx.http(site, upstream + nginx.both_ways(site, passing))
+
+
+KIND = ServiceKind("nginx", ServiceRole.BALANCER, program, 8080, needs=nginx.NEEDS)
