@@ -10,6 +10,7 @@ from enum import Enum, auto
 from pathlib import Path
 from typing import Protocol
 
+from loadstone.host.secrets import without_secrets
 from loadstone.model.errors import ServiceError
 
 START_S = 20.0
@@ -79,6 +80,7 @@ async def begin(words: list[str], log: Path, command: list[str], readiness: Read
                 stdout=asyncio.subprocess.PIPE,
                 stderr=errors,
                 start_new_session=True,
+                env=without_secrets(),
             )
     except OSError as error:
         raise ServiceError(f"`{command[0]}` cannot be started: {error}") from None

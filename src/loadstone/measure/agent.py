@@ -2,16 +2,22 @@
 
 import asyncio
 import contextlib
-import json
+import ipaddress
+import itertools
 import os
+import re
+import shlex
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NotRequired, Protocol, TypedDict
 from urllib.parse import urlsplit
 
+from pydantic import TypeAdapter, ValidationError
+
 from loadstone.host.http import get
+from loadstone.host.secrets import AGENT_TOKEN, without_secrets
 from loadstone.model.errors import ServiceError, UsageError
 from loadstone.model.machine import SERVER
 from loadstone.model.target import Endpoint
@@ -22,9 +28,38 @@ TIMEOUT_S = 0.8
 """Longest wait for an answer, so that samples keep their second."""
 FIRST_S = 20.0
 """Longest wait for the first one: over ssh somebody logs in."""
-TOKEN = "LOADSTONE_AGENT_TOKEN"
-"""Variable of the environment with the token that the agent was started with."""
 PATH = "/look"
+LARGEST_LINE = 1 << 20
+"""Bytes of an answer over ssh."""
+PLAIN_TOKEN = re.compile(r"[!-+\--~]+")
+"""Letters of a token: what a header may hold, but the comma that divides several."""
+
+
+class _Group(TypedDict):
+    group: int
+    name: str
+    cpu: float
+    resident: int
+
+
+class _Told(TypedDict):
+    """What is read of an agent's answer."""
+
+    unix_ns: int
+    cores: int
+    cpu: dict[str, float]
+    memory: dict[str, float | None]
+    swap: dict[str, float]
+    disk: dict[str, float]
+    network: dict[str, float]
+    running: int
+    pressure_us: dict[str, int]
+    groups: list[_Group]
+    host: NotRequired[str]
+    turn: NotRequired[int]
+
+
+TOLD = TypeAdapter(_Told)
 
 
 class Asked(Protocol):
@@ -68,48 +103,80 @@ class _Web:
 @dataclass(frozen=True)
 class _Line:
     process: asyncio.subprocess.Process
+    turns: Iterator[int] = field(default_factory=itertools.count)
 
     async def ask(self, timeout_s: float) -> Json:
-        assert self.process.stdin is not None and self.process.stdout is not None
-        self.process.stdin.write(b"\n")
-        return _read(await asyncio.wait_for(self.process.stdout.readline(), timeout_s))
+        """The answer to this very question: one that came too late for an earlier one is passed over."""
+        turn = next(self.turns)
+        assert self.process.stdin is not None
+        self.process.stdin.write(b"%d\n" % turn)
+        return await asyncio.wait_for(self._answer(turn), timeout_s)
+
+    async def _answer(self, turn: int) -> Json:
+        assert self.process.stdout is not None and self.process.stderr is not None
+        while line := await self.process.stdout.readline():
+            told = _read(line)
+            if told.get("turn") == turn:
+                return told
+        why = (await self.process.stderr.read()).decode(errors="replace").strip()
+        raise OSError(f"ssh ended: {why[-300:]}" if why else "ssh ended without a word")
 
 
 def _read(said: bytes) -> Json:
-    told: Json = json.loads(said)
-    if not isinstance(told, dict) or not {"unix_ns", "cores", "cpu"} <= told.keys():
-        raise ValueError("that is no agent of Loadstone")
-    return told
+    try:
+        return dict(TOLD.validate_json(said))
+    except ValidationError:
+        raise ValueError("that is no agent of Loadstone") from None
 
 
 @asynccontextmanager
 async def watched(urls: tuple[str, ...], authority_pem: str | None) -> AsyncIterator[dict[str, AgentGauge]]:
     """Agents that answered, by the names of their hosts, while the block runs. Raises ServiceError and UsageError."""
+    tokens = tokens_of(urls, os.environ.get(AGENT_TOKEN, ""))
     async with contextlib.AsyncExitStack() as stack:
         found: dict[str, AgentGauge] = {}
         for url in urls:
-            way = await stack.enter_async_context(_way(url, authority_pem))
+            way = await stack.enter_async_context(_way(url, authority_pem, tokens.get(url, "")))
             try:
                 first = await way.ask(FIRST_S)
             except (OSError, ValueError, TimeoutError) as error:
                 why = str(error) or f"no answer within {FIRST_S:g} s"
-                remedy = f"Is `loadstone-server agent` running there, and {TOKEN} its token?"
-                raise ServiceError(f"The agent at {url} cannot be asked: {why}. {remedy}") from None
+                raise ServiceError(f"The agent at {url} cannot be asked: {why}. {_remedy(url)}") from None
             name = str(first.get("host") or urlsplit(url).hostname)
             name = name if name not in found else f"{name} ({url})"
             found[name] = AgentGauge(name, way, first)
         yield found
 
 
+def _remedy(url: str) -> str:
+    if urlsplit(url).scheme == "ssh":
+        return f"Does `{_ssh_words(urlsplit(url).netloc)} {SERVER} --version` answer without a question?"
+    return f"Is `loadstone-server agent` running there, and {AGENT_TOKEN} its token?"
+
+
+def tokens_of(urls: Sequence[str], given: str) -> Mapping[str, str]:
+    """Which token each agent is told: of several, no agent learns another's. Raises UsageError, which names none."""
+    asked = [url for url in urls if urlsplit(url).scheme != "ssh"]
+    if not given or not asked:
+        return {}
+    pairs = [part.partition("=") for part in given.split(",")]
+    known = {host: token for host, _, token in pairs} if len(asked) > 1 else {urlsplit(asked[0]).netloc: given}
+    tokens = {url: known.get(urlsplit(url).netloc, "") for url in asked}
+    if not all(PLAIN_TOKEN.fullmatch(token) for token in tokens.values()):
+        several = "several agents have HOST:PORT=TOKEN each, with commas between" if len(asked) > 1 else "no spaces"
+        raise UsageError(f"{AGENT_TOKEN} cannot be read as what the agents were started with: {several}.")
+    return tokens
+
+
 @asynccontextmanager
-async def _way(url: str, authority_pem: str | None) -> AsyncIterator[Asked]:
+async def _way(url: str, authority_pem: str | None, token: str) -> AsyncIterator[Asked]:
     scheme, at = checked(url)
     if scheme == "ssh":
         async with _over_ssh(at) as way:
             yield way
         return
     trusting = ssl.create_default_context(cadata=authority_pem) if scheme == "https" else None
-    yield _Web(Endpoint.parse(at), trusting, os.environ.get(TOKEN, ""))
+    yield _Web(Endpoint.parse(at), trusting, token)
 
 
 def checked(url: str) -> tuple[str, str]:
@@ -120,17 +187,39 @@ def checked(url: str) -> tuple[str, str]:
     if parts.netloc.startswith("-"):
         raise UsageError(f"`{url}` names no host.")  # ssh would take it for an option
     if parts.scheme != "ssh":
-        Endpoint.parse(parts.netloc)
+        at = Endpoint.parse(parts.netloc)
+        if parts.scheme == "http" and not _is_loopback(at.host.strip("[]")):
+            raise UsageError(f"`{url}` would tell its token to everyone on the way. Write https://, or ssh://HOST.")
     return parts.scheme, parts.netloc
+
+
+def _is_loopback(host: str) -> bool:
+    with contextlib.suppress(ValueError):
+        return ipaddress.ip_address(host).is_loopback
+    return host == "localhost"
+
+
+def _ssh_words(netloc: str) -> str:
+    """The command as it is run, for a shell."""
+    return shlex.join(_ssh(netloc))
+
+
+def _ssh(netloc: str) -> list[str]:
+    """Logs in as ssh's own configuration says, asking nothing."""
+    parts = urlsplit(f"ssh://{netloc}")
+    port = ["-p", str(parts.port)] if parts.port else []
+    user = f"{parts.username}@" if parts.username else ""
+    return ["ssh", "-o", "BatchMode=yes", *port, f"{user}{parts.hostname}"]
 
 
 @asynccontextmanager
 async def _over_ssh(host: str) -> AsyncIterator[Asked]:
-    """The agent as a command there, which ends with the connection; ssh's own configuration says how to log in."""
-    words = ["ssh", "-o", "BatchMode=yes", host, SERVER, "agent", "--by-line"]
+    """The agent as a command there, which ends with the connection."""
+    words = [*_ssh(host), SERVER, "agent", "--by-line"]
+    piped = {name: asyncio.subprocess.PIPE for name in ("stdin", "stdout", "stderr")}
     try:
         process = await asyncio.create_subprocess_exec(
-            *words, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, start_new_session=True
+            *words, **piped, limit=LARGEST_LINE, start_new_session=True, env=without_secrets()
         )
     except FileNotFoundError:
         raise ServiceError("There is no `ssh` here: `apt-get install openssh-client`.") from None

@@ -62,7 +62,7 @@ def _of_host(before: Json, after: Json, seconds: float) -> Json:
     groups = [
         {"name": one["name"], "cores": (one["cpu"] - used[one["group"]]) / seconds, "resident_bytes": one["resident"]}
         for one in after["groups"]
-        if one["group"] in used
+        if one["group"] in used and one["cpu"] >= used[one["group"]]  # an agent that began anew counts from 0
     ]
     return {
         "running": after["running"],

@@ -5,7 +5,7 @@ import contextlib
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,8 @@ MEMORY = ("used", "available", "active", "inactive", "cached")
 """What is kept of memory, by the kernel's names: of a machine's inside the same."""
 PERIOD_S = 1.0
 """Time between two samples."""
+ASKED_S = 0.8
+"""Longest wait for what others say, so that samples keep their second."""
 
 
 @dataclass
@@ -58,12 +60,27 @@ class Monitor:
             turn += 1
 
     async def _look(self) -> Json:
-        said = {role: await meter.read() for role, meter in self.meters.items()}
-        names, gauges = list(self.machines), self.machines.values()
-        seen = await asyncio.gather(*(look(gauge) for gauge in gauges))
-        told = dict(zip(self.status, await asyncio.gather(*(one.read() for one in self.status.values())), strict=True))
-        machines = dict(zip(names, seen, strict=True))
-        return {**_counters(self.roles()), "stations": said, "machines": machines, "status": told}
+        """This host first, since nothing there waits; then all others at once."""
+        counted = _counters(self.roles())
+        said, seen, told = await asyncio.gather(
+            _each({role: meter.read() for role, meter in self.meters.items()}),
+            _each({name: look(gauge) for name, gauge in self.machines.items()}),
+            _each({name: status.read() for name, status in self.status.items()}),
+        )
+        silent = {"inside": None, "outside": None}
+        machines = {name: seen[name] or silent for name in self.machines}
+        return {**counted, "stations": said, "machines": machines, "status": told}
+
+
+async def _each[T](asked: Mapping[str, Awaitable[T]]) -> dict[str, T | None]:
+    """What each says, all asked at once; None for what does not within the time of a sample."""
+
+    async def one(what: Awaitable[T]) -> T | None:
+        with contextlib.suppress(TimeoutError):
+            return await asyncio.wait_for(what, ASKED_S)
+        return None
+
+    return dict(zip(asked, await asyncio.gather(*(one(what) for what in asked.values())), strict=True))
 
 
 def _counters(roles: Mapping[str, int]) -> Json:
@@ -172,7 +189,7 @@ def _difference(before: Json, after: Json) -> Json:
         "machines": {
             name: views(before["machines"].get(name), seen, seconds) for name, seen in after["machines"].items()
         },
-        "status": {name: figures(before["status"].get(name), told, seconds) for name, told in after["status"].items()},
+        "status": {name: figures(before["status"].get(name), told) for name, told in after["status"].items()},
         "ours_cores": _ours(before["ours"], after["ours"]) / seconds,
         "trees": {role: _tree_rates(before["trees"].get(role), tree, seconds) for role, tree in after["trees"].items()},
     }

@@ -4,6 +4,8 @@ from typing import Any
 
 Json = dict[str, Any]
 
+DISK = ("read_count", "write_count", "read_time", "write_time")
+"""Of an operation's mean time: operations, and milliseconds that they took."""
 MODES = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
 """What a processor's time goes to; `guest` is part of `user` and left out."""
 
@@ -15,13 +17,13 @@ def rates(before: Json, after: Json, keys: tuple[str, ...], seconds: float) -> J
 
 def cpu_cores(before: Json, after: Json, seconds: float) -> Json:
     """Cores spent in each mode."""
-    return {mode: (after[mode] - before[mode]) / seconds for mode in MODES if mode in after}
+    return {mode: (after[mode] - before[mode]) / seconds for mode in MODES if mode in before and mode in after}
 
 
 def disk_rates(before: Json, after: Json, seconds: float) -> Json:
     """Bytes and operations a second, and the mean time of an operation in milliseconds."""
     per_second = rates(before, after, ("read_bytes", "write_bytes", "read_count", "write_count"), seconds)
-    if not before or not after:
+    if not set(DISK) <= before.keys() & after.keys():
         return per_second
     operations = sum(after[key] - before[key] for key in ("read_count", "write_count"))
     busy_ms = sum(after[key] - before[key] for key in ("read_time", "write_time"))

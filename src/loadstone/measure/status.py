@@ -1,6 +1,7 @@
 """Asking services of ours what they say of themselves, second by second."""
 
 import contextlib
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -34,18 +35,21 @@ class StatusMeter:
     path: str
     reads: Callable[[str], Look]
 
-    async def read(self) -> Look | None:
-        """What it says; None when it does not answer in time, or with something else."""
+    async def read(self) -> tuple[float, Look] | None:
+        """When it was asked, in seconds, and what it says; None when it does not answer in time, or with something
+        else.
+        """
         with contextlib.suppress(OSError, ValueError):
-            return self.reads((await get(self.at, self.path, TIMEOUT_S)).decode(errors="replace"))
+            at = time.monotonic()
+            return at, self.reads((await get(self.at, self.path, TIMEOUT_S)).decode(errors="replace"))
         return None
 
 
-def figures(before: Look | None, after: Look | None, seconds: float) -> dict[str, float]:
-    """What is, and how what grows grew; empty where it said nothing."""
+def figures(before: tuple[float, Look] | None, after: tuple[float, Look] | None) -> Json:
+    """What is, and how what grows grew in a second; nothing where it said nothing."""
     if after is None:
-        return {}
-    last = before.grown if before is not None else {}
-    return dict(after.now) | {
-        name: (value - last[name]) / seconds for name, value in after.grown.items() if name in last
-    }
+        return {"now": {}, "per_s": {}}
+    at, look = after
+    began, last = (before[0], before[1].grown) if before is not None else (at, {})
+    grown = {name: (value - last[name]) / (at - began) for name, value in look.grown.items() if name in last}
+    return {"now": dict(look.now), "per_s": grown}

@@ -34,7 +34,7 @@ def nginx(text: str) -> Said:
         raise ValueError("that is no status of nginx")
     active, accepted, _, requests, reading, writing, waiting = numbers
     now = {"connections": active, "reading": reading, "writing": writing, "waiting": waiting}
-    return Said(now, {"connections accepted/s": accepted, "requests/s": requests})
+    return Said(now, {"connections accepted": accepted, "requests": requests})
 
 
 def apache(text: str) -> Said:
@@ -51,6 +51,6 @@ def php(text: str) -> Said:
     try:
         known = json.loads(text)
         now = {name: float(known[name]) for name in ("active processes", "idle processes", "listen queue")}
-        return Said(now, {"requests/s": float(known["accepted conn"])})
+        return Said(now, {"requests": float(known["accepted conn"])})
     except (KeyError, TypeError):
         raise ValueError("that is no status of PHP") from None

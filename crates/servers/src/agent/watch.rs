@@ -1,13 +1,14 @@
 //! The agent on a host that others run: it does nothing there but tell figures, to whoever has the token.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::{BufRead, Write};
 use std::net::SocketAddr;
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::{ensure, Context, Result};
 use bytes::Bytes;
 use http::{header, Method, StatusCode};
-use procfs::process::all_processes;
+use procfs::process::{all_processes, Stat};
 use procfs::{CpuPressure, Current, CurrentSI, IoPressure, KernelStats, LoadAverage, MemoryPressure};
 use serde_json::{json, Value};
 
@@ -20,8 +21,8 @@ use crate::Secure;
 pub const TOKEN: &str = "LOADSTONE_TOKEN";
 /// Letters of the shortest token that is taken.
 const SHORTEST: usize = 16;
-/// Process groups that are told, those with most CPU time first.
-const GROUPS: usize = 40;
+/// Process groups that are told, those that used most since the look before first.
+const GROUPS: usize = 200;
 
 /// How the figures are to be had; without any of it the agent is that of a machine of the laboratory.
 #[derive(Debug, Default, clap::Args)]
@@ -65,12 +66,13 @@ impl Options {
 /// The role.
 pub struct Watch {
     token: Option<String>,
+    ledger: Mutex<Ledger>,
 }
 
 impl Watch {
     /// Tells figures to those who have the token, where there is one.
     pub fn new(token: Option<String>) -> Self {
-        Watch { token }
+        Watch { token, ledger: Mutex::default() }
     }
 
     fn may_know(&self, request: &Request) -> bool {
@@ -93,7 +95,7 @@ impl Role for Watch {
         if request.method != Method::GET || request.path != "/look" {
             return refusal(StatusCode::NOT_FOUND);
         }
-        match look() {
+        match look(&mut self.ledger.lock().unwrap_or_else(PoisonError::into_inner)) {
             Ok(value) => text(StatusCode::OK, "application/json", Bytes::from(value.to_string())),
             Err(error) => {
                 eprintln!("loadstone-server agent: {error:#}");
@@ -103,26 +105,29 @@ impl Role for Watch {
     }
 }
 
-/// Answers each line with figures, until there are no more.
+/// Answers each line, which is the number of a turn, with figures and that number, until there are no more.
 pub fn by_line() -> Result<()> {
     let mut out = std::io::stdout().lock();
+    let mut ledger = Ledger::default();
     for line in std::io::stdin().lock().lines() {
-        line?;
-        writeln!(out, "{}", look()?)?;
+        let turn: Option<u64> = line?.trim().parse().ok();
+        let mut told = look(&mut ledger)?;
+        told["turn"] = json!(turn);
+        writeln!(out, "{told}")?;
         out.flush()?;
     }
     Ok(())
 }
 
 /// The machine's counters, with its queue, its pressure and its process groups.
-fn look() -> Result<Value> {
+fn look(ledger: &mut Ledger) -> Result<Value> {
     let mut told = counters::look()?;
     told["host"] = rustix::system::uname().nodename().to_string_lossy().into_owned().into();
     told["kernel"] = super::kernel().into();
     told["running"] = json!(KernelStats::current()?.procs_running);
     told["load"] = json!(LoadAverage::current()?.one);
     told["pressure_us"] = pressure();
-    told["groups"] = groups()?;
+    told["groups"] = ledger.groups(all_processes()?.flatten().filter_map(|process| process.stat().ok()));
     Ok(told)
 }
 
@@ -142,32 +147,59 @@ fn pressure() -> Value {
     json!(told)
 }
 
-/// CPU seconds and resident bytes of process groups by the name of their leader; what ended children had used stands
-/// with their parent.
-fn groups() -> Result<Value> {
-    struct Group {
-        name: String,
-        cpu: f64,
-        resident: u64,
-    }
-    let mut known: BTreeMap<i32, Group> = BTreeMap::new();
-    let ticks = procfs::ticks_per_second() as f64;
-    for stat in all_processes()?.flatten().filter_map(|process| process.stat().ok()) {
-        let own = stat.utime + stat.stime + stat.cutime.max(0) as u64 + stat.cstime.max(0) as u64;
-        let group = known.entry(stat.pgrp).or_insert(Group { name: stat.comm.clone(), cpu: 0.0, resident: 0 });
-        if stat.pid == stat.pgrp {
-            group.name = stat.comm;
+/// What process groups have used since the first look. Each process is followed by itself: a sum over those that live
+/// would fall when one ends, and what its parent then takes over may belong to another group. What starts and ends
+/// between two looks is not seen.
+#[derive(Default)]
+struct Ledger {
+    /// Ticks of each process, by its id and start.
+    processes: HashMap<(i32, u64), u64>,
+    /// Ticks of each group since the first look.
+    groups: HashMap<i32, u64>,
+    has_looked: bool,
+}
+
+struct Group {
+    name: String,
+    since: u64,
+    resident: u64,
+}
+
+impl Ledger {
+    fn groups(&mut self, stats: impl Iterator<Item = Stat>) -> Value {
+        let mut now: BTreeMap<i32, Group> = BTreeMap::new();
+        let mut processes = HashMap::new();
+        for stat in stats {
+            let (key, used) = ((stat.pid, stat.starttime), stat.utime + stat.stime);
+            let before = self.processes.get(&key).copied().unwrap_or(if self.has_looked { 0 } else { used });
+            processes.insert(key, used);
+            let group = now.entry(stat.pgrp).or_insert(Group { name: stat.comm.clone(), since: 0, resident: 0 });
+            group.since += used.saturating_sub(before);
+            group.resident += stat.rss * procfs::page_size();
+            if stat.pid == stat.pgrp {
+                group.name = stat.comm;
+            }
         }
-        group.cpu += own as f64 / ticks;
-        group.resident += stat.rss * procfs::page_size();
+        self.processes = processes;
+        self.has_looked = true;
+        self.groups.retain(|id, _| now.contains_key(id));
+        for (id, group) in &now {
+            *self.groups.entry(*id).or_default() += group.since;
+        }
+        self.told(now)
     }
-    let mut sorted: Vec<_> = known.into_iter().collect();
-    sorted.sort_by(|one, other| other.1.cpu.total_cmp(&one.1.cpu));
-    let told = sorted
-        .into_iter()
-        .take(GROUPS)
-        .map(|(id, group)| json!({ "group": id, "name": group.name, "cpu": group.cpu, "resident": group.resident }));
-    Ok(told.collect())
+
+    /// CPU seconds since the first look, and resident bytes, by the name of the group's leader.
+    fn told(&self, now: BTreeMap<i32, Group>) -> Value {
+        let ticks = procfs::ticks_per_second() as f64;
+        let mut sorted: Vec<_> = now.into_iter().collect();
+        sorted.sort_by_key(|(_, group)| std::cmp::Reverse(group.since));
+        let told = sorted.into_iter().take(GROUPS).map(|(id, group)| {
+            let cpu = self.groups.get(&id).copied().unwrap_or(0) as f64 / ticks;
+            json!({ "group": id, "name": group.name, "cpu": cpu, "resident": group.resident })
+        });
+        told.collect()
+    }
 }
 
 #[cfg(test)]
@@ -176,12 +208,30 @@ mod tests {
 
     #[test]
     fn a_look_tells_the_host_and_its_groups() {
-        let told = look().expect("figures");
+        let told = look(&mut Ledger::default()).expect("figures");
         assert!(told["cores"].as_u64() > Some(0));
         assert!(told["running"].as_u64() > Some(0));
         let groups = told["groups"].as_array().expect("a list");
         assert!(!groups.is_empty() && groups.len() <= GROUPS);
         assert!(groups.iter().all(|group| group["cpu"].as_f64() >= Some(0.0)));
+    }
+
+    #[test]
+    fn a_group_uses_what_its_processes_use_whoever_ends() {
+        let own = procfs::process::Process::myself().and_then(|process| process.stat()).expect("this process");
+        let stat = |pid: i32, ticks: u64| {
+            let mut stat = own.clone();
+            (stat.pid, stat.pgrp, stat.utime, stat.stime, stat.cutime) = (pid, 7, ticks, 0, 9000);
+            stat
+        };
+        let mut ledger = Ledger::default();
+        let mut cpu = |stats: Vec<Stat>| {
+            let told = ledger.groups(stats.into_iter());
+            told[0]["cpu"].as_f64().expect("seconds") * procfs::ticks_per_second() as f64
+        };
+        assert_eq!(cpu(vec![stat(7, 100), stat(8, 50)]), 0.0, "only what is used from now on");
+        assert_eq!(cpu(vec![stat(7, 110), stat(8, 55), stat(9, 3)]), 18.0, "a new one counts whole");
+        assert_eq!(cpu(vec![stat(7, 111)]), 19.0, "what ended falls out of no sum");
     }
 
     #[test]

@@ -74,6 +74,15 @@ class OutsideView:
 
 
 @dataclass(frozen=True)
+class Status:
+    """What a service said of itself, by its own names."""
+
+    now: Mapping[str, float]
+    per_s: Mapping[str, float]
+    """What it counts, as rates."""
+
+
+@dataclass(frozen=True)
 class MachineViews:
     """Both sides of a machine; None for a side that said nothing."""
 
@@ -98,7 +107,7 @@ class Sample:
     """For how long the machine was short of memory for TCP; None where that is not known."""
     stations: Mapping[str, StationBusy | None] = field(default_factory=dict)
     machines: Mapping[str, MachineViews] = field(default_factory=dict)
-    status: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    status: Mapping[str, Status] = field(default_factory=dict)
     """What services said of themselves, by machine and part."""
     ours_cores: float | None = None
     """Cores used by driver, system, back end and the lab itself; None where not all of them are known."""

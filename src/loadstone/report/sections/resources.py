@@ -1,11 +1,12 @@
 """Of an iteration: what the host, the server and the driver used, over time."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from loadstone.judge.usage import CPU_GROUPS
 from loadstone.model.records.result import Iteration
-from loadstone.model.records.sample import Sample, TreeUse
+from loadstone.model.records.sample import InsideView, Rates, Sample, TreeUse
 from loadstone.model.records.workload_id import TileLoadKind
 from loadstone.page.blocks import Block, Figure, Gallery, Heading
 from loadstone.page.numbers import MBIT_PER_BYTE
@@ -15,6 +16,10 @@ from loadstone.report.section import IterationContext, Section
 Drawn = list[dict[str, Any]]
 BUSY = ("user", "system", "wait", "steal")
 """Groups of CPU time that are drawn."""
+MOST_GROUPS = 6
+"""Process groups of a host that are drawn."""
+LEAST_CORES = 0.005
+"""Use of a second from which a group counts as having done something."""
 
 
 def blocks(context: IterationContext) -> Iterator[Block]:
@@ -66,28 +71,63 @@ def _hosts(samples: Sequence[Sample]) -> Iterator[Figure]:
             for group in BUSY
         ]
         yield Figure(f"CPU of {name}", "As its agent tells.", TimePlot("cores", cpu, is_stacked=True))
-        waiting = [
-            {"second": second, "value": 100 * share, "series": kind}
-            for second, view in own
-            for kind, share in view.pressure.items()
-            if share is not None
-        ]
-        if waiting:
-            caption = "Share of the time in which some task waited for it."
-            yield Figure(f"Pressure of {name}", caption, TimePlot("%", waiting))
+        yield from _rest_of_host(name, own)
+
+
+def _rest_of_host(name: str, own: Sequence[tuple[float, InsideView]]) -> Iterator[Figure]:
+    """Beside its processors; nothing of what its kernel does not count."""
+    percent = [(at, {kind: share and 100 * share for kind, share in view.pressure.items()}) for at, view in own]
+    memory = [(at, {kind: held and held / 1e6 for kind, held in view.memory_bytes.items()}) for at, view in own]
+    sent = (("sent", "bytes_sent_per_s"), ("received", "bytes_recv_per_s"))
+    moved = (("read", "read_bytes_per_s"), ("written", "write_bytes_per_s"))
+    most = Counter(group.name for _, view in own for group in view.groups if group.cores >= LEAST_CORES)
+    names = [group for group, _ in most.most_common(MOST_GROUPS)]
+    groups = [(at, {one.name: one.cores for one in view.groups if one.name in names}) for at, view in own]
+    plots = {
+        f"CPU by process group of {name}": ("Those that used most.", "cores", groups),
+        f"Run queue of {name}": (
+            "Tasks that had a processor or waited for one.",
+            "tasks",
+            [(at, {"running": view.running}) for at, view in own],
+        ),
+        f"Pressure of {name}": ("Share of the time in which some task waited for it.", "%", percent),
+        f"Memory of {name}": ("As its kernel counts it.", "MB", memory),
+        f"Network of {name}": (
+            "All interfaces but loopback.",
+            "Mbit/s",
+            [(at, _some(view.network, sent, MBIT_PER_BYTE)) for at, view in own],
+        ),
+        f"Disks of {name}": ("All disks together.", "MB/s", [(at, _some(view.disk, moved, 1e-6)) for at, view in own]),
+    }
+    for title, (caption, unit, said) in plots.items():
+        drawn = _series(said)
+        if drawn:
+            yield Figure(title, caption, TimePlot(unit, drawn))
+
+
+def _some(rates: Rates, names: Sequence[tuple[str, str]], factor: float) -> dict[str, float]:
+    return {title: rate * factor for title, key in names if (rate := rates.get(key)) is not None}
 
 
 def _status(samples: Sequence[Sample]) -> Iterator[Figure]:
     """What services said of themselves; rates, which are of another order, by themselves."""
     for name in dict.fromkeys(name for sample in samples for name in sample.status):
-        told = [
-            {"second": second, "value": value, "series": series}
-            for second, sample in _over_time(samples)
-            for series, value in sample.status.get(name, {}).items()
-        ]
-        counts = [one for one in told if not str(one["series"]).endswith("/s")]
+        said = [(second, sample.status[name]) for second, sample in _over_time(samples) if name in sample.status]
+        counts = _series((second, status.now) for second, status in said)
+        rates = _series((second, status.per_s) for second, status in said)
         if counts:
             yield Figure(f"Status of {name}", "As the server itself says.", TimePlot("", counts))
+        if rates:
+            yield Figure(f"Rates of {name}", "As the server itself counts.", TimePlot("per second", rates))
+
+
+def _series(said: Iterable[tuple[float, Mapping[str, float | None]]]) -> Drawn:
+    return [
+        {"second": second, "value": value, "series": series}
+        for second, figures in said
+        for series, value in figures.items()
+        if value is not None
+    ]
 
 
 def _over_time(samples: Sequence[Sample]) -> Iterator[tuple[float, Sample]]:

@@ -5,7 +5,8 @@ from loadstone.services.unprivileged import shell
 
 PROGRAM = "/usr/sbin/haproxy"
 CONFIGURATION, CERTIFICATE = "haproxy.conf", "haproxy.pem"
-CONNECTIONS = 16_384
+CONNECTIONS = 8192
+"""Each takes two open files, and hosts that allow no more than 20,000 are common."""
 
 
 def program(site: BalancerSite) -> Program:
