@@ -247,7 +247,12 @@ class SystemOptions(MachineOptions):
         if self.station is not None:
             return Station.parse(self.station)
         system = make_system(urls, self.authority, not self.insecure, self.server_threads, placement)
-        return serving(system, Serving(self.service, self.tuning, self.mechanism, self.balancer))
+        return serving(system, self.services)
+
+    @property
+    def services(self) -> "Serving":
+        """What is asked for of the services."""
+        return Serving(self.service, self.tuning, self.mechanism, self.balancer)
 
     @property
     def clock(self) -> Clock:

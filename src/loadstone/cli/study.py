@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
-from dataclasses import dataclass, make_dataclass
+from dataclasses import dataclass, make_dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -12,7 +12,7 @@ from pydantic_core import PydanticUndefined
 
 from loadstone.cli.exits import BY_VERDICT, Exit
 from loadstone.cli.live import StudyView
-from loadstone.cli.options import RESULT, WorkloadOptions, make_placement, profile_of
+from loadstone.cli.options import RESULT, Serving, WorkloadOptions, make_placement, profile_of
 from loadstone.cli.screen import out, say
 from loadstone.cli.specs import parts_of, spec_of_file, study_file
 from loadstone.judge.score import DISCLAIMER, NAME
@@ -20,6 +20,7 @@ from loadstone.model.errors import UsageError
 from loadstone.model.reading import Flag, remedy
 from loadstone.model.records.manifest import Status, StudyManifest
 from loadstone.model.records.verdict import Verdict, worst
+from loadstone.model.service import Tuning
 from loadstone.report.study import write_run_reports, write_study_report
 from loadstone.run.spec import RunSpec
 from loadstone.store.study import read_answer, read_study_manifest
@@ -71,7 +72,16 @@ class StudyCommand(WorkloadOptions):
         if self.is_loaded and section.brings_load:
             instead = self.kind.instead_of_load
             raise UsageError(f"This study varies the load itself: leave out --sessions and --rate. {instead}".strip())
+        for name, instead in self.kind.decides.items():
+            if getattr(self, name) != type(self).__dataclass_fields__[name].default:
+                raise UsageError(f"This study settles --{name} by itself: that is said by {instead}.")
         return section, self._spec(section.varies_platform), self.is_loaded
+
+    @property
+    def services(self) -> Serving:
+        """As for all commands, but what the kind means otherwise is not the tuning of all its runs."""
+        asked = super().services
+        return replace(asked, tuning=Tuning.DEFAULT) if "tuning" in self.kind.section.model_fields else asked
 
     def _section(self) -> StudySection:
         """The question as a file would declare it; raises UsageError that names the option."""

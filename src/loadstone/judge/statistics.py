@@ -216,6 +216,14 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return corrected
 
 
+def least_for_unpaired(tests: int) -> int:
+    """Values of each side from which two that lie wholly apart can be told from chance, corrected for so many tests."""
+    count = 2
+    while tests * 2 / math.comb(2 * count, count) > 1 - LEVEL:
+        count += 1
+    return count
+
+
 def unpaired(a: Sequence[float], b: Sequence[float]) -> float:
     """p-value of equal means by permuting all values over the two groups: all ways up to a limit, else that many drawn.
 

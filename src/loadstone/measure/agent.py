@@ -11,10 +11,11 @@ import ssl
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any, NotRequired, Protocol, TypedDict
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from pydantic import TypeAdapter, ValidationError
+from typing_extensions import NotRequired, TypedDict
 
 from loadstone.host.http import get
 from loadstone.host.secrets import AGENT_TOKEN, without_secrets
@@ -216,10 +217,15 @@ def _ssh(netloc: str) -> list[str]:
 async def _over_ssh(host: str) -> AsyncIterator[Asked]:
     """The agent as a command there, which ends with the connection."""
     words = [*_ssh(host), SERVER, "agent", "--by-line"]
-    piped = {name: asyncio.subprocess.PIPE for name in ("stdin", "stdout", "stderr")}
     try:
         process = await asyncio.create_subprocess_exec(
-            *words, **piped, limit=LARGEST_LINE, start_new_session=True, env=without_secrets()
+            *words,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            limit=LARGEST_LINE,
+            start_new_session=True,
+            env=without_secrets(),
         )
     except FileNotFoundError:
         raise ServiceError("There is no `ssh` here: `apt-get install openssh-client`.") from None

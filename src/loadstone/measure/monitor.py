@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import psutil
 
@@ -20,6 +20,7 @@ from loadstone.measure.status import StatusMeter, figures
 from loadstone.model.records.sample import SAMPLE, Sample
 
 Json = dict[str, Any]
+T = TypeVar("T")
 
 NETSTAT = Path("/proc/net/netstat")
 MEMORY = ("used", "available", "active", "inactive", "cached")
@@ -62,17 +63,16 @@ class Monitor:
     async def _look(self) -> Json:
         """This host first, since nothing there waits; then all others at once."""
         counted = _counters(self.roles())
-        said, seen, told = await asyncio.gather(
-            _each({role: meter.read() for role, meter in self.meters.items()}),
-            _each({name: look(gauge) for name, gauge in self.machines.items()}),
-            _each({name: status.read() for name, status in self.status.items()}),
-        )
-        silent = {"inside": None, "outside": None}
-        machines = {name: seen[name] or silent for name in self.machines}
+        stations = _each({role: meter.read() for role, meter in self.meters.items()})
+        inside = _each({name: look(gauge) for name, gauge in self.machines.items()})
+        services = _each({name: status.read() for name, status in self.status.items()})
+        said, seen, told = await asyncio.gather(stations, inside, services)
+        silent: Json = {"inside": None, "outside": None}
+        machines = {name: views or silent for name, views in seen.items()}
         return {**counted, "stations": said, "machines": machines, "status": told}
 
 
-async def _each[T](asked: Mapping[str, Awaitable[T]]) -> dict[str, T | None]:
+async def _each(asked: Mapping[str, Awaitable[T]]) -> dict[str, T | None]:
     """What each says, all asked at once; None for what does not within the time of a sample."""
 
     async def one(what: Awaitable[T]) -> T | None:
@@ -169,6 +169,7 @@ def _sum(members: Sequence[psutil.Process], group: CpuGroup | None) -> Json | No
             total["threads"] += process.num_threads()
             total["processes"] += 1
     seconds = group.seconds() if group is not None else None
+    total["is_whole"] = seconds is not None
     if seconds is not None:
         total["user"], total["system"] = seconds
     return total
@@ -208,4 +209,4 @@ def _tree_rates(before: Json | None, after: Json | None, seconds: float) -> Json
     if before is None or after is None:
         return None
     cores = {f"{key}_cores": max(0.0, after[key] - before[key]) / seconds for key in ("user", "system")}
-    return {**cores, "rss_bytes": after["rss"], "threads": after["threads"], "processes": after["processes"]}
+    return {**cores, "rss_bytes": after["rss"], **{name: after[name] for name in ("threads", "processes", "is_whole")}}

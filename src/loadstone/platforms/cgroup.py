@@ -63,9 +63,9 @@ def account(journal: ResourceJournal, name: str, cores: set[int]) -> Group | Non
 def _counted_unified(journal: ResourceJournal, name: str, cores: set[int]) -> Group:
     path = _made(journal, ROOT / f"{journal.name}-{name}")
     if cores:
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError):  # what runs in it is kept there by itself, if not by its group
             (ROOT / "cgroup.subtree_control").write_text("+cpuset")
-        (path / "cpuset.cpus").write_text(",".join(map(str, sorted(cores))))
+            (path / "cpuset.cpus").write_text(",".join(map(str, sorted(cores))))
     return Group((path,), path / "cpu.stat")
 
 

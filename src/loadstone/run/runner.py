@@ -76,7 +76,9 @@ def _file_sets(spec: RunSpec) -> dict[str, int]:
 
 
 def driver_cores(spec: RunSpec) -> str:
-    """Cores of the driver alone; empty where the system may use all, or leaves fewer than the driver's threads."""
+    """Cores that machines with cores of their own leave to the driver; empty where none has any, or they leave fewer
+    than the driver's threads.
+    """
     taken = cores_taken(spec.placement.machine) | cores_taken(spec.placement.backend)
     return cores_beside(taken, spec.threads)
 

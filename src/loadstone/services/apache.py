@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from loadstone.model.service import Tuning
 from loadstone.services import php
 from loadstone.services.kind import ServiceSite, TlsSite
-from loadstone.services.status import STATUS, StatusSource
+from loadstone.services.status import PHP_STATUS, STATUS, StatusSource
 from loadstone.services.status import apache as read_status
 from loadstone.services.unprivileged import NOT_ROOT
 
@@ -17,8 +17,11 @@ NEEDS = {PROGRAM: "apache2-bin"}
 VERSION = f"{PROGRAM} -v | head -n 1"
 MODULES = "/usr/lib/apache2/modules"
 SAYS = {"apache": StatusSource(f"{STATUS}?auto", read_status)}
-ALWAYS = ("status", "authz_core", "alias", "mime", "env", "ssl", "socache_shmcb", "headers")
+ALWAYS = ("status", "log_config", "authz_core", "alias", "mime", "env", "ssl", "socache_shmcb", "headers")
 """Modules of every server."""
+
+LOG = 'CustomLog {folder}/access.log "%h %l %u %t \\"%r\\" %>s %O \\"%{{Referer}}i\\" \\"%{{User-Agent}}i\\""\n'
+"""Debian's format `combined`."""
 
 
 @dataclass(frozen=True)
@@ -74,12 +77,14 @@ class ApacheSettings:
     """Memory for sessions that resume."""
     tells_all: bool
     """Whether each request is noted for the status page."""
+    logs_requests: bool
 
 
 SETTINGS = {
-    # Debian's apache2.conf, ssl.conf and status.conf; EnableSendfile is off unless said (httpd.apache.org, core).
-    Tuning.DEFAULT: ApacheSettings(100, False, 512_000, True),
-    Tuning.TUNED: ApacheSettings(0, True, 16_000_000, False),
+    # Debian's apache2.conf, ssl.conf, status.conf and default site; EnableSendfile is off unless said
+    # (httpd.apache.org, core).
+    Tuning.DEFAULT: ApacheSettings(100, False, 512_000, True, True),
+    Tuning.TUNED: ApacheSettings(0, True, 16_000_000, False, False),
 }
 
 
@@ -100,6 +105,7 @@ def http(site: TlsSite, pool: Pool, modules: Sequence[str], served: str) -> str:
         f"EnableSendfile {'On' if settings.sends_files else 'Off'}\nAcceptPathInfo On\n"
         "TypesConfig /dev/null\nAddType text/html .html\nAddType image/gif .gif\n"
         f"SSLSessionCache shmcb:{site.folder}/tls({settings.tls_sessions_bytes})\n"
+        f"{LOG.format(folder=site.folder) if settings.logs_requests else ''}"
         f"ExtendedStatus {'On' if settings.tells_all else 'Off'}\n"
         f"<Location {STATUS}>\n    SetHandler server-status\n    Require all granted\n</Location>\n{served}"
         f"<VirtualHost *:{site.tls_port}>\n    SSLEngine on\n    SSLCertificateFile {site.certificates}/server.pem\n"
@@ -108,11 +114,18 @@ def http(site: TlsSite, pool: Pool, modules: Sequence[str], served: str) -> str:
 
 
 def php_handler(site: ServiceSite) -> tuple[str, str]:
-    """What gives requests to PHP's process manager, to which connections are kept where it is tuned; and its lines."""
+    """What gives requests to PHP's process manager, to which connections are kept where it is tuned; and its lines.
+    What it keeps is also the most that each process opens, so that together they never hold more than there are.
+    """
     at = f"unix:{site.folder}/{php.SOCKET}|fcgi://php"
-    most = php.kept_connections(site.tuning, EVENT[site.tuning].processes) if site.tuning is Tuning.TUNED else 0
+    most = php.SETTINGS[site.tuning].children // EVENT[site.tuning].processes if site.tuning is Tuning.TUNED else 0
     kept = f'<Proxy "{at}">\n    ProxySet enablereuse=on max={most}\n</Proxy>\n' if most else ""
     return f'"proxy:{at}"', kept
+
+
+def php_status(handler: str) -> str:
+    """A place where PHP says what it does."""
+    return f"<Location {PHP_STATUS}>\n    SetHandler {handler}\n    Require all granted\n</Location>\n"
 
 
 def readable(folder: str, lines: str = "") -> str:

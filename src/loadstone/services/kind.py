@@ -116,6 +116,14 @@ class ServiceKind:
     """Least memory of a machine of its own."""
     mechanisms: Mapping[Mechanism, Mapping[str, str]] = field(default_factory=dict)
     """Of web servers, each with what it needs beside that."""
+    is_tuned: bool = False
+    """Whether it has tuned settings beside the default ones."""
+    untuned: frozenset[Mechanism] = frozenset()
+    """Mechanisms that no tuned setting touches."""
+
+    def tunings(self, mechanism: Mechanism | None = None) -> tuple[Tuning, ...]:
+        """Settings that differ."""
+        return tuple(Tuning) if self.is_tuned and mechanism not in self.untuned else (Tuning.DEFAULT,)
 
     def needed(self, mechanism: Mechanism | None = None) -> Mapping[str, str]:
         """Debian's packages by a file of theirs."""

@@ -36,13 +36,15 @@ class NginxSettings:
     """Time for which a file that is not asked for stays open, and after which it is looked at again."""
     tls_sessions_mib: int
     """Memory for sessions that resume, of which 1 MiB holds about 4000; 0 for none."""
+    logs_requests: bool
 
 
 SETTINGS = {
-    # The program's own (nginx.org, documentation of the core and TLS modules); Debian's package leaves them so.
-    Tuning.DEFAULT: NginxSettings(1000, 0, 0, 0),
+    # The program's own (nginx.org, documentation of the core and TLS modules); Debian's package leaves them so, and
+    # has a log of requests.
+    Tuning.DEFAULT: NginxSettings(1000, 0, 0, 0, True),
     # Entries and age of the file cache as the web server's sizing tests had them (table 6-3).
-    Tuning.TUNED: NginxSettings(10_000_000, WORKER_FILES // 4, 3600, 16),
+    Tuning.TUNED: NginxSettings(10_000_000, WORKER_FILES // 4, 3600, 16, False),
 }
 
 
@@ -64,12 +66,14 @@ def configuration(site: ServiceSite) -> str:
 
 def http(site: ServiceSite, servers: str) -> str:
     """The distribution's own where it matters, everything written below one folder; what is served is given."""
-    own = "".join(f"    {kind}_temp_path {site.folder}/{kind};\n" for kind in SPOOLS) + _tuned(SETTINGS[site.tuning])
+    settings = SETTINGS[site.tuning]
+    own = "".join(f"    {kind}_temp_path {site.folder}/{kind};\n" for kind in SPOOLS) + _tuned(settings)
+    log = f"{site.folder}/access.log" if settings.logs_requests else "off"
     return (
         f"daemon off;\nuser root;\npid {site.folder}/nginx.pid;\nworker_processes {site.threads};\n"
         f"worker_rlimit_nofile {WORKER_FILES};\nevents {{ worker_connections {WORKER_FILES // 2}; }}\n"
         "http {\n    default_type application/octet-stream;\n    types { text/html html; image/gif gif; }\n"
-        f"    access_log off;\n    sendfile on;\n    tcp_nopush on;\n{own}{servers}}}\n"
+        f"    access_log {log};\n    gzip on;\n    sendfile on;\n    tcp_nopush on;\n{own}{servers}}}\n"
     )
 
 

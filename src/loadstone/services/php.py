@@ -32,18 +32,20 @@ class FpmSettings:
     """Lines that say how many children there are."""
     children: int
     """Requests at once, at most."""
+    waiting: int
+    """Connections that may wait for a child."""
     ini: Mapping[str, str]
 
 
 SETTINGS = {
-    # Debian's www.conf.
+    # Debian's www.conf; but more may wait, as at all servers here.
     Tuning.DEFAULT: FpmSettings(
-        "pm = dynamic\npm.start_servers = 2\npm.min_spare_servers = 1\npm.max_spare_servers = 3\n", 5, {}
+        "pm = dynamic\npm.start_servers = 2\npm.min_spare_servers = 1\npm.max_spare_servers = 3\n", 5, 4096, {}
     ),
-    # All children from the start, ended after as many requests as the web server's sizing tests had; sources are not
-    # looked at again once compiled (php.net, OPcache).
+    # Children, all from the start, requests of each and those that wait, as the web server's sizing tests had them
+    # (table 6-12); sources are not looked at again once compiled (php.net, OPcache).
     Tuning.TUNED: FpmSettings(
-        "pm = static\npm.max_requests = 20000\n", 64, {"opcache.validate_timestamps": "0", "opcache.enable": "1"}
+        "pm = static\npm.max_requests = 20000\n", 128, 8192, {"opcache.validate_timestamps": "0", "opcache.enable": "1"}
     ),
 }
 
@@ -107,7 +109,7 @@ def manager_configuration(site: ServiceSite) -> str:
     values = "".join(f"php_admin_value[{name}] = {value}\n" for name, value in ini(site.folder, site.tuning).items())
     return (
         f"[global]\ndaemonize = no\nerror_log = /dev/stderr\npid = {site.folder}/php-fpm.pid\n"
-        f"[sites]\nuser = root\ngroup = root\nlisten = {site.folder}/{SOCKET}\nlisten.backlog = 4096\n"
+        f"[sites]\nuser = root\ngroup = root\nlisten = {site.folder}/{SOCKET}\nlisten.backlog = {settings.waiting}\n"
         f"listen.mode = 0666\npm.status_path = {PHP_STATUS}\npm.max_children = {settings.children}\n{settings.pool}"
         f"catch_workers_output = yes\n{values}"
     )

@@ -6,7 +6,7 @@ from functools import cache
 from loadstone.model.errors import UsageError
 from loadstone.model.modules import declared_in
 from loadstone.model.reading import suggest
-from loadstone.model.service import Mechanism
+from loadstone.model.service import Mechanism, Tuning
 from loadstone.model.system import Reference
 from loadstone.model.workload import Need, ServerNeeds
 from loadstone.services import kinds
@@ -37,19 +37,29 @@ def web_server(system: Reference, needs: ServerNeeds) -> tuple[ServiceKind, Mech
 
 
 def refuse_unfit(system: Reference, needs: ServerNeeds) -> None:
-    """Raises UsageError for a service or a mechanism that is not of the kind that the workloads need."""
+    """Raises UsageError for a service, settings or a mechanism that the workloads do not need, or that it lacks."""
     if needs.need is Need.WEBSERVER:
-        web_server(system, needs)
+        _refuse_untuned(system, *web_server(system, needs))
     elif needs.need is Need.WEB:
-        service_kind(ServiceRole.WEB, system.web)
+        _refuse_untuned(system, service_kind(ServiceRole.WEB, system.web))
     elif system.web != EMBEDDED:
         raise UsageError(f"`{system.web}` gives web pages, and these workloads need a server of kind `{needs.need}`.")
+    elif system.tuning is not Tuning.DEFAULT:
+        raise UsageError(f"A tuning is of a web server's settings; these workloads need `{needs.need}`.")
     if system.balancer:
         service_kind(ServiceRole.BALANCER, system.balancer)
         if needs.need is not Need.WEB:
             raise UsageError(f"A balancer deals the users of web sites; these workloads need `{needs.need}`.")
     if system.mechanism is not None and needs.need is not Need.WEBSERVER:
         raise UsageError("A mechanism is of a web server alone: of static-files, printenv and phpinfo.")
+
+
+def _refuse_untuned(system: Reference, kind: ServiceKind, mechanism: Mechanism | None = None) -> None:
+    if system.tuning in kind.tunings(mechanism):
+        return
+    known = [one.name for one in service_kinds(kind.role).values() if system.tuning in one.tunings(mechanism)]
+    by = f" for {mechanism}" if mechanism else ""
+    raise UsageError(f"`{kind.name}` has no {system.tuning} settings{by}. These have: {', '.join(known)}.")
 
 
 def service_kind(role: ServiceRole, name: str) -> ServiceKind:

@@ -19,6 +19,11 @@ JAVA_LEVEL = "17"
 """Of pages: Debian 12's Java."""
 CONFIGURATION = "conf/server.xml"
 WEB_XML = "WEB-INF/web.xml"
+LOG = (
+    '        <Valve className="org.apache.catalina.valves.AccessLogValve" directory="logs" prefix="access" '
+    'suffix=".txt" pattern="%h %l %u %t &quot;%r&quot; %s %b"/>\n'
+)
+"""As in the server.xml that comes with it."""
 MEMORY_MIB = 1024
 """Of a machine of its own: Java takes some 250 MiB before its first request."""
 
@@ -40,11 +45,12 @@ class TomcatSettings:
     """Time after which a file is looked at again."""
     looks_again: bool
     """Whether pages are compiled anew when their sources change."""
+    logs_requests: bool
 
 
 SETTINGS = {
-    # The program's own (tomcat.apache.org, HTTP connector, resources, Jasper); Debian's package adds no more.
-    Tuning.DEFAULT: TomcatSettings("-Djava.awt.headless=true", 200, 8192, 100, 10_240, 5_000, True),
+    # The program's own (tomcat.apache.org, HTTP connector, resources, Jasper); Debian's package adds a log of requests.
+    Tuning.DEFAULT: TomcatSettings("-Djava.awt.headless=true", 200, 8192, 100, 10_240, 5_000, True, True),
     # Heap of one size and parallel collection, as the web server's sizing tests had them (table 6-5; theirs was 2 GB).
     Tuning.TUNED: TomcatSettings(
         "-Djava.awt.headless=true -server -Xms512m -Xmx512m -XX:+UseParallelGC -XX:ParallelGCThreads={threads}"
@@ -54,6 +60,7 @@ SETTINGS = {
         -1,
         65_536,
         3_600_000,
+        False,
         False,
     ),
 }
@@ -89,7 +96,7 @@ def server_xml(site: TlsSite, contexts: Mapping[str, str]) -> str:
         f'certificateKeyFile={quoteattr(f"{site.certificates}/server-key.pem")} type="EC"/></SSLHostConfig>\n'
         '    </Connector>\n    <Engine name="Catalina" defaultHost="localhost">\n'
         '      <Host name="localhost" appBase="none" autoDeploy="false" deployOnStartup="false">\n'
-        f"{held}      </Host>\n    </Engine>\n  </Service>\n</Server>\n"
+        f"{LOG if settings.logs_requests else ''}{held}      </Host>\n    </Engine>\n  </Service>\n</Server>\n"
     )
 
 

@@ -4,8 +4,8 @@ Adding one is adding that module: its command, its section in study files, its q
 what a report shows of it are all found through this record.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Generic, TypeVar
 
@@ -118,6 +118,8 @@ class StudyKind(Generic[S, A]):
     """Whether the shell is told what the runs came to, instead of what was found."""
     learns_from_invalid: bool = False
     """Whether runs that are not fit for a verdict of their workload may still answer it."""
+    decides: Mapping[str, str] = field(default_factory=dict)
+    """Options of all studies that this kind settles by itself, with what says it instead."""
     rank: int = 100
     """Place among the kinds where they are listed, the smallest first."""
 

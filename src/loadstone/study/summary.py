@@ -1,12 +1,13 @@
 """A run that a study asks for, and what came of it: the metrics that studies reckon with. Pure."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from statistics import fmean
 
 from loadstone.judge.usage import SUPPORT, host_usage, inside_usage, measured_machines, outside_usage, tree_usage
 from loadstone.model.figures import Blame, IterationFigures
+from loadstone.model.machine import PROCESS
 from loadstone.model.records.check import DRIVER_CHECKS, Check, CheckId, Outcome
 from loadstone.model.records.manifest import SystemKind
 from loadstone.model.records.result import Iteration, Result
@@ -95,6 +96,8 @@ class RunSummary:
     """What the machines of the system under test were given."""
     failure: Failure | None = None
     """What a fault that was injected came to."""
+    misses_ended: bool = False
+    """Whether CPU of programs that ended, and that nobody waited for, is in none of its figures."""
 
     @property
     def passed(self) -> bool:
@@ -135,7 +138,17 @@ def summarize(request: RunRequest, result: Result) -> RunSummary:
         windows_unix_s=tuple(window for one in workload.iterations if (window := one.window_unix_s) is not None),
         conditions=conditions_of(result.manifest),
         failure=failure_of(workload.iterations[0]) if workload.iterations else None,
+        misses_ended=_misses_ended(result, workload.iterations),
     )
+
+
+def _misses_ended(result: Result, iterations: Sequence[Iteration]) -> bool:
+    """Of processes of this host without a control group; what runs in a machine is all in its processor's time."""
+    if result.manifest.placement.get("machine", {}).get("platform") != PROCESS:
+        return False
+    samples = [sample for iteration in iterations for sample in iteration.steady_samples]
+    trees = [tree for sample in samples for role, tree in sample.trees.items() if role not in SUPPORT and tree]
+    return not all(tree.is_whole for tree in trees)
 
 
 def summarize_tiles(request: RunRequest, result: Result) -> RunSummary:

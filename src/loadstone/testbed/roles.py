@@ -207,11 +207,14 @@ async def put(
 
 
 async def _write(running: Running, machine: Machine, program: Program) -> None:
-    """Writes a service's files; its configuration is kept beside the logs."""
+    """Writes a service's files; its configuration and its commands are kept beside the logs."""
     for name, text in program.files.items():
         await machine.write(name, text)
         if Path(name).suffix in CONFIGURATIONS:
-            (running.base.logs / f"{machine.name}-{Path(name).name}").write_text(text)
+            (running.base.logs / f"{machine.name}-{name.replace('/', '-')}").write_text(text)
+    commands = [*program.prepare, *program.beside.values(), program.command]
+    words = "".join(f"{shlex.join(command)}\n" for command in commands if command)
+    (running.base.logs / f"{machine.name}-commands.sh").write_text(words)
 
 
 async def _note_versions(machine: Machine, command: list[str]) -> None:

@@ -28,10 +28,10 @@ def test_apache_tells_workers() -> None:
 def test_php_tells_children_and_their_queue() -> None:
     before = status.php(json.dumps(PHP))
     after = status.php(json.dumps({**PHP, "accepted conn": 150, "listen queue": 0}))
-    told = figures(before, after, 2.0)
-    assert told == {"active processes": 4, "idle processes": 1, "listen queue": 0, "requests/s": 25}
-    assert "requests/s" not in figures(None, after, 2.0)
-    assert figures(before, None, 2.0) == {}
+    now = {"active processes": 4, "idle processes": 1, "listen queue": 0}
+    assert figures((10.0, before), (12.0, after)) == {"now": now, "per_s": {"requests": 25}}
+    assert figures(None, (12.0, after)) == {"now": now, "per_s": {}}
+    assert figures((10.0, before), None) == {"now": {}, "per_s": {}}
 
 
 @pytest.mark.parametrize("read", [status.nginx, status.apache, status.php])

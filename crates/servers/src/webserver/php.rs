@@ -41,30 +41,41 @@ impl Php {
             .request_uri(request.path.as_str())
             .query_string(request.query.as_str())
             .server_protocol("HTTP/1.1");
-        let asked = FastCgi::new(params, fastcgi_client::io::empty());
         let said = if self.most_kept == 0 {
-            Client::new_tokio(self.open().await?).execute_once(asked).await?
+            Client::new_tokio(self.open().await?).execute_once(asked(params)).await?
         } else {
-            self.ask(asked).await?
+            self.ask(params).await?
         };
         read(Bytes::from(said.stdout.context("PHP said nothing")?))
     }
 
-    async fn ask(&self, asked: FastCgi<'_, fastcgi_client::io::Empty>) -> Result<fastcgi_client::Response> {
+    /// Over a kept connection, or a new one where the child behind that has ended: each ends after so many requests.
+    async fn ask(&self, params: Params<'_>) -> Result<fastcgi_client::Response> {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let mut line = match kept {
-            Some(line) => line,
-            None => Client::new_keep_alive_tokio(self.open().await?),
-        };
-        let said = line.execute(asked).await?;
+        if let Some(mut line) = kept {
+            if let Ok(said) = line.execute(asked(params.clone())).await {
+                return Ok(self.keep(line, said));
+            }
+        }
+        let mut line = Client::new_keep_alive_tokio(self.open().await?);
+        let said = line.execute(asked(params)).await?;
+        Ok(self.keep(line, said))
+    }
+
+    fn keep(&self, line: Line, said: fastcgi_client::Response) -> fastcgi_client::Response {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.len() < self.most_kept {
             kept.push(line);
         }
-        Ok(said)
+        said
     }
 
     async fn open(&self) -> Result<UnixStream> {
         UnixStream::connect(&self.socket).await.context("PHP cannot be reached")
     }
+}
+
+/// A request without a body, as all of the published tests' are.
+fn asked(params: Params<'_>) -> FastCgi<'_, fastcgi_client::io::Empty> {
+    FastCgi::new(params, fastcgi_client::io::empty())
 }

@@ -20,6 +20,8 @@ class TreeUse:
     rss_bytes: int
     threads: int
     processes: int
+    is_whole: bool = False
+    """Whether a control group counts, which also knows of programs that ended and that nobody waited for."""
 
     @property
     def cores(self) -> float:

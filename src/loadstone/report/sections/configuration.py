@@ -43,7 +43,10 @@ def blocks(context: ReportContext) -> Iterator[Block]:
 def _driver_cores(manifest: Manifest) -> Iterator[tuple[str, str]]:
     """Whether the driver had cores of its own; nothing of systems that others set up."""
     if manifest.driver_cores:
-        yield "driver cores", f"{manifest.driver_cores}, none of which the system under test may use"
+        yield (
+            "driver cores",
+            f"{manifest.driver_cores}, none of which a machine that was given cores may use",
+        )
     elif manifest.driver_cores == "" and manifest.machines and not manifest.is_simulated:
         yield "driver cores", "shared: the system under test may use them too"
 

@@ -83,7 +83,7 @@ def _rest_of_host(name: str, own: Sequence[tuple[float, InsideView]]) -> Iterato
     most = Counter(group.name for _, view in own for group in view.groups if group.cores >= LEAST_CORES)
     names = [group for group, _ in most.most_common(MOST_GROUPS)]
     groups = [(at, {one.name: one.cores for one in view.groups if one.name in names}) for at, view in own]
-    plots = {
+    plots: dict[str, tuple[str, str, Iterable[tuple[float, Mapping[str, float | None]]]]] = {
         f"CPU by process group of {name}": ("Those that used most.", "cores", groups),
         f"Run queue of {name}": (
             "Tasks that had a processor or waited for one.",
@@ -105,7 +105,7 @@ def _rest_of_host(name: str, own: Sequence[tuple[float, InsideView]]) -> Iterato
             yield Figure(title, caption, TimePlot(unit, drawn))
 
 
-def _some(rates: Rates, names: Sequence[tuple[str, str]], factor: float) -> dict[str, float]:
+def _some(rates: Rates, names: Sequence[tuple[str, str]], factor: float) -> dict[str, float | None]:
     return {title: rate * factor for title, key in names if (rate := rates.get(key)) is not None}
 
 

@@ -19,7 +19,8 @@ def program(site: MechanismSite) -> Program:
             texts[php.FPM_CONFIGURATION] = php.manager_configuration(site)
             words = shell(f"{php.manager_is_there(site)}; {apache.serving(site)}")
             version = shell(f"{apache.VERSION}; {php.VERSION}")
-            return Program(words, texts, made(site), {"php": php.manager(site)}, status=apache.SAYS, version=version)
+            said = {**apache.SAYS, **php.SAYS}
+            return Program(words, texts, made(site), {"php": php.manager(site)}, status=said, version=version)
         case Mechanism.PHP_MODULE:
             words = shell(f"{mod_php.linking(site)}; {apache.serving(site)}")
             return Program(
@@ -43,7 +44,9 @@ def configuration(site: MechanismSite) -> str:
             return apache.http(site, pool, ("cgid",), files + served)
         case Mechanism.PHP_FASTCGI:
             handler, kept = apache.php_handler(site)
-            served = f'<FilesMatch "\\.php$">\n    SetHandler {handler}\n</FilesMatch>\n{kept}'
+            served = (
+                f'<FilesMatch "\\.php$">\n    SetHandler {handler}\n</FilesMatch>\n{kept}{apache.php_status(handler)}'
+            )
             return apache.http(site, pool, ("proxy", "proxy_fcgi"), files + served)
         case Mechanism.PHP_MODULE:
             served = f"AddType {mod_php.MODULE} .php\n{mod_php.loading(site)}"
@@ -65,4 +68,5 @@ KIND = ServiceKind(
         Mechanism.PHP_FASTCGI: php.NEEDS_FPM,
         Mechanism.PHP_MODULE: mod_php.NEEDS,
     },
+    is_tuned=True,
 )

@@ -23,4 +23,6 @@ def configuration(site: WebSite) -> str:
     return apache_php.configuration(site, pool, (), mod_php.MODULE, loaded)
 
 
-KIND = ServiceKind("apache-mod-php", ServiceRole.WEB, program, 8080, needs={**apache.NEEDS, **mod_php.NEEDS})
+KIND = ServiceKind(
+    "apache-mod-php", ServiceRole.WEB, program, 8080, needs={**apache.NEEDS, **mod_php.NEEDS}, is_tuned=True
+)

@@ -14,7 +14,7 @@ def program(site: WebSite) -> Program:
         {**texts, **php.pages()},
         written(site, php.SESSIONS),
         {"php": php.manager(site)},
-        status=apache.SAYS,
+        status={**apache.SAYS, **php.SAYS},
         version=shell(f"{apache.VERSION}; {php.VERSION}"),
     )
 
@@ -22,7 +22,15 @@ def program(site: WebSite) -> Program:
 def configuration(site: WebSite) -> str:
     """With threads, which PHP's own processes allow."""
     handler, kept = apache.php_handler(site)
-    return apache_php.configuration(site, apache.EVENT[site.tuning], ("proxy", "proxy_fcgi"), handler, kept)
+    more = f"{kept}{apache.php_status(handler)}"
+    return apache_php.configuration(site, apache.EVENT[site.tuning], ("proxy", "proxy_fcgi"), handler, more)
 
 
-KIND = ServiceKind("apache-php", ServiceRole.WEB, program, 8080, needs={**apache.NEEDS, **php.NEEDS_FPM})
+KIND = ServiceKind(
+    "apache-php",
+    ServiceRole.WEB,
+    program,
+    8080,
+    needs={**apache.NEEDS, **php.NEEDS_FPM},
+    is_tuned=True,
+)

@@ -63,4 +63,5 @@ KIND = ServiceKind(
     8080,
     needs=nginx.NEEDS,
     mechanisms={Mechanism.STATIC: {}, Mechanism.MODULE: {}, Mechanism.PHP_FASTCGI: php.NEEDS_FPM},
+    is_tuned=True,
 )

@@ -44,4 +44,11 @@ def _pages(site: WebSite) -> str:
     )
 
 
-KIND = ServiceKind("nginx-php", ServiceRole.WEB, program, 8080, needs={**nginx.NEEDS, **php.NEEDS_FPM})
+KIND = ServiceKind(
+    "nginx-php",
+    ServiceRole.WEB,
+    program,
+    8080,
+    needs={**nginx.NEEDS, **php.NEEDS_FPM},
+    is_tuned=True,
+)

@@ -44,4 +44,5 @@ KIND = ServiceKind(
     needs=tomcat.NEEDS,
     memory_mib=tomcat.MEMORY_MIB,
     mechanisms={Mechanism.STATIC: {}, Mechanism.SERVLET: {}},
+    is_tuned=True,
 )

@@ -57,4 +57,6 @@ def _texts(links: object) -> str:
     return f"new String[] {{{json.dumps(links)[1:-1]}}}"
 
 
-KIND = ServiceKind("tomcat-jsp", ServiceRole.WEB, program, 8080, needs=tomcat.NEEDS, memory_mib=tomcat.MEMORY_MIB)
+KIND = ServiceKind(
+    "tomcat-jsp", ServiceRole.WEB, program, 8080, needs=tomcat.NEEDS, memory_mib=tomcat.MEMORY_MIB, is_tuned=True
+)

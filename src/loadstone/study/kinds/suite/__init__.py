@@ -16,7 +16,7 @@ from loadstone.services.kind import ServiceRole
 from loadstone.services.registry import service_kind, service_kinds
 from loadstone.study.kind import StudyContext, StudyKind, StudySection
 from loadstone.study.kinds.suite.answer import SuiteAnswer, headline
-from loadstone.study.kinds.suite.cells import FACTOR, Cell, best, is_settled, levels, result, throughput
+from loadstone.study.kinds.suite.cells import FACTOR, Cell, best, is_settled, levels, repeats, result, throughput
 from loadstone.study.kinds.suite.page import blocks
 from loadstone.study.question import key_of
 from loadstone.study.summary import RunRequest, RunSummary
@@ -43,9 +43,9 @@ class SuiteSection(StudySection):
     cores: Annotated[Cores, Flag("Cores that a server may use, one number or several.", metavar="N,N", read=_words)] = (
         Field(default=(1,), description="a list of whole numbers as [1, 2]")
     )
-    tunings: Annotated[
-        Tunings, Flag("Settings of each server.", name="--tunings", metavar="default,tuned", read=_words)
-    ] = Field(default=(Tuning.DEFAULT, Tuning.TUNED), description='a list as ["default", "tuned"]')
+    tuning: Annotated[Tunings, Flag("Settings of each server.", metavar="default,tuned", read=_words)] = Field(
+        default=(Tuning.DEFAULT, Tuning.TUNED), description='a list as ["default", "tuned"]'
+    )
     clients: Annotated[
         int, Field(ge=1, le=10_000), Flag("Clients a core to begin with.", kind=int, min=1, max=10_000)
     ] = Field(default=CLIENTS, description="clients a core to begin with, 1 or more")
@@ -55,8 +55,10 @@ class SuiteSection(StudySection):
         Flag("How often clients are doubled at most, until a server is full.", kind=int, min=0, max=10),
     ] = Field(default=4, description="0 to 10")
     rounds: Annotated[
-        int, Field(ge=1, le=100), Flag("Runs of each cell at the clients that gave most.", kind=int, min=1, max=100)
-    ] = Field(default=1, description="1 or more; from 4 on tunings are tested for a difference")
+        int,
+        Field(ge=0, le=100),
+        Flag("Further runs of each cell at the clients that gave most.", kind=int, min=0, max=100),
+    ] = Field(default=0, description="0 or more; with runs enough tunings are tested for a difference")
     open_pct: Annotated[
         Annotated[float, Field(ge=1, le=99)] | None,
         Flag("Also arrivals, at so many % of the throughput found.", name="--open", kind=float, min=1, max=99),
@@ -100,12 +102,12 @@ class Suite:
             clients = self._more(cell, runs)
             if clients:
                 yield self._closed(cell, number, clients, 0)
-        for turn in range(2, self.rounds + 1):
+        for turn in range(1, self.rounds + 1):
             for cell in self.cells if turn % 2 else reversed(self.cells):
-                by = levels(cell.own(runs))
-                most = best(by)
-                if most and len(by[most]) < turn:
-                    yield self._closed(cell, number, most, turn - 1)
+                own = cell.own(runs)
+                most = best(levels(own))
+                if most and len(repeats(own, most)) < turn:
+                    yield self._closed(cell, number, most, turn)
         yield from self._arrivals(runs, number)
 
     def _more(self, cell: Cell, runs: Sequence[RunSummary]) -> int:
@@ -113,7 +115,7 @@ class Suite:
         by = levels(cell.own(runs))
         if not by:
             return self.clients * cell.cores
-        if len(by) > self.doublings or is_settled(by, cell.cores):
+        if len(by) > self.doublings or is_settled(by, cell):
             return 0
         return FACTOR * max(by)
 
@@ -122,7 +124,8 @@ class Suite:
             own = cell.own(runs)
             by = levels(own)
             clients = best(by)
-            if not clients or len(own) > sum(map(len, by.values())) or not throughput(by[clients]):
+            is_there = any("rate" in run.request.settings for run in own)
+            if not clients or is_there or not throughput(by[clients]):
                 continue
             rate = (self.open_pct or 0) / 100 * throughput(by[clients]) / self.operations
             settings = {name: value for name, value in cell.settings(0).items() if name != "sessions"}
@@ -161,7 +164,8 @@ def make(section: SuiteSection, context: StudyContext) -> Suite:
         for mechanism in wanted
         if mechanism in service_kind(ServiceRole.WEBSERVER, service).mechanisms
         for tls in ((False, True) if mechanism in OVER_TLS else (False,))
-        for cores, tuning in product(section.cores, section.tunings)
+        for cores, tuning in product(section.cores, section.tuning)
+        if tuning in service_kind(ServiceRole.WEBSERVER, service).tunings(mechanism)
     ]
     return Suite(
         context.workload.name,
@@ -188,5 +192,6 @@ KIND = StudyKind(
     blocks=blocks,
     instead_of_load="It says how many clients there are with --clients and --doublings.",
     learns_from_invalid=True,
+    decides={"service": "--server", "mechanism": "the workload's name"},
     rank=7,
 )

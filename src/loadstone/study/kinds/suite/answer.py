@@ -3,15 +3,11 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from loadstone.judge.statistics import LEVEL, holm, unpaired
+from loadstone.judge.statistics import LEVEL, holm, least_for_unpaired, unpaired
 from loadstone.model.service import Mechanism, Tuning
 from loadstone.study.kinds.suite.cells import CellResult
 from loadstone.study.kinds.suite.published import FASTER, published_ratio, published_tls_cost
 from loadstone.study.question import Answer
-
-LEAST_RUNS = 4
-"""Runs of each side from which a permutation test can find anything at all: of 70 ways to divide eight, two are as far
-apart."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +23,11 @@ class Ratio:
         """None where one of them is not the server's."""
         above, below = self.over.mean, self.under.mean
         return above / below if above and below and self.over.is_sound and self.under.is_sound else None
+
+    @property
+    def runs(self) -> int:
+        """Of the side that has fewer."""
+        return min(len(self.over.throughput), len(self.under.throughput))
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,8 @@ def efficiencies(cells: Sequence[CellResult]) -> Iterator[tuple[Ratio, float]]:
 def tuning_differences(cells: Sequence[CellResult]) -> list[TuningDifference]:
     """Every test as tuned by the same by default; tested where each side has runs enough."""
     ratios = [Ratio(over, under) for over, under in _pairs(cells, _by_default)]
-    tested = [one for one in ratios if _is_testable(one)]
+    least = least_for_unpaired(len(ratios))
+    tested = [one for one in ratios if one.value is not None and one.runs >= least]
     chances = holm([unpaired(one.over.throughput, one.under.throughput) for one in tested])
     found = {id(one): p for one, p in zip(tested, chances, strict=True)}
     return [TuningDifference(one, found.get(id(one))) for one in ratios]
@@ -91,11 +93,6 @@ def tuning_differences(cells: Sequence[CellResult]) -> list[TuningDifference]:
 
 def _by_default(cell: CellResult) -> object:
     return replace(cell.cell, tuning=Tuning.DEFAULT) if cell.cell.tuning is Tuning.TUNED else None
-
-
-def _is_testable(ratio: Ratio) -> bool:
-    least = min(len(ratio.over.throughput), len(ratio.under.throughput))
-    return ratio.value is not None and least >= LEAST_RUNS
 
 
 def _pairs(cells: Sequence[CellResult], other: object) -> Iterator[tuple[CellResult, CellResult]]:
@@ -133,7 +130,12 @@ def _why(ratio: Ratio) -> str:
     if idle:
         shares = " and ".join(f"{100 * (one.cpu_share or 0):.0f} % of its cores ({one.cell.test})" for one in idle)
         return f"The server used {shares}: its CPU was not what held it."
-    if min(len(above.throughput), len(below.throughput)) < 2:
+    unknown = [one for one in (above, below) if one.cpu_share is None]
+    if unknown:
+        return (
+            "How much of its cores the server used is not known: ended programs are counted by control groups (root)."
+        )
+    if ratio.runs < 2:
         return "One run of each: repeat them (--rounds 4) before anything is made of it."
     return f"Both used their cores; bottlenecks: {above.bottleneck or 'unknown'} and {below.bottleneck or 'unknown'}."
 

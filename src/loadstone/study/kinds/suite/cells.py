@@ -1,6 +1,6 @@
 """The cells of a suite: what is run in each, and when it is known what it holds. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
@@ -12,6 +12,8 @@ FULL = 0.95
 """Share of its cores from which a server is full (the published tests saturated theirs)."""
 FLAT = 1.03
 """Factor of throughput below which twice the clients brought nothing."""
+ENDING = (Mechanism.C_CGI, Mechanism.PERL_CGI)
+"""Mechanisms by programs that end with each answer."""
 FACTOR = 2
 """Clients of one step by those of the step before."""
 
@@ -92,17 +94,27 @@ class CellResult:
 
 
 def levels(runs: Sequence[RunSummary]) -> dict[int, list[RunSummary]]:
-    """A cell's closed runs by their clients, in order."""
+    """A cell's closed runs by which it was searched, by their clients, in order."""
     by: dict[int, list[RunSummary]] = {}
-    for run in sorted((run for run in runs if "rate" not in run.request.settings), key=lambda run: run.request.load):
+    for run in sorted((run for run in _closed(runs) if not run.request.seed), key=lambda run: run.request.load):
         by.setdefault(int(run.request.load), []).append(run)
     return by
 
 
-def cpu_share(run: RunSummary, cores: int) -> float | None:
-    """CPU of the system by its cores."""
+def repeats(runs: Sequence[RunSummary], clients: int) -> list[RunSummary]:
+    """The runs made anew with that many clients: the one for which they were chosen is likely to be a lucky one."""
+    return [run for run in _closed(runs) if run.request.seed and int(run.request.load) == clients]
+
+
+def _closed(runs: Sequence[RunSummary]) -> Iterator[RunSummary]:
+    return (run for run in runs if "rate" not in run.request.settings)
+
+
+def cpu_share(run: RunSummary, cell: Cell) -> float | None:
+    """CPU of the system by its cores; None where it is not known, as of programs that end and are not counted."""
     used = run.metrics.get("server_cpu")
-    return None if used is None else used / cores
+    is_missed = cell.mechanism in ENDING and run.misses_ended
+    return None if used is None or is_missed else used / cell.cores
 
 
 def throughput(runs: Sequence[RunSummary]) -> float:
@@ -110,17 +122,25 @@ def throughput(runs: Sequence[RunSummary]) -> float:
     return fmean([run.metrics.get("throughput", 0.0) for run in runs]) if runs else 0.0
 
 
-def is_settled(by: dict[int, list[RunSummary]], cores: int) -> bool:
+def is_settled(by: dict[int, list[RunSummary]], cell: Cell) -> bool:
     """Whether more clients are of no use: the cores are used, twice as many brought nothing, or something is wrong."""
     ordered = list(by.values())
     if not ordered:
         return False
-    last = ordered[-1]
-    if any(run.is_driver_bound or run.metrics.get("errors") for run in last):
+    if _is_broken(ordered[-1]) or _is_flat(ordered):
         return True
-    flat = len(ordered) > 1 and throughput(last) < FLAT * throughput(ordered[-2])
-    share = cpu_share(last[0], cores)
-    return flat or (len(ordered) > 1 and share is not None and share >= FULL)
+    share = cpu_share(ordered[-1][0], cell)
+    return len(ordered) > 1 and share is not None and share >= FULL
+
+
+def _is_broken(runs: Sequence[RunSummary]) -> bool:
+    """Whether the driver was the limit, or something was wrong with answers."""
+    return any(run.is_driver_bound or run.metrics.get("errors") for run in runs)
+
+
+def _is_flat(ordered: Sequence[Sequence[RunSummary]]) -> bool:
+    """Whether the last step brought nothing."""
+    return len(ordered) > 1 and throughput(ordered[-1]) < FLAT * throughput(ordered[-2])
 
 
 def best(by: dict[int, list[RunSummary]]) -> int | None:
@@ -135,11 +155,12 @@ def result(cell: Cell, runs: Sequence[RunSummary]) -> CellResult | None:
     clients = best(by)
     if clients is None:
         return None
-    taken = by[clients]
-    shares = [share for run in taken if (share := cpu_share(run, cell.cores)) is not None]
+    taken = repeats(own, clients) or by[clients]
+    shares = [share for run in taken if (share := cpu_share(run, cell)) is not None]
     times = [run.metrics["response_mean"] for run in taken if "response_mean" in run.metrics]
     opened = [run.metrics["response_mean"] for run in own if "rate" in run.request.settings if run.is_valid]
     share = fmean(shares) if shares else None
+    ordered = list(by.values())
     return CellResult(
         cell=cell,
         runs=len(own),
@@ -147,7 +168,7 @@ def result(cell: Cell, runs: Sequence[RunSummary]) -> CellResult | None:
         throughput=tuple(run.metrics["throughput"] for run in taken if "throughput" in run.metrics),
         response_s=fmean(times) if times else None,
         cpu_share=share,
-        is_full=(share is not None and share >= FULL) or (len(by) > 1 and is_settled(by, cell.cores)),
+        is_full=(share is not None and share >= FULL) or (_is_flat(ordered) and not _is_broken(ordered[-1])),
         is_driver_bound=any(run.is_driver_bound for run in taken),
         doubts=tuple(dict.fromkeys(doubt for run in taken for doubt in _doubts(run))),
         bottleneck=common(taken),
@@ -158,6 +179,6 @@ def result(cell: Cell, runs: Sequence[RunSummary]) -> CellResult | None:
 def _doubts(run: RunSummary) -> list[str]:
     """Reasons of an invalid run; errors of a failed one."""
     if not run.is_valid:
-        return [reason for reason in run.reasons if not reason.startswith("not judged")]
+        return list(run.reasons)
     errors = run.metrics.get("errors")
     return [f"{errors:.3g} % of its operations in error"] if errors else []

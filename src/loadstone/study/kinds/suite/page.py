@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 
+from loadstone.judge.statistics import least_for_unpaired
 from loadstone.model.records.manifest import StudiedWorkload
 from loadstone.page.blocks import Block, Cell, Column, ColumnKind, Figure, Gallery, Heading, Paragraph, Row, Table, Tone
 from loadstone.page.numbers import chance, number
 from loadstone.page.plot import BarPlot
 from loadstone.study.kinds.suite.answer import (
-    LEAST_RUNS,
     Ratio,
     SuiteAnswer,
     TuningDifference,
@@ -106,9 +106,9 @@ def _tunings(differences: Sequence[TuningDifference]) -> Iterator[Block]:
     columns += [Column(one) for one in ("cores", "ratio", "p")] + [Column("difference", ColumnKind.TEXT)]
     yield Table(columns, [_tuning_row(one) for one in differences])
     yield Paragraph(
-        f"p by permuting the runs of both sides, corrected for all tests of this table (Holm); it takes {LEAST_RUNS} "
-        "runs of each side (--rounds). What a tuning sets is declared in its server's module, and kept with each run's "
-        "logs.",
+        f"p by permuting the runs of both sides, corrected for all {len(differences)} tests of this table (Holm); "
+        f"that takes {least_for_unpaired(len(differences))} further runs of each side (--rounds). What a tuning sets "
+        "is declared in its server's module; its files and commands are kept with each run's logs.",
         Tone.QUIET,
     )
 
