@@ -14,7 +14,7 @@ from loadstone.store.read import read_result
 from tests.integration.conftest import LoadstoneRunner
 
 pytestmark = pytest.mark.integration
-TOKEN = "a token for this test alone"
+TOKEN = "a-token-for-this-test-alone"
 SHORT = ["--sessions", "2", "--profile", "brief", "--foreign-cpu", "100"]
 SSH = """#!/bin/sh
 # Logs in nowhere: what is to be run there is run here.

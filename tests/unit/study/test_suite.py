@@ -1,14 +1,19 @@
 """A web server's sizing tests as a pure question, on servers whose capacity is known."""
 
 import random
+import re
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from loadstone.model.errors import ServiceError, UsageError
 from loadstone.model.profile import PROFILES
 from loadstone.model.service import Mechanism, Tuning
+from loadstone.model.system import Reference
+from loadstone.model.workload import Need, ServerNeeds
 from loadstone.services import php
+from loadstone.services.registry import refuse_unfit
 from loadstone.study.kind import StudyContext
 from loadstone.study.kinds.suite import SuiteSection, make
 from loadstone.study.kinds.suite.answer import (
@@ -166,3 +171,45 @@ def test_kept_connections_leave_half_of_phps_children(askers: int) -> None:
 def test_more_servers_than_children_are_refused() -> None:
     with pytest.raises(ServiceError, match="would starve each other"):
         php.kept_connections(Tuning.TUNED, php.SETTINGS[Tuning.TUNED].children)
+
+
+def test_a_server_whose_answers_break_with_more_clients_is_not_called_full() -> None:
+    def play(request: RunRequest) -> RunSummary:
+        broken = request.load > 50
+        figures = {"throughput": 400.0 if broken else 500.0, "server_cpu": 0.6, "response_mean": 0.1}
+        return made(request, "fail" if broken else "pass", **figures, **({"errors": 4.0} if broken else {}))
+
+    answer, _ = found("static-files", play, tuning=["default"])
+    assert [(cell.clients, cell.is_full) for cell in answer.cells] == [(50, False)] * 2
+    assert any("lower bound" in line for line in answer.headline)
+
+
+def test_programs_that_end_uncounted_leave_the_cpu_unknown() -> None:
+    def play(request: RunRequest) -> RunSummary:
+        return replace(serving()(request), misses_ended=True)
+
+    answer, _ = found("printenv", play, tuning=["default"])
+    known = {cell.cell.mechanism: cell.cpu_share is not None for cell in answer.cells}
+    assert known == {Mechanism.MODULE: True, Mechanism.C_CGI: False, Mechanism.PERL_CGI: False}
+
+
+def test_settings_that_change_nothing_are_no_cells() -> None:
+    section = SuiteSection.model_validate({"server": ["embedded"]})
+    question = make(section, StudyContext(load("printenv"), PROFILES["brief"], None))
+    tunings = {cell.tuning for cell in question.cells if cell.mechanism is Mechanism.MODULE}
+    assert tunings == {Tuning.DEFAULT}
+    assert {cell.tuning for cell in question.cells if cell.mechanism is Mechanism.C_CGI} == set(Tuning)
+
+
+@pytest.mark.parametrize(
+    ("web", "need", "why"),
+    [
+        ("embedded", Need.WEB, "`embedded` has no tuned settings. These have: apache-mod-php"),
+        ("embedded", Need.WEBSERVER, "no tuned settings for module"),
+        ("embedded", Need.MAIL, "A tuning is of a web server's settings"),
+    ],
+)
+def test_a_tuning_that_nothing_applies_is_refused(web: str, need: Need, why: str) -> None:
+    system = Reference(1, web=web, tuning=Tuning.TUNED, mechanism=Mechanism.MODULE)
+    with pytest.raises(UsageError, match=re.escape(why)):
+        refuse_unfit(system, ServerNeeds(need=need, mechanisms=(Mechanism.MODULE,)))

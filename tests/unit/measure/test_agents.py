@@ -1,0 +1,93 @@
+"""Agents of hosts that others run: where a token goes, and what is believed of an answer."""
+
+import asyncio
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from loadstone.host.secrets import AGENT_TOKEN, without_secrets
+from loadstone.measure.agent import checked, tokens_of, watched
+from loadstone.measure.machine import views
+from loadstone.model.errors import ServiceError, UsageError
+
+ONE, OTHER = "https://a.example:7070", "https://b.example:7070"
+
+
+@pytest.mark.parametrize("url", ["http://shop.example:7070", "http://10.0.0.1:7070", "ftp://a", "ssh://-oProxy", "a:1"])
+def test_addresses_that_would_tell_the_token_to_others_are_refused(url: str) -> None:
+    with pytest.raises(UsageError):
+        checked(url)
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:7070", "http://localhost:7070", ONE, "ssh://you@a.example:2222"])
+def test_others_are_taken(url: str) -> None:
+    assert url.endswith(checked(url)[1])
+
+
+def test_of_several_agents_none_learns_anothers_token() -> None:
+    assert tokens_of((ONE,), "first") == {ONE: "first"}
+    assert tokens_of((ONE, "ssh://c.example"), "first") == {ONE: "first"}
+    given = "a.example:7070=first,b.example:7070=second=="
+    assert tokens_of((ONE, OTHER), given) == {ONE: "first", OTHER: "second=="}
+
+
+@pytest.mark.parametrize("given", ["first", "a.example:7070=first", "a b", "se\rcret", "a.example:7070=x,b.example=y"])
+def test_a_token_that_cannot_be_read_is_refused_without_saying_it(given: str) -> None:
+    urls = (ONE, OTHER) if given.isprintable() and " " not in given else (ONE,)
+    with pytest.raises(UsageError) as refused:
+        tokens_of(urls, given)
+    assert given not in str(refused.value)
+
+
+def test_what_is_started_does_not_know_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(AGENT_TOKEN, "secret")
+    assert "secret" not in without_secrets().values()
+    assert os.environ["PATH"] == without_secrets()["PATH"]
+
+
+def ssh(folder: Path, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "ssh").write_text(f"#!/bin/sh\n{script}\n")
+    (folder / "ssh").chmod(0o700)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+
+
+def test_why_ssh_ended_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ssh(tmp_path, 'echo "no way to $*" >&2; exit 255', monkeypatch)
+
+    async def asked() -> None:
+        async with watched(("ssh://you@a.example:2222",), None):
+            pass
+
+    with pytest.raises(ServiceError, match=r"no way to -o BatchMode=yes -p 2222 you@a\.example .*Does `ssh -o"):
+        asyncio.run(asked())
+
+
+def test_an_answer_that_came_too_late_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = {"unix_ns": 1, "cores": 1, "running": 1, "groups": [], "host": "a"}
+    told |= {key: {} for key in ("cpu", "memory", "swap", "disk", "network", "pressure_us")}
+    line = json.dumps(told)[:-1] + ', "turn": %s}\\n'
+    late = "read n; printf '{}' $n; read n; sleep 1.2; printf '{}' $n; read m; printf '{}' $m; sleep 5"
+    ssh(tmp_path, late.replace("{}", line), monkeypatch)
+
+    async def asked() -> list[object]:
+        async with watched(("ssh://a.example",), None) as found:
+            gauge = found["a"]
+            first = await gauge.inside()
+            await asyncio.sleep(0.6)
+            return [first, await gauge.inside()]
+
+    first, second = asyncio.run(asked())
+    assert first is None
+    assert isinstance(second, dict)
+    assert second["turn"] == 2
+
+
+def test_what_a_strange_agent_leaves_out_is_nothing() -> None:
+    before = {"unix_ns": 0, "cores": 1, "running": 1, "groups": [{"group": 1, "name": "a", "cpu": 9.0, "resident": 1}]}
+    before |= {name: {} for name in ("cpu", "memory", "swap", "disk", "network", "pressure_us")}
+    after = {**before, "unix_ns": 10**9, "cpu": {"user": 5.0}, "disk": {"read_count": 4}, "pressure_us": {"cpu": 1}}
+    after["groups"] = [{"group": 1, "name": "a", "cpu": 2.0, "resident": 1}]
+    inside = views({"inside": before, "outside": None}, {"inside": after, "outside": None}, 1.0)["inside"]
+    assert (inside["cpu_cores"], inside["pressure"], inside["groups"]) == ({}, {}, [])
