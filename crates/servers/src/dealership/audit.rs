@@ -36,7 +36,7 @@ pub struct Audit {
 const RULES: [(&str, &str); 5] = [
     (
         "an order has all its lines",
-        "SELECT COUNT(*) FROM orders o WHERE o.lines <> (SELECT COUNT(*) FROM order_lines l WHERE l.order_id = o.id)",
+        "SELECT COUNT(*) FROM orders o WHERE o.line_count <> (SELECT COUNT(*) FROM order_lines l WHERE l.order_id = o.id)",
     ),
     (
         "an order's total is its lines'",

@@ -29,7 +29,7 @@ const TABLES: [&str; 11] = [
     "CREATE TABLE inventory (customer BIGINT NOT NULL, vehicle BIGINT NOT NULL, quantity BIGINT NOT NULL, \
      PRIMARY KEY (customer, vehicle))",
     "CREATE TABLE orders (id TEXT PRIMARY KEY, customer BIGINT NOT NULL, size TEXT NOT NULL, state TEXT NOT NULL, \
-     lines BIGINT NOT NULL, total BIGINT NOT NULL)",
+     line_count BIGINT NOT NULL, total BIGINT NOT NULL)",
     "CREATE TABLE order_lines (order_id TEXT NOT NULL, line BIGINT NOT NULL, vehicle BIGINT NOT NULL, \
      quantity BIGINT NOT NULL, price BIGINT NOT NULL, state TEXT NOT NULL, PRIMARY KEY (order_id, line))",
     "CREATE TABLE parts (id BIGINT PRIMARY KEY, name TEXT NOT NULL, supplier BIGINT NOT NULL, stock BIGINT NOT NULL, \
@@ -96,7 +96,7 @@ fn fill(c: &mut dyn Connection, rate: i64) -> Result<(), SqlError> {
         let customer = (1 + number % customers).into();
         vec![id(number), customer, "large".into(), "open".into(), 1.into(), 0.into()]
     });
-    insert(c, "orders (id, customer, size, state, lines, total)", rows)?;
+    insert(c, "orders (id, customer, size, state, line_count, total)", rows)?;
     let rows = backlog.map(|number| {
         vec![id(number), 1.into(), (1 + number % vehicles).into(), 10.into(), 0.into(), "waiting".into()]
     });

@@ -30,7 +30,7 @@ pub fn purchase(connection: &mut dyn Connection, order: &Purchase<'_>) -> Result
             total += order.quantity * add_line(c, order, number as i64 + 1, vehicle)?;
         }
         let (size, state) = if order.is_large { ("large", "open") } else { ("regular", "filled") };
-        let sql = "INSERT INTO orders (id, customer, size, state, lines, total) VALUES ($1, $2, $3, $4, $5, $6)";
+        let sql = "INSERT INTO orders (id, customer, size, state, line_count, total) VALUES ($1, $2, $3, $4, $5, $6)";
         let lines = order.vehicles.len() as i64;
         let values = [order.id.into(), order.customer.into(), size.into(), state.into(), lines.into(), total.into()];
         c.run(sql, &values)?;
@@ -103,7 +103,7 @@ fn cancel(c: &mut dyn Connection, customer: i64) -> Result<Option<String>, SqlEr
     // The works may have begun a line in the meantime: then its rows are no longer as they were.
     let lines = "UPDATE order_lines SET state = 'cancelled' WHERE order_id = $1 AND state = 'waiting'";
     let changed = c.run(lines, &[id.as_str().into()])?[0][0].int();
-    let whole = "UPDATE orders SET state = 'cancelled' WHERE id = $1 AND state = 'open' AND lines = $2";
+    let whole = "UPDATE orders SET state = 'cancelled' WHERE id = $1 AND state = 'open' AND line_count = $2";
     if c.run(whole, &[id.as_str().into(), changed.into()])? != [[Value::Int(1)]] {
         return Err(SqlError::Conflict("the works have begun the order".into()));
     }

@@ -1,7 +1,8 @@
 //! One way to speak to a SQL database, whatever stands behind it: a file of this process, the database role of another
-//! machine, or a PostgreSQL server. Statements use `$1`, `$2` ... in the order they first appear, whole numbers and texts.
+//! machine, a PostgreSQL or a MariaDB server. Statements use `$1`, `$2` ... in the order they first appear, whole numbers and texts.
 
 pub mod link;
+pub mod mariadb;
 pub mod postgres;
 pub mod sqlite;
 
@@ -151,13 +152,16 @@ pub enum Database {
     Role(String),
     /// A PostgreSQL server, by its URL.
     Postgres(String),
+    /// A MariaDB server, by its URL.
+    MariaDb(String),
 }
 
 impl Database {
-    /// Reads `postgresql://USER@HOST:PORT/NAME`, `role://HOST:PORT` or the path of a file.
+    /// Reads `postgresql://USER@HOST:PORT/NAME`, `mysql://USER@HOST:PORT/NAME`, `role://HOST:PORT` or the path of a file.
     pub fn parse(text: &str) -> Self {
         match text.split_once("://") {
             Some(("postgresql" | "postgres", _)) => Database::Postgres(text.to_owned()),
+            Some(("mysql", _)) => Database::MariaDb(text.to_owned()),
             Some(("role", address)) => Database::Role(address.to_owned()),
             _ => Database::File(Path::new(text).to_owned()),
         }
@@ -169,6 +173,7 @@ impl Database {
             Database::File(path) => Box::new(sqlite::Sqlite::open(path)?),
             Database::Role(address) => Box::new(link::Link::open(address)?),
             Database::Postgres(url) => Box::new(postgres::Postgres::open(url)?),
+            Database::MariaDb(url) => Box::new(mariadb::MariaDb::open(url)?),
         })
     }
 }
@@ -235,6 +240,7 @@ mod tests {
     #[test]
     fn the_word_tells_what_kind_of_database_it_is() {
         assert!(matches!(Database::parse("postgresql://a@h:1/x"), Database::Postgres(_)));
+        assert!(matches!(Database::parse("mysql://a@h:1/x"), Database::MariaDb(_)));
         assert!(matches!(Database::parse("role://h:1"), Database::Role(address) if address == "h:1"));
         assert!(matches!(Database::parse("folder/data.db"), Database::File(_)));
     }

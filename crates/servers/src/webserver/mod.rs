@@ -77,6 +77,9 @@ impl WebServer {
             .program
             .as_ref()
             .map(|program| Programs::new(program.clone(), options.least_stubs, options.most_stubs.max(1), idle));
+        if let Some(socket) = &options.php {
+            php::wait_for(socket)?;
+        }
         Ok(WebServer {
             files: Files::new(options),
             programs: programs.transpose()?,

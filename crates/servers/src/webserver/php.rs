@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{ensure, Context, Result};
 use bytes::Bytes;
 use fastcgi_client::conn::KeepAlive;
 use fastcgi_client::io::TokioCompat;
@@ -22,6 +23,19 @@ pub struct Php {
     folder: PathBuf,
     kept: Mutex<Vec<Line>>,
     most_kept: usize,
+}
+
+/// Time in which PHP must have come up.
+const START: Duration = Duration::from_secs(30);
+
+/// Waits for PHP: a server without it would answer, and with errors.
+pub fn wait_for(socket: &Path) -> Result<()> {
+    let until = Instant::now() + START;
+    while std::os::unix::net::UnixStream::connect(socket).is_err() {
+        ensure!(Instant::now() < until, "PHP does not listen at {}", socket.display());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    Ok(())
 }
 
 impl Php {

@@ -1,6 +1,5 @@
 """The reference server as a web server alone, with the settings that published sizing tests had."""
 
-import shlex
 from dataclasses import dataclass
 
 from loadstone.model.machine import SERVER
@@ -37,8 +36,7 @@ def program(site: MechanismSite) -> Program:
     if site.mechanism is not Mechanism.PHP_FASTCGI:
         return Program(_command(site), texts, steps)
     texts[php.FPM_CONFIGURATION] = php.manager_configuration(site)
-    waiting = shell(f"{php.manager_is_there(site)}; exec {shlex.join(_command(site))}")
-    return Program(waiting, texts, steps, {"php": php.manager(site)}, version=shell(php.VERSION))
+    return Program(_command(site), texts, steps, {"php": php.manager(site)}, version=shell(php.VERSION))
 
 
 def _command(site: MechanismSite) -> list[str]:
