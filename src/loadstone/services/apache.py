@@ -17,7 +17,7 @@ NEEDS = {PROGRAM: "apache2-bin"}
 VERSION = f"{PROGRAM} -v | head -n 1"
 MODULES = "/usr/lib/apache2/modules"
 SAYS = {"apache": StatusSource(f"{STATUS}?auto", read_status)}
-ALWAYS = ("status", "log_config", "authz_core", "alias", "mime", "env", "ssl", "socache_shmcb", "headers")
+ALWAYS = ("status", "authz_core", "alias", "mime", "env", "ssl", "socache_shmcb", "headers")
 """Modules of every server."""
 
 LOG = 'CustomLog {folder}/access.log "%h %l %u %t \\"%r\\" %>s %O \\"%{{Referer}}i\\" \\"%{{User-Agent}}i\\""\n'
