@@ -91,7 +91,7 @@ def test_it_answers_over_both_ways_tells_its_version_and_survives_a_flood(
             assert name == EMBEDDED or name in str(machine.facts["software"]).lower()
             said = {part: await meter.read() for part, meter in running.status.items()}
             assert set(said) >= ({f"web: {name}"} if name in ("nginx", "apache") else set())
-            assert all(look is not None and len(look.now) >= 2 for look in said.values()), said
+            assert all(look is not None and len(look[1].now) >= 2 for look in said.values()), said
         (port,) = {side.port for side in (target.http,) if side is not None}
         with pytest.raises(OSError):
             socket.create_connection(("127.0.0.1", port), timeout=2)

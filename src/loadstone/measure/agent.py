@@ -49,7 +49,7 @@ class _Told(TypedDict):
     unix_ns: int
     cores: int
     cpu: dict[str, float]
-    memory: dict[str, float | None]
+    memory: dict[str, int | None]
     swap: dict[str, float]
     disk: dict[str, float]
     network: dict[str, float]
@@ -57,6 +57,7 @@ class _Told(TypedDict):
     pressure_us: dict[str, int]
     groups: list[_Group]
     host: NotRequired[str]
+    kernel: NotRequired[str]
     turn: NotRequired[int]
 
 
