@@ -13,6 +13,7 @@ from http.cookiejar import CookieJar
 from pathlib import Path
 from urllib.parse import urlencode
 
+import psutil
 import pytest
 
 from loadstone.model.errors import ServiceError
@@ -188,3 +189,17 @@ def test_what_is_not_installed_is_named_with_its_package(tmp_path: Path, monkeyp
     monkeypatch.setattr(software, "is_there", lambda pattern: "php" not in pattern)
     with pytest.raises(ServiceError, match="`apt-get install php-fpm`"):
         asyncio.run(both(nginx_php.KIND.name, tmp_path))
+
+
+def test_a_back_end_of_fifty_processes_gives_the_same_pages(tmp_path: Path) -> None:
+    async def seen() -> tuple[dict[str, list[Seen]], int]:
+        system = Reference(1, backend="nginx-responder")
+        async with reference_testbed(system, tmp_path) as testbed:
+            (target,) = testbed.targets
+            roles = testbed.processes()
+            children = psutil.Process(roles["backend responder"]).children(recursive=True)
+            return await asyncio.to_thread(visited, target), len(children)
+
+    pages, processes = asyncio.run(seen())
+    assert processes == 50
+    assert pages == asyncio.run(both("embedded", tmp_path))["embedded"]

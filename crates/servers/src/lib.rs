@@ -70,6 +70,14 @@ enum Command {
         #[command(flatten)]
         common: Common,
     },
+    /// Serve the back-end simulator to a web server, as a FastCGI responder of many processes
+    Responder {
+        #[command(flatten)]
+        options: backend::responder::Options,
+    },
+    /// One process of a responder
+    #[command(hide = true)]
+    ResponderProcess,
     /// Serve the back-end simulator and the store of files of a tile
     Infra {
         #[command(flatten)]
@@ -202,6 +210,8 @@ pub fn main() -> ExitCode {
 
 fn dispatch(command: Command) -> Result<()> {
     match command {
+        Command::Responder { options } => run_until(options.until_stdin_ends, 1, backend::responder::manage(&options)),
+        Command::ResponderProcess => backend::responder::serve(),
         Command::Backend { common } => serve_plain(&common, backend::Backend::default()),
         Command::Station { common, options } => serve_plain(&common, station::Waiting::new(&options)?),
         Command::Infra { common } => serve_plain(&common, infra::Infra::default()),
@@ -328,9 +338,11 @@ fn ready(http: Option<SocketAddr>, https: Option<SocketAddr>, authority: Option<
 }
 
 fn run(common: &Common, role: impl Future<Output = Result<()>>) -> Result<()> {
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().worker_threads(common.threads.max(1)).enable_all().build()?;
-    let until_stdin_ends = common.until_stdin_ends;
+    run_until(common.until_stdin_ends, common.threads.max(1), role)
+}
+
+fn run_until(until_stdin_ends: bool, threads: usize, role: impl Future<Output = Result<()>>) -> Result<()> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build()?;
     let result = runtime.block_on(async {
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;

@@ -201,6 +201,14 @@ class SystemOptions(MachineOptions):
         Tuning,
         typer.Option(help="Settings of that service: the distribution's, or for many users.", rich_help_panel=SYSTEM),
     ] = Tuning.DEFAULT
+    backend_service: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help=f"What web sites ask for what their pages tell: {', '.join(service_kinds(ServiceRole.BACKEND))}.",
+            rich_help_panel=SYSTEM,
+        ),
+    ] = EMBEDDED
     balancer: Annotated[
         str,
         typer.Option(
@@ -252,7 +260,7 @@ class SystemOptions(MachineOptions):
     @property
     def services(self) -> "Serving":
         """What is asked for of the services."""
-        return Serving(self.service, self.tuning, self.mechanism, self.balancer)
+        return Serving(self.service, self.tuning, self.mechanism, self.balancer, self.backend_service)
 
     @property
     def clock(self) -> Clock:
@@ -351,14 +359,22 @@ class Serving:
     tuning: Tuning = Tuning.DEFAULT
     mechanism: Mechanism | None = None
     balancer: str = ""
+    backend: str = EMBEDDED
 
 
 def serving(system: System, what: Serving) -> System:
     """The system with its services; raises UsageError where others set it up."""
     if isinstance(system, Reference):
-        return replace(system, web=what.service, tuning=what.tuning, mechanism=what.mechanism, balancer=what.balancer)
+        return replace(
+            system,
+            web=what.service,
+            tuning=what.tuning,
+            mechanism=what.mechanism,
+            balancer=what.balancer,
+            backend=what.backend,
+        )
     if what != Serving():
-        raise UsageError("Service, tuning, mechanism and balancer say what the lab starts: they go with no target.")
+        raise UsageError("Services, tuning and mechanism say what the lab starts: they go with no target.")
     return system
 
 

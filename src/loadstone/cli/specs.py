@@ -81,4 +81,6 @@ def _system(study: StudyFile, server_threads: int | None) -> System:
     target, threads = study.target, server_threads or study.server.threads
     system = make_system(list(target.urls), target.authority, target.verify, threads, study.placement)
     server = study.server
-    return serving(system, Serving(server.service, server.tuning, server.mechanism, server.balancer))
+    return serving(
+        system, Serving(server.service, server.tuning, server.mechanism, server.balancer, server.backend_service)
+    )

@@ -11,6 +11,12 @@ from loadstone.model.records.sample import InsideView, OutsideView, Rates, Sampl
 SUPPORT = ("driver", "backend")
 """Roles that are not what is measured: the load's side, and what stands for other machines."""
 
+
+def is_support(role: str) -> bool:
+    """Whether a role, or the role that a program beside it is for, is not what is measured."""
+    return role.partition(" ")[0] in SUPPORT
+
+
 CPU_GROUPS = {
     "user": ("user", "nice"),
     "system": ("system", "irq", "softirq"),
@@ -65,7 +71,7 @@ def tree_usage(samples: Sequence[Sample], role: str) -> dict[str, float]:
 
 def measured_machines(samples: Sequence[Sample]) -> list[str]:
     """Names of the roles whose use is the system's own."""
-    return sorted({role for sample in samples for role in sample.trees if role not in SUPPORT})
+    return sorted({role for sample in samples for role in sample.trees if not is_support(role)})
 
 
 def _view(sides: Sequence[Sample | InsideView]) -> dict[str, float]:

@@ -73,6 +73,8 @@ class Reference:
     """Service that gives the web sites, or a web server's answers."""
     tuning: Tuning = Tuning.DEFAULT
     """Of that service."""
+    backend: str = "embedded"
+    """Service that the web sites ask for what their pages tell."""
     balancer: str = ""
     """Service that deals users to several machines of the web sites; none where the driver deals them itself."""
     mechanism: Mechanism | None = None

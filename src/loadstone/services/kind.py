@@ -24,6 +24,8 @@ class ServiceRole(StrEnum):
     """Keeps the mail, and answers over IMAP."""
     WEB = "web"
     """Gives the pages of bank, shop and support site, and their files."""
+    BACKEND = "backend"
+    """Stands for the application servers and databases that the web sites ask."""
     BALANCER = "balancer"
     """Deals users to several web servers."""
     WEBSERVER = "webserver"

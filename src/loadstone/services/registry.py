@@ -46,6 +46,9 @@ def refuse_unfit(system: Reference, needs: ServerNeeds) -> None:
         raise UsageError(f"`{system.web}` gives web pages, and these workloads need a server of kind `{needs.need}`.")
     elif system.tuning is not Tuning.DEFAULT:
         raise UsageError(f"A tuning is of a web server's settings; these workloads need `{needs.need}`.")
+    service_kind(ServiceRole.BACKEND, system.backend)
+    if system.backend != EMBEDDED and needs.need is not Need.WEB:
+        raise UsageError(f"The back end is what web sites ask; these workloads need `{needs.need}`.")
     if system.balancer:
         service_kind(ServiceRole.BALANCER, system.balancer)
         if needs.need is not Need.WEB:

@@ -179,6 +179,11 @@ def _mechanism(spec: RunSpec, text: str) -> RunSpec:
     return replace(spec, system=replace(_reference(spec, "mechanism"), mechanism=mechanism))
 
 
+def _backend_service(spec: RunSpec, text: str) -> RunSpec:
+    name = _one_of(text, service_kinds(ServiceRole.BACKEND), "backend_service")
+    return replace(spec, system=replace(_reference(spec, "backend_service"), backend=name))
+
+
 def _balancer(spec: RunSpec, text: str) -> RunSpec:
     name = "" if text == "none" else _one_of(text, service_kinds(ServiceRole.BALANCER), "balancer")
     return replace(spec, system=replace(_reference(spec, "balancer"), balancer=name))
@@ -286,6 +291,7 @@ PARAMETERS = {
         Parameter("service", "what gives the web sites, or a web server's answers", _service),
         Parameter("tuning", "settings of that service: default or tuned", _tuning),
         Parameter("mechanism", f"by what a web server answers: {', '.join(Mechanism)}", _mechanism),
+        Parameter("backend_service", "what web sites ask for what their pages tell", _backend_service),
         Parameter("balancer", "what deals users to several machines, or none", _balancer),
         Parameter("tls", "true or false, for workloads that go either way", _tls),
         Parameter("directories", "of static files", _directories),

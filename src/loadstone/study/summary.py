@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from statistics import fmean
 
-from loadstone.judge.usage import SUPPORT, host_usage, inside_usage, measured_machines, outside_usage, tree_usage
+from loadstone.judge.usage import host_usage, inside_usage, is_support, measured_machines, outside_usage, tree_usage
 from loadstone.model.figures import Blame, IterationFigures
 from loadstone.model.machine import PROCESS
 from loadstone.model.records.check import DRIVER_CHECKS, Check, CheckId, Outcome
@@ -147,7 +147,7 @@ def _misses_ended(result: Result, iterations: Sequence[Iteration]) -> bool:
     if result.manifest.placement.get("machine", {}).get("platform") != PROCESS:
         return False
     samples = [sample for iteration in iterations for sample in iteration.steady_samples]
-    trees = [tree for sample in samples for role, tree in sample.trees.items() if role not in SUPPORT and tree]
+    trees = [tree for sample in samples for role, tree in sample.trees.items() if not is_support(role) and tree]
     return not all(tree.is_whole for tree in trees)
 
 
@@ -224,7 +224,7 @@ def _shares(figures: IterationFigures) -> dict[str, float]:
 def _used(iteration: Iteration) -> dict[str, float | None]:
     """Means over the steady state of what the monitors saw, and of what a modelled station did."""
     samples = iteration.steady_samples
-    trees = [[tree for role, tree in sample.trees.items() if role not in SUPPORT and tree] for sample in samples]
+    trees = [[tree for role, tree in sample.trees.items() if not is_support(role) and tree] for sample in samples]
     stations = [busy for sample in samples for busy in sample.stations.values() if busy]
     busy = _mean(station.busy_workers for station in stations)
     if iteration.stations:

@@ -140,6 +140,11 @@ async def database(running: Running, machine: Machine, name: str, threads: int) 
     return await _chosen(running, machine, ServiceRole.DATABASE, name, threads)
 
 
+async def backend(running: Running, machine: Machine, name: str) -> int:
+    """What the web sites ask, by the service of that name; returns its port."""
+    return await _chosen(running, machine, ServiceRole.BACKEND, name, 1)
+
+
 async def app(
     running: Running, machine: Machine, behind: Machine, port: int, name: str, injection_rate: int, threads: int
 ) -> Target:

@@ -18,7 +18,7 @@ from loadstone.model.target import Target
 from loadstone.model.workload import WEB_NEEDS, Need, ServerNeeds
 from loadstone.platforms.contract import Machine
 from loadstone.platforms.registry import described
-from loadstone.services import nginx, reference, station
+from loadstone.services import nginx, station
 from loadstone.services.kind import EMBEDDED, ServiceRole
 from loadstone.services.registry import service_kind, web_server
 from loadstone.testbed import roles
@@ -111,7 +111,10 @@ async def reference_testbed(
         if has_behind:
             listen = base.hosts[0] if base.hosts else LOOPBACK
             name = "backend" if needs.need is Need.WEB else "database"
-            behind = await base.machine(name, placement.backend, (PRIVATE,), listen)
+            own = placement.backend
+            if needs.need is Need.WEB:
+                own = with_software(own, service_kind(ServiceRole.BACKEND, system.backend))
+            behind = await base.machine(name, own, (PRIVATE,), listen)
             about += f"; {name} on {described(placement.backend)}"
             put = _web if needs.need is Need.WEB else _application
             targets = await put(running, fronts, behind, system, needs)
@@ -142,10 +145,7 @@ ROLE_NAMES = {Need.WEB: "web", Need.WEBSERVER: "web", Need.APPLICATION: "app", N
 async def _web(
     running: Running, fronts: list[Machine], behind: Machine, system: Reference, needs: ServerNeeds
 ) -> list[Target]:
-    said = await running.ready(behind, "backend", reference.backend_command(behind.listen, 1))
-    if said.http is None:
-        raise ServiceError("The back-end simulator does not say where it answers.")
-    port, threads = said.http.port, system.threads
+    port, threads = await roles.backend(running, behind, system.backend), system.threads
     if system.web == EMBEDDED:
         return [await roles.web(running, web, behind, port, threads, roles.Downloads.OWN) for web in fronts]
     kind = service_kind(ServiceRole.WEB, system.web)

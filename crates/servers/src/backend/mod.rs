@@ -6,6 +6,7 @@
 
 pub mod bank;
 pub mod client;
+pub mod responder;
 pub mod shop;
 pub mod support;
 

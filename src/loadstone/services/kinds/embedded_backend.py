@@ -1,0 +1,12 @@
+"""The back-end simulator by itself. It says where it answers."""
+
+from loadstone.services.kind import EMBEDDED, Program, ServiceKind, ServiceRole, ServiceSite
+from loadstone.services.reference import backend_command
+
+
+def program(site: ServiceSite) -> Program:
+    """Over HTTP."""
+    return Program(backend_command(site.listen, site.threads))
+
+
+KIND = ServiceKind(EMBEDDED, ServiceRole.BACKEND, program)
