@@ -54,3 +54,13 @@ def php(text: str) -> Said:
         return Said(now, {"requests": float(known["accepted conn"])})
     except (KeyError, TypeError):
         raise ValueError("that is no status of PHP") from None
+
+
+def tomcat(text: str) -> Said:
+    """What a page of ours says of Tomcat's beans (tomcat.apache.org, monitoring), as JSON."""
+    try:
+        known = json.loads(text)
+        now, grown = ({name: float(value) for name, value in known[part].items()} for part in ("now", "grown"))
+        return Said(now, grown)
+    except (KeyError, TypeError, AttributeError):
+        raise ValueError("that is no status of Tomcat") from None

@@ -3,10 +3,13 @@
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from xml.sax.saxutils import quoteattr
 
 from loadstone.model.service import Tuning
 from loadstone.services.kind import TlsSite
+from loadstone.services.status import STATUS, StatusSource
+from loadstone.services.status import tomcat as read_status
 
 HOME = "/usr/share/tomcat10"
 JAVA = "/usr/bin/java"
@@ -19,6 +22,8 @@ JAVA_LEVEL = "17"
 """Of pages: Debian 12's Java."""
 CONFIGURATION = "conf/server.xml"
 WEB_XML = "WEB-INF/web.xml"
+STATUS_PAGE = "status.jsp"
+SAYS = {"tomcat": StatusSource(STATUS, read_status)}
 LOG = (
     '        <Valve className="org.apache.catalina.valves.AccessLogValve" directory="logs" prefix="access" '
     'suffix=".txt" pattern="%h %l %u %t &quot;%r&quot; %s %b"/>\n'
@@ -100,6 +105,11 @@ def server_xml(site: TlsSite, contexts: Mapping[str, str]) -> str:
     )
 
 
+def page(name: str) -> str:
+    """A page of ours, or a part of one."""
+    return files("loadstone.suts").joinpath("jsp", name).read_text()
+
+
 def _context(path: str, folder: str, settings: TomcatSettings) -> str:
     name = f' sessionCookieName="{path[1:]}"' if path else ""
     return (
@@ -110,7 +120,7 @@ def _context(path: str, folder: str, settings: TomcatSettings) -> str:
 
 
 def web_xml(
-    tuning: Tuning, pages: Mapping[str, str], files: Sequence[str], servlets: Mapping[str, str] | None = None
+    tuning: Tuning, pages: Mapping[str, str], kept: Sequence[str], servlets: Mapping[str, str] | None = None
 ) -> str:
     """Of one application: JSP pages by the pattern that they answer, patterns of files, and patterns by servlet."""
     looks = "true" if SETTINGS[tuning].looks_again else "false"
@@ -136,7 +146,7 @@ def web_xml(
     )
     served = "".join(
         f"  <servlet-mapping><servlet-name>files</servlet-name><url-pattern>{at}</url-pattern></servlet-mapping>\n"
-        for at in files
+        for at in kept
     )
     return (
         '<web-app xmlns="https://jakarta.ee/xml/ns/jakartaee" version="6.0">\n'

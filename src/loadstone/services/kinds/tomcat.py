@@ -6,6 +6,7 @@ from loadstone.model.service import Mechanism
 from loadstone.services import tomcat
 from loadstone.services.kind import MechanismSite, Program, ServiceKind, ServiceRole
 from loadstone.services.mechanisms import PATH, SITE, made
+from loadstone.services.status import STATUS
 from loadstone.services.unprivileged import shell
 
 SOURCE = "PrintEnv.java"
@@ -21,13 +22,14 @@ def program(site: MechanismSite) -> Program:
     own = {"PrintEnv": PATH} if is_servlet else {}
     texts = {
         tomcat.CONFIGURATION: tomcat.server_xml(site, {"": at}),
-        f"{SITE}/{tomcat.WEB_XML}": tomcat.web_xml(site.tuning, {}, ("/",), own),
+        f"{SITE}/{tomcat.WEB_XML}": tomcat.web_xml(site.tuning, {STATUS: tomcat.STATUS_PAGE}, ("/",), own),
+        f"{SITE}/WEB-INF/{tomcat.STATUS_PAGE}": tomcat.page(tomcat.STATUS_PAGE),
     }
     if is_servlet:
         texts[f"{SITE}/WEB-INF/{SOURCE}"] = files("loadstone.suts").joinpath("servlet", SOURCE).read_text()
     compiled = [_compiling(f"{at}/WEB-INF")] if is_servlet else []
     steps = [tomcat.folders(site), *made(site), *compiled]
-    return Program(tomcat.serving(site, {}), texts, steps, version=shell(tomcat.VERSION))
+    return Program(tomcat.serving(site, {}), texts, steps, status=tomcat.SAYS, version=shell(tomcat.VERSION))
 
 
 def _compiling(folder: str) -> list[str]:

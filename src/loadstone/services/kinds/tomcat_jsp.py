@@ -1,12 +1,13 @@
 """Tomcat with each site as a web application of its own: pages in JSP, files by its default servlet."""
 
 import json
-from importlib.resources import files
+from collections.abc import Mapping
 
 from loadstone.services import tomcat
 from loadstone.services.declared import declared_pages
 from loadstone.services.kind import Program, ServiceKind, ServiceRole, WebSite
 from loadstone.services.sites import SITE, written
+from loadstone.services.status import STATUS
 from loadstone.services.unprivileged import shell
 
 SITES = {"bank": ("/static/*",), "shop": ("/static/*", "/images/*"), "support": ("/static/*", "/downloads/*")}
@@ -22,22 +23,27 @@ def program(site: WebSite) -> Program:
         tomcat.serving(site, properties),
         {tomcat.CONFIGURATION: tomcat.server_xml(site, contexts), **_applications(site)},
         [tomcat.folders(site), *written(site)],
+        status=tomcat.SAYS,
         version=shell(tomcat.VERSION),
     )
 
 
 def _applications(site: WebSite) -> dict[str, str]:
-    texts = _application(site, FRONT, FRONT, ())
+    texts = _application(site, FRONT, FRONT, (), {STATUS: tomcat.STATUS_PAGE})
+    texts[f"{FRONT}/WEB-INF/{tomcat.STATUS_PAGE}"] = tomcat.page(tomcat.STATUS_PAGE)
     for name, patterns in SITES.items():
         texts |= _application(site, f"{SITE}/{name}", name, patterns)
     return texts
 
 
-def _application(site: WebSite, folder: str, name: str, patterns: tuple[str, ...]) -> dict[str, str]:
-    """Its page answers whatever is no file."""
-    texts = {f"{folder}/{tomcat.WEB_XML}": tomcat.web_xml(site.tuning, {"/": f"{name}.jsp"}, patterns)}
+def _application(
+    site: WebSite, folder: str, name: str, patterns: tuple[str, ...], more: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """Its page answers whatever is no file, and nothing more."""
+    pages = {"/": f"{name}.jsp", **(more or {})}
+    texts = {f"{folder}/{tomcat.WEB_XML}": tomcat.web_xml(site.tuning, pages, patterns)}
     parts = ("page.jspf", "backend.jspf", "visitor.jspf", f"{name}.jsp")
-    texts |= {f"{folder}/WEB-INF/{part}": files("loadstone.suts").joinpath("jsp", part).read_text() for part in parts}
+    texts |= {f"{folder}/WEB-INF/{part}": tomcat.page(part) for part in parts}
     return texts | {f"{folder}/WEB-INF/facts.jspf": facts()}
 
 
