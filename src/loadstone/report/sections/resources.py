@@ -118,7 +118,9 @@ def _status(samples: Sequence[Sample]) -> Iterator[Figure]:
         if counts:
             yield Figure(f"Status of {name}", "As the server itself says.", TimePlot("", counts))
         if rates:
-            yield Figure(f"Rates of {name}", "As the server itself counts.", TimePlot("per second", rates))
+            named = {str(one["series"]) for one in rates}
+            unit = "per second" if len(named) > 1 else f"{named.pop()} per second"  # one alone has no legend
+            yield Figure(f"Rates of {name}", "As the server itself counts.", TimePlot(unit, rates))
 
 
 def _series(said: Iterable[tuple[float, Mapping[str, float | None]]]) -> Drawn:
