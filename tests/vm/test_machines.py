@@ -99,8 +99,8 @@ def test_the_bank_in_php_runs_on_machines_too(
     if platform == "vm":  # made with what the service needs
         assert facts["image"].startswith("debian+nginx-light+php-fpm ")
     samples = [json.loads(line) for line in next(newest(tmp_path).glob("runs/*/monitor.jsonl")).open()]
-    assert samples[-2]["status"]["web: php"]["idle processes"] > 0
-    assert samples[-2]["status"]["web: nginx"]["connections"] > 0
+    assert samples[-2]["status"]["web: php"]["now"]["idle processes"] > 0
+    assert samples[-2]["status"]["web: nginx"]["now"]["connections"] > 0
 
 
 def test_users_are_dealt_to_several_machines_in_turn(

@@ -107,6 +107,14 @@ enum Command {
         #[arg(long)]
         file: PathBuf,
     },
+    /// Tell what a PostgreSQL or MariaDB server counts of itself
+    Statistics {
+        #[command(flatten)]
+        common: Common,
+        /// postgresql://USER@HOST:PORT/NAME or mysql://USER@HOST:PORT/NAME
+        #[arg(long)]
+        database: String,
+    },
     /// Serve mail by IMAP4rev1, messages on disk
     Mail {
         #[command(flatten)]
@@ -235,6 +243,9 @@ fn dispatch(command: Command) -> Result<()> {
                 tokio::task::spawn_blocking(move || sql::link::serve(&listener, &file)).await?;
                 Ok(())
             })
+        }
+        Command::Statistics { common, database } => {
+            serve_plain(&common, sql::statistics::Statistics::new(sql::Database::parse(&database))?)
         }
         Command::Mail { common, folder, password, faults } => {
             let store = Arc::new(mail::store::Store::new(&folder)?);

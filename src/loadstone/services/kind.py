@@ -32,6 +32,11 @@ class ServiceRole(StrEnum):
     """Gives files and short answers by the mechanisms that it has."""
 
 
+def local(listen: str) -> str:
+    """Where a machine itself reaches what listens there."""
+    return "127.0.0.1" if listen == "0.0.0.0" else listen
+
+
 @dataclass(frozen=True)
 class ServiceSite:
     """Where a service is to run."""
@@ -112,6 +117,8 @@ class ServiceKind:
     """Where it listens on a machine of its own; None for what takes a free port and says which in its first line."""
     url: Callable[[Endpoint], str] = str
     """Of databases: what the application is told."""
+    counts: bool = False
+    """Of databases: whether it counts what it does, and says so to who asks."""
     needs: Mapping[str, str] = field(default_factory=dict)
     """Debian's packages by a file of theirs, which may be a pattern."""
     memory_mib: int = 0

@@ -42,6 +42,11 @@ def dealership_command(listen: str, database: str, injection_rate: int, threads:
     return plain_command("dealership", listen, threads, "--database", database, "--injection-rate", str(injection_rate))
 
 
+def statistics_command(listen: str, database: str) -> list[str]:
+    """Tells what a database counts of itself."""
+    return plain_command("statistics", listen, 1, "--database", database)
+
+
 def web_command(
     listen: str, backend: Endpoint, threads: int, known_as: Sequence[str], store: Endpoint | None = None
 ) -> list[str]:

@@ -56,11 +56,13 @@ def php(text: str) -> Said:
         raise ValueError("that is no status of PHP") from None
 
 
-def tomcat(text: str) -> Said:
-    """What a page of ours says of Tomcat's beans (tomcat.apache.org, monitoring), as JSON."""
+def figures_in_json(text: str) -> Said:
+    """What programs of ours say of others: a page of Tomcat's beans (tomcat.apache.org, monitoring), the role
+    `statistics` of a database's counters.
+    """
     try:
         known = json.loads(text)
         now, grown = ({name: float(value) for name, value in known[part].items()} for part in ("now", "grown"))
         return Said(now, grown)
     except (KeyError, TypeError, AttributeError):
-        raise ValueError("that is no status of Tomcat") from None
+        raise ValueError("those are no figures") from None

@@ -8,8 +8,7 @@ from xml.sax.saxutils import quoteattr
 
 from loadstone.model.service import Tuning
 from loadstone.services.kind import TlsSite
-from loadstone.services.status import STATUS, StatusSource
-from loadstone.services.status import tomcat as read_status
+from loadstone.services.status import STATUS, StatusSource, figures_in_json
 
 HOME = "/usr/share/tomcat10"
 JAVA = "/usr/bin/java"
@@ -23,7 +22,7 @@ JAVA_LEVEL = "17"
 CONFIGURATION = "conf/server.xml"
 WEB_XML = "WEB-INF/web.xml"
 STATUS_PAGE = "status.jsp"
-SAYS = {"tomcat": StatusSource(STATUS, read_status)}
+SAYS = {"tomcat": StatusSource(STATUS, figures_in_json)}
 LOG = (
     '        <Valve className="org.apache.catalina.valves.AccessLogValve" directory="logs" prefix="access" '
     'suffix=".txt" pattern="%h %l %u %t &quot;%r&quot; %s %b"/>\n'

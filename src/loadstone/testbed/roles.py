@@ -25,8 +25,10 @@ from loadstone.services.kind import (
     ServiceSite,
     TlsSite,
     WebSite,
+    local,
 )
 from loadstone.services.registry import service_kind
+from loadstone.services.status import STATUS, figures_in_json
 from loadstone.services.unprivileged import shell
 from loadstone.testbed.context import LOOPBACK
 from loadstone.testbed.running import Running, answers, done, target_of
@@ -137,7 +139,19 @@ async def _certified(machine: Machine, names: list[str]) -> tuple[str, str]:
 
 async def database(running: Running, machine: Machine, name: str, threads: int) -> int:
     """The application's database by the service of that name; returns its port."""
-    return await _chosen(running, machine, ServiceRole.DATABASE, name, threads)
+    port = await _chosen(running, machine, ServiceRole.DATABASE, name, threads)
+    kind = service_kind(ServiceRole.DATABASE, name)
+    if kind.counts:
+        await _statistics(running, machine, kind, port)
+    return port
+
+
+async def _statistics(running: Running, machine: Machine, kind: ServiceKind, port: int) -> None:
+    """What a database counts of itself, by a program beside it."""
+    command = reference.statistics_command(machine.listen, kind.url(Endpoint(local(machine.listen), port)))
+    asked = await _said_port(running, machine, f"{machine.name} statistics", command)
+    meter = StatusMeter(await machine.reach(asked), STATUS, figures_in_json)
+    running.status[f"{machine.name}: {kind.name}"] = meter
 
 
 async def backend(running: Running, machine: Machine, name: str) -> int:

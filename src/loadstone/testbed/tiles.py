@@ -82,7 +82,7 @@ async def tiles_testbed(system: TilesSystem, logs: Path) -> AsyncIterator[TilesU
         running = Running(base)
         tiles = [await _tile(running, system, number) for number in range(1, system.tiles + 1)]
         about = f"{system.tiles} x {system.tile.header.title.lower()}, each role on {described(system.machine)}"
-        testbed = Testbed((), about, running.processes, running.dead, machines=base.machines)
+        testbed = Testbed((), about, running.processes, running.dead, machines=base.machines, status=running.status)
         yield TilesUp(testbed, tuple(tiles))
 
 

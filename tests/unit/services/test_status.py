@@ -34,7 +34,7 @@ def test_php_tells_children_and_their_queue() -> None:
     assert figures((10.0, before), None) == {"now": {}, "per_s": {}}
 
 
-@pytest.mark.parametrize("read", [status.nginx, status.apache, status.php, status.tomcat])
+@pytest.mark.parametrize("read", [status.nginx, status.apache, status.php, status.figures_in_json])
 @pytest.mark.parametrize("text", ["", "404 page not found", "[]", "{}", "Active connections: no"])
 def test_what_is_no_status_is_refused(read: object, text: str) -> None:
     assert callable(read)

@@ -5,6 +5,7 @@ pub mod link;
 pub mod mariadb;
 pub mod postgres;
 pub mod sqlite;
+pub mod statistics;
 
 use std::path::Path;
 use std::sync::{Condvar, Mutex};

@@ -52,5 +52,6 @@ KIND = ServiceKind(
     program,
     3306,
     url,
-    {PROGRAM: "mariadb-server-core", "/usr/bin/my_print_defaults": "mariadb-client-core"},
+    counts=True,
+    needs={PROGRAM: "mariadb-server-core", "/usr/bin/my_print_defaults": "mariadb-client-core"},
 )

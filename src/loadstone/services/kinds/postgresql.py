@@ -3,7 +3,7 @@
 import shlex
 
 from loadstone.model.target import Endpoint
-from loadstone.services.kind import Program, ServiceKind, ServiceRole, ServiceSite
+from loadstone.services.kind import Program, ServiceKind, ServiceRole, ServiceSite, local
 from loadstone.services.unprivileged import NOT_ROOT, shell
 
 USER, DATABASE = "loadstone", "postgres"
@@ -29,8 +29,7 @@ def _preparing(data: str) -> list[str]:
 
 
 def _waiting(site: ServiceSite) -> list[str]:
-    host = "127.0.0.1" if site.listen == "0.0.0.0" else site.listen
-    asking = shlex.join(["pg_isready", "-q", "-h", host, "-p", str(site.port)])
+    asking = shlex.join(["pg_isready", "-q", "-h", local(site.listen), "-p", str(site.port)])
     return shell(f"{PROGRAMS}; n=0; until {asking}; do n=$((n+1)); [ $n -lt 300 ] || exit 1; sleep 0.1; done")
 
 
@@ -40,5 +39,11 @@ def url(at: Endpoint) -> str:
 
 
 KIND = ServiceKind(
-    "postgresql", ServiceRole.DATABASE, program, 5432, url, {"/usr/lib/postgresql/*/bin/initdb": "postgresql"}
+    "postgresql",
+    ServiceRole.DATABASE,
+    program,
+    5432,
+    url,
+    counts=True,
+    needs={"/usr/lib/postgresql/*/bin/initdb": "postgresql"},
 )
