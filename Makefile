@@ -23,7 +23,7 @@ test-rust:       ## tests of the driver and the servers
 	cargo test --workspace --quiet --release
 
 test-python: $(VENV)/testing   ## tests of everything else, real runs and virtual machines included
-	@scripts/system-packages nginx chromium qemu images containers podman kernel dovecot postgresql mariadb php apache tomcat balancers
+	@scripts/system-packages nginx chromium qemu images containers podman kernel dovecot postgresql mariadb php apache tomcat balancers caches
 	$(BIN)/pytest --numprocesses 2 tests/unit
 	$(BIN)/pytest tests/contract tests/integration tests/vm
 

@@ -14,8 +14,10 @@ from loadstone.model.machine import MachineSpec
 from loadstone.platforms import fake, journal
 from loadstone.platforms.kind import PlatformKind
 from loadstone.platforms.registry import platform_kinds, read_machine
+from tests.conftest import WORKER
 
-OURS = "lt"
+OURS = f"lt{WORKER[2:]}"
+"""First letters of what tests of this process make, and of none that runs beside it."""
 
 
 @pytest.fixture(params=["fake", *platform_kinds()])

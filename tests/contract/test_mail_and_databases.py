@@ -1,9 +1,10 @@
-"""What every mail store and every database must do, the embedded ones and the real ones alike."""
+"""What every mail store, every database and every cache must do, the embedded ones and the real ones alike."""
 
 import asyncio
 import imaplib
 import json
 import shutil
+import socket
 import time
 import urllib.error
 import urllib.parse
@@ -146,6 +147,10 @@ def dealership(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Endpo
             else:
                 behind = await running.base.machine("db", MachineSpec(), (PUBLIC,))
                 port = await roles.database(running, behind, request.param, 1)
+                for meter in running.status.values():
+                    looked = await meter.read()
+                    assert looked is not None and looked[1].now["connections"] >= 1 and looked[1].grown["commits"] >= 0
+                assert len(running.status) == (request.param != "embedded")
                 found = (await roles.app(running, app, behind, port, request.param, 1, 1)).http
             assert found is not None
             return found
@@ -203,6 +208,40 @@ def test_an_order_can_be_cancelled_until_the_works_begin_it(dealership: Endpoint
     post(dealership, "/dealer/purchase", id="0-second", **large)
     assert "order cancelled: 0-second" in post(dealership, "/dealer/manage", customer=60, cancel="yes")
     assert not [rule for rule in audit(dealership)["rules"] if rule["broken"]]
+
+
+@pytest.mark.parametrize("name", service_kinds(ServiceRole.CACHE))
+def test_a_cache_keeps_what_it_is_given_survives_a_flood_and_leaves_nothing(name: str, tmp_path: Path) -> None:
+    words = {
+        "memcached": (b"set k 0 60 5\r\nvalue\r\nget k\r\nquit\r\n", b"STORED\r\nVALUE k 0 5\r\nvalue\r\nEND\r\n"),
+        "redis": (b"SET k value EX 60\r\nGET k\r\nQUIT\r\n", b"+OK\r\n$5\r\nvalue\r\n+OK\r\n"),
+    }
+
+    async def kept() -> Endpoint:
+        async with open_testbed(tmp_path) as base:
+            machine = await base.machine("cache", MachineSpec(), (PUBLIC,))
+            at = await machine.reach(await roles.cache(Running(base), machine, name, 1))
+            for scrap in (b"", b"\x00" * 300, b"ge") * 50:
+                await asyncio.to_thread(told, at, scrap)
+            asked, answer = words[name]
+            assert await asyncio.to_thread(said, at, asked) == answer
+            assert machine.facts["software"].lower().startswith(name)
+        return at
+
+    gone = asyncio.run(kept())
+    with pytest.raises(OSError):
+        told(gone, b"")
+
+
+def told(at: Endpoint, words: bytes) -> None:
+    with socket.create_connection((at.host, at.port), timeout=5) as line:
+        line.sendall(words)
+
+
+def said(at: Endpoint, words: bytes) -> bytes:
+    with socket.create_connection((at.host, at.port), timeout=5) as line:
+        line.sendall(words)
+        return b"".join(iter(lambda: line.recv(4096), b""))
 
 
 def test_nonsense_is_refused_and_breaks_nothing(dealership: Endpoint) -> None:

@@ -98,11 +98,13 @@ def _get(
     return body
 
 
-async def first_line(at: Endpoint) -> bytes:
-    """What a server of any protocol says first, asked for `/`; empty when it ends the connection. Raises OSError."""
+async def first_line(at: Endpoint, words: bytes = b"") -> bytes:
+    """What a server of any protocol says first when it is told these words, or asked for `/` over HTTP; empty when it
+    ends the connection. Raises OSError.
+    """
     reader, writer = await asyncio.open_connection(at.host, at.port)
     try:
-        writer.write(f"GET / HTTP/1.0\r\nhost: {at}\r\n\r\n".encode())
+        writer.write(words or f"GET / HTTP/1.0\r\nhost: {at}\r\n\r\n".encode())
         return await reader.readline()
     finally:
         writer.close()

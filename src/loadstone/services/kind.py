@@ -26,6 +26,8 @@ class ServiceRole(StrEnum):
     """Gives the pages of bank, shop and support site, and their files."""
     BACKEND = "backend"
     """Stands for the application servers and databases that the web sites ask."""
+    CACHE = "cache"
+    """Keeps answers that an application gave."""
     BALANCER = "balancer"
     """Deals users to several web servers."""
     WEBSERVER = "webserver"
@@ -99,6 +101,8 @@ class Program:
     """Programs that it needs, by what they are: started before it, in the foreground."""
     wait: list[str] = field(default_factory=list)
     """Runs beside it and ends with 0 when it answers; empty for what speaks first, or says itself where it answers."""
+    first_words: bytes = b""
+    """To which it answers; empty for what answers HTTP."""
     status: Mapping[str, StatusSource] = field(default_factory=dict)
     """What its parts say of themselves, at its own port."""
     version: list[str] = field(default_factory=list)

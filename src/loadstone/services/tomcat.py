@@ -9,17 +9,18 @@ from xml.sax.saxutils import quoteattr
 from loadstone.model.service import Tuning
 from loadstone.services.kind import TlsSite
 from loadstone.services.status import STATUS, StatusSource, figures_in_json
+from loadstone.services.unprivileged import shell
 
 HOME = "/usr/share/tomcat10"
 JAVA = "/usr/bin/java"
-NEEDS = {f"{HOME}/bin/bootstrap.jar": "tomcat10-common", JAVA: "default-jre-headless"}
-VERSION = (
-    f"{JAVA} -cp {HOME}/lib/catalina.jar:{HOME}/lib/tomcat-util.jar org.apache.catalina.util.ServerInfo"
-    " | sed -n -e 's/^Server version: *//p' -e 's/^JVM Version: */Java /p'"
-)
+JARS = "/usr/share/java"
 JAVA_LEVEL = "17"
-"""Of pages: Debian 12's Java."""
+"""Of pages and programs: Debian 12's Java."""
+COMPILER = "org.eclipse.jdt.internal.compiler.batch.Main"
+"""Tomcat compiles its pages with it, so it is where Tomcat is."""
 CONFIGURATION = "conf/server.xml"
+PROGRAM = "program"
+"""Folder of a machine's files with a program of ours."""
 WEB_XML = "WEB-INF/web.xml"
 STATUS_PAGE = "status.jsp"
 SAYS = {"tomcat": StatusSource(STATUS, figures_in_json)}
@@ -30,6 +31,52 @@ LOG = (
 """As in the server.xml that comes with it."""
 MEMORY_MIB = 1024
 """Of a machine of its own: Java takes some 250 MiB before its first request."""
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """In which of the distribution's forms Tomcat is run."""
+
+    path: tuple[str, ...]
+    """Its jars."""
+    main: tuple[str, ...]
+    """What is started."""
+    api: str
+    """The jar with what servlets are compiled against."""
+    needs: Mapping[str, str]
+    source: str = ""
+    """A program of ours that is `main`, compiled first."""
+
+    @property
+    def version(self) -> str:
+        """Shell words that print what is used."""
+        jars = ":".join([*self.path, f"{HOME}/lib/catalina.jar", f"{HOME}/lib/tomcat-util.jar"])
+        words = f"{JAVA} -cp {jars} org.apache.catalina.util.ServerInfo"
+        return f"{words} | sed -n -e 's/^Server version: *//p' -e 's/^JVM Version: */Java /p'"
+
+
+WHOLE = Distribution(
+    (f"{HOME}/bin/bootstrap.jar", f"{HOME}/bin/tomcat-juli.jar"),
+    ("org.apache.catalina.startup.Bootstrap", "start"),
+    f"{HOME}/lib/servlet-api.jar",
+    {f"{HOME}/bin/bootstrap.jar": "tomcat10-common", JAVA: "default-jre-headless"},
+)
+"""The package that has all of it."""
+WITHIN = Distribution(
+    (
+        *(f"{JARS}/tomcat10-embed-{part}.jar" for part in ("core", "el", "jasper")),
+        *(f"{JARS}/{name}.jar" for name in ("tomcat10-annotations-api", "eclipse-jdt-core")),
+    ),
+    ("Embedding",),
+    f"{JARS}/tomcat10-embed-core.jar",
+    {
+        f"{JARS}/tomcat10-embed-core.jar": "libtomcat10-embed-java",
+        f"{JARS}/tomcat10-annotations-api.jar": "libtomcat10-java",
+        JAVA: "default-jre-headless",
+    },
+    "Embedding.java",
+)
+"""The jars for programs that have it within themselves, and such a program."""
 
 
 @dataclass(frozen=True)
@@ -70,13 +117,24 @@ SETTINGS = {
 }
 
 
-def serving(site: TlsSite, properties: Mapping[str, str]) -> list[str]:
+def serving(site: TlsSite, properties: Mapping[str, str], form: Distribution = WHOLE) -> list[str]:
     """Starts it in the foreground; pages find the properties."""
     options = shlex.split(SETTINGS[site.tuning].java.format(threads=site.threads))
     own = {"catalina.base": site.folder, "catalina.home": HOME, "java.io.tmpdir": f"{site.folder}/temp"}
     words = [f"-D{name}={value}" for name, value in (own | {"http.maxConnections": "512"} | dict(properties)).items()]
-    path = f"{HOME}/bin/bootstrap.jar:{HOME}/bin/tomcat-juli.jar"
-    return [JAVA, *options, *words, "-cp", path, "org.apache.catalina.startup.Bootstrap", "start"]
+    path = ":".join([f"{site.folder}/{PROGRAM}"] * bool(form.source) + [*form.path])
+    return [JAVA, *options, *words, "-cp", path, *form.main]
+
+
+def source(name: str) -> str:
+    """A program of ours in Java."""
+    return files("loadstone.suts").joinpath("servlet", name).read_text()
+
+
+def compiling(text: str, form: Distribution, into: str) -> list[str]:
+    """Compiles a program that is there, into a folder."""
+    words = f"{JAVA} -cp '{JARS}/*' {COMPILER} -proc:none --release {JAVA_LEVEL} -cp {form.api}"
+    return shell(f"mkdir -p {into} && {words} -d {into} {text}")
 
 
 def folders(site: TlsSite) -> list[str]:

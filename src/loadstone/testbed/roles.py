@@ -159,6 +159,11 @@ async def backend(running: Running, machine: Machine, name: str) -> int:
     return await _chosen(running, machine, ServiceRole.BACKEND, name, 1)
 
 
+async def cache(running: Running, machine: Machine, name: str, threads: int) -> int:
+    """What keeps an application's answers, by the service of that name; returns its port."""
+    return await _chosen(running, machine, ServiceRole.CACHE, name, threads)
+
+
 async def app(
     running: Running, machine: Machine, behind: Machine, port: int, name: str, injection_rate: int, threads: int
 ) -> Target:
@@ -219,7 +224,7 @@ async def put(
     if program.wait:
         await done(await machine.start(f"{machine.name}-ready", program.wait, Readiness.NONE), what)
     else:
-        await answers(await machine.reach(port), service)
+        await answers(await machine.reach(port), service, program.first_words)
     for name, source in program.status.items():
         running.status[f"{machine.name}: {name}"] = StatusMeter(await machine.reach(port), source.path, source.read)
     return port

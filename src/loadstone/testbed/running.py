@@ -79,15 +79,15 @@ async def done(service: Service, what: str) -> None:
         raise ServiceError(f"{what} could not be prepared: {service.end()}")
 
 
-async def answers(at: Endpoint, service: Service) -> None:
-    """Waits until a service that does not say when it is ready answers over HTTP, and not that it fails. Raises
-    ServiceError.
+async def answers(at: Endpoint, service: Service, first_words: bytes = b"") -> None:
+    """Waits until a service that does not say when it is ready answers these words, or over HTTP, and not that it
+    fails. Raises ServiceError.
     """
     until = asyncio.get_running_loop().time() + ANSWER_S
     said = b""
     while asyncio.get_running_loop().time() < until:
         with contextlib.suppress(OSError, TimeoutError):
-            said = await asyncio.wait_for(first_line(at), POLL_INTERVAL_S)
+            said = await asyncio.wait_for(first_line(at, first_words), POLL_INTERVAL_S)
             if said and not FAILING.match(said):
                 return
         if service.end():

@@ -24,7 +24,7 @@ def program(site: WebSite) -> Program:
         {tomcat.CONFIGURATION: tomcat.server_xml(site, contexts), **_applications(site)},
         [tomcat.folders(site), *written(site)],
         status=tomcat.SAYS,
-        version=shell(tomcat.VERSION),
+        version=shell(tomcat.WHOLE.version),
     )
 
 
@@ -64,5 +64,5 @@ def _texts(links: object) -> str:
 
 
 KIND = ServiceKind(
-    "tomcat-jsp", ServiceRole.WEB, program, 8080, needs=tomcat.NEEDS, memory_mib=tomcat.MEMORY_MIB, is_tuned=True
+    "tomcat-jsp", ServiceRole.WEB, program, 8080, needs=tomcat.WHOLE.needs, memory_mib=tomcat.MEMORY_MIB, is_tuned=True
 )

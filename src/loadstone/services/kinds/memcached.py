@@ -1,0 +1,22 @@
+"""memcached as an ordinary process, for answers that an application keeps."""
+
+import shlex
+
+from loadstone.services.kind import Program, ServiceKind, ServiceRole, ServiceSite
+from loadstone.services.unprivileged import NOT_ROOT, shell
+
+PROGRAM = "/usr/bin/memcached"
+MEMORY_MIB, CONNECTIONS = 64, 1024
+"""The program's own (memcached.org, its manual page)."""
+
+
+def program(site: ServiceSite) -> Program:
+    """Over TCP alone: its datagrams are a known means of attack."""
+    words = [PROGRAM, "-l", site.listen, "-p", str(site.port), "-U", "0", "-t", str(site.threads)]
+    words += ["-m", str(MEMORY_MIB), "-c", str(CONNECTIONS)]
+    return Program(
+        shell(f"exec {shlex.join([*NOT_ROOT, *words])}"), first_words=b"version\r\n", version=[PROGRAM, "--version"]
+    )
+
+
+KIND = ServiceKind("memcached", ServiceRole.CACHE, program, 11211, needs={PROGRAM: "memcached"})

@@ -1,0 +1,30 @@
+"""Redis as an ordinary process, for answers that an application keeps: nothing is written to disk."""
+
+from loadstone.services.kind import Program, ServiceKind, ServiceRole, ServiceSite
+from loadstone.services.kinds.memcached import MEMORY_MIB
+
+PROGRAM = "/usr/bin/redis-server"
+
+
+def program(site: ServiceSite) -> Program:
+    """Bounded as memcached is, and what was not asked for longest goes first (redis.io, key eviction)."""
+    settings = {
+        "bind": site.listen,
+        "port": str(site.port),
+        "dir": site.folder,
+        "save": "",
+        "appendonly": "no",
+        "protected-mode": "no",
+        "maxmemory": f"{MEMORY_MIB}mb",
+        "maxmemory-policy": "allkeys-lru",
+    }
+    words = [word for name, value in settings.items() for word in (f"--{name}", value)]
+    return Program(
+        [PROGRAM, *words],
+        prepare=[["mkdir", "-p", site.folder]],
+        first_words=b"PING\r\n",
+        version=[PROGRAM, "--version"],
+    )
+
+
+KIND = ServiceKind("redis", ServiceRole.CACHE, program, 6379, needs={PROGRAM: "redis-server"})
