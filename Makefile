@@ -3,6 +3,8 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+# Where tests note what they skip and why.
+SKIPPED := target/skipped-tests
 # What the installed programs are built from.
 SOURCES := pyproject.toml Cargo.toml Cargo.lock $(wildcard src/loadstone/workloads/*/workload.toml) \
            $(shell find crates -name '*.rs' -o -name Cargo.toml)
@@ -24,8 +26,10 @@ test-rust:       ## tests of the driver and the servers
 
 test-python: $(VENV)/testing   ## tests of everything else, real runs and virtual machines included
 	@scripts/system-packages nginx chromium qemu images containers podman kernel dovecot postgresql mariadb php apache tomcat balancers caches
-	$(BIN)/pytest --numprocesses 2 tests/unit
-	$(BIN)/pytest tests/contract tests/integration tests/vm
+	@rm -f $(SKIPPED)
+	LOADSTONE_TEST_SKIPPED=$(SKIPPED) $(BIN)/pytest --numprocesses 2 --dist worksteal -m "not alone" tests
+	LOADSTONE_TEST_SKIPPED=$(SKIPPED) $(BIN)/pytest -m alone tests
+	@if [ -s $(SKIPPED) ]; then echo "skipped:"; cat $(SKIPPED); else echo "skipped: nothing"; fi
 
 test-fast: $(VENV)/developing   ## what starts no servers, in a minute or two, for the daily loop
 	cargo test --workspace --quiet --release

@@ -20,7 +20,13 @@ OURS = f"lt{WORKER[2:]}"
 """First letters of what tests of this process make, and of none that runs beside it."""
 
 
-@pytest.fixture(params=["fake", *platform_kinds()])
+ALONE = ("pair",)
+"""Platforms whose parts wait for each other for half a second at most."""
+
+
+@pytest.fixture(
+    params=[pytest.param(name, marks=[pytest.mark.alone] * (name in ALONE)) for name in ("fake", *platform_kinds())]
+)
 def platform(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> PlatformKind:
     """A platform; skipped with its own reason where it cannot make machines. The fake one is known to tests alone."""
     monkeypatch.setitem(cast(dict[str, PlatformKind], platform_kinds()), "fake", fake.KIND)

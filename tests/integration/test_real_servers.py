@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 import ssl
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -196,9 +197,11 @@ def test_a_back_end_of_fifty_processes_gives_the_same_pages(tmp_path: Path) -> N
         system = Reference(1, backend="nginx-responder")
         async with reference_testbed(system, tmp_path) as testbed:
             (target,) = testbed.targets
-            roles = testbed.processes()
-            children = psutil.Process(roles["backend responder"]).children(recursive=True)
-            return await asyncio.to_thread(visited, target), len(children)
+            responder = psutil.Process(testbed.processes()["backend responder"])
+            until = time.monotonic() + 20
+            while len(responder.children()) < 50 and time.monotonic() < until:
+                await asyncio.sleep(0.05)
+            return await asyncio.to_thread(visited, target), len(responder.children(recursive=True))
 
     pages, processes = asyncio.run(seen())
     assert processes == 50

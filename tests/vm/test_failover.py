@@ -12,6 +12,7 @@ from tests.integration.conftest import LoadstoneRunner, loadstone, newest  # noq
 
 pytestmark = [
     pytest.mark.integration,
+    pytest.mark.alone,
     pytest.mark.skipif(os.geteuid() != 0, reason="networks and mounts of their own need root"),
 ]
 

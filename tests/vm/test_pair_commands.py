@@ -15,6 +15,7 @@ from tests.integration.conftest import LoadstoneRunner, command, loadstone  # no
 
 pytestmark = [
     pytest.mark.integration,
+    pytest.mark.alone,
     pytest.mark.skipif(os.geteuid() != 0, reason="networks and mounts of their own need root"),
 ]
 NAME = f"test{os.getpid()}"

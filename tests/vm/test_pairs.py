@@ -20,6 +20,7 @@ from tests.contract.conftest import nothing_is_left  # noqa: F401
 
 pytestmark = [
     pytest.mark.integration,
+    pytest.mark.alone,
     pytest.mark.skipif(os.geteuid() != 0, reason="networks and mounts of their own need root"),
 ]
 

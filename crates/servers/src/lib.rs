@@ -2,6 +2,7 @@
 
 pub mod agent;
 pub mod backend;
+pub mod bookstore;
 pub mod content;
 pub mod dealership;
 pub mod echo;
@@ -99,7 +100,22 @@ enum Command {
         #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000))]
         injection_rate: u32,
     },
-    /// Serve a SQLite file to the dealership of another machine
+    /// Serve the bookstore over one database
+    Bookstore {
+        #[command(flatten)]
+        common: Common,
+        /// The database: a file, role://HOST:PORT of the database role, postgresql:// or mysql://USER@HOST:PORT/NAME
+        #[arg(long)]
+        database: String,
+        /// What an empty database is filled with
+        #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u32).range(10..=100_000_000))]
+        items: u32,
+        #[arg(long, default_value_t = 1_440, value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
+        customers: u32,
+        #[arg(long, default_value_t = 38_000, value_parser = clap::value_parser!(u32).range(0..=2_000_000_000))]
+        orders: u32,
+    },
+    /// Serve a SQLite file to the application of another machine
     Database {
         #[command(flatten)]
         common: Common,
@@ -234,6 +250,14 @@ fn dispatch(command: Command) -> Result<()> {
                 front::serve(listener, role, None).await;
                 Ok(())
             })
+        }
+        Command::Bookstore { common, database, items, customers, orders } => {
+            let scale = bookstore::schema::Scale {
+                items: i64::from(items),
+                customers: i64::from(customers),
+                orders: i64::from(orders),
+            };
+            serve_plain(&common, bookstore::Bookstore::new(sql::Database::parse(&database), scale)?)
         }
         Command::Database { common, file } => {
             sql::sqlite::Sqlite::open(&file)?;

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 const BANKING: &str = include_str!("../../../src/loadstone/workloads/banking/workload.toml");
 const SHOPPING: &str = include_str!("../../../src/loadstone/workloads/shopping/workload.toml");
+const BOOKSTORE: &str = include_str!("../../../src/loadstone/workloads/bookstore/workload.toml");
 const SUPPORT: &str = include_str!("../../../src/loadstone/workloads/support/workload.toml");
 
 /// The parts of a workload's declaration that a server needs.
@@ -80,6 +81,11 @@ impl Site {
     /// The support site's.
     pub fn support() -> Result<Self> {
         Self::parse(SUPPORT).context("support")
+    }
+
+    /// The bookstore's.
+    pub fn bookstore() -> Result<Self> {
+        Self::parse(BOOKSTORE).context("bookstore")
     }
 
     /// Facts of a page; an unknown page is empty.

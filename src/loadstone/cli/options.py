@@ -209,6 +209,14 @@ class SystemOptions(MachineOptions):
             rich_help_panel=SYSTEM,
         ),
     ] = EMBEDDED
+    database: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help=f"What keeps the data of dealership and bookstore: {', '.join(service_kinds(ServiceRole.DATABASE))}.",
+            rich_help_panel=SYSTEM,
+        ),
+    ] = EMBEDDED
     balancer: Annotated[
         str,
         typer.Option(
@@ -260,7 +268,7 @@ class SystemOptions(MachineOptions):
     @property
     def services(self) -> "Serving":
         """What is asked for of the services."""
-        return Serving(self.service, self.tuning, self.mechanism, self.balancer, self.backend_service)
+        return Serving(self.service, self.tuning, self.mechanism, self.balancer, self.backend_service, self.database)
 
     @property
     def clock(self) -> Clock:
@@ -360,6 +368,7 @@ class Serving:
     mechanism: Mechanism | None = None
     balancer: str = ""
     backend: str = EMBEDDED
+    database: str = EMBEDDED
 
 
 def serving(system: System, what: Serving) -> System:
@@ -372,6 +381,7 @@ def serving(system: System, what: Serving) -> System:
             mechanism=what.mechanism,
             balancer=what.balancer,
             backend=what.backend,
+            database=what.database,
         )
     if what != Serving():
         raise UsageError("Services, tuning and mechanism say what the lab starts: they go with no target.")

@@ -82,5 +82,8 @@ def _system(study: StudyFile, server_threads: int | None) -> System:
     system = make_system(list(target.urls), target.authority, target.verify, threads, study.placement)
     server = study.server
     return serving(
-        system, Serving(server.service, server.tuning, server.mechanism, server.balancer, server.backend_service)
+        system,
+        Serving(
+            server.service, server.tuning, server.mechanism, server.balancer, server.backend_service, server.database
+        ),
     )

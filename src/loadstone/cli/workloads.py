@@ -49,7 +49,8 @@ def show(
     """Explain a workload: operations, mix with its stationary shares, pacing, limits, sources."""
     workload = load(name)
     if as_json:
-        typer.echo(json.dumps({"name": workload.name, **asdict(shares(workload))}, indent=1))
+        mixes = {mix: asdict(shares(workload.mixed(mix))) for mix in workload.mixes}
+        typer.echo(json.dumps({"name": workload.name, **asdict(shares(workload)), "mixes": mixes}, indent=1))
         return
     out.print(f"[bold]{workload.header.title}[/] ({workload.name})\n{workload.header.about}\n")
     out.print(_operations(workload))
@@ -100,11 +101,12 @@ def _import(importer: Callable[[Path, str], Imported], file: Path, output: Path 
 
 
 def _operations(workload: Workload) -> Table:
+    others = {mix: shares(workload.mixed(mix)) for mix in workload.mixes}
     mix = shares(workload)
     table = Table(title="Operations and their stationary shares")
-    for column in ("operation", "share %", "request", "files", "bytes", "304 share %", "limit"):
-        is_number = column in ("share %", "files", "bytes", "304 share %")
-        table.add_column(column, justify="right" if is_number else "left", overflow="fold")
+    numbers = ("share %", *(f"{name} %" for name in others), "files", "bytes", "304 share %")
+    for column in ("operation", *numbers[: 1 + len(others)], "request", *numbers[1 + len(others) :], "limit"):
+        table.add_column(column, justify="right" if column in numbers else "left", overflow="fold")
     for name, operation in workload.operations.items():
         files = embedded_files(workload, operation)
         known = sum(file["bytes"] or 0 for file in files)
@@ -113,6 +115,7 @@ def _operations(workload: Workload) -> Table:
         table.add_row(
             name,
             f"{100 * mix.operations[name]:.2f}",
+            *(f"{100 * other.operations[name]:.2f}" for other in others.values()),
             f"{operation.method} {operation.path}{secure}",
             str(len(files)),
             str(known + (operation.document_bytes or 0) or ""),

@@ -1,7 +1,7 @@
 """What a `workload.toml` says: the typed sections, as a user writes them; checked further in the workloads' room."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from enum import StrEnum
 from pathlib import Path
@@ -55,6 +55,8 @@ class Need(StrEnum):
     """The web sites with their back end."""
     APPLICATION = "application"
     """The dealership with its database."""
+    BOOKSTORE = "bookstore"
+    """The bookstore with its database."""
     MAIL = "mail"
     IDLE = "idle"
     WEBSERVER = "webserver"
@@ -74,6 +76,8 @@ class ServerNeeds:
     """Of the files of a web server alone."""
     mechanisms: tuple[Mechanism, ...] = ()
     """By what a web server alone may make its answers."""
+    rows: Mapping[str, int] = field(default_factory=dict)
+    """What the bookstore's database is filled with, by table."""
 
 
 WEB_NEEDS = ServerNeeds()
@@ -88,7 +92,7 @@ class Header(Section):
     sources: tuple[str, ...] = Field(default=(), description="where its figures come from, a list of texts")
     document: str = Field(default="docs/web-workloads.md", description="the page that its limits come from")
     needs: Need = Field(
-        default=Need.WEB, description="what is to be served: `web`, `application`, `mail`, `idle`, `webserver`"
+        default=Need.WEB, description=f"what is to be served: {', '.join(f'`{need}`' for need in Need)}"
     )
     mechanisms: tuple[Mechanism, ...] = Field(
         default=(), description=f"by what a web server may answer, a list of {', '.join(map(str, Mechanism))}"
@@ -406,11 +410,24 @@ class Workload:
     mix: Mix
     operations: dict[str, Operation]
     published: Published
+    mixes: dict[str, Mix] = field(default_factory=dict)
+    """Other mixes than the usual one, by name."""
+    mix_name: str = ""
+    """Which of them is `mix`; empty for the usual one."""
 
     @property
     def name(self) -> str:
-        """Its short name."""
-        return self.header.name
+        """Its short name, with that of its mix."""
+        return f"{self.header.name}-{self.mix_name}" if self.mix_name else self.header.name
+
+    @property
+    def mix_section(self) -> tuple[str, ...]:
+        """Where its mix is declared."""
+        return ("mixes", self.mix_name) if self.mix_name else ("mix",)
+
+    def mixed(self, name: str) -> "Workload":
+        """The same with another of its mixes; raises KeyError where it has none of that name."""
+        return replace(self, mix=self.mixes[name], mix_name=name)
 
     def states(self) -> dict[str, State]:
         """All states of the mix by name, in a fixed order: those named in it, operations standing for themselves."""

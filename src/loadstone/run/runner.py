@@ -65,8 +65,9 @@ def check(spec: RunSpec) -> None:
 
 def is_shipped(workload: Workload) -> bool:
     """Whether a workload is one that comes with the program, unchanged."""
-    is_ours = shipped().get(workload.name) == workload.folder and is_unchanged(workload.name)
-    return is_ours and workload == load(workload.name)
+    own = workload.header.name
+    is_ours = shipped().get(own) == workload.folder and is_unchanged(own)
+    return is_ours and workload == load(f"{own}:{workload.mix_name}")
 
 
 def _file_sets(spec: RunSpec) -> dict[str, int]:

@@ -82,6 +82,7 @@ class RunSpec:
             needs.pop(),
             max(1, math.ceil(sessions / DEALERS_PER_RATE)),
             directories=max(int(part.workload.scale.get("directories", 1)) for part in self.parts),
+            rows={name: int(rows) for part in self.parts for name, rows in part.workload.scale.items()},
             mechanisms=tuple(mechanism for part in self.parts for mechanism in part.workload.header.mechanisms),
         )
 

@@ -76,6 +76,7 @@ def ini(folder: str, tuning: Tuning) -> dict[str, str]:
         "session.save_path": f"{folder}/{SESSIONS}",
         "session.gc_probability": "0",
         "session.lazy_write": "1",
+        "session.cache_limiter": "",  # the reference server's pages have no such fields either
         "session.sid_length": "32",
         "session.sid_bits_per_character": "5",
         "display_errors": "0",

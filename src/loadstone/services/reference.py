@@ -2,7 +2,7 @@
 
 import json
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -40,6 +40,14 @@ def backend_command(listen: str, threads: int) -> list[str]:
 def dealership_command(listen: str, database: str, injection_rate: int, threads: int) -> list[str]:
     """The dealership; an empty database is filled for an injection rate."""
     return plain_command("dealership", listen, threads, "--database", database, "--injection-rate", str(injection_rate))
+
+
+def bookstore_command(listen: str, database: str, rows: Mapping[str, int], threads: int) -> list[str]:
+    """The bookstore; an empty database is filled with so many rows, by table."""
+    words = [
+        word for name in ("items", "customers", "orders") if name in rows for word in (f"--{name}", str(rows[name]))
+    ]
+    return plain_command("bookstore", listen, threads, "--database", database, *words)
 
 
 def statistics_command(listen: str, database: str) -> list[str]:

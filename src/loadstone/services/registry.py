@@ -12,6 +12,8 @@ from loadstone.model.workload import Need, ServerNeeds
 from loadstone.services import kinds
 from loadstone.services.kind import EMBEDDED, ServiceKind, ServiceRole
 
+OVER_A_DATABASE = (Need.APPLICATION, Need.BOOKSTORE)
+
 
 @cache
 def service_kinds(role: ServiceRole) -> Mapping[str, ServiceKind]:
@@ -49,6 +51,9 @@ def refuse_unfit(system: Reference, needs: ServerNeeds) -> None:
     service_kind(ServiceRole.BACKEND, system.backend)
     if system.backend != EMBEDDED and needs.need is not Need.WEB:
         raise UsageError(f"The back end is what web sites ask; these workloads need `{needs.need}`.")
+    service_kind(ServiceRole.DATABASE, system.database)
+    if system.database != EMBEDDED and needs.need not in OVER_A_DATABASE:
+        raise UsageError(f"A database is the dealership's and the bookstore's; these workloads need `{needs.need}`.")
     if system.balancer:
         service_kind(ServiceRole.BALANCER, system.balancer)
         if needs.need is not Need.WEB:

@@ -184,6 +184,11 @@ def _backend_service(spec: RunSpec, text: str) -> RunSpec:
     return replace(spec, system=replace(_reference(spec, "backend_service"), backend=name))
 
 
+def _database(spec: RunSpec, text: str) -> RunSpec:
+    name = _one_of(text, service_kinds(ServiceRole.DATABASE), "database")
+    return replace(spec, system=replace(_reference(spec, "database"), database=name))
+
+
 def _balancer(spec: RunSpec, text: str) -> RunSpec:
     name = "" if text == "none" else _one_of(text, service_kinds(ServiceRole.BALANCER), "balancer")
     return replace(spec, system=replace(_reference(spec, "balancer"), balancer=name))
@@ -292,6 +297,7 @@ PARAMETERS = {
         Parameter("tuning", "settings of that service: default or tuned", _tuning),
         Parameter("mechanism", f"by what a web server answers: {', '.join(Mechanism)}", _mechanism),
         Parameter("backend_service", "what web sites ask for what their pages tell", _backend_service),
+        Parameter("database", "what keeps the data of dealership and bookstore", _database),
         Parameter("balancer", "what deals users to several machines, or none", _balancer),
         Parameter("tls", "true or false, for workloads that go either way", _tls),
         Parameter("directories", "of static files", _directories),

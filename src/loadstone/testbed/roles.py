@@ -168,9 +168,22 @@ async def app(
     running: Running, machine: Machine, behind: Machine, port: int, name: str, injection_rate: int, threads: int
 ) -> Target:
     """The dealership, whose database, by the service of that name, is on another machine."""
-    url = service_kind(ServiceRole.DATABASE, name).url(await way(machine, behind, port))
+    url = await _database_url(machine, behind, port, name)
     command = reference.dealership_command(machine.listen, url, injection_rate, threads)
     return await target_of(machine, await running.ready(machine, machine.name, command))
+
+
+async def bookstore(
+    running: Running, machine: Machine, behind: Machine, port: int, name: str, rows: Mapping[str, int], threads: int
+) -> Target:
+    """The bookstore, whose database, by the service of that name, is on another machine."""
+    url = await _database_url(machine, behind, port, name)
+    command = reference.bookstore_command(machine.listen, url, rows, threads)
+    return await target_of(machine, await running.ready(machine, machine.name, command))
+
+
+async def _database_url(machine: Machine, behind: Machine, port: int, name: str) -> str:
+    return service_kind(ServiceRole.DATABASE, name).url(await way(machine, behind, port))
 
 
 async def mail(running: Running, machine: Machine, name: str, threads: int) -> Target:

@@ -101,7 +101,7 @@ async def reference_testbed(
     """Reference servers on their machines, with one back end or database for all of them."""
     async with open_testbed(logs) as base:
         running = Running(base)
-        has_behind = needs.need in (Need.WEB, Need.APPLICATION)
+        has_behind = needs.need in BEHIND
         networks = networks_beside(placement.backend) if has_behind else (PUBLIC,)
         declared = _with_programs(placement.machine, system, needs)
         fronts = [await base.machine(name, spec, networks) for name, spec in alike(declared, ROLE_NAMES[needs.need])]
@@ -110,10 +110,10 @@ async def reference_testbed(
         targets = []
         if has_behind:
             listen = base.hosts[0] if base.hosts else LOOPBACK
-            name = "backend" if needs.need is Need.WEB else "database"
-            own = placement.backend
-            if needs.need is Need.WEB:
-                own = with_software(own, service_kind(ServiceRole.BACKEND, system.backend))
+            role = BEHIND[needs.need]
+            name = str(role)
+            chosen = system.backend if role is ServiceRole.BACKEND else system.database
+            own = with_software(placement.backend, service_kind(role, chosen))
             behind = await base.machine(name, own, (PRIVATE,), listen)
             about += f"; {name} on {described(placement.backend)}"
             put = _web if needs.need is Need.WEB else _application
@@ -138,8 +138,21 @@ def _with_programs(spec: MachineSpec, system: Reference, needs: ServerNeeds) -> 
     return spec
 
 
-ROLE_NAMES = {Need.WEB: "web", Need.WEBSERVER: "web", Need.APPLICATION: "app", Need.MAIL: "mail", Need.IDLE: "idle"}
+ROLE_NAMES = {
+    Need.WEB: "web",
+    Need.WEBSERVER: "web",
+    Need.APPLICATION: "app",
+    Need.BOOKSTORE: "app",
+    Need.MAIL: "mail",
+    Need.IDLE: "idle",
+}
 """What the machines of the reference servers are called."""
+BEHIND = {
+    Need.WEB: ServiceRole.BACKEND,
+    Need.APPLICATION: ServiceRole.DATABASE,
+    Need.BOOKSTORE: ServiceRole.DATABASE,
+}
+"""What is on a machine behind those that users reach, and has its name."""
 
 
 async def _web(
@@ -164,7 +177,10 @@ async def _application(
     running: Running, fronts: list[Machine], behind: Machine, system: Reference, needs: ServerNeeds
 ) -> list[Target]:
     port = await roles.database(running, behind, system.database, system.threads)
-    kind, injection_rate, threads = system.database, needs.injection_rate, system.threads
+    kind, threads = system.database, system.threads
+    if needs.need is Need.BOOKSTORE:
+        return [await roles.bookstore(running, app, behind, port, kind, needs.rows, threads) for app in fronts]
+    injection_rate = needs.injection_rate
     return [await roles.app(running, app, behind, port, kind, injection_rate, threads) for app in fronts]
 
 

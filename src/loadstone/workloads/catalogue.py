@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from loadstone.model.errors import UsageError
-from loadstone.model.reading import Document
+from loadstone.model.reading import Document, suggest
 from loadstone.model.workload import (
     Checks,
     Connections,
@@ -84,12 +84,22 @@ def find(name: str) -> Path:
 
 
 def load(name: str) -> Workload:
-    """Reads and checks a workload; raises StudyError with every problem in it."""
-    folder = find(name)
+    """Reads and checks a workload, `NAME:MIX` for one of its other mixes; raises StudyError with every problem in it,
+    UsageError where there is no such workload or mix.
+    """
+    own, _, mix = name.partition(":")
+    workload = _read(find(own))
+    if mix and mix not in workload.mixes:
+        known = suggest(mix, set(workload.mixes)) if workload.mixes else "It has one mix alone."
+        raise UsageError(f"`{own}` has no mix `{mix}`. {known}")
+    return workload.mixed(mix) if mix else workload
+
+
+def _read(folder: Path) -> Workload:
     document = Document.read(folder / FILE)
-    document.only({*_SECTIONS, "values", "operations", *_OPTIONAL})
+    document.only({*_SECTIONS, "values", "operations", "mixes", *_OPTIONAL})
     parts = {key: _section(document, key, kind, default) for key, (kind, default) in _SECTIONS.items()}
-    optional = {
+    optional: dict[str, Any] = {
         key: None if key not in document.content else document.take((key,), kind, document.content[key])
         for key, kind in _OPTIONAL.items()
     }
@@ -107,6 +117,7 @@ def load(name: str) -> Workload:
         **optional,
         values=_each(document, "values", Value),
         operations=_each(document, "operations", Operation),
+        mixes=_each(document, "mixes", Mix),
     )
     check(workload, document)
     document.finish()

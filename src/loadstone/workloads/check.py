@@ -36,8 +36,9 @@ def check(workload: Workload, document: Document) -> None:
     """Notes every problem between sections; sections that could not be read are passed over."""
     _check_operations(workload, document)
     _check_values(workload, document)
-    if workload.mix is not None:
-        _check_mix(workload, document)
+    for each in (workload, *map(workload.mixed, workload.mixes)):
+        if each.mix is not None:
+            _check_mix(each, document)
     if workload.limits is not None and workload.limits.good_s > workload.limits.tolerable_s:
         document.problem(("limits", "good_s"), "is above tolerable_s", "Tolerable includes good; swap them.")
     _check_pacing(workload, document)
@@ -200,7 +201,7 @@ def _check_mix(workload: Workload, document: Document) -> None:
     all_operations = set(document.content.get("operations", {}))
     for name, state in states.items():
         if name not in mix.states and name not in all_operations:
-            document.problem(_place_of(mix, name), f"unknown state `{name}`", suggest(name, known | {END}))
+            document.problem(_place_of(workload, name), f"unknown state `{name}`", suggest(name, known | {END}))
         _check_state(workload, document, name, state, all_operations)
     performed = {state.operation for state in states.values()}
     for name in workload.operations:
@@ -211,19 +212,20 @@ def _check_mix(workload: Workload, document: Document) -> None:
     )
 
 
-def _place_of(mix: Mix, state: str) -> tuple[str, ...]:
+def _place_of(workload: Workload, state: str) -> tuple[str, ...]:
     """Where a state is named: in a matrix its own row, or the first row that leads to it."""
+    mix = workload.mix
     if mix.kind is MixKind.MATRIX:
         rows = [state] if state in mix.from_ else [name for name, row in mix.from_.items() if state in row]
-        return ("mix", "from", *rows[:1])
-    return ("mix", "shares" if mix.kind is MixKind.FLAT else "sequence")
+        return (*workload.mix_section, "from", *rows[:1])
+    return (*workload.mix_section, "shares" if mix.kind is MixKind.FLAT else "sequence")
 
 
 def _check_state(workload: Workload, document: Document, name: str, state: State, operations: set[str]) -> None:
     if name in workload.mix.states and state.operation not in operations:
         message = f"state `{name}` has the unknown operation `{state.operation}`"
-        document.problem(("mix", "states", name), message, suggest(state.operation, operations))
-    _check_texts(document, ("mix", "states", name), state.set.values(), _known_names(workload))
+        document.problem((*workload.mix_section, "states", name), message, suggest(state.operation, operations))
+    _check_texts(document, (*workload.mix_section, "states", name), state.set.values(), _known_names(workload))
 
 
 def _check_matrix(workload: Workload, document: Document) -> None:
@@ -231,22 +233,26 @@ def _check_matrix(workload: Workload, document: Document) -> None:
     declared = {*mix.states, *document.content.get("operations", {})}
     if mix.start is None or mix.start not in states:
         given = "start is missing" if mix.start is None else f"start names the unknown state `{mix.start}`"
-        document.problem(("mix", "start"), given, f"Name one of {', '.join(sorted(states))}.")
+        document.problem((*workload.mix_section, "start"), given, f"Name one of {', '.join(sorted(states))}.")
     for name in states:
         row = mix.from_.get(name)
         if row is None and name not in declared:
             continue  # already named as unknown
         if row is None:
             message = f"state `{name}` can be reached but has no row"
-            document.problem(("mix", "from"), message, f"Add `{name} = {{ ... }}`; {{ end = 1.0 }} ends the session.")
+            document.problem(
+                (*workload.mix_section, "from"), message, f"Add `{name} = {{ ... }}`; {{ end = 1.0 }} ends the session."
+            )
         elif sum(row.values()) > 1 + ROW_SLACK:
             message = f"the row sums to {sum(row.values()):.6g}"
-            document.problem(("mix", "from", name), message, "Rows may sum to 1 at most; the rest leaves.")
+            document.problem(
+                (*workload.mix_section, "from", name), message, "Rows may sum to 1 at most; the rest leaves."
+            )
 
     endless = sorted(_endless(mix, states))
     if endless:
         remedy = "Let a row lead to `end`, or sum to less than 1: the rest leaves."
-        document.problem(("mix", "from"), f"no session ends from {', '.join(endless)}", remedy)
+        document.problem((*workload.mix_section, "from"), f"no session ends from {', '.join(endless)}", remedy)
 
 
 def _endless(mix: Mix, states: Iterable[str]) -> set[str]:
@@ -261,12 +267,16 @@ def _endless(mix: Mix, states: Iterable[str]) -> set[str]:
 
 def _check_flat(workload: Workload, document: Document) -> None:
     if not workload.mix.shares:
-        document.problem(("mix", "shares"), "a flat mix needs shares", "Add shares = { state = 1, ... }.")
+        document.problem(
+            (*workload.mix_section, "shares"), "a flat mix needs shares", "Add shares = { state = 1, ... }."
+        )
 
 
 def _check_sequence(workload: Workload, document: Document) -> None:
     if not workload.mix.sequence:
-        document.problem(("mix", "sequence"), "a sequence needs its states", 'Add sequence = ["first", "second"].')
+        document.problem(
+            (*workload.mix_section, "sequence"), "a sequence needs its states", 'Add sequence = ["first", "second"].'
+        )
 
 
 def _check_pacing(workload: Workload, document: Document) -> None:

@@ -4,22 +4,8 @@
 use serde::Serialize;
 
 use super::schema::PART_STOCK;
+use crate::sql::rows::{count, held, Held, Rule};
 use crate::sql::{transact, Access, Connection, Fate, SqlError};
-
-/// Orders or work orders as the driver counts them: how many, and the sum of the hashes of their ids.
-#[derive(Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Held {
-    pub count: u64,
-    /// Sum of FNV-1a hashes, 64 bits, wrapping; in hexadecimal, since JSON has no such numbers.
-    pub sum: String,
-}
-
-/// A rule that holds in every state of the tables, and how many rows break it.
-#[derive(Debug, Serialize)]
-pub struct Rule {
-    pub rule: &'static str,
-    pub broken: i64,
-}
 
 #[derive(Debug, Serialize)]
 pub struct Audit {
@@ -78,14 +64,4 @@ pub fn audit(connection: &mut dyn Connection) -> Result<Audit, SqlError> {
         };
         Ok((found, Fate::Kept))
     })
-}
-
-fn count(c: &mut dyn Connection, sql: &str) -> Result<i64, SqlError> {
-    Ok(c.run(sql, &[])?[0][0].int())
-}
-
-fn held(c: &mut dyn Connection, sql: &str) -> Result<Held, SqlError> {
-    let rows = c.run(sql, &[])?;
-    let sum = rows.iter().fold(0u64, |sum, row| sum.wrapping_add(loadstone_schedule::ledger::hash(row[0].text())));
-    Ok(Held { count: rows.len() as u64, sum: format!("{sum:016x}") })
 }

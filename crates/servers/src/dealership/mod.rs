@@ -213,7 +213,7 @@ mod tests {
         assert_eq!(trade::purchase(c, &undone).expect("rolled back"), Purchased::RolledBack);
         let found = audit::audit(c).expect("an audit");
         let sum = format!("{:016x}", loadstone_schedule::ledger::hash("a"));
-        assert_eq!(found.orders, audit::Held { count: 1, sum });
+        assert_eq!(found.orders, crate::sql::rows::Held { count: 1, sum });
         assert!(found.rules.iter().all(|rule| rule.broken == 0), "{:?}", found.rules);
     }
 

@@ -3,7 +3,8 @@
 //! Five domains: dealers and their stock, customers' orders, the works, suppliers, and what the company holds of all of
 //! them. Amounts are whole cents; all numbers fit SQLite and PostgreSQL alike.
 
-use crate::sql::{transact, Access, Connection, Fate, Row, SqlError, Value};
+use crate::sql::rows::insert;
+use crate::sql::{transact, Access, Connection, Fate, SqlError, Value};
 
 /// What one unit of injection rate brings (docs/consolidation.md, Data scale).
 pub const CUSTOMERS_PER_RATE: i64 = 75;
@@ -101,25 +102,6 @@ fn fill(c: &mut dyn Connection, rate: i64) -> Result<(), SqlError> {
         vec![id(number), 1.into(), (1 + number % vehicles).into(), 10.into(), 0.into(), "waiting".into()]
     });
     insert(c, "order_lines (order_id, line, vehicle, quantity, price, state)", rows)
-}
-
-/// Rows of one statement: the way to the database may be long.
-const ROWS_AT_ONCE: usize = 200;
-
-/// Inserts rows into a table with its columns, many at once.
-fn insert(c: &mut dyn Connection, into: &str, rows: impl Iterator<Item = Row>) -> Result<(), SqlError> {
-    let rows: Vec<Row> = rows.collect();
-    for chunk in rows.chunks(ROWS_AT_ONCE) {
-        let mut number = 0;
-        let mut places = |row: &Row| {
-            let places: Vec<String> = (number + 1..=number + row.len()).map(|place| format!("${place}")).collect();
-            number += row.len();
-            format!("({})", places.join(", "))
-        };
-        let places: Vec<String> = chunk.iter().map(&mut places).collect();
-        c.run(&format!("INSERT INTO {into} VALUES {}", places.join(", ")), &chunk.concat())?;
-    }
-    Ok(())
 }
 
 /// Price of a vehicle in cents.

@@ -62,6 +62,7 @@ pub fn file(request_headers: &HeaderMap, name: &str, length: u64) -> Answer {
     let kind = if name.ends_with(".gif") { "image/gif" } else { "application/octet-stream" };
     answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
     answer.headers_mut().insert(header::LAST_MODIFIED, date);
+    answer.headers_mut().insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
     answer
 }
 

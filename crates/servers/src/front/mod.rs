@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use http::{Method, StatusCode};
+use http::{header, HeaderValue, Method, StatusCode};
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
@@ -144,7 +144,9 @@ async fn respond<R: Role>(role: &R, request: hyper::Request<Incoming>, secure: b
         return refusal(StatusCode::BAD_REQUEST);
     }
     let query = head.uri.query().unwrap_or("").to_owned();
-    role.answer(Request { method: head.method, path, query, headers: head.headers, body, secure }).await
+    let mut answer = role.answer(Request { method: head.method, path, query, headers: head.headers, body, secure }).await;
+    answer.headers_mut().insert(header::SERVER, HeaderValue::from_static("loadstone"));
+    answer
 }
 
 /// Refuses paths that try to climb or to hide: `..`, backslashes, NUL, and those in percent form.

@@ -4,6 +4,7 @@
 pub mod link;
 pub mod mariadb;
 pub mod postgres;
+pub mod rows;
 pub mod sqlite;
 pub mod statistics;
 
@@ -31,6 +32,12 @@ impl From<i64> for Value {
 impl From<&str> for Value {
     fn from(value: &str) -> Self {
         Value::Text(value.to_owned())
+    }
+}
+
+impl From<String> for Value {
+    fn from(value: String) -> Self {
+        Value::Text(value)
     }
 }
 

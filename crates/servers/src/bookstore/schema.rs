@@ -1,0 +1,212 @@
+//! Tables of the bookstore and what stands in them at the beginning: three groups of three tables of the same length.
+//!
+//! Items with authors and stock, customers with addresses and accounts, orders with lines and payments, as the published
+//! test had them (docs/applications.md). Amounts are whole cents.
+
+use crate::sql::rows::insert;
+use crate::sql::{transact, Access, Connection, Fate, Row, SqlError, Value};
+use loadstone_schedule::rng::scramble;
+
+/// How much there is at the beginning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scale {
+    pub items: i64,
+    pub customers: i64,
+    pub orders: i64,
+}
+
+/// What an item is about; as many in each.
+pub const SUBJECTS: [&str; 24] = [
+    "arts", "biography", "business", "children", "computers", "cooking", "crime", "drama", "gardens", "health", "history",
+    "home", "humor", "law", "letters", "music", "nature", "parenting", "poetry", "religion", "romance", "science",
+    "sports", "travel",
+];
+/// Of an item at the beginning; below the second so many more come, as in the public descriptions of such shops.
+pub const STOCK: i64 = 100;
+pub const RESTOCK_BELOW: i64 = 10;
+pub const RESTOCK: i64 = 21;
+/// Everyone's.
+pub const PASSWORD: &str = "books";
+/// Items that go with an item.
+pub const RELATED: i64 = 5;
+
+const TABLES: [&str; 12] = [
+    "CREATE TABLE scale (items BIGINT PRIMARY KEY, customers BIGINT NOT NULL, orders BIGINT NOT NULL)",
+    "CREATE TABLE authors (id BIGINT PRIMARY KEY, name TEXT NOT NULL)",
+    "CREATE TABLE items (id BIGINT PRIMARY KEY, title TEXT NOT NULL, author BIGINT NOT NULL, subject TEXT NOT NULL, \
+     published BIGINT NOT NULL, price BIGINT NOT NULL, related BIGINT NOT NULL)",
+    "CREATE TABLE stock (item BIGINT PRIMARY KEY, quantity BIGINT NOT NULL, restocked BIGINT NOT NULL, \
+     sold BIGINT NOT NULL)",
+    "CREATE TABLE customers (id BIGINT PRIMARY KEY, name TEXT NOT NULL, password TEXT NOT NULL)",
+    "CREATE TABLE addresses (customer BIGINT PRIMARY KEY, street TEXT NOT NULL, city TEXT NOT NULL, zip TEXT NOT NULL)",
+    "CREATE TABLE accounts (customer BIGINT PRIMARY KEY, discount BIGINT NOT NULL, spent BIGINT NOT NULL)",
+    "CREATE TABLE orders (id TEXT PRIMARY KEY, customer BIGINT NOT NULL, placed BIGINT NOT NULL, \
+     line_count BIGINT NOT NULL, total BIGINT NOT NULL, is_new BIGINT NOT NULL)",
+    "CREATE TABLE order_lines (order_id TEXT NOT NULL, line BIGINT NOT NULL, item BIGINT NOT NULL, \
+     quantity BIGINT NOT NULL, price BIGINT NOT NULL, placed BIGINT NOT NULL, PRIMARY KEY (order_id, line))",
+    "CREATE TABLE payments (order_id TEXT PRIMARY KEY, card TEXT NOT NULL, amount BIGINT NOT NULL)",
+    "CREATE TABLE carts (id TEXT PRIMARY KEY, customer BIGINT NOT NULL)",
+    "CREATE TABLE cart_lines (cart TEXT NOT NULL, item BIGINT NOT NULL, quantity BIGINT NOT NULL, PRIMARY KEY (cart, item))",
+];
+
+const INDEXES: [&str; 7] = [
+    "CREATE INDEX items_of_subject ON items (subject, published)",
+    "CREATE INDEX items_of_author ON items (author)",
+    "CREATE INDEX customers_by_name ON customers (name)",
+    "CREATE INDEX orders_of_customer ON orders (customer, placed)",
+    "CREATE INDEX orders_by_time ON orders (placed)",
+    "CREATE INDEX lines_by_time ON order_lines (placed)",
+    "CREATE INDEX lines_of_item ON order_lines (item)",
+];
+
+/// Makes and fills the tables, all or nothing; a database that is filled already is left as it is, and one that was
+/// filled for another scale is an error.
+pub fn prepare(connection: &mut dyn Connection, scale: Scale) -> Result<(), SqlError> {
+    match held_scale(connection) {
+        Some(held) if held == scale => return Ok(()),
+        Some(held) => return Err(SqlError::Other(format!("the database was filled for {held:?}, not for {scale:?}"))),
+        None => {}
+    }
+    for statement in &TABLES {
+        drop_table(connection, statement);
+        connection.run(statement, &[])?;
+    }
+    transact(connection, Access::Write, |c| {
+        fill(c, scale)?;
+        Ok(((), Fate::Kept))
+    })?;
+    for statement in &INDEXES {
+        connection.run(statement, &[])?;
+    }
+    // Told last: what was broken off is filled anew.
+    let values = [scale.items.into(), scale.customers.into(), scale.orders.into()];
+    connection.run("INSERT INTO scale (items, customers, orders) VALUES ($1, $2, $3)", &values).map(drop)
+}
+
+/// What a filling that was broken off left.
+fn drop_table(connection: &mut dyn Connection, made_by: &str) {
+    if let Some(name) = made_by.split(' ').nth(2) {
+        let _ = connection.run(&format!("DROP TABLE {name}"), &[]); // mostly there is none
+    }
+}
+
+/// What a database was filled for; none where it is not filled.
+pub fn held_scale(connection: &mut dyn Connection) -> Option<Scale> {
+    let rows = connection.run("SELECT items, customers, orders FROM scale", &[]).ok()?;
+    let row = rows.first()?;
+    Some(Scale { items: row[0].int(), customers: row[1].int(), orders: row[2].int() })
+}
+
+fn fill(c: &mut dyn Connection, scale: Scale) -> Result<(), SqlError> {
+    let Scale { items, customers, orders } = scale;
+    insert(c, "authors (id, name)", (1..=items).map(|id| vec![id.into(), author_name(id).into()]))?;
+    let rows = (1..=items).map(|id| item(id, items));
+    insert(c, "items (id, title, author, subject, published, price, related)", rows)?;
+    let rows = (1..=customers).map(|id| vec![id.into(), customer_name(id).into(), PASSWORD.into()]);
+    insert(c, "customers (id, name, password)", rows)?;
+    let address = |id: i64| vec![id.into(), format!("{} Reed Lane", 1 + id % 97).into(), "Marsh".into(), zip(id).into()];
+    insert(c, "addresses (customer, street, city, zip)", (1..=customers).map(address))?;
+    let account = |id: i64| vec![id.into(), (id % 51).into(), 0.into()];
+    insert(c, "accounts (customer, discount, spent)", (1..=customers).map(account))?;
+    let past = |number: i64| Past::new(number, scale);
+    let rows = (1..=orders).map(past).map(|one| one.order());
+    insert(c, "orders (id, customer, placed, line_count, total, is_new)", rows)?;
+    let rows = (1..=orders).map(past).map(|one| one.line());
+    insert(c, "order_lines (order_id, line, item, quantity, price, placed)", rows)?;
+    let rows = (1..=orders).map(past).map(|one| vec![one.id(), "4000".into(), one.total().into()]);
+    insert(c, "payments (order_id, card, amount)", rows)?;
+    stock_up(c, scale)
+}
+
+/// What was sold before came back: the shelves are full, and the books agree.
+fn stock_up(c: &mut dyn Connection, scale: Scale) -> Result<(), SqlError> {
+    let mut sold = vec![0i64; scale.items as usize + 1];
+    for past in (1..=scale.orders).map(|number| Past::new(number, scale)) {
+        sold[past.item as usize] += past.quantity;
+    }
+    let row = |id: i64| vec![id.into(), STOCK.into(), sold[id as usize].into(), sold[id as usize].into()];
+    insert(c, "stock (item, quantity, restocked, sold)", (1..=scale.items).map(row))
+}
+
+fn item(id: i64, items: i64) -> Row {
+    let subject = SUBJECTS[(id as usize) % SUBJECTS.len()];
+    let related = 1 + (draw(id, 3) % items as u64) as i64;
+    let published = (draw(id, 4) % 20_000) as i64;
+    vec![
+        id.into(),
+        title(id).into(),
+        (1 + (draw(id, 5) % items as u64) as i64).into(),
+        subject.into(),
+        published.into(),
+        price_of(id).into(),
+        related.into(),
+    ]
+}
+
+/// An order from before the beginning: one line.
+struct Past {
+    number: i64,
+    customer: i64,
+    item: i64,
+    quantity: i64,
+}
+
+impl Past {
+    fn new(number: i64, scale: Scale) -> Self {
+        let within = |purpose, most: i64| 1 + (draw(number, purpose) % most as u64) as i64;
+        Past { number, customer: within(6, scale.customers), item: within(7, scale.items), quantity: within(8, 3) }
+    }
+
+    fn id(&self) -> Value {
+        Value::Text(format!("past-{:09}", self.number))
+    }
+
+    fn total(&self) -> i64 {
+        self.quantity * price_of(self.item)
+    }
+
+    fn order(&self) -> Row {
+        vec![self.id(), self.customer.into(), self.number.into(), 1.into(), self.total().into(), 0.into()]
+    }
+
+    fn line(&self) -> Row {
+        let (quantity, price) = (self.quantity.into(), price_of(self.item).into());
+        vec![self.id(), 1.into(), self.item.into(), quantity, price, self.number.into()]
+    }
+}
+
+/// An item's price at the beginning, in cents.
+pub fn price_of(item: i64) -> i64 {
+    500 + (draw(item, 2) % 9_500) as i64
+}
+
+/// What customers call themselves.
+pub fn customer_name(id: i64) -> String {
+    format!("reader{id}")
+}
+
+/// An item's title: two words that are looked for, and its number.
+fn title(id: i64) -> String {
+    let word = |purpose| WORDS[(draw(id, purpose) % WORDS.len() as u64) as usize];
+    format!("The {} {} {id}", word(0), word(1))
+}
+
+fn author_name(id: i64) -> String {
+    format!("{} {}", WORDS[(draw(id, 9) % WORDS.len() as u64) as usize], NAMES[(id as usize) % NAMES.len()])
+}
+
+fn zip(id: i64) -> String {
+    format!("{:05}", draw(id, 10) % 100_000)
+}
+
+fn draw(id: i64, purpose: u64) -> u64 {
+    scramble(scramble(id as u64) ^ (purpose + 1))
+}
+
+/// Words of titles; the workload looks for them.
+const WORDS: [&str; 16] = [
+    "Amber", "Briar", "Cedar", "Delta", "Ember", "Flint", "Grove", "Harbor", "Ivory", "Juniper", "Lantern", "Meadow",
+    "Northern", "Orchard", "Pebble", "Quiet",
+];
+const NAMES: [&str; 12] =
+    ["Abara", "Brandt", "Costa", "Duarte", "Eriksen", "Farkas", "Grau", "Haddad", "Ibarra", "Jansen", "Kovac", "Lind"];
