@@ -16,8 +16,9 @@ from urllib.parse import urlencode
 import pytest
 
 from loadstone.model.machine import PUBLIC, MachineSpec
+from loadstone.model.system import Reference
 from loadstone.model.target import Endpoint
-from loadstone.services.kind import ServiceRole
+from loadstone.services.kind import EMBEDDED, ServiceRole
 from loadstone.services.registry import service_kinds
 from loadstone.testbed import roles
 from loadstone.testbed.context import open_testbed
@@ -27,9 +28,18 @@ pytestmark = pytest.mark.integration
 ROWS = {"items": 120, "customers": 60, "orders": 600}
 
 
-@pytest.fixture(params=service_kinds(ServiceRole.DATABASE))
+PAIRS = [
+    (web, database)
+    for web in service_kinds(ServiceRole.BOOKSTORE)
+    for database in service_kinds(ServiceRole.DATABASE)
+    if web == EMBEDDED or database != EMBEDDED
+]
+
+
+@pytest.fixture(params=PAIRS, ids="-".join)
 def shop(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Endpoint]:
-    """The bookstore over each kind of database."""
+    """Each bookstore over each kind of database that it can ask."""
+    web, database = request.param
     with asyncio.Runner() as runner:
         stack = AsyncExitStack()
 
@@ -37,8 +47,9 @@ def shop(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Endpoint]:
             running = Running(await stack.enter_async_context(open_testbed(tmp_path)))
             app = await running.base.machine("app", MachineSpec(), (PUBLIC,))
             behind = await running.base.machine("database", MachineSpec(), (PUBLIC,))
-            port = await roles.database(running, behind, request.param, 1)
-            found = (await roles.bookstore(running, app, behind, port, request.param, ROWS, 1)).http
+            port = await roles.database(running, behind, database, 1)
+            system = Reference(1, web=web, database=database)
+            found = (await roles.bookstore(running, app, behind, port, system, ROWS)).http
             assert found is not None
             return found
 

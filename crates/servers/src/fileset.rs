@@ -17,6 +17,8 @@ pub enum Set {
     Banking,
     Shopping,
     Support,
+    /// One for any number of sessions.
+    Bookstore,
     /// Of a web server alone; so many sessions are so many directories.
     StaticFiles,
 }
@@ -30,6 +32,7 @@ pub fn files(set: Set, sessions: u64) -> Result<Box<dyn Iterator<Item = (String,
         Set::Banking => Site::banking()?,
         Set::Shopping => Site::shopping()?,
         Set::Support => Site::support()?,
+        Set::Bookstore => return Ok(Box::new(Site::bookstore()?.files.into_iter())),
         Set::StaticFiles => return Ok(Box::new(static_files(sessions))),
     };
     let fixed = site.files.into_iter();
@@ -37,7 +40,7 @@ pub fn files(set: Set, sessions: u64) -> Result<Box<dyn Iterator<Item = (String,
         Set::Banking => Box::new(fixed.chain(check_images(sessions))),
         Set::Shopping => Box::new(fixed.chain(product_images(sessions))),
         Set::Support => Box::new(fixed.chain(download_files(sessions))),
-        Set::StaticFiles => unreachable!("it has no site"),
+        Set::Bookstore | Set::StaticFiles => unreachable!("they were given above"),
     })
 }
 

@@ -114,6 +114,9 @@ enum Command {
         customers: u32,
         #[arg(long, default_value_t = 38_000, value_parser = clap::value_parser!(u32).range(0..=2_000_000_000))]
         orders: u32,
+        /// Fill the database and end
+        #[arg(long)]
+        only_fill: bool,
     },
     /// Serve a SQLite file to the application of another machine
     Database {
@@ -251,13 +254,17 @@ fn dispatch(command: Command) -> Result<()> {
                 Ok(())
             })
         }
-        Command::Bookstore { common, database, items, customers, orders } => {
+        Command::Bookstore { common, database, items, customers, orders, only_fill } => {
             let scale = bookstore::schema::Scale {
                 items: i64::from(items),
                 customers: i64::from(customers),
                 orders: i64::from(orders),
             };
-            serve_plain(&common, bookstore::Bookstore::new(sql::Database::parse(&database), scale)?)
+            let role = bookstore::Bookstore::new(sql::Database::parse(&database), scale)?;
+            if only_fill {
+                return Ok(());
+            }
+            serve_plain(&common, role)
         }
         Command::Database { common, file } => {
             sql::sqlite::Sqlite::open(&file)?;

@@ -58,9 +58,14 @@ pub struct Site {
     pub files: BTreeMap<String, u64>,
 }
 
-/// All pages of the three sites by `workload/operation`, for servers that are not this one.
+/// All pages of the sites by `workload/operation`, for servers that are not this one.
 pub fn pages() -> Result<BTreeMap<String, PageFacts>> {
-    let sites = [("banking", Site::banking()?), ("shopping", Site::shopping()?), ("support", Site::support()?)];
+    let sites = [
+        ("banking", Site::banking()?),
+        ("bookstore", Site::bookstore()?),
+        ("shopping", Site::shopping()?),
+        ("support", Site::support()?),
+    ];
     let named = sites.into_iter().flat_map(|(workload, site)| {
         site.pages.into_iter().map(move |(operation, facts)| (format!("{workload}/{operation}"), facts))
     });

@@ -193,7 +193,8 @@ class SystemOptions(MachineOptions):
         typer.Option(
             metavar="NAME",
             help=f"What gives the web sites: {', '.join(service_kinds(ServiceRole.WEB))}; and of web servers alone: "
-            f"{', '.join(service_kinds(ServiceRole.WEBSERVER))}.",
+            f"{', '.join(service_kinds(ServiceRole.WEBSERVER))}; and the bookstore: "
+            f"{', '.join(service_kinds(ServiceRole.BOOKSTORE))}.",
             rich_help_panel=SYSTEM,
         ),
     ] = EMBEDDED

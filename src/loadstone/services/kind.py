@@ -18,8 +18,10 @@ EMBEDDED = "embedded"
 class ServiceRole(StrEnum):
     """What there is a choice for."""
 
+    BOOKSTORE = "bookstore"
+    """Gives the bookstore's pages."""
     DATABASE = "database"
-    """Keeps the application's data."""
+    """Keeps an application's data."""
     MAIL = "mail"
     """Keeps the mail, and answers over IMAP."""
     WEB = "web"
@@ -77,6 +79,16 @@ class WebSite(TlsSite):
     """Of the back-end simulator."""
     file_sets: Mapping[str, int] = field(default_factory=dict)
     """Sessions whose files are wanted, by workload."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApplicationSite(TlsSite):
+    """Where an application over a database is to run."""
+
+    database: str
+    """Where that is, as its service says it."""
+    rows: Mapping[str, int] = field(default_factory=dict)
+    """What an empty one is filled with, by table."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -44,10 +44,13 @@ def dealership_command(listen: str, database: str, injection_rate: int, threads:
 
 def bookstore_command(listen: str, database: str, rows: Mapping[str, int], threads: int) -> list[str]:
     """The bookstore; an empty database is filled with so many rows, by table."""
-    words = [
-        word for name in ("items", "customers", "orders") if name in rows for word in (f"--{name}", str(rows[name]))
-    ]
-    return plain_command("bookstore", listen, threads, "--database", database, *words)
+    return plain_command("bookstore", listen, threads, *bookstore_words(database, rows))
+
+
+def bookstore_words(database: str, rows: Mapping[str, int]) -> list[str]:
+    """Where its database is and what it is filled with."""
+    tables = [name for name in ("items", "customers", "orders") if name in rows]
+    return ["--database", database, *(word for name in tables for word in (f"--{name}", str(rows[name])))]
 
 
 def statistics_command(listen: str, database: str) -> list[str]:

@@ -13,6 +13,8 @@ from loadstone.services import kinds
 from loadstone.services.kind import EMBEDDED, ServiceKind, ServiceRole
 
 OVER_A_DATABASE = (Need.APPLICATION, Need.BOOKSTORE)
+FRONTS = {Need.WEB: ServiceRole.WEB, Need.BOOKSTORE: ServiceRole.BOOKSTORE}
+"""What there is a choice of where users come, beside web servers alone."""
 
 
 @cache
@@ -40,26 +42,32 @@ def web_server(system: Reference, needs: ServerNeeds) -> tuple[ServiceKind, Mech
 
 def refuse_unfit(system: Reference, needs: ServerNeeds) -> None:
     """Raises UsageError for a service, settings or a mechanism that the workloads do not need, or that it lacks."""
+    _refuse_unfit_front(system, needs)
+    known = service_kind(ServiceRole.BACKEND, system.backend), service_kind(ServiceRole.DATABASE, system.database)
+    needed = f"these workloads need `{needs.need}`."
+    if known[0].name != EMBEDDED and needs.need is not Need.WEB:
+        raise UsageError(f"The back end is what web sites ask; {needed}")
+    if known[1].name != EMBEDDED and needs.need not in OVER_A_DATABASE:
+        raise UsageError(f"A database is the dealership's and the bookstore's; {needed}")
+    if system.balancer and service_kind(ServiceRole.BALANCER, system.balancer) and needs.need is not Need.WEB:
+        raise UsageError(f"A balancer deals the users of web sites; {needed}")
+    if system.mechanism is not None and needs.need is not Need.WEBSERVER:
+        raise UsageError("A mechanism is of a web server alone: of static-files, printenv and phpinfo.")
+
+
+def _refuse_unfit_front(system: Reference, needs: ServerNeeds) -> None:
+    """What users reach."""
     if needs.need is Need.WEBSERVER:
         _refuse_untuned(system, *web_server(system, needs))
-    elif needs.need is Need.WEB:
-        _refuse_untuned(system, service_kind(ServiceRole.WEB, system.web))
+    elif needs.need in FRONTS:
+        kind = service_kind(FRONTS[needs.need], system.web)
+        _refuse_untuned(system, kind)
+        if kind.name != EMBEDDED and needs.need is Need.BOOKSTORE and system.database == EMBEDDED:
+            raise UsageError(f"`{kind.name}` needs a database of its own. Add --database postgresql, or mariadb.")
     elif system.web != EMBEDDED:
         raise UsageError(f"`{system.web}` gives web pages, and these workloads need a server of kind `{needs.need}`.")
     elif system.tuning is not Tuning.DEFAULT:
         raise UsageError(f"A tuning is of a web server's settings; these workloads need `{needs.need}`.")
-    service_kind(ServiceRole.BACKEND, system.backend)
-    if system.backend != EMBEDDED and needs.need is not Need.WEB:
-        raise UsageError(f"The back end is what web sites ask; these workloads need `{needs.need}`.")
-    service_kind(ServiceRole.DATABASE, system.database)
-    if system.database != EMBEDDED and needs.need not in OVER_A_DATABASE:
-        raise UsageError(f"A database is the dealership's and the bookstore's; these workloads need `{needs.need}`.")
-    if system.balancer:
-        service_kind(ServiceRole.BALANCER, system.balancer)
-        if needs.need is not Need.WEB:
-            raise UsageError(f"A balancer deals the users of web sites; these workloads need `{needs.need}`.")
-    if system.mechanism is not None and needs.need is not Need.WEBSERVER:
-        raise UsageError("A mechanism is of a web server alone: of static-files, printenv and phpinfo.")
 
 
 def _refuse_untuned(system: Reference, kind: ServiceKind, mechanism: Mechanism | None = None) -> None:

@@ -177,7 +177,7 @@ def _context(path: str, folder: str, settings: TomcatSettings) -> str:
 
 
 def web_xml(
-    tuning: Tuning, pages: Mapping[str, str], kept: Sequence[str], servlets: Mapping[str, str] | None = None
+    tuning: Tuning, pages: Mapping[str, str], kept: Sequence[str], servlets: Mapping[str, Sequence[str]] | None = None
 ) -> str:
     """Of one application: JSP pages by the pattern that they answer, patterns of files, and patterns by servlet."""
     looks = "true" if SETTINGS[tuning].looks_again else "false"
@@ -197,9 +197,13 @@ def web_xml(
         for at, name in pages.items()
     )
     own = "".join(
-        f"  <servlet><servlet-name>{name}</servlet-name><servlet-class>{name}</servlet-class></servlet>\n"
-        f"  <servlet-mapping><servlet-name>{name}</servlet-name><url-pattern>{at}</url-pattern></servlet-mapping>\n"
-        for name, at in (servlets or {}).items()
+        f"  <servlet><servlet-name>{name}</servlet-name><servlet-class>{name}</servlet-class>"
+        "<load-on-startup>1</load-on-startup></servlet>\n"
+        + "".join(
+            f"  <servlet-mapping><servlet-name>{name}</servlet-name><url-pattern>{at}</url-pattern></servlet-mapping>\n"
+            for at in patterns
+        )
+        for name, patterns in (servlets or {}).items()
     )
     served = "".join(
         f"  <servlet-mapping><servlet-name>files</servlet-name><url-pattern>{at}</url-pattern></servlet-mapping>\n"

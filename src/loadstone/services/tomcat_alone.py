@@ -29,7 +29,7 @@ def program(site: MechanismSite, form: Distribution) -> Program:
     """As the user that starts it."""
     at = f"{site.folder}/{SITE}"
     is_servlet = site.mechanism is Mechanism.SERVLET
-    own = {"PrintEnv": PATH} if is_servlet else {}
+    own = {"PrintEnv": (PATH,)} if is_servlet else {}
     texts = {
         tomcat.CONFIGURATION: tomcat.server_xml(site, {"": at}),
         f"{SITE}/{tomcat.WEB_XML}": tomcat.web_xml(site.tuning, {STATUS: tomcat.STATUS_PAGE}, ("/",), own),

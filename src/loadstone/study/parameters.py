@@ -166,7 +166,9 @@ def _server_cores(spec: RunSpec, text: str) -> RunSpec:
 
 
 def _service(spec: RunSpec, text: str) -> RunSpec:
-    known = [kind for role in (ServiceRole.WEB, ServiceRole.WEBSERVER) for kind in service_kinds(role)]
+    known = [
+        kind for role in (ServiceRole.WEB, ServiceRole.WEBSERVER, ServiceRole.BOOKSTORE) for kind in service_kinds(role)
+    ]
     return replace(spec, system=replace(_reference(spec, "service"), web=_one_of(text, known, "service")))
 
 

@@ -17,6 +17,7 @@ from loadstone.model.target import Endpoint, Target
 from loadstone.platforms.contract import Machine
 from loadstone.services import reference
 from loadstone.services.kind import (
+    ApplicationSite,
     BalancerSite,
     MechanismSite,
     Program,
@@ -174,12 +175,19 @@ async def app(
 
 
 async def bookstore(
-    running: Running, machine: Machine, behind: Machine, port: int, name: str, rows: Mapping[str, int], threads: int
+    running: Running, machine: Machine, behind: Machine, port: int, system: Reference, rows: Mapping[str, int]
 ) -> Target:
-    """The bookstore, whose database, by the service of that name, is on another machine."""
-    url = await _database_url(machine, behind, port, name)
-    command = reference.bookstore_command(machine.listen, url, rows, threads)
-    return await target_of(machine, await running.ready(machine, machine.name, command))
+    """The bookstore by one service, whose database, by another, is on another machine."""
+    url = await _database_url(machine, behind, port, system.database)
+    kind = service_kind(ServiceRole.BOOKSTORE, system.web)
+
+    def program(site: TlsSite) -> Program:
+        return kind.program(ApplicationSite(**vars(site) | {"database": url, "rows": rows, "tuning": system.tuning}))
+
+    if kind.port is not None:
+        return await _both_ways(running, machine, kind, system.threads, program)
+    alone = program(TlsSite(machine.files, machine.listen, 0, system.threads, tls_port=0, certificates=""))
+    return await target_of(machine, await running.ready(machine, machine.name, alone.command))
 
 
 async def _database_url(machine: Machine, behind: Machine, port: int, name: str) -> str:

@@ -20,7 +20,7 @@ from loadstone.platforms.contract import Machine
 from loadstone.platforms.registry import described
 from loadstone.services import nginx, station
 from loadstone.services.kind import EMBEDDED, ServiceRole
-from loadstone.services.registry import service_kind, web_server
+from loadstone.services.registry import FRONTS, service_kind, web_server
 from loadstone.testbed import roles
 from loadstone.testbed.context import LOOPBACK, alike, networks_beside, open_testbed
 from loadstone.testbed.running import Running, target_of
@@ -133,8 +133,8 @@ def _with_programs(spec: MachineSpec, system: Reference, needs: ServerNeeds) -> 
     """A front machine with the programs of the service that it is for. Raises ServiceError and PlatformError."""
     if needs.need is Need.WEBSERVER:
         return with_software(spec, *web_server(system, needs))
-    if needs.need is Need.WEB:
-        return with_software(spec, service_kind(ServiceRole.WEB, system.web))
+    if needs.need in FRONTS:
+        return with_software(spec, service_kind(FRONTS[needs.need], system.web))
     return spec
 
 
@@ -177,10 +177,9 @@ async def _application(
     running: Running, fronts: list[Machine], behind: Machine, system: Reference, needs: ServerNeeds
 ) -> list[Target]:
     port = await roles.database(running, behind, system.database, system.threads)
-    kind, threads = system.database, system.threads
     if needs.need is Need.BOOKSTORE:
-        return [await roles.bookstore(running, app, behind, port, kind, needs.rows, threads) for app in fronts]
-    injection_rate = needs.injection_rate
+        return [await roles.bookstore(running, app, behind, port, system, needs.rows) for app in fronts]
+    kind, injection_rate, threads = system.database, needs.injection_rate, system.threads
     return [await roles.app(running, app, behind, port, kind, injection_rate, threads) for app in fronts]
 
 
