@@ -8,6 +8,8 @@ LINKED = "libphp.so"
 VERSION = "ls /usr/lib/apache2/modules/libphp*.so | sed 's/.*libphp/PHP module /; s/.so$//'"
 MODULE = "application/x-httpd-php"
 """What is given to it."""
+NONE = "none"
+"""How an empty value is said (php.net, changing settings in Apache)."""
 
 
 def linking(site: ServiceSite) -> str:
@@ -18,5 +20,5 @@ def linking(site: ServiceSite) -> str:
 def loading(site: ServiceSite) -> str:
     """Loads it, with PHP's settings."""
     values = php.ini(site.folder, site.tuning).items()
-    set_to = "".join(f'php_admin_value {name} "{value}"\n' for name, value in values)
+    set_to = "".join(f'php_admin_value {name} "{value or NONE}"\n' for name, value in values)
     return f"LoadModule php_module {site.folder}/{LINKED}\n{set_to}"

@@ -73,7 +73,9 @@ fn enrol(c: &mut dyn Connection, id: i64, name: &str) -> Result<i64, SqlError> {
 /// How a purchase ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bought {
-    Placed { total: i64 },
+    Placed {
+        total: i64,
+    },
     /// There was nothing in the cart, or nobody had said who buys.
     Nothing,
 }
@@ -88,8 +90,7 @@ pub fn buy(connection: &mut dyn Connection, cart: &str, order: &str, placed: i64
             return Ok((Bought::Nothing, Fate::RolledBack));
         }
         let total = bought.iter().map(|row| row[2].int() * row[3].int()).sum::<i64>();
-        let sql =
-            "INSERT INTO orders (id, customer, placed, line_count, total, is_new) VALUES ($1, $2, $3, $4, $5, 1)";
+        let sql = "INSERT INTO orders (id, customer, placed, line_count, total, is_new) VALUES ($1, $2, $3, $4, $5, 1)";
         c.run(sql, &[order.into(), customer.into(), placed.into(), (bought.len() as i64).into(), total.into()])?;
         for (number, row) in bought.iter().enumerate() {
             add_line(c, order, number as i64 + 1, row, placed)?;

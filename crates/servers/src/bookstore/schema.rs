@@ -17,9 +17,30 @@ pub struct Scale {
 
 /// What an item is about; as many in each.
 pub const SUBJECTS: [&str; 24] = [
-    "arts", "biography", "business", "children", "computers", "cooking", "crime", "drama", "gardens", "health", "history",
-    "home", "humor", "law", "letters", "music", "nature", "parenting", "poetry", "religion", "romance", "science",
-    "sports", "travel",
+    "arts",
+    "biography",
+    "business",
+    "children",
+    "computers",
+    "cooking",
+    "crime",
+    "drama",
+    "gardens",
+    "health",
+    "history",
+    "home",
+    "humor",
+    "law",
+    "letters",
+    "music",
+    "nature",
+    "parenting",
+    "poetry",
+    "religion",
+    "romance",
+    "science",
+    "sports",
+    "travel",
 ];
 /// Of an item at the beginning; below the second so many more come, as in the public descriptions of such shops.
 pub const STOCK: i64 = 100;
@@ -104,7 +125,8 @@ fn fill(c: &mut dyn Connection, scale: Scale) -> Result<(), SqlError> {
     insert(c, "items (id, title, author, subject, published, price, related)", rows)?;
     let rows = (1..=customers).map(|id| vec![id.into(), customer_name(id).into(), PASSWORD.into()]);
     insert(c, "customers (id, name, password)", rows)?;
-    let address = |id: i64| vec![id.into(), format!("{} Reed Lane", 1 + id % 97).into(), "Marsh".into(), zip(id).into()];
+    let address =
+        |id: i64| vec![id.into(), format!("{} Reed Lane", 1 + id % 97).into(), "Marsh".into(), zip(id).into()];
     insert(c, "addresses (customer, street, city, zip)", (1..=customers).map(address))?;
     let account = |id: i64| vec![id.into(), (id % 51).into(), 0.into()];
     insert(c, "accounts (customer, discount, spent)", (1..=customers).map(account))?;

@@ -77,8 +77,7 @@ impl Statistics {
 
     async fn look(&self) -> Result<Answer> {
         let (pool, asking) = (self.pool.clone(), self.asking);
-        let rows =
-            tokio::task::spawn_blocking(move || pool.with(|connection| connection.run(asking, &[]))).await??;
+        let rows = tokio::task::spawn_blocking(move || pool.with(|connection| connection.run(asking, &[]))).await??;
         let figures = serde_json::to_vec(&told(&rows, self.known))?;
         Ok(text(StatusCode::OK, "application/json", Bytes::from(figures)))
     }
@@ -118,10 +117,8 @@ mod tests {
         let rows: Vec<Row> = [("numbackends", "3"), ("xact_commit", "41"), ("stats_reset", "2026"), ("blks_hit", "")]
             .map(|(name, number)| vec![name.into(), number.into()])
             .to_vec();
-        let expected = Figures {
-            now: BTreeMap::from([("connections", 3.0)]),
-            grown: BTreeMap::from([("commits", 41.0)]),
-        };
+        let expected =
+            Figures { now: BTreeMap::from([("connections", 3.0)]), grown: BTreeMap::from([("commits", 41.0)]) };
         assert_eq!(told(&rows, POSTGRES), expected);
     }
 
