@@ -34,8 +34,8 @@ PUBLISHED_RATIO = 0.90
 """Virtual by native, at least: what the published study found (docs/applications.md)."""
 NOTE = (
     "Each peak is a search of its own: its interval says where a repetition would find it. CPU at 80 % of a peak is of "
-    "a run made for that. A ratio's interval is what both searches' intervals allow together, so it is wide rather than "
-    "narrow; one that holds 1 shows no difference."
+    "a run made for that. A ratio's interval is what both searches' intervals allow together, so it is rather "
+    "wide; one that holds 1 shows no difference."
 )
 
 

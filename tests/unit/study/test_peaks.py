@@ -1,0 +1,88 @@
+"""Peaks at every point of a sweep, as a pure question."""
+
+import random
+from collections.abc import Callable
+
+import pytest
+
+from loadstone.model.errors import UsageError
+from loadstone.model.profile import PROFILES
+from loadstone.study.kinds.peaks import Peaks, PeaksSection
+from loadstone.study.kinds.search.steps import Search
+from loadstone.study.summary import Purpose, RunRequest, RunSummary
+from loadstone.workloads import load
+from tests.made import ask, carry_out, made
+
+OVER = (("platform", ("process", "vm")), ("machines", ("1x1", "1x2", "2x1")))
+PEAKS = Peaks("page", OVER, Search("page", {}, "sessions", start=100, width=0.01))
+CAPACITY = {"1x1": 300.0, "1x2": 570.0, "2x1": 600.0}
+VIRTUAL = 0.9
+
+
+def bearing(noise: float = 0.01) -> Callable[[RunRequest], RunSummary]:
+    """What each point bears is known; a virtual one bears nine tenths."""
+    chance = random.Random(1)
+
+    def play(request: RunRequest) -> RunSummary:
+        settings = request.settings
+        capacity = CAPACITY[settings["machines"]] * (VIRTUAL if settings["platform"] == "vm" else 1)
+        used = request.load * (1 + chance.gauss(0, noise)) / capacity
+        good = max(0.0, 100 - 5 * 2 ** (10 * (used - 1)))
+        metrics = {"server_cpu": used, "response_p90": 0.01 / max(0.01, 1.2 - used)}
+        return made(request, "pass" if good >= 95 else "fail", good=good, **metrics)
+
+    return play
+
+
+def test_every_points_peak_is_found_with_its_interval_and_the_cpu_below_it() -> None:
+    answer, runs = carry_out(PEAKS, bearing(), most=400)
+    assert answer.is_answered
+    assert [dict(point.at) for point in answer.points] == PEAKS.points()
+    for point in answer.points:
+        truth = CAPACITY[point.at["machines"]] * (VIRTUAL if point.at["platform"] == "vm" else 1)
+        assert point.search.peak == pytest.approx(truth, rel=0.05)
+        assert point.search.interval is not None
+        assert point.cpu_below == pytest.approx(0.8 * point.search.peak / truth, rel=0.06)
+    assert len({run.request.key for run in runs}) == len(runs)
+    assert len({run.request.seed for run in runs}) == len(runs)
+
+
+def test_platforms_are_set_beside_each_other_all_else_alike() -> None:
+    answer, _ = carry_out(PEAKS, bearing(), most=400)
+    assert [(one.over, one.under) for one in answer.platforms] == [
+        (f"platform=vm, machines={machines}", f"platform=process, machines={machines}") for machines in CAPACITY
+    ]
+    for ratio in answer.platforms:
+        assert ratio.low is not None and ratio.high is not None
+        assert ratio.low <= VIRTUAL <= ratio.high
+    out = next(one for one in answer.others if one.over == "platform=process, machines=2x1")
+    assert out.under == "platform=process, machines=1x1"
+    assert out.low is not None and out.high is not None and out.low <= 2 <= out.high
+    assert any("bears" in line for line in answer.headline)
+
+
+def test_where_no_load_passes_there_is_no_peak_no_run_below_it_and_no_ratio() -> None:
+    def play(request: RunRequest) -> RunSummary:
+        if request.settings["platform"] == "vm":
+            return made(request, "fail", good=50)
+        return bearing(0)(request)
+
+    answer, runs = carry_out(PEAKS, play, most=400)
+    assert answer.is_negative and not answer.platforms
+    below = [run for run in runs if run.request.purpose is Purpose.MEASURE]
+    assert {run.request.settings["platform"] for run in below} == {"process"}
+    assert len(below) == 3
+
+
+def test_an_interrupted_study_goes_on_where_it_was() -> None:
+    _, runs = carry_out(PEAKS, bearing(), most=400)
+    for count in (0, 5, len(runs) // 2, len(runs) - 1):
+        assert PEAKS.next(runs[:count]) == runs[count].request
+    assert PEAKS.next(runs) is None
+    assert PEAKS.left(runs) == 0
+
+
+def test_a_load_is_searched_and_not_varied() -> None:
+    workload = load("bookstore")
+    with pytest.raises(UsageError, match="searched at each point"):
+        ask(PeaksSection(over={"sessions": (1, 2)}), [workload], PROFILES["quick"])
