@@ -62,5 +62,5 @@ def ask(
     section: StudySection, workloads: Sequence[Workload], profile: Profile, load: Load | None = None
 ) -> QuestionSet[Any]:
     """The questions of a section, of the kind that it belongs to."""
-    kind = next(one for one in study_kinds().values() if isinstance(section, one.section))
+    kind = next(one for one in study_kinds().values() if type(section) is one.section)
     return questions(kind, section, workloads, profile, load)
