@@ -103,6 +103,22 @@ def test_the_bank_in_php_runs_on_machines_too(
     assert samples[-2]["status"]["web: nginx"]["now"]["connections"] > 0
 
 
+@pytest.mark.timeout(600)
+def test_a_bookstore_and_its_database_in_machines_of_their_own_agree_on_every_order(
+    tmp_path: Path,
+    loadstone: LoadstoneRunner,  # noqa: F811
+) -> None:
+    words = ["--sessions", "10", "--profile", "demo", "--steady", "20", "--foreign-cpu", "100"]
+    done = loadstone("run", "bookstore", "--platform", "vm", "--backend", "platform=vm", *words, timeout=500)
+    assert done.returncode in (0, 3), done.stdout + done.stderr  # so few operations may be no verdict
+    content = report(tmp_path)
+    assert rows(content)["Total"]["requests"] > 10
+    assert rows(content)["Total"]["errors"] == 0
+    assert set(content["manifest"]["machines"]) == {"app", "database"}
+    (audit,) = newest(tmp_path).glob("runs/*/audit.json")
+    assert json.loads(audit.read_text())["broken_rules"] == []
+
+
 def test_users_are_dealt_to_several_machines_in_turn(
     tmp_path: Path,
     loadstone: LoadstoneRunner,  # noqa: F811
