@@ -7,7 +7,6 @@ mod buy;
 pub mod schema;
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Result;
@@ -19,7 +18,8 @@ use crate::content::{escape, Page};
 use crate::front::answer::{file, html, refusal, text, with_cookie, Answer};
 use crate::front::{Request, Role};
 use crate::site::Site;
-use crate::sql::{Connection, Database, Pool, Row, SqlError};
+use crate::sql::application::{failure, Store};
+use crate::sql::{Connection, Database, Pool, Row};
 use crate::web::form::{cookie, Form};
 use browse::By;
 use buy::{Bought, Buyer};
@@ -32,7 +32,7 @@ const SHOWN: i64 = 1;
 
 /// The shop, over a database.
 pub struct Bookstore {
-    pool: Arc<Pool>,
+    store: Store,
     site: Site,
     salt: u64,
     next: AtomicU64,
@@ -66,16 +66,7 @@ impl Bookstore {
         let pool = Pool::new(database);
         pool.with(|connection| schema::prepare(connection, scale))?;
         let salt = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
-        Ok(Bookstore { pool: Arc::new(pool), site: Site::bookstore()?, salt, next: AtomicU64::new(0) })
-    }
-
-    /// Does something with a connection, on a thread that may wait.
-    async fn with<T: Send + 'static>(
-        &self,
-        work: impl FnOnce(&mut dyn Connection) -> Result<T, SqlError> + Send + 'static,
-    ) -> Result<T> {
-        let pool = self.pool.clone();
-        tokio::task::spawn_blocking(move || pool.with(work)).await?
+        Ok(Bookstore { store: Store::new(pool), site: Site::bookstore()?, salt, next: AtomicU64::new(0) })
     }
 
     /// A number that no other server of this shop gives.
@@ -88,7 +79,7 @@ impl Bookstore {
             return Ok(file(&request.headers, &request.path, length));
         }
         if request.path == "/audit" {
-            let found = self.with(audit::audit).await?;
+            let found = self.store.with(audit::audit).await?;
             return Ok(text(StatusCode::OK, "application/json", Bytes::from(serde_json::to_vec(&found)?)));
         }
         let Some(place) = request.path.strip_prefix(PATH) else { return Ok(refusal(StatusCode::NOT_FOUND)) };
@@ -116,31 +107,31 @@ impl Bookstore {
     async fn home(&self, form: &Form) -> Result<Told> {
         let (customer, item) = (form.number("customer").unwrap_or(0), form.number("item").unwrap_or(SHOWN));
         let work = move |c: &mut dyn Connection| Ok((browse::customer(c, customer)?, browse::promoted(c, item)?));
-        let (name, rows) = self.with(work).await?;
+        let (name, rows) = self.store.with(work).await?;
         let whom = name.map_or("Welcome".to_owned(), |name| format!("Welcome back, {name}"));
         Ok(Told::new("home", whom, rows))
     }
 
     async fn newest(&self, form: &Form) -> Result<Told> {
         let subject = known_subject(form)?;
-        let rows = self.with(move |c| browse::newest(c, subject)).await?;
+        let rows = self.store.with(move |c| browse::newest(c, subject)).await?;
         Ok(Told::new("new_products", format!("New books on {subject}: {}", rows.len()), rows))
     }
 
     async fn best(&self, form: &Form) -> Result<Told> {
         let subject = known_subject(form)?;
-        let rows = self.with(move |c| browse::best_sellers(c, subject)).await?;
+        let rows = self.store.with(move |c| browse::best_sellers(c, subject)).await?;
         Ok(Told::new("best_sellers", format!("Best sellers on {subject}: {}", rows.len()), rows))
     }
 
     async fn item(&self, form: &Form) -> Result<Told> {
         let id = form.number("id").ok_or_else(bad_request)?;
-        let row = self.with(move |c| browse::item(c, id)).await?.ok_or(Refused(StatusCode::NOT_FOUND))?;
+        let row = self.store.with(move |c| browse::item(c, id)).await?.ok_or(Refused(StatusCode::NOT_FOUND))?;
         Ok(Told::new("product_detail", format!("Book {id}"), vec![row]))
     }
 
     async fn promoting(&self, operation: &'static str, outcome: &str) -> Result<Told> {
-        let rows = self.with(|c| browse::promoted(c, SHOWN)).await?;
+        let rows = self.store.with(|c| browse::promoted(c, SHOWN)).await?;
         Ok(Told::new(operation, outcome, rows))
     }
 
@@ -148,7 +139,7 @@ impl Bookstore {
         let by = By::parse(form.text("by")).ok_or_else(bad_request)?;
         let words = form.text("words").to_owned();
         let shown = format!("Books by {} {words}", form.text("by"));
-        let rows = self.with(move |c| browse::search(c, by, &words)).await?;
+        let rows = self.store.with(move |c| browse::search(c, by, &words)).await?;
         Ok(Told::new("search_results", format!("{shown}: {}", rows.len()), rows))
     }
 
@@ -158,7 +149,7 @@ impl Bookstore {
         let known = cookie(request, CART).map(str::to_owned);
         let cart = known.clone().unwrap_or_else(|| format!("{:016x}", self.key()));
         let held = cart.clone();
-        let rows = self.with(move |c| buy::add(c, &held, item, quantity)).await?;
+        let rows = self.store.with(move |c| buy::add(c, &held, item, quantity)).await?;
         let total: i64 = rows.iter().map(|row| row[2].int() * row[3].int()).sum();
         let page = self.page(&Told::new("shopping_cart", format!("In your cart: {total} cents"), rows));
         Ok(if known.is_some() { page } else { with_cookie(page, &format!("{CART}={cart}; Path=/")) })
@@ -175,7 +166,7 @@ impl Bookstore {
             let buyer = if is_new { Buyer::New { id, name: &name } } else { known };
             buy::quote(c, &cart, &buyer)
         };
-        let quote = self.with(work).await?.ok_or(Refused(StatusCode::FORBIDDEN))?;
+        let quote = self.store.with(work).await?.ok_or(Refused(StatusCode::FORBIDDEN))?;
         let to: Vec<String> = quote.address.iter().map(ToString::to_string).collect();
         let outcome = format!("To be sent to {}, customer {}", to.join(", "), quote.customer);
         Ok(Told::new("buy_request", outcome, quote.lines))
@@ -188,7 +179,7 @@ impl Bookstore {
             return Err(bad_request());
         }
         let placed = SystemTime::now().duration_since(UNIX_EPOCH)?.as_micros() as i64;
-        let outcome = match self.with(move |c| buy::buy(c, &cart, &id, placed)).await? {
+        let outcome = match self.store.with(move |c| buy::buy(c, &cart, &id, placed)).await? {
             Bought::Placed { total } => format!("Order placed: {total} cents"),
             Bought::Nothing => "There is nothing to buy".to_owned(),
         };
@@ -197,7 +188,7 @@ impl Bookstore {
 
     async fn order(&self, form: &Form) -> Result<Told> {
         let (name, password) = (form.text("name").to_owned(), form.text("password").to_owned());
-        let found = self.with(move |c| browse::last_order(c, &name, &password)).await?;
+        let found = self.store.with(move |c| browse::last_order(c, &name, &password)).await?;
         let (outcome, rows) = match found {
             Some((order, lines)) => (format!("Your last order: {}, {} cents", order[0], order[2]), lines),
             None => ("You have no order".to_owned(), vec![]),
@@ -207,7 +198,7 @@ impl Bookstore {
 
     async fn admin(&self, form: &Form) -> Result<Told> {
         let id = form.number("id").ok_or_else(bad_request)?;
-        let row = self.with(move |c| browse::item(c, id)).await?.ok_or(Refused(StatusCode::NOT_FOUND))?;
+        let row = self.store.with(move |c| browse::item(c, id)).await?.ok_or(Refused(StatusCode::NOT_FOUND))?;
         Ok(Told::new("admin_request", format!("Change book {id}"), vec![row]))
     }
 
@@ -217,7 +208,7 @@ impl Bookstore {
             let rows = browse::bought_together(c, id)?;
             Ok((buy::change(c, id, price, rows.first().map(|row| row[0].int()))?, rows))
         };
-        let (is_there, rows) = self.with(work).await?;
+        let (is_there, rows) = self.store.with(work).await?;
         if !is_there {
             return Err(Refused(StatusCode::NOT_FOUND).into());
         }
@@ -252,12 +243,7 @@ impl Role for Bookstore {
             if let Some(Refused(status)) = error.downcast_ref() {
                 return refusal(*status);
             }
-            eprintln!("loadstone-server bookstore: {}: {error:#}", request.path);
-            refusal(match error.downcast_ref::<SqlError>() {
-                Some(SqlError::Duplicate(_)) => StatusCode::CONFLICT,
-                Some(SqlError::Gone(_)) => StatusCode::SERVICE_UNAVAILABLE,
-                _ => StatusCode::INTERNAL_SERVER_ERROR,
-            })
+            failure("bookstore", &request.path, &error)
         })
     }
 }
@@ -265,6 +251,7 @@ impl Role for Bookstore {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sql::SqlError;
 
     const SCALE: Scale = Scale { items: 100, customers: 50, orders: 500 };
 

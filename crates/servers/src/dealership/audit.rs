@@ -4,7 +4,7 @@
 use serde::Serialize;
 
 use super::schema::PART_STOCK;
-use crate::sql::rows::{count, held, Held, Rule};
+use crate::sql::rows::{self, count, held, Held, Rule};
 use crate::sql::{transact, Access, Connection, Fate, SqlError};
 
 #[derive(Debug, Serialize)]
@@ -19,7 +19,7 @@ pub struct Audit {
     pub rules: Vec<Rule>,
 }
 
-const RULES: [(&str, &str); 5] = [
+const RULES: [(&str, &str); 4] = [
     (
         "an order has all its lines",
         "SELECT COUNT(*) FROM orders o WHERE o.line_count <> (SELECT COUNT(*) FROM order_lines l WHERE l.order_id = o.id)",
@@ -39,7 +39,6 @@ const RULES: [(&str, &str); 5] = [
         "SELECT COUNT(*) FROM parts p WHERE p.used <> (SELECT COALESCE(CAST(SUM(w.quantity * a.quantity) AS BIGINT), 0) \
          FROM assemblies a JOIN work_orders w ON w.vehicle = a.vehicle AND w.state = 'completed' WHERE a.part = p.id)",
     ),
-    ("parts in stock are those delivered less those used", ""),
 ];
 
 /// Looks at everything in one transaction.
@@ -49,11 +48,8 @@ pub fn audit(connection: &mut dyn Connection) -> Result<Audit, SqlError> {
             "SELECT COUNT(*) FROM parts p WHERE p.stock <> {PART_STOCK} - p.used + (SELECT COALESCE(CAST(SUM(o.quantity) \
              AS BIGINT), 0) FROM purchase_orders o WHERE o.part = p.id AND o.state = 'delivered')"
         );
-        let mut rules = Vec::new();
-        for (rule, sql) in RULES {
-            let sql = if sql.is_empty() { &stock } else { sql };
-            rules.push(Rule { rule, broken: count(c, sql)? });
-        }
+        let last = ("parts in stock are those delivered less those used", stock.as_str());
+        let rules = rows::rules(c, RULES.into_iter().chain([last]))?;
         let found = Audit {
             orders: held(c, "SELECT id FROM orders WHERE id NOT LIKE 'backlog-%'")?,
             work_orders: held(c, "SELECT id FROM work_orders WHERE state = 'completed'")?,

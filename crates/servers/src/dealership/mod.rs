@@ -8,7 +8,7 @@ mod trade;
 mod works;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 use anyhow::Result;
 use bytes::Bytes;
@@ -17,7 +17,8 @@ use http::{Method, StatusCode};
 use crate::content::{escape, Page};
 use crate::front::answer::{html, refusal, text, Answer};
 use crate::front::{Request, Role};
-use crate::sql::{Connection, Database, Pool, Row, SqlError};
+use crate::sql::application::{failure, Store};
+use crate::sql::{Connection, Database, Pool, Row};
 use crate::web::form::Form;
 use supplier::{attribute, Post};
 use trade::{Purchase, Purchased};
@@ -31,7 +32,7 @@ const MOST_VEHICLES: i64 = 1_000;
 
 /// The dealers' and the works' application, over a database.
 pub struct Dealership {
-    pool: Arc<Pool>,
+    store: Store,
     post: Post,
     /// Where the company itself and its suppliers answer, known once it listens.
     host: OnceLock<String>,
@@ -42,22 +43,13 @@ impl Dealership {
     pub fn new(database: Database, rate: i64) -> Result<Self> {
         let pool = Pool::new(database);
         pool.with(|connection| schema::prepare(connection, rate))?;
-        Ok(Dealership { pool: Arc::new(pool), post: Post::default(), host: OnceLock::new() })
+        Ok(Dealership { store: Store::new(pool), post: Post::default(), host: OnceLock::new() })
     }
 
     /// Tells where the server listens, so that suppliers can be written to.
     pub fn listens_at(&self, address: SocketAddr) {
         let host = if address.ip().is_unspecified() { IpAddr::V4(Ipv4Addr::LOCALHOST) } else { address.ip() };
         let _ = self.host.set(SocketAddr::new(host, address.port()).to_string());
-    }
-
-    /// Does something with a connection, on a thread that may wait.
-    async fn with<T: Send + 'static>(
-        &self,
-        work: impl FnOnce(&mut dyn Connection) -> Result<T, SqlError> + Send + 'static,
-    ) -> Result<T> {
-        let pool = self.pool.clone();
-        tokio::task::spawn_blocking(move || pool.with(work)).await?
     }
 
     async fn perform(&self, request: &Request) -> Result<Answer> {
@@ -77,7 +69,7 @@ impl Dealership {
 
     async fn browse(&self, form: &Form) -> Result<Answer> {
         let Some(from) = form.number("from") else { return Ok(refusal(StatusCode::BAD_REQUEST)) };
-        let rows = self.with(move |connection| trade::browse(connection, from)).await?;
+        let rows = self.store.with(move |connection| trade::browse(connection, from)).await?;
         Ok(page("Dealership: catalogue", &format!("{} vehicles from {from}", rows.len()), &rows))
     }
 
@@ -96,7 +88,7 @@ impl Dealership {
             let order = Purchase { id: &id, customer, vehicles: &vehicles, quantity, is_large, changes_mind };
             trade::purchase(connection, &order)
         };
-        Ok(match self.with(work).await? {
+        Ok(match self.store.with(work).await? {
             Purchased::Placed { total } => page("Dealership: purchase", &format!("Order placed: {total} cents"), &[]),
             Purchased::RolledBack => page("Dealership: purchase", "Order rolled back", &[]),
             Purchased::NoCredit => page("Dealership: purchase", "Order refused: no credit", &[]),
@@ -106,7 +98,7 @@ impl Dealership {
     async fn manage(&self, form: &Form) -> Result<Answer> {
         let Some(customer) = form.number("customer") else { return Ok(refusal(StatusCode::BAD_REQUEST)) };
         let cancels = form.text("cancel") == "yes";
-        let done = self.with(move |connection| trade::manage(connection, customer, cancels)).await?;
+        let done = self.store.with(move |connection| trade::manage(connection, customer, cancels)).await?;
         let sold = done.sold.map_or("Nothing to sell".to_owned(), |vehicle| format!("Vehicle sold: {vehicle}"));
         let cancelled = done.cancelled.map_or(String::new(), |id| format!("; order cancelled: {id}"));
         Ok(page("Dealership: stock", &format!("{sold}{cancelled}"), &done.stock))
@@ -121,7 +113,7 @@ impl Dealership {
             return Ok(refusal(StatusCode::BAD_REQUEST));
         }
         let work = if is_large { works::large } else { works::planned };
-        let built = self.with(move |connection| work(connection, &id, vehicle, quantity)).await?;
+        let built = self.store.with(move |connection| work(connection, &id, vehicle, quantity)).await?;
         for order in &built.orders {
             if let Some(host) = self.host.get() {
                 self.post.order(host, order).await?;
@@ -147,26 +139,19 @@ impl Dealership {
         let Some(id) = attribute(&document, "order").map(str::to_owned) else {
             return Ok(refusal(StatusCode::BAD_REQUEST));
         };
-        self.with(move |connection| works::deliver(connection, &id)).await?;
+        self.store.with(move |connection| works::deliver(connection, &id)).await?;
         Ok(text(StatusCode::OK, "text/plain", Bytes::from_static(b"taken in\n")))
     }
 
     async fn audit(&self) -> Result<Answer> {
-        let found = self.with(audit::audit).await?;
+        let found = self.store.with(audit::audit).await?;
         Ok(text(StatusCode::OK, "application/json", Bytes::from(serde_json::to_vec(&found)?)))
     }
 }
 
 impl Role for Dealership {
     async fn answer(&self, request: Request) -> Answer {
-        self.perform(&request).await.unwrap_or_else(|error| {
-            eprintln!("loadstone-server dealership: {}: {error:#}", request.path);
-            match error.downcast_ref::<SqlError>() {
-                Some(SqlError::Duplicate(_)) => refusal(StatusCode::CONFLICT),
-                Some(SqlError::Gone(_)) => refusal(StatusCode::SERVICE_UNAVAILABLE),
-                _ => refusal(StatusCode::INTERNAL_SERVER_ERROR),
-            }
-        })
+        self.perform(&request).await.unwrap_or_else(|error| failure("dealership", &request.path, &error))
     }
 }
 
@@ -184,7 +169,7 @@ fn page(title: &str, outcome: &str, rows: &[Row]) -> Answer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sql::Value;
+    use crate::sql::{SqlError, Value};
 
     struct Bench {
         connection: Box<dyn Connection>,

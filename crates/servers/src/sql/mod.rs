@@ -1,6 +1,7 @@
 //! One way to speak to a SQL database, whatever stands behind it: a file of this process, the database role of another
 //! machine, a PostgreSQL or a MariaDB server. Statements use `$1`, `$2` ... in the order they first appear, whole numbers and texts.
 
+pub mod application;
 pub mod link;
 pub mod mariadb;
 pub mod postgres;

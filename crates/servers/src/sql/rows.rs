@@ -41,6 +41,14 @@ pub struct Rule {
     pub broken: i64,
 }
 
+/// Rules by the statements that count what breaks them.
+pub fn rules<'a>(
+    c: &mut dyn Connection,
+    counting: impl Iterator<Item = (&'static str, &'a str)>,
+) -> Result<Vec<Rule>, SqlError> {
+    counting.map(|(rule, sql)| Ok(Rule { rule, broken: count(c, sql)? })).collect()
+}
+
 /// The one number that a statement gives.
 pub fn count(c: &mut dyn Connection, sql: &str) -> Result<i64, SqlError> {
     Ok(c.run(sql, &[])?[0][0].int())

@@ -2,13 +2,13 @@
 //! of the database's own.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use anyhow::Result;
 use bytes::Bytes;
 use http::{Method, StatusCode};
 use serde::Serialize;
 
+use super::application::Store;
 use super::{Database, Pool, Row};
 use crate::front::answer::{refusal, text, Answer};
 use crate::front::{Request, Role};
@@ -59,7 +59,7 @@ struct Figures {
 
 /// The role: one connection, which is made anew when it fails.
 pub struct Statistics {
-    pool: Arc<Pool>,
+    store: Store,
     asking: &'static str,
     known: &'static [Known],
 }
@@ -72,12 +72,12 @@ impl Statistics {
             Database::MariaDb(_) => (ASKING_MARIADB, MARIADB),
             _ => anyhow::bail!("only PostgreSQL and MariaDB count what they do"),
         };
-        Ok(Statistics { pool: Arc::new(Pool::new(database)), asking, known })
+        Ok(Statistics { store: Store::new(Pool::new(database)), asking, known })
     }
 
     async fn look(&self) -> Result<Answer> {
-        let (pool, asking) = (self.pool.clone(), self.asking);
-        let rows = tokio::task::spawn_blocking(move || pool.with(|connection| connection.run(asking, &[]))).await??;
+        let asking = self.asking;
+        let rows = self.store.with(move |connection| connection.run(asking, &[])).await?;
         let figures = serde_json::to_vec(&told(&rows, self.known))?;
         Ok(text(StatusCode::OK, "application/json", Bytes::from(figures)))
     }

@@ -3,14 +3,12 @@ Pure.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from itertools import product
-from typing import Annotated
 
 from pydantic import Field
 
 from loadstone.model.errors import UsageError
-from loadstone.model.reading import Flag
 from loadstone.model.records.manifest import StudiedWorkload
 from loadstone.page.blocks import Block, Column, ColumnKind, Figure, Gallery, Heading, Paragraph, Row, Table, Tone
 from loadstone.page.numbers import number, rounded
@@ -20,10 +18,10 @@ from loadstone.study.kind import StudyContext, StudyKind
 from loadstone.study.kinds.compare.peaks import SEARCH_COLUMNS, SEEDS_APART, search_cells
 from loadstone.study.kinds.search import SearchSection, make_search
 from loadstone.study.kinds.search.answer import SearchAnswer
-from loadstone.study.kinds.search.steps import Search
-from loadstone.study.kinds.sweep import read_over
+from loadstone.study.kinds.search.steps import Search, State
+from loadstone.study.kinds.sweep import Over
 from loadstone.study.metrics import METRICS
-from loadstone.study.parameters import PARAMETERS, Points, has_load, parameter, points_text
+from loadstone.study.parameters import has_load, parameter, points_text
 from loadstone.study.question import Answer, key_of
 from loadstone.study.summary import RunRequest, RunSummary
 
@@ -42,15 +40,9 @@ NOTE = (
 class PeaksSection(SearchSection):
     """`[peaks]`: parameters over points, and how each peak is searched."""
 
-    over: Annotated[
-        dict[str, Points],
-        Field(min_length=1),
-        Flag(
-            f"A parameter and its points: {', '.join(PARAMETERS)}.",
-            metavar="NAME=POINT,POINT,...",
-            read_all=read_over,
-        ),
-    ] = Field(description='a table as { machines = ["1x1", "1x2", "2x1"], platform = ["process", "container"] }')
+    over: Over = Field(
+        description='a table as { machines = ["1x1", "1x2", "2x1"], platform = ["process", "container"] }'
+    )
 
     @property
     def varies_platform(self) -> bool:
@@ -121,6 +113,8 @@ class Peaks:
     over: tuple[tuple[str, tuple[str, ...]], ...]
     model: Search
     """What all searches have in common."""
+    _found: dict[tuple[str, ...], SearchAnswer] = field(default_factory=dict, compare=False, repr=False)
+    """What searches came to, by the folders of their runs: it is asked for after each run, and takes seconds."""
 
     def points(self) -> list[dict[str, str]]:
         """All combinations, the last parameter varying fastest."""
@@ -149,7 +143,7 @@ class Peaks:
         request = search.next(own)
         if request is not None:
             return request
-        peak = search.answer(own).peak
+        peak = State(search, own).peak
         if peak is None or _below(search, runs):
             return None
         load = search.text(max(1.0, SHARE * peak) if search.load == "sessions" else SHARE * peak)
@@ -162,10 +156,17 @@ class Peaks:
         searched = sum(search.left(search.own(runs)) for search in self.searches())
         return searched + sum(not _below(search, runs) for search in self.searches())
 
+    def _answer(self, search: Search, runs: Sequence[RunSummary]) -> SearchAnswer:
+        own = search.own(runs)
+        key = (search.prefix, *(run.folder for run in own))
+        if key not in self._found:
+            self._found[key] = search.answer(own)
+        return self._found[key]
+
     def answer(self, runs: Sequence[RunSummary]) -> PeaksOverAnswer:
         """Every peak so far."""
         begun = [search for search in self.searches() if search.own(runs)]
-        points = [PeakPoint(search.settings, search.answer(search.own(runs)), _cpu(search, runs)) for search in begun]
+        points = [PeakPoint(search.settings, self._answer(search, runs), _cpu(search, runs)) for search in begun]
         platforms, others = list(_by_platform(points)), list(_by_first(points))
         return PeaksOverAnswer(
             workload=self.workload,

@@ -55,18 +55,18 @@ def read_over(texts: Sequence[str]) -> dict[str, tuple[str, ...]]:
     return dict(points)
 
 
+Over = Annotated[
+    dict[str, Points],
+    Field(min_length=1),
+    Flag(f"A parameter and its points: {', '.join(PARAMETERS)}.", metavar="NAME=POINT,POINT,...", read_all=read_over),
+]
+"""What is varied, as users write it."""
+
+
 class SweepSection(StudySection):
     """`[sweep]`: parameters over points."""
 
-    over: Annotated[
-        dict[str, Points],
-        Field(min_length=1),
-        Flag(
-            f"A parameter and its points: {', '.join(PARAMETERS)}.",
-            metavar="NAME=POINT,POINT,...",
-            read_all=read_over,
-        ),
-    ] = Field(description='a table as { sessions = [50, 100], "server.threads" = [1, 2] }')
+    over: Over = Field(description='a table as { sessions = [50, 100], "server.threads" = [1, 2] }')
     rounds: Annotated[int, Field(ge=1, le=1000), Flag("Times each point is run.", kind=int, min=1, max=1000)] = Field(
         default=1, description="times each point is run, 1 or more"
     )
