@@ -23,6 +23,7 @@ from loadstone.study.queueing import Centre, closed, open_wait_s
 from loadstone.study.summary import metrics_of
 from loadstone.testbed.up import Testbed, simulated_testbed, station_testbed
 from loadstone.workloads import load as load_workload
+from tests.integration.conftest import LoadstoneRunner, report
 
 pytestmark = pytest.mark.integration
 
@@ -173,3 +174,12 @@ def test_real_cycles_are_measured_and_judged(tmp_path: Path) -> None:
     assert abs(page.cycle_actual_s / page.cycle_drawn_s - 1) < 0.02
     said = [json.loads(line) for line in (run / "monitor.jsonl").read_text().splitlines()]
     assert all(one["stations"]["station"]["workers"] == 50 for one in said)
+
+
+def test_a_run_whose_every_operation_fails_does_not_pass(tmp_path: Path, loadstone: LoadstoneRunner) -> None:
+    station = "workers=2,service=0.001,error_share=1"
+    done = loadstone("run", "static", "--sessions", "5", "--station", station, "--profile", "demo", "--steady", "3")
+    assert done.returncode == 1, done.stdout + done.stderr
+    (iteration,) = report(tmp_path)["workloads"][0]["iterations"]
+    total = next(row for row in iteration["operations"] if row["name"] == "Total")
+    assert total["good"] == 0 and total["errors"] == total["requests"] > 0

@@ -13,6 +13,7 @@ from loadstone.services import kinds
 from loadstone.services.kind import EMBEDDED, ServiceKind, ServiceRole
 
 OVER_A_DATABASE = (Need.APPLICATION, Need.BOOKSTORE)
+"""Whose servers keep their data in a database that there is a choice of."""
 FRONTS = {Need.WEB: ServiceRole.WEB, Need.BOOKSTORE: ServiceRole.BOOKSTORE}
 """What there is a choice of where users come, beside web servers alone."""
 
@@ -43,11 +44,12 @@ def web_server(system: Reference, needs: ServerNeeds) -> tuple[ServiceKind, Mech
 def refuse_unfit(system: Reference, needs: ServerNeeds) -> None:
     """Raises UsageError for a service, settings or a mechanism that the workloads do not need, or that it lacks."""
     _refuse_unfit_front(system, needs)
-    known = service_kind(ServiceRole.BACKEND, system.backend), service_kind(ServiceRole.DATABASE, system.database)
+    backend = service_kind(ServiceRole.BACKEND, system.backend)
+    database = service_kind(ServiceRole.DATABASE, system.database)
     needed = f"these workloads need `{needs.need}`."
-    if known[0].name != EMBEDDED and needs.need is not Need.WEB:
+    if backend.name != EMBEDDED and needs.need is not Need.WEB:
         raise UsageError(f"The back end is what web sites ask; {needed}")
-    if known[1].name != EMBEDDED and needs.need not in OVER_A_DATABASE:
+    if database.name != EMBEDDED and needs.need not in OVER_A_DATABASE:
         raise UsageError(f"A database is the dealership's and the bookstore's; {needed}")
     if system.balancer and service_kind(ServiceRole.BALANCER, system.balancer) and needs.need is not Need.WEB:
         raise UsageError(f"A balancer deals the users of web sites; {needed}")
