@@ -78,12 +78,15 @@ def _platforms() -> Iterator[Advice]:
 
 
 def _services() -> Iterator[tuple[str, list[str]]]:
-    """Every service that is not ours, with the packages that it misses here."""
+    """Every service that is not ours, by its role and name, with the packages that it misses here."""
     for role in ServiceRole:
         for name, kind in service_kinds(role).items():
             if name != EMBEDDED:
                 every = [kind.needs, *kind.mechanisms.values()]
-                yield name, sorted({package for one in every for at, package in one.items() if not is_there(at)})
+                yield (
+                    f"{role} {name}",
+                    sorted({package for one in every for at, package in one.items() if not is_there(at)}),
+                )
 
 
 def _software() -> Iterator[Advice]:
@@ -91,9 +94,7 @@ def _software() -> Iterator[Advice]:
     for name, packages in _services():
         remedy = f"`apt-get install {' '.join(packages)}`, or `loadstone doctor --install`."
         figure = f"misses {', '.join(packages)}" if packages else "ready"
-        yield Advice(
-            f"service {name}", Finding.WARNING if packages else Finding.GOOD, figure, remedy if packages else ""
-        )
+        yield Advice(name, Finding.WARNING if packages else Finding.GOOD, figure, remedy if packages else "")
 
 
 def _accelerator() -> Advice:

@@ -54,6 +54,8 @@ def show(
         return
     out.print(f"[bold]{workload.header.title}[/] ({workload.name})\n{workload.header.about}\n")
     out.print(_operations(workload))
+    if workload.mixes:
+        out.print(_mixes(workload))
     _print_rules(workload)
 
 
@@ -101,12 +103,11 @@ def _import(importer: Callable[[Path, str], Imported], file: Path, output: Path 
 
 
 def _operations(workload: Workload) -> Table:
-    others = {mix: shares(workload.mixed(mix)) for mix in workload.mixes}
     mix = shares(workload)
     table = Table(title="Operations and their stationary shares")
-    numbers = ("share %", *(f"{name} %" for name in others), "files", "bytes", "304 share %")
-    for column in ("operation", *numbers[: 1 + len(others)], "request", *numbers[1 + len(others) :], "limit"):
-        table.add_column(column, justify="right" if column in numbers else "left", overflow="fold")
+    for column in ("operation", "share %", "request", "files", "bytes", "304 share %", "limit"):
+        is_number = column in ("share %", "files", "bytes", "304 share %")
+        table.add_column(column, justify="right" if is_number else "left", overflow="fold")
     for name, operation in workload.operations.items():
         files = embedded_files(workload, operation)
         known = sum(file["bytes"] or 0 for file in files)
@@ -115,13 +116,23 @@ def _operations(workload: Workload) -> Table:
         table.add_row(
             name,
             f"{100 * mix.operations[name]:.2f}",
-            *(f"{100 * other.operations[name]:.2f}" for other in others.values()),
             f"{operation.method} {operation.path}{secure}",
             str(len(files)),
             str(known + (operation.document_bytes or 0) or ""),
             f"{asked:.0f}" if files else "",
             _limit(operation),
         )
+    return table
+
+
+def _mixes(workload: Workload) -> Table:
+    """Shares of operations in each of its mixes."""
+    by = {"": shares(workload)} | {mix: shares(workload.mixed(mix)) for mix in workload.mixes}
+    table = Table("operation", title="Stationary shares by mix, %")
+    for mix in by:
+        table.add_column(f"{workload.name}:{mix}" if mix else workload.name, justify="right")
+    for name in workload.operations:
+        table.add_row(name, *(f"{100 * mix.operations[name]:.2f}" for mix in by.values()))
     return table
 
 
