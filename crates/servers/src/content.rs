@@ -133,6 +133,16 @@ impl Page {
         }
     }
 
+    /// Adds rows as a table.
+    pub fn table<T: std::fmt::Display>(&mut self, rows: &[Vec<T>]) {
+        self.put("<table>\n");
+        for row in rows {
+            let cells: String = row.iter().map(|cell| format!("<td>{}</td>", escape(&cell.to_string()))).collect();
+            self.put(&format!("<tr>{cells}</tr>\n"));
+        }
+        self.put("</table>\n");
+    }
+
     /// Ends the page with filler so that it is `length` bytes long; longer if it already is.
     pub fn finish(mut self, length: usize) -> Bytes {
         self.put("<div>\n");

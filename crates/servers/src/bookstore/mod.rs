@@ -219,12 +219,8 @@ impl Bookstore {
     fn page(&self, told: &Told) -> Answer {
         let facts = self.site.page(told.operation);
         let mut page = Page::new(&format!("Bookstore: {}", told.operation.replace('_', " ")), facts.bytes);
-        page.put(&format!("<h1>{}</h1>\n<table>\n", escape(&told.outcome)));
-        for row in &told.rows {
-            let cells: String = row.iter().map(|value| format!("<td>{}</td>", escape(&value.to_string()))).collect();
-            page.put(&format!("<tr>{cells}</tr>\n"));
-        }
-        page.put("</table>\n");
+        page.put(&format!("<h1>{}</h1>\n", escape(&told.outcome)));
+        page.table(&told.rows);
         for link in &facts.links {
             page.put(&format!("<img src=\"{link}\" alt=\"\">\n"));
         }

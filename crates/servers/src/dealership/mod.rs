@@ -157,12 +157,8 @@ impl Role for Dealership {
 
 fn page(title: &str, outcome: &str, rows: &[Row]) -> Answer {
     let mut page = Page::new(title, PAGE_BYTES);
-    page.put(&format!("<h1>{}</h1>\n<p>{}</p>\n<table>\n", escape(title), escape(outcome)));
-    for row in rows {
-        let cells: String = row.iter().map(|value| format!("<td>{}</td>", escape(&value.to_string()))).collect();
-        page.put(&format!("<tr>{cells}</tr>\n"));
-    }
-    page.put("</table>\n");
+    page.put(&format!("<h1>{}</h1>\n<p>{}</p>\n", escape(title), escape(outcome)));
+    page.table(rows);
     html(page.finish(PAGE_BYTES))
 }
 

@@ -7,7 +7,7 @@ use http::StatusCode;
 
 use super::form::{cookie, Form};
 use super::sessions::{Sessions, Visitor};
-use super::{begin, end, fixed_file, table};
+use super::{begin, end, fixed_file};
 use crate::backend::bank::{check_image_bytes, check_number, password_hash};
 use crate::backend::client::BackendClient;
 use crate::content::{escape, Page};
@@ -139,7 +139,7 @@ impl Bank {
         let facts = self.site.page("login");
         let mut page = begin("Bank: your accounts", &facts);
         page.put(&format!("<p>Welcome, customer {}.</p>\n", escape(user)));
-        table(&mut page, &accounts);
+        page.table(&accounts);
         let key = self.sessions.start(Visitor { user: user.to_owned(), ..Visitor::default() });
         Ok(with_cookie(end(page, &facts), &format!("{COOKIE}={key}; Path=/; HttpOnly")))
     }
@@ -151,7 +151,7 @@ impl Bank {
         let given: Vec<&str> = script.fields.iter().map(|field| form.text(field)).collect();
         if let Some(command) = script.command {
             let parameters: Vec<&str> = std::iter::once(visitor.user.as_str()).chain(given.iter().copied()).collect();
-            table(&mut page, &self.backend.ask(BANK, command, &parameters).await?);
+            page.table(&self.backend.ask(BANK, command, &parameters).await?);
         }
         for (field, value) in script.fields.iter().zip(given) {
             page.put(&format!("<p>{field}: {}</p>\n", escape(value)));
@@ -165,7 +165,7 @@ impl Bank {
         let facts = self.site.page("check_detail_html");
         let mut page = begin(&format!("Bank: check {check}"), &facts);
         page.put(&format!("<p>Customer {}</p>\n", escape(&visitor.user)));
-        table(&mut page, &rows);
+        page.table(&rows);
         for side in ["front", "back"] {
             page.put(&format!("<a href=\"/bank/check_image?check_no={}&side={side}\">{side}</a>\n", escape(check)));
         }
@@ -188,7 +188,7 @@ impl Bank {
         for index in 0.. {
             let Some(payee) = form.get(&format!("payee[{index}]")) else { break };
             let (date, amount) = (form.text(&format!("date[{index}]")), form.text(&format!("amount[{index}]")));
-            table(&mut page, &self.backend.ask(BANK, command::PAY, &[&visitor.user, payee, date, amount]).await?);
+            page.table(&self.backend.ask(BANK, command::PAY, &[&visitor.user, payee, date, amount]).await?);
         }
         Ok(end(page, &facts))
     }
@@ -204,7 +204,7 @@ impl Bank {
         let rows = self.backend.ask(BANK, command::TRANSFER, &[&visitor.user, from, to, amount, today]).await?;
         let facts = self.site.page("post_fund_xfer");
         let mut page = begin("Bank: transfer done", &facts);
-        table(&mut page, &rows);
+        page.table(&rows);
         Ok(end(page, &facts))
     }
 }

@@ -111,13 +111,3 @@ fn end(mut page: Page, facts: &PageFacts) -> Answer {
     }
     html(page.finish(facts.bytes))
 }
-
-/// Rows as an HTML table.
-fn table(page: &mut Page, rows: &[Vec<String>]) {
-    page.put("<table>\n");
-    for row in rows {
-        let cells: String = row.iter().map(|cell| format!("<td>{}</td>", crate::content::escape(cell))).collect();
-        page.put(&format!("<tr>{cells}</tr>\n"));
-    }
-    page.put("</table>\n");
-}

@@ -7,7 +7,7 @@ use http::StatusCode;
 
 use super::form::{cookie, Form};
 use super::sessions::{Sessions, Visitor};
-use super::{begin, end, fixed_file, table};
+use super::{begin, end, fixed_file};
 use crate::backend::client::BackendClient;
 use crate::content::{escape, Page};
 use crate::front::answer::{file, html, redirect, refusal, with_cookie, Answer};
@@ -151,7 +151,7 @@ impl Shop {
             let path = format!("/shop/images/{kind}/{}.gif", escape(product));
             page.put(&format!("<img class=\"product\" src=\"{path}\" alt=\"\">\n"));
         }
-        table(&mut page, rows);
+        page.table(rows);
         end(page, &facts)
     }
 }

@@ -5,7 +5,7 @@ use http::StatusCode;
 
 use super::form::Form;
 use super::store::FileStore;
-use super::{begin, end, fixed_file, table};
+use super::{begin, end, fixed_file};
 use crate::backend::client::BackendClient;
 use crate::content::escape;
 use crate::front::answer::{file, refusal, Answer};
@@ -68,7 +68,7 @@ impl Support {
         for parameter in parameters {
             page.put(&format!("<p>You asked for {}</p>\n", escape(parameter)));
         }
-        table(&mut page, &rows);
+        page.table(&rows);
         Ok(end(page, &facts))
     }
 }
