@@ -52,5 +52,6 @@ def test_it_runs_in_a_container(kind: ServiceKind, tmp_path: Path) -> None:
                     at = (await roles.mail(running, machine, kind.name, 1)).http
                     assert at is not None
                     assert (await first_line(at)).startswith(SAID[kind.name])
+            assert any(letter.isdigit() for letter in str(machine.facts["software"])), machine.facts
 
     asyncio.run(visited())

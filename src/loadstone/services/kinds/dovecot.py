@@ -15,7 +15,9 @@ def program(site: ServiceSite) -> Program:
     """Its folders are made by the command that starts it."""
     folders = shlex.join(["mkdir", "-p", f"{site.folder}/run", f"{site.folder}/mail"])
     words = shlex.join([*NOT_ROOT, "dovecot", "-F", "-c", f"{site.folder}/{CONFIGURATION}"])
-    return Program(shell(f"{folders} && PATH=$PATH:/usr/sbin exec {words}"), {CONFIGURATION: configuration(site)})
+    version = shell("echo dovecot $(/usr/sbin/dovecot --version)")
+    command = shell(f"{folders} && PATH=$PATH:/usr/sbin exec {words}")
+    return Program(command, {CONFIGURATION: configuration(site)}, version=version)
 
 
 def configuration(site: ServiceSite) -> str:

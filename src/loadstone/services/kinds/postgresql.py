@@ -18,7 +18,8 @@ def program(site: ServiceSite) -> Program:
     words = ["postgres", "-D", data, "-h", site.listen, "-p", str(site.port), "-k", ""]
     words += ["-c", f"max_connections={CONNECTIONS}"]
     command = shell(f"{PROGRAMS}; exec {shlex.join([*NOT_ROOT, *words])}")
-    return Program(command, prepare=[_preparing(data)], wait=_waiting(site))
+    version = shell(f"{PROGRAMS}; postgres --version")
+    return Program(command, prepare=[_preparing(data)], wait=_waiting(site), version=version)
 
 
 def _preparing(data: str) -> list[str]:
