@@ -6,11 +6,12 @@ from loadstone.services.sites import FILES, SITE
 
 
 def configuration(site: WebSite, pool: apache.Pool, modules: tuple[str, ...], handler: str, more: str) -> str:
-    """With PHP, by a handler, for what is no file."""
+    """With PHP, by a handler, for what is no file; files have dates and no tags, as the reference server's have."""
     told = "".join(f"SetEnv {name} {value}\n" for name, value in php.told(site).items())
     files = "|".join(FILES)
     served = (
-        f'DocumentRoot {site.folder}/{SITE}\nAliasMatch "^/(?!{files})" "{site.folder}/{php.PAGES}/index.php"\n'
+        f"DocumentRoot {site.folder}/{SITE}\nFileETag None\n"
+        f'AliasMatch "^/(?!{files})" "{site.folder}/{php.PAGES}/index.php"\n'
         f"{apache.readable(f'{site.folder}/{SITE}')}"
         f"{apache.readable(f'{site.folder}/{php.PAGES}', f'    SetHandler {handler}{chr(10)}')}{told}{more}"
     )

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use http::{header, HeaderValue, Method, StatusCode, Version};
+use http::{Method, StatusCode};
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
@@ -144,15 +144,7 @@ async fn respond<R: Role>(role: &R, request: hyper::Request<Incoming>, secure: b
         return refusal(StatusCode::BAD_REQUEST);
     }
     let query = head.uri.query().unwrap_or("").to_owned();
-    let is_kept = head.version == Version::HTTP_11 && !head.headers.contains_key(header::CONNECTION);
-    let mut answer =
-        role.answer(Request { method: head.method, path, query, headers: head.headers, body, secure }).await;
-    // What common servers say too, so that pages have about as many bytes here as there.
-    answer.headers_mut().insert(header::SERVER, HeaderValue::from_static("loadstone"));
-    if is_kept {
-        answer.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("keep-alive"));
-    }
-    answer
+    role.answer(Request { method: head.method, path, query, headers: head.headers, body, secure }).await
 }
 
 /// Refuses paths that try to climb or to hide: `..`, backslashes, NUL, and those in percent form.

@@ -44,6 +44,8 @@ impl MariaDb {
         let opts = OptsBuilder::from_opts(opts)
             .additional_capabilities(CapabilityFlags::CLIENT_FOUND_ROWS)
             .prefer_socket(false)
+            // Statements are kept here; the client's own keeping would close those that it has too many of.
+            .stmt_cache_size(Some(0))
             .tcp_nodelay(true);
         let client = Conn::new(opts).with_context(|| format!("cannot connect to {url}"))?;
         Ok(MariaDb { client, prepared: HashMap::new() })

@@ -24,12 +24,14 @@ def program(site: WebSite) -> Program:
 
 
 def configuration(site: WebSite) -> str:
-    """Over HTTP and TLS, with PHP for what is no file."""
+    """Over HTTP and TLS, with PHP for what is no file; files have dates and no tags, as the reference server's have."""
     files = "".join(f"        location /{place} {{ }}\n" for place in FILES)
     return nginx.http(
         site,
         nginx.php_upstream(site)
-        + nginx.both_ways(site, f"root {site.folder}/{SITE};\n{files}{nginx.php_status(site)}{_pages(site)}"),
+        + nginx.both_ways(
+            site, f"root {site.folder}/{SITE};\n        etag off;\n{files}{nginx.php_status(site)}{_pages(site)}"
+        ),
     )
 
 
