@@ -3,8 +3,7 @@ Pure.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from itertools import product
+from dataclasses import dataclass, field, replace
 
 from pydantic import Field
 
@@ -19,17 +18,17 @@ from loadstone.study.kinds.compare.peaks import SEARCH_COLUMNS, SEEDS_APART, sea
 from loadstone.study.kinds.search import SearchSection, make_search
 from loadstone.study.kinds.search.answer import SearchAnswer
 from loadstone.study.kinds.search.steps import Search, State
-from loadstone.study.kinds.sweep import Over
+from loadstone.study.kinds.sweep import Over, combinations
 from loadstone.study.metrics import METRICS
 from loadstone.study.parameters import has_load, parameter, points_text
 from loadstone.study.question import Answer, key_of
 from loadstone.study.summary import RunRequest, RunSummary
 
 SHARE = 0.8
-"""Of a peak, at which CPU is looked at: the most that the published study advises to use (docs/applications.md)."""
+"""Of a peak, at which CPU is looked at: the most that the published study advises to use (docs/studies.md)."""
 PLATFORMS = ("platform", "machine.platform")
 PUBLISHED_RATIO = 0.90
-"""Virtual by native, at least: what the published study found (docs/applications.md)."""
+"""Virtual by native, at least: what the published study found (docs/studies.md)."""
 NOTE = (
     "Each peak is a search of its own: its interval says where a repetition would find it. CPU at 80 % of a peak is of "
     "a run made for that. A ratio's interval is what both searches' intervals allow together, so it is rather "
@@ -118,14 +117,12 @@ class Peaks:
 
     def points(self) -> list[dict[str, str]]:
         """All combinations, the last parameter varying fastest."""
-        names = [name for name, _ in self.over]
-        return [dict(zip(names, values, strict=True)) for values in product(*(points for _, points in self.over))]
+        return combinations(self.over)
 
     def searches(self) -> list[Search]:
         """One a point."""
-        common = {one.name: getattr(self.model, one.name) for one in fields(Search)}
         return [
-            Search(**common | {"settings": point, "prefix": f"p{number}", "seed": number * SEEDS_APART})
+            replace(self.model, settings=point, prefix=f"p{number}", seed=number * SEEDS_APART)
             for number, point in enumerate(self.points(), start=1)
         ]
 

@@ -63,6 +63,12 @@ Over = Annotated[
 """What is varied, as users write it."""
 
 
+def combinations(over: Sequence[tuple[str, Sequence[str]]]) -> list[dict[str, str]]:
+    """Every combination of the points of all parameters, the last one varying fastest."""
+    names = [name for name, _ in over]
+    return [dict(zip(names, values, strict=True)) for values in product(*(points for _, points in over))]
+
+
 class SweepSection(StudySection):
     """`[sweep]`: parameters over points."""
 
@@ -166,8 +172,7 @@ class Sweep:
 
     def points(self) -> list[dict[str, str]]:
         """All combinations, the last parameter varying fastest."""
-        names = [name for name, _ in self.over]
-        return [dict(zip(names, values, strict=True)) for values in product(*(points for _, points in self.over))]
+        return combinations(self.over)
 
     def requests(self) -> list[RunRequest]:
         """All its runs, in order."""
