@@ -19,7 +19,7 @@ from loadstone.model.machine import PUBLIC, MachineSpec
 from loadstone.model.system import Reference
 from loadstone.model.target import Endpoint
 from loadstone.services.kind import EMBEDDED, ServiceRole
-from loadstone.services.registry import service_kinds
+from loadstone.services.registry import service_kind, service_kinds
 from loadstone.testbed import roles
 from loadstone.testbed.context import open_testbed
 from loadstone.testbed.running import Running
@@ -49,7 +49,7 @@ def shop(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Endpoint]:
             behind = await running.base.machine("database", MachineSpec(), (PUBLIC,))
             port = await roles.database(running, behind, database, 1)
             system = Reference(1, web=web, database=database)
-            found = (await roles.bookstore(running, app, behind, port, system, ROWS)).http
+            found = (await roles.application(running, app, (behind, port), service_kind(ServiceRole.BOOKSTORE, web), system, ROWS, {})).http
             assert found is not None
             return found
 

@@ -4,6 +4,9 @@ use loadstone_schedule::marker::{marker, MARKER_BYTES};
 
 /// How much of a body's beginning is kept to look for texts in.
 pub const HEAD_BYTES: usize = 16 * 1024;
+/// How much is kept of pages whose pictures are looked for.
+pub const PAGE_BYTES: usize = 128 * 1024;
+
 /// Follows one body.
 #[derive(Debug)]
 pub struct Inspector {

@@ -20,6 +20,7 @@ pub mod simulate;
 pub mod start;
 pub mod timer;
 pub mod transport;
+pub mod upload;
 pub mod wheel;
 
 use std::io::{Read, Write};

@@ -1,13 +1,14 @@
 //! Operations compiled for the hot path: templates for the request, what the answer must be, what is embedded.
 
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::io::Write;
 use std::sync::LazyLock;
 
 use loadstone_record::recorder::Grade;
 use loadstone_record::Fault;
 use loadstone_schedule::line::{page_line_time, Rates};
-use loadstone_schedule::plan::{Embedded, Extract, Field, Limit, Method, Operation, Scheme};
+use loadstone_schedule::plan::{Embedded, Extract, Field, Images, Limit, Method, Operation, Request, Scheme};
 use loadstone_schedule::session::Script;
 use loadstone_schedule::slots::{Slot, Slots, Values};
 use loadstone_schedule::template::{form_encode, Encoding, Template};
@@ -19,6 +20,7 @@ use crate::ending::CompiledEnding;
 use crate::inspect::Inspector;
 use crate::needle::Needle;
 use crate::transport::{Answer, Failure};
+use crate::upload::{self, CompiledUpload};
 
 /// Bytes sent to an echo service where the operation does not say.
 const PING_BYTES: usize = 64;
@@ -63,8 +65,50 @@ pub struct Compiled {
     absent: Vec<Needle>,
     bytes: Option<Needle>,
     usual_bytes: Option<u64>,
-    extract: Vec<(Slot, Extract)>,
+    extract: Vec<CompiledExtract>,
+    set: Vec<(Slot, Template)>,
+    uploads: Vec<CompiledUpload>,
     pub endings: Vec<CompiledEnding>,
+    /// Requests around its page, by their place among those of the operation.
+    pub before: Vec<CompiledRequest>,
+    pub after: Vec<CompiledRequest>,
+    pub images: Option<Images>,
+}
+
+/// A value to be taken out of an answer.
+#[derive(Clone, Debug)]
+struct CompiledExtract {
+    slot: Slot,
+    /// Which of several it is.
+    pick: Option<Template>,
+    rule: Extract,
+}
+
+impl CompiledExtract {
+    fn find<'a>(&self, text: &'a [u8], values: &Values) -> Option<&'a [u8]> {
+        let (after, before) = (self.rule.after.as_bytes(), self.rule.before.as_bytes());
+        let Some(pick) = &self.pick else { return between(text, after, before) };
+        let all: Vec<&[u8]> = all_between(text, after, before).collect();
+        let number: usize = pick.text(values).parse().unwrap_or(0);
+        all.get(number % all.len().max(1)).copied()
+    }
+}
+
+/// A request around an operation's page.
+#[derive(Clone, Debug)]
+pub struct CompiledRequest {
+    /// Its place among those of the operation.
+    pub number: usize,
+    pub forgets: bool,
+    pub page: Compiled,
+    when: Vec<Template>,
+}
+
+impl CompiledRequest {
+    /// Whether it is made by a session that knows these values.
+    pub fn is_made(&self, values: &Values) -> bool {
+        self.when.iter().all(|when| !when.text(values).is_empty())
+    }
 }
 
 /// A file that belongs to a page.
@@ -77,17 +121,38 @@ pub struct EmbeddedFile {
     /// Where this file's date is remembered, and its conditional requests are dealt; none for paths with values in
     /// them.
     pub memory: Option<usize>,
+    /// The same number for the same path on any page; none for paths with values in them.
+    pub file: Option<usize>,
+}
+
+/// What operations of a workload have in common: how many files' dates are remembered, and the numbers of their paths.
+#[derive(Debug, Default)]
+struct Files {
+    remembered: usize,
+    paths: HashMap<String, usize>,
+}
+
+impl Files {
+    fn remember(&mut self) -> usize {
+        self.remembered += 1;
+        self.remembered - 1
+    }
+
+    fn number(&mut self, path: &str) -> usize {
+        let next = self.paths.len();
+        *self.paths.entry(path.to_owned()).or_insert(next)
+    }
 }
 
 impl Compiled {
     /// Compiles all operations of a workload; returns them and of how many files the date is remembered.
     pub fn all(operations: &[Operation], script: &Script) -> Result<(Vec<Compiled>, usize), PlanError> {
-        let mut remembered = 0;
-        let compiled = operations.iter().map(|operation| Self::new(operation, &script.slots, &mut remembered));
-        Ok((compiled.collect::<Result<_, _>>()?, remembered))
+        let mut files = Files::default();
+        let compiled = operations.iter().map(|operation| Self::new(operation, &script.slots, &mut files));
+        Ok((compiled.collect::<Result<_, _>>()?, files.remembered))
     }
 
-    fn new(operation: &Operation, slots: &Slots, remembered: &mut usize) -> Result<Self, PlanError> {
+    fn new(operation: &Operation, slots: &Slots, files: &mut Files) -> Result<Self, PlanError> {
         let place = format!("operation {}", operation.name);
         let compile = |text: &String| Template::compile(text, slots, &place);
         let needle = |text: &String| Needle::compile(text, slots, &place);
@@ -96,25 +161,36 @@ impl Compiled {
         };
         let mut embed = |file: &Embedded| -> Result<EmbeddedFile, PlanError> {
             let path = compile(&file.path)?;
-            let memory = path.fixed().map(|_| {
-                *remembered += 1;
-                *remembered - 1
-            });
+            let fixed = path.fixed();
+            let (memory, number) = (fixed.map(|_| files.remember()), fixed.map(|fixed| files.number(fixed)));
             let Embedded { bytes, conditional, markers_every, .. } = *file;
-            Ok(EmbeddedFile { path, bytes, conditional, markers_every, memory })
+            Ok(EmbeddedFile { path, bytes, conditional, markers_every, memory, file: number })
         };
+        let embedded = operation.embedded.iter().map(&mut embed).collect::<Result<_, _>>()?;
+        let around = |requests: &[Request], first: usize, files: &mut Files| -> Result<Vec<_>, PlanError> {
+            let compiled = (first..).zip(requests).map(|(number, request)| {
+                let when = request.when.iter().map(compile).collect::<Result<_, _>>()?;
+                let page = Self::new(&request.page, slots, files)?;
+                Ok(CompiledRequest { number, forgets: request.forgets, page, when })
+            });
+            compiled.collect()
+        };
+        let before = around(&operation.before, 0, files)?;
+        let after = around(&operation.after, before.len(), files)?;
+        let known = |field: &Field| Ok((slots.get(&field.name).unwrap_or(usize::MAX), compile(&field.value)?));
         let expect = &operation.expect;
-        let extract = operation
-            .extract
-            .iter()
-            .filter_map(|extract| slots.get(&extract.value).map(|slot| (slot, extract.clone())));
+        let extract = operation.extract.iter().map(|rule| {
+            let slot = slots.get(&rule.value).unwrap_or(usize::MAX);
+            let pick = rule.pick.as_ref().map(compile).transpose()?;
+            Ok(CompiledExtract { slot, pick, rule: rule.clone() })
+        });
         Ok(Compiled {
             name: operation.name.clone(),
             scheme: operation.scheme,
             method: operation.method,
             redirects: operation.redirects,
             markers_every: expect.markers_every,
-            embedded: operation.embedded.iter().map(&mut embed).collect::<Result<_, _>>()?,
+            embedded,
             timeout_ns: operation.timeout_ns,
             limit: operation.limit,
             path: compile(&operation.path)?,
@@ -129,7 +205,16 @@ impl Compiled {
             absent: expect.absent.iter().map(needle).collect::<Result<_, _>>()?,
             bytes: expect.bytes.as_ref().map(needle).transpose()?,
             usual_bytes: operation.usual_bytes,
-            extract: extract.collect(),
+            extract: extract.collect::<Result<_, PlanError>>()?,
+            set: operation.set.iter().map(known).collect::<Result<_, _>>()?,
+            uploads: operation
+                .uploads
+                .iter()
+                .map(|one| CompiledUpload::new(one, slots, &place))
+                .collect::<Result<_, _>>()?,
+            before,
+            after,
+            images: operation.images.clone(),
             endings: operation
                 .endings
                 .iter()
@@ -183,13 +268,16 @@ impl Compiled {
     /// Whether the rest of it can be asked for where a user is found half-way: a body of known length on a limited line, of
     /// which nothing else is wanted.
     pub fn can_be_taken_up(&self, rates: &Rates) -> bool {
-        self.method == Method::Get && self.bytes.is_some() && rates.page.is_some() && self.keeps() == 0
+        let is_alone = self.before.is_empty() && self.after.is_empty();
+        is_alone && self.method == Method::Get && self.bytes.is_some() && rates.page.is_some() && self.keeps() == 0
     }
 
     /// Whether the server remembers something of it, or the user does: not so of what is only looked at (RFC 9110,
     /// section 9.2.1). A visit's first request brings the cookies.
     pub fn leaves_traces(&self, is_first: bool) -> bool {
-        is_first || !matches!(self.method, Method::Get | Method::Head) || !self.extract.is_empty()
+        let is_looked_at = matches!(self.method, Method::Get | Method::Head);
+        let is_alone = self.before.is_empty() && self.after.is_empty();
+        is_first || !is_looked_at || !is_alone || !self.extract.is_empty() || !self.set.is_empty()
     }
 
     /// How much of the body's beginning the checks need.
@@ -199,10 +287,10 @@ impl Compiled {
             || !self.absent.is_empty()
             || !self.extract.is_empty()
             || !self.endings.is_empty();
-        if looks {
-            crate::inspect::HEAD_BYTES
-        } else {
-            0
+        match (&self.images, looks) {
+            (Some(_), _) => crate::inspect::PAGE_BYTES,
+            (None, true) => crate::inspect::HEAD_BYTES,
+            (None, false) => 0,
         }
     }
 
@@ -221,9 +309,16 @@ impl Compiled {
         }
         write_common(with, out);
         self.write_headers(values, out);
-        if self.form.is_empty() && self.body.is_none() && !matches!(self.method, Method::Post | Method::Put) {
+        if self.form.is_empty()
+            && self.uploads.is_empty()
+            && self.body.is_none()
+            && !matches!(self.method, Method::Post | Method::Put)
+        {
             out.extend_from_slice(b"\r\n");
             return;
+        }
+        if !self.uploads.is_empty() {
+            return upload::write(&self.form, &self.uploads, values, out);
         }
         let mut body = Vec::new();
         match &self.body {
@@ -287,15 +382,32 @@ impl Compiled {
 
     /// Takes values for later requests out of the answer.
     pub fn extract(&self, inspector: &Inspector, values: &mut Values) -> Result<(), Failure> {
-        for (slot, extract) in &self.extract {
-            let found = between(&inspector.head, extract.after.as_bytes(), extract.before.as_bytes());
-            let Some(found) = found else {
-                let detail = format!("no `{}` between `{}` and `{}`", extract.value, extract.after, extract.before);
+        for extract in &self.extract {
+            let Some(found) = extract.find(&inspector.head, values) else {
+                let Extract { value, after, before, .. } = &extract.rule;
+                let detail = format!("no `{value}` between `{after}` and `{before}`");
                 return Err(Failure::new(Fault::Extract, detail));
             };
-            values.set(*slot, &String::from_utf8_lossy(found));
+            values.set(extract.slot, &String::from_utf8_lossy(found));
+        }
+        for (slot, template) in &self.set {
+            let text = template.text(values);
+            values.set(*slot, &text);
         }
         Ok(())
+    }
+
+    /// Paths of the pictures that a page names, each once.
+    pub fn named_images(&self, inspector: &Inspector) -> Vec<Box<str>> {
+        let Some(images) = &self.images else { return Vec::new() };
+        let mut named: Vec<Box<str>> = Vec::new();
+        for found in all_between(&inspector.head, images.after.as_bytes(), images.before.as_bytes()) {
+            let path = String::from_utf8_lossy(found);
+            if path.starts_with('/') && !named.iter().any(|known| **known == *path) {
+                named.push(path.into());
+            }
+        }
+        named
     }
 }
 
@@ -345,6 +457,18 @@ pub fn check_embedded(
         }
         other => Err(Failure::new(Fault::Status, format!("status {other} for an embedded file"))),
     }
+}
+
+/// Checks a picture that a page names.
+pub fn check_image(images: &Images, answer: &Answer, inspector: &Inspector) -> Result<(), Failure> {
+    if answer.status != 200 {
+        return Err(Failure::new(Fault::Status, format!("status {} for a picture", answer.status)));
+    }
+    if inspector.bytes() < images.least_bytes {
+        let detail = format!("a picture of {} bytes, less than {}", inspector.bytes(), images.least_bytes);
+        return Err(Failure::new(Fault::Length, detail));
+    }
+    Ok(())
 }
 
 /// The request line's end and the fields every request has.
@@ -398,9 +522,23 @@ fn check_title(head: &[u8], expected: &[u8]) -> Result<(), Failure> {
 }
 
 fn between<'a>(text: &'a [u8], after: &[u8], before: &[u8]) -> Option<&'a [u8]> {
-    let from = memmem::find(text, after)? + after.len();
-    let length = memmem::find(&text[from..], before)?;
-    Some(&text[from..from + length])
+    all_between(text, after, before).next()
+}
+
+/// All that stands between the two texts, one after the other.
+fn all_between<'a, 'b>(
+    text: &'a [u8],
+    after: &'b [u8],
+    before: &'b [u8],
+) -> impl Iterator<Item = &'a [u8]> + use<'a, 'b> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let from = memmem::find(rest, after)? + after.len();
+        let length = memmem::find(&rest[from..], before)?;
+        let found = &rest[from..from + length];
+        rest = &rest[from + length..];
+        Some(found)
+    })
 }
 
 #[cfg(test)]
@@ -418,7 +556,7 @@ mod tests {
             "expect": {
                 "status": [200], "title": null, "contains": [], "absent": [], "markers_every": 0, "bytes": null,
             },
-            "limit": { "kind": "none" }, "timeout_ns": 1,
+            "limit": { "kind": "none" }, "timeout_ns": 1, "images": null, "uploads": [], "set": [],
         });
         merge(&mut operation, &fields);
         let field = |name: &str, value: &str| json!({ "name": name, "value": value });
@@ -563,8 +701,54 @@ mod tests {
         let mut out = Vec::new();
         operation.write_payload(&values, &mut out);
         assert_eq!(out, b"17");
+        let pick = json!([{ "value": "token", "after": "id=\"", "before": "\"", "pick": "4" }]);
+        let (picking, mut picked) = compiled(json!({ "extract": pick, "body": "{token}" }));
+        picking.extract(&seen("<a id=\"17\" id=\"18\" id=\"19\">"), &mut picked).expect("it is there");
+        let mut chosen = Vec::new();
+        picking.write_payload(&picked, &mut chosen);
+        assert_eq!(chosen, b"18", "the fourth, counted round from 0");
         let missed = operation.extract(&seen("<a id=\"17"), &mut values).expect_err("it has no end");
         assert_eq!(missed.fault, Fault::Extract);
+    }
+
+    #[test]
+    fn pictures_that_a_page_names_are_found_once_each() {
+        let images = json!({ "after": "<img src=\"", "before": "\"", "least_bytes": 10 });
+        let (operation, _) = compiled(json!({ "images": images }));
+        let page = "<img src=\"/a.jpg\"> <img src=\"/b.jpg\"> <img src=\"/a.jpg\"> <img src=\"http://else/c.jpg\"> <img src=\"/cut";
+        assert_eq!(operation.named_images(&seen(page)), ["/a.jpg".into(), "/b.jpg".into()]);
+        let images = operation.images.expect("declared");
+        let check = |status, body: &str| check_image(&images, &answer(status), &seen(body)).map_err(|one| one.fault);
+        assert_eq!(check(200, "ten bytes!"), Ok(()));
+        assert_eq!(check(200, "nine byte"), Err(Fault::Length));
+        assert_eq!(check(404, "ten bytes!"), Err(Fault::Status));
+    }
+
+    #[test]
+    fn a_form_with_files_is_sent_in_parts() {
+        let form = json!([{ "name": "title", "value": "{user}" }]);
+        let uploads = json!([{ "field": "picture", "file_name": "p.jpg", "content": "filler", "bytes": 5 }]);
+        let text = request(json!({ "method": "POST", "form": form, "uploads": uploads }), None);
+        let (head, body) = text.split_once("\r\n\r\n").expect("a head");
+        assert!(head.contains("Content-Type: multipart/form-data; boundary="), "{head}");
+        assert!(head.ends_with(&format!("Content-Length: {}", body.len())), "{head}");
+        assert!(body.contains("name=\"title\"\r\n\r\na b&c\r\n"), "{body}");
+        assert!(body.contains("name=\"picture\"; filename=\"p.jpg\"\r\nContent-Type: application/octet-stream\r\n\r\n"));
+        assert!(body.ends_with("--\r\n"), "{body}");
+    }
+
+    #[test]
+    fn what_is_set_is_known_after_the_answer_alone() {
+        let (operation, mut values) =
+            compiled(json!({ "set": [{ "name": "token", "value": "of {user}" }], "body": "{token}" }));
+        let payload = |values: &Values| {
+            let mut out = Vec::new();
+            operation.write_payload(values, &mut out);
+            String::from_utf8(out).expect("text")
+        };
+        assert_eq!(payload(&values), "");
+        operation.extract(&seen(""), &mut values).expect("nothing to extract");
+        assert_eq!(payload(&values), "of a b&c");
     }
 
     #[test]
@@ -597,6 +781,7 @@ mod tests {
             conditional: 1.0,
             markers_every: 0,
             memory: None,
+            file: None,
         };
         let check = |asked, status, body: &str| {
             check_embedded(&file, asked, &answer(status), &seen(body)).map_err(|failure| failure.fault)

@@ -8,13 +8,13 @@
 //! long some of them last; those that also started in it are counted beside.
 
 use anyhow::{bail, Context, Result};
-use loadstone_record::recorder::SessionCounts;
+use loadstone_record::recorder::{PauseCounts, SessionCounts};
 use loadstone_record::Window;
 use loadstone_schedule::arrivals::{self, Arrivals};
 use loadstone_schedule::plan::{Load, Part, Plan};
 use loadstone_schedule::rng::{Purpose, Stream};
 use loadstone_schedule::session::{Departure, Script, Session};
-use loadstone_schedule::session_loop::{Rules, SessionLoop, Turn};
+use loadstone_schedule::session_loop::{Kept, Rules, SessionLoop, Turn};
 use loadstone_schedule::slots::Values;
 use loadstone_schedule::stationary::{earlier, mean_visit_ns, Earlier};
 use schemars::JsonSchema;
@@ -53,6 +53,9 @@ pub struct OperationShare {
     pub inside: u64,
     pub cut_at_start: u64,
     pub cut_at_end: u64,
+    /// From starts of it to the starts of what came next, where starts are paced: the mean as drawn and as kept.
+    pub cycle_drawn_s: f64,
+    pub cycle_actual_s: f64,
 }
 
 /// What the simulation of independent sessions found.
@@ -88,6 +91,7 @@ struct Player {
 struct PartAccumulator {
     steady: std::ops::Range<u64>,
     counts: Vec<[u64; 3]>,
+    cycles: Vec<PauseCounts>,
     sessions: SessionCounts,
     response_ns: u128,
     pause_ns: u128,
@@ -222,6 +226,7 @@ impl Stage<'_> {
                 Turn::Perform { operation, at_ns } => {
                     let end_ns = at_ns + response(self.server, operation, &mut player.chance);
                     sums.operation(operation, at_ns, end_ns, turns.pause());
+                    sums.cycle(at_ns, turns.sent(&rules, operation, at_ns));
                     turns.ended(end_ns);
                 }
                 Turn::CatchUp { .. } => {} // a modelled server remembers nobody
@@ -265,6 +270,7 @@ impl PartAccumulator {
         PartAccumulator {
             steady,
             counts: vec![[0; 3]; operations],
+            cycles: vec![PauseCounts::default(); operations],
             sessions: SessionCounts::default(),
             response_ns: 0,
             pause_ns: 0,
@@ -278,6 +284,7 @@ impl PartAccumulator {
         for (mine, theirs) in self.counts.iter_mut().zip(&other.counts) {
             mine.iter_mut().zip(theirs).for_each(|(mine, theirs)| *mine += theirs);
         }
+        self.cycles.iter_mut().zip(&other.cycles).for_each(|(mine, theirs)| mine.merge(theirs));
         self.sessions.merge(&other.sessions);
         self.response_ns += other.response_ns;
         self.pause_ns += other.pause_ns;
@@ -289,6 +296,13 @@ impl PartAccumulator {
     fn departure(&mut self, at: u64, departure: Departure, operations: u32) {
         if self.steady.contains(&at) {
             self.sessions.merge(&departed(departure, operations));
+        }
+    }
+
+    /// What was kept of the cycle that ends at `at`.
+    fn cycle(&mut self, at: u64, kept: Kept) {
+        if let Some((operation, drawn_ns, actual_ns)) = kept.cycle().filter(|_| self.steady.contains(&at)) {
+            self.cycles[operation].merge(&PauseCounts { count: 1, drawn_ns, actual_ns });
         }
     }
 
@@ -329,7 +343,9 @@ fn summarize(plan: &Plan, part: &Part, sums: &PartAccumulator) -> Option<Simulat
         return None;
     }
     let seconds = plan.phases.steady_ns as f64 / 1e9;
-    let shares = part.workload.operations.iter().zip(&sums.counts).map(|(operation, counts)| {
+    let counted = sums.counts.iter().zip(&sums.cycles);
+    let shares = part.workload.operations.iter().zip(counted).map(|(operation, (counts, cycles))| {
+        let mean_s = |sum_ns: u64| sum_ns as f64 / cycles.count.max(1) as f64 / 1e9;
         let count = counts[0] + counts[1];
         OperationShare {
             name: operation.name.clone(),
@@ -338,6 +354,8 @@ fn summarize(plan: &Plan, part: &Part, sums: &PartAccumulator) -> Option<Simulat
             inside: counts[0],
             cut_at_start: counts[1],
             cut_at_end: counts[2],
+            cycle_drawn_s: mean_s(cycles.drawn_ns),
+            cycle_actual_s: mean_s(cycles.actual_ns),
         }
     });
     let finished = sums.sessions.finished;

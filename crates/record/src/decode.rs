@@ -56,6 +56,10 @@ impl TryFrom<OperationRecord> for OperationTotals {
             conditional: read.conditional,
             not_modified: read.not_modified,
             redirects: read.redirects,
+            images_named: read.images_named,
+            images_loaded: read.images_loaded,
+            image_bytes: read.image_bytes,
+            requests_beside: read.requests_beside.clone(),
             line_ns: (read.line_mean_ns * response.count() as f64).round() as u128,
             response,
             service: (&read.service).try_into()?,
@@ -67,7 +71,7 @@ impl TryFrom<OperationRecord> for OperationTotals {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recorder::{Before, Grade, Outcome, Recorder};
+    use crate::recorder::{Before, Beside, Grade, Outcome, Recorder};
     use crate::Fault;
 
     fn outcome(end_ns: u64, fault: Option<Fault>) -> Outcome {
@@ -83,6 +87,7 @@ mod tests {
             conditional: 2,
             not_modified: 1,
             redirects: 1,
+            beside: Beside { images_named: 10, images_loaded: 4, image_bytes: 5_000, requests: 0b101 },
             grade: Grade::Good,
             fault,
             before: Before::default(),

@@ -236,6 +236,16 @@ pub struct OperationRecord {
     pub conditional: u64,
     pub not_modified: u64,
     pub redirects: u64,
+    /// Pictures that its pages named, those of them that were fetched, and their bytes.
+    #[serde(default)]
+    pub images_named: u64,
+    #[serde(default)]
+    pub images_loaded: u64,
+    #[serde(default)]
+    pub image_bytes: u64,
+    /// How often each request around its page was answered, by its place; shorter where the last ones never were.
+    #[serde(default)]
+    pub requests_beside: Vec<u64>,
     /// Mean time the user's line alone needs for the bytes of a page.
     pub line_mean_ns: f64,
     pub response: Encoded,
@@ -263,6 +273,10 @@ impl OperationRecord {
             conditional: totals.conditional,
             not_modified: totals.not_modified,
             redirects: totals.redirects,
+            images_named: totals.images_named,
+            images_loaded: totals.images_loaded,
+            image_bytes: totals.image_bytes,
+            requests_beside: totals.requests_beside.clone(),
             line_mean_ns: if timed == 0 { 0.0 } else { totals.line_ns as f64 / timed as f64 },
             response: (&totals.response).into(),
             service: (&totals.service).into(),

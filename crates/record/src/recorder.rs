@@ -57,10 +57,22 @@ pub struct Outcome {
     pub conditional: u32,
     pub not_modified: u32,
     pub redirects: u32,
+    pub beside: Beside,
     pub grade: Grade,
     pub fault: Option<Fault>,
     /// What of the operation lay before the run, where its user was found half-way.
     pub before: Before,
+}
+
+/// What of an operation came beside its page: pictures that the page named, and requests around it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Beside {
+    /// Pictures that the page named, and those of them that were fetched.
+    pub images_named: u32,
+    pub images_loaded: u32,
+    pub image_bytes: u64,
+    /// A bit for each request around the page that was answered, by its place; those beyond the 64th are not told apart.
+    pub requests: u64,
 }
 
 /// Time and bytes of an operation that lay before the run.
@@ -90,6 +102,7 @@ impl Outcome {
             conditional: 0,
             not_modified: 0,
             redirects: 0,
+            beside: Beside::default(),
             grade: Grade::Good,
             fault: None,
             before: Before::default(),
@@ -181,6 +194,11 @@ pub struct OperationTotals {
     pub conditional: u64,
     pub not_modified: u64,
     pub redirects: u64,
+    pub images_named: u64,
+    pub images_loaded: u64,
+    pub image_bytes: u64,
+    /// How often each request around its page was answered, by its place.
+    pub requests_beside: Vec<u64>,
     pub line_ns: u128,
     pub response: TimeHistogram,
     pub service: TimeHistogram,
@@ -194,6 +212,7 @@ impl OperationTotals {
         self.conditional += u64::from(outcome.conditional);
         self.not_modified += u64::from(outcome.not_modified);
         self.redirects += u64::from(outcome.redirects);
+        self.add_beside(&outcome.beside);
         if outcome.fault.is_some() {
             return; // an answer that is wrong or missing has no response time
         }
@@ -202,6 +221,18 @@ impl OperationTotals {
         self.service.record(outcome.end_ns.saturating_sub(outcome.sent_ns));
         if let Some(first_byte) = outcome.first_byte_ns {
             self.first_byte.record(first_byte);
+        }
+    }
+
+    fn add_beside(&mut self, beside: &Beside) {
+        self.images_named += u64::from(beside.images_named);
+        self.images_loaded += u64::from(beside.images_loaded);
+        self.image_bytes += beside.image_bytes;
+        let mut left = beside.requests;
+        while left != 0 {
+            let place = left.trailing_zeros() as usize;
+            add_at(&mut self.requests_beside, place, 1);
+            left &= left - 1;
         }
     }
 
@@ -219,11 +250,25 @@ impl OperationTotals {
         self.conditional += other.conditional;
         self.not_modified += other.not_modified;
         self.redirects += other.redirects;
+        self.images_named += other.images_named;
+        self.images_loaded += other.images_loaded;
+        self.image_bytes += other.image_bytes;
+        for (place, &count) in other.requests_beside.iter().enumerate().take(u64::BITS as usize) {
+            add_at(&mut self.requests_beside, place, count);
+        }
         self.line_ns += other.line_ns;
         self.response.merge(&other.response);
         self.service.merge(&other.service);
         self.first_byte.merge(&other.first_byte);
     }
+}
+
+/// Adds to the count at a place, which may be new.
+fn add_at(counts: &mut Vec<u64>, place: usize, more: u64) {
+    if counts.len() <= place {
+        counts.resize(place + 1, 0);
+    }
+    counts[place] += more;
 }
 
 macro_rules! additive {

@@ -27,6 +27,12 @@ impl Weighted {
         Some(Weighted { cumulative })
     }
 
+    /// The chance of each thing.
+    pub fn shares(&self) -> impl Iterator<Item = f64> + '_ {
+        let before = std::iter::once(0.0).chain(self.cumulative.iter().copied());
+        self.cumulative.iter().zip(before).map(|(edge, before)| edge - before)
+    }
+
     /// Index of the chosen thing.
     pub fn pick(&self, stream: &mut Stream) -> usize {
         let at = stream.unit();

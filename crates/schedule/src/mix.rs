@@ -58,6 +58,17 @@ impl Chooser {
         }
     }
 
+    /// Whether no session ever ends by it.
+    pub fn is_endless(&self) -> bool {
+        match self {
+            Chooser::Matrix { rows, .. } => rows.iter().all(|(targets, weights)| {
+                targets.iter().zip(weights.shares()).all(|(to, share)| matches!(to, Next::State(_)) || share == 0.0)
+            }),
+            Chooser::Flat { operations_per_session, .. } => operations_per_session.is_none(),
+            Chooser::Sequence { .. } => false,
+        }
+    }
+
     /// The state after `current`; `done` operations have been performed in this session (0: choose the first).
     pub fn next(&self, current: usize, done: u32, stream: &mut Stream) -> Next {
         match self {

@@ -7,13 +7,18 @@ use crate::Nanos;
 impl Pacing {
     /// Draws one pause in nanoseconds, cut off at the cap.
     pub fn draw(&self, stream: &mut Stream) -> Nanos {
-        let mean = self.mean_ns as f64;
+        self.draw_least(0, stream)
+    }
+
+    /// Draws one pause of the same mean that lasts so long at least: what is drawn comes on top.
+    pub fn draw_least(&self, least_ns: Nanos, stream: &mut Stream) -> Nanos {
+        let mean = self.mean_ns.saturating_sub(least_ns) as f64;
         let drawn = match self.distribution {
             Distribution::Exponential => -mean * (1.0 - stream.unit()).ln(),
             Distribution::Uniform => 2.0 * mean * stream.unit(),
             Distribution::Fixed => mean,
         };
-        (drawn as Nanos).min(self.cap_ns.unwrap_or(Nanos::MAX))
+        least_ns.saturating_add(drawn as Nanos).min(self.cap_ns.unwrap_or(Nanos::MAX))
     }
 
     /// When the next operation should start, given the start and the end of the one before.
@@ -70,6 +75,18 @@ mod tests {
         // Standard error 10 / sqrt(200 000) = 0.022 s; four of them.
         assert!((mean - 10.0).abs() < 0.09, "mean {mean}");
         assert!(draws.iter().all(|&pause| pause <= 150.0));
+    }
+
+    #[test]
+    fn a_least_pause_is_never_undercut_and_changes_no_mean() {
+        let pacing = pacing(PacingKind::Cycle);
+        let mut stream = Stream::new(7, 0, Purpose::Pause);
+        let draws: Vec<f64> =
+            (0..200_000).map(|_| pacing.draw_least(4_000_000_000, &mut stream) as f64 / 1e9).collect();
+        let mean = draws.iter().sum::<f64>() / draws.len() as f64;
+        // Standard error 6 / sqrt(200 000) = 0.013 s; four of them.
+        assert!((mean - 10.0).abs() < 0.054, "mean {mean}");
+        assert!(draws.iter().all(|&pause| pause >= 4.0));
     }
 
     #[test]

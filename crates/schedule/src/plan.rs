@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::Nanos;
 
 /// Version of this schema. A driver refuses any other.
-pub const PLAN_SCHEMA: u32 = 4;
+pub const PLAN_SCHEMA: u32 = 5;
 
 /// Everything a driver needs to know of a run.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -285,6 +285,11 @@ pub enum GeneratorKind {
         max: i64,
         digits: u8,
     },
+    /// A whole number from 1 to max, the smaller the likelier: exponential, its mean this share of max.
+    Exponential {
+        max: u64,
+        mean_share: f64,
+    },
     /// A rank by Zipf's law, counted from `first`.
     Zipf {
         n: u64,
@@ -317,6 +322,9 @@ pub enum GeneratorKind {
         per_session: u64,
         first: u64,
         digits: u8,
+        /// Any of them at each draw, instead of the next.
+        #[serde(default)]
+        any: bool,
     },
     Text {
         text: String,
@@ -349,6 +357,65 @@ pub struct Operation {
     /// Ways it may end well, of which exactly one must be told by its answer; none where there is but one.
     #[serde(default)]
     pub endings: Vec<Ending>,
+    /// What the session knows once it has been performed.
+    #[serde(default)]
+    pub set: Vec<Field>,
+    /// Files sent with the form, which is then in parts (RFC 7578).
+    #[serde(default)]
+    pub uploads: Vec<Upload>,
+    /// Requests that belong to it and come first, one after the other.
+    #[serde(default)]
+    pub before: Vec<Request>,
+    /// Those that come after its page and before the files of it.
+    #[serde(default)]
+    pub after: Vec<Request>,
+    /// Pictures that the page itself names.
+    #[serde(default)]
+    pub images: Option<Images>,
+}
+
+/// A request that an operation consists of, besides its page.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Request {
+    /// Made only where none of these texts, filled in, is empty.
+    pub when: Vec<String>,
+    /// Whether the user's browser forgets all it has afterwards: cookies, files, connections.
+    pub forgets: bool,
+    /// What is asked for; its limit, its files and its own requests count for nothing.
+    pub page: Operation,
+}
+
+/// A file that is sent with a form.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Upload {
+    pub field: String,
+    pub file_name: String,
+    pub content: UploadContent,
+    /// Its exact length.
+    pub bytes: u64,
+}
+
+/// What is in a file that is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum UploadContent {
+    /// A picture that can be looked at.
+    Jpeg,
+    /// Bytes that nobody looks at.
+    Filler,
+}
+
+/// Pictures whose paths stand in a page; a browser fetches each once.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Images {
+    /// What a path stands behind, and before.
+    pub after: String,
+    pub before: String,
+    /// A shorter one is an error.
+    pub least_bytes: u64,
 }
 
 /// A way in which an operation ends well.
@@ -424,6 +491,9 @@ pub struct Extract {
     pub value: String,
     pub after: String,
     pub before: String,
+    /// Which of several: a number, as a text that may hold a value, reckoned round their count. None for the first.
+    #[serde(default)]
+    pub pick: Option<String>,
 }
 
 /// A file that belongs to a page.
@@ -455,6 +525,9 @@ pub struct State {
     pub operation: u32,
     pub pause: Pause,
     pub set: Vec<Field>,
+    /// What a cycle time that begins with it lasts at least: the rest of the mean is drawn.
+    #[serde(default)]
+    pub least_pause_ns: Nanos,
 }
 
 /// Whether users pause before a state.
@@ -536,6 +609,10 @@ pub struct Connections {
     pub kept_between_users: bool,
     /// Share of a user's TLS connections, after the first, that do not resume its session.
     pub full_handshakes: f64,
+    /// Share of users whose browsers have all files of the pages already and ask for them conditionally, each time; the
+    /// others fetch each file once. None where each file has a share of its own.
+    #[serde(default)]
+    pub warm_caches: Option<f64>,
 }
 
 /// What is spoken on a connection.

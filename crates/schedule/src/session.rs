@@ -32,6 +32,9 @@ pub struct Place {
     pub operation: usize,
     pub pause: Pause,
     pub set: Vec<(Slot, Template)>,
+    least_pause_ns: Nanos,
+    /// Whether what the user did before makes no difference after it: its browser forgets all it has.
+    pub begins_anew: bool,
     /// The sources drawn before it: those its operation needs, in the order they are declared.
     due: Vec<usize>,
 }
@@ -53,8 +56,13 @@ impl Script {
         for generator in &workload.values {
             Source::reserve(generator, &mut slots);
         }
-        for extract in workload.operations.iter().flat_map(|operation| &operation.extract) {
-            slots.intern(&extract.value);
+        for operation in workload.operations.iter().flat_map(requests) {
+            operation.extract.iter().for_each(|extract| {
+                slots.intern(&extract.value);
+            });
+            operation.set.iter().for_each(|field| {
+                slots.intern(&field.name);
+            });
         }
         for field in workload.states.iter().flat_map(|state| &state.set) {
             slots.intern(&field.name);
@@ -68,9 +76,14 @@ impl Script {
         Ok(Script { slots, places, sources, chooser, pacing: workload.pacing })
     }
 
+    /// Whether what comes next depends on what was before.
+    pub fn is_chain(&self) -> bool {
+        matches!(self.chooser, Chooser::Matrix { .. } | Chooser::Sequence { .. })
+    }
+
     /// Whether the mix has no end: one user session lasts for ever.
     pub fn is_endless(&self) -> bool {
-        matches!(self.chooser, Chooser::Flat { operations_per_session: None, .. })
+        self.chooser.is_endless()
     }
 }
 
@@ -91,7 +104,7 @@ fn compile_place(
     };
     let set: Vec<(Slot, Template)> = state.set.iter().map(compile).collect::<Result<_, _>>()?;
     let mut used: HashSet<Slot> = set.iter().flat_map(|(_, template)| template.slots()).collect();
-    for text in texts(operation) {
+    for text in requests(operation).flat_map(texts).chain(conditions(operation)) {
         used.extend(Template::compile(text, slots, &format!("operation {}", operation.name))?.slots());
     }
     // A source may refer to those before it, so one pass from the last to the first finds all.
@@ -103,10 +116,28 @@ fn compile_place(
         }
     }
     due.reverse();
-    Ok(Place { operation: state.operation as usize, pause: state.pause, set, due })
+    let begins_anew = operation.before.iter().any(|request| request.forgets);
+    Ok(Place {
+        operation: state.operation as usize,
+        pause: state.pause,
+        set,
+        least_pause_ns: state.least_pause_ns,
+        begins_anew,
+        due,
+    })
 }
 
-/// All texts of an operation that may refer to values.
+/// An operation's page and the requests around it.
+fn requests(operation: &Operation) -> impl Iterator<Item = &Operation> {
+    std::iter::once(operation).chain(operation.before.iter().chain(&operation.after).map(|request| &request.page))
+}
+
+/// What its requests depend on.
+fn conditions(operation: &Operation) -> impl Iterator<Item = &String> {
+    operation.before.iter().chain(&operation.after).flat_map(|request| &request.when)
+}
+
+/// All texts of a page that may refer to values.
 fn texts(operation: &Operation) -> impl Iterator<Item = &String> {
     let fields = [&operation.query, &operation.form, &operation.headers].into_iter().flatten();
     let expect = &operation.expect;
@@ -119,6 +150,9 @@ fn texts(operation: &Operation) -> impl Iterator<Item = &String> {
         .chain(&expect.bytes)
         .chain(operation.endings.iter().flat_map(|ending| &ending.ledger))
         .chain(operation.embedded.iter().map(|file| &file.path))
+        .chain(operation.extract.iter().filter_map(|extract| extract.pick.as_ref()))
+        .chain(operation.set.iter().map(|field| &field.value))
+        .chain(operation.uploads.iter().map(|upload| &upload.file_name))
 }
 
 /// A session's own state: where it is, its values and its random streams.
@@ -162,6 +196,7 @@ impl Session {
     /// Starts the next user session: a new user, new session values.
     pub fn begin(&mut self, script: &Script) {
         self.done = 0;
+        self.values.clear();
         let who = self.drawer();
         for source in script.sources.iter().filter(|source| source.is_of_session()) {
             source.draw(who, &mut self.drawing, &mut self.values);
@@ -178,7 +213,8 @@ impl Session {
         // A mix without an end has no user sessions to begin, so its first operation is paced as well.
         let pause = match script.places[state].pause {
             Pause::Drawn if self.done > 0 || self.visit == 0 && script.is_endless() => {
-                Some(script.pacing.draw(&mut self.pauses))
+                let least_ns = if self.done > 0 { script.places[self.state].least_pause_ns } else { 0 };
+                Some(script.pacing.draw_least(least_ns, &mut self.pauses))
             }
             _ => None,
         };

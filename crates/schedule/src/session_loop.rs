@@ -93,10 +93,10 @@ impl SessionLoop {
         SessionLoop { session, stop_ns, started_ns: 0, ended_ns: 0, pause: None, sent: None, place: None, paused_ns: 0 }
     }
 
-    /// Places the session's first user where a long run would find it; call `begin` next. A mix without an end has no
-    /// visits to be in the middle of.
+    /// Places the session's first user where a long run would find it; call `begin` next. A mix that has neither an end
+    /// nor an order has no visits to be in the middle of.
     pub fn settle(&mut self, rules: &Rules<'_>, seed: u64, id: u64, mean_visit_ns: Nanos, times: Times<'_>) {
-        if rules.script.is_endless() {
+        if rules.script.is_endless() && !rules.script.is_chain() {
             return;
         }
         let mut left_ns = horizon_ns(seed, id, mean_visit_ns);
@@ -158,8 +158,13 @@ impl SessionLoop {
     }
 
     /// What a placed user does next: what is over of its visit, then what it was found doing.
-    fn find(&mut self, rules: &Rules<'_>, place: Place) -> Turn {
-        let is_first = self.session.operations() == 0;
+    fn find(&mut self, rules: &Rules<'_>, mut place: Place) -> Turn {
+        let number = self.session.operations();
+        if number < place.skipped {
+            self.pass_over(rules, place.skipped - number);
+            place.ahead -= place.skipped - number;
+        }
+        let is_first = number <= place.skipped;
         let Step::Perform { state, .. } = self.session.next(rules.script) else {
             return Turn::Stop { at_ns: self.stop_ns }; // the visit on paper had this operation
         };
@@ -183,6 +188,14 @@ impl SessionLoop {
         match place.found {
             Found::Pausing { .. } => Turn::Perform { operation, at_ns },
             Found::Performing(midway) => Turn::TakeUp { operation, at_ns, midway },
+        }
+    }
+
+    /// Lets the session go through operations that nobody need be told of.
+    fn pass_over(&mut self, rules: &Rules<'_>, operations: u32) {
+        for _ in 0..operations {
+            self.session.next(rules.script);
+            self.session.prepare(rules.script);
         }
     }
 

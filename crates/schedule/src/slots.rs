@@ -46,6 +46,11 @@ impl Values {
         Values(vec![String::new(); slots])
     }
 
+    /// All values empty again.
+    pub fn clear(&mut self) {
+        self.0.iter_mut().for_each(String::clear);
+    }
+
     /// A value; empty until it is set.
     pub fn get(&self, slot: Slot) -> &str {
         self.0.get(slot).map_or("", String::as_str)

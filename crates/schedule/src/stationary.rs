@@ -21,6 +21,9 @@ const VISITS: u64 = 200;
 const VISITS_BEFORE: f64 = 3.0;
 /// Operations after which a visit on paper counts as over: of mixes that hardly end.
 const MOST_OPERATIONS: u32 = 1000;
+/// Operations on paper before a user of a mix without an end is found: several times as many as between those that begin
+/// anew, so that none remembers where all began.
+const OPERATIONS_BEFORE: u64 = 12;
 /// What the shortest operation counts for, so that visits without pauses take time as well.
 const LEAST_NS: Nanos = 1000;
 
@@ -29,6 +32,8 @@ const LEAST_NS: Nanos = 1000;
 pub struct Place {
     /// Operations of the visit that are over.
     pub ahead: u32,
+    /// How many of those the server need not be told of: those before the last that began anew.
+    pub skipped: u32,
     pub found: Found,
 }
 
@@ -51,7 +56,7 @@ pub struct Midway {
 /// Plays one visit on paper, from its beginning: where it is `age_ns` later, or how long it was when it is over by then.
 pub fn within_visit(session: &mut Session, rules: &Rules<'_>, times: Times<'_>, age_ns: Nanos) -> Result<Place, Nanos> {
     session.begin(rules.script);
-    let (mut started_ns, mut ended_ns) = (0, 0);
+    let (mut started_ns, mut ended_ns, mut skipped) = (0, 0, 0);
     for ahead in 0..MOST_OPERATIONS {
         let Step::Perform { state, pause } = session.next(rules.script) else { return Err(ended_ns) };
         let from_ns = if rules.pacing.kind == PacingKind::Think { ended_ns } else { started_ns };
@@ -59,24 +64,27 @@ pub fn within_visit(session: &mut Session, rules: &Rules<'_>, times: Times<'_>, 
         started_ns = bent.map_or(ended_ns, |pause| rules.pacing.next_start(pause, started_ns, ended_ns));
         if started_ns > age_ns {
             let found = Found::Pausing { done_ns: age_ns - ended_ns, left_ns: started_ns - age_ns };
-            return Ok(Place { ahead, found });
+            return Ok(Place { ahead, skipped, found });
         }
         session.prepare(rules.script);
+        if rules.script.places[state].begins_anew && ended_ns > 0 {
+            skipped = ahead;
+        }
         let of_ns = times(rules.script.places[state].operation, &session.values).max(LEAST_NS);
         ended_ns = started_ns.saturating_add(of_ns);
         if ended_ns > age_ns {
             let midway = Midway { done_ns: age_ns - started_ns, of_ns };
-            return Ok(Place { ahead, found: Found::Performing(midway) });
+            return Ok(Place { ahead, skipped, found: Found::Performing(midway) });
         }
     }
     session.break_off();
     Err(ended_ns)
 }
 
-/// The mean length of a visit, pauses included; 0 where visits have no end.
+/// The mean length of a visit, pauses included; where visits have no end, how long one is played on paper, or 0.
 pub fn mean_visit_ns(rules: &Rules<'_>, seed: u64, times: Times<'_>) -> Nanos {
     if rules.script.is_endless() {
-        return 0;
+        return if rules.script.is_chain() { OPERATIONS_BEFORE * rules.pacing.mean_ns } else { 0 };
     }
     let length = |id| {
         let mut session = Session::new(rules.script, scramble(seed), id);
@@ -224,6 +232,46 @@ mod tests {
             }
         }
         assert_eq!(ended(&workload("think"), 20 * SECOND, false)[2], 0.0);
+    }
+
+    /// Two operations that follow each other without an end; before the first the browser forgets all it has.
+    fn endless() -> Workload {
+        let mut declared = serde_json::to_value(workload("cycle")).expect("plain data");
+        let page = declared["operations"][0].clone();
+        declared["operations"][0]["before"] = serde_json::json!([{ "when": [], "forgets": true, "page": page }]);
+        let row = |to: &[(u32, f64)]| {
+            let edges = to.iter().map(|(state, chance)| serde_json::json!({ "state": state, "probability": chance }));
+            serde_json::json!({ "to": edges.collect::<Vec<_>>(), "finish": 0.0 })
+        };
+        declared["mix"]["rows"] = serde_json::json!([row(&[(1, 1.0)]), row(&[(1, 0.75), (2, 0.25)]), row(&[(0, 1.0)])]);
+        serde_json::from_value(declared).expect("a workload")
+    }
+
+    #[test]
+    fn without_an_end_users_are_found_half_way_too_and_tell_what_they_still_remember() {
+        let workload = endless();
+        for (share, due) in ended(&workload, 20 * SECOND, true).iter().zip([1.0 / 6.0, 4.0 / 6.0, 1.0 / 6.0]) {
+            assert!((share - due).abs() < 0.01, "{share} instead of {due}");
+        }
+        let script = Script::compile(&workload).expect("a workload");
+        let rules = Rules { script: &script, pacing: workload.pacing, curve: None };
+        let visit_ns = mean_visit_ns(&rules, 1, &times);
+        for id in 0..200 {
+            let mut turns = SessionLoop::new(Session::new(&script, 1, id), Nanos::MAX);
+            turns.settle(&rules, 1, id, visit_ns, &times);
+            turns.begin(&rules, 0);
+            let mut told = Vec::new();
+            while let Turn::CatchUp { operation, is_first } = turns.next(&rules) {
+                assert_eq!(is_first, told.is_empty());
+                told.push(operation);
+            }
+            assert!(turns.session.operations() > 5, "each has been there for a while");
+            let begins = told.iter().filter(|&&operation| operation == 0).count();
+            assert!(
+                begins == usize::from(!told.is_empty()) && told.first().is_none_or(|&first| first == 0),
+                "{told:?}"
+            );
+        }
     }
 
     #[test]

@@ -27,12 +27,13 @@ const MOST_DAYS: u64 = 365_000_000;
 #[derive(Clone, Debug)]
 enum Draw {
     Uniform { min: i64, span: u64, digits: usize },
+    Exponential { max: u64, mean: f64 },
     Ranked { weights: Weighted, first: u64, digits: usize },
     Choice { values: Vec<String>, weights: Weighted },
     Table { slots: Vec<Slot>, rows: Vec<Vec<String>>, weights: Weighted },
     Words { words: Vec<String>, count: u32, separator: String },
     Date { from: i64, span: u64 },
-    User { per_session: u64, first: u64, digits: usize },
+    User { per_session: u64, first: u64, digits: usize, any: bool },
     Text(Template),
 }
 
@@ -67,6 +68,12 @@ impl Source {
                 Draw::Uniform { min: *min, span: max.abs_diff(*min).saturating_add(1), digits: usize::from(*digits) }
             }
             GeneratorKind::Uniform { .. } => return Err(bad("min is above max")),
+            GeneratorKind::Exponential { max, mean_share }
+                if *max > 0 && *mean_share > 0.0 && mean_share.is_finite() =>
+            {
+                Draw::Exponential { max: *max, mean: *mean_share * *max as f64 }
+            }
+            GeneratorKind::Exponential { .. } => return Err(bad("needs max of at least 1 and a mean above 0")),
             GeneratorKind::Zipf { n, .. } if *n > MOST_RANKS => return Err(bad("needs n of at most 10,000,000")),
             GeneratorKind::Zipf { n, alpha, first, digits } => Draw::Ranked {
                 weights: zipf(*n, *alpha).ok_or_else(|| bad("needs n of at least 1 and a finite alpha"))?,
@@ -102,8 +109,9 @@ impl Source {
                 Draw::Date { from: *from_days, span: to_days.abs_diff(*from_days) + 1 }
             }
             GeneratorKind::Date { .. } => return Err(bad("from_days is above to_days")),
-            GeneratorKind::User { per_session, first, digits } => {
-                Draw::User { per_session: (*per_session).max(1), first: *first, digits: usize::from(*digits) }
+            GeneratorKind::User { per_session, first, digits, any } => {
+                let digits = usize::from(*digits);
+                Draw::User { per_session: (*per_session).max(1), first: *first, digits, any: *any }
             }
             GeneratorKind::Text { text } => Draw::Text(Template::compile(text, slots, &place)?),
         };
@@ -145,6 +153,12 @@ impl Source {
                 let drawn = min.wrapping_add(stream.below(*span) as i64);
                 values.format(self.slot, format_args!("{drawn:0digits$}"));
             }
+            Draw::Exponential { max, mean } => {
+                // Cut off beyond the last.
+                let kept = 1.0 - (-(*max as f64) / mean).exp();
+                let drawn = -(1.0 - stream.unit() * kept).ln() * mean;
+                values.format(self.slot, format_args!("{}", (drawn as u64).min(max - 1) + 1));
+            }
             Draw::Ranked { weights, first, digits } => {
                 let drawn = first.saturating_add(weights.pick(stream) as u64);
                 values.format(self.slot, format_args!("{drawn:0digits$}"));
@@ -166,9 +180,9 @@ impl Source {
                 let (year, month, day) = civil_date(from + stream.below(*span) as i64);
                 values.format(self.slot, format_args!("{year:04}-{month:02}-{day:02}"));
             }
-            Draw::User { per_session, first, digits } => {
-                let user =
-                    who.session.wrapping_mul(*per_session).wrapping_add(who.visit % per_session).wrapping_add(*first);
+            Draw::User { per_session, first, digits, any } => {
+                let own = if *any { stream.below(*per_session) } else { who.visit % per_session };
+                let user = who.session.wrapping_mul(*per_session).wrapping_add(own).wrapping_add(*first);
                 values.format(self.slot, format_args!("{user:0digits$}"));
             }
             Draw::Text(template) => {
@@ -217,8 +231,9 @@ mod tests {
 
     #[test]
     fn every_session_owns_its_user_ids_and_walks_through_them() {
-        let user =
-            |session, visit| drawn(GeneratorKind::User { per_session: 50, first: 1, digits: 10 }, session, visit);
+        let user = |session, visit| {
+            drawn(GeneratorKind::User { per_session: 50, first: 1, digits: 10, any: false }, session, visit)
+        };
         assert_eq!(user(0, 0), "0000000001");
         assert_eq!(user(0, 49), "0000000050");
         assert_eq!(user(0, 50), "0000000001");

@@ -28,6 +28,11 @@ fn operation(name: &str) -> Operation {
         timeout_ns: 1,
         usual_bytes: None,
         endings: vec![],
+        set: vec![],
+        uploads: vec![],
+        before: vec![],
+        after: vec![],
+        images: None,
     }
 }
 
@@ -36,10 +41,11 @@ fn workload(mix: Mix) -> Workload {
         name: (*name).into(),
         operation,
         pause: if *name == "b" { Pause::None } else { Pause::Drawn },
+        least_pause_ns: 0,
         set: vec![Field { name: "last".into(), value: format!("{name}-{{user}}") }],
     };
     let names = ["a", "b", "c"];
-    let user = GeneratorKind::User { per_session: 3, first: 1, digits: 2 };
+    let user = GeneratorKind::User { per_session: 3, first: 1, digits: 2, any: false };
     Workload {
         name: "test".into(),
         values: vec![Generator { name: "user".into(), scope: Scope::Session, states: vec![], kind: user }],
@@ -55,6 +61,7 @@ fn workload(mix: Mix) -> Workload {
             requests_each: None,
             kept_between_users: false,
             full_handshakes: 0.0,
+            warm_caches: None,
         },
         mailboxes: None,
     }

@@ -19,6 +19,8 @@ pub enum Set {
     Support,
     /// One for any number of sessions.
     Bookstore,
+    /// One for any number of sessions, without pictures.
+    Events,
     /// Of a web server alone; so many sessions are so many directories.
     StaticFiles,
 }
@@ -33,6 +35,7 @@ pub fn files(set: Set, sessions: u64) -> Result<Box<dyn Iterator<Item = (String,
         Set::Shopping => Site::shopping()?,
         Set::Support => Site::support()?,
         Set::Bookstore => return Ok(Box::new(Site::bookstore()?.files.into_iter())),
+        Set::Events => return Ok(Box::new(Site::events()?.files.into_iter())),
         Set::StaticFiles => return Ok(Box::new(static_files(sessions))),
     };
     let fixed = site.files.into_iter();
@@ -40,7 +43,7 @@ pub fn files(set: Set, sessions: u64) -> Result<Box<dyn Iterator<Item = (String,
         Set::Banking => Box::new(fixed.chain(check_images(sessions))),
         Set::Shopping => Box::new(fixed.chain(product_images(sessions))),
         Set::Support => Box::new(fixed.chain(download_files(sessions))),
-        Set::Bookstore | Set::StaticFiles => unreachable!("they were given above"),
+        Set::Bookstore | Set::Events | Set::StaticFiles => unreachable!("they were given above"),
     })
 }
 

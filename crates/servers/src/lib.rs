@@ -6,6 +6,7 @@ pub mod bookstore;
 pub mod content;
 pub mod dealership;
 pub mod echo;
+pub mod events;
 pub mod fileset;
 pub mod front;
 pub mod idle;
@@ -117,6 +118,39 @@ enum Command {
         /// Fill the database and end
         #[arg(long)]
         only_fill: bool,
+    },
+    /// Serve the site of events over one database
+    Events {
+        #[command(flatten)]
+        common: Common,
+        /// The database: a file, role://HOST:PORT of the database role, postgresql:// or mysql://USER@HOST:PORT/NAME
+        #[arg(long)]
+        database: String,
+        /// What an empty database is filled with
+        #[arg(long, default_value_t = 2_500, value_parser = clap::value_parser!(u32).range(100..=100_000_000))]
+        users: u32,
+        #[arg(long, default_value_t = 622, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+        tags: u32,
+        #[arg(long, default_value_t = 1_866, value_parser = clap::value_parser!(u32).range(10..=100_000_000))]
+        events: u32,
+        #[command(flatten)]
+        services: events::Services,
+        /// Fill the database, or restore what it was filled with, and end
+        #[arg(long)]
+        only_fill: bool,
+    },
+    /// Keep the pictures of the site of events for its servers
+    Pictures {
+        #[command(flatten)]
+        common: Common,
+        /// Folder of the pictures that are added
+        #[arg(long, default_value = "pictures")]
+        folder: PathBuf,
+    },
+    /// Find addresses, for the site of events: all of them in one place
+    Geocoder {
+        #[command(flatten)]
+        common: Common,
     },
     /// Serve a SQLite file to the application of another machine
     Database {
@@ -266,6 +300,19 @@ fn dispatch(command: Command) -> Result<()> {
             }
             serve_plain(&common, role)
         }
+        Command::Events { common, database, users, tags, events, services, only_fill } => {
+            let scale =
+                events::schema::Scale { users: i64::from(users), tags: i64::from(tags), events: i64::from(events) };
+            let database = sql::Database::parse(&database);
+            if only_fill {
+                return Ok(events::schema::prepare(database.connect()?.as_mut(), scale)?);
+            }
+            serve_plain(&common, events::Events::new(database, scale, &services)?)
+        }
+        Command::Pictures { common, folder } => {
+            serve_plain(&common, events::pictures::PictureStore(events::pictures::Folder::new(folder)?))
+        }
+        Command::Geocoder { common } => serve_plain(&common, events::geocoder::GeocoderService),
         Command::Database { common, file } => {
             sql::sqlite::Sqlite::open(&file)?;
             run(&common, async {

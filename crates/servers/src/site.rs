@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 const BANKING: &str = include_str!("../../../src/loadstone/workloads/banking/workload.toml");
 const SHOPPING: &str = include_str!("../../../src/loadstone/workloads/shopping/workload.toml");
 const BOOKSTORE: &str = include_str!("../../../src/loadstone/workloads/bookstore/workload.toml");
+const EVENTS: &str = include_str!("../../../src/loadstone/workloads/events/workload.toml");
 const SUPPORT: &str = include_str!("../../../src/loadstone/workloads/support/workload.toml");
 
 /// The parts of a workload's declaration that a server needs.
@@ -63,6 +64,7 @@ pub fn pages() -> Result<BTreeMap<String, PageFacts>> {
     let sites = [
         ("banking", Site::banking()?),
         ("bookstore", Site::bookstore()?),
+        ("events", Site::events()?),
         ("shopping", Site::shopping()?),
         ("support", Site::support()?),
     ];
@@ -91,6 +93,11 @@ impl Site {
     /// The bookstore's.
     pub fn bookstore() -> Result<Self> {
         Self::parse(BOOKSTORE).context("bookstore")
+    }
+
+    /// The site of events.
+    pub fn events() -> Result<Self> {
+        Self::parse(EVENTS).context("events")
     }
 
     /// Facts of a page; an unknown page is empty.

@@ -193,7 +193,7 @@ class SystemOptions(MachineOptions):
         typer.Option(
             metavar="NAME",
             help=f"What gives the web sites: {', '.join(service_kinds(ServiceRole.WEB))}; and of web servers alone: "
-            f"{', '.join(service_kinds(ServiceRole.WEBSERVER))}; and the bookstore: "
+            f"{', '.join(service_kinds(ServiceRole.WEBSERVER))}; and of bookstore and events: "
             f"{', '.join(service_kinds(ServiceRole.BOOKSTORE))}.",
             rich_help_panel=SYSTEM,
         ),
@@ -214,7 +214,8 @@ class SystemOptions(MachineOptions):
         str,
         typer.Option(
             metavar="NAME",
-            help=f"What keeps the data of dealership and bookstore: {', '.join(service_kinds(ServiceRole.DATABASE))}.",
+            help="What keeps the data of dealership, bookstore and events: "
+            f"{', '.join(service_kinds(ServiceRole.DATABASE))}.",
             rich_help_panel=SYSTEM,
         ),
     ] = EMBEDDED

@@ -42,11 +42,14 @@ def simulate(
         return
     expected = shares(declared).operations
     table = Table(title=f"{workload}: {load} for {seconds:g} s in virtual time, seed {seed}")
-    for column in ("operation", "count", "share %", "expected %"):
+    is_paced = declared.pacing.kind == "cycle"
+    for column in ("operation", "count", "share %", "expected %", *(("cycle off %",) if is_paced else ())):
         table.add_column(column, justify="left" if column == "operation" else "right")
     for operation in result.operations:
         share, wanted = operation.share_pct, 100 * expected[operation.name]
-        table.add_row(operation.name, str(operation.count), f"{share:.3f}", f"{wanted:.3f}")
+        off = operation.cycle_off_pct
+        cycle = () if not is_paced else ("" if off is None else f"{off:+.2f}",)
+        table.add_row(operation.name, str(operation.count), f"{share:.3f}", f"{wanted:.3f}", *cycle)
     out.print(table)
     out.print(
         f"{result.operations_per_s:.2f} operations/s ({result.operations_per_s_per_session:.5f} a session), "

@@ -47,6 +47,8 @@ def checks(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
     yield _sampled(criteria, figures)
     yield from if_disclosed(figures.is_disclosed, _pauses(criteria, figures))
     yield from _cycles(criteria, figures)
+    yield from _points(criteria, figures)
+    yield from _session_cycle(criteria, figures)
 
 
 def is_disturbed(figures: IterationFigures) -> bool:
@@ -211,3 +213,32 @@ def _cycles(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
     weight = Weight.INVALID if worst < -CYCLE_DEVIATION_PCT else Weight.FAIL
     check = at_most(CheckId.CYCLE_TIME, abs(worst), CYCLE_DEVIATION_PCT, "% off", weight, CYCLES, detail)
     yield check if name else withdrawn(check, "no cycle was drawn")
+
+
+def _points(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
+    """The published rule of paced workloads: shares in percentage points, so that rare operations may vanish by it;
+    what chance says of each is asked beside it.
+    """
+    if criteria.mix_points is None or not figures.ended:
+        return
+    shares = {operation.name: operation.ended / figures.ended for operation in figures.operations}
+    off = {name: 100 * (shares.get(name, 0.0) - share) for name, share in criteria.expected_shares.items()}
+    name, worst = max(off.items(), key=lambda item: abs(item[1]))
+    share = criteria.expected_shares[name]
+    bunch = max(1.0, criteria.dispersion.get(name, 1.0))
+    chance = SURE * 100 * math.sqrt(share * (1 - share) * bunch / figures.ended)
+    allowed, reason = _allowed(criteria, criteria.mix_points, chance)
+    detail = f"{name}, {worst:+.2f} points{reason}"
+    check = at_most(CheckId.MIX_POINTS, abs(worst), allowed, "points", Weight.INVALID, CYCLES, detail)
+    yield withdrawn(check, DISTURBED) if is_disturbed(figures) else check
+
+
+def _session_cycle(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
+    """Whether the population brings the operations that its pacing declares."""
+    if criteria.most_cycle_s is None or criteria.due is not None or not figures.answered:
+        return
+    cycle_s = criteria.sessions * figures.steady_s / figures.answered
+    chance = SURE * criteria.most_cycle_s * math.sqrt(criteria.total_dispersion / figures.answered)
+    allowed = criteria.most_cycle_s + (0.0 if criteria.rigor is Rigor.FULL else chance)
+    detail = f"{criteria.sessions} sessions, {figures.answered / figures.steady_s:.4g} operations/s"
+    yield at_most(CheckId.SESSION_CYCLE, cycle_s, allowed, "s", Weight.FAIL, CYCLES, detail)

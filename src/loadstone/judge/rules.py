@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 
-from loadstone.judge import driver, ledger, mix
+from loadstone.judge import counts, driver, ledger, mix
 from loadstone.judge.chance import most_by_chance, share_interval
 from loadstone.judge.check import OURS, PUBLISHED, at_least, at_most, if_disclosed, withdrawn
 from loadstone.judge.mix import ERROR_SHARE_PCT
@@ -38,6 +38,8 @@ def _all(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
     yield from _audit(criteria, figures)
     yield from if_disclosed(figures.is_disclosed, _errors(figures))
     yield from mix.checks(criteria, figures)
+    yield from counts.checks(criteria, figures)
+    yield from _weighted(criteria, figures)
     yield _warmed_up(criteria)
     yield from driver.checks(criteria, figures)
     yield from _conditional(figures)
@@ -86,6 +88,33 @@ def _each(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
     name, worst = min(shares.items(), key=lambda item: item[1])
     source = f"published figures, {criteria.source}"
     yield at_least(CheckId.GOOD_SHARE_EACH, worst, criteria.each_share_pct, "%", Weight.FAIL, source, name)
+
+
+def weighted_s(criteria: Criteria, figures: IterationFigures) -> float | None:
+    """The percentile of each kind's response times, weighted by the declared mix; None where operations are not judged
+    each for itself, or one has no answer.
+    """
+    percentile = criteria.each_share_pct
+    times = {one.name: one.response.at_most(percentile) for one in figures.operations} if percentile else {}
+    if not criteria.limits_s or any(times.get(name) is None for name in criteria.limits_s):
+        return None
+    return sum(share * (times[name] or 0.0) for name, share in criteria.expected_shares.items())
+
+
+def _weighted(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
+    """One figure for all kinds, for curves and comparisons: a kind may fail its own limit while this is kept."""
+    weighted = weighted_s(criteria, figures)
+    if weighted is None:
+        return
+    limit = sum(share * criteria.limits_s[name] for name, share in criteria.expected_shares.items())
+    percentile = criteria.each_share_pct or 0.0
+    used = {
+        one.name: (one.response.at_most(percentile) or 0.0) / criteria.limits_s[one.name] for one in figures.operations
+    }
+    name = max(used, key=lambda name: used[name])
+    detail = f"p{percentile:g}; {name} uses most of its limit, {100 * used[name]:.0f} %"
+    source = f"published figures, {criteria.source}"
+    yield at_most(CheckId.WEIGHTED_PERCENTILE, weighted, limit, "s", Weight.NOTE, source, detail)
 
 
 def _enough(criteria: Criteria, figures: IterationFigures, quality: list[Check]) -> Check:

@@ -107,6 +107,12 @@ class OperationFigures:
     """Response times of what began and ended in the steady state: what published disclosures print."""
     ended_bytes: int | None = None
     """Bytes of all operations that ended in the steady state, whenever they started; None where that is not known."""
+    images_named: int = 0
+    images_loaded: int = 0
+    image_bytes: int = 0
+    """Pictures that its pages named, those of them that were fetched, and their bytes."""
+    requests_beside: tuple[int, ...] = ()
+    """How often each request around its page was answered, by its place; shorter where the last ones never were."""
 
     @property
     def ended(self) -> int:
@@ -226,6 +232,26 @@ class DrawnPause:
 
 
 @dataclass(frozen=True)
+class CountLimit:
+    """What an operation must bring, on the mean over all of its kind."""
+
+    title: str
+    operation: str
+    of: str = ""
+    """`images_named`, `images_loaded` or `image_bytes`; empty where it is a request around its page."""
+    place: int = 0
+    """Of that request."""
+    at_least: float | None = None
+    at_most: float | None = None
+
+    def counted(self, operation: OperationFigures) -> int:
+        """How much of it an operation brought, over all of its kind."""
+        if self.of:
+            return int(getattr(operation, self.of))
+        return operation.requests_beside[self.place] if self.place < len(operation.requests_beside) else 0
+
+
+@dataclass(frozen=True)
 class Criteria:
     """What a run is held to: load, limits, expectations. Kept with the result, so that it can be judged again."""
 
@@ -273,6 +299,14 @@ class Criteria:
     """What pauses are drawn from, where that is the same all the time; None also where nobody pauses."""
     total_dispersion: float = 1.0
     """Variance of the number of all operations by its mean, in the long run."""
+    count_limits: tuple[CountLimit, ...] = ()
+    """What operations must bring."""
+    mix_points: float | None = None
+    """Most percentage points between an operation's share and the declared one; None where not judged so."""
+    most_cycle_s: float | None = None
+    """Most seconds from start to start of a session's operations; None where not judged."""
+    limits_s: Mapping[str, float] = field(default_factory=dict)
+    """Good times by operation, where all are judged by time and each for itself."""
 
     @property
     def workload(self) -> str:

@@ -57,6 +57,8 @@ class Need(StrEnum):
     """The dealership with its database."""
     BOOKSTORE = "bookstore"
     """The bookstore with its database."""
+    EVENTS = "events"
+    """The site of events with its database and its pictures."""
     MAIL = "mail"
     IDLE = "idle"
     WEBSERVER = "webserver"
@@ -77,7 +79,7 @@ class ServerNeeds:
     mechanisms: tuple[Mechanism, ...] = ()
     """By what a web server alone may make its answers."""
     rows: Mapping[str, int] = field(default_factory=dict)
-    """What the bookstore's database is filled with, by table."""
+    """What an application's database is filled with, by table."""
 
 
 WEB_NEEDS = ServerNeeds()
@@ -97,8 +99,9 @@ class Header(Section):
     mechanisms: tuple[Mechanism, ...] = Field(
         default=(), description=f"by what a web server may answer, a list of {', '.join(map(str, Mechanism))}"
     )
-    audit: Literal["orders", "work_orders"] | None = Field(
-        default=None, description="what the application's audit is asked for after a run: `orders` or `work_orders`"
+    audit: Literal["orders", "work_orders", "additions"] | None = Field(
+        default=None,
+        description="what the application's audit is asked for after a run: `orders`, `work_orders` or `additions`",
     )
     companions: dict[Name, Positive] = Field(
         default_factory=dict, description="workloads played with it, { name = sessions of it for each of ours }"
@@ -121,6 +124,9 @@ class Pacing(Section):
     mean_s: Annotated[float, Field(ge=0, le=LONGEST_S)] = Field(description="the mean pause in seconds, 0 or more")
     cap_s: Seconds | None = Field(default=None, description="the longest pause in seconds")
     no_pause_before: tuple[str, ...] = Field(default=(), description="states that follow at once, a list of names")
+    least_s: dict[str, Seconds] = Field(
+        default_factory=dict, description="the shortest pause after a state, { state = seconds }; its mean stays"
+    )
 
 
 class Connections(Section):
@@ -143,6 +149,11 @@ class Connections(Section):
     full_handshakes: Probability = Field(
         default=0, description="share of a user's TLS connections after the first that do not resume, 0 to 1"
     )
+    warm_caches: Probability | None = Field(
+        default=None,
+        description="share of visits that begin with all files in the browser and ask for each whether it has changed, "
+        "0 to 1; the others fetch each file once",
+    )
 
 
 class Limits(Section):
@@ -154,6 +165,12 @@ class Limits(Section):
     tolerable_share_pct: Percent = Field(default=99, description="least share of tolerable ones, above 0 to 100")
     each_share_pct: Percent | None = Field(
         default=None, description="least share of good ones among the operations of each kind, above 0 to 100"
+    )
+    mix_points: Positive | None = Field(
+        default=None, description="most percentage points between an operation's share and the declared one"
+    )
+    most_cycle_s: Seconds | None = Field(
+        default=None, description="most seconds from start to start of a session's operations, on the mean"
     )
 
 
@@ -203,6 +220,8 @@ class Extract(Section):
     value: Name
     after: Annotated[str, StringConstraints(min_length=1)]
     before: Annotated[str, StringConstraints(min_length=1)]
+    pick: str | None = None
+    """Which of several: a number, as a text with values, reckoned round their count; the first without one."""
 
 
 class Ending(Section):
@@ -214,8 +233,8 @@ class Ending(Section):
     ledger: str | None = Field(default=None, description="what the server must then hold, once, as a text with values")
 
 
-class Operation(Section):
-    """A timed unit: a page with its embedded files, or one request."""
+class Request(Section):
+    """What is asked for, and what the answer must be."""
 
     method: Literal["GET", "POST", "PUT", "DELETE", "HEAD"] = Field(
         default="GET", description="`GET`, `POST`, `PUT`, `DELETE` or `HEAD`"
@@ -225,7 +244,6 @@ class Operation(Section):
     form: dict[str, str] = Field(default_factory=dict, description='a table of texts, as { user = "{user_id}" }')
     body: str | None = Field(default=None, description="the request's body as it is sent, instead of a form")
     headers: dict[str, str] = Field(default_factory=dict, description="a table of texts")
-    tls: bool | None = Field(default=None, description="true or false")
     redirects: Annotated[int, Field(ge=0, le=20)] = Field(default=0, description="how many may be followed, 0 to 20")
     status: tuple[int, ...] | None = Field(default=None, description="the accepted status codes, a list")
     title: str | None = Field(default=None, description="the exact page title, a text")
@@ -238,6 +256,39 @@ class Operation(Section):
         default=None, description="the body's length in bytes"
     )
     extract: tuple[Extract, ...] = Field(default=(), description="a list of { value, after, before }")
+    set: dict[Name, str] = Field(default_factory=dict, description="what is known after it, a table of texts")
+
+
+class RequestAround(Request):
+    """A request that an operation consists of beside its page."""
+
+    name: Name | None = Field(default=None, description="a name, for rules that count it")
+    when: tuple[str, ...] = Field(
+        default=(), description="a list of texts with values: where one is empty, nothing is asked"
+    )
+    forgets: bool = Field(default=False, description="true where the browser forgets cookies and files after it")
+
+
+class Upload(Section):
+    """A file that is sent with a form."""
+
+    file_name: str = Field(description="what it is called, a text with values")
+    content: Literal["jpeg", "filler"] = Field(default="filler", description="`jpeg`, a picture, or `filler`")
+    bytes: Annotated[int, Field(ge=1, le=1 << 26)] = Field(description="its exact length")
+
+
+class Images(Section):
+    """Pictures whose paths stand in a page."""
+
+    after: Annotated[str, StringConstraints(min_length=1)] = Field(description="the text before each path")
+    before: Annotated[str, StringConstraints(min_length=1)] = Field(description="the text behind it")
+    least_bytes: Annotated[int, Field(ge=1, le=LARGEST_WHOLE)] = Field(default=1, description="shorter ones are errors")
+
+
+class Operation(Request):
+    """A timed unit: a page with its embedded files and what is asked beside it, or one request."""
+
+    tls: bool | None = Field(default=None, description="true or false")
     embedded: tuple[str | EmbeddedFile, ...] = Field(
         default=(), description='a list of "size@probability" or { path, bytes, conditional }'
     )
@@ -251,6 +302,42 @@ class Operation(Section):
     document_bytes: Annotated[int, Field(ge=0, le=LARGEST_WHOLE)] | None = Field(
         default=None, description="length of the page itself on the reference server"
     )
+    before: tuple[RequestAround, ...] = Field(default=(), description="requests that come before the page, a list")
+    after: tuple[RequestAround, ...] = Field(
+        default=(), description="requests that come after the page and before its files, a list"
+    )
+    uploads: dict[str, Upload] = Field(
+        default_factory=dict, description="files sent with the form, { field = { file_name, content, bytes } }"
+    )
+    images: Images | None = Field(
+        default=None, description="pictures that the page names, { after, before, least_bytes }, each fetched once"
+    )
+
+    @property
+    def around(self) -> tuple[RequestAround, ...]:
+        """Requests beside the page, in their order."""
+        return self.before + self.after
+
+
+class CountRule(Section):
+    """What an operation must bring, on the mean over all of its kind."""
+
+    title: str = Field(description="what it is called in a verdict")
+    operation: str = Field(description="the name of an operation")
+    of: Literal["images_named", "images_loaded", "image_bytes"] | None = Field(
+        default=None, description="`images_named`, `images_loaded` or `image_bytes`"
+    )
+    request: str | None = Field(default=None, description="instead of it, the name of a request around its page")
+    at_least: NotNegative | None = Field(default=None, description="for each operation, on the mean")
+    at_most: NotNegative | None = Field(default=None, description="for each operation, on the mean")
+
+    @model_validator(mode="after")
+    def _counts_one_thing(self) -> Self:
+        if (self.of is None) == (self.request is None):
+            raise ValueError("needs one of `of` and `request`")
+        if self.at_least is None and self.at_most is None:
+            raise ValueError("needs `at_least`, `at_most` or both")
+        return self
 
 
 class MessageSize(Section):
@@ -299,6 +386,29 @@ class Mix(Section):
     sequence: tuple[str, ...] = Field(default=(), description="the states in order, a list")
 
 
+class Rows(Section):
+    """How many rows of a kind the data has."""
+
+    per_session: Positive | None = Field(default=None, description="for each session")
+    least_sessions: Annotated[int, Field(ge=1, le=LARGEST_WHOLE)] = Field(
+        default=1, description="sessions that are reckoned with at least"
+    )
+    of: Name | None = Field(default=None, description="instead: another kind that stands before it")
+    times: Positive | None = Field(default=None, description="so many for each of those")
+    most: Positive | None = Field(default=None, description="instead: so many at most, with `scale`")
+    scale: Positive | None = Field(default=None, description="of those, from which half of the most is not far")
+
+    @model_validator(mode="after")
+    def _says_one_thing(self) -> Self:
+        if (self.per_session is None) == (self.of is None):
+            raise ValueError("needs one of `per_session` and `of`")
+        if self.of is not None and (self.times is None) == (self.most is None):
+            raise ValueError("needs one of `times` and `most`")
+        if (self.most is None) != (self.scale is None):
+            raise ValueError("`most` and `scale` go together")
+        return self
+
+
 class Published(Section):
     """Published figures by operation, for the simulator and for comparison."""
 
@@ -319,7 +429,20 @@ class Uniform(_Drawn):
     min: Whole = 1
     max: Whole | None = None
     max_per_session: Positive | None = None
+    max_of: Name | None = None
+    """As many as there are rows of this name in [data]."""
     digits: Annotated[int, Field(ge=0, le=20)] = 0
+
+
+class Exponential(_Drawn):
+    """A whole number from 1 on, the smaller the likelier."""
+
+    kind: Literal["exponential"]
+    max: Annotated[int, Field(ge=1, le=LARGEST_WHOLE)] | None = None
+    max_of: Name | None = None
+    """As many as there are rows of this name in [data]."""
+    mean_share: Positive
+    """Its mean, before it is cut off at the largest, as a share of that."""
 
 
 class Zipf(_Drawn):
@@ -380,6 +503,9 @@ class User(Section):
     per_session: Annotated[int, Field(ge=1, le=LARGEST_WHOLE)] = 1
     first: Annotated[int, Field(ge=0, le=LARGEST_WHOLE)] = 1
     digits: Annotated[int, Field(ge=0, le=20)] = 0
+    any: bool = False
+    """Any of the session's own at each draw, instead of the next."""
+    redraw: Literal["operation", "session"] | tuple[str, ...] = "session"
 
 
 class Text(_Drawn):
@@ -389,7 +515,9 @@ class Text(_Drawn):
     text: str
 
 
-Value = Annotated[Uniform | Zipf | Choice | Table | Words | Date | User | Text, Field(discriminator="kind")]
+Value = Annotated[
+    Uniform | Exponential | Zipf | Choice | Table | Words | Date | User | Text, Field(discriminator="kind")
+]
 
 
 @dataclass(frozen=True)
@@ -410,6 +538,10 @@ class Workload:
     mix: Mix
     operations: dict[str, Operation]
     published: Published
+    data: dict[str, Rows] = field(default_factory=dict)
+    """How much data there is, by kind."""
+    rules: dict[str, CountRule] = field(default_factory=dict)
+    """What operations must bring, by name."""
     mixes: dict[str, Mix] = field(default_factory=dict)
     """Other mixes than the usual one, by name."""
     mix_name: str = ""

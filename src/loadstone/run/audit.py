@@ -38,11 +38,12 @@ class Holdings:
 
     orders: HeldTotal = HeldTotal()
     work_orders: HeldTotal = HeldTotal()
+    additions: HeldTotal = HeldTotal()
     rules: tuple[TableRule, ...] = ()
 
     def of(self, what: str) -> HeldTotal:
-        """One kind of thing: `orders` or `work_orders`."""
-        return {"orders": self.orders, "work_orders": self.work_orders}[what]
+        """One kind of thing: `orders`, `work_orders` or `additions`."""
+        return {"orders": self.orders, "work_orders": self.work_orders, "additions": self.additions}[what]
 
 
 _HOLDINGS: TypeAdapter[Holdings] = TypeAdapter(Holdings)

@@ -3,11 +3,11 @@
 import math
 from dataclasses import dataclass
 
-from loadstone.model.figures import DRIVER_CPU_PCT, FOREIGN_CPU_PCT, LAG_SHARE, Criteria, DrawnPause
+from loadstone.model.figures import DRIVER_CPU_PCT, FOREIGN_CPU_PCT, LAG_SHARE, CountLimit, Criteria, DrawnPause
 from loadstone.model.load import Arrivals, Load, Population
 from loadstone.model.profile import Profile
 from loadstone.model.records.workload_id import WorkloadId
-from loadstone.model.workload import Operation, Pacing, RateLimit, Table, TimeLimit, Workload
+from loadstone.model.workload import CountRule, Operation, Pacing, RateLimit, Table, TimeLimit, Workload
 from loadstone.workloads.check import holes
 from loadstone.workloads.shares import Shares, dispersion, shares
 
@@ -71,7 +71,24 @@ def make_criteria(
         foreign_cpu_pct=driver_limits.foreign_cpu_pct,
         dispersion=dispersion(workload),
         total_dispersion=_total_dispersion(workload, mix),
+        count_limits=tuple(_count_limit(workload, rule) for rule in workload.rules.values()),
+        mix_points=workload.limits.mix_points,
+        most_cycle_s=workload.limits.most_cycle_s,
+        limits_s=_limits_s(workload),
     )
+
+
+def _count_limit(workload: Workload, rule: CountRule) -> CountLimit:
+    names = [request.name for request in workload.operations[rule.operation].around]
+    place = 0 if rule.request is None else names.index(rule.request)
+    return CountLimit(rule.title, rule.operation, rule.of or "", place, rule.at_least, rule.at_most)
+
+
+def _limits_s(workload: Workload) -> dict[str, float]:
+    limits = {name: operation.limit or workload.limits for name, operation in workload.operations.items()}
+    if workload.limits.each_share_pct is None or any(isinstance(limit, RateLimit) for limit in limits.values()):
+        return {}
+    return {name: limit.good_s for name, limit in limits.items() if not isinstance(limit, RateLimit)}
 
 
 def _in_words(load: Load, mix: Shares) -> str:

@@ -19,9 +19,12 @@ from loadstone.model.workload import (
     Choice,
     Date,
     EmbeddedFile,
+    Exponential,
     MixKind,
     Operation,
     RateLimit,
+    Request,
+    RequestAround,
     Table,
     Text,
     Uniform,
@@ -31,9 +34,10 @@ from loadstone.model.workload import (
     Workload,
     Zipf,
 )
+from loadstone.workloads.scaling import rows
 from loadstone.workloads.shares import shares
 
-PLAN_SCHEMA = 4
+PLAN_SCHEMA = 5
 """Version of the plan's schema; `schemas/plan.json` is generated from the driver."""
 
 Json = dict[str, Any]
@@ -91,7 +95,10 @@ def _part(part: Part, phases: Phases) -> Json:
         "targets": [_target(one) for one in part.targets],
         "workload": {
             "name": workload.name,
-            "values": [_value(name, value, owners, index) for name, value in workload.values.items()],
+            "values": [
+                _value(name, value, DataSize(owners, rows(workload, owners)), index)
+                for name, value in workload.values.items()
+            ],
             "operations": [_operation(workload, name, target) for name in workload.operations],
             "states": [
                 {
@@ -99,6 +106,7 @@ def _part(part: Part, phases: Phases) -> Json:
                     "operation": operations[state.operation],
                     "pause": "none" if name in workload.pacing.no_pause_before else "drawn",
                     "set": _fields(state.set),
+                    "least_pause_ns": _ns(workload.pacing.least_s.get(name, 0)),
                 }
                 for name, state in states.items()
             ],
@@ -187,37 +195,55 @@ def _target(target: Target) -> Json:
 
 
 def _operation(workload: Workload, name: str, target: Target | None) -> Json:
-    operation, checks = workload.operations[name], workload.checks
+    operation = workload.operations[name]
     secure = needs_tls(workload, operation, target)
     unreachable = target is not None and (target.https if secure else target.http) is None
     if unreachable and workload.connections.protocol != "null":
         scheme = "https" if secure else "http"
         raise UsageError(f"Operation `{name}` of `{workload.name}` needs {scheme}. Add --target {scheme}://HOST:PORT.")
-    markers = checks.markers_every if operation.markers_every is None else operation.markers_every
     return {
-        "name": name,
-        "scheme": "https" if secure else "http",
-        "method": operation.method,
-        "path": operation.path,
-        "query": _fields(operation.query),
-        "form": _fields(operation.form),
-        "body": operation.body,
-        "headers": _fields(operation.headers),
-        "redirects": operation.redirects,
+        **_request(workload, operation, name, "https" if secure else "http"),
         "usual_bytes": operation.document_bytes,
-        "expect": {
-            "status": list(checks.status if operation.status is None else operation.status),
-            "title": operation.title,
-            "contains": list(checks.contains if operation.contains is None else operation.contains),
-            "absent": list(checks.absent if operation.absent is None else operation.absent),
-            "markers_every": markers,
-            "bytes": None if operation.bytes is None else str(operation.bytes),
-        },
-        "extract": [extract.model_dump() for extract in operation.extract],
         "embedded": embedded_files(workload, operation),
         "limit": _limit(workload, operation),
-        "timeout_ns": _ns(operation.timeout_s),
         "endings": [{"name": name, **ending.model_dump()} for name, ending in operation.endings.items()],
+        "uploads": [{"field": field, **upload.model_dump()} for field, upload in operation.uploads.items()],
+        "before": [_around(workload, operation, one, name, secure) for one in operation.before],
+        "after": [_around(workload, operation, one, name, secure) for one in operation.after],
+        "images": None if operation.images is None else operation.images.model_dump(),
+        "timeout_ns": _ns(operation.timeout_s),
+    }
+
+
+def _around(workload: Workload, operation: Operation, request: RequestAround, name: str, secure: bool) -> Json:
+    """A request beside the page of an operation, which it shares its time with."""
+    page = _request(workload, request, f"{name}: {request.name or request.path}", "https" if secure else "http")
+    nothing = {"embedded": [], "limit": {"kind": "none"}, "timeout_ns": _ns(operation.timeout_s)}
+    return {"when": list(request.when), "forgets": request.forgets, "page": page | nothing}
+
+
+def _request(workload: Workload, request: Request, name: str, scheme: str) -> Json:
+    checks = workload.checks
+    return {
+        "name": name,
+        "scheme": scheme,
+        "method": request.method,
+        "path": request.path,
+        "query": _fields(request.query),
+        "form": _fields(request.form),
+        "body": request.body,
+        "headers": _fields(request.headers),
+        "redirects": request.redirects,
+        "expect": {
+            "status": list(checks.status if request.status is None else request.status),
+            "title": request.title,
+            "contains": list(checks.contains if request.contains is None else request.contains),
+            "absent": list(checks.absent if request.absent is None else request.absent),
+            "markers_every": checks.markers_every if request.markers_every is None else request.markers_every,
+            "bytes": None if request.bytes is None else str(request.bytes),
+        },
+        "extract": [extract.model_dump() for extract in request.extract],
+        "set": _fields(request.set),
     }
 
 
@@ -257,44 +283,66 @@ def _mix(workload: Workload, index: dict[str, int]) -> Json:
     if mix.kind is MixKind.FLAT:
         shares = [mix.shares[name] for name in index]
         return {"kind": "flat", "shares": shares, "operations_per_session": mix.operations_per_session}
-    rows = []
+    chances = []
     for name in index:
         row = mix.from_[name]
         edges = [{"state": index[to], "probability": share} for to, share in row.items() if to != END]
-        rows.append({"to": edges, "finish": row.get(END, 0.0)})
-    return {"kind": "matrix", "start": index[str(mix.start)], "rows": rows}
+        chances.append({"to": edges, "finish": row.get(END, 0.0)})
+    return {"kind": "matrix", "start": index[str(mix.start)], "rows": chances}
 
 
-def _value(name: str, value: Value, sessions: int, index: dict[str, int]) -> Json:
-    redraw = "session" if isinstance(value, User) else value.redraw
+@dataclass(frozen=True)
+class DataSize:
+    """What values are drawn from."""
+
+    sessions: int
+    rows: Mapping[str, int]
+
+    def of(self, fixed: int | None, per_session: float | None, kind: str | None = None) -> int:
+        """A number as it is declared: fixed, for each session, or of the rows of a kind."""
+        if kind is not None:
+            return self.rows[kind]
+        return fixed if fixed is not None else max(1, round((per_session or 0) * self.sessions))
+
+
+def _value(name: str, value: Value, size: DataSize, index: dict[str, int]) -> Json:
+    redraw = value.redraw
     scope = redraw if isinstance(redraw, str) else "states"
     states = [] if isinstance(redraw, str) else [index[state] for state in redraw]
-    return {"name": name, "scope": scope, "states": states, **_generator(value, sessions)}
+    return {"name": name, "scope": scope, "states": states, **_generator(value, size)}
 
 
-def _generator(value: Value, sessions: int) -> Json:
-    def scaled(fixed: int | None, per_session: float | None) -> int:
-        return fixed if fixed is not None else max(1, round((per_session or 0) * sessions))
-
+def _generator(value: Value, size: DataSize) -> Json:
     match value:
         case Uniform():
-            top = scaled(value.max, value.max_per_session)
+            top = size.of(value.max, value.max_per_session, value.max_of)
             return {"kind": "uniform", "min": value.min, "max": max(top, value.min), "digits": value.digits}
+        case Exponential():
+            top = size.of(value.max, None, value.max_of)
+            return {"kind": "exponential", "max": top, "mean_share": value.mean_share}
         case Zipf():
-            n = scaled(value.n, value.n_per_session)
+            n = size.of(value.n, value.n_per_session)
             return {"kind": "zipf", "n": n, "alpha": value.alpha, "first": value.first, "digits": value.digits}
-        case Choice():
-            return {"kind": "choice", "values": list(value.values), "weights": _list(value.weights)}
-        case Table():
-            rows = [list(row) for row in value.rows]
-            return {"kind": "table", "columns": list(value.columns), "rows": rows, "weights": _list(value.weights)}
-        case Words():
-            return {"kind": "words", "words": list(value.words), "count": value.count, "separator": value.separator}
+        case User():
+            own = {"per_session": value.per_session, "first": value.first, "digits": value.digits}
+            return {"kind": "user", **own, "any": value.any}
         case Date():
             first, last = (_day(text) for text in (value.from_, value.to))
             return {"kind": "date", "from_days": min(first, last), "to_days": max(first, last)}
-        case User():
-            return {"kind": "user", "per_session": value.per_session, "first": value.first, "digits": value.digits}
+        case _:
+            return _chosen(value)
+
+
+def _chosen(value: Choice | Table | Words | Text) -> Json:
+    """Generators of texts that stand in the declaration."""
+    match value:
+        case Choice():
+            return {"kind": "choice", "values": list(value.values), "weights": _list(value.weights)}
+        case Table():
+            table = [list(row) for row in value.rows]
+            return {"kind": "table", "columns": list(value.columns), "rows": table, "weights": _list(value.weights)}
+        case Words():
+            return {"kind": "words", "words": list(value.words), "count": value.count, "separator": value.separator}
         case Text():
             return {"kind": "text", "text": value.text}
 

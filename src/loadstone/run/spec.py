@@ -9,10 +9,12 @@ from loadstone.model.errors import UsageError
 from loadstone.model.fault import PlannedFault
 from loadstone.model.load import Load, Population
 from loadstone.model.machine import PLAIN, Placement
-from loadstone.model.profile import Profile
+from loadstone.model.profile import Phases, Profile
 from loadstone.model.system import Clock, System
 from loadstone.model.workload import ServerNeeds, Workload
 from loadstone.run.criteria import DRIVER_LIMITS, DriverLimits
+from loadstone.run.plan import data_sessions
+from loadstone.workloads.scaling import rows
 
 DEALERS_PER_RATE = 10
 """Dealers of each unit of injection rate (docs/consolidation.md, Application server)."""
@@ -37,6 +39,11 @@ class WorkloadLoad:
 
     workload: Workload
     load: Load
+
+    def rows(self, phases: Phases) -> dict[str, int]:
+        """What its application's database is filled with, by table."""
+        fixed = {name: int(count) for name, count in self.workload.scale.items()}
+        return fixed | rows(self.workload, data_sessions(self.workload, self.load, phases))
 
 
 @dataclass(frozen=True)
@@ -82,7 +89,7 @@ class RunSpec:
             needs.pop(),
             max(1, math.ceil(sessions / DEALERS_PER_RATE)),
             directories=max(int(part.workload.scale.get("directories", 1)) for part in self.parts),
-            rows={name: int(rows) for part in self.parts for name, rows in part.workload.scale.items()},
+            rows={name: count for part in self.parts for name, count in part.rows(self.profile.phases).items()},
             mechanisms=tuple(mechanism for part in self.parts for mechanism in part.workload.header.mechanisms),
         )
 

@@ -20,6 +20,8 @@ class ServiceRole(StrEnum):
 
     BOOKSTORE = "bookstore"
     """Gives the bookstore's pages."""
+    EVENTS = "events"
+    """Gives the pages of the site of events."""
     DATABASE = "database"
     """Keeps an application's data."""
     MAIL = "mail"
@@ -89,6 +91,8 @@ class ApplicationSite(TlsSite):
     """Where that is, as its service says it."""
     rows: Mapping[str, int] = field(default_factory=dict)
     """What an empty one is filled with, by table."""
+    beside: Mapping[str, Endpoint] = field(default_factory=dict)
+    """What else it asks, by what that is: `store`, `geocoder`."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -53,6 +53,11 @@ def bookstore_words(database: str, rows: Mapping[str, int]) -> list[str]:
     return ["--database", database, *(word for name in tables for word in (f"--{name}", str(rows[name])))]
 
 
+def events_words(database: str, rows: Mapping[str, int]) -> list[str]:
+    """Where the database of the site of events is and what it is filled with."""
+    return ["--database", database, *(word for name in rows for word in (f"--{name}", str(rows[name])))]
+
+
 def statistics_command(listen: str, database: str) -> list[str]:
     """Tells what a database counts of itself."""
     return plain_command("statistics", listen, 1, "--database", database)

@@ -12,9 +12,13 @@ from loadstone.model.workload import Need, ServerNeeds
 from loadstone.services import kinds
 from loadstone.services.kind import EMBEDDED, ServiceKind, ServiceRole
 
-OVER_A_DATABASE = (Need.APPLICATION, Need.BOOKSTORE)
+OVER_A_DATABASE = (Need.APPLICATION, Need.BOOKSTORE, Need.EVENTS)
 """Whose servers keep their data in a database that there is a choice of."""
-FRONTS = {Need.WEB: ServiceRole.WEB, Need.BOOKSTORE: ServiceRole.BOOKSTORE}
+FRONTS = {
+    Need.WEB: ServiceRole.WEB,
+    Need.BOOKSTORE: ServiceRole.BOOKSTORE,
+    Need.EVENTS: ServiceRole.EVENTS,
+}
 """What there is a choice of where users come, beside web servers alone."""
 
 
@@ -50,7 +54,7 @@ def refuse_unfit(system: Reference, needs: ServerNeeds) -> None:
     if backend.name != EMBEDDED and needs.need is not Need.WEB:
         raise UsageError(f"The back end is what web sites ask; {needed}")
     if database.name != EMBEDDED and needs.need not in OVER_A_DATABASE:
-        raise UsageError(f"A database is the dealership's and the bookstore's; {needed}")
+        raise UsageError(f"A database is the dealership's, the bookstore's and the events'; {needed}")
     if system.balancer and service_kind(ServiceRole.BALANCER, system.balancer) and needs.need is not Need.WEB:
         raise UsageError(f"A balancer deals the users of web sites; {needed}")
     if system.mechanism is not None and needs.need is not Need.WEBSERVER:
@@ -64,7 +68,7 @@ def _refuse_unfit_front(system: Reference, needs: ServerNeeds) -> None:
     elif needs.need in FRONTS:
         kind = service_kind(FRONTS[needs.need], system.web)
         _refuse_untuned(system, kind)
-        if kind.name != EMBEDDED and needs.need is Need.BOOKSTORE and system.database == EMBEDDED:
+        if kind.name != EMBEDDED and needs.need in OVER_A_DATABASE and system.database == EMBEDDED:
             raise UsageError(f"`{kind.name}` needs a database of its own. Add --database postgresql, or mariadb.")
     elif system.web != EMBEDDED:
         raise UsageError(f"`{system.web}` gives web pages, and these workloads need a server of kind `{needs.need}`.")

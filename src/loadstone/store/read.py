@@ -286,4 +286,8 @@ def _operation(record: OperationTotals) -> OperationFigures:
         first_byte=distribution(record.first_byte),
         inside=distribution(record.response),
         ended_bytes=record.ended_bytes,
+        images_named=record.images_named,
+        images_loaded=record.images_loaded,
+        image_bytes=record.image_bytes,
+        requests_beside=record.requests_beside,
     )

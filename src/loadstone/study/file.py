@@ -90,7 +90,7 @@ class ServerSection(Section):
     tuning: Tuning = Field(default=Tuning.DEFAULT, description="settings of that service: `default` or `tuned`")
     mechanism: Mechanism | None = Field(default=None, description="by what a web server makes its answers")
     backend_service: str = Field(default=EMBEDDED, description="what the web sites ask for what their pages tell")
-    database: str = Field(default=EMBEDDED, description="what keeps the data of dealership and bookstore")
+    database: str = Field(default=EMBEDDED, description="what keeps the data of dealership, bookstore and events")
     balancer: str = Field(default="", description="what deals users to several machines of the web sites")
 
 

@@ -167,7 +167,9 @@ def _server_cores(spec: RunSpec, text: str) -> RunSpec:
 
 def _service(spec: RunSpec, text: str) -> RunSpec:
     known = [
-        kind for role in (ServiceRole.WEB, ServiceRole.WEBSERVER, ServiceRole.BOOKSTORE) for kind in service_kinds(role)
+        kind
+        for role in (ServiceRole.WEB, ServiceRole.WEBSERVER, ServiceRole.BOOKSTORE, ServiceRole.EVENTS)
+        for kind in service_kinds(role)
     ]
     return replace(spec, system=replace(_reference(spec, "service"), web=_one_of(text, known, "service")))
 
@@ -299,7 +301,7 @@ PARAMETERS = {
         Parameter("tuning", "settings of that service: default or tuned", _tuning),
         Parameter("mechanism", f"by what a web server answers: {', '.join(Mechanism)}", _mechanism),
         Parameter("backend_service", "what web sites ask for what their pages tell", _backend_service),
-        Parameter("database", "what keeps the data of dealership and bookstore", _database),
+        Parameter("database", "what keeps the data of dealership, bookstore and events", _database),
         Parameter("balancer", "what deals users to several machines, or none", _balancer),
         Parameter("tls", "true or false, for workloads that go either way", _tls),
         Parameter("directories", "of static files", _directories),

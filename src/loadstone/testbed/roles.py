@@ -174,20 +174,41 @@ async def app(
     return await target_of(machine, await running.ready(machine, machine.name, command))
 
 
-async def bookstore(
-    running: Running, machine: Machine, behind: Machine, port: int, system: Reference, rows: Mapping[str, int]
+async def application(
+    running: Running,
+    machine: Machine,
+    database: tuple[Machine, int],
+    kind: ServiceKind,
+    system: Reference,
+    rows: Mapping[str, int],
+    beside: Mapping[str, tuple[Machine, int]],
 ) -> Target:
-    """The bookstore by one service, whose database, by another, is on another machine."""
+    """An application by one service, whose database, by another, is on another machine, and what else it asks on
+    others.
+    """
+    behind, port = database
     url = await _database_url(machine, behind, port, system.database)
-    kind = service_kind(ServiceRole.BOOKSTORE, system.web)
+    asked = {name: await way(machine, peer, its_port) for name, (peer, its_port) in beside.items()}
 
     def program(site: TlsSite) -> Program:
-        return kind.program(ApplicationSite(**vars(site) | {"database": url, "rows": rows, "tuning": system.tuning}))
+        own = {"database": url, "rows": rows, "tuning": system.tuning, "beside": asked}
+        return kind.program(ApplicationSite(**vars(site) | own))
 
     if kind.port is not None:
         return await _both_ways(running, machine, kind, system.threads, program)
     alone = program(TlsSite(machine.files, machine.listen, 0, system.threads, tls_port=0, certificates=""))
     return await target_of(machine, await running.ready(machine, machine.name, alone.command))
+
+
+async def geocoder(running: Running, machine: Machine) -> int:
+    """What finds addresses; returns its port."""
+    return await _said_port(running, machine, machine.name, reference.plain_command("geocoder", machine.listen, 1))
+
+
+async def picture_store(running: Running, machine: Machine) -> int:
+    """What keeps pictures, in the machine's folder; returns its port."""
+    command = reference.plain_command("pictures", machine.listen, 1, "--folder", f"{machine.files}/pictures")
+    return await _said_port(running, machine, machine.name, command)
 
 
 async def _database_url(machine: Machine, behind: Machine, port: int, name: str) -> str:

@@ -117,7 +117,8 @@ async def reference_testbed(
             behind = await base.machine(name, own, (PRIVATE,), listen)
             about += f"; {name} on {described(placement.backend)}"
             put = _web if needs.need is Need.WEB else _application
-            targets = await put(running, fronts, behind, system, needs)
+            beside = await _beside(running, placement, needs)
+            targets = await put(running, fronts, (behind, beside), system, needs)
             if system.balancer:
                 targets = [await _balanced(running, system, targets)]
                 about += f"; {system.balancer} deals users to them"
@@ -143,6 +144,7 @@ ROLE_NAMES = {
     Need.WEBSERVER: "web",
     Need.APPLICATION: "app",
     Need.BOOKSTORE: "app",
+    Need.EVENTS: "app",
     Need.MAIL: "mail",
     Need.IDLE: "idle",
 }
@@ -151,13 +153,30 @@ BEHIND = {
     Need.WEB: ServiceRole.BACKEND,
     Need.APPLICATION: ServiceRole.DATABASE,
     Need.BOOKSTORE: ServiceRole.DATABASE,
+    Need.EVENTS: ServiceRole.DATABASE,
 }
 """What is on a machine behind those that users reach, and has its name."""
 
 
+Behind = tuple[Machine, Mapping[str, tuple[Machine, int]]]
+"""The machine behind those that users reach, and what else they ask, with its port."""
+BESIDE = {Need.EVENTS: {"geocoder": roles.geocoder, "store": roles.picture_store}}
+"""What else applications ask: each on a machine of its own, like the one behind."""
+
+
+async def _beside(running: Running, placement: Placement, needs: ServerNeeds) -> dict[str, tuple[Machine, int]]:
+    base, found = running.base, {}
+    listen = base.hosts[0] if base.hosts else LOOPBACK
+    for name, put in BESIDE.get(needs.need, {}).items():
+        machine = await base.machine(name, placement.backend, (PRIVATE,), listen)
+        found[name] = (machine, await put(running, machine))
+    return found
+
+
 async def _web(
-    running: Running, fronts: list[Machine], behind: Machine, system: Reference, needs: ServerNeeds
+    running: Running, fronts: list[Machine], asked: Behind, system: Reference, needs: ServerNeeds
 ) -> list[Target]:
+    behind, _ = asked
     port, threads = await roles.backend(running, behind, system.backend), system.threads
     if system.web == EMBEDDED:
         return [await roles.web(running, web, behind, port, threads, roles.Downloads.OWN) for web in fronts]
@@ -174,11 +193,15 @@ async def _balanced(running: Running, system: Reference, targets: list[Target]) 
 
 
 async def _application(
-    running: Running, fronts: list[Machine], behind: Machine, system: Reference, needs: ServerNeeds
+    running: Running, fronts: list[Machine], asked: Behind, system: Reference, needs: ServerNeeds
 ) -> list[Target]:
+    behind, beside = asked
     port = await roles.database(running, behind, system.database, system.threads)
-    if needs.need is Need.BOOKSTORE:
-        return [await roles.bookstore(running, app, behind, port, system, needs.rows) for app in fronts]
+    if needs.need in FRONTS:
+        front = service_kind(FRONTS[needs.need], system.web)
+        return [
+            await roles.application(running, app, (behind, port), front, system, needs.rows, beside) for app in fronts
+        ]
     kind, injection_rate, threads = system.database, needs.injection_rate, system.threads
     return [await roles.app(running, app, behind, port, kind, injection_rate, threads) for app in fronts]
 

@@ -11,6 +11,7 @@ from loadstone.model.reading import Document, suggest
 from loadstone.model.workload import (
     Checks,
     Connections,
+    CountRule,
     EmbeddedPattern,
     Header,
     Limits,
@@ -19,6 +20,7 @@ from loadstone.model.workload import (
     Operation,
     Pacing,
     Published,
+    Rows,
     TargetRules,
     Value,
     Workload,
@@ -97,7 +99,7 @@ def load(name: str) -> Workload:
 
 def _read(folder: Path) -> Workload:
     document = Document.read(folder / FILE)
-    document.only({*_SECTIONS, "values", "operations", "mixes", *_OPTIONAL})
+    document.only({*_SECTIONS, "values", "operations", "mixes", "rules", "data", *_OPTIONAL})
     parts = {key: _section(document, key, kind, default) for key, (kind, default) in _SECTIONS.items()}
     optional: dict[str, Any] = {
         key: None if key not in document.content else document.take((key,), kind, document.content[key])
@@ -118,6 +120,8 @@ def _read(folder: Path) -> Workload:
         values=_each(document, "values", Value),
         operations=_each(document, "operations", Operation),
         mixes=_each(document, "mixes", Mix),
+        rules=_each(document, "rules", CountRule),
+        data=_each(document, "data", Rows),
     )
     check(workload, document)
     document.finish()

@@ -8,16 +8,17 @@ from loadstone.model.workload import (
     END,
     Choice,
     EmbeddedFile,
+    Exponential,
     Mix,
     MixKind,
     Operation,
     RateLimit,
+    Request,
     State,
     Table,
     Text,
     TimeLimit,
     Uniform,
-    User,
     Value,
     Workload,
     Zipf,
@@ -43,6 +44,8 @@ def check(workload: Workload, document: Document) -> None:
         document.problem(("limits", "good_s"), "is above tolerable_s", "Tolerable includes good; swap them.")
     _check_pacing(workload, document)
     _check_published(workload, document)
+    _check_rules(workload, document)
+    _check_data(workload, document)
 
 
 def holes(text: str) -> list[str]:
@@ -60,7 +63,9 @@ def value_names(values: dict[str, Value]) -> Iterable[str]:
 
 
 def _known_names(workload: Workload) -> set[str]:
-    extracted = {extract.value for operation in workload.operations.values() for extract in operation.extract}
+    requests = [one for operation in workload.operations.values() for one in (operation, *operation.around)]
+    extracted = {extract.value for request in requests for extract in request.extract}
+    extracted |= {name for request in requests for name in request.set}
     states = workload.mix.states.values() if workload.mix is not None else ()
     return {*value_names(workload.values), *extracted, *(name for state in states for name in state.set)}
 
@@ -83,38 +88,53 @@ def _check_operations(workload: Workload, document: Document) -> None:
         document.problem(("operations",), "there is no operation", "Add at least one [operations.NAME] with a path.")
     for name, operation in workload.operations.items():
         path = ("operations", name)
-        _check_texts(document, path, _texts(operation), known)
-        is_page = workload.connections is None or workload.connections.protocol != "imap"
-        if is_page and not operation.path.startswith(("/", "{")):
-            document.problem(
-                (*path, "path"), f"`{operation.path}` does not begin with /", "Give the path without host."
-            )
-        if operation.form and operation.method in ("GET", "HEAD"):
-            document.problem((*path, "form"), f"{operation.method} has no form", 'Use `query`, or method = "POST".')
-        if operation.form and operation.body is not None:
-            document.problem((*path, "body"), "stands beside a form", "Give one of the two.")
-        for header in operation.headers:
-            if not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", header):
-                remedy = "Letters, digits and hyphens, as in Accept-Language."
-                document.problem((*path, "headers"), f"`{header}` is no header name", remedy)
+        _check_texts(document, path, _operation_texts(operation), known)
+        _check_request(workload, document, path, operation)
+        for side in ("before", "after"):
+            for request in getattr(operation, side):
+                _check_texts(document, (*path, side), (*_texts(request), *request.when), known)
+                _check_request(workload, document, (*path, side), request)
+        if operation.uploads and (operation.body is not None or operation.method in ("GET", "HEAD")):
+            remedy = 'Use method = "POST", and no body.'
+            document.problem((*path, "uploads"), "files are sent with a form", remedy)
         _check_limit(workload, document, path, operation)
         _check_embedded(workload, document, path, operation)
-        _check_status(document, (*path, "status"), operation.status)
     if workload.checks is not None:
         _check_status(document, ("checks", "status"), workload.checks.status)
         _check_texts(document, ("checks",), (*workload.checks.contains, *workload.checks.absent), known)
 
 
-def _texts(operation: Operation) -> Iterable[str]:
+def _check_request(workload: Workload, document: Document, path: tuple[str, ...], request: Request) -> None:
+    is_page = workload.connections is None or workload.connections.protocol != "imap"
+    if is_page and not request.path.startswith(("/", "{")):
+        document.problem((*path, "path"), f"`{request.path}` does not begin with /", "Give the path without host.")
+    if request.form and request.method in ("GET", "HEAD"):
+        document.problem((*path, "form"), f"{request.method} has no form", 'Use `query`, or method = "POST".')
+    if request.form and request.body is not None:
+        document.problem((*path, "body"), "stands beside a form", "Give one of the two.")
+    for header in request.headers:
+        if not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", header):
+            remedy = "Letters, digits and hyphens, as in Accept-Language."
+            document.problem((*path, "headers"), f"`{header}` is no header name", remedy)
+    _check_status(document, (*path, "status"), request.status)
+
+
+def _texts(request: Request) -> Iterable[str]:
+    yield request.path
+    for table in (request.query, request.form, request.headers, request.set):
+        yield from table.values()
+    yield from (request.contains or ())
+    yield from (request.absent or ())
+    yield from (extract.pick for extract in request.extract if extract.pick is not None)
+    yield from (text for text in (request.title, request.bytes, request.body) if isinstance(text, str))
+
+
+def _operation_texts(operation: Operation) -> Iterable[str]:
+    yield from _texts(operation)
     yield from (ending.contains for ending in operation.endings.values())
     yield from (ending.ledger for ending in operation.endings.values() if ending.ledger is not None)
-    yield operation.path
-    for table in (operation.query, operation.form, operation.headers):
-        yield from table.values()
-    yield from (operation.contains or ())
-    yield from (operation.absent or ())
-    yield from (text for text in (operation.title, operation.bytes, operation.body) if isinstance(text, str))
     yield from (file.path for file in operation.embedded if isinstance(file, EmbeddedFile))
+    yield from (upload.file_name for upload in operation.uploads.values())
 
 
 def _check_status(document: Document, path: tuple[str, ...], status: tuple[int, ...] | None) -> None:
@@ -163,9 +183,9 @@ def _check_values(workload: Workload, document: Document) -> None:
             _check_texts(document, path, [value.text], known - {name})
         if isinstance(value, Choice | Table):
             _check_rows(document, path, value)
-        if isinstance(value, Uniform | Zipf):
-            _check_range(document, path, value)
-        redraw = () if isinstance(value, User) or isinstance(value.redraw, str) else value.redraw
+        if isinstance(value, Uniform | Zipf | Exponential):
+            _check_range(workload, document, path, value)
+        redraw = () if isinstance(value.redraw, str) else value.redraw
         for state in redraw:
             if states is not None and state not in states:
                 document.problem(path, f"redraw names the unknown state `{state}`", suggest(state, states))
@@ -183,16 +203,32 @@ def _check_rows(document: Document, path: tuple[str, ...], value: Choice | Table
                 document.problem(path, message, "Give every row one entry a column.")
 
 
-def _check_range(document: Document, path: tuple[str, ...], value: Uniform | Zipf) -> None:
-    fixed, scaled, names = (
-        (value.max, value.max_per_session, "max or max_per_session")
-        if isinstance(value, Uniform)
-        else (value.n, value.n_per_session, "n or n_per_session")
-    )
-    if (fixed is None) == (scaled is None):
-        document.problem(path, f"needs either {names}", "Give exactly one of the two.")
+def _check_range(
+    workload: Workload, document: Document, path: tuple[str, ...], value: Uniform | Zipf | Exponential
+) -> None:
+    largest = {
+        name: getattr(value, name)
+        for name in ("max", "max_per_session", "max_of", "n", "n_per_session")
+        if name in type(value).model_fields
+    }
+    if sum(given is not None for given in largest.values()) != 1:
+        names = list(largest)
+        listed = f"{', '.join(names[:-1])} or {names[-1]}"
+        document.problem(path, f"needs either {listed}", "Give exactly one of them.")
     if isinstance(value, Uniform) and value.max is not None and value.min > value.max:
         document.problem(path, f"min {value.min} is above max {value.max}", "Swap them.")
+    if isinstance(value, Uniform | Exponential) and value.max_of is not None and value.max_of not in workload.data:
+        remedy = suggest(value.max_of, set(workload.data)) + " Declare it under [data]."
+        document.problem(path, f"there are no rows `{value.max_of}`", remedy)
+
+
+def _check_data(workload: Workload, document: Document) -> None:
+    known: set[str] = set()
+    for name, rows in workload.data.items():
+        if rows.of is not None and rows.of not in known:
+            message = f"`{rows.of}` does not stand before it"
+            document.problem(("data", name, "of"), message, suggest(rows.of, known) if known else "Declare it first.")
+        known.add(name)
 
 
 def _check_mix(workload: Workload, document: Document) -> None:
@@ -250,8 +286,8 @@ def _check_matrix(workload: Workload, document: Document) -> None:
             )
 
     endless = sorted(_endless(mix, states))
-    if endless:
-        remedy = "Let a row lead to `end`, or sum to less than 1: the rest leaves."
+    if endless and len(endless) < len(mix.from_):
+        remedy = "Let a row lead to `end`, or sum to less than 1: the rest leaves. Or let none do so: it never ends."
         document.problem((*workload.mix_section, "from"), f"no session ends from {', '.join(endless)}", remedy)
 
 
@@ -289,6 +325,13 @@ def _check_pacing(workload: Workload, document: Document) -> None:
     for name in pacing.no_pause_before:
         if name not in states:
             document.problem(("pacing", "no_pause_before"), f"unknown state `{name}`", suggest(name, states))
+    for name, least_s in pacing.least_s.items():
+        if workload.mix is not None and name not in workload.states():
+            document.problem(("pacing", "least_s"), f"unknown state `{name}`", suggest(name, set(workload.states())))
+        if least_s > pacing.mean_s:
+            document.problem(("pacing", "least_s"), f"{least_s:g} s is above the mean", "Give a shorter one.")
+        if pacing.kind != "cycle":
+            document.problem(("pacing", "least_s"), "is of cycle times", 'Use kind = "cycle", or leave it out.')
 
 
 def _check_published(workload: Workload, document: Document) -> None:
@@ -299,3 +342,20 @@ def _check_published(workload: Workload, document: Document) -> None:
             if name not in workload.operations and name not in document.content.get("operations", {}):
                 remedy = suggest(name, set(workload.operations))
                 document.problem(("published", key, name), f"unknown operation `{name}`", remedy)
+
+
+def _check_rules(workload: Workload, document: Document) -> None:
+    for name, rule in workload.rules.items():
+        path = ("rules", name)
+        operation = workload.operations.get(rule.operation)
+        if operation is None:
+            message = f"unknown operation `{rule.operation}`"
+            document.problem((*path, "operation"), message, suggest(rule.operation, set(workload.operations)))
+            continue
+        named = {request.name for request in operation.around if request.name is not None}
+        if rule.request is not None and rule.request not in named:
+            message = f"`{rule.operation}` makes no request called `{rule.request}`"
+            document.problem((*path, "request"), message, suggest(rule.request, named))
+        if rule.of is not None and operation.images is None:
+            message = f"`{rule.operation}` looks for no pictures"
+            document.problem((*path, "of"), message, "Add images = { after, before } to the operation.")

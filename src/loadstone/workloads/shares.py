@@ -6,6 +6,9 @@ import numpy as np
 
 from loadstone.model.workload import END, MixKind, Workload
 
+ENDLESS = 1e-9
+"""What the rows of a matrix without an end may miss of 1, together."""
+
 
 @dataclass(frozen=True)
 class Shares:
@@ -48,8 +51,9 @@ def dispersion(workload: Workload) -> dict[str, float]:
     states, chain, _ = _transitions(workload)
     visits, per_session, _ = _matrix(workload)
     count = len(states)
-    stationary = np.array([visits[name] for name in states]) / per_session
-    chain[:, states.index(str(workload.mix.start))] += 1 - chain.sum(axis=1)  # the next user follows who leaves
+    stationary = np.array([visits[name] for name in states]) / sum(visits.values())
+    if per_session is not None:
+        chain[:, states.index(str(workload.mix.start))] += 1 - chain.sum(axis=1)  # the next user follows who leaves
     fundamental = np.linalg.inv(np.eye(count) - chain + np.outer(np.ones(count), stationary))
     found = {}
     operations = [state.operation for state in workload.states().values()]
@@ -86,8 +90,13 @@ def _start_unpaused(workload: Workload, visits: dict[str, float]) -> float:
     return float(start in unpaused)
 
 
-def _matrix(workload: Workload) -> tuple[dict[str, float], float, float]:
+def _matrix(workload: Workload) -> tuple[dict[str, float], float | None, float | None]:
     states, matrix, ends = _transitions(workload)
+    if matrix.sum() > len(states) - ENDLESS:
+        # The eigenvector of eigenvalue 1, with its sum instead of one of the equations, which depend on each other.
+        equations = np.vstack([(np.eye(len(states)) - matrix.T)[1:], np.ones(len(states))])
+        found = np.linalg.solve(equations, np.eye(len(states))[-1])
+        return dict(zip(states, found.tolist(), strict=True)), None, None
     starts = np.zeros(len(states))
     starts[states.index(str(workload.mix.start))] = 1
     visits = np.linalg.lstsq(np.eye(len(states)) - matrix.T, starts, rcond=None)[0]

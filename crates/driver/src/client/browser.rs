@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use futures_util::future::try_join_all;
-use loadstone_record::recorder::Before;
+use loadstone_record::recorder::{Before, Beside};
 use loadstone_record::Fault;
 use loadstone_schedule::line::page_line_time;
 use loadstone_schedule::plan::{Method, Protocol, Scheme};
@@ -12,13 +12,14 @@ use loadstone_schedule::slots::Values;
 use loadstone_schedule::template::Encoding;
 use rustls::ClientConfig;
 
+use super::cache::Cache;
 use super::connection::{ClientConnection, UserContext};
 use super::cookies::Jar;
 use super::dates::Dates;
 use super::dealt::Dealt;
 use super::{Extent, Progress};
 use crate::ending::ended;
-use crate::operation::{check_embedded, Compiled, EmbeddedFile, Sending, PARTIAL};
+use crate::operation::{check_embedded, check_image, Compiled, CompiledRequest, EmbeddedFile, Sending, PARTIAL};
 use crate::server::Server;
 use crate::shared::Shared;
 use crate::transport::http1::Reader;
@@ -33,16 +34,30 @@ pub struct Browser {
     /// The machine it talks to, by its number.
     server: usize,
     files: RefCell<Vec<File>>,
+    /// Pictures that the page under way names, as far as the browser lacks them.
+    images: Vec<Box<str>>,
+    cache: Cache,
     dealt: Dealt,
 }
 
-/// An embedded file of the page under way.
+/// A file of the page under way.
 #[derive(Clone, Copy)]
 struct File {
-    /// Whether it is asked for conditionally.
-    asks: bool,
+    what: What,
     bytes: u64,
 }
+
+/// What a page's file is, by its place.
+#[derive(Clone, Copy)]
+enum What {
+    /// Declared as part of the page; whether it is asked for conditionally.
+    Embedded { at: usize, asks: bool },
+    /// Named by the page.
+    Image { at: usize },
+}
+
+/// Longest request whose memory is kept for the next.
+const MOST_KEPT_BYTES: usize = 64 * 1024;
 
 impl Browser {
     /// Nothing is open yet.
@@ -59,6 +74,8 @@ impl Browser {
             server: 0,
             tls: None,
             files: RefCell::default(),
+            images: Vec::new(),
+            cache: Cache::default(),
             dealt: Dealt::new(shared.job.seed, who, shared.job.operations.len()),
         }
     }
@@ -66,6 +83,7 @@ impl Browser {
     /// A new user of a server sits down: no cookies, no TLS session, no connections unless they are handed on.
     pub fn renew(&mut self, shared: &Shared, server: usize) {
         self.jar.borrow_mut().clear();
+        self.cache.renew(&self.dealt, shared.job.policy().warm_caches);
         let common = &shared.job.servers[server].tls;
         let handed_on = shared.job.policy().kept_between_users && self.server == server;
         if handed_on && self.tls.is_some() == common.is_some() {
@@ -114,13 +132,45 @@ impl Browser {
         (extent, progress): (Extent, &Progress),
     ) -> Result<(), Failure> {
         self.files.borrow_mut().clear();
+        self.images.clear();
         let operation = &shared.job.operations[number];
+        for request in &operation.before {
+            self.ask(shared, request, values, (extent, progress)).await?;
+        }
         let scheme = self.load_page(shared, operation, values, (extent, progress)).await?;
-        if operation.embedded.is_empty() || extent == Extent::Page {
+        for request in &operation.after {
+            self.ask(shared, request, values, (extent, progress)).await?;
+        }
+        if extent == Extent::Page {
+            self.keep_files(operation); // they came before the run
+            return Ok(());
+        }
+        if operation.embedded.is_empty() && self.images.is_empty() {
             return Ok(());
         }
         let turn = self.dealt.perform(number);
-        self.load_embedded(shared, (operation, turn), scheme, values, progress).await
+        self.load_files(shared, (operation, turn), scheme, values, progress).await
+    }
+
+    /// Makes a request around an operation's page, where it is due.
+    async fn ask(
+        &mut self,
+        shared: &Shared,
+        request: &CompiledRequest,
+        values: &mut Values,
+        (extent, progress): (Extent, &Progress),
+    ) -> Result<(), Failure> {
+        if !request.is_made(values) {
+            return Ok(());
+        }
+        let whole = if extent == Extent::Page { Extent::Page } else { Extent::Whole };
+        self.load_page(shared, &request.page, values, (whole, progress)).await?;
+        progress.asked(request.number);
+        if request.forgets {
+            self.close(shared);
+            self.renew(shared, self.server);
+        }
+        Ok(())
     }
 
     /// The byte of the body at which an operation is taken up; 0 where it has to be asked for as a whole.
@@ -177,6 +227,10 @@ impl Browser {
                 }
                 operation.check(&answer, &connection.inspector, values)?;
                 operation.extract(&connection.inspector, values)?;
+                let named = operation.named_images(&connection.inspector);
+                progress.named(named.len());
+                self.images.extend(named.into_iter().filter(|path| !self.cache.has_image(path)));
+                connection.forget_long_request(MOST_KEPT_BYTES);
                 progress.ended.replace(ended(&operation.endings, &connection.inspector, values)?);
                 connection.inspector.give_back(&mut shared.heads.borrow_mut());
                 return Ok(scheme);
@@ -208,7 +262,7 @@ impl Browser {
         }
     }
 
-    async fn load_embedded(
+    async fn load_files(
         &mut self,
         shared: &Shared,
         (operation, turn): (&Compiled, u64),
@@ -216,12 +270,7 @@ impl Browser {
         values: &Values,
         progress: &Progress,
     ) -> Result<(), Failure> {
-        let is_conditional = |memory: usize, share| self.dealt.is_conditional(memory as u64, turn, share);
-        let dealt = operation
-            .embedded
-            .iter()
-            .map(|file| file.memory.is_some_and(|memory| is_conditional(memory, file.conditional)));
-        self.files.borrow_mut().extend(dealt.map(|asks| File { asks, bytes: 0 }));
+        self.list_files(operation, turn, shared.job.policy().warm_caches.is_some());
         let server = &shared.job.servers[self.server];
         let page = Page {
             operation,
@@ -229,6 +278,7 @@ impl Browser {
             host: host(shared, server, scheme)?,
             user: UserContext { server, tls: self.tls.as_ref(), jar: &self.jar, dealt: &self.dealt },
             files: &self.files,
+            images: &self.images,
             dates: shared.job.dates.get().map(|all| &all[self.server]),
             next: Cell::new(0),
             progress,
@@ -237,7 +287,27 @@ impl Browser {
         if let Some((first, others)) = connections.split_first_mut() {
             others.iter_mut().for_each(|connection| connection.join(first, shared));
         }
-        try_join_all(connections.iter_mut().map(|connection| page.fetch(shared, connection))).await.map(drop)
+        try_join_all(connections.iter_mut().map(|connection| page.fetch(shared, connection))).await?;
+        self.keep_files(operation);
+        Ok(())
+    }
+
+    /// The page's files and pictures are in the browser from now on.
+    fn keep_files(&mut self, operation: &Compiled) {
+        self.cache.keep(operation.embedded.iter().filter_map(|file| file.file), self.images.drain(..));
+    }
+
+    /// What is to be fetched for a page: its files, unless the browser has them and asks no more, and its pictures.
+    fn list_files(&mut self, operation: &Compiled, turn: u64, has_cache: bool) {
+        let asks = |file: &EmbeddedFile| match has_cache {
+            true => self.cache.is_warm(),
+            false => file.memory.is_some_and(|memory| self.dealt.is_conditional(memory as u64, turn, file.conditional)),
+        };
+        let is_had = |file: &EmbeddedFile| has_cache && file.file.is_some_and(|file| self.cache.has(file));
+        let embedded = operation.embedded.iter().enumerate().filter(|(_, file)| !is_had(file));
+        let embedded = embedded.map(|(at, file)| What::Embedded { at, asks: asks(file) });
+        let images = (0..self.images.len()).map(|at| What::Image { at });
+        self.files.borrow_mut().extend(embedded.chain(images).map(|what| File { what, bytes: 0 }));
     }
 }
 
@@ -248,6 +318,7 @@ struct Page<'a> {
     host: &'a str,
     user: UserContext<'a>,
     files: &'a RefCell<Vec<File>>,
+    images: &'a [Box<str>],
     dates: Option<&'a Dates>,
     next: Cell<usize>,
     progress: &'a Progress,
@@ -262,20 +333,56 @@ impl Page<'_> {
     /// Fetches the next file over `connection` until there is none left.
     async fn fetch(&self, shared: &Shared, connection: &mut ClientConnection) -> Result<(), Failure> {
         connection.line.set_rate(shared.job.policy().embedded_bytes_per_s);
-        while let Some(file) = self.operation.embedded.get(self.next.get()) {
-            let at = self.next.replace(self.next.get() + 1);
-            let date = if self.files.borrow()[at].asks { self.date(file) } else { None };
-            let with = Sending { values: self.values, host: self.host, jar: self.user.jar, from: 0 };
-            let path = |out: &mut Vec<u8>| file.path.render(self.values, Encoding::Raw, out);
-            self.operation.write_get(&with, date, &mut connection.request, path);
-            connection.inspector.reset(file.markers_every, 0);
-            let answer = connection.exchange(shared, self.user, Body::Expected).await?;
-            self.progress.take(&answer);
-            self.files.borrow_mut()[at].bytes = answer.bytes;
-            let not_modified = check_embedded(file, date.is_some(), &answer, &connection.inspector)?;
-            self.progress.embedded(date.is_some(), not_modified);
+        loop {
+            let number = self.next.replace(self.next.get() + 1);
+            let Some(File { what, .. }) = self.files.borrow().get(number).copied() else { return Ok(()) };
+            let bytes = match what {
+                What::Embedded { at, asks } => {
+                    self.fetch_embedded(shared, connection, &self.operation.embedded[at], asks).await?
+                }
+                What::Image { at } => self.fetch_image(shared, connection, &self.images[at]).await?,
+            };
+            self.files.borrow_mut()[number].bytes = bytes;
         }
-        Ok(())
+    }
+
+    async fn fetch_embedded(
+        &self,
+        shared: &Shared,
+        connection: &mut ClientConnection,
+        file: &EmbeddedFile,
+        asks: bool,
+    ) -> Result<u64, Failure> {
+        let date = if asks { self.date(file) } else { None };
+        let path = |out: &mut Vec<u8>| file.path.render(self.values, Encoding::Raw, out);
+        self.operation.write_get(&self.sending(), date, &mut connection.request, path);
+        connection.inspector.reset(file.markers_every, 0);
+        let answer = connection.exchange(shared, self.user, Body::Expected).await?;
+        self.progress.take(&answer);
+        let not_modified = check_embedded(file, date.is_some(), &answer, &connection.inspector)?;
+        self.progress.embedded(date.is_some(), not_modified);
+        Ok(answer.bytes)
+    }
+
+    async fn fetch_image(
+        &self,
+        shared: &Shared,
+        connection: &mut ClientConnection,
+        path: &str,
+    ) -> Result<u64, Failure> {
+        let Some(images) = &self.operation.images else { return Ok(0) };
+        let write_path = |out: &mut Vec<u8>| out.extend_from_slice(path.as_bytes());
+        self.operation.write_get(&self.sending(), None, &mut connection.request, write_path);
+        connection.inspector.reset(0, 0);
+        let answer = connection.exchange(shared, self.user, Body::Expected).await?;
+        self.progress.take(&answer);
+        check_image(images, &answer, &connection.inspector)?;
+        self.progress.loaded(connection.inspector.bytes());
+        Ok(answer.bytes)
+    }
+
+    fn sending(&self) -> Sending<'_> {
+        Sending { values: self.values, host: self.host, jar: self.user.jar, from: 0 }
     }
 }
 
@@ -290,6 +397,28 @@ impl Progress {
         if let (Extent::Rest(midway), true) = (extent, from > 0) {
             self.before.set(Before { ns: midway.done_ns, bytes: from });
         }
+    }
+
+    fn beside(&self, change: impl FnOnce(&mut Beside)) {
+        let mut beside = self.beside.get();
+        change(&mut beside);
+        self.beside.set(beside);
+    }
+
+    /// A request around the page was answered, by its place.
+    fn asked(&self, number: usize) {
+        self.beside(|beside| beside.requests |= 1u64.checked_shl(number as u32).unwrap_or(0));
+    }
+
+    fn named(&self, images: usize) {
+        self.beside(|beside| beside.images_named += images as u32);
+    }
+
+    fn loaded(&self, bytes: u64) {
+        self.beside(|beside| {
+            beside.images_loaded += 1;
+            beside.image_bytes += bytes;
+        });
     }
 
     fn embedded(&self, conditional: bool, not_modified: bool) {

@@ -83,6 +83,13 @@ impl ClientConnection {
         }
     }
 
+    /// Gives back the memory of a request that was longer than usual.
+    pub fn forget_long_request(&mut self, most_bytes: usize) {
+        if self.request.capacity() > most_bytes {
+            self.request = Vec::new();
+        }
+    }
+
     /// Uses the connection of another connection as well, where the protocol allows it.
     pub fn join(&mut self, other: &ClientConnection, shared: &Shared) {
         if let (None, Some(Connection::Http2(http2))) = (&self.connection, &other.connection) {

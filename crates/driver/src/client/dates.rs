@@ -3,6 +3,7 @@
 //! instead would make it depend on timing who asks for what.
 
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -51,8 +52,9 @@ pub async fn learn(jobs: &[Arc<Job>]) -> Result<()> {
 }
 
 fn conditional(job: &Job) -> impl Iterator<Item = (&Compiled, &EmbeddedFile, usize)> {
-    job.operations.iter().flat_map(|operation| {
-        let files = operation.embedded.iter().filter(|file| file.conditional > 0.0);
+    let may_be_had = job.policy().warm_caches.is_some();
+    job.operations.iter().flat_map(move |operation| {
+        let files = operation.embedded.iter().filter(move |file| may_be_had || file.conditional > 0.0);
         files.filter_map(move |file| file.memory.map(|memory| (operation, file, memory)))
     })
 }
@@ -62,7 +64,12 @@ async fn of_machine(shared: &Shared, server: &Server, dates: &mut Dates) -> Resu
     let user = UserContext { server, tls: server.tls.as_ref(), jar: &jar, dealt: &dealt };
     let mut connections = [Scheme::Http, Scheme::Https].map(|scheme| (scheme, ClientConnection::new(scheme)));
     let values = Values::new(shared.job.script.slots.len());
+    let mut known: HashMap<usize, Option<Box<str>>> = HashMap::new();
     for (operation, file, memory) in conditional(&shared.job) {
+        if let Some(date) = file.file.and_then(|number| known.get(&number)) {
+            dates[memory] = date.clone();
+            continue;
+        }
         let Some((scheme, connection)) = connections.iter_mut().find(|(scheme, _)| *scheme == operation.scheme) else {
             continue;
         };
@@ -73,6 +80,7 @@ async fn of_machine(shared: &Shared, server: &Server, dates: &mut Dates) -> Resu
         connection.wants_date = true;
         connection.exchange(shared, user, Body::Expected).await?;
         dates[memory] = connection.reader.last_modified.take().map(String::into_boxed_str);
+        known.extend(file.file.map(|number| (number, dates[memory].clone())));
     }
     Ok(())
 }

@@ -17,6 +17,8 @@ pub struct Dealt {
 
 /// Of the first hand there is one for each remembered file; this is the hand of TLS connections.
 const HANDSHAKES: u64 = u64::MAX;
+/// That of visits whose browsers have all files.
+const WARM: u64 = u64::MAX - 1;
 /// The golden ratio's fraction: its multiples are spread most evenly (Weyl).
 const GOLDEN: f64 = 0.618_033_988_749_894_9;
 
@@ -42,6 +44,11 @@ impl Dealt {
     /// Whether the user's request number `turn` for a file is conditional.
     pub fn is_conditional(&self, file: u64, turn: u64, share: f64) -> bool {
         self.is_dealt(file, turn, share)
+    }
+
+    /// Whether the user's visit number `turn` begins with all files in the browser.
+    pub fn is_warm(&self, turn: u64, share: f64) -> bool {
+        self.is_dealt(WARM, turn, share)
     }
 
     /// Whether the next TLS connection is one of those declared not to resume.

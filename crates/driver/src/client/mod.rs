@@ -2,6 +2,7 @@
 //! protocol family, and what all of them have in common - the deadline, the grade, the audit ledger.
 
 pub mod browser;
+pub mod cache;
 pub mod connection;
 pub mod cookies;
 pub mod dates;
@@ -9,7 +10,7 @@ pub mod dealt;
 
 use std::cell::{Cell, RefCell};
 
-use loadstone_record::recorder::{Before, Grade, Outcome, Window};
+use loadstone_record::recorder::{Before, Beside, Grade, Outcome, Window};
 use loadstone_schedule::slots::Values;
 use loadstone_schedule::stationary::Midway;
 
@@ -39,6 +40,7 @@ pub struct Progress {
     pub conditional: Cell<u32>,
     pub not_modified: Cell<u32>,
     pub redirects: Cell<u32>,
+    pub beside: Cell<Beside>,
     pub ended: RefCell<Option<Ended>>,
     pub before: Cell<Before>,
 }
@@ -131,6 +133,7 @@ impl Client {
             conditional: progress.conditional.get(),
             not_modified: progress.not_modified.get(),
             redirects: progress.redirects.get(),
+            beside: progress.beside.get(),
             grade,
             fault,
             before: progress.before.get(),

@@ -41,6 +41,13 @@ pub fn redirect(to: &str) -> Answer {
     answer
 }
 
+/// Sends the client to the page that shows what became of its request (303).
+pub fn see_other(to: &str) -> Answer {
+    let mut answer = redirect(to);
+    *answer.status_mut() = StatusCode::SEE_OTHER;
+    answer
+}
+
 /// A file or the part of it that is asked for (RFC 9110, section 14), or 304 when the client has it already.
 pub fn file(request_headers: &HeaderMap, name: &str, length: u64) -> Answer {
     let date = HeaderValue::from_static(FILE_DATE);

@@ -25,8 +25,6 @@ use patience::{Patient, Watch};
 
 /// Longest head of a request.
 const MOST_HEAD_BYTES: usize = 16 * 1024;
-/// Longest body of a request.
-const MOST_BODY_BYTES: usize = 64 * 1024;
 /// Time a client has for a head or a body it has begun, and for a TLS handshake.
 pub const PATIENCE: Duration = Duration::from_secs(10);
 /// Time a client may take nothing of an answer. A line of 100,000 bytes/s takes some every second.
@@ -53,6 +51,9 @@ pub struct Request {
 
 /// Something that answers requests.
 pub trait Role: Send + Sync + 'static {
+    /// Longest body of a request.
+    const MOST_BODY_BYTES: usize = 64 * 1024;
+
     /// The answer to a request whose body was read.
     fn answer(&self, request: Request) -> impl Future<Output = Answer> + Send;
 }
@@ -133,7 +134,7 @@ where
 
 async fn respond<R: Role>(role: &R, request: hyper::Request<Incoming>, secure: bool, watch: &Watch) -> Answer {
     let (head, body) = request.into_parts();
-    let body = match tokio::time::timeout(PATIENCE, Limited::new(body, MOST_BODY_BYTES).collect()).await {
+    let body = match tokio::time::timeout(PATIENCE, Limited::new(body, R::MOST_BODY_BYTES).collect()).await {
         Ok(Ok(body)) => body.to_bytes().to_vec(),
         Ok(Err(_)) => return refusal(StatusCode::PAYLOAD_TOO_LARGE),
         Err(_) => return refusal(StatusCode::REQUEST_TIMEOUT),

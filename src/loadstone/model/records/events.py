@@ -74,6 +74,10 @@ class OperationTotals:
     conditional: int
     not_modified: int
     redirects: int
+    images_named: int
+    images_loaded: int
+    image_bytes: int
+    requests_beside: tuple[int, ...]
     line_mean_ns: float
     response: EncodedHistogram
     service: EncodedHistogram

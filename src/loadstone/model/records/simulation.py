@@ -14,6 +14,14 @@ class SimulatedOperation:
     """Started and ended in the steady state."""
     cut_at_start: int
     cut_at_end: int
+    cycle_drawn_s: float
+    cycle_actual_s: float
+    """From starts of it to the starts of what came next, where starts are paced: the mean as drawn and as kept."""
+
+    @property
+    def cycle_off_pct(self) -> float | None:
+        """How far its cycles are from what was drawn; None where starts are not paced."""
+        return 100 * (self.cycle_actual_s / self.cycle_drawn_s - 1) if self.cycle_drawn_s else None
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,553 @@
+//! A site of social events over a SQL database and a store of pictures: seven kinds of things that visitors do. Who is
+//! signed in says so in a cookie that any server of the site can read, so that any of several will do.
+
+mod audit;
+pub mod geocoder;
+mod look;
+mod parts;
+pub mod pictures;
+pub mod schema;
+mod take_part;
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, Result};
+use bytes::Bytes;
+use http::{Method, StatusCode};
+use loadstone_schedule::rng::scramble;
+use serde::Serialize;
+
+use crate::content::{escape, Page};
+use crate::front::answer::{file, html, refusal, see_other, text, with_cookie, Answer};
+use crate::front::{Request, Role};
+use crate::site::Site;
+use crate::sql::application::{failure, Store};
+use crate::sql::{Connection, Database, Pool, Row, Value};
+use crate::web::form::{cookie, Form};
+use geocoder::Geocoder;
+use parts::Parts;
+use pictures::{path, Class, Pictures, SMALL_POINTS};
+use schema::{Scale, FIRST_ADDED, NOW};
+use take_part::{Address, NewEvent, NewPerson};
+
+const PATH: &str = "/events/";
+const SEAT: &str = "seat";
+/// Sets signed-in visitors' cookies apart from guesses.
+const SECRET: u64 = 0x5eed_0f0f_e7e2_77aa;
+/// Characters of texts that visitors give, at most: short ones, and long ones.
+const SHORT: usize = 180;
+const LONG: usize = 2_500;
+
+/// What the site is made of beside its database.
+#[derive(Debug, clap::Args)]
+pub struct Services {
+    /// Folder of the pictures that visitors add
+    #[arg(long, default_value = "pictures")]
+    pictures: PathBuf,
+    /// Where a store keeps the pictures instead, as HOST:PORT
+    #[arg(long)]
+    store: Option<String>,
+    /// Where a geocoder finds addresses, as HOST:PORT; without one the site finds them by itself
+    #[arg(long)]
+    geocoder: Option<String>,
+}
+
+/// The site, over a database.
+pub struct Events {
+    store: Store,
+    site: Site,
+    pictures: Pictures,
+    geocoder: Geocoder,
+    salt: u64,
+    next: AtomicU64,
+}
+
+/// What a visitor asks for that there is no page of.
+#[derive(Debug, thiserror::Error)]
+#[error("status {0}")]
+struct Refused(StatusCode);
+
+fn refused(status: StatusCode) -> anyhow::Error {
+    Refused(status).into()
+}
+
+#[derive(Serialize)]
+struct Comments<'a> {
+    event: i64,
+    comments: Vec<Comment<'a>>,
+}
+
+#[derive(Serialize)]
+struct Comment<'a> {
+    by: &'a str,
+    rating: i64,
+    words: &'a str,
+}
+
+#[derive(Serialize)]
+struct Attendees<'a> {
+    event: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    you: Option<&'a str>,
+    attendees: Vec<&'a str>,
+}
+
+impl Events {
+    /// Connects to the database, and fills it where it is empty or restores it where it is not.
+    pub fn new(database: Database, scale: Scale, services: &Services) -> Result<Self> {
+        let pool = Pool::new(database);
+        pool.with(|connection| schema::prepare(connection, scale))?;
+        let salt = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
+        Ok(Events {
+            store: Store::new(pool),
+            site: Site::events()?,
+            pictures: Pictures::new(services.pictures.clone(), services.store.as_deref())?,
+            geocoder: Geocoder::new(services.geocoder.as_deref()),
+            salt,
+            next: AtomicU64::new(0),
+        })
+    }
+
+    /// An id that no other server of this site gives, beyond all that a database is filled with.
+    fn id(&self) -> i64 {
+        FIRST_ADDED | (scramble(self.salt ^ self.next.fetch_add(1, Ordering::Relaxed)) >> 4) as i64
+    }
+
+    async fn perform(&self, mut request: Request) -> Result<Answer> {
+        if let Some(&length) = self.site.files.get(&request.path) {
+            return Ok(file(&request.headers, &request.path, length));
+        }
+        if request.path.starts_with(pictures::PATH) && request.method == Method::GET {
+            return self.pictures.get(&request.path).await;
+        }
+        if request.path == "/audit" {
+            return json(&self.store.with(audit::audit).await?);
+        }
+        let Some(place) = request.path.strip_prefix(PATH).map(str::to_owned) else {
+            return Ok(refusal(StatusCode::NOT_FOUND));
+        };
+        let seat = seat(&request);
+        match (&request.method, place.as_str()) {
+            (&Method::GET, "home") => self.home(seat).await,
+            (&Method::POST, "login") => self.log_in(&Form::of(&request)).await,
+            (&Method::GET, "logout") => Ok(log_out()),
+            (&Method::POST, "search") => Ok(search(&Form::of(&request))),
+            (&Method::GET, "tag") => self.tag(&Form::of(&request)).await,
+            (&Method::GET, "event") => self.event(id_of(&request)?).await,
+            (&Method::GET, "comments") => self.comments(id_of(&request)?).await,
+            (&Method::GET, "attendees") => self.attendees(id_of(&request)?, None).await,
+            (&Method::POST, "attend") => self.attend(id_of(&request)?, seat).await,
+            (&Method::GET, "person") => self.person(id_of(&request)?).await,
+            (&Method::GET, "add-person") => Ok(form_page("Events: new person", "Who are you?")),
+            (&Method::POST, "add-person") => self.add_person(&mut request).await,
+            (&Method::GET, "add-event") => Ok(form_page("Events: new event", "What is on?")),
+            (&Method::POST, "add-event") => self.add_event(&mut request, seat).await,
+            _ => Ok(refusal(StatusCode::NOT_FOUND)),
+        }
+    }
+
+    async fn home(&self, seat: Option<i64>) -> Result<Answer> {
+        let work = move |c: &mut dyn Connection| {
+            let name = seat.map_or(Ok(None), |person| look::name(c, person))?;
+            Ok((name, look::coming_up(c, seat)?))
+        };
+        let (name, found) = self.store.with(work).await?;
+        let mut page = self.begin("home");
+        match name {
+            Some(name) => page.put(&format!("<p>Signed in as {}</p>\n", escape(&name))),
+            None => page.put("<form action=\"/events/login\" method=\"post\">Your name and password: <input name=\"user\"> <input name=\"password\" type=\"password\"></form>\n"),
+        }
+        page.put(&format!("<h1>Coming up: {} events</h1>\n", found.count));
+        list_events(&mut page, &found.events);
+        page.put("<h2>You are going to</h2>\n");
+        for row in &found.own {
+            page.put(&format!("<a href=\"/events/event?id={}\">{}</a>\n", row[0], escape(row[1].text())));
+        }
+        for row in &found.tags {
+            page.put(&format!("<a href=\"/events/tag?name={0}\">{0}</a> ({1})\n", escape(row[0].text()), row[1]));
+        }
+        Ok(self.finish("home", page))
+    }
+
+    async fn log_in(&self, form: &Form) -> Result<Answer> {
+        let (name, password) = (form.text("user").to_owned(), form.text("password").to_owned());
+        let welcome = format!("Welcome, {}", escape(&name));
+        let person = self.store.with(move |c| look::log_in(c, &name, &password)).await?;
+        let person = person.ok_or_else(|| refused(StatusCode::FORBIDDEN))?;
+        Ok(with_cookie(
+            small_page("Events: welcome", &welcome),
+            &format!("{SEAT}={}; Path=/; HttpOnly", ticket(person)),
+        ))
+    }
+
+    async fn tag(&self, form: &Form) -> Result<Answer> {
+        let name = form.text("name").to_owned();
+        let heading = format!("Tagged {}:", escape(&name));
+        let found = self.store.with(move |c| look::tagged(c, &name)).await?;
+        let (events, count) = found.ok_or_else(|| refused(StatusCode::NOT_FOUND))?;
+        let mut page = self.begin("tag_search");
+        page.put(&format!("<h1>{heading} {count} events</h1>\n"));
+        list_events(&mut page, &events);
+        Ok(self.finish("tag_search", page))
+    }
+
+    async fn event(&self, id: i64) -> Result<Answer> {
+        let found = self.store.with(move |c| look::event(c, id)).await?;
+        let (row, tags) = found.ok_or_else(|| refused(StatusCode::NOT_FOUND))?;
+        let mut page = self.begin("event_detail");
+        page.put(&format!("<h1>Event {id}: {}</h1>\n", escape(row[0].text())));
+        page.put(&format!("<img class=\"of\" src=\"{}\" alt=\"\">\n", path(Class::Event, id)));
+        page.put(&format!("<p>By <a href=\"/events/person?id={}\">{}</a></p>\n", row[5], escape(row[6].text())));
+        page.put(&format!("<a href=\"{}\">More about it</a>\n", path(Class::Literature, id)));
+        paragraphs(&mut page, &[&row[1..5], &row[7..]].concat());
+        for tag in &tags {
+            page.put(&format!("<a href=\"/events/tag?name={0}\">{0}</a>\n", escape(tag[0].text())));
+        }
+        Ok(self.finish("event_detail", page))
+    }
+
+    async fn comments(&self, event: i64) -> Result<Answer> {
+        let rows = self.store.with(move |c| look::comments(c, event)).await?;
+        let comments =
+            rows.iter().map(|row| Comment { by: row[0].text(), rating: row[1].int(), words: row[2].text() }).collect();
+        json(&Comments { event, comments })
+    }
+
+    async fn attendees(&self, event: i64, you: Option<&str>) -> Result<Answer> {
+        let rows = self.store.with(move |c| look::attendees(c, event)).await?;
+        json(&Attendees { event, you, attendees: rows.iter().map(|row| row[0].text()).collect() })
+    }
+
+    async fn attend(&self, event: i64, seat: Option<i64>) -> Result<Answer> {
+        let person = seat.ok_or_else(|| refused(StatusCode::FORBIDDEN))?;
+        let work = move |c: &mut dyn Connection| Ok((look::name(c, person)?, take_part::attend(c, event, person)?));
+        let (name, is_there) = self.store.with(work).await?;
+        if !is_there {
+            return Err(refused(StatusCode::NOT_FOUND));
+        }
+        self.attendees(event, name.as_deref()).await
+    }
+
+    async fn person(&self, id: i64) -> Result<Answer> {
+        let found = self.store.with(move |c| look::person(c, id)).await?;
+        let found = found.ok_or_else(|| refused(StatusCode::NOT_FOUND))?;
+        let mut page = self.begin("person_detail");
+        let [name, city] = [&found.person[0], &found.person[5]].map(|value| escape(value.text()));
+        page.put(&format!("<h1>{name} of {city}</h1>\n"));
+        page.put(&format!("<img class=\"of\" src=\"{}\" alt=\"\">\n", path(Class::PersonThumb, id)));
+        for row in &found.friends {
+            page.put(&format!(
+                "<a href=\"/events/person?id={}\"><img class=\"of\" src=\"{}\" alt=\"{}\"></a>\n",
+                row[0],
+                path(Class::PersonThumb, row[0].int()),
+                escape(row[1].text()),
+            ));
+        }
+        for row in &found.events {
+            page.put(&format!("<p>{}: {}</p>\n", row[0], escape(row[1].text())));
+        }
+        page.put(&format!("<p>{} invitations wait.</p>\n", found.waiting));
+        paragraphs(&mut page, &found.person[1..]);
+        Ok(self.finish("person_detail", page))
+    }
+
+    async fn add_person(&self, request: &mut Request) -> Result<Answer> {
+        let parts = Parts::of(request).await.map_err(|_| refused(StatusCode::BAD_REQUEST))?;
+        let (name, password) = (parts.text("name", SHORT), parts.text("password", SHORT));
+        if name.is_empty() || password.is_empty() {
+            return Err(refused(StatusCode::BAD_REQUEST));
+        }
+        let id = self.id();
+        self.keep_picture(&parts, (Class::Person, Class::PersonThumb), id).await?;
+        let new = NewPerson {
+            id,
+            name,
+            password,
+            email: parts.text("email", SHORT),
+            phone: parts.text("phone", SHORT),
+            summary: parts.text("summary", LONG),
+            address: self.address(&parts).await?,
+        };
+        self.store.with(move |c| take_part::add_person(c, &new)).await?;
+        Ok(see_other(&format!("/events/person?id={id}")))
+    }
+
+    async fn add_event(&self, request: &mut Request, seat: Option<i64>) -> Result<Answer> {
+        let submitter = seat.ok_or_else(|| refused(StatusCode::FORBIDDEN))?;
+        let parts = Parts::of(request).await.map_err(|_| refused(StatusCode::BAD_REQUEST))?;
+        let title = parts.text("title", SHORT);
+        if title.is_empty() {
+            return Err(refused(StatusCode::BAD_REQUEST));
+        }
+        let id = self.id();
+        self.keep_picture(&parts, (Class::Event, Class::EventThumb), id).await?;
+        if let Some(paper) = parts.file("literature") {
+            self.pictures.put(Class::Literature, id, paper).await?;
+        }
+        let new = NewEvent {
+            id,
+            title,
+            summary: parts.text("summary", LONG),
+            description: parts.text("description", LONG),
+            phone: parts.text("phone", SHORT),
+            submitter,
+            held: NOW + 1440 + (id >> 8) % 700_000,
+            created: NOW,
+            tags: parts.text("tags", SHORT).split_whitespace().map(str::to_owned).collect(),
+            address: self.address(&parts).await?,
+        };
+        self.store.with(move |c| take_part::add_event(c, &new)).await?;
+        Ok(see_other(&format!("/events/event?id={id}")))
+    }
+
+    /// Keeps a picture that was sent, and a small one of it.
+    async fn keep_picture(&self, parts: &Parts, (whole, small): (Class, Class), id: i64) -> Result<()> {
+        let picture = parts.file("picture").ok_or_else(|| refused(StatusCode::BAD_REQUEST))?;
+        let seen = picture.clone();
+        let (width, height) = SMALL_POINTS;
+        let made = move || loadstone_picture::thumbnail(&seen, usize::from(width), usize::from(height));
+        let thumbnail = tokio::task::spawn_blocking(made).await.context("a picture could not be made small")?;
+        let thumbnail = thumbnail.map_err(|_| refused(StatusCode::UNSUPPORTED_MEDIA_TYPE))?;
+        self.pictures.put(whole, id, picture).await?;
+        self.pictures.put(small, id, thumbnail.into()).await
+    }
+
+    async fn address(&self, parts: &Parts) -> Result<Address> {
+        let [street, city, state, zip, country] =
+            ["street", "city", "state", "zip", "country"].map(|name| parts.text(name, SHORT));
+        let place = self.geocoder.find(&street, &city, &zip).await?;
+        Ok(Address { street, city, state, zip, country, place })
+    }
+
+    fn begin(&self, operation: &str) -> Page {
+        let of = operation.split('_').next().unwrap_or(operation);
+        Page::new(&format!("Events: {of}"), self.site.page(operation).bytes)
+    }
+
+    /// A page as long as the workload declares it, longer where it tells more.
+    fn finish(&self, operation: &str, mut page: Page) -> Answer {
+        let facts = self.site.page(operation);
+        for link in &facts.links {
+            page.put(&format!("<img src=\"{link}\" alt=\"\">\n"));
+        }
+        html(page.finish(facts.bytes))
+    }
+}
+
+fn list_events(page: &mut Page, events: &[Row]) {
+    for row in events {
+        page.put(&format!(
+            "<a href=\"/events/event?id={0}\">{1}</a> <img class=\"of\" src=\"{2}\" alt=\"\"> {3}<br>\n",
+            row[0],
+            escape(row[1].text()),
+            path(Class::EventThumb, row[0].int()),
+            row[2],
+        ));
+    }
+}
+
+fn paragraphs(page: &mut Page, values: &[Value]) {
+    for value in values {
+        page.put(&format!("<p>{}</p>\n", escape(&value.to_string())));
+    }
+}
+
+fn small_page(title: &str, told: &str) -> Answer {
+    let mut page = Page::new(title, 0);
+    page.put(&format!("<h1>{told}</h1>\n"));
+    html(page.finish(0))
+}
+
+fn form_page(title: &str, asked: &str) -> Answer {
+    let mut page = Page::new(title, 0);
+    page.put(&format!("<h1>{asked}</h1>\n<form method=\"post\" enctype=\"multipart/form-data\">\n"));
+    for field in ["name", "title", "summary", "street", "city", "zip", "country", "tags", "picture", "literature"] {
+        page.put(&format!("<label>{field} <input name=\"{field}\"></label>\n"));
+    }
+    page.put("</form>\n");
+    html(page.finish(0))
+}
+
+fn log_out() -> Answer {
+    with_cookie(small_page("Events: good-bye", "Signed out"), &format!("{SEAT}=; Path=/; Max-Age=0"))
+}
+
+fn search(form: &Form) -> Answer {
+    let name = percent_encoding::utf8_percent_encode(form.text("tag"), percent_encoding::NON_ALPHANUMERIC);
+    see_other(&format!("/events/tag?name={name}"))
+}
+
+fn json(told: &impl Serialize) -> Result<Answer> {
+    Ok(text(StatusCode::OK, "application/json", Bytes::from(serde_json::to_vec(told)?)))
+}
+
+fn id_of(request: &Request) -> Result<i64> {
+    Form::of(request).number("id").ok_or_else(|| refused(StatusCode::BAD_REQUEST))
+}
+
+/// What somebody who is signed in shows.
+fn ticket(person: i64) -> String {
+    format!("{person}-{:016x}", scramble(person as u64 ^ SECRET))
+}
+
+/// Who shows a valid ticket.
+fn seat(request: &Request) -> Option<i64> {
+    let shown = cookie(request, SEAT)?;
+    let person: i64 = shown.split_once('-')?.0.parse().ok()?;
+    (ticket(person) == shown).then_some(person)
+}
+
+impl Role for Events {
+    const MOST_BODY_BYTES: usize = pictures::MOST_BYTES;
+
+    async fn answer(&self, request: Request) -> Answer {
+        let path = request.path.clone();
+        self.perform(request).await.unwrap_or_else(|error| {
+            if let Some(Refused(status)) = error.downcast_ref() {
+                return refusal(*status);
+            }
+            failure("events", &path, &error)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SCALE: Scale = Scale { users: 120, tags: 30, events: 90 };
+
+    fn bench() -> (Box<dyn Connection>, tempfile::TempDir) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut connection = Database::File(folder.path().join("a.db")).connect().expect("a database");
+        schema::prepare(connection.as_mut(), SCALE).expect("tables");
+        (connection, folder)
+    }
+
+    fn broken(c: &mut dyn Connection) -> Vec<&'static str> {
+        let rules = audit::audit(c).expect("an audit").rules;
+        rules.into_iter().filter(|rule| rule.broken != 0).map(|rule| rule.rule).collect()
+    }
+
+    fn address() -> Address {
+        let place = geocoder::Place { latitude: 1, longitude: 2 };
+        let [street, city, state, zip, country] = ["a", "b", "c", "d", "e"].map(str::to_owned);
+        Address { street, city, state, zip, country, place }
+    }
+
+    fn add(c: &mut dyn Connection, number: i64) {
+        let text = |of: &str| format!("{of}{number}");
+        let person = NewPerson {
+            id: FIRST_ADDED + number,
+            name: text("new"),
+            password: text("p"),
+            email: text("e"),
+            phone: text("f"),
+            summary: text("s"),
+            address: address(),
+        };
+        take_part::add_person(c, &person).expect("added");
+        let event = NewEvent {
+            id: FIRST_ADDED + 1_000 + number,
+            title: text("Meeting "),
+            summary: text("s"),
+            description: text("d"),
+            phone: text("f"),
+            submitter: person.id,
+            held: NOW + 5,
+            created: NOW,
+            tags: ["tag1", "tag2", "tag1", "unknown"].map(str::to_owned).to_vec(),
+            address: address(),
+        };
+        take_part::add_event(c, &event).expect("added");
+        assert!(take_part::attend(c, event.id, person.id).expect("asked"));
+    }
+
+    fn all_rows(c: &mut dyn Connection) -> Vec<Row> {
+        ["addresses", "people", "friends", "invitations", "tags", "events", "event_tags", "attendees", "comments"]
+            .iter()
+            .flat_map(|table| c.run(&format!("SELECT * FROM {table} ORDER BY 1, 2"), &[]).expect("rows"))
+            .collect()
+    }
+
+    #[test]
+    fn what_is_added_is_found_and_taken_away_when_the_data_is_restored() {
+        let (mut connection, _folder) = bench();
+        let c = connection.as_mut();
+        assert_eq!(broken(c), [""; 0]);
+        let before = all_rows(c);
+        add(c, 1);
+        assert!(take_part::attend(c, 7, 3).expect("asked") && take_part::attend(c, 7, 3).expect("twice is once"));
+        assert!(!take_part::attend(c, 7_000, 3).expect("asked"));
+        let found = audit::audit(c).expect("an audit");
+        let hash = |text: &str| loadstone_schedule::ledger::hash(text);
+        assert_eq!(found.additions.sum, format!("{:016x}", hash("new1").wrapping_add(hash("Meeting 1"))));
+        assert_eq!((found.additions.count, broken(c).len()), (2, 0));
+        assert_eq!(look::log_in(c, "new1", "p1").expect("asked"), Some(FIRST_ADDED + 1));
+        let (events, count) = look::tagged(c, "tag1").expect("asked").expect("there");
+        assert!(count >= 1 && events.iter().any(|row| row[1].text() == "Meeting 1"));
+        assert!(all_rows(c) != before);
+        schema::prepare(c, SCALE).expect("restored");
+        assert!(all_rows(c) == before);
+    }
+
+    #[test]
+    fn the_numbers_of_the_beginning_are_those_of_the_law() {
+        let (mut connection, _folder) = bench();
+        let c = connection.as_mut();
+        let mut mean = |table: &str, of: f64| {
+            c.run(&format!("SELECT COUNT(*) FROM {table}"), &[]).expect("a count")[0][0].int() as f64 / of
+        };
+        let (users, events) = (SCALE.users as f64, SCALE.events as f64);
+        // Uniform numbers: standard deviations 7.8 / sqrt(120), 26 / sqrt(90), 6 / sqrt(90), 2 / sqrt(90); four of them.
+        assert!((mean("friends", users) - 15.0).abs() < 2.9);
+        assert!((mean("invitations", users) - 6.0).abs() < 1.0);
+        assert!((mean("attendees", events) - 55.0).abs() < 11.0);
+        assert!((mean("comments", events) - 10.0).abs() < 2.6);
+        assert!((2.0..4.8).contains(&mean("event_tags", events)), "those drawn twice count once");
+    }
+
+    #[test]
+    fn a_broken_filling_is_done_anew_and_a_lost_row_is_found() {
+        let (mut connection, _folder) = bench();
+        let c = connection.as_mut();
+        let before = all_rows(c);
+        c.run("DELETE FROM people WHERE id = (SELECT submitter FROM events WHERE id = 1)", &[]).expect("deleted");
+        assert!(broken(c).contains(&"an event has somebody who submitted it"));
+        c.run("DELETE FROM scale", &[]).expect("as if it had not come to its end");
+        schema::prepare(c, SCALE).expect("filled anew");
+        assert!(all_rows(c) == before);
+        assert!(schema::prepare(c, Scale { users: 7, ..SCALE }).is_err());
+    }
+
+    #[test]
+    fn looking_finds_what_is_there() {
+        let (mut connection, _folder) = bench();
+        let c = connection.as_mut();
+        let home = look::coming_up(c, Some(3)).expect("asked");
+        assert_eq!((home.events.len(), home.count, home.tags.len()), (10, SCALE.events, 30));
+        assert!(home.events.windows(2).all(|two| two[0][2].int() <= two[1][2].int()));
+        assert!(home.tags.windows(2).all(|two| two[0][1].int() >= two[1][1].int()));
+        assert_eq!(look::log_in(c, "user5", "5").expect("asked"), Some(5));
+        assert_eq!(look::log_in(c, "user5", "6").expect("asked"), None);
+        assert!((1..=SCALE.events).all(|id| look::event(c, id).expect("asked").is_some()));
+        assert!(look::person(c, 7).expect("asked").expect("there").friends.len() >= 2);
+        assert!(look::person(c, 700).expect("asked").is_none() && look::tagged(c, "none").expect("asked").is_none());
+    }
+
+    #[test]
+    fn a_ticket_is_good_for_its_person_alone() {
+        let with = |cookie: &str| {
+            let mut headers = http::HeaderMap::new();
+            headers.insert(http::header::COOKIE, http::HeaderValue::from_str(cookie).expect("a cookie"));
+            let (path, query) = (String::new(), String::new());
+            seat(&Request { method: Method::GET, path, query, headers, body: vec![], secure: false })
+        };
+        let own = ticket(7);
+        assert_eq!(with(&format!("seat={own}")), Some(7));
+        assert_eq!(with(&format!("seat={}", own.replacen('7', "8", 1))), None);
+        assert_eq!([with("seat=7"), with("seat=-"), with("other=1")], [None; 3]);
+    }
+}

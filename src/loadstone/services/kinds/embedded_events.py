@@ -1,0 +1,15 @@
+"""The site of events of the reference server. It says where it answers."""
+
+from loadstone.services.kind import EMBEDDED, ApplicationSite, Program, ServiceKind, ServiceRole
+from loadstone.services.reference import events_words, plain_command
+
+
+def program(site: ApplicationSite) -> Program:
+    """Over HTTP. Pictures that users add are in its folder, unless a store keeps them."""
+    own = [] if "store" in site.beside else ["--pictures", f"{site.folder}/pictures"]
+    asked = [word for name, at in site.beside.items() for word in (f"--{name}", str(at))]
+    words = events_words(site.database, site.rows)
+    return Program(plain_command("events", site.listen, site.threads, *words, *own, *asked))
+
+
+KIND = ServiceKind(EMBEDDED, ServiceRole.EVENTS, program)

@@ -1,0 +1,24 @@
+"""How much data a workload wants for so many sessions."""
+
+import math
+from collections.abc import Mapping
+
+from loadstone.model.workload import Rows, Workload
+
+
+def rows(workload: Workload, sessions: int) -> dict[str, int]:
+    """Rows by kind, for a number of sessions."""
+    counts: dict[str, int] = {}
+    for name, law in workload.data.items():
+        counts[name] = _rows(law, sessions, counts)
+    return counts
+
+
+def _rows(law: Rows, sessions: int, counts: Mapping[str, int]) -> int:
+    if law.per_session is not None:
+        return max(1, round(law.per_session * max(sessions, law.least_sessions)))
+    of = counts[law.of or ""]
+    if law.times is not None:
+        return max(1, round(law.times * of))
+    decayed = math.exp(-of / (law.scale or 1))
+    return max(1, round((law.most or 0) * (1 - decayed) / (1 + decayed)))
