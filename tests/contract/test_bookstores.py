@@ -49,7 +49,11 @@ def shop(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Endpoint]:
             behind = await running.base.machine("database", MachineSpec(), (PUBLIC,))
             port = await roles.database(running, behind, database, 1)
             system = Reference(1, web=web, database=database)
-            found = (await roles.application(running, app, (behind, port), service_kind(ServiceRole.BOOKSTORE, web), system, ROWS, {})).http
+            found = (
+                await roles.application(
+                    running, app, (behind, port), service_kind(ServiceRole.BOOKSTORE, web), system, ROWS, {}
+                )
+            ).http
             assert found is not None
             return found
 

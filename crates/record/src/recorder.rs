@@ -566,6 +566,7 @@ mod tests {
             conditional: 17,
             not_modified: 19,
             redirects: 23,
+            beside: Beside { images_named: 29, images_loaded: 31, image_bytes: 37, requests: 0b11 },
             grade,
             fault: None,
             before: Before::default(),
@@ -595,6 +596,12 @@ mod tests {
         ]
     }
 
+    /// Pictures and requests beside the pages of this many operations.
+    fn beside(totals: &OperationTotals, operations: u64) -> bool {
+        let counts = [totals.images_named, totals.images_loaded, totals.image_bytes];
+        counts == [29, 31, 37].map(|each| each * operations) && totals.requests_beside == [operations; 2]
+    }
+
     fn played() -> Recorder {
         let mut recorder = recorder();
         recorder.operation(&rich(1, 1000, 1100, Grade::Good));
@@ -618,6 +625,7 @@ mod tests {
         let totals = &recorder.totals.operations[1];
         assert_eq!(numbers(&totals.counts), [4, 1, 1, 2, 3 * 11 + 29, 1]);
         let ended_ms = 100 + 200 + 500 + 101 + 53 + 100;
+        assert!(beside(totals, 3));
         assert_eq!(sums(totals), [2, 1, 0, 3 * 13, 3 * 17, 3 * 19, 3 * 23, 3 * 7, ended_ms, 3]);
         assert_eq!(totals.response.sum_ns, u128::from(800 * MS));
         assert_eq!(totals.service.sum_ns, u128::from(791 * MS));
@@ -633,6 +641,7 @@ mod tests {
         totals.merge(&other);
         let ended_ms = 2 * (100 + 200 + 500 + 101 + 53 + 100);
         assert_eq!(numbers(&totals.operations[1].counts), [8, 2, 2, 4, 2 * (3 * 11 + 29), 2]);
+        assert!(beside(&totals.operations[1], 6));
         assert_eq!(sums(&totals.operations[1]), [4, 2, 4, 6 * 13, 6 * 17, 6 * 19, 6 * 23, 6 * 7, ended_ms, 6]);
         assert_eq!(totals.operations[1].service.count(), 6);
         assert_eq!(totals.operations[1].first_byte.count(), 6);

@@ -4,14 +4,16 @@ import asyncio
 import json
 import os
 from dataclasses import asdict
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
 
 from loadstone.cli.options import ArrivalProcess, Rate, Seed
 from loadstone.cli.screen import out
+from loadstone.judge.mix import CYCLE_DEVIATION_PCT
 from loadstone.model.load import MOST_SESSIONS, make_load, read_process
+from loadstone.model.records.simulation import Simulated
 from loadstone.run.simulate import simulate as play
 from loadstone.workloads import load as load_workload
 from loadstone.workloads.shares import shares
@@ -37,8 +39,9 @@ def simulate(
     declared = load_workload(workload)
     load = make_load(sessions, rate, None, read_process(arrivals))
     result = asyncio.run(play(declared, load, seconds, seed, server, len(os.sched_getaffinity(0))))
+    cycles = _cycles(result)
     if as_json:
-        typer.echo(json.dumps(asdict(result), indent=1))
+        typer.echo(json.dumps(asdict(result) | ({"cycles": cycles} if cycles else {}), indent=1))
         return
     expected = shares(declared).operations
     table = Table(title=f"{workload}: {load} for {seconds:g} s in virtual time, seed {seed}")
@@ -56,3 +59,17 @@ def simulate(
         f"{result.sessions_finished} sessions finished, {result.operations_per_session:.2f} operations each, "
         f"mean response {result.mean_response_s:.3f} s, mean pause {result.mean_pause_s:.2f} s"
     )
+    if cycles:
+        said = "kept" if cycles["is_kept"] else "broken"
+        worst = f"{cycles['off_pct']:+.2f} % for {cycles['operation']}"
+        out.print(f"cycle time of an operation: {worst}, at most {cycles['limit_pct']:g} % off: {said}")
+
+
+def _cycles(result: Simulated) -> dict[str, Any] | None:
+    """The rule of cycle times, which a server breaks whose answers outlast them; None where starts are not paced."""
+    off = {one.name: one.cycle_off_pct for one in result.operations if one.cycle_off_pct is not None}
+    if not off:
+        return None
+    name, worst = max(off.items(), key=lambda item: abs(item[1]))
+    is_kept = abs(worst) <= CYCLE_DEVIATION_PCT
+    return {"operation": name, "off_pct": worst, "limit_pct": CYCLE_DEVIATION_PCT, "is_kept": is_kept}

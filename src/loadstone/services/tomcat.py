@@ -177,9 +177,15 @@ def _context(path: str, folder: str, settings: TomcatSettings) -> str:
 
 
 def web_xml(
-    tuning: Tuning, pages: Mapping[str, str], kept: Sequence[str], servlets: Mapping[str, Sequence[str]] | None = None
+    tuning: Tuning,
+    pages: Mapping[str, str],
+    kept: Sequence[str],
+    servlets: Mapping[str, Sequence[str]] | None = None,
+    most_upload_bytes: int = 0,
 ) -> str:
-    """Of one application: JSP pages by the pattern that they answer, patterns of files, and patterns by servlet."""
+    """Of one application: JSP pages by the pattern that they answer, patterns of files, and patterns by servlet, which
+    take files of so many bytes, in memory.
+    """
     looks = "true" if SETTINGS[tuning].looks_again else "false"
     compiled = "".join(
         f"    <init-param><param-name>{name}</param-name><param-value>{value}</param-value></init-param>\n"
@@ -198,7 +204,7 @@ def web_xml(
     )
     own = "".join(
         f"  <servlet><servlet-name>{name}</servlet-name><servlet-class>{name}</servlet-class>"
-        "<load-on-startup>1</load-on-startup></servlet>\n"
+        f"<load-on-startup>1</load-on-startup>{_uploads(most_upload_bytes)}</servlet>\n"
         + "".join(
             f"  <servlet-mapping><servlet-name>{name}</servlet-name><url-pattern>{at}</url-pattern></servlet-mapping>\n"
             for at in patterns
@@ -218,3 +224,9 @@ def web_xml(
         "  <mime-mapping><extension>html</extension><mime-type>text/html</mime-type></mime-mapping>\n"
         "  <session-config><session-timeout>15</session-timeout></session-config>\n</web-app>\n"
     )
+
+
+def _uploads(most_bytes: int) -> str:
+    limits = ("max-file-size", "max-request-size", "file-size-threshold")
+    held = "".join(f"<{name}>{most_bytes}</{name}>" for name in limits)
+    return f"<multipart-config>{held}</multipart-config>" if most_bytes else ""

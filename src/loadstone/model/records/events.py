@@ -74,14 +74,15 @@ class OperationTotals:
     conditional: int
     not_modified: int
     redirects: int
-    images_named: int
-    images_loaded: int
-    image_bytes: int
-    requests_beside: tuple[int, ...]
     line_mean_ns: float
     response: EncodedHistogram
     service: EncodedHistogram
     first_byte: EncodedHistogram
+    images_named: int = 0
+    images_loaded: int = 0
+    image_bytes: int = 0
+    requests_beside: tuple[int, ...] = ()
+    """How often each request around its page was answered, by its place; none in older records."""
 
 
 @dataclass(frozen=True)

@@ -1,31 +1,17 @@
 import jakarta.servlet.http.Cookie;
-import jakarta.servlet.http.HttpServlet;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
-import java.nio.charset.StandardCharsets;
 import java.sql.SQLException;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.ThreadLocalRandom;
 
 /** The bookstore's pages: which there are, what each is asked with, what it tells. */
-public final class Bookstore extends HttpServlet {
+public final class Bookstore extends Site {
     private static final String CART = "cart";
     /** Promoted beside pages that are of no item. */
     private static final long SHOWN = 1;
-
-    private Database database;
-
-    @Override
-    public void init() {
-        database = new Database();
-    }
-
-    @Override
-    public void destroy() {
-        database.close();
-    }
 
     @Override
     protected void doGet(HttpServletRequest request, HttpServletResponse response) throws IOException {
@@ -64,18 +50,8 @@ public final class Bookstore extends HttpServlet {
         Told tell() throws SQLException, IOException, Refused;
     }
 
-    /** What a visitor asks for that there is no page of. */
-    private static final class Refused extends Exception {
-        final int status;
-
-        Refused(int status) {
-            super("status " + status, null, false, false);
-            this.status = status;
-        }
-    }
-
     private void answer(HttpServletRequest request, HttpServletResponse response, Asked asked) throws IOException {
-        try {
+        super.answer(request, response, () -> {
             Told told = asked.tell();
             if (told != null) {
                 Page page = new Page("Bookstore: " + told.operation.replace('_', ' '));
@@ -83,23 +59,7 @@ public final class Bookstore extends HttpServlet {
                 page.table(told.rows);
                 page.finish(response, Facts.of(told.operation));
             }
-        } catch (Refused refused) {
-            refuse(response, refused.status);
-        } catch (SQLException error) {
-            log(request.getRequestURI(), error);
-            refuse(response, Database.isDuplicate(error) ? 409 : 500);
-        }
-    }
-
-    private static void refuse(HttpServletResponse response, int status) throws IOException {
-        response.setStatus(status);
-        response.setContentType("text/plain");
-        response.getOutputStream().write((status + "\n").getBytes(StandardCharsets.US_ASCII));
-    }
-
-    private static String place(HttpServletRequest request) {
-        String path = request.getServletPath();
-        return path.substring(path.lastIndexOf('/') + 1);
+        });
     }
 
     private Told home(HttpServletRequest request) throws SQLException {
@@ -146,7 +106,7 @@ public final class Bookstore extends HttpServlet {
     private Told cart(HttpServletRequest request, HttpServletResponse response) throws SQLException, Refused {
         long item = needed(request, "item");
         long quantity = needed(request, "quantity");
-        String known = held(request);
+        String known = cookie(request, CART);
         String cart = known.isEmpty() ? String.format("%016x", ThreadLocalRandom.current().nextLong()) : known;
         List<Object[]> rows = database.write(c -> Buy.add(c, database.dialect, cart, item, quantity));
         if (known.isEmpty()) {
@@ -164,7 +124,7 @@ public final class Bookstore extends HttpServlet {
         long id = 1L << 40 | ThreadLocalRandom.current().nextLong() >>> 8;
         String name = text(request, "name");
         String password = text(request, "password");
-        String cart = held(request);
+        String cart = cookie(request, CART);
         Buy.Quote quote = database.write(c -> Buy.quote(c, cart, isNew ? Buy.enrol(c, id, name) : Buy.known(c, name, password)))
             .orElseThrow(() -> new Refused(403));
         String outcome = "To be sent to " + quote.address() + ", customer " + quote.customer();
@@ -176,7 +136,7 @@ public final class Bookstore extends HttpServlet {
         if (order.isEmpty()) {
             throw new Refused(400);
         }
-        String cart = held(request);
+        String cart = cookie(request, CART);
         long placed = System.currentTimeMillis() * 1000 + System.nanoTime() / 1000 % 1000;
         Optional<Long> total = database.write(c -> Buy.buy(c, cart, order, placed));
         String outcome = total.map(t -> "Order placed: " + t + " cents").orElse("There is nothing to buy");
@@ -208,36 +168,8 @@ public final class Bookstore extends HttpServlet {
     }
 
     private Told audit(HttpServletResponse response) throws SQLException, IOException {
-        byte[] found = database.read(Audit::audit).getBytes(StandardCharsets.UTF_8);
-        response.setContentType("application/json");
-        response.setContentLength(found.length);
-        response.getOutputStream().write(found);
+        json(response, database.read(Audit::audit));
         return null;
-    }
-
-    private static String held(HttpServletRequest request) {
-        for (Cookie cookie : Optional.ofNullable(request.getCookies()).orElse(new Cookie[0])) {
-            if (cookie.getName().equals(CART)) {
-                return cookie.getValue();
-            }
-        }
-        return "";
-    }
-
-    private static String text(HttpServletRequest request, String name) {
-        return Optional.ofNullable(request.getParameter(name)).orElse("");
-    }
-
-    private static Optional<Long> number(HttpServletRequest request, String name) {
-        try {
-            return Optional.of(Long.parseLong(text(request, name)));
-        } catch (NumberFormatException none) {
-            return Optional.empty();
-        }
-    }
-
-    private static long needed(HttpServletRequest request, String name) throws Refused {
-        return number(request, name).orElseThrow(() -> new Refused(400));
     }
 
     private static String subject(HttpServletRequest request) throws Refused {

@@ -1,9 +1,6 @@
-import java.nio.charset.StandardCharsets;
 import java.sql.Connection;
 import java.sql.SQLException;
-import java.util.ArrayList;
 import java.util.LinkedHashMap;
-import java.util.List;
 import java.util.Map;
 
 /** Which orders there are, and whether orders, payments, accounts and shelves agree; the rules are the reference server's. */
@@ -29,25 +26,7 @@ final class Audit {
     private Audit() {
     }
 
-    /** As JSON: how many orders, the sum of the hashes of their ids, and how often each rule is broken. */
     static String audit(Connection c) throws SQLException {
-        List<Object[]> orders = Database.rows(c, "SELECT id FROM orders WHERE is_new = 1");
-        long sum = orders.stream().mapToLong(row -> hash((String) row[0])).sum();
-        List<String> rules = new ArrayList<>();
-        for (Map.Entry<String, String> rule : RULES.entrySet()) {
-            Object broken = Database.rows(c, rule.getValue()).get(0)[0];
-            rules.add("{\"rule\": \"" + rule.getKey() + "\", \"broken\": " + broken + "}");
-        }
-        return String.format("{\"orders\": {\"count\": %d, \"sum\": \"%016x\"}, \"rules\": [%s]}",
-            orders.size(), sum, String.join(", ", rules));
-    }
-
-    /** FNV-1a of 64 bits, as the driver reckons it. */
-    private static long hash(String text) {
-        long hash = 0xcbf29ce484222325L;
-        for (byte one : text.getBytes(StandardCharsets.UTF_8)) {
-            hash = (hash ^ (one & 0xff)) * 0x100000001b3L;
-        }
-        return hash;
+        return Audits.audit(c, "orders", "SELECT id FROM orders WHERE is_new = 1", RULES);
     }
 }

@@ -1,0 +1,108 @@
+"""Applications of ours in Java on Tomcat, over PostgreSQL or MariaDB by JDBC; their files by the default servlet."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from importlib.resources import files
+from urllib.parse import urlsplit
+
+from loadstone.model.errors import ServiceError
+from loadstone.model.machine import SERVER
+from loadstone.services import tomcat
+from loadstone.services.declared import declared_pages
+from loadstone.services.kind import ApplicationSite, Program
+from loadstone.services.sites import SITE
+from loadstone.services.status import STATUS
+from loadstone.services.unprivileged import shell
+
+SOURCES, COMMON = "java", "common"
+"""Folder of a machine's files with an application's sources; that of ours with what all applications have in common."""
+CONNECTIONS, STATEMENTS = 48, 200
+"""Of the pool, and kept of each connection. Published tests had 200 and 200; databases here allow 64 connections."""
+JDBC = {"postgresql": "postgresql", "mysql": "mariadb"}
+"""How Java calls what the applications' other implementation calls so."""
+FORM = replace(
+    tomcat.WHOLE,
+    path=(*tomcat.WHOLE.path, f"{tomcat.JARS}/postgresql.jar", f"{tomcat.JARS}/mariadb-java-client.jar"),
+    api=f"{tomcat.WHOLE.api}:{tomcat.HOME}/lib/tomcat-jdbc.jar:{tomcat.HOME}/lib/tomcat-util.jar",
+    needs={
+        **tomcat.WHOLE.needs,
+        f"{tomcat.JARS}/postgresql.jar": "libpostgresql-jdbc-java",
+        f"{tomcat.JARS}/mariadb-java-client.jar": "libmariadb-java",
+    },
+)
+
+
+@dataclass(frozen=True)
+class Application:
+    """One of ours."""
+
+    workload: str
+    """Whose pages it has; also its folder below ours, and what the reference server calls it."""
+    servlet: str
+    patterns: Sequence[str]
+    """What the servlet answers; the rest are files."""
+    words: Sequence[str] = ()
+    """For the reference server, to fill the database or restore it."""
+    properties: Mapping[str, str] = field(default_factory=dict)
+    most_upload_bytes: int = 0
+
+
+def program(site: ApplicationSite, application: Application) -> Program:
+    """The database is filled by the reference server's own words; then as the user that starts it."""
+    at = f"{site.folder}/{SITE}"
+    servlets = {application.servlet: application.patterns}
+    texts = {
+        tomcat.CONFIGURATION: tomcat.server_xml(site, {"": at}),
+        f"{SITE}/{tomcat.WEB_XML}": tomcat.web_xml(
+            site.tuning, {STATUS: tomcat.STATUS_PAGE}, ("/",), servlets, application.most_upload_bytes
+        ),
+        f"{SITE}/WEB-INF/{tomcat.STATUS_PAGE}": tomcat.page(tomcat.STATUS_PAGE),
+        **sources(application.workload),
+    }
+    steps = [
+        tomcat.folders(site),
+        [SERVER, "fileset", application.workload, "--sessions", "1", at],
+        [SERVER, application.workload, "--only-fill", *application.words],
+        tomcat.compiling(f"{site.folder}/{SOURCES}/*.java", FORM, f"{at}/WEB-INF/classes"),
+    ]
+    properties = {
+        "loadstone.database": jdbc(site.database),
+        "loadstone.pool": str(CONNECTIONS),
+        "loadstone.statements": str(STATEMENTS),
+        **application.properties,
+    }
+    command = tomcat.serving(site, properties, FORM)
+    return Program(command, texts, steps, status=tomcat.SAYS, version=shell(FORM.version))
+
+
+def jdbc(url: str) -> str:
+    """A database's address as Java has it. Raises ServiceError for one that Java has no driver of."""
+    parts = urlsplit(url)
+    if parts.scheme not in JDBC:
+        raise ServiceError("Applications in Java need a database of their own: postgresql or mariadb.")
+    return f"jdbc:{JDBC[parts.scheme]}://{parts.hostname}:{parts.port}{parts.path}?user={parts.username}"
+
+
+def sources(workload: str) -> dict[str, str]:
+    """An application's files by their names below a machine's folder."""
+    ours = files("loadstone.suts").joinpath("java")
+    own = [file for folder in (COMMON, workload) for file in ours.joinpath(folder).iterdir()]
+    texts = {f"{SOURCES}/{file.name}": file.read_text() for file in own if file.name.endswith(".java")}
+    return texts | {f"{SOURCES}/Facts.java": facts(workload)}
+
+
+def facts(workload: str) -> str:
+    """What a workload declares of its pages, as Java."""
+    rows = ",\n".join(
+        f"        Map.entry({json.dumps(name.partition('/')[2])}, "
+        f"new Facts({page['bytes']}, List.of({json.dumps(page['links'])[1:-1]})))"
+        for name, page in declared_pages().items()
+        if name.partition("/")[0] == workload
+    )
+    return (
+        "// Made from the workload's declaration.\nimport java.util.List;\nimport java.util.Map;\n\n"
+        "record Facts(int bytes, List<String> links) {\n"
+        f"    private static final Map<String, Facts> ALL = Map.ofEntries(\n{rows});\n\n"
+        "    static Facts of(String operation) {\n        return ALL.get(operation);\n    }\n}\n"
+    )

@@ -1,0 +1,38 @@
+"""The site of events in Java on Tomcat; what its users send is made small by Java's own image library."""
+
+from loadstone.model.errors import ServiceError
+from loadstone.services import java, tomcat
+from loadstone.services.kind import ApplicationSite, Program, ServiceKind, ServiceRole
+from loadstone.services.reference import events_words
+
+PAGES = (
+    *("home", "login", "logout", "search", "tag", "event", "comments", "attendees", "attend", "person"),
+    *("add-person", "add-event"),
+)
+"""Below `/events/`; the store's files too, and the audit is beside it."""
+MOST_UPLOAD_BYTES = 2 << 20
+"""As in the reference server."""
+
+
+def program(site: ApplicationSite) -> Program:
+    """One servlet for all pages; a store and a geocoder are elsewhere."""
+    missing = [name for name in ("store", "geocoder") if name not in site.beside]
+    if missing:
+        raise ServiceError(f"The site of events in Java asks a {' and a '.join(missing)}, and there is none.")
+    patterns = (*(f"/events/{page}" for page in PAGES), "/events/store/*", "/audit")
+    words = events_words(site.database, site.rows)
+    asked = {f"loadstone.{name}": str(at) for name, at in site.beside.items()}
+    return java.program(
+        site, java.Application("events", "Events", patterns, words, asked, most_upload_bytes=MOST_UPLOAD_BYTES)
+    )
+
+
+KIND = ServiceKind(
+    "tomcat",
+    ServiceRole.EVENTS,
+    program,
+    8080,
+    needs=java.FORM.needs,
+    memory_mib=tomcat.MEMORY_MIB,
+    is_tuned=True,
+)

@@ -1,0 +1,310 @@
+import jakarta.servlet.ServletException;
+import jakarta.servlet.http.Cookie;
+import jakarta.servlet.http.HttpServletRequest;
+import jakarta.servlet.http.HttpServletResponse;
+import java.io.IOException;
+import java.net.URLEncoder;
+import java.nio.charset.StandardCharsets;
+import java.sql.SQLException;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.ThreadLocalRandom;
+import org.apache.tomcat.util.json.JSONFilter;
+
+/** The pages of the site of events; they are those of the reference server. */
+public final class Events extends Site {
+    private static final String SEAT = "seat";
+    /** Sets signed-in visitors' cookies apart from guesses. */
+    private static final long SECRET = 0x5eed0f0fe7e277aaL;
+
+    private Pictures pictures;
+    private Geocoder geocoder;
+
+    @Override
+    public void init() {
+        super.init();
+        pictures = new Pictures(System.getProperty("loadstone.store"));
+        geocoder = new Geocoder(System.getProperty("loadstone.geocoder"));
+    }
+
+    @Override
+    protected void doGet(HttpServletRequest request, HttpServletResponse response) throws IOException {
+        answer(request, response, () -> {
+            if (request.getRequestURI().startsWith(Pictures.PATH)) {
+                pictures.send(request.getRequestURI(), response);
+                return;
+            }
+            switch (place(request)) {
+                case "home" -> home(response, seat(request));
+                case "logout" -> logOut(response);
+                case "tag" -> tag(response, text(request, "name"));
+                case "event" -> event(response, needed(request, "id"));
+                case "comments" -> comments(response, needed(request, "id"));
+                case "attendees" -> attendees(response, needed(request, "id"), Optional.empty());
+                case "person" -> person(response, needed(request, "id"));
+                case "add-person" -> small(response, "Events: new person", "Who are you?");
+                case "add-event" -> small(response, "Events: new event", "What is on?");
+                case "audit" -> json(response, database.read(EventsAudit::audit));
+                default -> throw new Refused(404);
+            }
+        });
+    }
+
+    @Override
+    protected void doPost(HttpServletRequest request, HttpServletResponse response) throws IOException {
+        answer(request, response, () -> {
+            switch (place(request)) {
+                case "login" -> logIn(response, text(request, "user"), text(request, "password"));
+                case "search" -> goTo(response, "/events/tag?name=" + URLEncoder.encode(text(request, "tag"), StandardCharsets.UTF_8));
+                case "attend" -> attend(response, needed(request, "id"), seat(request));
+                case "add-person" -> addPerson(request, response);
+                case "add-event" -> addEvent(request, response, seat(request));
+                default -> throw new Refused(404);
+            }
+        });
+    }
+
+    private void home(HttpServletResponse response, Optional<Long> seat) throws SQLException, IOException {
+        Page page = new Page("Events: home");
+        database.read(c -> {
+            Optional<String> name = seat.isPresent() ? Look.name(c, seat.get()) : Optional.empty();
+            page.put(name.map(known -> "<p>Signed in as " + Page.escape(known) + "</p>\n").orElse(
+                "<form action=\"/events/login\" method=\"post\">Your name and password: <input name=\"user\"> "
+                    + "<input name=\"password\" type=\"password\"></form>\n"));
+            List<Object[]> events = Look.comingUp(c);
+            page.put("<h1>Coming up: " + Look.countComingUp(c) + " events</h1>\n");
+            list(page, events);
+            page.put("<h2>You are going to</h2>\n");
+            for (Object[] row : seat.isPresent() ? Look.own(c, seat.get()) : List.<Object[]>of()) {
+                page.put("<a href=\"/events/event?id=" + row[0] + "\">" + Page.escape((String) row[1]) + "</a>\n");
+            }
+            for (Object[] row : Look.cloud(c)) {
+                page.put("<a href=\"/events/tag?name=" + row[0] + "\">" + row[0] + "</a> (" + row[1] + ")\n");
+            }
+            return null;
+        });
+        page.finish(response, Facts.of("home"));
+    }
+
+    private void logIn(HttpServletResponse response, String name, String password) throws SQLException, IOException, Refused {
+        long person = database.read(c -> Look.logIn(c, name, password)).orElseThrow(() -> new Refused(403));
+        seat(response, ticket(person), -1);
+        small(response, "Events: welcome", "Welcome, " + Page.escape(name));
+    }
+
+    private void logOut(HttpServletResponse response) throws IOException {
+        seat(response, "", 0);
+        small(response, "Events: good-bye", "Signed out");
+    }
+
+    private void tag(HttpServletResponse response, String name) throws SQLException, IOException, Refused {
+        Page page = new Page("Events: tag");
+        boolean isThere = database.read(c -> {
+            Optional<Object[]> tag = Look.tag(c, name);
+            if (tag.isPresent()) {
+                page.put("<h1>Tagged " + Page.escape(name) + ": " + tag.get()[1] + " events</h1>\n");
+                list(page, Look.tagged(c, (Long) tag.get()[0]));
+            }
+            return tag.isPresent();
+        });
+        if (!isThere) {
+            throw new Refused(404);
+        }
+        page.finish(response, Facts.of("tag_search"));
+    }
+
+    private void event(HttpServletResponse response, long id) throws SQLException, IOException, Refused {
+        Page page = new Page("Events: event");
+        boolean isThere = database.read(c -> {
+            Optional<Object[]> found = Look.event(c, id);
+            if (found.isEmpty()) {
+                return false;
+            }
+            Object[] row = found.get();
+            page.put("<h1>Event " + id + ": " + Page.escape((String) row[0]) + "</h1>\n");
+            page.put("<img class=\"of\" src=\"" + Pictures.path("events", id) + "\" alt=\"\">\n");
+            page.put("<p>By <a href=\"/events/person?id=" + row[5] + "\">" + Page.escape((String) row[6]) + "</a></p>\n");
+            page.put("<a href=\"" + Pictures.path("papers", id) + "\">More about it</a>\n");
+            paragraphs(page, Arrays.copyOfRange(row, 1, 5));
+            paragraphs(page, Arrays.copyOfRange(row, 7, row.length));
+            for (Object[] tag : Look.tags(c, id)) {
+                page.put("<a href=\"/events/tag?name=" + tag[0] + "\">" + tag[0] + "</a>\n");
+            }
+            return true;
+        });
+        if (!isThere) {
+            throw new Refused(404);
+        }
+        page.finish(response, Facts.of("event_detail"));
+    }
+
+    private void comments(HttpServletResponse response, long event) throws SQLException, IOException {
+        List<String> told = new ArrayList<>();
+        for (Object[] row : database.read(c -> Look.comments(c, event))) {
+            told.add("{\"by\":" + quoted(row[0]) + ",\"rating\":" + row[1] + ",\"words\":" + quoted(row[2]) + "}");
+        }
+        json(response, "{\"event\":" + event + ",\"comments\":[" + String.join(",", told) + "]}");
+    }
+
+    private void attendees(HttpServletResponse response, long event, Optional<String> you) throws SQLException, IOException {
+        List<String> names = new ArrayList<>();
+        for (Object[] row : database.read(c -> Look.attendees(c, event))) {
+            names.add(quoted(row[0]));
+        }
+        String own = you.map(name -> ",\"you\":" + quoted(name)).orElse("");
+        json(response, "{\"event\":" + event + own + ",\"attendees\":[" + String.join(",", names) + "]}");
+    }
+
+    private void attend(HttpServletResponse response, long event, Optional<Long> seat) throws SQLException, IOException, Refused {
+        long person = seat.orElseThrow(() -> new Refused(403));
+        if (!database.write(c -> TakePart.attend(c, database.dialect, event, person))) {
+            throw new Refused(404);
+        }
+        attendees(response, event, database.read(c -> Look.name(c, person)));
+    }
+
+    private void person(HttpServletResponse response, long id) throws SQLException, IOException, Refused {
+        Page page = new Page("Events: person");
+        boolean isThere = database.read(c -> {
+            Optional<Object[]> found = Look.person(c, id);
+            if (found.isEmpty()) {
+                return false;
+            }
+            Object[] row = found.get();
+            page.put("<h1>" + Page.escape((String) row[0]) + " of " + Page.escape((String) row[5]) + "</h1>\n");
+            page.put("<img class=\"of\" src=\"" + Pictures.path("people-small", id) + "\" alt=\"\">\n");
+            for (Object[] friend : Look.friends(c, id)) {
+                page.put("<a href=\"/events/person?id=" + friend[0] + "\"><img class=\"of\" src=\""
+                    + Pictures.path("people-small", (Long) friend[0]) + "\" alt=\"" + Page.escape((String) friend[1]) + "\"></a>\n");
+            }
+            for (Object[] event : Look.submitted(c, id)) {
+                page.put("<p>" + event[0] + ": " + Page.escape((String) event[1]) + "</p>\n");
+            }
+            page.put("<p>" + Look.waiting(c, id) + " invitations wait.</p>\n");
+            paragraphs(page, Arrays.copyOfRange(row, 1, row.length));
+            return true;
+        });
+        if (!isThere) {
+            throw new Refused(404);
+        }
+        page.finish(response, Facts.of("person_detail"));
+    }
+
+    private void addPerson(HttpServletRequest request, HttpServletResponse response) throws Exception {
+        String name = text(request, "name");
+        if (name.isEmpty() || text(request, "password").isEmpty()) {
+            throw new Refused(400);
+        }
+        long id = newId();
+        pictures.keep(sent(request, "picture"), "people", "people-small", id);
+        TakePart.Address address = address(request);
+        database.write(c -> {
+            TakePart.addPerson(c, id, List.of(name, text(request, "password"), text(request, "email"), text(request, "phone"),
+                text(request, "summary")), address);
+            return null;
+        });
+        goTo(response, "/events/person?id=" + id);
+    }
+
+    private void addEvent(HttpServletRequest request, HttpServletResponse response, Optional<Long> seat) throws Exception {
+        long submitter = seat.orElseThrow(() -> new Refused(403));
+        String title = text(request, "title");
+        if (title.isEmpty()) {
+            throw new Refused(400);
+        }
+        long id = newId();
+        pictures.keep(sent(request, "picture"), "events", "events-small", id);
+        pictures.put("papers", id, sent(request, "literature"));
+        TakePart.Address address = address(request);
+        List<String> tags = List.of(text(request, "tags").split("\\s+"));
+        long held = Look.NOW + 1440 + (id >> 8) % 700_000;
+        database.write(c -> {
+            TakePart.addEvent(c, id, List.of(title, text(request, "summary"), text(request, "description"), text(request, "phone")),
+                new long[] {submitter, held, Look.NOW}, tags, address);
+            return null;
+        });
+        goTo(response, "/events/event?id=" + id);
+    }
+
+    private static byte[] sent(HttpServletRequest request, String field) throws IOException, ServletException, Refused {
+        var part = request.getPart(field);
+        if (part == null) {
+            throw new Refused(400);
+        }
+        return part.getInputStream().readAllBytes();
+    }
+
+    private TakePart.Address address(HttpServletRequest request) throws IOException, InterruptedException {
+        List<String> texts = new ArrayList<>();
+        for (String name : List.of("street", "city", "state", "zip", "country")) {
+            texts.add(text(request, name));
+        }
+        return new TakePart.Address(texts, geocoder.find(texts.get(0), texts.get(1), texts.get(3)));
+    }
+
+    private static void list(Page page, List<Object[]> events) {
+        for (Object[] row : events) {
+            page.put("<a href=\"/events/event?id=" + row[0] + "\">" + Page.escape((String) row[1]) + "</a> <img class=\"of\" src=\""
+                + Pictures.path("events-small", (Long) row[0]) + "\" alt=\"\"> " + row[2] + "<br>\n");
+        }
+    }
+
+    private static void paragraphs(Page page, Object[] values) {
+        for (Object value : values) {
+            page.put("<p>" + Page.escape(String.valueOf(value)) + "</p>\n");
+        }
+    }
+
+    private static void small(HttpServletResponse response, String title, String told) throws IOException {
+        Page page = new Page(title);
+        page.put("<h1>" + told + "</h1>\n");
+        page.finish(response, new Facts(0, List.of()));
+    }
+
+    private static void goTo(HttpServletResponse response, String place) {
+        response.setStatus(303);
+        response.setHeader("Location", place);
+        response.setContentLength(0);
+    }
+
+    private static String quoted(Object text) {
+        return '"' + JSONFilter.escape(String.valueOf(text)) + '"';
+    }
+
+    /** An id that no other server of this site gives, beyond all that a database is filled with. */
+    private static long newId() {
+        return 1L << 40 | ThreadLocalRandom.current().nextLong(1L << 60);
+    }
+
+    private static void seat(HttpServletResponse response, String ticket, int lasts) {
+        Cookie cookie = new Cookie(SEAT, ticket);
+        cookie.setPath("/");
+        cookie.setHttpOnly(true);
+        cookie.setMaxAge(lasts);
+        response.addCookie(cookie);
+    }
+
+    /** What somebody who is signed in shows. */
+    private static String ticket(long person) {
+        return String.format("%d-%016x", person, scramble(person ^ SECRET));
+    }
+
+    private static Optional<Long> seat(HttpServletRequest request) {
+        String shown = cookie(request, SEAT);
+        try {
+            long person = Long.parseLong(shown.substring(0, Math.max(0, shown.indexOf('-'))));
+            return ticket(person).equals(shown) ? Optional.of(person) : Optional.empty();
+        } catch (NumberFormatException none) {
+            return Optional.empty();
+        }
+    }
+
+    /** Mixes the bits of a number (the last step of SplitMix64). */
+    private static long scramble(long number) {
+        number = (number ^ number >>> 30) * 0xbf58476d1ce4e5b9L;
+        number = (number ^ number >>> 27) * 0x94d049bb133111ebL;
+        return number ^ number >>> 31;
+    }
+}

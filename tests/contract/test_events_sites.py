@@ -1,0 +1,206 @@
+"""What every site of events must do over every database: keep what is sent, once, and show it."""
+
+import asyncio
+import json
+import re
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack
+from http.cookiejar import CookieJar
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+
+from loadstone.model.machine import PUBLIC, MachineSpec
+from loadstone.model.system import Reference
+from loadstone.model.target import Endpoint
+from loadstone.services.kind import EMBEDDED, ServiceRole
+from loadstone.services.registry import service_kind, service_kinds
+from loadstone.testbed import roles
+from loadstone.testbed.context import open_testbed
+from loadstone.testbed.running import Running
+
+pytestmark = pytest.mark.integration
+ROWS = {"users": 120, "tags": 30, "events": 90}
+PAIRS = [
+    (web, database)
+    for web in service_kinds(ServiceRole.EVENTS)
+    for database in service_kinds(ServiceRole.DATABASE)
+    if web == EMBEDDED or database != EMBEDDED
+]
+BOUNDARY = "7e0b1c"
+PICTURE = Path(__file__).parents[1] / "data" / "picture.jpg"
+"""160 x 120 points, red on the left and blue on the right."""
+
+
+@pytest.fixture(params=PAIRS, ids="-".join)
+def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Endpoint]:
+    """Each site over each kind of database that it can ask, with a store and a geocoder beside it."""
+    web, database = request.param
+    with asyncio.Runner() as runner:
+        stack = AsyncExitStack()
+
+        async def up() -> Endpoint:
+            running = Running(await stack.enter_async_context(open_testbed(tmp_path)))
+            machines = {
+                name: await running.base.machine(name, MachineSpec(), (PUBLIC,))
+                for name in ("app", "database", "geocoder", "store")
+            }
+            behind = machines["database"]
+            port = await roles.database(running, behind, database, 1)
+            beside = {
+                "geocoder": (machines["geocoder"], await roles.geocoder(running, machines["geocoder"])),
+                "store": (machines["store"], await roles.picture_store(running, machines["store"])),
+            }
+            kind, system = service_kind(ServiceRole.EVENTS, web), Reference(1, web=web, database=database)
+            app = machines["app"]
+            found = (await roles.application(running, app, (behind, port), kind, system, ROWS, beside)).http
+            assert found is not None
+            return found
+
+        yield runner.run(up())
+        runner.run(stack.aclose())
+
+
+class Visitor:
+    """Someone with a browser."""
+
+    def __init__(self, at: Endpoint) -> None:
+        self.at = at
+        self.opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(CookieJar()))
+
+    def get(self, page: str, **query: object) -> str:
+        return self.fetch(f"/events/{page}?{urlencode(query)}").decode()
+
+    def fetch(self, path: str) -> bytes:
+        with self.opener.open(f"http://{self.at}{path}", timeout=20) as answer:
+            return bytes(answer.read())
+
+    def post(self, page: str, **form: object) -> str:
+        return self._post(page, urlencode(form).encode(), "application/x-www-form-urlencoded")
+
+    def send(self, page: str, files: dict[str, bytes], **form: object) -> str:
+        parts = [f'form-data; name="{name}"\r\n\r\n{value}'.encode() for name, value in form.items()]
+        parts += [
+            f'form-data; name="{name}"; filename="f"\r\nContent-Type: image/jpeg\r\n\r\n'.encode() + content
+            for name, content in files.items()
+        ]
+        held = b"".join(f"--{BOUNDARY}\r\nContent-Disposition: ".encode() + part + b"\r\n" for part in parts)
+        return self._post(page, held + f"--{BOUNDARY}--\r\n".encode(), f"multipart/form-data; boundary={BOUNDARY}")
+
+    def _post(self, page: str, body: bytes, kind: str) -> str:
+        request = urllib.request.Request(f"http://{self.at}/events/{page}", body, {"Content-Type": kind})
+        with self.opener.open(request, timeout=20) as answer:
+            return str(answer.read().decode())
+
+    def adds_event(self, title: str, tags: str = "tag1 tag2") -> str:
+        where = {"street": "1 Reed Lane", "city": "Marsh", "state": "MV", "zip": "01067", "country": "Germany"}
+        told = {"title": title, "summary": "short", "description": "longer", "phone": "1", "tags": tags}
+        files = {"picture": PICTURE.read_bytes(), "literature": b"%PDF-" + bytes(1000)}
+        return self.send("add-event", files, **told, **where)
+
+    def adds_person(self, name: str) -> str:
+        told = {"name": name, "password": "p", "email": "e", "phone": "1", "summary": "s", "city": "Marsh"}
+        return self.send("add-person", {"picture": PICTURE.read_bytes()}, **told)
+
+
+def audit(at: Endpoint) -> dict[str, Any]:
+    with urllib.request.urlopen(f"http://{at}/audit", timeout=60) as answer:
+        found: dict[str, Any] = json.loads(answer.read())
+    return found
+
+
+def broken(at: Endpoint) -> list[str]:
+    return [rule["rule"] for rule in audit(at)["rules"] if rule["broken"]]
+
+
+def test_all_pages_tell_what_is_there(site: Endpoint) -> None:
+    visitor = Visitor(site)
+    home = visitor.get("home")
+    assert "Your name and password" in home and "Coming up: 90 events" in home
+    pictures = re.findall(r'<img class="of" src="([^"]+)"', home)
+    assert len(pictures) == 10 and len(visitor.fetch(pictures[0])) == 5_895
+    event = int(re.findall(r'<a href="/events/event\?id=(\d+)"', home)[0])
+    page = visitor.get("event", id=event)
+    (picture,) = re.findall(r'<img class="of" src="([^"]+)"', page)
+    assert f"Event {event}: " in page and len(visitor.fetch(picture)) == 669_128
+    comments = json.loads(visitor.get("comments", id=event))
+    assert comments["event"] == event and all(2 <= one["rating"] <= 5 for one in comments["comments"])
+    assert 10 <= len(json.loads(visitor.get("attendees", id=event))["attendees"]) <= 100
+    assert "Tagged tag1:" in visitor.post("search", tag="tag1") and "Tagged tag2:" in visitor.get("tag", name="tag2")
+    assert "user7 of " in visitor.get("person", id=7)
+    assert "Who are you?" in visitor.get("add-person") and "What is on?" in visitor.get("add-event")
+    assert not broken(site)
+
+
+def test_who_signs_in_is_known_until_signing_out(site: Endpoint) -> None:
+    visitor = Visitor(site)
+    assert "Welcome, user9" in visitor.post("login", user="user9", password="9")
+    home = visitor.get("home")
+    assert "Signed in as user9" in home and "Your name and password" not in home
+    told = json.loads(visitor.post("attend", id=3))
+    assert (told["you"], "user9" in told["attendees"]) == ("user9", True)
+    assert visitor.post("attend", id=3).count('"user9"') == 2, "once as who asks, once among those who come"
+    assert "Signed out" in visitor.get("logout")
+    assert "Your name and password" in visitor.get("home")
+    for page, form in (("attend", {"id": 3}), ("login", {"user": "user9", "password": "8"})):
+        with pytest.raises(urllib.error.HTTPError, match="403"):
+            visitor.post(page, **form)
+    with pytest.raises(urllib.error.HTTPError, match="403"):
+        visitor.adds_event("Nobody's")
+    assert not broken(site)
+
+
+def test_what_is_added_is_shown_with_a_small_picture(site: Endpoint) -> None:
+    visitor = Visitor(site)
+    assert "new1 of Marsh" in visitor.adds_person("new1")
+    visitor.post("login", user="new1", password="p")
+    page = visitor.adds_event("Meeting 1", "tag30 tag29")
+    (picture,) = re.findall(r'<img class="of" src="([^"]+)"', page)
+    assert "Meeting 1" in page and visitor.fetch(picture) == PICTURE.read_bytes()
+    (paper,) = re.findall(r'<a href="(/events/store/papers/[^"]+)"', page)
+    assert visitor.fetch(paper) == b"%PDF-" + bytes(1000)
+    small = visitor.fetch(picture.replace("/events/store/events/", "/events/store/events-small/"))
+    assert small[:2] == b"\xff\xd8" and 1_024 <= len(small) < 20_000 and small != PICTURE.read_bytes()
+    assert all("Meeting 1" in visitor.get("tag", name=tag) for tag in ("tag29", "tag30"))
+    assert audit(site)["additions"]["count"] == 2
+    assert not broken(site)
+
+
+def test_many_at_once_add_and_come_and_the_tables_agree(site: Endpoint) -> None:
+    def take_part(number: int) -> str:
+        visitor = Visitor(site)
+        visitor.post("login", user=f"user{number}", password=str(number))
+        visitor.post("attend", id=5)
+        # Some name their tags in another order than others.
+        return visitor.adds_event(f"Meeting {number}", "tag1 tag2 tag3" if number % 2 else "tag3 tag2 tag1")
+
+    with ThreadPoolExecutor(12) as pool:
+        assert all("Meeting" in told for told in pool.map(take_part, range(1, 31)))
+    assert audit(site)["additions"]["count"] == 30
+    assert not broken(site)
+
+
+def test_nonsense_is_refused_and_breaks_nothing(site: Endpoint) -> None:
+    visitor = Visitor(site)
+    assert "taken" in visitor.adds_person("taken")
+    with pytest.raises(urllib.error.HTTPError, match="409"):
+        visitor.adds_person("taken")
+    for page, query in (("event", {"id": 10**15}), ("person", {"id": 10**15}), ("tag", {"name": "'; DROP"})):
+        with pytest.raises(urllib.error.HTTPError, match="404"):
+            visitor.get(page, **query)
+    with pytest.raises(urllib.error.HTTPError, match="400"):
+        visitor.get("event", id="one")
+    with pytest.raises(urllib.error.HTTPError, match="415"):
+        visitor.send("add-person", {"picture": b"no picture"}, name="x", password="y")
+    with pytest.raises(urllib.error.HTTPError, match="400"):
+        visitor.send("add-person", {}, name="x", password="y")
+    visitor.post("login", user="user1", password="1")
+    forged = Visitor(site)
+    forged.opener.addheaders = [("Cookie", "seat=1-0000000000000000")]
+    assert "Your name and password" in forged.get("home")
+    assert not broken(site)

@@ -1,0 +1,49 @@
+"""Runs of the site of events: nothing is wrong, what was added is proven, and pictures and requests are counted."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.integration.conftest import LoadstoneRunner, newest, report
+
+pytestmark = pytest.mark.integration
+WORDS = ("--sessions", "25", "--profile", "demo", "--steady", "15", "--foreign-cpu", "100")
+
+
+def operations(tmp_path: Path) -> dict[str, Any]:
+    (iteration,) = report(tmp_path)["workloads"][0]["iterations"]
+    return {row["operation"]: row for row in iteration["operations"]}
+
+
+@pytest.mark.parametrize(
+    ("service", "database"), [("embedded", "embedded"), ("embedded", "postgresql"), ("tomcat", "mariadb")]
+)
+def test_a_run_finds_nothing_wrong_and_all_that_was_added_again(
+    service: str, database: str, tmp_path: Path, loadstone: LoadstoneRunner
+) -> None:
+    done = loadstone("run", "events", "--service", service, "--database", database, *WORDS)
+    assert done.returncode in (0, 3), done.stdout + done.stderr  # a run so short may be no verdict
+    rows = operations(tmp_path)
+    assert sum(row["requests"] for row in rows.values()) > 40
+    assert sum(row["errors"] for row in rows.values()) == 0, rows
+    (run,) = newest(tmp_path).glob("runs/*/audit.json")
+    audit = json.loads(run.read_text())
+    assert (audit["what"], audit["broken_rules"]) == ("additions", [])
+    assert audit["count"] > 0
+    verdict = json.loads((newest(tmp_path) / "verdict.json").read_text())
+    checks = verdict["workloads"][0]["iterations"][0]["checks"]
+    named = {check["rule"]: check for check in checks}
+    assert named["additions held"]["outcome"] == "kept"
+    assert named["pictures on a home page"]["figure"] == 10
+    assert named["pictures on an event's page"]["figure"] == 1
+    # Users are found half-way, so some have fetched a home page's pictures already and others have not.
+    assert 0 < named["pictures fetched for a home page"]["figure"] < 10
+    assert named["response time weighted by the mix"]["limit"] == pytest.approx(1.686, abs=0.001)
+
+
+def test_a_run_whose_every_request_fails_does_not_pass(tmp_path: Path, loadstone: LoadstoneRunner) -> None:
+    done = loadstone("run", "events", "--station", "error_share=1", *WORDS)
+    assert done.returncode == 1, done.stdout
+    assert "FAIL" in done.stdout
