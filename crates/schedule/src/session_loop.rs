@@ -85,12 +85,24 @@ pub struct SessionLoop {
     place: Option<Place>,
     /// What of the pause before the operation that comes lay before its user was found.
     paused_ns: Nanos,
+    /// How long the operation under way had lasted before its user was found.
+    under_way_ns: Nanos,
 }
 
 impl SessionLoop {
     /// Plays until `stop_ns`: no operation begins then or later.
     pub fn new(session: Session, stop_ns: Nanos) -> Self {
-        SessionLoop { session, stop_ns, started_ns: 0, ended_ns: 0, pause: None, sent: None, place: None, paused_ns: 0 }
+        SessionLoop {
+            session,
+            stop_ns,
+            started_ns: 0,
+            ended_ns: 0,
+            pause: None,
+            sent: None,
+            place: None,
+            paused_ns: 0,
+            under_way_ns: 0,
+        }
     }
 
     /// Places the session's first user where a long run would find it; call `begin` next. A mix that has neither an end
@@ -147,6 +159,11 @@ impl SessionLoop {
             Step::Perform { state, pause } => (state, pause.map(|pause| rules.bend(pause, self.paused_from(rules)))),
             Step::End(departure) => return Turn::Leave { departure, operations: self.session.operations() },
         };
+        let before_ns = std::mem::take(&mut self.under_way_ns);
+        let pause = match rules.pacing.kind {
+            PacingKind::Cycle => pause.map(|pause| pause.saturating_sub(before_ns)),
+            PacingKind::Think => pause,
+        };
         let next_start = |pause| rules.pacing.next_start(pause, self.started_ns, self.ended_ns);
         let at_ns = pause.map_or(self.ended_ns, next_start);
         self.pause = pause;
@@ -187,7 +204,10 @@ impl SessionLoop {
         self.started_ns = at_ns;
         match place.found {
             Found::Pausing { .. } => Turn::Perform { operation, at_ns },
-            Found::Performing(midway) => Turn::TakeUp { operation, at_ns, midway },
+            Found::Performing(midway) => {
+                self.under_way_ns = midway.done_ns;
+                Turn::TakeUp { operation, at_ns, midway }
+            }
         }
     }
 
@@ -223,7 +243,7 @@ impl SessionLoop {
     /// an absent server is not hammered.
     pub fn broke(&mut self, rules: &Rules<'_>, end_ns: Nanos) -> Nanos {
         self.ended_ns = end_ns;
-        (self.place, self.paused_ns) = (None, 0);
+        (self.place, self.paused_ns, self.under_way_ns) = (None, 0, 0);
         self.session.break_off();
         end_ns + self.session.draw_pause(rules.script)
     }

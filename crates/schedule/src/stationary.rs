@@ -23,7 +23,7 @@ const VISITS_BEFORE: f64 = 3.0;
 const MOST_OPERATIONS: u32 = 1000;
 /// Operations on paper before a user of a mix without an end is found: several times as many as between those that begin
 /// anew, so that none remembers where all began.
-const OPERATIONS_BEFORE: u64 = 12;
+const OPERATIONS_BEFORE: u64 = 20;
 /// What the shortest operation counts for, so that visits without pauses take time as well.
 const LEAST_NS: Nanos = 1000;
 

@@ -7,7 +7,8 @@ import math
 from collections.abc import Iterator
 
 from loadstone.judge.chance import SURE
-from loadstone.judge.check import at_least, at_most
+from loadstone.judge.check import at_least, at_most, withdrawn
+from loadstone.judge.mix import DISTURBED, is_disturbed
 from loadstone.model.figures import CountLimit, Criteria, IterationFigures, OperationFigures
 from loadstone.model.profile import Rigor
 from loadstone.model.records.check import Check, CheckId, Weight
@@ -22,7 +23,8 @@ def checks(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
     for limit in criteria.count_limits:
         operation = by_name.get(limit.operation)
         if operation is not None and operation.requests:
-            yield from _bounds(criteria, limit, operation)
+            for check in _bounds(criteria, limit, operation):
+                yield withdrawn(check, DISTURBED) if is_disturbed(figures) else check
 
 
 def _bounds(criteria: Criteria, limit: CountLimit, operation: OperationFigures) -> Iterator[Check]:
