@@ -18,10 +18,12 @@ import pytest
 from loadstone.model.machine import PUBLIC, MachineSpec
 from loadstone.model.system import Reference
 from loadstone.model.target import Endpoint
+from loadstone.model.workload import Need
 from loadstone.services.kind import EMBEDDED, ServiceRole
 from loadstone.services.registry import service_kind, service_kinds
 from loadstone.testbed import roles
 from loadstone.testbed.context import open_testbed
+from loadstone.testbed.data import DataSet
 from loadstone.testbed.running import Running
 
 pytestmark = pytest.mark.integration
@@ -49,11 +51,9 @@ def shop(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Endpoint]:
             behind = await running.base.machine("database", MachineSpec(), (PUBLIC,))
             port = await roles.database(running, behind, database, 1)
             system = Reference(1, web=web, database=database)
-            found = (
-                await roles.application(
-                    running, app, (behind, port), service_kind(ServiceRole.BOOKSTORE, web), system, ROWS, {}
-                )
-            ).http
+            await DataSet(Need.BOOKSTORE, app, await roles.database_url(app, behind, port, database), ROWS).put()
+            kind = service_kind(ServiceRole.BOOKSTORE, web)
+            found = (await roles.application(running, app, (behind, port), kind, system, ROWS, {})).http
             assert found is not None
             return found
 

@@ -18,10 +18,12 @@ import pytest
 from loadstone.model.machine import PUBLIC, MachineSpec
 from loadstone.model.system import Reference
 from loadstone.model.target import Endpoint
+from loadstone.model.workload import Need
 from loadstone.services.kind import EMBEDDED, ServiceRole
 from loadstone.services.registry import service_kind, service_kinds
 from loadstone.testbed import roles
 from loadstone.testbed.context import open_testbed
+from loadstone.testbed.data import DataSet
 from loadstone.testbed.running import Running
 
 pytestmark = pytest.mark.integration
@@ -37,33 +39,46 @@ PICTURE = Path(__file__).parents[1] / "data" / "picture.jpg"
 """160 x 120 points, red on the left and blue on the right."""
 
 
-@pytest.fixture(params=PAIRS, ids="-".join)
-def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Endpoint]:
-    """Each site over each kind of database that it can ask, with a store and a geocoder beside it."""
-    web, database = request.param
+@pytest.fixture
+def runner() -> Iterator[asyncio.Runner]:
+    """What a site's machines live in."""
     with asyncio.Runner() as runner:
-        stack = AsyncExitStack()
+        yield runner
 
-        async def up() -> Endpoint:
-            running = Running(await stack.enter_async_context(open_testbed(tmp_path)))
-            machines = {
-                name: await running.base.machine(name, MachineSpec(), (PUBLIC,))
-                for name in ("app", "database", "geocoder", "store")
-            }
-            behind = machines["database"]
-            port = await roles.database(running, behind, database, 1)
-            beside = {
-                "geocoder": (machines["geocoder"], await roles.geocoder(running, machines["geocoder"])),
-                "store": (machines["store"], await roles.picture_store(running, machines["store"])),
-            }
-            kind, system = service_kind(ServiceRole.EVENTS, web), Reference(1, web=web, database=database)
-            app = machines["app"]
-            found = (await roles.application(running, app, (behind, port), kind, system, ROWS, beside)).http
-            assert found is not None
-            return found
 
-        yield runner.run(up())
-        runner.run(stack.aclose())
+@pytest.fixture(params=PAIRS, ids="-".join)
+def data(request: pytest.FixtureRequest, runner: asyncio.Runner, tmp_path: Path) -> Iterator[tuple[Endpoint, DataSet]]:
+    """Each site over each kind of database that it can ask, with a store and a geocoder beside it; and its data."""
+    web, database = request.param
+    stack = AsyncExitStack()
+
+    async def up() -> tuple[Endpoint, DataSet]:
+        running = Running(await stack.enter_async_context(open_testbed(tmp_path)))
+        machines = {
+            name: await running.base.machine(name, MachineSpec(), (PUBLIC,))
+            for name in ("app", "database", "geocoder", "store")
+        }
+        app, behind = machines["app"], machines["database"]
+        port = await roles.database(running, behind, database, 1)
+        beside = {
+            "geocoder": (machines["geocoder"], await roles.geocoder(running, machines["geocoder"])),
+            "store": (machines["store"], await roles.picture_store(running, machines["store"])),
+        }
+        kind, system = service_kind(ServiceRole.EVENTS, web), Reference(1, web=web, database=database)
+        held = DataSet(Need.EVENTS, app, await roles.database_url(app, behind, port, database), ROWS)
+        await held.put()
+        found = (await roles.application(running, app, (behind, port), kind, system, ROWS, beside)).http
+        assert found is not None
+        return found, held
+
+    yield runner.run(up())
+    runner.run(stack.aclose())
+
+
+@pytest.fixture
+def site(data: tuple[Endpoint, DataSet]) -> Endpoint:
+    """Where it answers."""
+    return data[0]
 
 
 class Visitor:
@@ -204,3 +219,17 @@ def test_nonsense_is_refused_and_breaks_nothing(site: Endpoint) -> None:
     forged.opener.addheaders = [("Cookie", "seat=1-0000000000000000")]
     assert "Your name and password" in forged.get("home")
     assert not broken(site)
+
+
+def test_data_is_restored_beneath_a_site_that_goes_on(data: tuple[Endpoint, DataSet], runner: asyncio.Runner) -> None:
+    at, held = data
+    visitor = Visitor(at)
+    before = visitor.get("tag", name="tag30")
+    visitor.adds_person("new1")
+    visitor.post("login", user="new1", password="p")
+    visitor.adds_event("Meeting 1", "tag30")
+    assert visitor.get("tag", name="tag30") != before and audit(at)["additions"]["count"] == 2
+    runner.run(held.put())
+    assert visitor.get("tag", name="tag30") == before and audit(at)["additions"]["count"] == 0
+    assert not broken(at)
+    assert "restored before each later iteration" in str(held)

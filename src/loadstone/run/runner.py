@@ -28,6 +28,7 @@ from loadstone.services.registry import refuse_unfit
 from loadstone.store.folder import LOGS, ResultFolder, RunFolder
 from loadstone.store.read import FAULT
 from loadstone.testbed import refuse_impossible, testbed_of
+from loadstone.testbed.data import DataSet
 from loadstone.workloads import is_unchanged, load, shipped
 
 LOGGED = 200_000
@@ -113,6 +114,9 @@ async def _play(spec: RunSpec, folder: ResultFolder, executor: Executor, begin: 
         for iteration in range(1, spec.profile.iterations + 1):
             if executor.interrupted:
                 return Status.INTERRUPTED, "ended by a signal; later iterations were not begun"
+            if executor.testbed.data is not None:
+                await _restore(executor.testbed.data, is_first=(parts, iteration) == (spec.rounds[0], 1))
+                folder.change(data=str(executor.testbed.data))
             begin(_beginning(spec, parts, iteration))
             await _iterate(spec, parts, iteration, folder, executor)
             if executor.troubles and not executor.interrupted:
@@ -120,6 +124,12 @@ async def _play(spec: RunSpec, folder: ResultFolder, executor: Executor, begin: 
     if executor.interrupted:
         return Status.INTERRUPTED, "ended by a signal; what was measured by then is kept"
     return Status.COMPLETE, ""
+
+
+async def _restore(data: DataSet, *, is_first: bool) -> None:
+    """Puts the data back to its beginning; before the first iteration it is there."""
+    if not is_first:
+        await data.put()
 
 
 async def _iterate(

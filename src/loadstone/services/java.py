@@ -42,14 +42,12 @@ class Application:
     servlet: str
     patterns: Sequence[str]
     """What the servlet answers; the rest are files."""
-    words: Sequence[str] = ()
-    """For the reference server, to fill the database or restore it."""
     properties: Mapping[str, str] = field(default_factory=dict)
     most_upload_bytes: int = 0
 
 
 def program(site: ApplicationSite, application: Application) -> Program:
-    """The database is filled by the reference server's own words; then as the user that starts it."""
+    """Over a database that is filled already; as the user that starts it."""
     at = f"{site.folder}/{SITE}"
     servlets = {application.servlet: application.patterns}
     texts = {
@@ -63,7 +61,6 @@ def program(site: ApplicationSite, application: Application) -> Program:
     steps = [
         tomcat.folders(site),
         [SERVER, "fileset", application.workload, "--sessions", "1", at],
-        [SERVER, application.workload, "--only-fill", *application.words],
         tomcat.compiling(f"{site.folder}/{SOURCES}/*.java", FORM, f"{at}/WEB-INF/classes"),
     ]
     properties = {

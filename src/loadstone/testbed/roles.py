@@ -169,7 +169,7 @@ async def app(
     running: Running, machine: Machine, behind: Machine, port: int, name: str, injection_rate: int, threads: int
 ) -> Target:
     """The dealership, whose database, by the service of that name, is on another machine."""
-    url = await _database_url(machine, behind, port, name)
+    url = await database_url(machine, behind, port, name)
     command = reference.dealership_command(machine.listen, url, injection_rate, threads)
     return await target_of(machine, await running.ready(machine, machine.name, command))
 
@@ -187,7 +187,7 @@ async def application(
     others.
     """
     behind, port = database
-    url = await _database_url(machine, behind, port, system.database)
+    url = await database_url(machine, behind, port, system.database)
     asked = {name: await way(machine, peer, its_port) for name, (peer, its_port) in beside.items()}
 
     def program(site: TlsSite) -> Program:
@@ -211,7 +211,8 @@ async def picture_store(running: Running, machine: Machine) -> int:
     return await _said_port(running, machine, machine.name, command)
 
 
-async def _database_url(machine: Machine, behind: Machine, port: int, name: str) -> str:
+async def database_url(machine: Machine, behind: Machine, port: int, name: str) -> str:
+    """Where a machine reaches the database on another, as the database's service says it."""
     return service_kind(ServiceRole.DATABASE, name).url(await way(machine, behind, port))
 
 

@@ -23,6 +23,7 @@ from loadstone.services.kind import EMBEDDED, ServiceRole
 from loadstone.services.registry import FRONTS, service_kind, web_server
 from loadstone.testbed import roles
 from loadstone.testbed.context import LOOPBACK, alike, networks_beside, open_testbed
+from loadstone.testbed.data import DataSet
 from loadstone.testbed.running import Running, target_of
 from loadstone.testbed.software import with_software
 
@@ -52,6 +53,8 @@ class Testbed:
     """Whether it runs on this host, and none of our business says which processes it is."""
     simulated: Station | None = None
     """The station that only exists in virtual time."""
+    data: DataSet | None = None
+    """What its application's database holds, and was filled with already."""
 
     def facts(self) -> dict[str, MachineFacts]:
         """What its machines are made of, for the disclosure."""
@@ -126,7 +129,13 @@ async def reference_testbed(
             for front in fronts:
                 targets.append(await _alone(running, front, system, needs))
         yield Testbed(
-            tuple(targets), about, running.processes, running.dead, machines=base.machines, status=running.status
+            tuple(targets),
+            about,
+            running.processes,
+            running.dead,
+            machines=base.machines,
+            status=running.status,
+            data=running.data,
         )
 
 
@@ -198,6 +207,9 @@ async def _application(
     behind, beside = asked
     port = await roles.database(running, behind, system.database, system.threads)
     if needs.need in FRONTS:
+        url = await roles.database_url(fronts[0], behind, port, system.database)
+        running.data = DataSet(needs.need, fronts[0], url, needs.rows)
+        await running.data.put()
         front = service_kind(FRONTS[needs.need], system.web)
         return [
             await roles.application(running, app, (behind, port), front, system, needs.rows, beside) for app in fronts

@@ -335,6 +335,34 @@ mod tests {
         assert!(rows[0][3].int() >= 90 && rows[1][3].int() < 90);
     }
 
+    fn all_rows(c: &mut dyn Connection) -> Vec<Row> {
+        let tables =
+            ["items", "stock", "customers", "addresses", "accounts", "orders", "order_lines", "payments", "carts"];
+        let rows =
+            tables.iter().map(|table| c.run(&format!("SELECT * FROM {table} ORDER BY 1, 2"), &[]).expect("rows"));
+        rows.collect::<Vec<_>>().concat()
+    }
+
+    #[test]
+    fn data_that_is_restored_is_what_it_was() {
+        let mut bench = bench();
+        let c = bench.connection.as_mut();
+        let before = all_rows(c);
+        for number in 0..11 {
+            let cart = format!("cart {number}");
+            buy::add(c, &cart, 7, 10).expect("added");
+            let new = Buyer::New { id: (1 << 40) + number, name: "new" };
+            let buyer = if number % 2 == 0 { known("reader5") } else { new };
+            buy::quote(c, &cart, &buyer).expect("asked").expect("known");
+            buy::buy(c, &cart, &cart, 1_000_000 + number).expect("bought");
+        }
+        assert!(buy::change(c, 5, 999, Some(7)).expect("changed"));
+        buy::add(c, "left", 3, 1).expect("added");
+        assert!(all_rows(c) != before);
+        schema::prepare(c, SCALE).expect("restored");
+        assert!(all_rows(c) == before);
+    }
+
     #[test]
     fn a_lost_line_breaks_three_rules_and_an_interrupted_filling_is_done_anew() {
         let mut bench = bench();

@@ -80,11 +80,11 @@ const INDEXES: [&str; 7] = [
     "CREATE INDEX lines_of_item ON order_lines (item)",
 ];
 
-/// Makes and fills the tables, all or nothing; a database that is filled already is left as it is, and one that was
-/// filled for another scale is an error.
+/// Makes and fills the tables, all or nothing; one that is filled already is restored to what it was at the beginning,
+/// and one that was filled for another scale is an error.
 pub fn prepare(connection: &mut dyn Connection, scale: Scale) -> Result<(), SqlError> {
     match held_scale(connection) {
-        Some(held) if held == scale => return Ok(()),
+        Some(held) if held == scale => return restore(connection, scale),
         Some(held) => return Err(SqlError::Other(format!("the database was filled for {held:?}, not for {scale:?}"))),
         None => {}
     }
@@ -102,6 +102,45 @@ pub fn prepare(connection: &mut dyn Connection, scale: Scale) -> Result<(), SqlE
     // Told last: what was broken off is filled anew.
     let values = [scale.items.into(), scale.customers.into(), scale.orders.into()];
     connection.run("INSERT INTO scale (items, customers, orders) VALUES ($1, $2, $3)", &values).map(drop)
+}
+
+/// Takes away what was added since the beginning and undoes what was changed, in one transaction.
+fn restore(connection: &mut dyn Connection, scale: Scale) -> Result<(), SqlError> {
+    transact(connection, Access::Write, |c| {
+        for (table, key) in [("order_lines", "order_id"), ("payments", "order_id")] {
+            let sql = format!("DELETE FROM {table} WHERE {key} IN (SELECT id FROM orders WHERE is_new = 1)");
+            c.run(&sql, &[])?;
+        }
+        for sql in ["DELETE FROM orders WHERE is_new = 1", "DELETE FROM cart_lines", "DELETE FROM carts"] {
+            c.run(sql, &[])?;
+        }
+        for (table, key) in [("customers", "id"), ("addresses", "customer"), ("accounts", "customer")] {
+            c.run(&format!("DELETE FROM {table} WHERE {key} > $1"), &[scale.customers.into()])?;
+        }
+        c.run("UPDATE accounts SET spent = 0 WHERE spent <> 0", &[])?;
+        restore_shelves(c, scale)?;
+        Ok(((), Fate::Kept))
+    })
+}
+
+/// Prices, what goes with an item, and stock, where they are not as they were.
+fn restore_shelves(c: &mut dyn Connection, scale: Scale) -> Result<(), SqlError> {
+    for row in c.run("SELECT id, price, related FROM items", &[])? {
+        let was = item(row[0].int(), scale.items);
+        if row[1..] != was[5..] {
+            let sql = "UPDATE items SET price = $1, related = $2 WHERE id = $3";
+            c.run(sql, &[was[5].clone(), was[6].clone(), row[0].clone()])?;
+        }
+    }
+    let sold = sold_before(scale);
+    for row in c.run("SELECT item, quantity, sold FROM stock", &[])? {
+        let was = sold[row[0].int() as usize];
+        if (row[1].int(), row[2].int()) != (STOCK, was) {
+            let sql = "UPDATE stock SET quantity = $1, restocked = $2, sold = $3 WHERE item = $4";
+            c.run(sql, &[STOCK.into(), was.into(), was.into(), row[0].clone()])?;
+        }
+    }
+    Ok(())
 }
 
 /// What a filling that was broken off left.
@@ -142,12 +181,18 @@ fn fill(c: &mut dyn Connection, scale: Scale) -> Result<(), SqlError> {
 
 /// What was sold before came back: the shelves are full, and the books agree.
 fn stock_up(c: &mut dyn Connection, scale: Scale) -> Result<(), SqlError> {
+    let sold = sold_before(scale);
+    let row = |id: i64| vec![id.into(), STOCK.into(), sold[id as usize].into(), sold[id as usize].into()];
+    insert(c, "stock (item, quantity, restocked, sold)", (1..=scale.items).map(row))
+}
+
+/// Copies of each item that orders of the past took, by its id.
+fn sold_before(scale: Scale) -> Vec<i64> {
     let mut sold = vec![0i64; scale.items as usize + 1];
     for past in (1..=scale.orders).map(|number| Past::new(number, scale)) {
         sold[past.item as usize] += past.quantity;
     }
-    let row = |id: i64| vec![id.into(), STOCK.into(), sold[id as usize].into(), sold[id as usize].into()];
-    insert(c, "stock (item, quantity, restocked, sold)", (1..=scale.items).map(row))
+    sold
 }
 
 fn item(id: i64, items: i64) -> Row {

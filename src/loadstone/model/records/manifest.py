@@ -191,6 +191,8 @@ class Manifest:
     """Where services ran, by role: only what was declared other than usual."""
     notes: Mapping[str, str] = field(default_factory=dict)
     """What the user of the lab wants to have disclosed beside what it finds by itself."""
+    data: str = ""
+    """What the application's database was filled with, and how long that and restoring it took; empty without one."""
     target: str
     """Where load went, in words."""
     verify_certificates: bool = True

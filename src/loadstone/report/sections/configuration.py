@@ -26,6 +26,7 @@ def blocks(context: ReportContext) -> Iterator[Block]:
             *_driver_cores(manifest),
             ("seal", context.seal.state),
             *machines,
+            *([("data", manifest.data)] if manifest.data else []),
             *noted(manifest.notes),
             *versions_and_host(manifest.versions, manifest.host),
         ]

@@ -2,7 +2,6 @@
 
 from loadstone.services import java, tomcat
 from loadstone.services.kind import ApplicationSite, Program, ServiceKind, ServiceRole
-from loadstone.services.reference import bookstore_words
 
 PAGES = (
     *("home", "new", "best", "item", "search", "results", "cart", "register", "buy", "confirm"),
@@ -14,8 +13,7 @@ PAGES = (
 def program(site: ApplicationSite) -> Program:
     """One servlet for all pages."""
     patterns = (*(f"/books/{page}" for page in PAGES), "/audit")
-    words = bookstore_words(site.database, site.rows)
-    return java.program(site, java.Application("bookstore", "Bookstore", patterns, words))
+    return java.program(site, java.Application("bookstore", "Bookstore", patterns))
 
 
 KIND = ServiceKind(

@@ -3,7 +3,6 @@
 from loadstone.model.errors import ServiceError
 from loadstone.services import java, tomcat
 from loadstone.services.kind import ApplicationSite, Program, ServiceKind, ServiceRole
-from loadstone.services.reference import events_words
 
 PAGES = (
     *("home", "login", "logout", "search", "tag", "event", "comments", "attendees", "attend", "person"),
@@ -20,10 +19,9 @@ def program(site: ApplicationSite) -> Program:
     if missing:
         raise ServiceError(f"The site of events in Java asks a {' and a '.join(missing)}, and there is none.")
     patterns = (*(f"/events/{page}" for page in PAGES), "/events/store/*", "/audit")
-    words = events_words(site.database, site.rows)
     asked = {f"loadstone.{name}": str(at) for name, at in site.beside.items()}
     return java.program(
-        site, java.Application("events", "Events", patterns, words, asked, most_upload_bytes=MOST_UPLOAD_BYTES)
+        site, java.Application("events", "Events", patterns, asked, most_upload_bytes=MOST_UPLOAD_BYTES)
     )
 
 

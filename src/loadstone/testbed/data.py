@@ -1,0 +1,54 @@
+"""An application's data: put into its database before anybody comes, and again before each iteration of a run.
+
+The reference server's own words fill a database that is empty, all or nothing, and restore one that is filled to what
+it was at the beginning, whatever serves the pages.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from loadstone.host.process import Readiness
+from loadstone.model.machine import SERVER
+from loadstone.model.workload import Need
+from loadstone.platforms.contract import Machine
+from loadstone.services.reference import bookstore_words, events_words
+from loadstone.testbed.running import done
+
+WORDS: Mapping[Need, Callable[[str, Mapping[str, int]], list[str]]] = {
+    Need.BOOKSTORE: bookstore_words,
+    Need.EVENTS: events_words,
+}
+"""What the reference server is told of the database and its rows."""
+
+
+@dataclass
+class DataSet:
+    """The data of one application, put there from a machine of it."""
+
+    need: Need
+    machine: Machine
+    database: str
+    """Where that is, as its service says it."""
+    rows: Mapping[str, int]
+    seconds: list[float] = field(default_factory=list)
+    """How long each filling or restoring took."""
+
+    async def put(self) -> float:
+        """Fills the database, or restores it; how long that took, in seconds. Raises ServiceError."""
+        words = WORDS[self.need](self.database, self.rows)
+        begun = time.monotonic()
+        name = f"{self.machine.name}-data-{len(self.seconds)}"
+        command = [SERVER, str(self.need), "--only-fill", *words]
+        await done(await self.machine.start(name, command, Readiness.NONE), "The database")
+        self.seconds.append(time.monotonic() - begun)
+        return self.seconds[-1]
+
+    def __str__(self) -> str:
+        rows = ", ".join(f"{count:,} {name}" for name, count in self.rows.items())
+        told = f"{rows}; filled in {self.seconds[0]:.2g} s"
+        if len(self.seconds) > 1:
+            told += (
+                f"; restored before each later iteration, in {', '.join(f'{one:.2g}' for one in self.seconds[1:])} s"
+            )
+        return told
