@@ -36,6 +36,17 @@ def test_a_run_finds_nothing_wrong_and_every_order_again(
     assert f"Status of database: {database}" in (newest(tmp_path) / "report.html").read_text()
 
 
+def test_a_balancer_deals_buyers_to_two_shops_over_one_database(tmp_path: Path, loadstone: LoadstoneRunner) -> None:
+    done = loadstone("run", "bookstore:ordering", "--balancer", "haproxy", "--machine", "count=2", *WORDS)
+    assert done.returncode in (0, 3), done.stdout + done.stderr
+    (iteration,) = report(tmp_path)["workloads"][0]["iterations"]
+    assert sum(row["errors"] for row in iteration["operations"]) == 0
+    (run,) = newest(tmp_path).glob("runs/*/monitor.jsonl")
+    lines = [json.loads(line) for line in run.open()]
+    used = {name: sum(line["trees"][name]["user_cores"] for line in lines) for name in ("app-1", "app-2", "balancer")}
+    assert all(used.values()), used
+
+
 def test_what_does_not_fit_together_is_refused_before_anything_is_started(
     tmp_path: Path, loadstone: LoadstoneRunner
 ) -> None:

@@ -194,10 +194,10 @@ impl SessionLoop {
             Found::Pausing { done_ns, left_ns } => (done_ns, left_ns),
             Found::Performing(_) => (0, 0),
         };
-        let at_ns = self.started_ns.saturating_add(left_ns).max(self.ended_ns);
+        // The server takes its time to be told: the user goes on from where it was found when that is done.
+        let at_ns = self.ended_ns.saturating_add(left_ns);
         self.pause = matches!(place.found, Found::Pausing { .. }).then_some(done_ns + left_ns);
-        // What the server had to be told meanwhile is no less of a pause.
-        self.paused_ns = done_ns + (self.ended_ns - self.started_ns);
+        self.paused_ns = done_ns;
         if at_ns >= self.stop_ns {
             return Turn::Stop { at_ns };
         }

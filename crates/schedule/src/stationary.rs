@@ -350,6 +350,29 @@ mod tests {
     }
 
     #[test]
+    fn a_server_that_takes_long_to_be_told_changes_no_pause() {
+        let workload = workload("think");
+        let script = Script::compile(&workload).expect("a workload");
+        let rules = Rules { script: &script, pacing: workload.pacing, curve: None };
+        for id in 0..200 {
+            let found_pause = |told_in_ns: Nanos| {
+                let mut turns = SessionLoop::new(Session::new(&script, 1, id), Nanos::MAX);
+                turns.settle(&rules, 1, id, 100 * SECOND, &times);
+                turns.begin(&rules, 0);
+                loop {
+                    match turns.next(&rules) {
+                        Turn::CatchUp { .. } => turns.ended(turns.ended_ns() + told_in_ns),
+                        Turn::Perform { operation, at_ns } => break turns.sent(&rules, operation, at_ns).pause,
+                        Turn::TakeUp { .. } => break None,
+                        other => panic!("{other:?}"),
+                    }
+                }
+            };
+            assert_eq!(found_pause(0), found_pause(30 * SECOND));
+        }
+    }
+
+    #[test]
     fn users_that_came_earlier_make_up_for_the_rising_rate() {
         let visit_ns = 100 * SECOND;
         let stage = Stage { length_ns: 10 * SECOND, from_per_s: 0.0, to_per_s: 50.0 };

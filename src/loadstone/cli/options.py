@@ -223,7 +223,7 @@ class SystemOptions(MachineOptions):
         str,
         typer.Option(
             metavar="NAME",
-            help="What deals users to several machines of the web sites: "
+            help="What deals users to several machines of web sites, bookstore or events: "
             f"{', '.join(service_kinds(ServiceRole.BALANCER))}. Default: the driver itself.",
             rich_help_panel=SYSTEM,
         ),

@@ -21,6 +21,7 @@ TITLES = {
     CheckId.VALIDATION_ERRORS: "validation errors",
     CheckId.UNANSWERED: "operations without an answer",
     CheckId.DRIVER_ERRORS: "driver errors",
+    CheckId.ARRIVALS_DUE: "arrivals of those to be expected",
     CheckId.ARRIVALS_BEGUN: "sessions begun of those due",
     CheckId.MIX_DEVIATION: "mix deviation of a page",
     CheckId.NET_DEVIATION: "net deviation",

@@ -32,6 +32,8 @@ ARRIVED_PCT = 99.0
 """Least share of arrivals that were begun; the rest is what the edges of the steady state cut off."""
 CYCLE_DEVIATION_PCT = 2.0
 """How far an operation's mean cycle may be from its drawn mean (the published rule of paced workloads)."""
+EDGES_DUE = 2.0
+"""Arrivals that the edges of the steady state may cut off where they are evenly spaced."""
 LEAST_DUE = -math.log(LEVEL)
 """Operations of a kind that are due where seeing none is no chance (Poisson: 6.9)."""
 VISIT_DISPERSION = 2.0
@@ -92,11 +94,23 @@ def least_sessions(criteria: Criteria) -> int | None:
 def _arrivals(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
     """Whether every session that was due was begun: a schedule that is dropped hides a slow server."""
     due = figures.sessions.get("due", 0)
-    if criteria.due is None or not due:
+    if criteria.due is None:
+        return
+    if criteria.due_dispersion is not None and figures.completed:
+        yield _due(criteria.due, criteria.due_dispersion, due)
+    if not due:
         return
     begun = 100 * figures.sessions.get("begun", 0) / due
     detail = f"{due} were due, {criteria.due:.0f} to be expected"
     yield at_least(CheckId.ARRIVALS_BEGUN, begun, ARRIVED_PCT, "%", Weight.INVALID, OURS, detail)
+
+
+def _due(expected: float, dispersion: float, due: int) -> Check:
+    """Whether the drivers brought the arrivals that were declared: one that says nothing brings fewer, unseen."""
+    chance = SURE * math.sqrt(dispersion * expected) + EDGES_DUE
+    detail = f"{due} were due, {expected:.0f} to be expected; what chance does at most"
+    allowed = 100 * max(0.0, 1 - chance / max(1.0, expected))
+    return at_least(CheckId.ARRIVALS_DUE, 100 * due / max(1.0, expected), allowed, "%", Weight.INVALID, OURS, detail)
 
 
 def _deviations(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:

@@ -282,6 +282,8 @@ class Criteria:
     """The load in words."""
     due: float | None = None
     """Arrivals to be expected in the steady state; None for a population."""
+    due_dispersion: float | None = None
+    """Variance of the number of arrivals by its mean; None for a population, and where it grows with the time."""
     is_even: bool = True
     """Whether the load is the same all the time."""
     source: str = "docs/web-workloads.md"

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 from loadstone.model.figures import DRIVER_CPU_PCT, FOREIGN_CPU_PCT, LAG_SHARE, CountLimit, Criteria, DrawnPause
-from loadstone.model.load import Arrivals, Load, Population
+from loadstone.model.load import Arrivals, Load, Population, ProcessKind
 from loadstone.model.profile import Profile
 from loadstone.model.records.workload_id import WorkloadId
 from loadstone.model.workload import CountRule, Operation, Pacing, RateLimit, Table, TimeLimit, Workload
@@ -44,6 +44,7 @@ def make_criteria(
         sessions=load.sessions if isinstance(load, Population) else 0,
         load=_in_words(load, mix),
         due=load.due(profile.phases.steady_s) if isinstance(load, Arrivals) else None,
+        due_dispersion=_due_dispersion(load),
         is_even=isinstance(load, Population) or load.is_even,
         ramp_up_s=profile.phases.ramp_up_s,
         warm_up_s=profile.phases.warm_up_s,
@@ -76,6 +77,15 @@ def make_criteria(
         most_cycle_s=workload.limits.most_cycle_s,
         limits_s=_limits_s(workload),
     )
+
+
+def _due_dispersion(load: Load) -> float | None:
+    if not isinstance(load, Arrivals):
+        return None
+    if load.trace_s:
+        return 0.0
+    known = {ProcessKind.CONSTANT: 0.0, ProcessKind.POISSON: 1.0, ProcessKind.BURSTY: load.process.scatter}
+    return known.get(load.process.kind)
 
 
 def _count_limit(workload: Workload, rule: CountRule) -> CountLimit:

@@ -55,8 +55,8 @@ def refuse_unfit(system: Reference, needs: ServerNeeds) -> None:
         raise UsageError(f"The back end is what web sites ask; {needed}")
     if database.name != EMBEDDED and needs.need not in OVER_A_DATABASE:
         raise UsageError(f"A database is the dealership's, the bookstore's and the events'; {needed}")
-    if system.balancer and service_kind(ServiceRole.BALANCER, system.balancer) and needs.need is not Need.WEB:
-        raise UsageError(f"A balancer deals the users of web sites; {needed}")
+    if system.balancer and service_kind(ServiceRole.BALANCER, system.balancer) and needs.need not in FRONTS:
+        raise UsageError(f"A balancer deals the users of web sites, the bookstore and the events; {needed}")
     if system.mechanism is not None and needs.need is not Need.WEBSERVER:
         raise UsageError("A mechanism is of a web server alone: of static-files, printenv and phpinfo.")
 

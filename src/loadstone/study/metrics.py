@@ -43,6 +43,7 @@ METRICS = {
         Metric("response_p90", "90th percentile of response time", "s", Better.LOWER, "seconds"),
         Metric("response_p95", "95th percentile of response time", "s", Better.LOWER, "seconds"),
         Metric("response_p99", "99th percentile of response time", "s", Better.LOWER, "seconds"),
+        Metric("response_weighted", "percentile of response time weighted by the mix", "s", Better.LOWER, "seconds"),
         Metric("service_p99", "99th percentile of service time", "s", Better.LOWER, "seconds"),
         Metric("good", "good operations", "%", Better.HIGHER),
         Metric("tolerable", "tolerable operations", "%", Better.HIGHER),

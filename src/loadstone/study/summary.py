@@ -121,6 +121,8 @@ def summarize(request: RunRequest, result: Result) -> RunSummary:
     assert verdict is not None, "a run of a study is judged before it is summarized"
     checks = _each_once(iteration.checks for iteration in verdict.iterations)
     each = [metrics_of(iteration) for iteration in workload.iterations]
+    weighted = [_weighted(iteration.checks) for iteration in verdict.iterations]
+    each = [metrics | of_mix for metrics, of_mix in zip(each, weighted, strict=True)]
     known = [name for name in METRICS if each and all(name in metrics for metrics in each)]
     return RunSummary(
         request=request,
@@ -140,6 +142,12 @@ def summarize(request: RunRequest, result: Result) -> RunSummary:
         failure=failure_of(workload.iterations[0]) if workload.iterations else None,
         misses_ended=_misses_ended(result, workload.iterations),
     )
+
+
+def _weighted(checks: Sequence[Check]) -> dict[str, float]:
+    """What the verdict reckoned by the declared mix, where it did."""
+    found = next((check for check in checks if check.id is CheckId.WEIGHTED_PERCENTILE), None)
+    return {} if found is None else {"response_weighted": found.figure}
 
 
 def _misses_ended(result: Result, iterations: Sequence[Iteration]) -> bool:

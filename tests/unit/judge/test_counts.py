@@ -8,7 +8,7 @@ from loadstone.judge import counts, mix
 from loadstone.judge.rules import checks, weighted_s
 from loadstone.model.figures import CountLimit, Criteria, Distribution, IterationFigures, OperationFigures
 from loadstone.model.profile import Rigor
-from loadstone.model.records.check import Check, CheckId, Outcome
+from loadstone.model.records.check import Check, CheckId, Outcome, Weight
 from tests.records import iteration, operation, small_criteria
 
 HOME = CountLimit("pictures fetched", "page", of="images_loaded", at_least=3)
@@ -94,3 +94,29 @@ def test_times_are_weighted_by_the_declared_mix_and_the_tightest_kind_is_named()
     assert (check.limit, check.outcome) == (pytest.approx(0.01 * 4 + 0.99), Outcome.KEPT)
     assert "rare uses most of its limit, 50 %" in check.detail
     assert weighted_s(asked(each_share_pct=90.0), timed(2.0, 0.1)) is None, "kinds are not judged by themselves"
+
+
+@pytest.mark.parametrize(
+    ("dispersion", "due", "outcome"),
+    [
+        (0.0, 238, Outcome.KEPT),
+        (0.0, 237, Outcome.BROKEN),
+        (1.0, 190, Outcome.KEPT),
+        (1.0, 117, Outcome.BROKEN),
+        (1.0, 0, Outcome.BROKEN),
+        (9.0, 117, Outcome.KEPT),
+    ],
+)
+def test_a_driver_that_brings_too_few_arrivals_makes_the_run_invalid(
+    dispersion: float, due: int, outcome: Outcome
+) -> None:
+    one = replace(played(9, 991), sessions={"due": due, "begun": due})
+    held_to = asked(due=240.0, due_dispersion=dispersion, pacing="think", rigor=Rigor.REDUCED)
+    check = by_id(list(mix.checks(held_to, one)), CheckId.ARRIVALS_DUE)
+    assert (check.outcome, check.weight) == (outcome, Weight.INVALID)
+
+
+def test_arrivals_whose_number_grows_without_a_law_are_not_held_to_one() -> None:
+    one = replace(played(9, 991), sessions={"due": 1, "begun": 1})
+    found = mix.checks(asked(due=240.0, due_dispersion=None, pacing="think", rigor=Rigor.REDUCED), one)
+    assert all(check.id is not CheckId.ARRIVALS_DUE for check in found)

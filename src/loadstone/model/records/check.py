@@ -47,6 +47,7 @@ class CheckId(StrEnum):
     VALIDATION_ERRORS = "validation_errors"
     UNANSWERED = "unanswered"
     DRIVER_ERRORS = "driver_errors"
+    ARRIVALS_DUE = "arrivals_due"
     ARRIVALS_BEGUN = "arrivals_begun"
     MIX_DEVIATION = "mix_deviation"
     NET_DEVIATION = "net_deviation"
@@ -89,6 +90,7 @@ DRIVER_CHECKS = frozenset(
         CheckId.DRIVER_LAG_MAX,
         CheckId.DRIVER_GAP,
         CheckId.DRIVER_CPU,
+        CheckId.ARRIVALS_DUE,
         CheckId.ARRIVALS_BEGUN,
         CheckId.TCP_MEMORY,
     }

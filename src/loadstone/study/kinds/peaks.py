@@ -267,6 +267,14 @@ def _ratios(title: str, ratios: Sequence[PeakRatio]) -> Iterator[Block]:
     yield Table([*columns, Column("ratio"), Column("at least"), Column("at most")], rows)
 
 
+def _response(answer: PeaksOverAnswer) -> tuple[str, str]:
+    """The one response time that curves are of: weighted by the mix where each kind of operation has its limit."""
+    loads = [load for point in answer.points for load in point.search.loads]
+    if loads and all("response_weighted" in load.metrics for load in loads):
+        return "response_weighted", "Response time, percentile weighted by the mix"
+    return "response_p90", "Response time, 90th percentile"
+
+
 def _figures(answer: PeaksOverAnswer) -> Iterator[Figure]:
     peaks = [
         {"name": point.name, "value": point.search.peak, "series": "peak", "rank": at}
@@ -275,7 +283,7 @@ def _figures(answer: PeaksOverAnswer) -> Iterator[Figure]:
     ]
     if peaks:
         yield Figure("Peaks", "The largest load that passed every rule, by search.", BarPlot(answer.load, peaks))
-    for metric, title in (("response_p90", "Response time, 90th percentile"), ("server_cpu", "CPU of the system")):
+    for metric, title in (_response(answer), ("server_cpu", "CPU of the system")):
         drawn = [
             {"x": load.at, "y": load.metrics[metric].mean, "series": point.name}
             for point in answer.points
