@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from loadstone.host.http import first_line
 from loadstone.host.process import Readiness
@@ -14,9 +13,6 @@ from loadstone.model.target import Endpoint, Target
 from loadstone.platforms.contract import Machine, Service
 from loadstone.services import reference
 from loadstone.testbed.context import TestbedContext
-
-if TYPE_CHECKING:
-    from loadstone.testbed.data import DataSet
 
 FILES_S = 1800.0
 """Longest time for writing a workload's files, or for making a database."""
@@ -38,8 +34,6 @@ class Running:
     """Where each of them runs."""
     status: dict[str, StatusMeter] = field(default_factory=dict)
     """What services say of themselves."""
-    data: "DataSet | None" = None
-    """What the application's database holds."""
 
     async def start(
         self, machine: Machine, role: str, command: list[str], readiness: Readiness = Readiness.LINE

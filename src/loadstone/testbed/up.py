@@ -110,7 +110,7 @@ async def reference_testbed(
         fronts = [await base.machine(name, spec, networks) for name, spec in alike(declared, ROLE_NAMES[needs.need])]
         made = "" if system.web == EMBEDDED else f" ({system.web})"
         about = f"{needs.need} server{made}, {system.threads} threads, on {described(placement.machine)}"
-        targets = []
+        targets, data = [], None
         if has_behind:
             listen = base.hosts[0] if base.hosts else LOOPBACK
             role = BEHIND[needs.need]
@@ -120,8 +120,9 @@ async def reference_testbed(
             behind = await base.machine(name, own, (PRIVATE,), listen)
             about += f"; {name} on {described(placement.backend)}"
             put = _web if needs.need is Need.WEB else _application
-            beside = await _beside(running, placement, needs)
-            targets = await put(running, fronts, (behind, beside), system, needs)
+            asked = Behind(behind, await _beside(running, placement, needs))
+            targets = await put(running, fronts, asked, system, needs)
+            data = asked.data
             if system.balancer:
                 targets = [await _balanced(running, system, targets)]
                 about += f"; {system.balancer} deals users to them"
@@ -135,7 +136,7 @@ async def reference_testbed(
             running.dead,
             machines=base.machines,
             status=running.status,
-            data=running.data,
+            data=data,
         )
 
 
@@ -167,8 +168,17 @@ BEHIND = {
 """What is on a machine behind those that users reach, and has its name."""
 
 
-Behind = tuple[Machine, Mapping[str, tuple[Machine, int]]]
-"""The machine behind those that users reach, and what else they ask, with its port."""
+@dataclass
+class Behind:
+    """What those ask that users reach."""
+
+    machine: Machine
+    beside: Mapping[str, tuple[Machine, int]]
+    """What else, with its port."""
+    data: DataSet | None = None
+    """What the database on the machine was filled with."""
+
+
 BESIDE = {Need.EVENTS: {"geocoder": roles.geocoder, "store": roles.picture_store}}
 """What else applications ask: each on a machine of its own, like the one behind."""
 
@@ -185,7 +195,7 @@ async def _beside(running: Running, placement: Placement, needs: ServerNeeds) ->
 async def _web(
     running: Running, fronts: list[Machine], asked: Behind, system: Reference, needs: ServerNeeds
 ) -> list[Target]:
-    behind, _ = asked
+    behind = asked.machine
     port, threads = await roles.backend(running, behind, system.backend), system.threads
     if system.web == EMBEDDED:
         return [await roles.web(running, web, behind, port, threads, roles.Downloads.OWN) for web in fronts]
@@ -204,12 +214,12 @@ async def _balanced(running: Running, system: Reference, targets: list[Target]) 
 async def _application(
     running: Running, fronts: list[Machine], asked: Behind, system: Reference, needs: ServerNeeds
 ) -> list[Target]:
-    behind, beside = asked
+    behind, beside = asked.machine, asked.beside
     port = await roles.database(running, behind, system.database, system.threads)
     if needs.need in FRONTS:
         url = await roles.database_url(fronts[0], behind, port, system.database)
-        running.data = DataSet(needs.need, fronts[0], url, needs.rows)
-        await running.data.put()
+        asked.data = DataSet(needs.need, fronts[0], url, needs.rows)
+        await asked.data.put()
         front = service_kind(FRONTS[needs.need], system.web)
         return [
             await roles.application(running, app, (behind, port), front, system, needs.rows, beside) for app in fronts

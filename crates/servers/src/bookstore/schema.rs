@@ -3,7 +3,7 @@
 //! Items with authors and stock, customers with addresses and accounts, orders with lines and payments, as the published
 //! test had them (docs/applications.md). Amounts are whole cents.
 
-use crate::sql::rows::insert;
+use crate::sql::rows::{insert, make_anew};
 use crate::sql::{transact, Access, Connection, Fate, Row, SqlError, Value};
 use loadstone_schedule::rng::scramble;
 
@@ -88,10 +88,7 @@ pub fn prepare(connection: &mut dyn Connection, scale: Scale) -> Result<(), SqlE
         Some(held) => return Err(SqlError::Other(format!("the database was filled for {held:?}, not for {scale:?}"))),
         None => {}
     }
-    for statement in &TABLES {
-        drop_table(connection, statement);
-        connection.run(statement, &[])?;
-    }
+    make_anew(connection, &TABLES)?;
     transact(connection, Access::Write, |c| {
         fill(c, scale)?;
         Ok(((), Fate::Kept))
@@ -141,13 +138,6 @@ fn restore_shelves(c: &mut dyn Connection, scale: Scale) -> Result<(), SqlError>
         }
     }
     Ok(())
-}
-
-/// What a filling that was broken off left.
-fn drop_table(connection: &mut dyn Connection, made_by: &str) {
-    if let Some(name) = made_by.split(' ').nth(2) {
-        let _ = connection.run(&format!("DROP TABLE {name}"), &[]); // mostly there is none
-    }
 }
 
 /// What a database was filled for; none where it is not filled.

@@ -3,7 +3,7 @@
 
 use loadstone_schedule::rng::scramble;
 
-use crate::sql::rows::insert;
+use crate::sql::rows::{insert, make_anew};
 use crate::sql::{transact, Access, Connection, Fate, Row, SqlError, Value};
 
 /// How much there is at the beginning.
@@ -248,14 +248,3 @@ const WORDS: [&str; 24] = [
     "Lantern", "Market", "Night", "Orchard", "Picnic", "Quartet", "River", "Supper", "Theatre", "Upstairs", "Village",
     "Winter", "Yard",
 ];
-
-/// Tables that a broken-off filling may have left are made anew.
-fn make_anew(connection: &mut dyn Connection, tables: &[&str]) -> Result<(), SqlError> {
-    for statement in tables {
-        if let Some(name) = statement.split(' ').nth(2) {
-            let _ = connection.run(&format!("DROP TABLE {name}"), &[]); // mostly there is none
-        }
-        connection.run(statement, &[])?;
-    }
-    Ok(())
-}

@@ -8,6 +8,17 @@ use super::{Connection, Row, SqlError};
 /// Rows of one statement: the way to the database may be long.
 const ROWS_AT_ONCE: usize = 200;
 
+/// Makes tables; those that a broken-off filling left are made anew.
+pub fn make_anew(c: &mut dyn Connection, tables: &[&str]) -> Result<(), SqlError> {
+    for statement in tables {
+        if let Some(name) = statement.split(' ').nth(2) {
+            let _ = c.run(&format!("DROP TABLE {name}"), &[]); // mostly there is none
+        }
+        c.run(statement, &[])?;
+    }
+    Ok(())
+}
+
 /// Inserts rows into a table with its columns, many at once.
 pub fn insert(c: &mut dyn Connection, into: &str, mut rows: impl Iterator<Item = Row>) -> Result<(), SqlError> {
     loop {
