@@ -212,6 +212,11 @@ def test_nonsense_is_refused_and_breaks_nothing(site: Endpoint) -> None:
         visitor.get("event", id="one")
     with pytest.raises(urllib.error.HTTPError, match="415"):
         visitor.send("add-person", {"picture": b"no picture"}, name="x", password="y")
+    huge = bytearray(PICTURE.read_bytes())
+    at = huge.index(b"\xff\xc0") + 5  # height and width stand there (ITU-T T.81, B.2.2)
+    huge[at : at + 4] = (60_000).to_bytes(2) * 2
+    with pytest.raises(urllib.error.HTTPError, match="415"):
+        visitor.send("add-person", {"picture": bytes(huge)}, name="x", password="y")
     with pytest.raises(urllib.error.HTTPError, match="400"):
         visitor.send("add-person", {}, name="x", password="y")
     visitor.post("login", user="user1", password="1")

@@ -5,12 +5,13 @@
 //! (the answer of the shortest round trip tells the difference), and says at what instant of that clock to start. The
 //! network between the drivers must be trusted: nothing is encrypted.
 
-use std::io::{BufRead, BufReader, Write};
+use std::collections::HashSet;
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use anyhow::{bail, Context, Result};
+use anyhow::{bail, ensure, Context, Result};
 use loadstone_record::event::{EndReason, Event, EVENT_SCHEMA};
 use loadstone_record::{Interval, Totals};
 use loadstone_schedule::plan::{self, Plan};
@@ -28,6 +29,10 @@ const QUESTIONS: u32 = 20;
 const LEAD_NS: u64 = 500_000_000;
 /// Time a joiner has for an answer before the start, and a leader to be there.
 const TIMEOUT: Duration = Duration::from_secs(20);
+/// Longest word: plans with the instants of a trace are the longest.
+const MOST_WORD_BYTES: u64 = 64 << 20;
+/// Words that are handed on as they are, of one member, beyond what the plan asks to be written down.
+const MOST_HANDED_ON: usize = 100_000;
 
 /// Where a driver's plan, its companions and its start come from.
 pub trait Setting: Send {
@@ -161,10 +166,12 @@ impl Members {
     /// Turns what the members write into reports, one thread each.
     pub fn follow(self, plan: &Plan, sender: mpsc::UnboundedSender<Report>) -> Result<Vec<JoinHandle<()>>> {
         let ends: Vec<u64> = ticks(&plan.phases).map(|(from, _)| from).collect();
-        let names: Vec<String> = plan.parts.iter().map(|part| part.workload.name.clone()).collect();
+        let part = |part: &plan::Part| (part.workload.name.clone(), part.workload.operations.len());
+        let parts: Vec<(String, usize)> = plan.parts.iter().map(part).collect();
+        let logged = plan.threads.max(1) as usize * (plan.log_starts as usize + plan.log_operations as usize);
         let follow = |member: Member| {
-            let (sender, ends, names) = (sender.clone(), ends.clone(), names.clone());
-            let follower = Follower { starts: ends, names, sender };
+            let (sender, starts, parts) = (sender.clone(), ends.clone(), parts.clone());
+            let follower = Follower { starts, parts, sender, most: MOST_HANDED_ON + logged, heard: Heard::default() };
             let spawned = std::thread::Builder::new().name("member".into()).spawn(move || follower.run(member));
             Ok(spawned?)
         };
@@ -180,26 +187,41 @@ pub fn stop(writer: &mut TcpStream) {
 struct Follower {
     /// Beginnings of the run's intervals, in order.
     starts: Vec<u64>,
-    names: Vec<String>,
+    /// Names of the parts, and how many operations each has.
+    parts: Vec<(String, usize)>,
     sender: mpsc::UnboundedSender<Report>,
+    /// Words that are handed on as they are, at most.
+    most: usize,
+    heard: Heard,
+}
+
+/// What a member has said so far.
+#[derive(Default)]
+struct Heard {
+    /// By part and number.
+    intervals: HashSet<(usize, usize)>,
+    /// By part.
+    totals: HashSet<usize>,
+    handed_on: usize,
 }
 
 impl Follower {
-    fn run(self, mut member: Member) {
+    fn run(mut self, mut member: Member) {
         if let Err(error) = self.read(&mut member) {
             let _ = self.sender.send(Report::Failed(format!("the driver at {}: {error:#}", member.name)));
         }
     }
 
-    fn read(&self, member: &mut Member) -> Result<()> {
+    fn read(&mut self, member: &mut Member) -> Result<()> {
         member.writer.set_read_timeout(None)?;
         loop {
             let event = hear(&mut member.reader).context("it is gone before the end of the run")?;
             if let Event::End { reason, .. } = event {
                 if reason == EndReason::Interrupted {
                     let _ = self.sender.send(Report::Interrupted);
+                    return Ok(());
                 }
-                return Ok(());
+                return self.is_all_there();
             }
             if let Some(report) = self.report(event)? {
                 let _ = self.sender.send(report);
@@ -207,19 +229,42 @@ impl Follower {
         }
     }
 
-    fn part(&self, name: &str) -> Result<usize> {
-        self.names.iter().position(|known| known == name).with_context(|| format!("it plays `{name}`"))
+    /// Refuses an end before all was said: what is missing would look like a smaller load.
+    fn is_all_there(&self) -> Result<()> {
+        let intervals = self.parts.len() * self.starts.len();
+        ensure!(self.heard.totals.len() == self.parts.len(), "it ended without its totals");
+        ensure!(self.heard.intervals.len() == intervals, "it ended without all its intervals");
+        Ok(())
+    }
+
+    /// A part by its name, of as many operations as it says.
+    fn part(&self, name: &str, operations: usize) -> Result<usize> {
+        let known = self.parts.iter().position(|(known, _)| known == name);
+        let part = known.with_context(|| format!("it plays `{name}`"))?;
+        ensure!(self.parts[part].1 == operations, "its operations are other ones");
+        Ok(part)
+    }
+
+    /// The same, of totals, which are told once.
+    fn part_of_totals(&mut self, name: &str, operations: usize) -> Result<usize> {
+        let part = self.part(name, operations)?;
+        ensure!(self.heard.totals.insert(part), "it tells its totals twice");
+        Ok(part)
     }
 
     /// An event of a member as a report to be merged; none for what the leader says itself.
-    fn report(&self, event: Event) -> Result<Option<Report>> {
+    fn report(&mut self, event: Event) -> Result<Option<Report>> {
         Ok(Some(match event {
             Event::Ready { .. } | Event::Start { .. } | Event::Phase { .. } | Event::End { .. } => return Ok(None),
             event @ (Event::Trouble { .. }
             | Event::Starts { .. }
             | Event::Operations { .. }
             | Event::Ledger { .. }
-            | Event::Station { .. }) => Report::Event(Box::new(event)),
+            | Event::Station { .. }) => {
+                self.heard.handed_on += 1;
+                ensure!(self.heard.handed_on <= self.most, "it says too much");
+                Report::Event(Box::new(event))
+            }
             Event::Interval {
                 part,
                 at_ns,
@@ -234,10 +279,14 @@ impl Follower {
                 cpu,
                 ..
             } => {
-                let from_ns = at_ns - length_ns;
+                let from_ns = at_ns.checked_sub(length_ns);
+                let number = from_ns.and_then(|from_ns| self.starts.binary_search(&from_ns).ok());
+                let number = number.context("its intervals are other ones")?;
+                let part = self.part(&part, operations.len())?;
+                ensure!(self.heard.intervals.insert((part, number)), "it tells an interval twice");
                 Report::Interval {
-                    part: self.part(&part)?,
-                    number: self.starts.binary_search(&from_ns).ok().context("its intervals are other ones")?,
+                    part,
+                    number,
                     at_ns,
                     interval: Box::new(Interval {
                         operations: operations.into_iter().map(Into::into).collect(),
@@ -263,7 +312,7 @@ impl Follower {
                 connections,
                 cpu,
             } => Report::Totals {
-                part: self.part(&part)?,
+                part: self.part_of_totals(&part, operations.len())?,
                 totals: Box::new(Totals {
                     operations: operations.into_iter().map(TryInto::try_into).collect::<Result<_, _>>()?,
                     lag: (&lag).try_into()?,
@@ -350,21 +399,23 @@ fn say(writer: &mut TcpStream, what: &impl Serialize) -> Result<()> {
 
 fn hear<T: for<'a> Deserialize<'a>>(reader: &mut impl BufRead) -> Result<T> {
     let mut line = String::new();
-    if reader.read_line(&mut line)? == 0 {
+    if reader.by_ref().take(MOST_WORD_BYTES).read_line(&mut line)? == 0 {
         bail!("the connection was closed");
     }
-    serde_json::from_str(&line).with_context(|| format!("not understood: {}", &line[..line.len().min(80)]))
+    let beginning = || line.chars().take(80).collect::<String>();
+    serde_json::from_str(&line).with_context(|| format!("not understood: {}", beginning()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use loadstone_record::event::{CpuShare, Moment};
+    use loadstone_record::event::{CpuShare, Moment, PartNames};
     use loadstone_record::Recorder;
 
     fn follower() -> Follower {
         let (sender, _) = mpsc::unbounded_channel();
-        Follower { starts: vec![0, 10, 20], names: vec!["shop".into(), "bank".into()], sender }
+        let parts = vec![("shop".into(), 1), ("bank".into(), 1)];
+        Follower { starts: vec![0, 10, 20], parts, sender, most: 2, heard: Heard::default() }
     }
 
     fn interval(part: &str, at_ns: u64) -> Event {
@@ -390,6 +441,38 @@ mod tests {
         let refused = |event| follower().report(event).err().map_or("not refused".into(), |error| error.to_string());
         assert_eq!(refused(interval("mail", 30)), "it plays `mail`");
         assert_eq!(refused(interval("bank", 31)), "its intervals are other ones");
+        assert_eq!(refused(interval("bank", 5)), "its intervals are other ones");
+        let mut other = follower();
+        other.parts[1].1 = 2;
+        let error = other.report(interval("bank", 30)).err().expect("refused");
+        assert_eq!(error.to_string(), "its operations are other ones");
+    }
+
+    #[test]
+    fn a_member_that_ends_before_it_has_told_all_or_tells_it_twice_is_refused() {
+        let mut follower = follower();
+        assert_eq!(follower.is_all_there().expect_err("nothing").to_string(), "it ended without its totals");
+        for part in ["shop", "bank"] {
+            for at_ns in [10, 20, 30] {
+                follower.report(interval(part, at_ns)).expect("known");
+            }
+            let names = PartNames { workload: part.into(), operations: vec!["page".into()] };
+            let totals = Event::totals(&names, 1, &Totals::new(1), CpuShare::default());
+            follower.report(totals.clone()).expect("known");
+            assert!(follower.report(totals).is_err());
+        }
+        follower.is_all_there().expect("all of it");
+        assert!(follower.report(interval("bank", 30)).is_err());
+        follower.heard.intervals.remove(&(1, 2));
+        assert_eq!(follower.is_all_there().expect_err("one").to_string(), "it ended without all its intervals");
+    }
+
+    #[test]
+    fn a_member_may_not_say_without_end() {
+        let mut follower = follower();
+        let ledger = || Event::Ledger { part: "bank".into(), operation: "page".into(), endings: vec![], in_doubt: 0 };
+        assert!(follower.report(ledger()).is_ok() && follower.report(ledger()).is_ok());
+        assert_eq!(follower.report(ledger()).err().expect("one too many").to_string(), "it says too much");
     }
 
     #[test]
@@ -404,6 +487,8 @@ mod tests {
         assert!(heard("{\"start\":7}\n").expect("a word"));
         assert_eq!(heard("").expect_err("nothing").to_string(), "the connection was closed");
         assert_eq!(heard("{\"go\":1}\n").expect_err("no word").to_string(), "not understood: {\"go\":1}\n");
+        let cut = format!("{}\u{e9}{}", "x".repeat(79), "y".repeat(9)); // a letter of two bytes where the line is cut
+        assert!(heard(&cut).expect_err("no word").to_string().ends_with("x\u{e9}"));
     }
 
     #[test]

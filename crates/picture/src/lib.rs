@@ -16,8 +16,8 @@ pub enum PictureError {
     Unreadable(String),
 }
 
-/// Largest picture that is read, in points of a side: what is sent may be made to cost much.
-const MOST_POINTS: usize = 8_192;
+/// Largest picture that is read, in points of a side: 48 MiB of colours, however few bytes say so.
+const MOST_POINTS: usize = 4_096;
 /// Quality of pictures made small.
 const SMALL_QUALITY: u8 = 85;
 /// Marker and length of a comment, and the longest one with both (ITU-T T.81, B.2.4.5).
@@ -153,6 +153,15 @@ mod tests {
         let mut decoder = JpegDecoder::new(ZCursor::new(&small[..]));
         let seen = decoder.decode().expect("readable");
         assert!(seen[0] < 60 && seen[3] > 180, "{seen:?}");
+    }
+
+    #[test]
+    fn a_picture_of_very_many_points_is_refused_before_it_is_read() {
+        let (wide, high) = (MOST_POINTS + 8, 8);
+        let mut coded = Vec::new();
+        let points = vec![7; wide * high * 3];
+        Encoder::new(&mut coded, 50).encode(&points, wide as u16, high as u16, ColorType::Rgb).expect("a picture");
+        assert!(matches!(thumbnail(&coded, 10, 10), Err(PictureError::Unreadable(_))));
     }
 
     #[test]

@@ -63,11 +63,17 @@ def value_names(values: dict[str, Value]) -> Iterable[str]:
 
 
 def _known_names(workload: Workload) -> set[str]:
-    requests = [one for operation in workload.operations.values() for one in (operation, *operation.around)]
-    extracted = {extract.value for request in requests for extract in request.extract}
-    extracted |= {name for request in requests for name in request.set}
     states = workload.mix.states.values() if workload.mix is not None else ()
-    return {*value_names(workload.values), *extracted, *(name for state in states for name in state.set)}
+    told = {name for state in states for name in state.set}
+    return {*value_names(workload.values), *_found(workload), *told}
+
+
+def _found(workload: Workload) -> set[str]:
+    """Names of what is known from answers: extracted from them, or set after them."""
+    requests = [one for operation in workload.operations.values() for one in (operation, *operation.around)]
+    return {extract.value for one in requests for extract in one.extract} | {
+        name for one in requests for name in one.set
+    }
 
 
 def _check_texts(document: Document, path: tuple[str, ...], texts: Iterable[str], known: set[str]) -> None:
@@ -185,6 +191,9 @@ def _check_values(workload: Workload, document: Document) -> None:
             _check_rows(document, path, value)
         if isinstance(value, Uniform | Zipf | Exponential):
             _check_range(workload, document, path, value)
+        if value.redraw == "operation" and name in _found(workload):
+            message = "is drawn anew before every operation, so that what answers tell of it is lost"
+            document.problem(path, message, 'Use redraw = "session": it then holds until an answer tells another.')
         redraw = () if isinstance(value.redraw, str) else value.redraw
         for state in redraw:
             if states is not None and state not in states:
