@@ -87,6 +87,7 @@ def _part(part: Part, phases: Phases) -> Json:
     index = {name: at for at, name in enumerate(states)}
     operations = {name: at for at, name in enumerate(workload.operations)}
     owners = data_sessions(workload, part.load, phases)
+    size = DataSize(owners, rows(workload, owners))
     if isinstance(part.load, Arrivals) and shares(workload).operations_per_session is None:
         remedy = "Give its mix operations_per_session, or a number of sessions as load."
         raise UsageError(f"User sessions of `{workload.name}` never end, so they cannot arrive at a rate. {remedy}")
@@ -95,10 +96,7 @@ def _part(part: Part, phases: Phases) -> Json:
         "targets": [_target(one) for one in part.targets],
         "workload": {
             "name": workload.name,
-            "values": [
-                _value(name, value, DataSize(owners, rows(workload, owners)), index)
-                for name, value in workload.values.items()
-            ],
+            "values": [_value(name, value, size, index) for name, value in workload.values.items()],
             "operations": [_operation(workload, name, target) for name in workload.operations],
             "states": [
                 {
