@@ -16,28 +16,34 @@ pub fn thread_cpu_ns() -> u64 {
 /// A clock that starts at an agreed instant, shared by all threads of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
-    origin_ns: u64,
+    /// None before anybody has agreed on it: such a clock shows zero for ever.
+    origin_ns: Option<u64>,
 }
 
 impl Clock {
+    /// A clock that stands at zero until it is replaced by one that runs.
+    pub fn standing() -> Self {
+        Clock { origin_ns: None }
+    }
+
     /// A clock that shows zero `lead_ns` from now.
     pub fn starting_in(lead_ns: u64) -> Self {
-        Clock { origin_ns: kernel_ns(ClockId::Monotonic) + lead_ns }
+        Self::starting_at(kernel_ns(ClockId::Monotonic) + lead_ns)
     }
 
     /// A clock that shows zero at an instant of the kernel's monotonic clock.
     pub fn starting_at(origin_ns: u64) -> Self {
-        Clock { origin_ns }
+        Clock { origin_ns: Some(origin_ns) }
     }
 
     /// Nanoseconds since the start; zero before it.
     pub fn now(&self) -> u64 {
-        kernel_ns(ClockId::Monotonic).saturating_sub(self.origin_ns)
+        self.origin_ns.map_or(0, |origin_ns| kernel_ns(ClockId::Monotonic).saturating_sub(origin_ns))
     }
 
-    /// The kernel's monotonic time for a time of this clock.
+    /// The kernel's monotonic time for a time of this clock; of one that stands, for so long from now.
     pub fn to_monotonic(&self, at_ns: u64) -> u64 {
-        self.origin_ns.saturating_add(at_ns)
+        self.origin_ns.unwrap_or_else(|| kernel_ns(ClockId::Monotonic)).saturating_add(at_ns)
     }
 }
 

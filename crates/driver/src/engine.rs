@@ -17,6 +17,7 @@ use tokio::task::LocalSet;
 
 use crate::client::dates;
 use crate::clock::{kernel_ns, reading_cost_ns, thread_cpu_ns, Clock};
+use crate::gate::{Gate, Gatekeeper};
 use crate::join::{self, Setting};
 use crate::mail;
 use crate::report::{ticks, Report};
@@ -49,6 +50,23 @@ pub fn run(setting: Box<dyn Setting>, out: &mut dyn Write) -> Result<EndReason> 
         return Ok(EndReason::Interrupted);
     }
     let slack = runtime.block_on(LocalSet::new().run_until(calibrate()))?;
+    let threads = plan.threads.max(1);
+    let (stop, stopped) = watch::channel(false);
+    let (start, started) = watch::channel(None);
+    let (sender, mut reports) = mpsc::unbounded_channel();
+    let (readiness, ready) = mpsc::unbounded_channel();
+    let mut workers = Vec::new();
+    for index in 0..threads {
+        let (started, stopped) = (started.clone(), stopped.clone());
+        let work = Work { plan: plan.clone(), jobs: jobs.clone(), index, started, stopped };
+        let (sender, readiness) = (sender.clone(), readiness.clone());
+        let worker = std::thread::Builder::new().name(format!("driver-{index}"));
+        workers.push(worker.spawn(move || work.run(&sender, readiness))?);
+    }
+    drop(readiness);
+    if !runtime.block_on(are_ready(ready, threads, &mut reports, &mut signals))? {
+        return Ok(EndReason::Interrupted);
+    }
     if setting.waits() {
         write(out, &Event::Ready { schema: EVENT_SCHEMA })?;
     }
@@ -59,15 +77,7 @@ pub fn run(setting: Box<dyn Setting>, out: &mut dyn Write) -> Result<EndReason> 
     let Some((clock, members)) = runtime.block_on(agreed)? else {
         return Ok(EndReason::Interrupted);
     };
-    let (stop, stopped) = watch::channel(false);
-    let (sender, reports) = mpsc::unbounded_channel();
-    let threads = plan.threads.max(1);
-    let mut workers = Vec::new();
-    for index in 0..threads {
-        let work = Work { plan: plan.clone(), jobs: jobs.clone(), clock, index, stopped: stopped.clone() };
-        let sender = sender.clone();
-        workers.push(std::thread::Builder::new().name(format!("driver-{index}")).spawn(move || work.run(sender))?);
-    }
+    let _ = start.send(Some(clock));
     let drivers = 1 + members.len();
     let sources = threads as usize + members.len();
     let mut others = members.stoppers()?;
@@ -119,6 +129,26 @@ async fn populate(jobs: &[Arc<Job>], plan: &Plan) -> Result<()> {
         mail::populate::populate(mail, ours.filter_map(address)).await?;
     }
     Ok(())
+}
+
+/// Waits until all threads' sessions are ready; false when a signal came first.
+async fn are_ready(
+    mut ready: mpsc::UnboundedReceiver<()>,
+    threads: u32,
+    reports: &mut mpsc::UnboundedReceiver<Report>,
+    signals: &mut Signals,
+) -> Result<bool> {
+    for _ in 0..threads {
+        let is_ready = tokio::select! {
+            said = ready.recv() => said.is_some(),
+            () = signals.any() => return Ok(false),
+        };
+        if !is_ready {
+            let Ok(Report::Failed(message)) = reports.try_recv() else { anyhow::bail!("a driver thread is gone") };
+            anyhow::bail!("{message}");
+        }
+    }
+    Ok(true)
 }
 
 fn write(out: &mut dyn Write, event: &Event) -> Result<()> {
@@ -322,32 +352,56 @@ pub(crate) fn name_of(phase: Phase) -> String {
 struct Work {
     plan: Plan,
     jobs: Vec<Arc<Job>>,
-    clock: Clock,
     index: u32,
+    /// The clock, once all drivers have agreed on it.
+    started: watch::Receiver<Option<Clock>>,
     stopped: watch::Receiver<bool>,
 }
 
 impl Work {
-    fn run(self, sender: mpsc::UnboundedSender<Report>) {
+    fn run(self, sender: &mpsc::UnboundedSender<Report>, readiness: mpsc::UnboundedSender<()>) {
         let built = tokio::runtime::Builder::new_current_thread().enable_io().event_interval(EVENTS_A_TURN).build();
         let result = built
             .map_err(anyhow::Error::from)
-            .and_then(|runtime| runtime.block_on(LocalSet::new().run_until(self.play(&sender))));
+            .and_then(|runtime| runtime.block_on(LocalSet::new().run_until(self.play(sender, readiness))));
         if let Err(error) = result {
             let _ = sender.send(Report::Failed(format!("a driver thread failed: {error:#}")));
         }
     }
 
-    async fn play(mut self, sender: &mpsc::UnboundedSender<Report>) -> Result<()> {
+    /// Waits for the start; none when the run ends before it.
+    async fn clock(&mut self, keeper: &mut Gatekeeper, readiness: mpsc::UnboundedSender<()>) -> Option<Clock> {
+        let begin = async {
+            keeper.ready().await;
+            readiness.send(()).ok()?;
+            *self.started.wait_for(Option::is_some).await.ok()?
+        };
+        tokio::select! {
+            clock = begin => clock,
+            _ = self.stopped.wait_for(|&stop| stop) => None,
+        }
+    }
+
+    async fn play(
+        mut self,
+        sender: &mpsc::UnboundedSender<Report>,
+        readiness: mpsc::UnboundedSender<()>,
+    ) -> Result<()> {
         let phases = self.plan.phases;
-        let timer = Timer::new(self.clock)?;
+        let timer = Timer::new(Clock::standing())?;
         tokio::task::spawn_local(timer.clone().run());
-        let common = Common { clock: self.clock, timer: timer.clone(), scratch: Rc::default() };
+        let common = Common { timer: timer.clone(), scratch: Rc::default() };
         let all: Vec<_> = self.jobs.iter().map(|job| Rc::new(Shared::new(job.clone(), common.clone()))).collect();
-        all.iter().for_each(|shared| self.populate(shared));
+        let (gate, mut keeper) = Gate::closed();
+        all.iter().for_each(|shared| self.populate(shared, &gate));
+        drop(gate);
+        let Some(clock) = self.clock(&mut keeper, readiness).await else { return Ok(()) };
+        timer.set_clock(clock);
+        all.iter().for_each(|shared| shared.begin());
+        keeper.open();
         tokio::task::spawn_local(watch_gaps(timer.clone(), all.clone()));
         let (mut steady_from, mut steady_cpu, mut steady_until) = (None, 0, 0);
-        let mut last = (self.clock.now(), thread_cpu_ns());
+        let mut last = (clock.now(), thread_cpu_ns());
         for (number, (from_ns, at_ns)) in ticks(&phases).enumerate() {
             if from_ns == phases.steady_start() {
                 steady_from = Some(thread_cpu_ns());
@@ -356,7 +410,7 @@ impl Work {
                 () = timer.sleep_until(at_ns) => false,
                 _ = self.stopped.wait_for(|&stop| stop) => true,
             };
-            let now = (self.clock.now(), thread_cpu_ns());
+            let now = (clock.now(), thread_cpu_ns());
             let cpu = (now.1 - last.1) as f64 / now.0.saturating_sub(last.0).max(1) as f64;
             last = now;
             if let Some(from) = steady_from.filter(|_| from_ns < phases.steady_end()) {
@@ -378,21 +432,24 @@ impl Work {
     }
 
     /// Starts this thread's sessions of one workload: every n-th of the population, or of the arrivals.
-    fn populate(&self, shared: &Rc<Shared>) {
+    fn populate(&self, shared: &Rc<Shared>, gate: &Gate) {
         let member = self.plan.member;
         let of = u64::from(self.plan.threads.max(1)) * u64::from(member.of.max(1));
         let index = u64::from(member.index) * u64::from(self.plan.threads.max(1)) + u64::from(self.index);
         match &shared.job.part.load {
             Load::Population { sessions } => {
                 for window in session_windows(self.plan.phases, u64::from(*sessions), index, of) {
-                    tokio::task::spawn_local(run_session(shared.clone(), window));
+                    tokio::task::spawn_local(run_session(shared.clone(), window, gate.clone()));
                 }
             }
             Load::Arrivals { process, path, most_sessions, data_sessions } => {
                 let most = (*most_sessions as usize).div_ceil(of as usize);
                 let admission = Admission { index, of, most, owners: *data_sessions };
-                let (shared, process, path) = (shared.clone(), *process, path.clone());
-                tokio::task::spawn_local(async move { run_arrivals(shared, admission, process, &path).await });
+                let (shared, gate, process, path) = (shared.clone(), gate.clone(), *process, path.clone());
+                tokio::task::spawn_local(async move {
+                    gate.pass().await;
+                    run_arrivals(shared, admission, process, &path).await;
+                });
             }
         }
     }
@@ -438,7 +495,7 @@ impl Shared {
 
     /// Hands over the steady state; what is still under way never ended.
     fn conclude(&self, sender: &mpsc::UnboundedSender<Report>, steady_ns: u64, cpu: f64) {
-        let now_ns = self.clock.now();
+        let now_ns = self.now();
         for under_way in self.under_way.borrow().iter().flatten() {
             self.recorder.borrow_mut().unfinished(
                 under_way.operation,

@@ -5,6 +5,7 @@ pub mod clock;
 pub mod discrete_event;
 pub mod ending;
 pub mod engine;
+pub mod gate;
 pub mod inspect;
 pub mod join;
 pub mod ledger;

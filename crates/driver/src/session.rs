@@ -16,6 +16,7 @@ use loadstone_schedule::slots::Values;
 use loadstone_schedule::stationary::{earlier, within_visit};
 
 use crate::client::{Client, Extent};
+use crate::gate::Gate;
 use crate::shared::{Counted, Shared};
 
 /// Arrivals admitted before sessions get their turn.
@@ -30,13 +31,22 @@ pub struct SessionWindow {
     pub stop_ns: u64,
 }
 
-/// Plays users for as long as the session lasts.
-pub async fn run_session(shared: Rc<Shared>, window: SessionWindow) {
+/// Plays users for as long as the session lasts. What its first user did before it is found, the server is told before
+/// the clock starts: a slow one would otherwise still be at it when the measuring begins.
+pub async fn run_session(shared: Rc<Shared>, window: SessionWindow, gate: Gate) {
     let mut player = Player::new(&shared, window.id, window.stop_ns);
-    shared.timer.sleep_until(window.start_ns).await;
     player.settle(&shared, window.id);
+    player.begin(&shared, window.start_ns);
+    let next_ns = player.tell(&shared, &gate).await;
+    gate.pass().await;
+    shared.timer.sleep_until(window.start_ns).await;
     let _active = Counted::new(&shared.active);
-    let mut free_ns = window.start_ns;
+    count(&shared, SessionCounts { begun: 1, broken: u64::from(next_ns.is_some()), ..SessionCounts::default() });
+    let mut free_ns = match next_ns {
+        Some(next_ns) => next_ns,
+        None => player.go_on(&shared, window.stop_ns).await,
+    };
+    shared.timer.sleep_until(free_ns.min(window.stop_ns)).await;
     while free_ns < window.stop_ns {
         free_ns = player.visit(&shared, free_ns, window.stop_ns).await;
         shared.timer.sleep_until(free_ns.min(window.stop_ns)).await;
@@ -111,7 +121,7 @@ impl Doorman<'_> {
         if arrival.number % admission.of != admission.index {
             return;
         }
-        if at_ns > shared.clock.now() {
+        if at_ns > shared.now() {
             shared.timer.sleep_until(at_ns).await;
         }
         self.admitted += 1;
@@ -213,12 +223,41 @@ impl Player {
         self.session_loop.is_under_way(&job.rules(), &times, age_ns).is_ok()
     }
 
+    /// A user comes at `at_ns`, or is found there.
+    fn begin(&mut self, shared: &Shared, at_ns: u64) {
+        self.session_loop.begin(&shared.job.rules(), at_ns);
+        self.client.renew(shared, self.server);
+    }
+
+    /// Lets the server know of all that was over when the user was found, in its turn. When that fails, the user leaves
+    /// and this is when the next one comes.
+    async fn tell(&mut self, shared: &Shared, gate: &Gate) -> Option<u64> {
+        let rules = shared.job.rules();
+        let _turn = gate.turn().await;
+        while self.session_loop.is_behind() {
+            if gate.is_in_vain() {
+                return Some(self.session_loop.broke(&rules, self.session_loop.ended_ns()));
+            }
+            let Turn::CatchUp { operation, is_first } = self.session_loop.next(&rules) else { return None };
+            let next_ns = self.catch_up(shared, &rules, operation, is_first).await;
+            gate.told(next_ns.is_none());
+            if next_ns.is_some() {
+                return next_ns;
+            }
+        }
+        None
+    }
+
     /// Plays one user from `from_ns` on; returns when the next one may come.
     async fn visit(&mut self, shared: &Shared, from_ns: u64, stop_ns: u64) -> u64 {
-        let rules = shared.job.rules();
-        self.session_loop.begin(&rules, from_ns);
-        self.client.renew(shared, self.server);
+        self.begin(shared, from_ns);
         count(shared, SessionCounts { begun: 1, ..SessionCounts::default() });
+        self.go_on(shared, stop_ns).await
+    }
+
+    /// Plays a user that is there until it leaves; returns when the next one may come.
+    async fn go_on(&mut self, shared: &Shared, stop_ns: u64) -> u64 {
+        let rules = shared.job.rules();
         loop {
             match self.session_loop.next(&rules) {
                 Turn::Perform { operation, at_ns } => {
@@ -261,7 +300,7 @@ impl Player {
         extent: Extent,
     ) -> Option<u64> {
         self.session_loop.session.prepare(rules.script);
-        let now_ns = shared.clock.now();
+        let now_ns = shared.now();
         shared.note_start(now_ns, intended_ns);
         let kept = self.session_loop.sent(rules, operation, now_ns);
         shared.recorder.borrow_mut().kept(now_ns, kept.pause, kept.cycle());
@@ -276,7 +315,7 @@ impl Player {
         if !shared.job.leaves_traces(operation, is_first) {
             return None;
         }
-        let now_ns = shared.clock.now();
+        let now_ns = shared.now();
         let outcome = self.carry_out(shared, operation, (now_ns, now_ns), Extent::Page).await;
         self.go_on_after(shared, rules, &outcome)
     }
@@ -297,13 +336,15 @@ impl Player {
     }
 
     fn go_on_after(&mut self, shared: &Shared, rules: &Rules<'_>, outcome: &Outcome) -> Option<u64> {
+        // What was told before the clock started ended before its user was found.
+        let end_ns = outcome.end_ns.max(self.session_loop.ended_ns());
         if outcome.fault.is_none() {
-            self.session_loop.ended(outcome.end_ns);
+            self.session_loop.ended(end_ns);
             return None;
         }
         count(shared, SessionCounts { broken: 1, ..SessionCounts::default() });
         self.client.close(shared);
-        Some(self.session_loop.broke(rules, outcome.end_ns))
+        Some(self.session_loop.broke(rules, end_ns))
     }
 }
 
@@ -318,5 +359,5 @@ pub fn departed(departure: Departure, operations: u32) -> SessionCounts {
 }
 
 fn count(shared: &Shared, change: SessionCounts) {
-    shared.recorder.borrow_mut().sessions(shared.clock.now(), change);
+    shared.recorder.borrow_mut().sessions(shared.now(), change);
 }

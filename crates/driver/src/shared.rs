@@ -20,7 +20,6 @@ use loadstone_schedule::stationary::mean_visit_ns;
 
 use crate::client::dates::Dates;
 use crate::client::Extent;
-use crate::clock::Clock;
 use crate::ledger::AuditLedger;
 use crate::mail::MailWorkload;
 use crate::operation::{allowed_ns, Compiled};
@@ -143,6 +142,10 @@ impl Job {
     }
 }
 
+fn recorder(job: &Job) -> Recorder {
+    Recorder::new(job.operations.len(), job.phases.steady_start()..job.phases.steady_end())
+}
+
 /// What mail users share; none for other protocols.
 fn mail_of(plan: &Plan, part: &Part) -> Result<Option<Arc<MailWorkload>>> {
     if part.workload.connections.protocol != Protocol::Imap {
@@ -161,7 +164,6 @@ fn mail_of(plan: &Plan, part: &Part) -> Result<Option<Arc<MailWorkload>>> {
 /// What all sessions of a thread share, whatever they play.
 #[derive(Clone)]
 pub struct Common {
-    pub clock: Clock,
     pub timer: Timer,
     pub scratch: Rc<RefCell<Scratch>>,
 }
@@ -180,7 +182,6 @@ pub struct UnderWay {
 /// What one thread's sessions of one workload share.
 pub struct Shared {
     pub job: Arc<Job>,
-    pub clock: Clock,
     pub timer: Timer,
     pub scratch: Rc<RefCell<Scratch>>,
     pub recorder: RefCell<Recorder>,
@@ -205,9 +206,8 @@ pub struct Shared {
 impl Shared {
     /// Nothing was played yet.
     pub fn new(job: Arc<Job>, common: Common) -> Self {
-        let steady = job.phases.steady_start()..job.phases.steady_end();
         Shared {
-            recorder: RefCell::new(Recorder::new(job.operations.len(), steady)),
+            recorder: RefCell::new(recorder(&job)),
             active: Cell::new(0),
             open: Cell::new(0),
             under_way: RefCell::default(),
@@ -219,10 +219,20 @@ impl Shared {
             samples: RefCell::default(),
             troubles: RefCell::default(),
             job,
-            clock: common.clock,
             timer: common.timer,
             scratch: common.scratch,
         }
+    }
+
+    /// The run's time.
+    pub fn now(&self) -> u64 {
+        self.timer.now()
+    }
+
+    /// Forgets what was recorded before the run.
+    pub fn begin(&self) {
+        self.recorder.replace(recorder(&self.job));
+        self.operations.take();
     }
 
     /// Makes room for one more session; returns its number on this thread.
@@ -299,7 +309,7 @@ impl Shared {
         if *seen <= MOST_SAMPLES {
             let operation = self.job.operations[operation].name.clone();
             let (part, detail) = (self.job.name().to_owned(), detail.to_owned());
-            let event = Event::Trouble { part, at_ns: self.clock.now(), operation, kind, detail };
+            let event = Event::Trouble { part, at_ns: self.now(), operation, kind, detail };
             self.troubles.borrow_mut().push(event);
         }
     }

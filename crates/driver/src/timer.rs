@@ -12,11 +12,11 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 use rustix::time::{
-    timerfd_create, timerfd_settime, Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec,
+    timerfd_create, timerfd_settime, ClockId, Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec,
 };
 use tokio::io::unix::AsyncFd;
 
-use crate::clock::Clock;
+use crate::clock::{kernel_ns, Clock};
 use crate::wheel::{Key, Wheel};
 
 /// A sleeper: the serial number of its sleep, since keys are used again, and how it is woken.
@@ -26,8 +26,9 @@ struct Sleeper {
 }
 
 struct Inner {
-    clock: Clock,
+    clock: Cell<Clock>,
     descriptor: AsyncFd<OwnedFd>,
+    /// Deadlines on the kernel's monotonic clock: the run's may yet be set.
     wheel: RefCell<Wheel<Sleeper>>,
     armed_ns: Cell<u64>,
     serial: Cell<u64>,
@@ -45,7 +46,7 @@ impl Timer {
         // SAFETY: an OwnedFd always names the same open descriptor, and the AsyncFd owns it from here on.
         let descriptor = unsafe { AsyncFd::register(descriptor) }?;
         Ok(Timer(Rc::new(Inner {
-            clock,
+            clock: Cell::new(clock),
             descriptor,
             wheel: RefCell::default(),
             armed_ns: Cell::new(u64::MAX),
@@ -65,7 +66,17 @@ impl Timer {
 
     /// The run's time.
     pub fn now(&self) -> u64 {
-        self.0.clock.now()
+        self.0.clock.get().now()
+    }
+
+    /// The run's clock as it is now.
+    pub fn clock(&self) -> Clock {
+        self.0.clock.get()
+    }
+
+    /// Goes by another clock from now on; who sleeps wakes when it would have.
+    pub fn set_clock(&self, clock: Clock) {
+        self.0.clock.set(clock);
     }
 
     /// Completes at `at_ns` of the run's clock, or at once when that is past.
@@ -80,7 +91,7 @@ impl Timer {
 
     fn wake_due(&self) {
         let mut wheel = self.0.wheel.borrow_mut();
-        wheel.advance(self.0.clock.now(), |sleeper| sleeper.waker.wake());
+        wheel.advance(kernel_ns(ClockId::Monotonic), |sleeper| sleeper.waker.wake());
         let next = wheel.next();
         drop(wheel);
         if let Some(at_ns) = next {
@@ -89,11 +100,11 @@ impl Timer {
     }
 
     fn arm(&self, at_ns: u64) {
+        let at_ns = at_ns.max(1); // zero would disarm it
         if at_ns >= self.0.armed_ns.get() {
             return;
         }
-        let at = self.0.clock.to_monotonic(at_ns).max(1);
-        let value = Timespec { tv_sec: (at / 1_000_000_000) as i64, tv_nsec: (at % 1_000_000_000) as _ };
+        let value = Timespec { tv_sec: (at_ns / 1_000_000_000) as i64, tv_nsec: (at_ns % 1_000_000_000) as _ };
         let spec = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value: value };
         if timerfd_settime(&self.0.descriptor, TimerfdTimerFlags::ABSTIME, &spec).is_ok() {
             self.0.armed_ns.set(at_ns);
@@ -103,6 +114,7 @@ impl Timer {
     fn insert(&self, at_ns: u64, waker: Waker) -> (Key, u64) {
         let serial = self.0.serial.get() + 1;
         self.0.serial.set(serial);
+        let at_ns = self.clock().to_monotonic(at_ns);
         let key = self.0.wheel.borrow_mut().insert(at_ns, Sleeper { serial, waker });
         self.arm(at_ns);
         (key, serial)
@@ -122,7 +134,7 @@ impl Future for Sleep {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         let Some((key, serial)) = self.key else {
-            if self.may_be_past && self.timer.0.clock.now() >= self.at_ns {
+            if self.may_be_past && self.timer.now() >= self.at_ns {
                 return Poll::Ready(());
             }
             self.key = Some(self.timer.insert(self.at_ns, context.waker().clone()));
@@ -156,9 +168,9 @@ impl Drop for Sleep {
 pub async fn slack_ns(timer: &Timer) -> u64 {
     let mut late = Vec::new();
     for _ in 0..20 {
-        let at = timer.0.clock.now() + 500_000;
+        let at = timer.now() + 500_000;
         timer.sleep_until(at).await;
-        late.push(timer.0.clock.now().saturating_sub(at));
+        late.push(timer.now().saturating_sub(at));
     }
     late.sort_unstable();
     late[late.len() / 2]

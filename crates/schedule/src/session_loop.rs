@@ -150,6 +150,12 @@ impl SessionLoop {
         }
     }
 
+    /// Whether the server must first be told of operations that were over when the user was found.
+    pub fn is_behind(&self) -> bool {
+        let number = self.session.operations();
+        self.place.is_some_and(|place| place.ahead > place.skipped.saturating_sub(number))
+    }
+
     /// Decides what comes next.
     pub fn next(&mut self, rules: &Rules<'_>) -> Turn {
         if let Some(place) = self.place.take() {

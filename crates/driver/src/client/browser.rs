@@ -303,7 +303,7 @@ impl Browser {
             true => self.cache.is_warm(),
             false => file.memory.is_some_and(|memory| self.dealt.is_conditional(memory as u64, turn, file.conditional)),
         };
-        let is_had = |file: &EmbeddedFile| has_cache && file.file.is_some_and(|file| self.cache.has(file));
+        let is_had = |file: &EmbeddedFile| file.file.is_some_and(|file| self.cache.has(file));
         let embedded = operation.embedded.iter().enumerate().filter(|(_, file)| !is_had(file));
         let embedded = embedded.map(|(at, file)| What::Embedded { at, asks: asks(file) });
         let images = (0..self.images.len()).map(|at| What::Image { at });

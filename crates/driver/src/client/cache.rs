@@ -10,6 +10,8 @@ pub struct Cache {
     /// Caches begun before this one.
     begun: u64,
     is_warm: bool,
+    /// Whether files are fetched once: they are where visits may be warm and this one is not.
+    keeps_files: bool,
     /// Files fetched by this visit, by their numbers.
     files: HashSet<usize>,
     /// Pictures that pages named, by their paths.
@@ -22,6 +24,7 @@ impl Cache {
         self.files.clear();
         self.images.clear();
         self.is_warm = warm.is_some_and(|share| dealt.is_warm(self.begun, share));
+        self.keeps_files = warm.is_some() && !self.is_warm;
         self.begun += 1;
     }
 
@@ -32,7 +35,7 @@ impl Cache {
 
     /// Whether a file is there and is not asked for any more.
     pub fn has(&self, file: usize) -> bool {
-        !self.is_warm && self.files.contains(&file)
+        self.keeps_files && self.files.contains(&file)
     }
 
     /// Whether a picture is there.
@@ -42,7 +45,9 @@ impl Cache {
 
     /// What was fetched stays.
     pub fn keep(&mut self, files: impl Iterator<Item = usize>, images: impl Iterator<Item = Box<str>>) {
-        self.files.extend(files);
+        if self.keeps_files {
+            self.files.extend(files);
+        }
         self.images.extend(images);
     }
 }

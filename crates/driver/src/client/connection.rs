@@ -120,7 +120,7 @@ impl ClientConnection {
     fn reopen(&mut self, shared: &Shared) {
         self.close(shared);
         let change = ConnectionStats { reconnects: 1, ..ConnectionStats::default() };
-        shared.recorder.borrow_mut().connections(shared.clock.now(), change);
+        shared.recorder.borrow_mut().connections(shared.now(), change);
     }
 
     /// Whether a request on a kept connection met its end: nothing came, and it may be sent twice. Every browser asks
@@ -144,10 +144,10 @@ impl ClientConnection {
         let Some(connection) = self.connection.as_mut() else {
             return Err(Failure::new(Fault::Driver, "no connection"));
         };
-        shared.recorder.borrow_mut().request(shared.clock.now());
+        shared.recorder.borrow_mut().request(shared.now());
         self.used += 1;
         let mut context = ExchangeContext {
-            clock: shared.clock,
+            clock: shared.timer.clock(),
             timer: &shared.timer,
             scratch: &shared.scratch,
             line: &mut self.line,
@@ -181,10 +181,10 @@ async fn open(
     }
     let missing = || Failure::new(Fault::Driver, format!("the target has no {scheme:?} side"));
     let destination = user.server.destination(scheme).ok_or_else(missing)?;
-    let begun_ns = shared.clock.now();
+    let begun_ns = shared.now();
     let tcp = connect(destination.address, intake(shared)).await?;
     *connecting = false;
-    let late = shared.clock.now() - begun_ns >= ASKED_AGAIN_NS;
+    let late = shared.now() - begun_ns >= ASKED_AGAIN_NS;
     let mut change = ConnectionStats { connections: 1, connected_late: u64::from(late), ..ConnectionStats::default() };
     let stream = match (&destination.name, user.tls) {
         (Some(name), Some(own)) => {
@@ -199,7 +199,7 @@ async fn open(
         }
         _ => Stream::Plain(tcp),
     };
-    shared.recorder.borrow_mut().connections(shared.clock.now(), change);
+    shared.recorder.borrow_mut().connections(shared.now(), change);
     Ok(match protocol {
         Protocol::Http2 => Connection::Http2(Http2::open(stream).await?),
         Protocol::Echo => Connection::Echo(stream),

@@ -32,11 +32,10 @@ pub type Dates = Vec<Option<Box<str>>>;
 
 /// Learns the dates of all files; must be called where tasks may be spawned locally.
 pub async fn learn(jobs: &[Arc<Job>]) -> Result<()> {
-    let clock = Clock::starting_in(0);
-    let timer = Timer::new(clock)?;
+    let timer = Timer::new(Clock::standing())?;
     let ticking = tokio::task::spawn_local(timer.clone().run());
     for job in jobs.iter().filter(|job| job.policy().protocol != Protocol::Null && conditional(job).next().is_some()) {
-        let common = Common { clock, timer: timer.clone(), scratch: Rc::default() };
+        let common = Common { timer: timer.clone(), scratch: Rc::default() };
         let shared = Shared::new(job.clone(), common);
         let mut all = Vec::new();
         for server in &job.servers {

@@ -110,7 +110,7 @@ impl Client {
             shared.trouble(operation, failure.fault, &failure.detail);
             shared.ledger.borrow_mut().doubted(operation);
         }
-        let end_ns = if fault.is_some() { shared.clock.now() } else { progress.end_ns.get() };
+        let end_ns = if fault.is_some() { shared.now() } else { progress.end_ns.get() };
         let bytes = progress.bytes.get();
         let grade = match fault {
             Some(_) => Grade::Fail,
@@ -118,7 +118,7 @@ impl Client {
         };
         if let Some(ended) = progress.ended.take().filter(|_| fault.is_none()) {
             let steady = shared.job.phases.steady_start()..shared.job.phases.steady_end();
-            let is_inside = Window::of(intended_ns, Some(end_ns), steady) == Window::Inside;
+            let is_inside = extent != Extent::Page && Window::of(intended_ns, Some(end_ns), steady) == Window::Inside;
             shared.ledger.borrow_mut().kept(operation, &ended, is_inside);
         }
         Outcome {

@@ -46,9 +46,9 @@ impl MailClient {
             destination.map(|to| to.address).ok_or_else(|| Failure::new(Fault::Driver, "there is no server"))?;
         let had = self.user.is_connected();
         let delivery = Delivery::default();
-        shared.recorder.borrow_mut().request(shared.clock.now());
+        shared.recorder.borrow_mut().request(shared.now());
         let done = self.user.perform(&self.workload, self.workload.verbs[operation], address, &delivery).await;
-        let now_ns = shared.clock.now();
+        let now_ns = shared.now();
         let change = ConnectionStats { connections: delivery.connections.get(), ..ConnectionStats::default() };
         shared.recorder.borrow_mut().connections(now_ns, change);
         let (before, after) = (u64::from(had), u64::from(self.user.is_connected()));
