@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+import subprocess
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from urllib.parse import urlencode
 
 import pytest
 
+from loadstone.model.errors import ServiceError
 from loadstone.model.machine import PUBLIC, MachineSpec
 from loadstone.model.system import Reference
 from loadstone.model.target import Endpoint
@@ -34,6 +36,10 @@ PAIRS = [
     for database in service_kinds(ServiceRole.DATABASE)
     if web == EMBEDDED or database != EMBEDDED
 ]
+CACHES = [
+    *((EMBEDDED, cache) for cache in (EMBEDDED, *service_kinds(ServiceRole.CACHE))),
+    *(("tomcat", cache) for cache in (EMBEDDED, "memcached")),
+]
 BOUNDARY = "7e0b1c"
 PICTURE = Path(__file__).parents[1] / "data" / "picture.jpg"
 """160 x 120 points, red on the left and blue on the right."""
@@ -50,13 +56,29 @@ def runner() -> Iterator[asyncio.Runner]:
 def data(request: pytest.FixtureRequest, runner: asyncio.Runner, tmp_path: Path) -> Iterator[tuple[Endpoint, DataSet]]:
     """Each site over each kind of database that it can ask, with a store and a geocoder beside it; and its data."""
     web, database = request.param
+    yield from put_up(runner, tmp_path, web, database)
+
+
+@pytest.fixture(params=CACHES, ids="-".join)
+def caching(
+    request: pytest.FixtureRequest, runner: asyncio.Runner, tmp_path: Path
+) -> Iterator[tuple[Endpoint, DataSet]]:
+    """Each site with each kind of cache that it can ask."""
+    web, cache = request.param
+    yield from put_up(runner, tmp_path, web, "postgresql", cache)
+
+
+def put_up(
+    runner: asyncio.Runner, tmp_path: Path, web: str, database: str, cache: str = ""
+) -> Iterator[tuple[Endpoint, DataSet]]:
+    """A site and all that it asks; and its data."""
     stack = AsyncExitStack()
 
     async def up() -> tuple[Endpoint, DataSet]:
         running = Running(await stack.enter_async_context(open_testbed(tmp_path)))
         machines = {
             name: await running.base.machine(name, MachineSpec(), (PUBLIC,))
-            for name in ("app", "database", "geocoder", "store")
+            for name in ("app", "database", "geocoder", "store", "cache")
         }
         app, behind = machines["app"], machines["database"]
         port = await roles.database(running, behind, database, 1)
@@ -64,11 +86,14 @@ def data(request: pytest.FixtureRequest, runner: asyncio.Runner, tmp_path: Path)
             "geocoder": (machines["geocoder"], await roles.geocoder(running, machines["geocoder"])),
             "store": (machines["store"], await roles.picture_store(running, machines["store"])),
         }
-        kind, system = service_kind(ServiceRole.EVENTS, web), Reference(1, web=web, database=database)
+        if cache not in ("", EMBEDDED):
+            beside["cache"] = (machines["cache"], await roles.cache(running, machines["cache"], cache, 1))
+        kind, system = service_kind(ServiceRole.EVENTS, web), Reference(1, web=web, database=database, cache=cache)
         held = DataSet(Need.EVENTS, app, await roles.database_url(app, behind, port, database), ROWS)
         await held.put()
         found = (await roles.application(running, app, (behind, port), kind, system, ROWS, beside)).http
         assert found is not None
+        held.keepers = [found] if cache else []
         return found, held
 
     yield runner.run(up())
@@ -238,3 +263,34 @@ def test_data_is_restored_beneath_a_site_that_goes_on(data: tuple[Endpoint, Data
     assert visitor.get("tag", name="tag30") == before and audit(at)["additions"]["count"] == 0
     assert not broken(at)
     assert "restored before each later iteration" in str(held)
+
+
+def test_what_is_kept_is_shown_again_and_no_longer_when_it_has_changed(
+    caching: tuple[Endpoint, DataSet], runner: asyncio.Runner
+) -> None:
+    at, held = caching
+    visitor = Visitor(at)
+    home, tag = visitor.get("home"), visitor.get("tag", name="tag30")
+    begun = served(at, held)
+    assert (visitor.get("home"), visitor.get("tag", name="tag30")) == (home, tag)
+    assert served(at, held) == begun, "the database was not asked"
+    visitor.post("login", user="user1", password="1")
+    visitor.adds_event("Meeting 1", "tag30")
+    assert "Coming up: 91 events" in visitor.get("home") and "Meeting 1" in visitor.get("tag", name="tag30")
+    runner.run(held.put())
+    visitor.get("logout")
+    assert (visitor.get("home"), visitor.get("tag", name="tag30")) == (home, tag)
+
+
+def served(at: Endpoint, held: DataSet) -> int:
+    """Rows that the database has handed out of the site's tables since it began."""
+    address = held.database.partition("@")[2]
+    host, port = address.partition("/")[0].split(":")
+    words = ["psql", "-h", host, "-p", port, "-U", "loadstone", "-At", "postgres", "-c"]
+    sql = "SELECT pg_stat_force_next_flush(); SELECT SUM(seq_scan + idx_scan) FROM pg_stat_user_tables"
+    return int(subprocess.run([*words, sql], capture_output=True, check=True, text=True).stdout.split()[-1])
+
+
+def test_a_cache_that_the_site_cannot_ask_is_refused(runner: asyncio.Runner, tmp_path: Path) -> None:
+    with pytest.raises(ServiceError, match="not in redis"):
+        next(put_up(runner, tmp_path, "tomcat", "postgresql", "redis"))

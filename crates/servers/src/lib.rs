@@ -3,6 +3,7 @@
 pub mod agent;
 pub mod backend;
 pub mod bookstore;
+pub mod cache;
 pub mod content;
 pub mod dealership;
 pub mod echo;

@@ -228,6 +228,15 @@ class SystemOptions(MachineOptions):
             rich_help_panel=SYSTEM,
         ),
     ] = ""
+    cache: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="What keeps answers of the site of events: "
+            f"{', '.join((EMBEDDED, *service_kinds(ServiceRole.CACHE)))}. Default: none, they are made anew.",
+            rich_help_panel=SYSTEM,
+        ),
+    ] = ""
     mechanism: Annotated[
         Mechanism | None,
         typer.Option(help="By what a web server makes its answers. Default: the first it has.", rich_help_panel=SYSTEM),
@@ -270,7 +279,9 @@ class SystemOptions(MachineOptions):
     @property
     def services(self) -> "Serving":
         """What is asked for of the services."""
-        return Serving(self.service, self.tuning, self.mechanism, self.balancer, self.backend_service, self.database)
+        return Serving(
+            self.service, self.tuning, self.mechanism, self.balancer, self.backend_service, self.database, self.cache
+        )
 
     @property
     def clock(self) -> Clock:
@@ -371,6 +382,7 @@ class Serving:
     balancer: str = ""
     backend: str = EMBEDDED
     database: str = EMBEDDED
+    cache: str = ""
 
 
 def serving(system: System, what: Serving) -> System:
@@ -384,6 +396,7 @@ def serving(system: System, what: Serving) -> System:
             balancer=what.balancer,
             backend=what.backend,
             database=what.database,
+            cache=what.cache,
         )
     if what != Serving():
         raise UsageError("Services, tuning and mechanism say what the lab starts: they go with no target.")

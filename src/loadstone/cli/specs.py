@@ -84,6 +84,12 @@ def _system(study: StudyFile, server_threads: int | None) -> System:
     return serving(
         system,
         Serving(
-            server.service, server.tuning, server.mechanism, server.balancer, server.backend_service, server.database
+            server.service,
+            server.tuning,
+            server.mechanism,
+            server.balancer,
+            server.backend_service,
+            server.database,
+            server.cache,
         ),
     )

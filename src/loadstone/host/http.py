@@ -74,11 +74,21 @@ async def get(
     """Body of the answer to a request for a path, over TLS where it is said whom to believe; raises OSError, and
     ValueError for anything but 200.
     """
-    return await asyncio.to_thread(_get, at, path, timeout_s, headers or {}, trusting)
+    return await asyncio.to_thread(_ask, "GET", at, path, timeout_s, headers or {}, trusting)
 
 
-def _get(
-    at: Endpoint, path: str, timeout_s: float, headers: Mapping[str, str], trusting: ssl.SSLContext | None
+async def post(at: Endpoint, path: str, timeout_s: float = 20.0) -> bytes:
+    """The same of a request that sends nothing and has something done."""
+    return await asyncio.to_thread(_ask, "POST", at, path, timeout_s, {}, None)
+
+
+def _ask(
+    method: str,
+    at: Endpoint,
+    path: str,
+    timeout_s: float,
+    headers: Mapping[str, str],
+    trusting: ssl.SSLContext | None,
 ) -> bytes:
     host = at.host.strip("[]")
     connection = (
@@ -88,7 +98,7 @@ def _get(
     )
     with contextlib.closing(connection):
         try:
-            connection.request("GET", path, headers={"connection": "close", **headers})
+            connection.request(method, path, headers={"connection": "close", **headers})
             answer = connection.getresponse()
             body = answer.read(LARGEST_BODY)
         except HTTPException as error:

@@ -77,6 +77,8 @@ class Reference:
     """Service that the web sites ask for what their pages tell."""
     balancer: str = ""
     """Service that deals users to several machines of the web sites; none where the driver deals them itself."""
+    cache: str = ""
+    """Service that keeps answers of the site of events; none where they are made anew."""
     mechanism: Mechanism | None = None
     """By what a web server makes its answers; None for what it does best."""
 

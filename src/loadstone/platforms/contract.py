@@ -90,6 +90,12 @@ class Machine(Protocol):
     def files(self) -> str:
         """Path of a folder that services here can read and write, the same for all of them."""
 
+    @property
+    def folder(self) -> Path | None:
+        """Where that folder is on this host, for programs of this host's versions; None where it is out of reach, or
+        its programs come from elsewhere.
+        """
+
     async def start(self, role: str, command: list[str], readiness: Readiness = Readiness.LINE) -> Service:
         """Starts a program and waits for its first line, if it writes one.
 

@@ -53,6 +53,11 @@ class LocalMachine(StaysDead):
         """A folder of the journal, at the same path for all programs of the machine."""
         return str(self.context.journal.folder / f"{self.name}-files")
 
+    @property
+    def folder(self) -> Path | None:
+        """The same."""
+        return Path(self.files)
+
     async def write(self, name: str, text: str) -> None:
         """Writes a file of that folder."""
         file = Path(self.files) / name

@@ -44,11 +44,14 @@ class Application:
     """What the servlet answers; the rest are files."""
     properties: Mapping[str, str] = field(default_factory=dict)
     most_upload_bytes: int = 0
+    jars: tuple[str, ...] = ()
+    """What it takes from the distribution beside that, by path."""
 
 
 def program(site: ApplicationSite, application: Application) -> Program:
     """Over a database that is filled already; as the user that starts it."""
     at = f"{site.folder}/{SITE}"
+    form = replace(FORM, path=(*FORM.path, *application.jars), api=":".join((FORM.api, *application.jars)))
     servlets = {application.servlet: application.patterns}
     texts = {
         tomcat.CONFIGURATION: tomcat.server_xml(site, {"": at}),
@@ -61,7 +64,7 @@ def program(site: ApplicationSite, application: Application) -> Program:
     steps = [
         tomcat.folders(site),
         [SERVER, "fileset", application.workload, "--sessions", "1", at],
-        tomcat.compiling(f"{site.folder}/{SOURCES}/*.java", FORM, f"{at}/WEB-INF/classes"),
+        tomcat.compiling(f"{site.folder}/{SOURCES}/*.java", form, f"{at}/WEB-INF/classes"),
     ]
     properties = {
         "loadstone.database": jdbc(site.database),
@@ -69,7 +72,7 @@ def program(site: ApplicationSite, application: Application) -> Program:
         "loadstone.statements": str(STATEMENTS),
         **application.properties,
     }
-    command = tomcat.serving(site, properties, FORM)
+    command = tomcat.serving(site, properties, form)
     return Program(command, texts, steps, status=tomcat.SAYS, version=shell(FORM.version))
 
 

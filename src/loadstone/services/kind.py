@@ -93,6 +93,8 @@ class ApplicationSite(TlsSite):
     """What an empty one is filled with, by table."""
     beside: Mapping[str, Endpoint] = field(default_factory=dict)
     """What else it asks, by what that is: `store`, `geocoder`."""
+    cache: str = ""
+    """Where it keeps answers: `within`, or where a cache is, as its service says it; empty where it keeps none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,7 +138,9 @@ class ServiceKind:
     port: int | None = None
     """Where it listens on a machine of its own; None for what takes a free port and says which in its first line."""
     url: Callable[[Endpoint], str] = str
-    """Of databases: what the application is told."""
+    """Of databases and caches: what the application is told."""
+    data: str = ""
+    """Of databases: the file or folder below its own that has all its data."""
     counts: bool = False
     """Of databases: whether it counts what it does, and says so to who asks."""
     needs: Mapping[str, str] = field(default_factory=dict)

@@ -57,6 +57,10 @@ def refuse_unfit(system: Reference, needs: ServerNeeds) -> None:
         raise UsageError(f"A database is the dealership's, the bookstore's and the events'; {needed}")
     if system.balancer and service_kind(ServiceRole.BALANCER, system.balancer) and needs.need not in FRONTS:
         raise UsageError(f"A balancer deals the users of web sites, the bookstore and the events; {needed}")
+    if system.cache and needs.need is not Need.EVENTS:
+        raise UsageError(f"A cache keeps answers of the site of events; {needed}")
+    if system.cache not in ("", EMBEDDED):
+        service_kind(ServiceRole.CACHE, system.cache)
     if system.mechanism is not None and needs.need is not Need.WEBSERVER:
         raise UsageError("A mechanism is of a web server alone: of static-files, printenv and phpinfo.")
 

@@ -92,6 +92,7 @@ class ServerSection(Section):
     backend_service: str = Field(default=EMBEDDED, description="what the web sites ask for what their pages tell")
     database: str = Field(default=EMBEDDED, description="what keeps the data of dealership, bookstore and events")
     balancer: str = Field(default="", description="what deals users to several machines of the web sites")
+    cache: str = Field(default="", description="what keeps answers of the site of events")
 
 
 class DriverSection(Section):

@@ -17,7 +17,7 @@ from loadstone.model.workload import Workload
 from loadstone.platforms.registry import changed as changed_machine
 from loadstone.platforms.registry import machine_kind, platform_kind, platform_kinds
 from loadstone.run.spec import RunSpec, WorkloadLoad
-from loadstone.services.kind import ServiceRole
+from loadstone.services.kind import EMBEDDED, ServiceRole
 from loadstone.services.registry import service_kinds
 
 Settings = Mapping[str, str]
@@ -198,6 +198,11 @@ def _balancer(spec: RunSpec, text: str) -> RunSpec:
     return replace(spec, system=replace(_reference(spec, "balancer"), balancer=name))
 
 
+def _cache(spec: RunSpec, text: str) -> RunSpec:
+    name = "" if text == "none" else _one_of(text, (EMBEDDED, *service_kinds(ServiceRole.CACHE)), "cache")
+    return replace(spec, system=replace(_reference(spec, "cache"), cache=name))
+
+
 def _one_of(text: str, known: Iterable[str], what: str) -> str:
     names = list(dict.fromkeys(known))
     if text not in names:
@@ -303,6 +308,7 @@ PARAMETERS = {
         Parameter("backend_service", "what web sites ask for what their pages tell", _backend_service),
         Parameter("database", "what keeps the data of dealership, bookstore and events", _database),
         Parameter("balancer", "what deals users to several machines, or none", _balancer),
+        Parameter("cache", "what keeps answers of the site of events, or none", _cache),
         Parameter("tls", "true or false, for workloads that go either way", _tls),
         Parameter("directories", "of static files", _directories),
         Parameter("target", "address of the system under test; http and https side joined by +", _target),

@@ -17,6 +17,7 @@ from loadstone.model.target import Endpoint, Target
 from loadstone.platforms.contract import Machine
 from loadstone.services import reference
 from loadstone.services.kind import (
+    EMBEDDED,
     ApplicationSite,
     BalancerSite,
     MechanismSite,
@@ -138,9 +139,9 @@ async def _certified(machine: Machine, names: list[str]) -> tuple[str, str]:
     return f"{machine.files}/{CERTIFICATES}", files[reference.AUTHORITY]
 
 
-async def database(running: Running, machine: Machine, name: str, threads: int) -> int:
-    """The application's database by the service of that name; returns its port."""
-    port = await _chosen(running, machine, ServiceRole.DATABASE, name, threads)
+async def database(running: Running, machine: Machine, name: str, threads: int, *, has_data: bool = False) -> int:
+    """The application's database by the service of that name, empty unless its data are there; returns its port."""
+    port = await _chosen(running, machine, ServiceRole.DATABASE, name, threads, is_prepared=has_data)
     kind = service_kind(ServiceRole.DATABASE, name)
     if kind.counts:
         await _statistics(running, machine, kind, port)
@@ -189,9 +190,12 @@ async def application(
     behind, port = database
     url = await database_url(machine, behind, port, system.database)
     asked = {name: await way(machine, peer, its_port) for name, (peer, its_port) in beside.items()}
+    kept = asked.pop(ServiceRole.CACHE, None)
+    keeps = "within" if system.cache == EMBEDDED else ""
+    keeps = service_kind(ServiceRole.CACHE, system.cache).url(kept) if kept else keeps
 
     def program(site: TlsSite) -> Program:
-        own = {"database": url, "rows": rows, "tuning": system.tuning, "beside": asked}
+        own = {"database": url, "rows": rows, "tuning": system.tuning, "beside": asked, "cache": keeps}
         return kind.program(ApplicationSite(**vars(site) | own))
 
     if kind.port is not None:
@@ -236,12 +240,19 @@ async def way(machine: Machine, peer: Machine, port: int) -> Endpoint:
     return endpoint
 
 
-async def _chosen(running: Running, machine: Machine, role: ServiceRole, name: str, threads: int) -> int:
-    """Puts a role's service up; returns its port."""
+async def _chosen(
+    running: Running, machine: Machine, role: ServiceRole, name: str, threads: int, *, is_prepared: bool = False
+) -> int:
+    """Puts a role's service up, prepared first unless it is; returns its port."""
     kind = service_kind(role, name)
+
+    def program_at(site: ServiceSite) -> Program:
+        program = kind.program(site)
+        return replace(program, prepare=()) if is_prepared else program
+
     if kind.port is not None:
-        return await put(running, machine, kind.program, kind.port, threads, f"The {role}")
-    program = kind.program(ServiceSite(machine.files, machine.listen, 0, threads))
+        return await put(running, machine, program_at, kind.port, threads, f"The {role}")
+    program = program_at(ServiceSite(machine.files, machine.listen, 0, threads))
     await _write(running, machine, program)
     return await _said_port(running, machine, machine.name, program.command)
 

@@ -24,6 +24,7 @@ from loadstone.services.registry import FRONTS, service_kind, web_server
 from loadstone.testbed import roles
 from loadstone.testbed.context import LOOPBACK, alike, networks_beside, open_testbed
 from loadstone.testbed.data import DataSet
+from loadstone.testbed.kept_data import copy_kept
 from loadstone.testbed.running import Running, target_of
 from loadstone.testbed.software import with_software
 
@@ -120,7 +121,7 @@ async def reference_testbed(
             behind = await base.machine(name, own, (PRIVATE,), listen)
             about += f"; {name} on {described(placement.backend)}"
             put = _web if needs.need is Need.WEB else _application
-            asked = Behind(behind, await _beside(running, placement, needs))
+            asked = Behind(behind, await _beside(running, placement, system, needs))
             targets = await put(running, fronts, asked, system, needs)
             data = asked.data
             if system.balancer:
@@ -183,12 +184,18 @@ BESIDE = {Need.EVENTS: {"geocoder": roles.geocoder, "store": roles.picture_store
 """What else applications ask: each on a machine of its own, like the one behind."""
 
 
-async def _beside(running: Running, placement: Placement, needs: ServerNeeds) -> dict[str, tuple[Machine, int]]:
+async def _beside(
+    running: Running, placement: Placement, system: Reference, needs: ServerNeeds
+) -> dict[str, tuple[Machine, int]]:
     base, found = running.base, {}
     listen = base.hosts[0] if base.hosts else LOOPBACK
     for name, put in BESIDE.get(needs.need, {}).items():
         machine = await base.machine(name, placement.backend, (PRIVATE,), listen)
         found[name] = (machine, await put(running, machine))
+    if system.cache not in ("", EMBEDDED):
+        name, kind = str(ServiceRole.CACHE), service_kind(ServiceRole.CACHE, system.cache)
+        machine = await base.machine(name, with_software(placement.backend, kind), (PRIVATE,), listen)
+        found[name] = (machine, await roles.cache(running, machine, system.cache, system.threads))
     return found
 
 
@@ -215,15 +222,20 @@ async def _application(
     running: Running, fronts: list[Machine], asked: Behind, system: Reference, needs: ServerNeeds
 ) -> list[Target]:
     behind, beside = asked.machine, asked.beside
-    port = await roles.database(running, behind, system.database, system.threads)
+    copied_s = await copy_kept(behind, system.database, needs) if needs.need in FRONTS else None
+    has_data = copied_s is not None
+    port = await roles.database(running, behind, system.database, system.threads, has_data=has_data)
     if needs.need in FRONTS:
         url = await roles.database_url(fronts[0], behind, port, system.database)
-        asked.data = DataSet(needs.need, fronts[0], url, needs.rows)
+        asked.data = DataSet(needs.need, fronts[0], url, needs.rows, copied_s)
         await asked.data.put()
         front = service_kind(FRONTS[needs.need], system.web)
-        return [
+        targets = [
             await roles.application(running, app, (behind, port), front, system, needs.rows, beside) for app in fronts
         ]
+        if system.cache:
+            asked.data.keepers = [target.http for target in targets if target.http is not None]
+        return targets
     kind, injection_rate, threads = system.database, needs.injection_rate, system.threads
     return [await roles.app(running, app, behind, port, kind, injection_rate, threads) for app in fronts]
 

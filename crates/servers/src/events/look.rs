@@ -10,27 +10,29 @@ const CLOUD: i64 = 50;
 /// Events that a visitor who is signed in is reminded of.
 const REMINDED: i64 = 3;
 
-/// What is coming up: events (id, title, when), how many there are, the most used tags (name, uses), and the next ones
-/// that a person goes to.
+/// What is coming up: events (id, title, when), how many there are, and the most used tags (name, uses).
 pub struct ComingUp {
     pub events: Vec<Row>,
     pub count: i64,
     pub tags: Vec<Row>,
-    pub own: Vec<Row>,
 }
 
-/// The home page, of a person or of nobody.
-pub fn coming_up(c: &mut dyn Connection, person: Option<i64>) -> Result<ComingUp, SqlError> {
+/// What the home page tells everybody.
+pub fn coming_up(c: &mut dyn Connection) -> Result<ComingUp, SqlError> {
     let sql = format!("SELECT id, title, held FROM events WHERE held >= $1 ORDER BY held, id LIMIT {LISTED}");
     let events = c.run(&sql, &[NOW.into()])?;
     let count = c.run("SELECT COUNT(*) FROM events WHERE held >= $1", &[NOW.into()])?[0][0].int();
     let tags = c.run(&format!("SELECT name, uses FROM tags ORDER BY uses DESC, id LIMIT {CLOUD}"), &[])?;
+    Ok(ComingUp { events, count, tags })
+}
+
+/// The next events that a person goes to (id, title, when).
+pub fn own(c: &mut dyn Connection, person: i64) -> Result<Vec<Row>, SqlError> {
     let sql = format!(
         "SELECT e.id, e.title, e.held FROM attendees a JOIN events e ON e.id = a.event WHERE a.person = $1 AND e.held >= $2 \
          ORDER BY e.held, e.id LIMIT {REMINDED}"
     );
-    let own = person.map_or(Ok(vec![]), |person| c.run(&sql, &[person.into(), NOW.into()]))?;
-    Ok(ComingUp { events, count, tags, own })
+    c.run(&sql, &[person.into(), NOW.into()])
 }
 
 /// A person's id, by name and password; none where they are wrong.

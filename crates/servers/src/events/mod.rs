@@ -19,6 +19,7 @@ use http::{Method, StatusCode};
 use loadstone_schedule::rng::scramble;
 use serde::Serialize;
 
+use crate::cache::Cache;
 use crate::content::{escape, Page};
 use crate::front::answer::{file, html, refusal, see_other, text, with_cookie, Answer};
 use crate::front::{Request, Role};
@@ -32,6 +33,11 @@ use pictures::{path, Class, Pictures, SMALL_POINTS};
 use schema::{Scale, FIRST_ADDED, NOW};
 use take_part::{Address, NewEvent, NewPerson};
 
+/// What is kept of the home page, and of each tag's by this and its name.
+const HOME: &str = "home";
+const TAG: &str = "tag:";
+/// Between the two parts of the home page.
+const BETWEEN: char = '\0';
 const PATH: &str = "/events/";
 const SEAT: &str = "seat";
 /// Sets signed-in visitors' cookies apart from guesses.
@@ -52,6 +58,9 @@ pub struct Services {
     /// Where a geocoder finds addresses, as HOST:PORT; without one the site finds them by itself
     #[arg(long)]
     geocoder: Option<String>,
+    /// Where lists of events are kept: within, memcached://HOST:PORT or redis://HOST:PORT; without one they are made anew
+    #[arg(long)]
+    cache: Option<String>,
 }
 
 /// The site, over a database.
@@ -60,6 +69,7 @@ pub struct Events {
     site: Site,
     pictures: Pictures,
     geocoder: Geocoder,
+    cache: Cache,
     salt: u64,
     next: AtomicU64,
 }
@@ -105,6 +115,7 @@ impl Events {
             site: Site::events()?,
             pictures: Pictures::new(services.pictures.clone(), services.store.as_deref())?,
             geocoder: Geocoder::new(services.geocoder.as_deref()),
+            cache: Cache::parse(services.cache.as_deref())?,
             salt,
             next: AtomicU64::new(0),
         })
@@ -144,31 +155,45 @@ impl Events {
             (&Method::POST, "add-person") => self.add_person(&mut request).await,
             (&Method::GET, "add-event") => Ok(form_page("Events: new event", "What is on?")),
             (&Method::POST, "add-event") => self.add_event(&mut request, seat).await,
+            (&Method::POST, "renew") => self.renew().await,
             _ => Ok(refusal(StatusCode::NOT_FOUND)),
         }
     }
 
     async fn home(&self, seat: Option<i64>) -> Result<Answer> {
-        let work = move |c: &mut dyn Connection| {
-            let name = seat.map_or(Ok(None), |person| look::name(c, person))?;
-            Ok((name, look::coming_up(c, seat)?))
+        let kept = self.cache.get(HOME).await;
+        let (told, name, own) = match (kept, seat) {
+            (Some(told), None) => (told, None, vec![]),
+            (kept, _) => self.look_home(seat, kept).await?,
         };
-        let (name, found) = self.store.with(work).await?;
+        let (list, cloud) = told.split_once(BETWEEN).unwrap_or((&told, ""));
         let mut page = self.begin("home");
         match name {
             Some(name) => page.put(&format!("<p>Signed in as {}</p>\n", escape(&name))),
             None => page.put("<form action=\"/events/login\" method=\"post\">Your name and password: <input name=\"user\"> <input name=\"password\" type=\"password\"></form>\n"),
         }
-        page.put(&format!("<h1>Coming up: {} events</h1>\n", found.count));
-        list_events(&mut page, &found.events);
+        page.put(list);
         page.put("<h2>You are going to</h2>\n");
-        for row in &found.own {
+        for row in &own {
             page.put(&format!("<a href=\"/events/event?id={}\">{}</a>\n", row[0], escape(row[1].text())));
         }
-        for row in &found.tags {
-            page.put(&format!("<a href=\"/events/tag?name={0}\">{0}</a> ({1})\n", escape(row[0].text()), row[1]));
-        }
+        page.put(cloud);
         Ok(self.finish("home", page))
+    }
+
+    /// What the home page tells everybody, unless that was kept; who somebody is and where they go.
+    async fn look_home(&self, seat: Option<i64>, kept: Option<String>) -> Result<(String, Option<String>, Vec<Row>)> {
+        let is_kept = kept.is_some();
+        let work = move |c: &mut dyn Connection| {
+            let name = seat.map_or(Ok(None), |person| look::name(c, person))?;
+            let coming_up = if is_kept { None } else { Some(look::coming_up(c)?) };
+            Ok((name, coming_up, seat.map_or(Ok(vec![]), |person| look::own(c, person))?))
+        };
+        let (name, coming_up, own) = self.store.with(work).await?;
+        let Some(found) = coming_up else { return Ok((kept.unwrap_or_default(), name, own)) };
+        let told = home_told(&found);
+        self.cache.put(HOME, told.clone()).await;
+        Ok((told, name, own))
     }
 
     async fn log_in(&self, form: &Form) -> Result<Answer> {
@@ -183,14 +208,28 @@ impl Events {
     }
 
     async fn tag(&self, form: &Form) -> Result<Answer> {
-        let name = form.text("name").to_owned();
-        let heading = format!("Tagged {}:", escape(&name));
+        let mut page = self.begin("tag_search");
+        page.put(&self.tag_told(form.text("name")).await?);
+        Ok(self.finish("tag_search", page))
+    }
+
+    /// What the page of a tag tells.
+    async fn tag_told(&self, name: &str) -> Result<String> {
+        let kept_as = kept_as(name);
+        if let Some(kept_as) = &kept_as {
+            if let Some(told) = self.cache.get(kept_as).await {
+                return Ok(told);
+            }
+        }
+        let heading = format!("Tagged {}:", escape(name));
+        let name = name.to_owned();
         let found = self.store.with(move |c| look::tagged(c, &name)).await?;
         let (events, count) = found.ok_or_else(|| refused(StatusCode::NOT_FOUND))?;
-        let mut page = self.begin("tag_search");
-        page.put(&format!("<h1>{heading} {count} events</h1>\n"));
-        list_events(&mut page, &events);
-        Ok(self.finish("tag_search", page))
+        let told = format!("<h1>{heading} {count} events</h1>\n{}", listed(&events));
+        if let Some(kept_as) = &kept_as {
+            self.cache.put(kept_as, told.clone()).await;
+        }
+        Ok(told)
     }
 
     async fn event(&self, id: i64) -> Result<Answer> {
@@ -298,8 +337,16 @@ impl Events {
             tags: parts.text("tags", SHORT).split_whitespace().map(str::to_owned).collect(),
             address: self.address(&parts).await?,
         };
+        let stale = new.tags.iter().filter_map(|tag| kept_as(tag)).chain([HOME.to_owned()]).collect();
         self.store.with(move |c| take_part::add_event(c, &new)).await?;
+        self.cache.forget(stale).await;
         Ok(see_other(&format!("/events/event?id={id}")))
+    }
+
+    /// Forgets all answers that are kept: the database was restored.
+    async fn renew(&self) -> Result<Answer> {
+        self.cache.empty().await;
+        Ok(small_page("Events: renewed", "Nothing is kept"))
     }
 
     /// Keeps a picture that was sent, and a small one of it.
@@ -336,16 +383,29 @@ impl Events {
     }
 }
 
-fn list_events(page: &mut Page, events: &[Row]) {
-    for row in events {
-        page.put(&format!(
-            "<a href=\"/events/event?id={0}\">{1}</a> <img class=\"of\" src=\"{2}\" alt=\"\"> {3}<br>\n",
-            row[0],
-            escape(row[1].text()),
-            path(Class::EventThumb, row[0].int()),
-            row[2],
-        ));
-    }
+/// Events as the pages list them.
+fn listed(events: &[Row]) -> String {
+    let line = |row: &Row| {
+        let (title, picture) = (escape(row[1].text()), path(Class::EventThumb, row[0].int()));
+        format!(
+            "<a href=\"/events/event?id={0}\">{title}</a> <img class=\"of\" src=\"{picture}\" alt=\"\"> {1}<br>\n",
+            row[0], row[2]
+        )
+    };
+    events.iter().map(line).collect()
+}
+
+/// What the home page tells everybody, in two parts.
+fn home_told(found: &look::ComingUp) -> String {
+    let tag = |row: &Row| format!("<a href=\"/events/tag?name={0}\">{0}</a> ({1})\n", escape(row[0].text()), row[1]);
+    let cloud: String = found.tags.iter().map(tag).collect();
+    format!("<h1>Coming up: {} events</h1>\n{}{BETWEEN}{cloud}", found.count, listed(&found.events))
+}
+
+/// The name that what a tag's page tells is kept by; none of what is no tag's name.
+fn kept_as(tag: &str) -> Option<String> {
+    let is_plain = (1..=100).contains(&tag.len()) && tag.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    is_plain.then(|| format!("{TAG}{tag}"))
 }
 
 fn paragraphs(page: &mut Page, values: &[Value]) {
@@ -526,7 +586,7 @@ mod tests {
     fn looking_finds_what_is_there() {
         let (mut connection, _folder) = bench();
         let c = connection.as_mut();
-        let home = look::coming_up(c, Some(3)).expect("asked");
+        let home = look::coming_up(c).expect("asked");
         assert_eq!((home.events.len(), home.count, home.tags.len()), (10, SCALE.events, 30));
         assert!(home.events.windows(2).all(|two| two[0][2].int() <= two[1][2].int()));
         assert!(home.tags.windows(2).all(|two| two[0][1].int() >= two[1][1].int()));

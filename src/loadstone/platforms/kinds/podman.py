@@ -51,6 +51,11 @@ class PodmanMachine(LocalMachine):
 
     image: str = field(kw_only=True)
 
+    @property
+    def folder(self) -> Path | None:
+        """None: the programs are its image's."""
+        return None
+
     async def start(self, role: str, command: list[str], readiness: Readiness = Readiness.LINE) -> Service:
         """Starts a container."""
         claim(self.services, role, self.name)

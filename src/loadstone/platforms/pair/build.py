@@ -7,7 +7,7 @@ import subprocess
 from functools import cache
 from pathlib import Path
 
-from loadstone.platforms.vm.cache import cache_folder
+from loadstone.host.cache import cache_folder
 from loadstone.platforms.vm.command import QEMU
 
 VERSION = "7.2.22"

@@ -130,6 +130,11 @@ class Guest(StaysDead, ABC):
         return FILES
 
     @property
+    def folder(self) -> Path | None:
+        """None: it is within."""
+        return None
+
+    @property
     @abstractmethod
     def pid(self) -> int:
         """The hypervisor's process."""

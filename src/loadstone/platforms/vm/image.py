@@ -13,10 +13,10 @@ import tarfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from loadstone.host.cache import cached, digest
 from loadstone.host.programs import server
 from loadstone.model.errors import PlatformError
 from loadstone.model.machine import DEBIAN, MINIMAL, MachineSpec
-from loadstone.platforms.vm.cache import cached, digest
 from loadstone.platforms.vm.kernel import Kernel, kernel, run_tool
 
 RECIPE = b"2"

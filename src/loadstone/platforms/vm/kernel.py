@@ -5,8 +5,8 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from loadstone.host.cache import cached, digest
 from loadstone.model.errors import PlatformError
-from loadstone.platforms.vm.cache import cached, digest
 
 PACKAGE = "linux-image-cloud-amd64"
 """A name for the newest of its kind; the package it stands for has the kernel."""

@@ -4,11 +4,13 @@ from loadstone.model.target import Endpoint
 from loadstone.services.kind import EMBEDDED, Program, ServiceKind, ServiceRole, ServiceSite
 from loadstone.services.reference import plain_command
 
+DATA = "database.db"
+
 
 def program(site: ServiceSite) -> Program:
     """One file, in a folder that is made by writing a note there."""
-    command = plain_command("database", site.listen, site.threads, "--file", f"{site.folder}/dealership.db")
-    return Program(command, {"database.txt": "The dealership's database is beside this file.\n"})
+    command = plain_command("database", site.listen, site.threads, "--file", f"{site.folder}/{DATA}")
+    return Program(command, {"database.txt": "The database is beside this file.\n"})
 
 
 def url(at: Endpoint) -> str:
@@ -16,4 +18,4 @@ def url(at: Endpoint) -> str:
     return f"role://{at}"
 
 
-KIND = ServiceKind(EMBEDDED, ServiceRole.DATABASE, program, url=url)
+KIND = ServiceKind(EMBEDDED, ServiceRole.DATABASE, program, url=url, data=DATA)

@@ -8,8 +8,9 @@ def program(site: ApplicationSite) -> Program:
     """Over HTTP. Pictures that users add are in its folder, unless a store keeps them."""
     own = [] if "store" in site.beside else ["--pictures", f"{site.folder}/pictures"]
     asked = [word for name, at in site.beside.items() for word in (f"--{name}", str(at))]
+    kept = ["--cache", site.cache] if site.cache else []
     words = events_words(site.database, site.rows)
-    return Program(plain_command("events", site.listen, site.threads, *words, *own, *asked))
+    return Program(plain_command("events", site.listen, site.threads, *words, *own, *asked, *kept))
 
 
 KIND = ServiceKind(EMBEDDED, ServiceRole.EVENTS, program)

@@ -9,6 +9,7 @@ from loadstone.services.unprivileged import NOT_ROOT, shell
 PROGRAM, INSTALLER = "/usr/sbin/mariadbd", "/usr/bin/mariadb-install-db"
 USER, DATABASE, FIRST = "loadstone", "loadstone", "mariadb-first.sql"
 CONNECTIONS = 64
+DATA = "mariadb"
 SETTINGS = {
     "skip-name-resolve": "1",
     "max-connections": str(CONNECTIONS),
@@ -20,7 +21,7 @@ SETTINGS = {
 
 def program(site: ServiceSite) -> Program:
     """An empty database is made first; its user and database with its first start."""
-    data = f"{site.folder}/mariadb"
+    data = f"{site.folder}/{DATA}"
     own = {"datadir": data, "socket": f"{site.folder}/mariadb.sock", "init-file": f"{site.folder}/{FIRST}"}
     own |= {"bind-address": site.listen, "port": str(site.port), **SETTINGS}
     words = [PROGRAM, "--no-defaults", *(f"--{name}={value}" for name, value in own.items())]
@@ -52,6 +53,7 @@ KIND = ServiceKind(
     program,
     3306,
     url,
+    DATA,
     counts=True,
     needs={PROGRAM: "mariadb-server-core", "/usr/bin/my_print_defaults": "mariadb-client-core"},
 )

@@ -2,6 +2,7 @@
 
 import shlex
 
+from loadstone.model.target import Endpoint
 from loadstone.services.kind import Program, ServiceKind, ServiceRole, ServiceSite
 from loadstone.services.unprivileged import NOT_ROOT, shell
 
@@ -19,4 +20,9 @@ def program(site: ServiceSite) -> Program:
     )
 
 
-KIND = ServiceKind("memcached", ServiceRole.CACHE, program, 11211, needs={PROGRAM: "memcached"})
+def url(at: Endpoint) -> str:
+    """What the application is told."""
+    return f"memcached://{at}"
+
+
+KIND = ServiceKind("memcached", ServiceRole.CACHE, program, 11211, url, needs={PROGRAM: "memcached"})

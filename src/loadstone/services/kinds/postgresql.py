@@ -10,11 +10,12 @@ USER, DATABASE = "loadstone", "postgres"
 PROGRAMS = 'PATH="$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | tail -n 1):$PATH"; export PATH'
 """Debian keeps the programs of each version in a folder of its own."""
 CONNECTIONS = 64
+DATA = "postgresql"
 
 
 def program(site: ServiceSite) -> Program:
     """An empty database is made first."""
-    data = f"{site.folder}/postgresql"
+    data = f"{site.folder}/{DATA}"
     words = ["postgres", "-D", data, "-h", site.listen, "-p", str(site.port), "-k", ""]
     words += ["-c", f"max_connections={CONNECTIONS}"]
     command = shell(f"{PROGRAMS}; exec {shlex.join([*NOT_ROOT, *words])}")
@@ -45,6 +46,7 @@ KIND = ServiceKind(
     program,
     5432,
     url,
+    DATA,
     counts=True,
     needs={"/usr/lib/postgresql/*/bin/initdb": "postgresql"},
 )

@@ -1,5 +1,6 @@
 """Redis as an ordinary process, for answers that an application keeps: nothing is written to disk."""
 
+from loadstone.model.target import Endpoint
 from loadstone.services.kind import Program, ServiceKind, ServiceRole, ServiceSite
 from loadstone.services.kinds.memcached import MEMORY_MIB
 
@@ -27,4 +28,9 @@ def program(site: ServiceSite) -> Program:
     )
 
 
-KIND = ServiceKind("redis", ServiceRole.CACHE, program, 6379, needs={PROGRAM: "redis-server"})
+def url(at: Endpoint) -> str:
+    """What the application is told."""
+    return f"redis://{at}"
+
+
+KIND = ServiceKind("redis", ServiceRole.CACHE, program, 6379, url, needs={PROGRAM: "redis-server"})

@@ -6,11 +6,13 @@ from loadstone.services.kind import ApplicationSite, Program, ServiceKind, Servi
 
 PAGES = (
     *("home", "login", "logout", "search", "tag", "event", "comments", "attendees", "attend", "person"),
-    *("add-person", "add-event"),
+    *("add-person", "add-event", "renew"),
 )
 """Below `/events/`; the store's files too, and the audit is beside it."""
 MOST_UPLOAD_BYTES = 2 << 20
 """As in the reference server."""
+MEMCACHED = f"{tomcat.JARS}/spymemcached.jar"
+"""By which it asks a memcached."""
 
 
 def program(site: ApplicationSite) -> Program:
@@ -19,10 +21,11 @@ def program(site: ApplicationSite) -> Program:
     if missing:
         raise ServiceError(f"The site of events in Java asks a {' and a '.join(missing)}, and there is none.")
     patterns = (*(f"/events/{page}" for page in PAGES), "/events/store/*", "/audit")
+    if site.cache.startswith("redis:"):
+        raise ServiceError("The site of events in Java keeps answers within or in memcached, not in redis.")
     asked = {f"loadstone.{name}": str(at) for name, at in site.beside.items()}
-    return java.program(
-        site, java.Application("events", "Events", patterns, asked, most_upload_bytes=MOST_UPLOAD_BYTES)
-    )
+    asked |= {"loadstone.cache": site.cache} if site.cache else {}
+    return java.program(site, java.Application("events", "Events", patterns, asked, MOST_UPLOAD_BYTES, (MEMCACHED,)))
 
 
 KIND = ServiceKind(
@@ -30,7 +33,7 @@ KIND = ServiceKind(
     ServiceRole.EVENTS,
     program,
     8080,
-    needs=java.FORM.needs,
+    needs={**java.FORM.needs, MEMCACHED: "libspymemcached-java"},
     memory_mib=tomcat.MEMORY_MIB,
     is_tuned=True,
 )

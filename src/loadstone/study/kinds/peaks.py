@@ -26,6 +26,8 @@ from loadstone.study.summary import RunRequest, RunSummary
 
 SHARE = 0.8
 """Of a peak, at which CPU is looked at: the most that the published study advises to use (docs/studies.md)."""
+BEGIN = 0.5
+"""Share of the last point's peak that the next search begins at: a point that bears half of it is found in one step."""
 PLATFORMS = ("platform", "machine.platform")
 PUBLISHED_RATIO = 0.90
 """Virtual by native, at least: what the published study found (docs/studies.md)."""
@@ -112,6 +114,8 @@ class Peaks:
     over: tuple[tuple[str, tuple[str, ...]], ...]
     model: Search
     """What all searches have in common."""
+    begins_where_told: bool = False
+    """Whether all searches begin at one load."""
     _found: dict[tuple[str, ...], SearchAnswer] = field(default_factory=dict, compare=False, repr=False)
     """What searches came to, by the folders of their runs: it is asked for after each run, and takes seconds."""
 
@@ -119,20 +123,24 @@ class Peaks:
         """All combinations, the last parameter varying fastest."""
         return combinations(self.over)
 
-    def searches(self) -> list[Search]:
-        """One a point."""
-        return [
-            replace(self.model, settings=point, prefix=f"p{number}", seed=number * SEEDS_APART)
-            for number, point in enumerate(self.points(), start=1)
-        ]
+    def searches(self, runs: Sequence[RunSummary]) -> list[Search]:
+        """One a point. Each begins below the peak of the one before, unless it was said where to begin."""
+        searches, start = [], self.model.start
+        for turn, point in enumerate(self.points(), start=1):
+            search = replace(self.model, settings=point, start=start, prefix=f"p{turn}", seed=turn * SEEDS_APART)
+            searches.append(search)
+            peak = State(search, search.own(runs)).peak
+            if peak and not self.begins_where_told:
+                start = search.rounded(BEGIN * peak)
+        return searches
 
     def requests(self) -> list[RunRequest]:
         """The first run of every search."""
-        return [request for search in self.searches() for request in search.requests()]
+        return [request for search in self.searches([]) for request in search.requests()]
 
     def next(self, runs: Sequence[RunSummary]) -> RunRequest | None:
         """The next run of the first point that is not done."""
-        wanted = (self._next_of(search, runs) for search in self.searches())
+        wanted = (self._next_of(search, runs) for search in self.searches(runs))
         return next((request for request in wanted if request is not None), None)
 
     def _next_of(self, search: Search, runs: Sequence[RunSummary]) -> RunRequest | None:
@@ -150,8 +158,8 @@ class Peaks:
 
     def left(self, runs: Sequence[RunSummary]) -> int:
         """About how many runs are left in all searches, with one more at each."""
-        searched = sum(search.left(search.own(runs)) for search in self.searches())
-        return searched + sum(not _below(search, runs) for search in self.searches())
+        searched = sum(search.left(search.own(runs)) for search in self.searches(runs))
+        return searched + sum(not _below(search, runs) for search in self.searches(runs))
 
     def _answer(self, search: Search, runs: Sequence[RunSummary]) -> SearchAnswer:
         own = search.own(runs)
@@ -162,7 +170,7 @@ class Peaks:
 
     def answer(self, runs: Sequence[RunSummary]) -> PeaksOverAnswer:
         """Every peak so far."""
-        begun = [search for search in self.searches() if search.own(runs)]
+        begun = [search for search in self.searches(runs) if search.own(runs)]
         points = [PeakPoint(search.settings, self._answer(search, runs), _cpu(search, runs)) for search in begun]
         platforms, others = list(_by_platform(points)), list(_by_first(points))
         return PeaksOverAnswer(
@@ -239,9 +247,8 @@ def make(section: PeaksSection, context: StudyContext) -> Peaks:
     over = {parameter(name).name: points_text(points) for name, points in section.over.items()}
     if has_load(over):
         raise UsageError("The load is what is searched at each point: vary something else, or use `loadstone sweep`.")
-    return Peaks(
-        context.workload.name, tuple(over.items()), make_search(section, context.workload.name, context.profile)
-    )
+    search = make_search(section, context.workload.name, context.profile)
+    return Peaks(context.workload.name, tuple(over.items()), search, section.start is not None)
 
 
 def blocks(answer: PeaksOverAnswer, workload: StudiedWorkload, runs: Sequence[RunSummary]) -> Iterator[Block]:

@@ -3,8 +3,10 @@ import jakarta.servlet.http.Cookie;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.net.URLEncoder;
 import java.nio.charset.StandardCharsets;
+import java.sql.Connection;
 import java.sql.SQLException;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -15,18 +17,35 @@ import org.apache.tomcat.util.json.JSONFilter;
 
 /** The pages of the site of events; they are those of the reference server. */
 public final class Events extends Site {
+    /** What is kept of the home page, and of each tag's by this and its name. */
+    private static final String HOME = "home";
+    private static final String TAG = "tag:";
+    /** Between the two parts of the home page. */
+    private static final char BETWEEN = '\0';
     private static final String SEAT = "seat";
     /** Sets signed-in visitors' cookies apart from guesses. */
     private static final long SECRET = 0x5eed0f0fe7e277aaL;
 
     private Pictures pictures;
     private Geocoder geocoder;
+    private Cache cache;
 
     @Override
     public void init() {
         super.init();
         pictures = new Pictures(System.getProperty("loadstone.store"));
         geocoder = new Geocoder(System.getProperty("loadstone.geocoder"));
+        try {
+            cache = Cache.at(System.getProperty("loadstone.cache"));
+        } catch (IOException error) {
+            throw new UncheckedIOException(error);
+        }
+    }
+
+    @Override
+    public void destroy() {
+        cache.close();
+        super.destroy();
     }
 
     @Override
@@ -61,31 +80,45 @@ public final class Events extends Site {
                 case "attend" -> attend(response, needed(request, "id"), seat(request));
                 case "add-person" -> addPerson(request, response);
                 case "add-event" -> addEvent(request, response, seat(request));
+                case "renew" -> {
+                    cache.empty();
+                    small(response, "Events: renewed", "Nothing is kept");
+                }
                 default -> throw new Refused(404);
             }
         });
     }
 
     private void home(HttpServletResponse response, Optional<Long> seat) throws SQLException, IOException {
+        String told = cache.get(HOME);
+        if (told == null) {
+            told = database.read(Events::homeTold);
+            cache.put(HOME, told);
+        }
+        int between = told.indexOf(BETWEEN);
         Page page = new Page("Events: home");
-        database.read(c -> {
-            Optional<String> name = seat.isPresent() ? Look.name(c, seat.get()) : Optional.empty();
-            page.put(name.map(known -> "<p>Signed in as " + Page.escape(known) + "</p>\n").orElse(
-                "<form action=\"/events/login\" method=\"post\">Your name and password: <input name=\"user\"> "
-                    + "<input name=\"password\" type=\"password\"></form>\n"));
-            List<Object[]> events = Look.comingUp(c);
-            page.put("<h1>Coming up: " + Look.countComingUp(c) + " events</h1>\n");
-            list(page, events);
-            page.put("<h2>You are going to</h2>\n");
-            for (Object[] row : seat.isPresent() ? Look.own(c, seat.get()) : List.<Object[]>of()) {
-                page.put("<a href=\"/events/event?id=" + row[0] + "\">" + Page.escape((String) row[1]) + "</a>\n");
-            }
-            for (Object[] row : Look.cloud(c)) {
-                page.put("<a href=\"/events/tag?name=" + row[0] + "\">" + row[0] + "</a> (" + row[1] + ")\n");
-            }
-            return null;
-        });
+        Optional<String> name = seat.isPresent() ? database.read(c -> Look.name(c, seat.get())) : Optional.empty();
+        page.put(name.map(known -> "<p>Signed in as " + Page.escape(known) + "</p>\n").orElse(
+            "<form action=\"/events/login\" method=\"post\">Your name and password: <input name=\"user\"> "
+                + "<input name=\"password\" type=\"password\"></form>\n"));
+        page.put(told.substring(0, between));
+        page.put("<h2>You are going to</h2>\n");
+        for (Object[] row : seat.isPresent() ? database.read(c -> Look.own(c, seat.get())) : List.<Object[]>of()) {
+            page.put("<a href=\"/events/event?id=" + row[0] + "\">" + Page.escape((String) row[1]) + "</a>\n");
+        }
+        page.put(told.substring(between + 1));
         page.finish(response, Facts.of("home"));
+    }
+
+    /** What the home page tells everybody, in two parts. */
+    private static String homeTold(Connection c) throws SQLException {
+        StringBuilder told = new StringBuilder();
+        List<Object[]> events = Look.comingUp(c);
+        told.append("<h1>Coming up: ").append(Look.countComingUp(c)).append(" events</h1>\n").append(listed(events)).append(BETWEEN);
+        for (Object[] row : Look.cloud(c)) {
+            told.append("<a href=\"/events/tag?name=" + row[0] + "\">" + row[0] + "</a> (" + row[1] + ")\n");
+        }
+        return told.toString();
     }
 
     private void logIn(HttpServletResponse response, String name, String password) throws SQLException, IOException, Refused {
@@ -100,19 +133,32 @@ public final class Events extends Site {
     }
 
     private void tag(HttpServletResponse response, String name) throws SQLException, IOException, Refused {
-        Page page = new Page("Events: tag");
-        boolean isThere = database.read(c -> {
-            Optional<Object[]> tag = Look.tag(c, name);
-            if (tag.isPresent()) {
-                page.put("<h1>Tagged " + Page.escape(name) + ": " + tag.get()[1] + " events</h1>\n");
-                list(page, Look.tagged(c, (Long) tag.get()[0]));
+        Optional<String> keptAs = keptAs(name);
+        String told = keptAs.map(cache::get).orElse(null);
+        if (told == null) {
+            told = database.read(c -> tagTold(c, name)).orElseThrow(() -> new Refused(404));
+            if (keptAs.isPresent()) {
+                cache.put(keptAs.get(), told);
             }
-            return tag.isPresent();
-        });
-        if (!isThere) {
-            throw new Refused(404);
         }
+        Page page = new Page("Events: tag");
+        page.put(told);
         page.finish(response, Facts.of("tag_search"));
+    }
+
+    /** What the page of a tag tells; nothing where there is no such tag. */
+    private static Optional<String> tagTold(Connection c, String name) throws SQLException {
+        Optional<Object[]> tag = Look.tag(c, name);
+        if (tag.isEmpty()) {
+            return Optional.empty();
+        }
+        String heading = "<h1>Tagged " + Page.escape(name) + ": " + tag.get()[1] + " events</h1>\n";
+        return Optional.of(heading + listed(Look.tagged(c, (Long) tag.get()[0])));
+    }
+
+    /** The name that what a tag's page tells is kept by; none of what is no tag's name. */
+    private static Optional<String> keptAs(String tag) {
+        return tag.matches("[A-Za-z0-9]{1,100}") ? Optional.of(TAG + tag) : Optional.empty();
     }
 
     private void event(HttpServletResponse response, long id) throws SQLException, IOException, Refused {
@@ -225,6 +271,9 @@ public final class Events extends Site {
                 new long[] {submitter, held, Look.NOW}, tags, address);
             return null;
         });
+        List<String> stale = new ArrayList<>(List.of(HOME));
+        tags.forEach(tag -> keptAs(tag).ifPresent(stale::add));
+        cache.forget(stale);
         goTo(response, "/events/event?id=" + id);
     }
 
@@ -244,11 +293,14 @@ public final class Events extends Site {
         return new TakePart.Address(texts, geocoder.find(texts.get(0), texts.get(1), texts.get(3)));
     }
 
-    private static void list(Page page, List<Object[]> events) {
+    /** Events as the pages list them. */
+    private static String listed(List<Object[]> events) {
+        StringBuilder told = new StringBuilder();
         for (Object[] row : events) {
-            page.put("<a href=\"/events/event?id=" + row[0] + "\">" + Page.escape((String) row[1]) + "</a> <img class=\"of\" src=\""
+            told.append("<a href=\"/events/event?id=" + row[0] + "\">" + Page.escape((String) row[1]) + "</a> <img class=\"of\" src=\""
                 + Pictures.path("events-small", (Long) row[0]) + "\" alt=\"\"> " + row[2] + "<br>\n");
         }
+        return told.toString();
     }
 
     private static void paragraphs(Page page, Object[] values) {

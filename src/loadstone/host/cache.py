@@ -1,0 +1,95 @@
+"""What is made once and kept: kernels, images and data sets, each in a folder named by what it was made from."""
+
+import asyncio
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from itertools import accumulate
+from pathlib import Path
+
+from loadstone.host import locks
+from loadstone.model.errors import PlatformError
+
+
+def cache_folder() -> Path:
+    """Where things are kept (XDG Base Directory Specification)."""
+    named = os.environ.get("LOADSTONE_CACHE_DIR")
+    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return Path(named) if named else base / "loadstone"
+
+
+def cached(kind: str, key: str, make: Callable[[Path], None]) -> Path:
+    """The folder `kind-key`; where there is none, `make` fills it, once, whoever asks. Raises PlatformError."""
+    above = cache_folder()
+    folder = above / f"{kind}-{key}"
+    try:
+        above.mkdir(parents=True, exist_ok=True)
+        with locks.exclusive(above / f"{kind}.lock"):
+            if not folder.is_dir():
+                with _unfinished(folder) as unfinished:
+                    make(unfinished)
+    except OSError as error:
+        raise _cannot_be_made(folder, error) from None
+    return folder
+
+
+@asynccontextmanager
+async def lent(kind: str, key: str, make: Callable[[Path], Awaitable[None]], most_bytes: int) -> AsyncIterator[Path]:
+    """The same, of what is large and easily made again: while the block lasts, nobody takes it away. Of its kind those
+    that were not used for longest go, until the rest has no more than `most_bytes`. Raises PlatformError.
+    """
+    above = cache_folder()
+    folder = above / f"{kind}-{key}"
+    try:
+        above.mkdir(parents=True, exist_ok=True)
+        async with locks.waiting(above / f"{kind}.lock"):
+            for left in above.glob(f".part-{folder.name.partition('-')[0]}-*"):
+                shutil.rmtree(left, ignore_errors=True)  # whoever made it was killed: it would hold the lock
+            if not folder.is_dir():
+                with _unfinished(folder) as unfinished:
+                    await make(unfinished)
+                await asyncio.to_thread(_make_room, above, kind, most_bytes)
+            os.utime(folder)
+            yield folder
+    except OSError as error:
+        raise _cannot_be_made(folder, error) from None
+
+
+def _make_room(above: Path, kind: str, most_bytes: int) -> None:
+    kept = sorted(above.glob(f"{kind}-*"), key=lambda folder: folder.stat().st_mtime, reverse=True)
+    for folder, bytes_so_far in list(zip(kept, accumulate(map(_bytes_below, kept)), strict=True))[1:]:
+        if bytes_so_far > most_bytes:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _bytes_below(folder: Path) -> int:
+    return sum(path.lstat().st_blocks * 512 for path in folder.rglob("*"))
+
+
+@contextmanager
+def _unfinished(folder: Path) -> Iterator[Path]:
+    """A folder that gets its name when the block has filled it, and goes when that fails."""
+    unfinished = Path(tempfile.mkdtemp(prefix=f".part-{folder.name.partition('-')[0]}-", dir=folder.parent))
+    try:
+        yield unfinished
+        unfinished.chmod(0o755)
+        unfinished.rename(folder)
+    except BaseException:
+        shutil.rmtree(unfinished, ignore_errors=True)
+        raise
+
+
+def _cannot_be_made(folder: Path, error: OSError) -> PlatformError:
+    remedy = "Free some space, or name another folder in LOADSTONE_CACHE_DIR."
+    return PlatformError(f"{folder} cannot be made: {error}. {remedy}")
+
+
+def digest(*parts: bytes) -> str:
+    """A short name for contents."""
+    whole = hashlib.sha256()
+    for part in parts:
+        whole.update(hashlib.sha256(part).digest())
+    return whole.hexdigest()[:16]

@@ -1,0 +1,77 @@
+"""Filled databases that are kept between runs: one for each kind of database and amount of data, made where nobody has
+yet by filling an empty one, and copied to a machine before its database starts there.
+"""
+
+import asyncio
+import tempfile
+import time
+from pathlib import Path
+
+from loadstone.host.cache import digest, lent
+from loadstone.host.programs import server
+from loadstone.model.errors import ServiceError
+from loadstone.model.machine import PUBLIC, MachineSpec
+from loadstone.model.workload import ServerNeeds
+from loadstone.platforms.contract import Machine
+from loadstone.services.kind import ServiceKind, ServiceRole, ServiceSite
+from loadstone.services.registry import service_kind
+from loadstone.testbed import roles
+from loadstone.testbed.context import LOOPBACK, open_testbed
+from loadstone.testbed.data import DataSet
+from loadstone.testbed.running import Running
+
+MOST_BYTES = 8 << 30
+"""Of all that is kept: a sweep over twenty sizes of the larger published databases."""
+
+
+async def copy_kept(machine: Machine, database: str, needs: ServerNeeds) -> float | None:
+    """Puts a filled database's files on a machine whose database does not run yet; how long the copying took, in
+    seconds. None for machines whose files, or programs, are not this host's. Raises ServiceError and PlatformError.
+    """
+    kind, folder = service_kind(ServiceRole.DATABASE, database), machine.folder
+    if folder is None or not kind.data:
+        return None
+
+    async def make(unfinished: Path) -> None:
+        await _fill(kind, needs, unfinished)
+
+    async with lent("data", await _key(kind, needs), make, MOST_BYTES) as kept:
+        begun = time.monotonic()
+        await _run(["cp", "-a", "--reflink=auto", f"{kept}/.", str(folder)])
+        return time.monotonic() - begun
+
+
+async def _key(kind: ServiceKind, needs: ServerNeeds) -> str:
+    """By all that its contents depend on: the database's version, our own program, how many rows."""
+    version = kind.program(ServiceSite("", LOOPBACK, 0, 1)).version
+    said = await _run(version) if version else b""
+    program = await asyncio.to_thread(Path(server()).read_bytes)
+    return digest(kind.name.encode(), said, program, repr((str(needs.need), sorted(needs.rows.items()))).encode())
+
+
+async def _fill(kind: ServiceKind, needs: ServerNeeds, to: Path) -> None:
+    with tempfile.TemporaryDirectory(prefix="loadstone-data-") as logs:
+        async with open_testbed(Path(logs)) as base:
+            machine = await base.machine("data", MachineSpec(), (PUBLIC,))
+            assert machine.folder is not None
+            running = Running(base)
+            port = await roles.database(running, machine, kind.name, 1)
+            url = await roles.database_url(machine, machine, port, kind.name)
+            await DataSet(needs.need, machine, url, needs.rows).put()
+            for service in reversed(running.services.values()):
+                await service.stop()
+            end = running.services[machine.name].end()
+            if not end.startswith("code 0"):
+                raise ServiceError(f"{kind.name} did not close its database in order: {end}")
+            await _run(["mv", str(machine.folder / kind.data), str(to)])
+
+
+async def _run(words: list[str]) -> bytes:
+    """What a program of this host says. Raises ServiceError when it fails."""
+    process = await asyncio.create_subprocess_exec(
+        *words, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
+    )
+    said, _ = await process.communicate()
+    if process.returncode:
+        raise ServiceError(f"`{' '.join(words[:2])}` failed: {said.decode(errors='replace').strip()[-500:]}")
+    return said

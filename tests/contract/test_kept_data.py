@@ -1,0 +1,84 @@
+"""Filled databases that are kept: made once, copied whole, never half."""
+
+import asyncio
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+
+from loadstone.host import cache
+from loadstone.model.errors import ServiceError
+from loadstone.model.machine import PUBLIC, MachineSpec
+from loadstone.model.workload import Need, ServerNeeds
+from loadstone.services.kind import ServiceRole
+from loadstone.services.registry import service_kinds
+from loadstone.testbed import kept_data, roles
+from loadstone.testbed.context import open_testbed
+from loadstone.testbed.data import DataSet
+from loadstone.testbed.kept_data import copy_kept
+from loadstone.testbed.running import Running
+
+pytestmark = pytest.mark.integration
+NEEDS = ServerNeeds(need=Need.BOOKSTORE, rows={"items": 50, "customers": 100, "orders": 200})
+
+
+@pytest.fixture(autouse=True)
+def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOADSTONE_CACHE_DIR", str(tmp_path / "kept"))
+
+
+def kept(tmp_path: Path) -> list[str]:
+    return sorted(path.name for path in (tmp_path / "kept").iterdir() if path.is_dir())
+
+
+async def a_run(logs: Path, database: str) -> tuple[float | None, str]:
+    """How long the copying took, and what the site says of its tables when its database runs on the copy."""
+    async with open_testbed(logs) as base:
+        machine = await base.machine("database", MachineSpec(), (PUBLIC,))
+        running = Running(base)
+        copied_s = await copy_kept(machine, database, NEEDS)
+        port = await roles.database(running, machine, database, 1, has_data=copied_s is not None)
+        data = DataSet(
+            NEEDS.need, machine, await roles.database_url(machine, machine, port, database), NEEDS.rows, copied_s
+        )
+        await data.put()
+        return copied_s, str(data)
+
+
+@pytest.mark.parametrize("database", service_kinds(ServiceRole.DATABASE))
+def test_what_was_filled_once_is_copied_from_then_on(database: str, tmp_path: Path) -> None:
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    filled = kept_data._fill
+    with patch.object(kept_data, "_fill", wraps=filled) as filling:
+        for _ in range(2):
+            copied_s, told = asyncio.run(a_run(logs, database))
+            assert copied_s is not None and "copied from a filled database" in told
+        assert filling.call_count == 1
+    assert len(kept(tmp_path)) == 1
+
+
+def test_a_filling_that_is_killed_leaves_nothing_behind(tmp_path: Path) -> None:
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    with patch.object(DataSet, "put", side_effect=ServiceError("killed")), pytest.raises(ServiceError, match="killed"):
+        asyncio.run(a_run(logs, "embedded"))
+    assert kept(tmp_path) == []
+    # One that had no time to clear up is swept away by the next.
+    (tmp_path / "kept" / ".part-data-dead").mkdir()
+    assert asyncio.run(a_run(logs, "embedded"))[0] is not None
+    (name,) = kept(tmp_path)
+    assert name.startswith("data-")
+
+
+def test_of_what_is_kept_the_oldest_goes_first(tmp_path: Path) -> None:
+    async def make(into: Path) -> None:
+        (into / "file").write_bytes(bytes(100_000))
+
+    async def three() -> None:
+        for key in ("a", "b", "a", "c"):
+            async with cache.lent("data", key, make, 250_000):
+                await asyncio.sleep(0.02)  # the kernel stamps files some milliseconds apart
+
+    asyncio.run(three())
+    assert kept(tmp_path) == ["data-a", "data-c"]
