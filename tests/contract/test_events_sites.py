@@ -27,6 +27,7 @@ from loadstone.testbed import roles
 from loadstone.testbed.context import open_testbed
 from loadstone.testbed.data import DataSet
 from loadstone.testbed.running import Running
+from loadstone.testbed.shared_folder import share
 
 pytestmark = pytest.mark.integration
 ROWS = {"users": 120, "tags": 30, "events": 90}
@@ -68,8 +69,16 @@ def caching(
     yield from put_up(runner, tmp_path, web, "postgresql", cache)
 
 
+@pytest.fixture(params=[(EMBEDDED, EMBEDDED), ("tomcat", "postgresql")], ids="-".join)
+def sharing(request: pytest.FixtureRequest, runner: asyncio.Runner, tmp_path: Path) -> Iterator[Endpoint]:
+    """Each site with its pictures in a folder that all its servers share."""
+    web, database = request.param
+    for at, _ in put_up(runner, tmp_path, web, database, shares=True):
+        yield at
+
+
 def put_up(
-    runner: asyncio.Runner, tmp_path: Path, web: str, database: str, cache: str = ""
+    runner: asyncio.Runner, tmp_path: Path, web: str, database: str, cache: str = "", *, shares: bool = False
 ) -> Iterator[tuple[Endpoint, DataSet]]:
     """A site and all that it asks; and its data."""
     stack = AsyncExitStack()
@@ -84,14 +93,19 @@ def put_up(
         port = await roles.database(running, behind, database, 1)
         beside = {
             "geocoder": (machines["geocoder"], await roles.geocoder(running, machines["geocoder"])),
-            "store": (machines["store"], await roles.picture_store(running, machines["store"])),
         }
+        pictures = ""
+        if shares:
+            pictures = (await share(running, machines["store"], [app]))["app"]
+        else:
+            beside["store"] = (machines["store"], await roles.picture_store(running, machines["store"]))
         if cache not in ("", EMBEDDED):
             beside["cache"] = (machines["cache"], await roles.cache(running, machines["cache"], cache, 1))
         kind, system = service_kind(ServiceRole.EVENTS, web), Reference(1, web=web, database=database, cache=cache)
         held = DataSet(Need.EVENTS, app, await roles.database_url(app, behind, port, database), ROWS)
         await held.put()
-        found = (await roles.application(running, app, (behind, port), kind, system, ROWS, beside)).http
+        at = (behind, port)
+        found = (await roles.application(running, app, at, kind, system, ROWS, beside, pictures)).http
         assert found is not None
         held.keepers = [found] if cache else []
         return found, held
@@ -280,6 +294,14 @@ def test_what_is_kept_is_shown_again_and_no_longer_when_it_has_changed(
     runner.run(held.put())
     visitor.get("logout")
     assert (visitor.get("home"), visitor.get("tag", name="tag30")) == (home, tag)
+
+
+def test_pictures_may_be_in_a_folder_that_servers_share(sharing: Endpoint) -> None:
+    test_all_pages_tell_what_is_there(sharing)
+    test_what_is_added_is_shown_with_a_small_picture(sharing)
+    for path in ("events/999999999999999", "events/9999999999999999999", "events/0", "events/x", "../../etc/passwd"):
+        with pytest.raises(urllib.error.HTTPError, match=r"40[04]"):
+            Visitor(sharing).fetch(f"/events/store/{path}")
 
 
 def served(at: Endpoint, held: DataSet) -> int:

@@ -3,12 +3,14 @@
 import asyncio
 import json
 import os
+import re
 import signal
 import subprocess
 import time
 import urllib.request
 from pathlib import Path
 
+import psutil
 import pyarrow.parquet as parquet
 import pytest
 from benches.theory import closed_stall_s, open_stall_s
@@ -123,16 +125,24 @@ def test_workloads_side_by_side_have_a_verdict_each(loadstone: LoadstoneRunner, 
         assert {event.get("part") for event in map(json.loads, lines)} == {None, name}
 
 
-def test_drivers_join_and_are_one_record(loadstone: LoadstoneRunner, tmp_path: Path) -> None:
+def test_drivers_join_and_are_one_record(
+    loadstone: LoadstoneRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     address = f"127.0.0.1:{free_port()}"
+    monkeypatch.setenv("LOADSTONE_JOIN_TOKEN", "0123456789abcdef0123456789")
+    stranger = os.environ | {"LOADSTONE_JOIN_TOKEN": "abcdef0123456789abcdef0123"}
+    refused = subprocess.Popen([driver(), "join", address], stderr=subprocess.PIPE, text=True, env=stranger)
     joiner = subprocess.Popen([driver(), "join", address], stderr=subprocess.PIPE, text=True)
     try:
         done = loadstone("run", "static", "--rate", "200", "--profile", "demo", "--drivers", "2", "--join-at", address)
         assert done.returncode == 0, done.stdout + done.stderr
         assert joiner.wait(timeout=10) == 0
+        assert refused.wait(timeout=10) == 2
+        assert refused.stderr is not None and "token" in refused.stderr.read()
     finally:
-        joiner.kill()
-        joiner.wait()
+        for process in (joiner, refused):
+            process.kill()
+            process.wait()
     events = [json.loads(line) for line in (newest(tmp_path) / "runs/static-1/events.jsonl").open()]
     start = next(event for event in events if event["event"] == "start")
     totals = next(event for event in events if event["event"] == "totals")
@@ -155,6 +165,57 @@ def test_a_driver_that_waits_for_others_can_be_ended(tmp_path: Path) -> None:
     process.send_signal(signal.SIGINT)
     said, errors = process.communicate(timeout=20)
     assert process.returncode == 130, said + errors
+    shown = re.search(r"LOADSTONE_JOIN_TOKEN=(\S+)", errors)
+    assert shown is not None
+    kept = [path for path in (tmp_path / "results").rglob("*") if path.is_file()]
+    assert not any(shown[1].encode() in path.read_bytes() for path in kept)
+
+
+@pytest.mark.parametrize("who", ["member", "leader"])
+def test_a_driver_that_hangs_is_given_up(
+    who: str, loadstone: LoadstoneRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Stopped in the midst of the run: it neither speaks nor ends."""
+    address = f"127.0.0.1:{free_port()}"
+    monkeypatch.setenv("LOADSTONE_JOIN_TOKEN", "0123456789abcdef0123456789")
+    words = [
+        "run",
+        "static",
+        "--rate",
+        "20",
+        "--profile",
+        "demo",
+        "--steady",
+        "60",
+        "--drivers",
+        "2",
+        "--join-at",
+        address,
+    ]
+    joiner = subprocess.Popen([driver(), "join", address], stderr=subprocess.PIPE, text=True)
+    lab = subprocess.Popen(command(*words), cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    stopped = 0
+    try:
+        for _ in range(300):
+            time.sleep(0.1)
+            record = next((tmp_path / "results").glob("*/runs/static-1/events.jsonl"), None)
+            if record is not None and record.read_text().count('"interval"') >= 2:
+                break
+        leader = next(one for one in psutil.Process(lab.pid).children(recursive=True) if "--joining" in one.cmdline())
+        stopped = joiner.pid if who == "member" else leader.pid
+        os.kill(stopped, signal.SIGSTOP)
+        if who == "member":
+            said, errors = lab.communicate(timeout=15)
+            assert lab.returncode == 3, said + errors
+            assert "it was silent for 3 s" in said + errors
+        else:
+            assert joiner.wait(timeout=8) == 130
+    finally:
+        if stopped:
+            os.kill(stopped, signal.SIGCONT)
+        for process in (joiner, lab):
+            process.send_signal(signal.SIGINT)
+            process.wait(timeout=20)
 
 
 def test_http2_is_spoken_over_one_connection(loadstone: LoadstoneRunner, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ use tokio::task::LocalSet;
 use crate::client::dates;
 use crate::clock::{kernel_ns, reading_cost_ns, thread_cpu_ns, Clock};
 use crate::gate::{Gate, Gatekeeper};
-use crate::join::{self, Setting};
+use crate::join::Setting;
 use crate::mail;
 use crate::report::{ticks, Report};
 use crate::session::{run_arrivals, run_session, Admission, SessionWindow};
@@ -80,13 +80,13 @@ pub fn run(setting: Box<dyn Setting>, out: &mut dyn Write) -> Result<EndReason> 
     let _ = start.send(Some(clock));
     let drivers = 1 + members.len();
     let sources = threads as usize + members.len();
-    let mut others = members.stoppers()?;
-    workers.extend(members.follow(&plan, sender)?);
+    let lines = members.follow(&plan, &sender);
+    drop(sender);
     let mut writer = RecordWriter::new(&plan, out, sources);
     writer.start(clock, slack, drivers)?;
-    let end_early = move || {
+    let end_early = || {
         let _ = stop.send(true);
-        others.iter_mut().for_each(join::stop);
+        lines.stop();
     };
     let outcome = runtime.block_on(collect(&mut writer, signals, reports, end_early));
     for worker in workers {

@@ -34,7 +34,7 @@ use loadstone_record::event::{EndReason, Event};
 use loadstone_schedule::plan::{Plan, PLAN_SCHEMA};
 
 use discrete_event::DiscreteEvents;
-use join::{Joiner, Leader};
+use join::{Joiner, Leader, Token};
 use start::{Alone, Told};
 
 /// Exit code after an interruption, as shells use it for SIGINT.
@@ -52,7 +52,8 @@ struct Arguments {
 enum Command {
     /// Run the plan on standard input and write events to standard output
     Run {
-        /// Lead other drivers, which join at this address (HOST:PORT), and merge their events into one record
+        /// Lead other drivers, which join at this address (HOST:PORT) and know the token in LOADSTONE_JOIN_TOKEN, and
+        /// merge their events into one record
         #[arg(long, requires = "joining", value_name = "ADDRESS")]
         listen: Option<String>,
         /// How many other drivers will join
@@ -63,7 +64,8 @@ enum Command {
         #[arg(long, conflicts_with = "listen")]
         await_start: bool,
     },
-    /// Join the driver that leads at this address (HOST:PORT) and play a share of its plan
+    /// Join the driver that leads at this address (HOST:PORT) and play a share of its plan; the variable
+    /// LOADSTONE_JOIN_TOKEN has the run's token
     Join { address: String },
     /// Play the simulation on standard input in virtual time and write its result
     Simulate,
@@ -101,16 +103,19 @@ fn dispatch(command: Command) -> Result<EndReason> {
                 return engine::run(Box::new(Told), &mut out);
             }
             return match (listen, joining) {
-                (Some(address), Some(joining)) => {
-                    engine::run(Box::new(Leader { read_plan, address, joining }), &mut out)
-                }
+                (Some(address), Some(joining)) => engine::run(
+                    Box::new(Leader { read_plan, address, joining, token: Token::from_environment()? }),
+                    &mut out,
+                ),
                 _ => engine::run(Box::new(Alone(read_plan)), &mut out),
             };
         }
         Command::Join { address } => {
-            let joiner = Joiner::connect(&address)?;
-            let mut events = joiner.events()?;
-            return engine::run(Box::new(joiner), &mut events);
+            let joiner = Joiner::connect(&address, &Token::from_environment()?)?;
+            let mut events = joiner.events();
+            let reason = engine::run(Box::new(joiner), &mut events)?;
+            events.finish();
+            return Ok(reason);
         }
         Command::DiscreteEvents => {
             let simulation: DiscreteEvents = serde_json::from_str(&input()?).context("the simulation is not valid")?;

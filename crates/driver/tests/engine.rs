@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use common::{counted, event, hear, parrot, plan, play, population, read, server};
 use loadstone_driver::engine::run;
-use loadstone_driver::join::{Joiner, Leader};
+use loadstone_driver::join::{Joiner, Leader, Token};
 use loadstone_schedule::plan::Plan;
 use serde_json::{json, Value};
 
@@ -83,6 +83,10 @@ fn workloads_side_by_side_keep_their_own_books() {
     assert!(of("page") > 400);
 }
 
+fn token() -> Token {
+    Token::new("0123456789abcdef0123456789".into()).expect("long enough")
+}
+
 #[test]
 fn several_drivers_play_one_plan_and_their_histograms_are_merged() {
     let probe = TcpListener::bind("127.0.0.1:0").expect("a free port");
@@ -95,14 +99,15 @@ fn several_drivers_play_one_plan_and_their_histograms_are_merged() {
         .map(|_| {
             let meeting = meeting.clone();
             std::thread::spawn(move || {
-                let joiner = Joiner::connect(&meeting).expect("a leader");
-                let mut events = joiner.events().expect("a stream");
+                let joiner = Joiner::connect(&meeting, &token()).expect("a leader");
+                let mut events = joiner.events();
                 run(Box::new(joiner), &mut events).expect("a run");
+                events.finish();
             })
         })
         .collect();
     let mut out = Vec::new();
-    let leader = Leader { read_plan: move || Ok(plan.clone()), address: meeting, joining: 2 };
+    let leader = Leader { read_plan: move || Ok(plan.clone()), address: meeting, joining: 2, token: token() };
     run(Box::new(leader), &mut out).expect("a run");
     joiners.into_iter().for_each(|joiner| joiner.join().expect("no panic"));
     let events = read(&out);

@@ -147,6 +147,9 @@ enum Command {
         /// Folder of the pictures that are added
         #[arg(long, default_value = "pictures")]
         folder: PathBuf,
+        /// Put the pictures of the beginning there, for servers that share the folder, and end
+        #[arg(long)]
+        only_fill: bool,
     },
     /// Find addresses, for the site of events: all of them in one place
     Geocoder {
@@ -310,7 +313,8 @@ fn dispatch(command: Command) -> Result<()> {
             }
             serve_plain(&common, events::Events::new(database, scale, &services)?)
         }
-        Command::Pictures { common, folder } => {
+        Command::Pictures { folder, only_fill: true, .. } => events::pictures::fill(&folder),
+        Command::Pictures { common, folder, .. } => {
             serve_plain(&common, events::pictures::PictureStore(events::pictures::Folder::new(folder)?))
         }
         Command::Geocoder { common } => serve_plain(&common, events::geocoder::GeocoderService),

@@ -237,6 +237,15 @@ class SystemOptions(MachineOptions):
             rich_help_panel=SYSTEM,
         ),
     ] = ""
+    store: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="What keeps pictures of the site of events: embedded, over HTTP; or nfs, a folder that its servers "
+            "share, by bind mounts where they run on this host's kernel.",
+            rich_help_panel=SYSTEM,
+        ),
+    ] = EMBEDDED
     mechanism: Annotated[
         Mechanism | None,
         typer.Option(help="By what a web server makes its answers. Default: the first it has.", rich_help_panel=SYSTEM),
@@ -280,7 +289,14 @@ class SystemOptions(MachineOptions):
     def services(self) -> "Serving":
         """What is asked for of the services."""
         return Serving(
-            self.service, self.tuning, self.mechanism, self.balancer, self.backend_service, self.database, self.cache
+            self.service,
+            self.tuning,
+            self.mechanism,
+            self.balancer,
+            self.backend_service,
+            self.database,
+            self.cache,
+            self.store,
         )
 
     @property
@@ -383,6 +399,7 @@ class Serving:
     backend: str = EMBEDDED
     database: str = EMBEDDED
     cache: str = ""
+    store: str = EMBEDDED
 
 
 def serving(system: System, what: Serving) -> System:
@@ -397,6 +414,7 @@ def serving(system: System, what: Serving) -> System:
             backend=what.backend,
             database=what.database,
             cache=what.cache,
+            store=what.store,
         )
     if what != Serving():
         raise UsageError("Services, tuning and mechanism say what the lab starts: they go with no target.")

@@ -15,6 +15,7 @@ from loadstone.cli.live import View
 from loadstone.cli.options import LOAD, RUN, WorkloadOptions, make_placement, profile_of
 from loadstone.cli.screen import errors
 from loadstone.cli.specs import parts_of, spec_of_file, study_file, with_companions
+from loadstone.host.secrets import JOIN_TOKEN, join_token
 from loadstone.model.errors import UsageError
 from loadstone.model.records.events import Event
 from loadstone.run.executor import Listener
@@ -53,7 +54,9 @@ class RunCommand(WorkloadOptions):
     join_at: Annotated[
         str,
         typer.Option(
-            help="Where the other drivers join: `loadstone-driver join HOST:PORT` there.", rich_help_panel=DRIVERS
+            help="Where the other drivers join: `loadstone-driver join HOST:PORT` there, with the token that is shown, "
+            "or that all have in LOADSTONE_JOIN_TOKEN.",
+            rich_help_panel=DRIVERS,
         ),
     ] = "127.0.0.1:7700"
     prometheus: Annotated[
@@ -75,6 +78,11 @@ class RunCommand(WorkloadOptions):
         spec = self._spec() if file is None else self._spec_of_file(file)
         if self.drivers > 1:
             spec = replace(spec, joining=Joining(self.drivers - 1, self.join_at))
+            token = join_token()
+            if token is not None:
+                errors.print(
+                    f"Others join with: {JOIN_TOKEN}={token} loadstone-driver join {self.join_at}", soft_wrap=True
+                )
         tally = Tally()
         with ExitStack() as stack:
             if self.prometheus is not None:

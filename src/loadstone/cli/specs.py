@@ -91,5 +91,6 @@ def _system(study: StudyFile, server_threads: int | None) -> System:
             server.backend_service,
             server.database,
             server.cache,
+            server.store,
         ),
     )

@@ -54,11 +54,18 @@ class Child:
         if code is None:
             return ""
         how = f"signal {signal.Signals(-code).name}" if code < 0 else f"code {code}"
-        return f"{how} {self.log.read_text(errors='replace').strip()[-200:]}".strip()
+        if code in KILLED:
+            how += ", killed: perhaps it wanted more memory than it may have"
+        said = self.log.read_text(errors="replace").strip().splitlines()[-1:]
+        return " ".join([how, *(line[-200:] for line in said)])
 
     async def stop(self) -> None:
         """Ends it and everything it started."""
         await stop(self.process)
+
+
+KILLED = (-signal.SIGKILL, 128 + signal.SIGKILL)
+"""How a program ends that is killed, or whose guardian tells so (the second as shells do)."""
 
 
 async def stop_all(services: Mapping[str, Stoppable]) -> None:

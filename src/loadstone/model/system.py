@@ -79,6 +79,8 @@ class Reference:
     """Service that deals users to several machines of the web sites; none where the driver deals them itself."""
     cache: str = ""
     """Service that keeps answers of the site of events; none where they are made anew."""
+    store: str = "embedded"
+    """Service that keeps the pictures of the site of events."""
     mechanism: Mechanism | None = None
     """By what a web server makes its answers; None for what it does best."""
 

@@ -105,6 +105,11 @@ class Machine(Protocol):
     async def write(self, name: str, text: str) -> None:
         """Writes a file below `files`."""
 
+    async def mount(self, source: Path | Endpoint, name: str) -> str:
+        """Makes a folder reachable for services here that start from now on: one of this host, or the one that an NFS
+        server shares by that name. Returns where. Raises PlatformError where that cannot be.
+        """
+
     async def reach(self, port: int) -> Endpoint:
         """Where the driver reaches a port of this machine."""
 

@@ -64,6 +64,12 @@ class LocalMachine(StaysDead):
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
 
+    async def mount(self, source: Path | Endpoint, name: str) -> str:
+        """A folder of this host where it is."""
+        if isinstance(source, Endpoint):
+            raise PlatformError(f"{self.name} takes folders of this host; only virtual machines mount NFS.")
+        return str(source)
+
     async def reach(self, port: int) -> Endpoint:
         """At its address."""
         return Endpoint(self.address, port)

@@ -15,6 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 from loadstone.host.cores import on_cores
 from loadstone.host.process import stop
 from loadstone.host.programs import driver
+from loadstone.host.secrets import JOIN_TOKEN, without_secrets
 from loadstone.model.errors import DriverError
 from loadstone.model.records.events import EVENT, EVENT_SCHEMA, Event, Ready, Start
 from loadstone.model.records.simulation import Simulated
@@ -100,11 +101,13 @@ class Task:
     document: Document
     is_told: bool = False
     """Whether it waits for a word after its document."""
+    knows: str = ""
+    """Variable with the one secret that it is to know."""
 
 
 def running(plan: Document, joining: Joining | None = None) -> Task:
     """Play a plan for real."""
-    return Task(("run", *(joining.options if joining else ())), plan)
+    return Task(("run", *(joining.options if joining else ())), plan, knows=JOIN_TOKEN if joining else "")
 
 
 def waiting(plan: Document) -> Task:
@@ -130,6 +133,7 @@ async def driving(task: Task, log: Path, role: str = "driver", cores: str = "") 
             stderr=errors,
             start_new_session=True,
             limit=LONGEST_LINE,
+            env=without_secrets(task.knows),
         )
     try:
         assert process.stdin is not None

@@ -30,6 +30,8 @@ class ServiceRole(StrEnum):
     """Gives the pages of bank, shop and support site, and their files."""
     BACKEND = "backend"
     """Stands for the application servers and databases that the web sites ask."""
+    STORE = "store"
+    """Keeps the pictures of the site of events."""
     CACHE = "cache"
     """Keeps answers that an application gave."""
     BALANCER = "balancer"
@@ -93,6 +95,8 @@ class ApplicationSite(TlsSite):
     """What an empty one is filled with, by table."""
     beside: Mapping[str, Endpoint] = field(default_factory=dict)
     """What else it asks, by what that is: `store`, `geocoder`."""
+    pictures: str = ""
+    """Folder that all its servers share for pictures; empty where a store, or each of them, keeps them."""
     cache: str = ""
     """Where it keeps answers: `within`, or where a cache is, as its service says it; empty where it keeps none."""
 

@@ -61,6 +61,10 @@ def refuse_unfit(system: Reference, needs: ServerNeeds) -> None:
         raise UsageError(f"A cache keeps answers of the site of events; {needed}")
     if system.cache not in ("", EMBEDDED):
         service_kind(ServiceRole.CACHE, system.cache)
+    if system.store != EMBEDDED:
+        service_kind(ServiceRole.STORE, system.store)
+        if needs.need is not Need.EVENTS:
+            raise UsageError(f"A store keeps pictures of the site of events; {needed}")
     if system.mechanism is not None and needs.need is not Need.WEBSERVER:
         raise UsageError("A mechanism is of a web server alone: of static-files, printenv and phpinfo.")
 

@@ -93,6 +93,7 @@ class ServerSection(Section):
     database: str = Field(default=EMBEDDED, description="what keeps the data of dealership, bookstore and events")
     balancer: str = Field(default="", description="what deals users to several machines of the web sites")
     cache: str = Field(default="", description="what keeps answers of the site of events")
+    store: str = Field(default=EMBEDDED, description="what keeps pictures of the site of events: `embedded` or `nfs`")
 
 
 class DriverSection(Section):

@@ -203,6 +203,11 @@ def _cache(spec: RunSpec, text: str) -> RunSpec:
     return replace(spec, system=replace(_reference(spec, "cache"), cache=name))
 
 
+def _store(spec: RunSpec, text: str) -> RunSpec:
+    name = _one_of(text, (EMBEDDED, *service_kinds(ServiceRole.STORE)), "store")
+    return replace(spec, system=replace(_reference(spec, "store"), store=name))
+
+
 def _one_of(text: str, known: Iterable[str], what: str) -> str:
     names = list(dict.fromkeys(known))
     if text not in names:
@@ -308,6 +313,7 @@ PARAMETERS = {
         Parameter("backend_service", "what web sites ask for what their pages tell", _backend_service),
         Parameter("database", "what keeps the data of dealership, bookstore and events", _database),
         Parameter("balancer", "what deals users to several machines, or none", _balancer),
+        Parameter("store", "what keeps pictures of the site of events: embedded or nfs", _store),
         Parameter("cache", "what keeps answers of the site of events, or none", _cache),
         Parameter("tls", "true or false, for workloads that go either way", _tls),
         Parameter("directories", "of static files", _directories),

@@ -166,6 +166,11 @@ async def cache(running: Running, machine: Machine, name: str, threads: int) -> 
     return await _chosen(running, machine, ServiceRole.CACHE, name, threads)
 
 
+async def store(running: Running, machine: Machine, name: str) -> int:
+    """What shares a folder, by the service of that name; returns its port."""
+    return await _chosen(running, machine, ServiceRole.STORE, name, 1)
+
+
 async def app(
     running: Running, machine: Machine, behind: Machine, port: int, name: str, injection_rate: int, threads: int
 ) -> Target:
@@ -183,9 +188,10 @@ async def application(
     system: Reference,
     rows: Mapping[str, int],
     beside: Mapping[str, tuple[Machine, int]],
+    pictures: str = "",
 ) -> Target:
     """An application by one service, whose database, by another, is on another machine, and what else it asks on
-    others.
+    others; its pictures are in a folder that its servers share, where they do.
     """
     behind, port = database
     url = await database_url(machine, behind, port, system.database)
@@ -195,7 +201,14 @@ async def application(
     keeps = service_kind(ServiceRole.CACHE, system.cache).url(kept) if kept else keeps
 
     def program(site: TlsSite) -> Program:
-        own = {"database": url, "rows": rows, "tuning": system.tuning, "beside": asked, "cache": keeps}
+        own = {
+            "database": url,
+            "rows": rows,
+            "tuning": system.tuning,
+            "beside": asked,
+            "cache": keeps,
+            "pictures": pictures,
+        }
         return kind.program(ApplicationSite(**vars(site) | own))
 
     if kind.port is not None:

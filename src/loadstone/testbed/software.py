@@ -12,8 +12,8 @@ from loadstone.services.kind import ServiceKind
 
 def with_software(spec: MachineSpec, kind: ServiceKind, mechanism: Mechanism | None = None) -> MachineSpec:
     """The machine with an image that has the service's packages, where it is of a platform that makes such images and
-    none is declared; and with the memory that the service takes. Raises ServiceError where programs of this host are
-    missing, PlatformError where the platform has none.
+    none is declared; and with the memory that the service takes, where it has memory of its own. Raises ServiceError
+    where programs of this host are missing, PlatformError where the platform has none.
     """
     needed = kind.needed(mechanism)
     platform = platform_kind(spec.platform)
@@ -21,15 +21,22 @@ def with_software(spec: MachineSpec, kind: ServiceKind, mechanism: Mechanism | N
         return spec
     if "image" not in platform.fitting:
         refuse_missing(kind.name, needed)
-        return spec
+        return _with_memory(spec, kind) if "memory" in platform.fitting else spec
     if spec.image != MINIMAL:
         return spec
     if not platform.installs:
         raise PlatformError(
             f"{kind.name} cannot run in {platform.plural} of the image `{MINIMAL}`: name one that has it."
         )
-    memory = max(spec.memory, kind.memory_mib) if "memory" not in spec.model_fields_set else spec.memory
-    return spec.model_copy(update={"image": "+".join([DEBIAN, *sorted({*needed.values()})]), "memory": memory})
+    image = "+".join([DEBIAN, *sorted({*needed.values()})])
+    return _with_memory(spec, kind).model_copy(update={"image": image})
+
+
+def _with_memory(spec: MachineSpec, kind: ServiceKind) -> MachineSpec:
+    """The machine with what the service takes, unless it was said how much it has."""
+    if "memory" in spec.model_fields_set:
+        return spec
+    return spec.model_copy(update={"memory": max(spec.memory, kind.memory_mib)})
 
 
 def refuse_missing(name: str, needed: Mapping[str, str]) -> None:

@@ -26,6 +26,7 @@ from loadstone.testbed.context import LOOPBACK, alike, networks_beside, open_tes
 from loadstone.testbed.data import DataSet
 from loadstone.testbed.kept_data import copy_kept
 from loadstone.testbed.running import Running, target_of
+from loadstone.testbed.shared_folder import mounting, share, sharing
 from loadstone.testbed.software import with_software
 
 
@@ -122,6 +123,10 @@ async def reference_testbed(
             about += f"; {name} on {described(placement.backend)}"
             put = _web if needs.need is Need.WEB else _application
             asked = Behind(behind, await _beside(running, placement, system, needs))
+            if system.store != EMBEDDED:
+                own = sharing(placement.backend, placement.machine)
+                folder = await base.machine("store", own, (PRIVATE,), listen)
+                asked.pictures = await share(running, folder, fronts)
             targets = await put(running, fronts, asked, system, needs)
             data = asked.data
             if system.balancer:
@@ -146,7 +151,8 @@ def _with_programs(spec: MachineSpec, system: Reference, needs: ServerNeeds) -> 
     if needs.need is Need.WEBSERVER:
         return with_software(spec, *web_server(system, needs))
     if needs.need in FRONTS:
-        return with_software(spec, service_kind(FRONTS[needs.need], system.web))
+        kind = service_kind(FRONTS[needs.need], system.web)
+        return with_software(spec, mounting(kind, spec) if system.store != EMBEDDED else kind)
     return spec
 
 
@@ -176,6 +182,8 @@ class Behind:
     machine: Machine
     beside: Mapping[str, tuple[Machine, int]]
     """What else, with its port."""
+    pictures: Mapping[str, str] = field(default_factory=dict)
+    """Where users' machines have the folder that they share, if they do."""
     data: DataSet | None = None
     """What the database on the machine was filled with."""
 
@@ -190,6 +198,8 @@ async def _beside(
     base, found = running.base, {}
     listen = base.hosts[0] if base.hosts else LOOPBACK
     for name, put in BESIDE.get(needs.need, {}).items():
+        if name == ServiceRole.STORE and system.store != EMBEDDED:
+            continue
         machine = await base.machine(name, placement.backend, (PRIVATE,), listen)
         found[name] = (machine, await put(running, machine))
     if system.cache not in ("", EMBEDDED):
@@ -230,9 +240,11 @@ async def _application(
         asked.data = DataSet(needs.need, fronts[0], url, needs.rows, copied_s)
         await asked.data.put()
         front = service_kind(FRONTS[needs.need], system.web)
-        targets = [
-            await roles.application(running, app, (behind, port), front, system, needs.rows, beside) for app in fronts
-        ]
+        targets = []
+        for app in fronts:
+            pictures = asked.pictures.get(app.name, "")
+            at = (behind, port)
+            targets.append(await roles.application(running, app, at, front, system, needs.rows, beside, pictures))
         if system.cache:
             asked.data.keepers = [target.http for target in targets if target.http is not None]
         return targets

@@ -11,6 +11,8 @@ use rustix::system::{finit_module, reboot, RebootCommand};
 
 /// Modules in the order of their dependencies, one file name a line.
 const MODULES: &str = "/modules/order";
+/// Word that names one more such list beside that.
+const MORE_MODULES: &str = "loadstone.modules=";
 /// Word of the kernel's command line that names the root disk.
 const ROOT: &str = "loadstone.root=";
 /// Word that names a disk and where it is to be, for what services keep.
@@ -38,8 +40,11 @@ pub fn set_up() -> Result<()> {
     mount_at("devtmpfs", "/dev", "devtmpfs", c"")?;
     mount_at("proc", "/proc", "proc", c"")?;
     mount_at("sysfs", "/sys", "sysfs", c"")?;
-    load_modules()?;
+    load_modules(Path::new(MODULES))?;
     let line = std::fs::read_to_string("/proc/cmdline")?;
+    if let Some(more) = word(&line, MORE_MODULES) {
+        load_modules(&Path::new(MODULES).with_file_name(more))?;
+    }
     if let Some(disk) = word(&line, ROOT) {
         await_disk(disk)?;
         go_over(disk)?;
@@ -99,12 +104,12 @@ fn mount_at(what: &str, path: &str, kind: &str, options: &std::ffi::CStr) -> Res
     mount(what, path, kind, flags, options).with_context(|| format!("cannot mount {kind} on {path}"))
 }
 
-fn load_modules() -> Result<()> {
-    let Ok(order) = std::fs::read_to_string(MODULES) else {
+fn load_modules(list: &Path) -> Result<()> {
+    let Ok(order) = std::fs::read_to_string(list) else {
         return Ok(()); // all are built in
     };
     for name in order.lines() {
-        let path = Path::new(MODULES).with_file_name(name);
+        let path = list.with_file_name(name);
         let file = File::open(&path).with_context(|| format!("there is no module {name}"))?;
         match finit_module(&file, c"", 0) {
             Ok(()) | Err(rustix::io::Errno::EXIST) => {}

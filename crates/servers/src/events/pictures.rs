@@ -1,7 +1,7 @@
 //! The store of pictures and papers: what was there at the beginning is one of each class, under as many names as there
 //! are; what is added is a file. Kept here, or by a store at another address that speaks HTTP.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{ensure, Context, Result};
@@ -143,22 +143,41 @@ impl Pictures {
     }
 }
 
-/// Files of this machine.
+/// Files of this machine, or of another whose folder this one has mounted.
 #[derive(Debug)]
 pub struct Folder {
-    samples: [Bytes; CLASSES.len()],
+    /// The files of the beginning; none where the folder has them.
+    samples: Option<[Bytes; CLASSES.len()]>,
     folder: PathBuf,
 }
 
+/// Puts the files of the beginning into a folder that several servers share.
+pub fn fill(folder: &Path) -> Result<()> {
+    for class in CLASSES {
+        let place = sample_place(folder, class);
+        std::fs::create_dir_all(place.parent().context("a place has a folder")?)?;
+        std::fs::write(&place, class.sample()?).with_context(|| format!("cannot write {}", place.display()))?;
+    }
+    Ok(())
+}
+
+/// Where a folder has the file of the beginning that all of a class are.
+fn sample_place(folder: &Path, class: Class) -> PathBuf {
+    folder.join(class.name()).join("sample")
+}
+
 impl Folder {
-    /// Makes the files of the beginning, in memory.
+    /// Makes the files of the beginning in memory, unless the folder was filled with them.
     pub fn new(folder: PathBuf) -> Result<Self> {
+        if CLASSES.iter().all(|&class| sample_place(&folder, class).exists()) {
+            return Ok(Folder { samples: None, folder });
+        }
         let mut samples = Vec::new();
         for class in CLASSES {
             samples.push(class.sample()?);
         }
         let samples = samples.try_into().map_err(|_| anyhow::anyhow!("a sample is missing"))?;
-        Ok(Folder { samples, folder })
+        Ok(Folder { samples: Some(samples), folder })
     }
 
     /// No folder of a large store has too many entries.
@@ -168,10 +187,12 @@ impl Folder {
     }
 
     async fn read(&self, class: Class, id: i64) -> Result<Option<Bytes>> {
-        if id < FIRST_ADDED {
-            return Ok(Some(self.samples[class as usize].clone()));
-        }
-        match tokio::fs::read(self.place(class, id)).await {
+        let place = match &self.samples {
+            Some(samples) if id < FIRST_ADDED => return Ok(Some(samples[class as usize].clone())),
+            None if id < FIRST_ADDED => sample_place(&self.folder, class),
+            _ => self.place(class, id),
+        };
+        match tokio::fs::read(place).await {
             Ok(content) => Ok(Some(content.into())),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error.into()),

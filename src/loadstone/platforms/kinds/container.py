@@ -17,6 +17,7 @@ from loadstone.host.process import Readiness, begin, stop_all
 from loadstone.host.programs import server
 from loadstone.model.errors import PlatformError
 from loadstone.model.machine import SERVER, MachineSpec
+from loadstone.model.target import Endpoint
 from loadstone.platforms.cgroup import Group, group, may_make_groups
 from loadstone.platforms.contract import Attachment, Machine, MachineContext, Service
 from loadstone.platforms.fabric import addresses, may_make_networks
@@ -36,6 +37,8 @@ class Container(LocalMachine):
     """A container that is up."""
 
     limits: Group = field(kw_only=True)
+    mounted: list[str] = field(default_factory=list)
+    """Folders of the host that its programs see as well."""
 
     async def start(self, role: str, command: list[str], readiness: Readiness = Readiness.LINE) -> Service:
         """Starts a program in the container."""
@@ -45,13 +48,20 @@ class Container(LocalMachine):
         self.context.journal.note_process(started.pid, f"{role} in container {self.name}")
         return started
 
+    async def mount(self, source: Path | Endpoint, name: str) -> str:
+        """A folder of this host, by a bind mount."""
+        self.mounted.append(await super().mount(source, name))
+        return self.mounted[-1]
+
     def _words(self, command: list[str]) -> list[str]:
         """Enters the group and the network, lays an overlay over the root in a mount namespace, and walls it off."""
         scratch = self.context.journal.folder / f"{self.name}-scratch"
         scratch.mkdir(exist_ok=True)
         own = [INSIDE, *command[1:]] if command[0] == SERVER else command
         wall = ["bwrap", "--bind", f"{scratch}/root", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"]
-        wall += ["--bind", self.files, self.files, "--ro-bind", server(), INSIDE]
+        for folder in (self.files, *self.mounted):
+            wall += ["--bind", folder, folder]
+        wall += ["--ro-bind", server(), INSIDE]
         wall += [f"--unshare-{what}" for what in ("pid", "ipc", "uts")]
         wall += ["--die-with-parent"]
         upper, work, root = (f"{scratch}/{name}" for name in ("upper", "work", "root"))

@@ -18,6 +18,7 @@ from loadstone.host.process import Child, Readiness, begin, stop_all
 from loadstone.host.programs import server
 from loadstone.model.errors import PlatformError
 from loadstone.model.machine import MINIMAL, SERVER, MachineSpec
+from loadstone.model.target import Endpoint
 from loadstone.platforms.cgroup import is_mixed
 from loadstone.platforms.contract import Attachment, Machine, MachineContext, Service
 from loadstone.platforms.fabric import addresses, may_make_networks
@@ -55,6 +56,10 @@ class PodmanMachine(LocalMachine):
     def folder(self) -> Path | None:
         """None: the programs are its image's."""
         return None
+
+    async def mount(self, source: Path | Endpoint, name: str) -> str:
+        """No folder of anybody's: what it sees is fixed."""
+        raise PlatformError(f"{self.name} cannot share folders. Take `platform=container`, or the store over HTTP.")
 
     async def start(self, role: str, command: list[str], readiness: Readiness = Readiness.LINE) -> Service:
         """Starts a container."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from loadstone.model.machine import MachineSpec
 from loadstone.platforms.fabric import NetworkInterface
 from loadstone.platforms.kind import own_settings
-from loadstone.platforms.vm.image import Image
+from loadstone.platforms.vm.image import NFS, NFS_PACKAGE, Image
 from loadstone.platforms.vm.settings import Accelerator, Cache, Pages, VmSettings
 
 QEMU = "qemu-system-x86_64"
@@ -85,7 +85,8 @@ def kernel_line(layout: Layout) -> str:
     disk = ""
     if layout.disk is not None:
         disk = " loadstone.root=/dev/vda" if layout.image.root else f" loadstone.data=/dev/vda,{FILES}"
-    return f"console=ttyS0 panic=-1 quiet{disk}"
+    nfs = f" loadstone.modules={NFS}" if NFS_PACKAGE in layout.image.name.split("+") else ""
+    return f"console=ttyS0 panic=-1 quiet{disk}{nfs}"
 
 
 def _processor(layout: Layout) -> list[str]:

@@ -179,6 +179,14 @@ class Guest(StaysDead, ABC):
         self.written[name] = text
         await self.agent.ask("write", path=f"{self.files}/{name}", text=text)
 
+    async def mount(self, source: Path | Endpoint, name: str) -> str:
+        """By the mount program of its image, which has the package for NFS."""
+        if not isinstance(source, Endpoint):
+            raise PlatformError(f"{self.name} reaches no folder of this host: share it by NFS.")
+        at, share = f"/mnt/{name}", f"{source.host}:/{name}"
+        words = f"mkdir -p {at} && mount -t nfs4 -o vers=4.1,port={source.port} {share} {at} && echo {at}"
+        return (await self.start(f"{self.name}-mount-{name}", ["sh", "-c", words])).first_line.strip()
+
     async def reach(self, port: int) -> Endpoint:
         """Its own address, or a port of the host that is forwarded to it."""
         return Endpoint(self.address, port) if self.context.nics else await self.forward(port)

@@ -28,6 +28,8 @@ SPARE_MIB = 512
 """Free space on a root disk as made; `disk` asks for more."""
 FIXED = ("SOURCE_DATE_EPOCH=0", "E2FSPROGS_FAKE_TIME=1")
 """So that the same packages make the same root (reproducible-builds.org)."""
+NFS, NFS_PACKAGE = "nfs", "nfs-common"
+"""List of modules that machines load which have this package."""
 IDENTITY = "6c6f6164-7374-6f6e-8000-000000000000"
 CONTENT = "content"
 """File with the root's check sum."""
@@ -97,10 +99,10 @@ def _make_initial(folder: Path, program: Path, system: Kernel) -> None:
     for name in ("dev", "proc", "sys", "tmp", "run"):
         (tree / name).mkdir()
     _strip(program, tree / "init")
-    for module in system.modules:
-        shutil.copyfile(module, tree / "modules" / module.name)
-    order = "".join(f"{module.name}\n" for module in system.modules)
-    (tree / "modules" / "order").write_text(order)
+    for order, modules in (("order", system.modules), (NFS, system.nfs_modules)):
+        for module in modules:
+            shutil.copyfile(module, tree / "modules" / module.name)
+        (tree / "modules" / order).write_text("".join(f"{module.name}\n" for module in modules))
     names = sorted(str(path.relative_to(tree)) for path in tree.rglob("*"))
     for name in names:
         os.utime(tree / name, (0, 0))

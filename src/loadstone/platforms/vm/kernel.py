@@ -12,6 +12,8 @@ PACKAGE = "linux-image-cloud-amd64"
 """A name for the newest of its kind; the package it stands for has the kernel."""
 MODULES = ("virtio_pci", "virtio_net", "vmxnet3", "virtio_blk", "virtio_console", "virtio-rng")
 """What a machine needs besides what is built in."""
+NFS_MODULES = ("nfsv4",)
+"""What one needs besides that which mounts folders of others (loaded where the kernel's command line says so)."""
 TOOL_S = 300.0
 
 
@@ -23,6 +25,8 @@ class Kernel:
     image: Path
     modules: tuple[Path, ...]
     """In the order in which they can be loaded."""
+    nfs_modules: tuple[Path, ...]
+    """The same, of what is only loaded for NFS."""
     digest: str
 
 
@@ -31,7 +35,9 @@ def kernel() -> Kernel:
     folder = cached("kernel", PACKAGE, _fetch)
     image = next(folder.glob("boot/vmlinuz-*"))
     version = image.name.removeprefix("vmlinuz-")
-    return Kernel(version, image, _ordered(folder, version), digest(image.read_bytes()))
+    base = _ordered(folder, version, MODULES)
+    nfs = tuple(module for module in _ordered(folder, version, NFS_MODULES) if module not in base)
+    return Kernel(version, image, base, nfs, digest(image.read_bytes()))
 
 
 def _fetch(folder: Path) -> None:
@@ -50,8 +56,8 @@ def _fetch(folder: Path) -> None:
         shutil.rmtree(folder / spare, ignore_errors=True)
 
 
-def _ordered(folder: Path, version: str) -> tuple[Path, ...]:
-    """The files of MODULES, each after those it depends on (modules.dep names the first to load last)."""
+def _ordered(folder: Path, version: str, names: tuple[str, ...]) -> tuple[Path, ...]:
+    """The files of modules, each after those it depends on (modules.dep names the first to load last)."""
     base = folder / "lib" / "modules" / version
     needs = {
         line.partition(":")[0]: line.partition(":")[2].split()
@@ -59,7 +65,7 @@ def _ordered(folder: Path, version: str) -> tuple[Path, ...]:
     }
     by_name = {Path(path).name.partition(".")[0]: path for path in needs}
     order: list[str] = []
-    for name in MODULES:
+    for name in names:
         path = by_name.get(name)
         if path is not None:
             order += [one for one in [*reversed(needs[path]), path] if one not in order]

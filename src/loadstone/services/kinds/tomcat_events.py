@@ -17,13 +17,15 @@ MEMCACHED = f"{tomcat.JARS}/spymemcached.jar"
 
 def program(site: ApplicationSite) -> Program:
     """One servlet for all pages; a store and a geocoder are elsewhere."""
-    missing = [name for name in ("store", "geocoder") if name not in site.beside]
+    needed = ("geocoder",) if site.pictures else ("store", "geocoder")
+    missing = [name for name in needed if name not in site.beside]
     if missing:
         raise ServiceError(f"The site of events in Java asks a {' and a '.join(missing)}, and there is none.")
     patterns = (*(f"/events/{page}" for page in PAGES), "/events/store/*", "/audit")
     if site.cache.startswith("redis:"):
         raise ServiceError("The site of events in Java keeps answers within or in memcached, not in redis.")
     asked = {f"loadstone.{name}": str(at) for name, at in site.beside.items()}
+    asked |= {"loadstone.pictures": site.pictures} if site.pictures else {}
     asked |= {"loadstone.cache": site.cache} if site.cache else {}
     return java.program(site, java.Application("events", "Events", patterns, asked, MOST_UPLOAD_BYTES, (MEMCACHED,)))
 

@@ -33,7 +33,7 @@ public final class Events extends Site {
     @Override
     public void init() {
         super.init();
-        pictures = new Pictures(System.getProperty("loadstone.store"));
+        pictures = new Pictures(System.getProperty("loadstone.store"), System.getProperty("loadstone.pictures"));
         geocoder = new Geocoder(System.getProperty("loadstone.geocoder"));
         try {
             cache = Cache.at(System.getProperty("loadstone.cache"));

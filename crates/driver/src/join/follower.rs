@@ -1,0 +1,272 @@
+//! What a member of a run says, turned into reports, and refused where it is not what its share of the plan comes to.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use anyhow::{anyhow, bail, ensure, Context, Result};
+use loadstone_record::event::{EndReason, Event};
+use loadstone_record::{Interval, Totals};
+use loadstone_schedule::plan::{self, Plan};
+use tokio::sync::{mpsc, watch};
+use tokio::time::sleep;
+
+use super::line::Said;
+use super::Member;
+use crate::report::{ticks, Report};
+
+/// Words that are handed on as they are, of one member, beyond what the plan asks to be written down.
+const MOST_HANDED_ON: usize = 100_000;
+/// Time that a member has for its end once it was told to stop.
+const GRACE: Duration = Duration::from_secs(5);
+
+pub struct Follower {
+    /// Beginnings of the run's intervals, in order.
+    starts: Vec<u64>,
+    /// Names of the parts, and how many operations each has.
+    parts: Vec<(String, usize)>,
+    sender: mpsc::UnboundedSender<Report>,
+    /// Words that are handed on as they are, at most.
+    most: usize,
+    heard: Heard,
+}
+
+/// What a member has said so far.
+#[derive(Default)]
+struct Heard {
+    /// By part and number.
+    intervals: HashSet<(usize, usize)>,
+    /// By part.
+    totals: HashSet<usize>,
+    handed_on: usize,
+}
+
+/// Comes when a member that was told to stop should have ended.
+async fn overdue(stopped: &mut watch::Receiver<bool>) {
+    if stopped.wait_for(|&is_stopped| is_stopped).await.is_err() {
+        std::future::pending::<()>().await; // nobody can tell it any more
+    }
+    sleep(GRACE).await;
+}
+
+impl Follower {
+    /// Of a member that plays a share of this plan.
+    pub fn new(plan: &Plan, sender: mpsc::UnboundedSender<Report>) -> Self {
+        let part = |part: &plan::Part| (part.workload.name.clone(), part.workload.operations.len());
+        let logged = plan.threads.max(1) as usize * (plan.log_starts as usize + plan.log_operations as usize);
+        Follower {
+            starts: ticks(&plan.phases).map(|(from, _)| from).collect(),
+            parts: plan.parts.iter().map(part).collect(),
+            sender,
+            most: MOST_HANDED_ON + logged,
+            heard: Heard::default(),
+        }
+    }
+
+    /// Hands on what a member says until its end; one that was told to stop has a few seconds for that.
+    pub async fn run(mut self, mut member: Member, mut stopped: watch::Receiver<bool>) {
+        let name = member.name;
+        let told = tokio::select! {
+            read = self.read(&mut member) => read,
+            () = overdue(&mut stopped) => Err(anyhow!("it did not end within {} s of being told to", GRACE.as_secs())),
+        };
+        if let Err(error) = told {
+            let _ = self.sender.send(Report::Failed(format!("the driver at {name}: {error:#}")));
+        }
+    }
+
+    async fn read(&mut self, member: &mut Member) -> Result<()> {
+        loop {
+            let said = member.hearing.hear().await.context("it is gone before the end of the run")?;
+            let event = match said {
+                Said::Alive => continue,
+                Said::Event(event) => *event,
+                Said::Now { .. } => bail!("it tells its clock unasked"),
+            };
+            if let Event::End { reason, .. } = event {
+                if reason == EndReason::Interrupted {
+                    let _ = self.sender.send(Report::Interrupted);
+                    return Ok(());
+                }
+                return self.is_all_there();
+            }
+            if let Some(report) = self.report(event)? {
+                let _ = self.sender.send(report);
+            }
+        }
+    }
+
+    /// Refuses an end before all was said: what is missing would look like a smaller load.
+    fn is_all_there(&self) -> Result<()> {
+        let intervals = self.parts.len() * self.starts.len();
+        ensure!(self.heard.totals.len() == self.parts.len(), "it ended without its totals");
+        ensure!(self.heard.intervals.len() == intervals, "it ended without all its intervals");
+        Ok(())
+    }
+
+    /// A part by its name, of as many operations as it says.
+    fn part(&self, name: &str, operations: usize) -> Result<usize> {
+        let known = self.parts.iter().position(|(known, _)| known == name);
+        let part = known.with_context(|| format!("it plays `{name}`"))?;
+        ensure!(self.parts[part].1 == operations, "its operations are other ones");
+        Ok(part)
+    }
+
+    /// The same, of totals, which are told once.
+    fn part_of_totals(&mut self, name: &str, operations: usize) -> Result<usize> {
+        let part = self.part(name, operations)?;
+        ensure!(self.heard.totals.insert(part), "it tells its totals twice");
+        Ok(part)
+    }
+
+    /// An event of a member as a report to be merged; none for what the leader says itself.
+    fn report(&mut self, event: Event) -> Result<Option<Report>> {
+        Ok(Some(match event {
+            Event::Ready { .. } | Event::Start { .. } | Event::Phase { .. } | Event::End { .. } => return Ok(None),
+            event @ (Event::Trouble { .. }
+            | Event::Starts { .. }
+            | Event::Operations { .. }
+            | Event::Ledger { .. }
+            | Event::Station { .. }) => {
+                self.heard.handed_on += 1;
+                ensure!(self.heard.handed_on <= self.most, "it says too much");
+                Report::Event(Box::new(event))
+            }
+            Event::Interval {
+                part,
+                at_ns,
+                length_ns,
+                sessions_active,
+                connections_open,
+                operations,
+                response,
+                service,
+                lag,
+                connections,
+                cpu,
+                ..
+            } => {
+                let from_ns = at_ns.checked_sub(length_ns);
+                let number = from_ns.and_then(|from_ns| self.starts.binary_search(&from_ns).ok());
+                let number = number.context("its intervals are other ones")?;
+                let part = self.part(&part, operations.len())?;
+                ensure!(self.heard.intervals.insert((part, number)), "it tells an interval twice");
+                Report::Interval {
+                    part,
+                    number,
+                    at_ns,
+                    interval: Box::new(Interval {
+                        operations: operations.into_iter().map(Into::into).collect(),
+                        response: (&response).try_into()?,
+                        service: (&service).try_into()?,
+                        lag: (&lag).try_into()?,
+                        connections,
+                    }),
+                    active: sessions_active,
+                    open: connections_open,
+                    cpu: cpu.threads,
+                }
+            }
+            Event::Totals {
+                part,
+                steady_ns,
+                operations,
+                lag,
+                longest_gap_ns,
+                sessions,
+                pauses,
+                pause,
+                connections,
+                cpu,
+            } => Report::Totals {
+                part: self.part_of_totals(&part, operations.len())?,
+                totals: Box::new(Totals {
+                    operations: operations.into_iter().map(TryInto::try_into).collect::<Result<_, _>>()?,
+                    lag: (&lag).try_into()?,
+                    longest_gap_ns,
+                    sessions,
+                    pauses,
+                    pause: (&pause).try_into()?,
+                    connections,
+                }),
+                cpu: cpu.threads,
+                steady_ns,
+            },
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use loadstone_record::event::{CpuShare, Moment, PartNames};
+    use loadstone_record::Recorder;
+
+    fn follower() -> Follower {
+        let (sender, _) = mpsc::unbounded_channel();
+        let parts = vec![("shop".into(), 1), ("bank".into(), 1)];
+        Follower { starts: vec![0, 10, 20], parts, sender, most: 2, heard: Heard::default() }
+    }
+
+    fn interval(part: &str, at_ns: u64) -> Event {
+        let mut recorder = Recorder::new(1, 0..30);
+        recorder.request(1);
+        let moment = Moment { at_ns, length_ns: 10, phase: "steady".into(), sessions_active: 3, connections_open: 2 };
+        Event::interval(part, moment, &recorder.take_interval(), CpuShare { threads: vec![0.5] })
+    }
+
+    #[test]
+    fn an_interval_of_a_member_finds_its_part_and_number() {
+        let Some(Report::Interval { part, number, interval, active, open, .. }) =
+            follower().report(interval("bank", 30)).expect("known")
+        else {
+            panic!("no interval");
+        };
+        assert_eq!((part, number, active, open), (1, 2, 3, 2));
+        assert_eq!(interval.connections.http_requests, 1);
+    }
+
+    #[test]
+    fn what_another_run_would_say_is_refused() {
+        let refused = |event| follower().report(event).err().map_or("not refused".into(), |error| error.to_string());
+        assert_eq!(refused(interval("mail", 30)), "it plays `mail`");
+        assert_eq!(refused(interval("bank", 31)), "its intervals are other ones");
+        assert_eq!(refused(interval("bank", 5)), "its intervals are other ones");
+        let mut other = follower();
+        other.parts[1].1 = 2;
+        let error = other.report(interval("bank", 30)).err().expect("refused");
+        assert_eq!(error.to_string(), "its operations are other ones");
+    }
+
+    #[test]
+    fn a_member_that_ends_before_it_has_told_all_or_tells_it_twice_is_refused() {
+        let mut follower = follower();
+        assert_eq!(follower.is_all_there().expect_err("nothing").to_string(), "it ended without its totals");
+        for part in ["shop", "bank"] {
+            for at_ns in [10, 20, 30] {
+                follower.report(interval(part, at_ns)).expect("known");
+            }
+            let names = PartNames { workload: part.into(), operations: vec!["page".into()] };
+            let totals = Event::totals(&names, 1, &Totals::new(1), CpuShare::default());
+            follower.report(totals.clone()).expect("known");
+            assert!(follower.report(totals).is_err());
+        }
+        follower.is_all_there().expect("all of it");
+        assert!(follower.report(interval("bank", 30)).is_err());
+        follower.heard.intervals.remove(&(1, 2));
+        assert_eq!(follower.is_all_there().expect_err("one").to_string(), "it ended without all its intervals");
+    }
+
+    #[test]
+    fn a_member_may_not_say_without_end() {
+        let mut follower = follower();
+        let ledger = || Event::Ledger { part: "bank".into(), operation: "page".into(), endings: vec![], in_doubt: 0 };
+        assert!(follower.report(ledger()).is_ok() && follower.report(ledger()).is_ok());
+        assert_eq!(follower.report(ledger()).err().expect("one too many").to_string(), "it says too much");
+    }
+
+    #[test]
+    fn what_the_leader_says_itself_is_not_merged() {
+        let end = Event::End { at_ns: 1, reason: EndReason::Completed };
+        assert!(follower().report(end).expect("known").is_none());
+    }
+}

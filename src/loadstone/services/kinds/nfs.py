@@ -1,0 +1,66 @@
+"""nfs-ganesha as an ordinary process: one folder over NFSv4.1, for machines with a kernel of their own."""
+
+import shlex
+
+from loadstone.services.kind import Program, ServiceKind, ServiceRole, ServiceSite
+from loadstone.services.unprivileged import shell
+
+PROGRAM = "/usr/bin/ganesha.nfsd"
+SHARED = "pictures"
+"""The folder below the machine's files, and its name for who mounts it."""
+CONFIGURATION, LOG = "ganesha.conf", "ganesha.log"
+WAIT_S = 30
+
+
+def configuration(site: ServiceSite) -> str:
+    """All that it remembers is below its folder; who mounts need not wait for the clients of an earlier life."""
+    return f"""NFS_CORE_PARAM {{
+    Protocols = 4;
+    NFS_Port = {site.port};
+    Bind_addr = {site.listen};
+    Enable_NLM = false;
+    Enable_RQUOTA = false;
+}}
+NFSV4 {{
+    Graceless = true;
+    Minor_Versions = 1;
+    RecoveryBackend = fs;
+    RecoveryRoot = "{site.folder}/recovery";
+}}
+EXPORT {{
+    Export_Id = 1;
+    Path = "{site.folder}/{SHARED}";
+    Pseudo = "/{SHARED}";
+    Access_Type = RW;
+    Squash = No_Root_Squash;
+    SecType = sys;
+    Protocols = 4;
+    Transports = TCP;
+    FSAL {{ Name = VFS; }}
+}}
+"""
+
+
+def program(site: ServiceSite) -> Program:
+    """In the foreground; ready when its log says so."""
+    log = shlex.quote(f"{site.folder}/{LOG}")
+    words = [PROGRAM, "-F", "-f", f"{site.folder}/{CONFIGURATION}", "-L", f"{site.folder}/{LOG}"]
+    words += ["-p", f"{site.folder}/ganesha.pid"]
+    given_up = f"[ $n -lt {10 * WAIT_S} ] || {{ cat {log} >&2; exit 1; }}"
+    looking = f"grep -q 'NFS SERVER INITIALIZED' {log} 2> /dev/null"
+    return Program(
+        shell(f"ulimit -n 8192; exec {shlex.join(words)}"),
+        {CONFIGURATION: configuration(site)},
+        prepare=[["mkdir", "-p", f"{site.folder}/{SHARED}", f"{site.folder}/recovery"]],
+        wait=shell(f"n=0; until {looking}; do n=$((n+1)); {given_up}; sleep 0.1; done"),
+        version=[PROGRAM, "-v"],
+    )
+
+
+KIND = ServiceKind(
+    "nfs",
+    ServiceRole.STORE,
+    program,
+    2049,
+    needs={PROGRAM: "nfs-ganesha", "/usr/lib/*/ganesha/libfsalvfs.so": "nfs-ganesha-vfs"},
+)

@@ -1,0 +1,48 @@
+"""One folder that all servers of an application share for its files: where they run on this host's kernel by bind
+mounts, else over NFS.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from loadstone.host.process import Readiness
+from loadstone.model.machine import SERVER, MachineSpec
+from loadstone.platforms.contract import Machine
+from loadstone.platforms.registry import platform_kind
+from loadstone.services.kind import ServiceKind, ServiceRole
+from loadstone.services.kinds.nfs import SHARED
+from loadstone.services.registry import service_kind
+from loadstone.testbed import roles
+from loadstone.testbed.running import Running, done
+from loadstone.testbed.software import with_software
+
+NFS = "nfs"
+CLIENT = {"/sbin/mount.nfs4": "nfs-common"}
+"""What a machine needs that mounts folders of others."""
+
+
+def has_images(spec: MachineSpec) -> bool:
+    """Whether machines of its platform have files and programs of their own."""
+    return "image" in platform_kind(spec.platform).fitting
+
+
+def mounting(kind: ServiceKind, spec: MachineSpec) -> ServiceKind:
+    """A service on such a machine, with what it needs to mount the folder."""
+    return replace(kind, needs={**kind.needs, **CLIENT}) if has_images(spec) else kind
+
+
+def sharing(spec: MachineSpec, front: MachineSpec) -> MachineSpec:
+    """The machine that has the folder, with the programs to share it where that takes any."""
+    if not (has_images(spec) or has_images(front)):
+        return spec
+    return with_software(spec, service_kind(ServiceRole.STORE, NFS))
+
+
+async def share(running: Running, machine: Machine, fronts: Sequence[Machine]) -> dict[str, str]:
+    """Fills the folder with the pictures of the beginning and mounts it on all; where it is there, by machine."""
+    filling = [SERVER, "pictures", "--folder", f"{machine.files}/{SHARED}", "--only-fill"]
+    await done(await machine.start(f"{machine.name}-fill", filling, Readiness.NONE), "The shared folder")
+    if machine.folder is not None and all(front.folder is not None for front in fronts):
+        return {front.name: await front.mount(machine.folder / SHARED, SHARED) for front in fronts}
+    port = await roles.store(running, machine, NFS)
+    return {front.name: await front.mount(await roles.way(front, machine, port), SHARED) for front in fronts}
