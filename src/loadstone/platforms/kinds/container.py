@@ -62,6 +62,8 @@ class Container(LocalMachine):
         for folder in (self.files, *self.mounted):
             wall += ["--bind", folder, folder]
         wall += ["--ro-bind", server(), INSIDE]
+        # Programs that fit themselves to their limits, as Java does, look for those of their group there.
+        wall += ["--ro-bind", "/sys", "/sys"]
         wall += [f"--unshare-{what}" for what in ("pid", "ipc", "uts")]
         wall += ["--die-with-parent"]
         upper, work, root = (f"{scratch}/{name}" for name in ("upper", "work", "root"))
