@@ -147,6 +147,9 @@ def test_drivers_join_and_are_one_record(
     start = next(event for event in events if event["event"] == "start")
     totals = next(event for event in events if event["event"] == "totals")
     assert (start["drivers"], len(totals["cpu"]["threads"])) == (2, 2)
+    verdict = json.loads((newest(tmp_path) / "verdict.json").read_text())
+    checks = {one["rule"]: one for one in verdict["workloads"][0]["iterations"][0]["checks"]}
+    assert 0 < checks["drivers' starts apart"]["figure"] < 20
     counts = totals["operations"][0]
     assert counts["response"]["count"] == counts["counts"]["requests"]
     assert abs(counts["counts"]["requests"] - totals["sessions"]["due"]) <= 2

@@ -12,6 +12,7 @@ pub mod ledger;
 pub mod mail;
 pub mod needle;
 pub mod operation;
+pub mod record_writer;
 pub mod report;
 pub mod scratch;
 pub mod server;

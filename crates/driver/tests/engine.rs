@@ -112,6 +112,7 @@ fn several_drivers_play_one_plan_and_their_histograms_are_merged() {
     joiners.into_iter().for_each(|joiner| joiner.join().expect("no panic"));
     let events = read(&out);
     assert_eq!(event(&events, "start")["drivers"], 3);
+    assert!((1..50_000_000).contains(&event(&events, "start")["clock_bound_ns"].as_u64().expect("compared")));
     let totals = event(&events, "totals");
     // The schedule is the same however many play it, and every answer is in the merged histogram.
     assert_eq!(totals["sessions"]["due"], alone);

@@ -44,6 +44,10 @@ pub enum Event {
         clock_cost_ns: f64,
         /// How late the timer wakes up on an idle loop: median of the calibration.
         timer_slack_ns: u64,
+        /// By how much the drivers' starts may differ at most: half of the longest round trip by which a clock was
+        /// compared. None of a driver that plays alone.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        clock_bound_ns: Option<u64>,
     },
     Phase {
         phase: String,

@@ -39,6 +39,7 @@ TITLES = {
     CheckId.DRIVER_LAG_TAIL: "driver lag p99.9",
     CheckId.DRIVER_LAG_MAX: "largest driver lag",
     CheckId.DRIVER_GAP: "longest time the driver did not run",
+    CheckId.DRIVER_CLOCKS: "drivers' starts apart",
     CheckId.DRIVER_CPU: "busiest driver thread",
     CheckId.FOREIGN_CPU: "CPU used by others",
     CheckId.FOREIGN_CPU_SAID: "CPU used by others, worth knowing",

@@ -36,6 +36,9 @@ def _lag(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
         yield check if is_known else replace(check, outcome=Outcome.BROKEN, detail="the driver noted no start")
     if gap_s is not None:
         yield at_most(CheckId.DRIVER_GAP, 1000 * gap_s, 1000 * stall_s, "ms", Weight.INVALID, OURS, stall)
+    if figures.clock_bound_s is not None:  # who starts late acts late
+        apart_ms = 1000 * figures.clock_bound_s
+        yield at_most(CheckId.DRIVER_CLOCKS, apart_ms, 1000 * limit_s, "ms", Weight.INVALID, OURS, share)
 
 
 def _cpu(criteria: Criteria, figures: IterationFigures) -> Check:

@@ -164,6 +164,8 @@ class IterationFigures:
     """False when the run was ended early."""
     longest_gap_s: float | None = None
     """The longest time for which a driver thread did not run although it had something to do."""
+    clock_bound_s: float | None = None
+    """By how much the starts of several drivers may differ at most."""
     driver_cpu: tuple[float, ...] = ()
     """Share of a core each driver thread used."""
     pauses: int = 0

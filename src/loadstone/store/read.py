@@ -224,6 +224,7 @@ def figures_of(events: Sequence[Event]) -> IterationFigures:
     samples = tuple(str(event) for event in events if isinstance(event, Trouble))
     if totals is None:
         return _broken_off(intervals, samples)
+    start = next((event for event in events if isinstance(event, Start)), None)
     return IterationFigures(
         steady_s=totals.steady_ns / 1e9,
         operations=tuple(_operation(record) for record in totals.operations),
@@ -231,6 +232,7 @@ def figures_of(events: Sequence[Event]) -> IterationFigures:
         service=merged([record.service for record in totals.operations]),
         lag=distribution(totals.lag),
         longest_gap_s=None if totals.longest_gap_ns is None else totals.longest_gap_ns / 1e9,
+        clock_bound_s=None if start is None or start.clock_bound_ns is None else start.clock_bound_ns / 1e9,
         driver_cpu=totals.cpu.threads,
         pauses=totals.pauses.count,
         pause_drawn_s=totals.pauses.drawn_ns / 1e9,

@@ -12,7 +12,7 @@ from tests.records import iteration, operation, small_criteria, times
 
 def run(**changes: object) -> IterationFigures:
     figures = iteration((operation("a", 2500, 1.0), operation("b", 2500, 1.0)), 100.0)
-    return replace(figures, longest_gap_s=0.001, foreign_cpu_pct=0.5, **changes)  # type: ignore[arg-type]
+    return replace(figures, longest_gap_s=0.001, foreign_cpu_pct=0.5, **{"clock_bound_s": 0.001, **changes})  # type: ignore[arg-type]
 
 
 def check(rule: CheckId, figures: IterationFigures, **changes: object) -> Check | None:
@@ -30,6 +30,7 @@ def lag(count: int, p99: float, p999: float, largest: float) -> Distribution:
         (CheckId.DRIVER_LAG_TAIL, run(lag=lag(5000, 0.001, 0.101, 0.101))),
         (CheckId.DRIVER_LAG_MAX, run(lag=lag(500_000, 0.001, 0.002, 0.8))),
         (CheckId.DRIVER_GAP, replace(run(), longest_gap_s=0.8)),
+        (CheckId.DRIVER_CLOCKS, run(clock_bound_s=0.101)),
         (CheckId.DRIVER_CPU, run(driver_cpu=(0.2, 0.91))),
     ],
 )

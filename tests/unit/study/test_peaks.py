@@ -2,12 +2,16 @@
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, cast
 
 import pytest
 
 from loadstone.model.errors import UsageError
 from loadstone.model.profile import PROFILES
-from loadstone.study.kinds.peaks import Peaks, PeaksSection
+from loadstone.page.blocks import Table
+from loadstone.study.kinds.peaks import PeakPoint, Peaks, PeaksSection, blocks
+from loadstone.study.kinds.search.answer import SearchedLoad, Spread, Standing
 from loadstone.study.kinds.search.steps import Search
 from loadstone.study.summary import Purpose, RunRequest, RunSummary
 from loadstone.workloads import load
@@ -59,6 +63,26 @@ def test_platforms_are_set_beside_each_other_all_else_alike() -> None:
     assert out.under == "platform=process, machines=1x1"
     assert out.low is not None and out.high is not None and out.low <= 2 <= out.high
     assert any("bears" in line for line in answer.headline)
+
+
+def test_response_times_are_set_beside_each_other_where_as_much_is_used() -> None:
+    def load(at: float, used: float, response_s: float) -> SearchedLoad:
+        metrics = {"server_cpu": Spread(used, used, used), "response_p90": Spread(response_s, response_s, response_s)}
+        return SearchedLoad(at, Standing.PASSES, (), metrics, (), ())
+
+    found, _ = carry_out(PEAKS, bearing(), most=400)
+
+    def point(machines: str, *loads: SearchedLoad) -> PeakPoint:
+        search = replace(found.points[0].search, loads=loads, peak=400.0)
+        return PeakPoint({"platform": "vm", "machines": machines}, search)
+
+    up = point("1x2", load(100, 0.8, 0.1), load(200, 1.6, 0.3))
+    out = point("2x1", load(100, 1.0, 0.2), load(200, 2.0, 0.6))
+    answer = replace(found, points=(point("1x1"), up, out), platforms=(), others=())
+    tables = [block for block in blocks(answer, cast(Any, None), []) if isinstance(block, Table)]
+    (row,) = tables[-1].rows
+    # At 1.0 of both 0.2 by 0.15, at 1.4 0.36 by 0.25; 1.8 is beyond what the other used.
+    assert [cell.text for cell in row.typed][2:] == ["1.33", "1.44", "not measured"]
 
 
 def test_where_no_load_passes_there_is_no_peak_no_run_below_it_and_no_ratio() -> None:

@@ -23,8 +23,9 @@ use loadstone_schedule::stationary::{earlier, mean_visit_ns, Earlier};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::engine::{name_of, session_windows};
+use crate::engine::session_windows;
 use crate::operation::{allowed_ns, grade};
+use crate::record_writer::name_of;
 use crate::report::ticks;
 use crate::session::departed;
 use queue::EventQueue;
@@ -59,6 +60,7 @@ pub fn play(simulation: &DiscreteEvents, start_unix_ns: u64, out: &mut dyn Write
         start_unix_ns,
         clock_cost_ns: 0.0,
         timer_slack_ns: 0,
+        clock_bound_ns: None,
     })?;
     simulator.populate();
     let mut phase = None;

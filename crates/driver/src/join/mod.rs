@@ -68,8 +68,9 @@ pub struct Member {
     name: SocketAddr,
     hearing: Hearing<TlsStream<TcpStream>>,
     saying: Saying,
-    /// Its clock less ours, in nanoseconds.
+    /// Its clock less ours, in nanoseconds, and by how much that may be wrong at most.
     ahead_ns: i64,
+    bound_ns: u64,
 }
 
 /// What keeps members' lines open, and tells them that the run ends early.
@@ -132,7 +133,7 @@ async fn welcome(listener: TcpListener, acceptor: TlsAcceptor, plan: &Plan, of: 
         let (hearing, saying) = line(stream, &Word::Alive)?;
         let share = Plan { member: plan::Member { index, of }, ..plan.clone() };
         saying.say(&Word::Plan(Box::new(share))).await.with_context(|| format!("the driver at {name}"))?;
-        joined.push(Member { name, hearing, saying, ahead_ns: 0 });
+        joined.push(Member { name, hearing, saying, ahead_ns: 0, bound_ns: 0 });
     }
     door.abort();
     Ok(joined)
@@ -182,6 +183,7 @@ impl Member {
             if round_ns < shortest {
                 shortest = round_ns;
                 let (there, back) = (heard_ns as i128 - asked_ns as i128, said_ns as i128 - back_ns as i128);
+                self.bound_ns = round_ns.div_ceil(2);
                 self.ahead_ns = i64::try_from((there + back) / 2).context("its clock is from another age")?;
             }
         }
@@ -213,6 +215,11 @@ impl Members {
     /// Whether this driver plays alone.
     pub fn is_empty(&self) -> bool {
         self.joined.is_empty()
+    }
+
+    /// By how much the clocks may differ from what was found, at most; none of a driver that plays alone.
+    pub fn clock_bound_ns(&self) -> Option<u64> {
+        self.joined.iter().map(|member| member.bound_ns).max()
     }
 
     /// Turns what the members say into reports.
@@ -299,7 +306,8 @@ mod tests {
         });
         let mut member = welcome(listener, acceptor, &plan(), 2).await.expect("joined").remove(0);
         member.compare_clocks().await.expect("answers");
-        assert!(member.ahead_ns.abs_diff(3_600_000_000_000) < 50_000_000, "{}", member.ahead_ns);
+        let wrong_ns = member.ahead_ns.abs_diff(3_600_000_000_000);
+        assert!(wrong_ns <= member.bound_ns && member.bound_ns < 50_000_000, "{wrong_ns} of {}", member.bound_ns);
         drop(member);
         joiner.await.expect("no panic");
     }

@@ -3,8 +3,8 @@
 //! Items with authors and stock, customers with addresses and accounts, orders with lines and payments, as the published
 //! test had them (docs/applications.md). Amounts are whole cents.
 
-use crate::sql::rows::{insert, make_anew};
-use crate::sql::{transact, Access, Connection, Fate, Row, SqlError, Value};
+use crate::sql::rows::{insert, DataSet};
+use crate::sql::{Connection, Row, SqlError, Value};
 use loadstone_schedule::rng::scramble;
 
 /// How much there is at the beginning.
@@ -80,44 +80,33 @@ const INDEXES: [&str; 7] = [
     "CREATE INDEX lines_of_item ON order_lines (item)",
 ];
 
-/// Makes and fills the tables, all or nothing; one that is filled already is restored to what it was at the beginning,
-/// and one that was filled for another scale is an error.
+/// Makes and fills the tables, or restores those that are filled.
 pub fn prepare(connection: &mut dyn Connection, scale: Scale) -> Result<(), SqlError> {
-    match held_scale(connection) {
-        Some(held) if held == scale => return restore(connection, scale),
-        Some(held) => return Err(SqlError::Other(format!("the database was filled for {held:?}, not for {scale:?}"))),
-        None => {}
-    }
-    make_anew(connection, &TABLES)?;
-    transact(connection, Access::Write, |c| {
-        fill(c, scale)?;
-        Ok(((), Fate::Kept))
-    })?;
-    for statement in &INDEXES {
-        connection.run(statement, &[])?;
-    }
-    // Told last: what was broken off is filled anew.
-    let values = [scale.items.into(), scale.customers.into(), scale.orders.into()];
-    connection.run("INSERT INTO scale (items, customers, orders) VALUES ($1, $2, $3)", &values).map(drop)
+    let Scale { items, customers, orders } = scale;
+    let data = DataSet {
+        scale: [("items", items), ("customers", customers), ("orders", orders)],
+        tables: &TABLES,
+        indexes: &INDEXES,
+        fill: &|c| fill(c, scale),
+        restore: &|c| restore(c, scale),
+    };
+    data.prepare(connection)
 }
 
-/// Takes away what was added since the beginning and undoes what was changed, in one transaction.
-fn restore(connection: &mut dyn Connection, scale: Scale) -> Result<(), SqlError> {
-    transact(connection, Access::Write, |c| {
-        for (table, key) in [("order_lines", "order_id"), ("payments", "order_id")] {
-            let sql = format!("DELETE FROM {table} WHERE {key} IN (SELECT id FROM orders WHERE is_new = 1)");
-            c.run(&sql, &[])?;
-        }
-        for sql in ["DELETE FROM orders WHERE is_new = 1", "DELETE FROM cart_lines", "DELETE FROM carts"] {
-            c.run(sql, &[])?;
-        }
-        for (table, key) in [("customers", "id"), ("addresses", "customer"), ("accounts", "customer")] {
-            c.run(&format!("DELETE FROM {table} WHERE {key} > $1"), &[scale.customers.into()])?;
-        }
-        c.run("UPDATE accounts SET spent = 0 WHERE spent <> 0", &[])?;
-        restore_shelves(c, scale)?;
-        Ok(((), Fate::Kept))
-    })
+/// Takes away what was added since the beginning and undoes what was changed.
+fn restore(c: &mut dyn Connection, scale: Scale) -> Result<(), SqlError> {
+    for (table, key) in [("order_lines", "order_id"), ("payments", "order_id")] {
+        let sql = format!("DELETE FROM {table} WHERE {key} IN (SELECT id FROM orders WHERE is_new = 1)");
+        c.run(&sql, &[])?;
+    }
+    for sql in ["DELETE FROM orders WHERE is_new = 1", "DELETE FROM cart_lines", "DELETE FROM carts"] {
+        c.run(sql, &[])?;
+    }
+    for (table, key) in [("customers", "id"), ("addresses", "customer"), ("accounts", "customer")] {
+        c.run(&format!("DELETE FROM {table} WHERE {key} > $1"), &[scale.customers.into()])?;
+    }
+    c.run("UPDATE accounts SET spent = 0 WHERE spent <> 0", &[])?;
+    restore_shelves(c, scale)
 }
 
 /// Prices, what goes with an item, and stock, where they are not as they were.
@@ -138,13 +127,6 @@ fn restore_shelves(c: &mut dyn Connection, scale: Scale) -> Result<(), SqlError>
         }
     }
     Ok(())
-}
-
-/// What a database was filled for; none where it is not filled.
-pub fn held_scale(connection: &mut dyn Connection) -> Option<Scale> {
-    let rows = connection.run("SELECT items, customers, orders FROM scale", &[]).ok()?;
-    let row = rows.first()?;
-    Some(Scale { items: row[0].int(), customers: row[1].int(), orders: row[2].int() })
 }
 
 fn fill(c: &mut dyn Connection, scale: Scale) -> Result<(), SqlError> {

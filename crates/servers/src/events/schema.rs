@@ -3,8 +3,8 @@
 
 use loadstone_schedule::rng::scramble;
 
-use crate::sql::rows::{insert, make_anew};
-use crate::sql::{transact, Access, Connection, Fate, Row, SqlError, Value};
+use crate::sql::rows::{insert, DataSet};
+use crate::sql::{Connection, Row, SqlError, Value};
 
 /// How much there is at the beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,49 +59,32 @@ const INDEXES: [&str; 7] = [
     "CREATE INDEX events_of_attendee ON attendees (person)",
 ];
 
-/// Makes and fills the tables, all or nothing; one that is filled already is restored to what it was at the beginning,
-/// and one that was filled for another scale is an error.
+/// Makes and fills the tables, or restores those that are filled.
 pub fn prepare(connection: &mut dyn Connection, scale: Scale) -> Result<(), SqlError> {
-    match held_scale(connection) {
-        Some(held) if held == scale => return restore(connection),
-        Some(held) => return Err(SqlError::Other(format!("the database was filled for {held:?}, not for {scale:?}"))),
-        None => {}
-    }
-    make_anew(connection, &TABLES)?;
-    transact(connection, Access::Write, |c| {
-        fill(c, scale)?;
-        Ok(((), Fate::Kept))
-    })?;
-    for statement in &INDEXES {
-        connection.run(statement, &[])?;
-    }
-    // Told last: what was broken off is filled anew.
-    let values = [scale.users.into(), scale.tags.into(), scale.events.into()];
-    connection.run("INSERT INTO scale (users, tags, events) VALUES ($1, $2, $3)", &values).map(drop)
+    let Scale { users, tags, events } = scale;
+    let data = DataSet {
+        scale: [("users", users), ("tags", tags), ("events", events)],
+        tables: &TABLES,
+        indexes: &INDEXES,
+        fill: &|c| fill(c, scale),
+        restore: &restore,
+    };
+    data.prepare(connection)
 }
 
-/// Takes away what was added since the beginning, in one transaction.
-fn restore(connection: &mut dyn Connection) -> Result<(), SqlError> {
+/// Takes away what was added since the beginning.
+fn restore(c: &mut dyn Connection) -> Result<(), SqlError> {
     let first = [Value::Int(FIRST_ADDED)];
-    transact(connection, Access::Write, |c| {
-        let used = c.run("SELECT tag, COUNT(*) FROM event_tags WHERE event >= $1 GROUP BY tag", &first)?;
-        for row in &used {
-            c.run("UPDATE tags SET uses = uses - $1 WHERE id = $2", &[row[1].clone(), row[0].clone()])?;
-        }
-        c.run("DELETE FROM event_tags WHERE event >= $1", &first)?;
-        c.run("DELETE FROM attendees WHERE added = 1", &[])?;
-        for table in ["events", "people", "addresses"] {
-            c.run(&format!("DELETE FROM {table} WHERE id >= $1"), &first)?;
-        }
-        Ok(((), Fate::Kept))
-    })
-}
-
-/// What a database was filled for; none where it is not filled.
-pub fn held_scale(connection: &mut dyn Connection) -> Option<Scale> {
-    let rows = connection.run("SELECT users, tags, events FROM scale", &[]).ok()?;
-    let row = rows.first()?;
-    Some(Scale { users: row[0].int(), tags: row[1].int(), events: row[2].int() })
+    let used = c.run("SELECT tag, COUNT(*) FROM event_tags WHERE event >= $1 GROUP BY tag", &first)?;
+    for row in &used {
+        c.run("UPDATE tags SET uses = uses - $1 WHERE id = $2", &[row[1].clone(), row[0].clone()])?;
+    }
+    c.run("DELETE FROM event_tags WHERE event >= $1", &first)?;
+    c.run("DELETE FROM attendees WHERE added = 1", &[])?;
+    for table in ["events", "people", "addresses"] {
+        c.run(&format!("DELETE FROM {table} WHERE id >= $1"), &first)?;
+    }
+    Ok(())
 }
 
 fn fill(c: &mut dyn Connection, scale: Scale) -> Result<(), SqlError> {

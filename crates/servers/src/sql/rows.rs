@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use super::{Connection, Row, SqlError};
+use super::{transact, Access, Connection, Fate, Row, SqlError};
 
 /// Rows of one statement: the way to the database may be long.
 const ROWS_AT_ONCE: usize = 200;
@@ -17,6 +17,54 @@ pub fn make_anew(c: &mut dyn Connection, tables: &[&str]) -> Result<(), SqlError
         c.run(statement, &[])?;
     }
     Ok(())
+}
+
+/// An application's tables: how they are made, filled and restored.
+pub struct DataSet<'a> {
+    /// What tells how much there is: a table `scale` with these columns, whose one row says these numbers.
+    pub scale: [(&'a str, i64); 3],
+    pub tables: &'a [&'a str],
+    pub indexes: &'a [&'a str],
+    pub fill: &'a dyn Fn(&mut dyn Connection) -> Result<(), SqlError>,
+    pub restore: &'a dyn Fn(&mut dyn Connection) -> Result<(), SqlError>,
+}
+
+impl DataSet<'_> {
+    /// Makes and fills the tables, all or nothing; one that is filled already is restored to what it was at the
+    /// beginning, and one that was filled for another scale is an error.
+    pub fn prepare(&self, connection: &mut dyn Connection) -> Result<(), SqlError> {
+        let wanted = self.scale.map(|(_, count)| count);
+        match self.held(connection) {
+            Some(held) if held == wanted => {
+                return transact(connection, Access::Write, |c| (self.restore)(c).map(|()| ((), Fate::Kept)))
+            }
+            Some(held) => {
+                let names = self.columns();
+                return Err(SqlError::Other(format!(
+                    "the database was filled for {held:?}, not for {wanted:?} ({names})"
+                )));
+            }
+            None => {}
+        }
+        make_anew(connection, self.tables)?;
+        transact(connection, Access::Write, |c| (self.fill)(c).map(|()| ((), Fate::Kept)))?;
+        for statement in self.indexes {
+            connection.run(statement, &[])?;
+        }
+        // Told last: what was broken off is filled anew.
+        let told = format!("INSERT INTO scale ({}) VALUES ($1, $2, $3)", self.columns());
+        connection.run(&told, &wanted.map(Into::into)).map(drop)
+    }
+
+    /// What a database was filled for; none where it is not filled.
+    fn held(&self, connection: &mut dyn Connection) -> Option<[i64; 3]> {
+        let rows = connection.run(&format!("SELECT {} FROM scale", self.columns()), &[]).ok()?;
+        rows.first().map(|row| [row[0].int(), row[1].int(), row[2].int()])
+    }
+
+    fn columns(&self) -> String {
+        self.scale.map(|(name, _)| name).join(", ")
+    }
 }
 
 /// Inserts rows into a table with its columns, many at once.

@@ -67,6 +67,7 @@ class CheckId(StrEnum):
     DRIVER_LAG_MAX = "driver_lag_max"
     DRIVER_GAP = "driver_gap"
     DRIVER_CPU = "driver_cpu"
+    DRIVER_CLOCKS = "driver_clocks"
     FOREIGN_CPU = "foreign_cpu"
     FOREIGN_CPU_SAID = "foreign_cpu_said"
     TCP_MEMORY = "tcp_memory"
@@ -90,6 +91,7 @@ DRIVER_CHECKS = frozenset(
         CheckId.DRIVER_LAG_MAX,
         CheckId.DRIVER_GAP,
         CheckId.DRIVER_CPU,
+        CheckId.DRIVER_CLOCKS,
         CheckId.ARRIVALS_DUE,
         CheckId.ARRIVALS_BEGUN,
         CheckId.TCP_MEMORY,

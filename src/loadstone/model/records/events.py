@@ -137,6 +137,8 @@ class Start:
     start_unix_ns: int
     clock_cost_ns: float
     timer_slack_ns: int
+    clock_bound_ns: int | None = None
+    """By how much the drivers' starts may differ at most; None of one that plays alone."""
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,8 @@ def _facts(context: IterationContext) -> Iterator[tuple[str, str]]:
     if start is not None:
         yield "cost of a time stamp", f"{number(start.clock_cost_ns)} ns"
         yield "timer slack when idle", f"{number(start.timer_slack_ns / 1000)} us"
+        if start.clock_bound_ns is not None:
+            yield "starts of its drivers apart, at most", f"{number(start.clock_bound_ns / 1000)} us"
 
 
 def _lag(context: IterationContext) -> str:

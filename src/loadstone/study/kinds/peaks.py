@@ -4,6 +4,7 @@ Pure.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from pydantic import Field
 
@@ -31,6 +32,10 @@ BEGIN = 0.5
 PLATFORMS = ("platform", "machine.platform")
 PUBLISHED_RATIO = 0.90
 """Virtual by native, at least: what the published study found (docs/studies.md)."""
+LEVELS = (0.5, 0.7, 0.9)
+"""Shares of a point's CPUs at which response times are set beside each other; published: alike up to the last
+(docs/studies.md).
+"""
 NOTE = (
     "Each peak is a search of its own: its interval says where a repetition would find it. CPU at 80 % of a peak is of "
     "a run made for that. A ratio's interval is what both searches' intervals allow together, so it is rather "
@@ -215,7 +220,7 @@ def _by_first(points: Sequence[PeakPoint]) -> Iterator[PeakRatio]:
     """Each other point by the first of the same platform."""
     firsts: dict[tuple[str | None, ...], PeakPoint] = {}
     for point in points:
-        first = firsts.setdefault(tuple(point.at.get(name) for name in PLATFORMS), point)
+        first = firsts.setdefault(platforms(point), point)
         ratio = PeakRatio.of(point, first) if point is not first else None
         if ratio is not None:
             yield ratio
@@ -258,7 +263,55 @@ def blocks(answer: PeaksOverAnswer, workload: StudiedWorkload, runs: Sequence[Ru
     yield Table([*columns, Column("CPU at 80 %, cores")], [_row(answer, point) for point in answer.points])
     yield from _ratios(f"Platforms (published: at least {PUBLISHED_RATIO:.2f})", answer.platforms)
     yield from _ratios("Against the first point", answer.others)
+    yield from _up_and_out(answer)
     yield Paragraph(NOTE, Tone.QUIET)
+
+
+def _up_and_out(answer: PeaksOverAnswer) -> Iterator[Block]:
+    """Response times of points that have as many CPUs in other machines, where they use as many of them."""
+    metric, title = _response(answer)
+    rows = []
+    for at, over in enumerate(answer.points):
+        for under in answer.points[:at]:
+            if cpus(over) and cpus(over) == cpus(under) and platforms(over) == platforms(under):
+                ratios = [_times(over, under, level * cpus(over), metric) for level in LEVELS]
+                rows.append(Row([over.name, under.name, *(number(ratio, 2) or "not measured" for ratio in ratios)]))
+    if not rows:
+        return
+    yield Heading("As many CPUs in other machines")
+    told = f"{title}, one by the other, at the loads where both use so much of their CPUs; between two runs by a line."
+    yield Paragraph(f"{told} Published: alike up to {100 * LEVELS[-1]:.0f} %.")
+    columns = [Column("of", ColumnKind.TEXT), Column("by that of", ColumnKind.TEXT)]
+    yield Table([*columns, *(Column(f"at {100 * level:.0f} %") for level in LEVELS)], rows)
+
+
+def cpus(point: PeakPoint) -> int:
+    """How many it has, by its parameter `machines`; 0 where that does not say."""
+    count, _, each = point.at.get("machines", "").partition("x")
+    return int(count) * int(each) if count.isdigit() and each.isdigit() else 0
+
+
+def platforms(point: PeakPoint) -> tuple[str | None, ...]:
+    """Where it ran, as far as that was varied."""
+    return tuple(point.at.get(name) for name in PLATFORMS)
+
+
+def _times(over: PeakPoint, under: PeakPoint, used: float, metric: str) -> float | None:
+    above, below = (_at_use(point, used, metric) for point in (over, under))
+    return above / below if above is not None and below else None
+
+
+def _at_use(point: PeakPoint, used: float, metric: str) -> float | None:
+    """A response time where so many CPUs are used; None beyond what was measured of loads up to the peak."""
+    seen = sorted(
+        (load.metrics["server_cpu"].mean, load.metrics[metric].mean)
+        for load in point.search.loads
+        if {"server_cpu", metric} <= load.metrics.keys() and load.at <= (point.search.peak or 0)
+    )
+    for (low, fast), (high, slow) in pairwise(seen):
+        if low <= used <= high:
+            return fast + (slow - fast) * (used - low) / (high - low) if high > low else fast
+    return None
 
 
 def _row(answer: PeaksOverAnswer, point: PeakPoint) -> Row:
@@ -290,7 +343,17 @@ def _figures(answer: PeaksOverAnswer) -> Iterator[Figure]:
     ]
     if peaks:
         yield Figure("Peaks", "The largest load that passed every rule, by search.", BarPlot(answer.load, peaks))
-    for metric, title in (_response(answer), ("server_cpu", "CPU of the system")):
+    response, title = _response(answer)
+    used = [
+        {"x": load.metrics["server_cpu"].mean, "y": load.metrics[response].mean, "series": point.name}
+        for point in answer.points
+        for load in point.search.loads
+        if {"server_cpu", response} <= load.metrics.keys() and load.at <= (point.search.peak or load.at)
+    ]
+    if used:
+        plot = Plot("CPU of the system, cores", METRICS[response].axis_title, used, used)
+        yield Figure(f"{title}, over CPU", "Up to each peak, one line a point.", plot)
+    for metric, name in ((response, title), ("server_cpu", "CPU of the system")):
         drawn = [
             {"x": load.at, "y": load.metrics[metric].mean, "series": point.name}
             for point in answer.points
@@ -299,7 +362,7 @@ def _figures(answer: PeaksOverAnswer) -> Iterator[Figure]:
         ]
         if drawn:
             plot = Plot(AXIS[answer.load], METRICS[metric].axis_title, drawn, drawn)
-            yield Figure(title, "Over the load up to each peak, one line a point.", plot)
+            yield Figure(name, "Over the load up to each peak, one line a point.", plot)
 
 
 KIND = StudyKind(

@@ -163,7 +163,7 @@ public final class Events extends Site {
 
     private void event(HttpServletResponse response, long id) throws SQLException, IOException, Refused {
         Page page = new Page("Events: event");
-        boolean isThere = database.read(c -> {
+        show(response, page, "event_detail", c -> {
             Optional<Object[]> found = Look.event(c, id);
             if (found.isEmpty()) {
                 return false;
@@ -180,10 +180,15 @@ public final class Events extends Site {
             }
             return true;
         });
-        if (!isThere) {
+    }
+
+    /** Sends a page of what the database has; there is no such page where it has nothing. */
+    private void show(HttpServletResponse response, Page page, String operation, Database.Work<Boolean> isThere)
+            throws SQLException, IOException, Refused {
+        if (!database.read(isThere)) {
             throw new Refused(404);
         }
-        page.finish(response, Facts.of("event_detail"));
+        page.finish(response, Facts.of(operation));
     }
 
     private void comments(HttpServletResponse response, long event) throws SQLException, IOException {
@@ -213,7 +218,7 @@ public final class Events extends Site {
 
     private void person(HttpServletResponse response, long id) throws SQLException, IOException, Refused {
         Page page = new Page("Events: person");
-        boolean isThere = database.read(c -> {
+        show(response, page, "person_detail", c -> {
             Optional<Object[]> found = Look.person(c, id);
             if (found.isEmpty()) {
                 return false;
@@ -232,10 +237,6 @@ public final class Events extends Site {
             paragraphs(page, Arrays.copyOfRange(row, 1, row.length));
             return true;
         });
-        if (!isThere) {
-            throw new Refused(404);
-        }
-        page.finish(response, Facts.of("person_detail"));
     }
 
     private void addPerson(HttpServletRequest request, HttpServletResponse response) throws Exception {

@@ -1,34 +1,33 @@
 //! Operations compiled for the hot path: templates for the request, what the answer must be, what is embedded.
 
+mod checks;
+mod extraction;
+mod grade;
+
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io::Write;
-use std::sync::LazyLock;
 
-use loadstone_record::recorder::Grade;
-use loadstone_record::Fault;
 use loadstone_schedule::line::{page_line_time, Rates};
-use loadstone_schedule::plan::{Embedded, Extract, Field, Images, Limit, Method, Operation, Request, Scheme};
+use loadstone_schedule::plan::{Embedded, Field, Images, Limit, Method, Operation, Request, Scheme};
 use loadstone_schedule::session::Script;
 use loadstone_schedule::slots::{Slot, Slots, Values};
 use loadstone_schedule::template::{form_encode, Encoding, Template};
 use loadstone_schedule::PlanError;
-use memchr::memmem;
+
+pub use checks::{check_embedded, check_image, PARTIAL};
+use extraction::CompiledExtract;
+pub use grade::{allowed_ns, grade};
 
 use crate::client::cookies::Jar;
 use crate::ending::CompiledEnding;
-use crate::inspect::Inspector;
 use crate::needle::Needle;
-use crate::transport::{Answer, Failure};
 use crate::upload::{self, CompiledUpload};
 
 /// Bytes sent to an echo service where the operation does not say.
 const PING_BYTES: usize = 64;
 /// Most bytes sent to an echo service in one operation.
 const MOST_PAYLOAD: usize = 64 << 20;
-
-/// Partial Content (RFC 9110, section 15.3.7).
-pub const PARTIAL: u16 = 206;
 
 /// A name and its compiled value.
 type Pair = (String, Template);
@@ -73,25 +72,6 @@ pub struct Compiled {
     pub before: Vec<CompiledRequest>,
     pub after: Vec<CompiledRequest>,
     pub images: Option<Images>,
-}
-
-/// A value to be taken out of an answer.
-#[derive(Clone, Debug)]
-struct CompiledExtract {
-    slot: Slot,
-    /// Which of several it is.
-    pick: Option<Template>,
-    rule: Extract,
-}
-
-impl CompiledExtract {
-    fn find<'a>(&self, text: &'a [u8], values: &Values) -> Option<&'a [u8]> {
-        let (after, before) = (self.rule.after.as_bytes(), self.rule.before.as_bytes());
-        let Some(pick) = &self.pick else { return between(text, after, before) };
-        let all: Vec<&[u8]> = all_between(text, after, before).collect();
-        let number: usize = pick.text(values).parse().unwrap_or(0);
-        all.get(number % all.len().max(1)).copied()
-    }
 }
 
 /// A request around an operation's page.
@@ -342,133 +322,6 @@ impl Compiled {
         let bytes = self.body_bytes(values).map_or(PING_BYTES, |bytes| bytes as usize);
         out.extend((0..bytes.min(MOST_PAYLOAD)).map(|at| (at % 251) as u8));
     }
-
-    /// Whether the answer is what it should be.
-    pub fn check(&self, answer: &Answer, inspector: &Inspector, values: &Values) -> Result<(), Failure> {
-        if !self.status.contains(&answer.status) {
-            let detail = format!("status {} instead of {:?}", answer.status, self.status);
-            return Err(Failure::new(Fault::Status, detail));
-        }
-        check_markers(inspector)?;
-        if let Some(bytes) = &self.bytes {
-            let expected = bytes.text(values);
-            check_length(inspector, expected.parse().ok(), &expected)?;
-        }
-        if let Some(title) = &self.title {
-            check_title(&inspector.head, title.text(values).as_bytes())?;
-        }
-        let wanted = self.contains.iter().map(|needle| (needle, true));
-        for (needle, wanted) in wanted.chain(self.absent.iter().map(|needle| (needle, false))) {
-            if needle.is_in(&inspector.head, values) != wanted {
-                let found = if wanted { "is missing" } else { "must not be there" };
-                return Err(Failure::new(Fault::Content, format!("`{}` {found}", needle.text(values))));
-            }
-        }
-        Ok(())
-    }
-
-    /// Whether the answer to a request for the rest of a body is what it should be: the rest, or all of it from a server
-    /// that knows no ranges (RFC 9110, section 14.2).
-    pub fn check_rest(&self, answer: &Answer, inspector: &Inspector, values: &Values) -> Result<(), Failure> {
-        match answer.status {
-            PARTIAL => check_markers(inspector).and_then(|()| match self.body_bytes(values) {
-                Some(bytes) => check_length(inspector, Some(bytes), &bytes),
-                None => Ok(()),
-            }),
-            status if self.status.contains(&status) => Ok(()),
-            status => Err(Failure::new(Fault::Status, format!("status {status} for the rest of a body"))),
-        }
-    }
-
-    /// Takes values for later requests out of the answer.
-    pub fn extract(&self, inspector: &Inspector, values: &mut Values) -> Result<(), Failure> {
-        for extract in &self.extract {
-            let Some(found) = extract.find(&inspector.head, values) else {
-                let Extract { value, after, before, .. } = &extract.rule;
-                let detail = format!("no `{value}` between `{after}` and `{before}`");
-                return Err(Failure::new(Fault::Extract, detail));
-            };
-            values.set(extract.slot, &String::from_utf8_lossy(found));
-        }
-        for (slot, template) in &self.set {
-            let text = template.text(values);
-            values.set(*slot, &text);
-        }
-        Ok(())
-    }
-
-    /// Paths of the pictures that a page names, each once.
-    pub fn named_images(&self, inspector: &Inspector) -> Vec<Box<str>> {
-        let Some(images) = &self.images else { return Vec::new() };
-        let mut named: Vec<Box<str>> = Vec::new();
-        for found in all_between(&inspector.head, images.after.as_bytes(), images.before.as_bytes()) {
-            let path = String::from_utf8_lossy(found);
-            if path.starts_with('/') && !named.iter().any(|known| **known == *path) {
-                named.push(path.into());
-            }
-        }
-        named
-    }
-}
-
-/// How long an operation of so many bytes may take and be tolerable; none where its limit does not say.
-pub fn allowed_ns(limit: &Limit, bytes: Option<u64>) -> Option<u64> {
-    match *limit {
-        Limit::Time { tolerable_ns, .. } => Some(tolerable_ns),
-        Limit::Rate { tolerable_bytes_per_s, .. } => {
-            bytes.map(|bytes| (bytes as f64 * 1e9 / tolerable_bytes_per_s) as u64)
-        }
-        Limit::None => None,
-    }
-}
-
-/// Sorts a performed operation by its limit.
-pub fn grade(limit: &Limit, response_ns: u64, bytes: u64) -> Grade {
-    let (good, tolerable) = match *limit {
-        Limit::Time { good_ns, tolerable_ns } => (response_ns <= good_ns, response_ns <= tolerable_ns),
-        Limit::Rate { good_bytes_per_s, tolerable_bytes_per_s } => {
-            let rate = bytes as f64 * 1e9 / response_ns.max(1) as f64;
-            (rate >= good_bytes_per_s, rate >= tolerable_bytes_per_s)
-        }
-        Limit::None => (true, true),
-    };
-    match (good, tolerable) {
-        (true, _) => Grade::Good,
-        (false, true) => Grade::Tolerable,
-        (false, false) => Grade::Fail,
-    }
-}
-
-/// Checks an embedded file's answer; true when the server said "not modified".
-pub fn check_embedded(
-    file: &EmbeddedFile,
-    asked_conditionally: bool,
-    answer: &Answer,
-    inspector: &Inspector,
-) -> Result<bool, Failure> {
-    match answer.status {
-        304 if asked_conditionally => Ok(true),
-        200 => {
-            check_markers(inspector)?;
-            if let Some(bytes) = file.bytes {
-                check_length(inspector, Some(bytes), &bytes)?;
-            }
-            Ok(false)
-        }
-        other => Err(Failure::new(Fault::Status, format!("status {other} for an embedded file"))),
-    }
-}
-
-/// Checks a picture that a page names.
-pub fn check_image(images: &Images, answer: &Answer, inspector: &Inspector) -> Result<(), Failure> {
-    if answer.status != 200 {
-        return Err(Failure::new(Fault::Status, format!("status {} for a picture", answer.status)));
-    }
-    if inspector.bytes() < images.least_bytes {
-        let detail = format!("a picture of {} bytes, less than {}", inspector.bytes(), images.least_bytes);
-        return Err(Failure::new(Fault::Length, detail));
-    }
-    Ok(())
 }
 
 /// The request line's end and the fields every request has.
@@ -495,58 +348,17 @@ fn write_pairs(pairs: &[Pair], values: &Values, opening: u8, out: &mut Vec<u8>) 
     }
 }
 
-fn check_markers(inspector: &Inspector) -> Result<(), Failure> {
-    match inspector.misplaced() {
-        None => Ok(()),
-        Some(at) => Err(Failure::new(Fault::Marker, format!("the marker at byte {at} is wrong"))),
-    }
-}
-
-fn check_length(inspector: &Inspector, expected: Option<u64>, text: &dyn std::fmt::Display) -> Result<(), Failure> {
-    match expected {
-        Some(expected) if expected == inspector.bytes() => Ok(()),
-        _ => Err(Failure::new(Fault::Length, format!("{} bytes instead of {text}", inspector.bytes()))),
-    }
-}
-
-fn check_title(head: &[u8], expected: &[u8]) -> Result<(), Failure> {
-    static OPEN: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new(b"<title>"));
-    static CLOSE: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new(b"</title>"));
-    let behind = OPEN.find(head).map(|at| &head[at + OPEN.needle().len()..]);
-    let title = behind.and_then(|text| CLOSE.find(text).map(|length| text[..length].trim_ascii()));
-    if title == Some(expected) {
-        return Ok(());
-    }
-    let shown = title.map_or("no title".into(), |title| format!("title `{}`", String::from_utf8_lossy(title)));
-    Err(Failure::new(Fault::Title, format!("{shown} instead of `{}`", String::from_utf8_lossy(expected))))
-}
-
-fn between<'a>(text: &'a [u8], after: &[u8], before: &[u8]) -> Option<&'a [u8]> {
-    all_between(text, after, before).next()
-}
-
-/// All that stands between the two texts, one after the other.
-fn all_between<'a, 'b>(
-    text: &'a [u8],
-    after: &'b [u8],
-    before: &'b [u8],
-) -> impl Iterator<Item = &'a [u8]> + use<'a, 'b> {
-    let mut rest = text;
-    std::iter::from_fn(move || {
-        let from = memmem::find(rest, after)? + after.len();
-        let length = memmem::find(&rest[from..], before)?;
-        let found = &rest[from..from + length];
-        rest = &rest[from + length..];
-        Some(found)
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use loadstone_schedule::plan::Workload;
     use serde_json::{json, Value};
 
+    use loadstone_record::recorder::Grade;
+    use loadstone_record::Fault;
+
     use super::*;
+    use crate::inspect::Inspector;
+    use crate::transport::Answer;
 
     /// An operation with these fields beside the usual ones, and a script that knows the values `user` and `token`.
     fn compiled(fields: Value) -> (Compiled, Values) {
