@@ -69,10 +69,11 @@ impl Cache {
 
     /// Keeps an answer by a name.
     pub async fn put(&self, name: &str, answer: String) {
-        if let Cache::Within(kept) = self {
-            return kept.insert(name.to_owned(), answer.into());
-        }
-        let (cache, name) = (self.clone(), name.to_owned());
+        let (cache, name) = match self {
+            Cache::Nowhere => return,
+            Cache::Within(kept) => return kept.insert(name.to_owned(), answer.into()),
+            elsewhere => (elsewhere.clone(), name.to_owned()),
+        };
         elsewhere(move || match &cache {
             Cache::Memcached(client) => Ok(client.set(&name, answer.as_str(), GOOD_FOR.as_secs() as u32)?),
             Cache::Redis(redis) => redis.ask(|line| {
