@@ -161,8 +161,10 @@ def test_a_server_that_never_answers_does_not_pass(loadstone: LoadstoneRunner, t
     done = loadstone(*words, "--target", f"http://127.0.0.1:{server.socket.getsockname()[1]}")
     server.socket.close()
     assert done.returncode == 1, done.stdout + done.stderr
-    assert "10 overdue at the end" in done.stdout
-    assert rows(report(tmp_path))["home"]["overdue"] == 10
+    overdue = rows(report(tmp_path))["home"]["overdue"]
+    # Users that are found logged in could not be: they left, and the next ones may not have come yet.
+    assert 5 <= overdue <= 10
+    assert f"{overdue} overdue at the end" in done.stdout
 
 
 def start(folder: Path, *words: str) -> subprocess.Popen[str]:

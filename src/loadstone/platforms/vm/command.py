@@ -14,9 +14,9 @@ from loadstone.platforms.vm.settings import Accelerator, Cache, Pages, VmSetting
 
 QEMU = "qemu-system-x86_64"
 PORT = "org.loadstone.agent"
+"""Name of the agent's serial port; the agent looks for it."""
 FILES = "/srv/loadstone"
 """The machine's folder for what services keep; on its data disk where it has one."""
-"""Name of the agent's serial port; the agent looks for it."""
 TRANSLATION_MIB = 64
 """Memory for translated code of an emulated machine; QEMU's own choice is a gibibyte."""
 USER_HOST = "10.0.2.2"

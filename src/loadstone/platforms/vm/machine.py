@@ -30,8 +30,8 @@ Json = dict[str, Any]
 
 logging.getLogger("qemu.qmp").setLevel(logging.CRITICAL)  # its errors come as exceptions too
 
-BOOT_S = 60.0
-"""Longest time from start to the agent's first word."""
+BOOT_S = 120.0
+"""Longest time from start to the agent's first word; emulated machines on a busy host took more than 30 s."""
 CONNECT_S = 10.0
 """Longest time from start to QEMU's first word."""
 OFF_S = 10.0
@@ -43,6 +43,8 @@ MOST_RESTARTS = 100
 """Times that a machine is started anew at most: one that dies at once would be for ever."""
 TAIL = 600
 """Characters of the console that an error shows."""
+BEFORE_PANIC = 200
+"""Those of them that are from before a panic: its reason is said there."""
 
 
 @dataclass
@@ -212,8 +214,9 @@ def last_words(log: Path, console: Path) -> str:
     for what, path in (("QEMU", log), ("its console", console)):
         text = path.read_text(errors="replace").strip() if path.is_file() else ""
         if text:
-            panic = max(0, text.find("Kernel panic"))
-            told.append(f"{what} says: {text[panic:][:TAIL] if panic else text[-TAIL:]}")
+            panic = text.find("Kernel panic")
+            begin = len(text) - TAIL if panic < 0 else panic - BEFORE_PANIC
+            told.append(f"{what} says: {text[max(0, begin) :][:TAIL]}")
     return "; ".join([*told, f"console kept in {console}"]) if told else f"its console, {console}, is empty"
 
 
