@@ -19,8 +19,8 @@ pytestmark = [
 
 def failed_over(tmp_path: Path, loadstone: LoadstoneRunner, code: int, *where: str) -> dict[str, Any]:  # noqa: F811
     """What a killed machine cost."""
-    words = ["failover", "support", "--sessions", "20", "--kill", "primary", "--at", "10", "--foreign-cpu", "100"]
-    done = loadstone(*words, "--profile", "demo", "--steady", "25", *where)
+    words = ["failover", "support", "--sessions", "20", "--kill", "primary", "--at", "16", "--foreign-cpu", "100"]
+    done = loadstone(*words, "--profile", "demo", "--steady", "31", *where)
     assert done.returncode == code, done.stdout + done.stderr
     (answer,) = json.loads((newest(tmp_path) / "answer.json").read_text())["parts"]
     (trial,) = answer["trials"]

@@ -59,9 +59,14 @@ def test_a_guest_that_hangs_at_boot_ends_in_an_error_with_its_console(
 
 def test_a_guest_that_panics_ends_in_an_error_that_shows_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(commands, "kernel_line", lambda layout: "console=ttyS0 panic=-1 rdinit=/modules/order")
-    with pytest.raises(PlatformError, match=r"ended with code 0 instead of coming up.*Kernel panic"):
+    with pytest.raises(PlatformError, match=r"ended with code 0 instead of coming up(?s:.*)Kernel panic"):
         boot(tmp_path)
     assert "Kernel panic" in (tmp_path / "one-console.log").read_text()
+
+
+def test_a_machine_that_is_too_small_is_told_so(tmp_path: Path) -> None:
+    with pytest.raises(PlatformError, match="too little memory: give it more"):
+        boot(tmp_path, memory=80)
 
 
 def test_an_accelerator_that_is_not_there_is_said_with_its_reason(

@@ -40,7 +40,7 @@ def test_a_fraction_of_a_tile_runs_on_six_machines(
         "idle": {"public"},
     }
     sizes = {name.partition("-")[2]: machine.facts["memory_mib"] for name, machine in machines.items()}
-    assert (sizes["web"], sizes["mail"], sizes["idle"]) == (192, 256, 128)
+    assert (sizes["web"], sizes["mail"], sizes["idle"]) == (192, 256, 160)
     disks = {name.partition("-")[2] for name, machine in machines.items() if machine.facts.get("disk")}
     assert disks == {"infra", "app", "db", "mail"}
     assert written_by("mail", result) > 0

@@ -45,6 +45,8 @@ TAIL = 600
 """Characters of the console that an error shows."""
 BEFORE_PANIC = 200
 """Those of them that are from before a panic: its reason is said there."""
+TOO_SMALL = ("Initramfs unpacking failed: write error", "out_of_memory", "Out of memory")
+"""What Linux says that has no room for its first files, or ends for want of memory."""
 
 
 @dataclass
@@ -217,6 +219,8 @@ def last_words(log: Path, console: Path) -> str:
             panic = text.find("Kernel panic")
             begin = len(text) - TAIL if panic < 0 else panic - BEFORE_PANIC
             told.append(f"{what} says: {text[max(0, begin) :][:TAIL]}")
+            if any(sign in text for sign in TOO_SMALL):
+                told.append("the machine has too little memory: give it more (`--machine memory=256`)")
     return "; ".join([*told, f"console kept in {console}"]) if told else f"its console, {console}, is empty"
 
 
