@@ -54,7 +54,7 @@ bench: $(VENV)/developing   ## measure the driver against other tools (half an h
 	@scripts/system-packages nginx wrk
 	$(BIN)/python -m benches $(CASES)
 
-fuzz:            ## ten minutes each on the answer's parser and on plans (needs a nightly Rust and cargo-fuzz)
+fuzz: $(VENV)/developing   ## ten minutes each on importers, the answer's parser and plans (needs a nightly Rust and cargo-fuzz)
 	@cargo +nightly fuzz --version > /dev/null 2>&1 || { \
 	  echo "needs: rustup toolchain install nightly; cargo +nightly install cargo-fuzz"; exit 2; }
 	cargo +nightly fuzz run answer -- -max_total_time=600 -timeout=20

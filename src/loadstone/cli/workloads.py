@@ -98,7 +98,9 @@ def _import(importer: Callable[[Path, str], Imported], file: Path, output: Path 
     load(str(folder))
     out.print(f"{declaration}: {imported.operations} operations", soft_wrap=True)
     for what in imported.left_out:
-        out.print(f"left out: {what}", soft_wrap=True)
+        out.print(f"left out: {what}", soft_wrap=True, markup=False)
+    for what in imported.doubts:
+        out.print(f"look at: {what}", soft_wrap=True, markup=False)
     out.print(f"Edit it, then: loadstone run {folder} --target {imported.target} --sessions 10", soft_wrap=True)
 
 

@@ -132,7 +132,9 @@ def _texts(request: Request) -> Iterable[str]:
     yield from (request.contains or ())
     yield from (request.absent or ())
     yield from (extract.pick for extract in request.extract if extract.pick is not None)
-    yield from (text for text in (request.title, request.bytes, request.body) if isinstance(text, str))
+    yield from (text for text in (request.title, request.bytes) if isinstance(text, str))
+    if request.body is not None:
+        yield re.sub(r"[\r\n\t]", " ", request.body)  # a body may have lines
 
 
 def _operation_texts(operation: Operation) -> Iterable[str]:

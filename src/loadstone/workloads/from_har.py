@@ -1,187 +1,213 @@
 """Importing a HAR file (a browser's record of a visit) as a workload of one's own, to be edited.
 
-Pages become operations, what they load from the same site their embedded files, the order of the visit a sequence, the
-gaps between pages the think time. Cookies, credentials and other sites' requests are left out, and said to be.
+Pages become operations, and so does everything that changes something, with the redirects that followed; what pages
+load from the same site becomes their embedded files, the order of the visit a sequence, the gaps between operations the
+think time. What a workload cannot repeat is left out, and said to be; what only this visit could send is pointed at.
 """
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, quote
 
 import tomlkit
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from loadstone.model.errors import UsageError
+from loadstone.workloads.har import Exchange, Request, read
 from loadstone.workloads.writing import Imported, literal, table_of
 
 PARALLEL = 6
 """Connections a browser opens to one site over HTTP/1.1."""
-CACHED = 0.8
-"""Share of conditional requests noted for a file that the browser itself asked for conditionally."""
 LEAST_THINK_S = 0.1
 """Pages closer together than this are parts of one."""
-
-
-class _Lenient(BaseModel):
-    model_config = ConfigDict(extra="ignore")
-
-
-class _Pair(_Lenient):
-    name: str
-    value: str = ""
-
-
-class _Body(_Lenient):
-    mime_type: str = Field(default="", alias="mimeType")
-    params: list[_Pair] = Field(default_factory=list)
-    text: str = ""
-
-
-class _Request(_Lenient):
-    method: str
-    url: str
-    headers: list[_Pair] = Field(default_factory=list)
-    body: _Body | None = Field(default=None, alias="postData")
-
-
-class _Content(_Lenient):
-    mime_type: str = Field(default="", alias="mimeType")
-    text: str = ""
-
-
-class _Response(_Lenient):
-    status: int
-    content: _Content = Field(default_factory=_Content)
-
-
-class _Entry(_Lenient):
-    started: datetime = Field(alias="startedDateTime")
-    time_ms: float = Field(default=0, alias="time")
-    request: _Request
-    response: _Response
-
-    @property
-    def start_s(self) -> float:
-        return self.started.timestamp()
-
-    @property
-    def end_s(self) -> float:
-        return self.start_s + max(0.0, self.time_ms) / 1000
-
-    @property
-    def is_page(self) -> bool:
-        return self.request.method == "POST" or self.response.content.mime_type.startswith("text/html")
-
-
-class _Log(_Lenient):
-    entries: list[_Entry]
-
-
-class _Har(_Lenient):
-    log: _Log
+BACKGROUND_S = 1.0
+"""What a page's program asks for so long after the page came is no part of it."""
+METHODS = ("GET", "POST", "PUT", "DELETE", "HEAD")
+"""Methods that a workload can have."""
+SECRETS = ("cookie", "authorization")
+BROWSERS_OWN = frozenset(
+    {
+        *("host", "connection", "keep-alive", "content-length", "content-type", "transfer-encoding", "te", "upgrade"),
+        *("accept-encoding", "accept-language", "user-agent", "cache-control", "pragma", "dnt", "priority", "range"),
+        *("upgrade-insecure-requests", "if-modified-since", "if-none-match", "if-range", "expect", "x-client-data"),
+        *SECRETS,
+    }
+)
+"""Headers that browsers send by themselves, or the driver does."""
+ONCE = ("csrf", "xsrf", "token", "nonce", "viewstate", "eventvalidation", "signature", "requestid")
+"""Parts of names whose values servers give out for one use."""
+SAFE = "/%:@!$&'()*+,;=~"
+"""What stands in a path as it is, beside letters and digits (RFC 3986, section 3.3)."""
+TITLE_WITHIN = 1 << 16
+"""Characters of a page in which its title is looked for."""
+LONGEST_NAME = 60
 
 
 @dataclass
 class _Page:
-    name: str
-    entry: _Entry
+    """An operation to be: the request it begins with, and the answer it ends with."""
+
+    first: Exchange
+    last: Exchange
     redirects: int = 0
-    embedded: list[_Entry] = field(default_factory=list)
+    embedded: list[Exchange] = field(default_factory=list)
+    name: str = ""
 
     @property
     def end_s(self) -> float:
-        return max(entry.end_s for entry in (self.entry, *self.embedded))
+        return max(one.end_s for one in (self.last, *self.embedded))
+
+    @property
+    def status(self) -> int:
+        return self.last.response.status
 
 
 def from_har(file: Path, name: str) -> Imported:
     """Reads a HAR file; raises UsageError when it is none or holds no page."""
-    entries = sorted(_read(file).log.entries, key=lambda entry: entry.started)
-    first = next((entry for entry in entries if entry.is_page), None)
+    entries = read(file)
+    first = next((entry for entry in entries if entry.is_html and entry.site.startswith("http")), None)
     if first is None:
         raise UsageError(f"{file} holds no page: no answer of type text/html.")
-    site = _site(first.request.url)
-    own = [entry for entry in entries if _site(entry.request.url) == site]
-    pages = _pages(own)
-    left_out = []
-    if len(own) < len(entries):
-        left_out.append(f"{len(entries) - len(own)} requests to other sites than {site}")
-    if any(header.name.lower() in ("cookie", "authorization") for entry in own for header in entry.request.headers):
-        left_out.append("cookies and credentials (cookies the site sets are kept while it runs)")
+    site = first.site
+    left_out: Counter[str] = Counter()
+    own = [entry for entry in entries if _is_played(entry, site, left_out)]
+    pages = _pages(own, left_out)
+    _give_names(pages)
     operations: dict[str, _Page] = {}
     for page in pages:
         operations.setdefault(page.name, page)
+    doubts = tuple(_doubts(operations))
     text = _document(name, site, pages, operations)
-    return Imported(text, site, len(operations), tuple(left_out))
+    return Imported(text, site, len(operations), tuple(map(_counted, left_out.items())), doubts)
 
 
-def _read(file: Path) -> _Har:
-    try:
-        return _Har.model_validate_json(file.read_bytes())
-    except OSError as error:
-        raise UsageError(f"{file} cannot be read: {error}") from None
-    except ValidationError as error:
-        details = error.errors()[0]
-        place = ".".join(str(part) for part in details["loc"]) or "the file"
-        raise UsageError(f"{file} is no HAR file: {place}: {details['msg']}.") from None
+def _counted(told: tuple[str, int]) -> str:
+    what, times = told
+    return what if times == 1 else f"{what} ({times} times)"
 
 
-def _site(url: str) -> str:
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc}"
+def _is_played(entry: Exchange, site: str, left_out: Counter[str]) -> bool:
+    """Whether it can be repeated; if not, why is noted."""
+    reason = _unplayable(entry, site)
+    if reason:
+        left_out[reason] += 1
+        return False
+    if any(header.name.lower() in SECRETS for header in entry.request.headers):
+        left_out.setdefault("cookies and credentials (cookies the site sets are kept while it runs)", 1)
+    return True
 
 
-def _pages(entries: Sequence[_Entry]) -> list[_Page]:
-    """Groups a site's requests: a page begins with each HTML answer that does not belong to a redirect."""
-    pages: list[_Page] = []
-    redirects = 0
+def _unplayable(entry: Exchange, site: str) -> str:
+    if not entry.site:
+        return "a request without a readable address"
+    if entry.site != site and not entry.is_upgrade:
+        return f"a request to another site than {site}"
+    what = f"{entry.method[:20]} {entry.parts.path[:100]}"
+    if entry.is_upgrade:
+        return f"{what}: it became something else than HTTP, such as a WebSocket"
+    if entry.response.status < 100:
+        return f"{what}: it was never answered"
+    if entry.method not in METHODS:
+        return f"{what}: no method of a workload"
+    if entry.is_kept:
+        return f"{what}: the browser had it already"
+    if entry.response.status >= 400 and entry.method == "GET" and not entry.is_html and not entry.is_background:
+        return f"{what}: answered {entry.response.status}"
+    return ""
+
+
+def _pages(entries: Sequence[Exchange], left_out: Counter[str]) -> list[_Page]:
+    """Groups a site's exchanges: operations, and what each page among them loads."""
+    operations: list[_Page] = []
+    page: _Page | None = None
+    for made in _joined(entries):
+        if _begins(made, page):
+            operations.append(made)
+            page = made if page is None or made.last.is_html else page
+        elif page is None:
+            left_out[f"{made.first.method} {made.first.parts.path[:100]}: it came before the first page"] += 1
+        else:
+            page.embedded.append(made.last)
+    return operations
+
+
+def _begins(made: _Page, page: _Page | None) -> bool:
+    """Whether it is an operation of its own, and no part of the latest page."""
+    if made.first.method != "GET":
+        return True
+    if made.last.is_html or made.last.goal:
+        return page is None or made.first.start_s - page.end_s >= LEAST_THINK_S
+    late = page is not None and made.first.start_s - page.last.end_s >= BACKGROUND_S
+    return made.last.is_background and late
+
+
+def _joined(entries: Sequence[Exchange]) -> list[_Page]:
+    """Each redirect with what it led to."""
+    made: list[_Page] = []
+    waiting: dict[str, _Page] = {}
     for entry in entries:
-        if 300 <= entry.response.status < 400 and entry.response.status != 304:
-            redirects += 1
-        elif entry.is_page and (not pages or entry.start_s - pages[-1].end_s >= LEAST_THINK_S):
-            pages.append(_Page("", entry, redirects))
-            redirects = 0
-        elif pages:
-            pages[-1].embedded.append(entry)
-    _give_names(pages)
-    return pages
+        address = entry.request.url.partition("#")[0]
+        page = waiting.pop(address, None)
+        if page is None:
+            page = _Page(entry, entry)
+            made.append(page)
+        else:
+            page.last, page.redirects = entry, page.redirects + 1
+        if entry.goal:
+            waiting[entry.goal] = page
+    return made
 
 
 def _give_names(pages: list[_Page]) -> None:
     """The same request has the same name wherever it comes in the visit; another of that name gets a number."""
-    known: dict[str, tuple[str, str, tuple[str, ...]]] = {}
+    known: dict[str, dict[object, str]] = {}
     for page in pages:
-        parts = urlsplit(page.entry.request.url)
-        keys = tuple(sorted(key for key, _ in parse_qsl(parts.query, keep_blank_values=True)))
-        identity = (page.entry.request.method, parts.path, keys)
-        base = re.sub(r"[^A-Za-z0-9]+", "_", parts.path).strip("_") or "home"
+        parts = page.first.parts
+        keys = tuple(sorted({key for key, _ in parse_qsl(parts.query, keep_blank_values=True)}))
+        files = tuple(sorted(one.request.url for one in page.embedded))
+        identity = (page.first.method, parts.path, keys, page.redirects, page.status, files)
+        base = re.sub(r"[^A-Za-z0-9]+", "_", parts.path[:LONGEST_NAME]).strip("_") or "home"
         base = base if base[0].isalpha() else f"page_{base}"
-        number = 1
-        while known.get(name := base if number == 1 else f"{base}_{number}", identity) != identity:
-            number += 1
-        known[name] = identity
-        page.name = name
+        same = known.setdefault(base, {})
+        page.name = same.setdefault(identity, base if not same else f"{base}_{len(same) + 1}")
 
 
-def _form(request: _Request) -> dict[str, str]:
+def _pairs(text: str) -> dict[str, str]:
+    """Fields by name; empty where a table of texts would lose one, or send others than were recorded."""
+    pairs = parse_qsl(text, keep_blank_values=True)
+    is_whole = all("=" in field for field in text.split("&")) and len(dict(pairs)) == text.count("&") + 1
+    is_text = all(word.isprintable() and "\ufffd" not in word for pair in pairs for word in pair)
+    return dict(pairs) if is_whole and is_text else {}
+
+
+def _form_text(request: Request) -> str:
+    """A form as it was sent; empty where there was none."""
     body = request.body
     if body is None or "x-www-form-urlencoded" not in body.mime_type:
-        return {}
-    return {pair.name: pair.value for pair in body.params} or dict(parse_qsl(body.text, keep_blank_values=True))
+        return ""
+    if body.text:
+        return body.text
+    return "&".join(f"{quote(pair.name, safe='')}={quote(pair.value, safe='')}" for pair in body.params)
+
+
+def _body_text(request: Request) -> str:
+    """What was sent, if it is text."""
+    text = _form_text(request) or (request.body.text if request.body else "")
+    return text if re.sub(r"[\r\n\t]", "", text).isprintable() else ""
 
 
 def _document(name: str, site: str, pages: Sequence[_Page], operations: dict[str, _Page]) -> str:
-    gaps = [after.entry.start_s - before.end_s for before, after in pairwise(pages)]
-    think_s = round(sum(gaps) / len(gaps), 2) if gaps else 1.0
+    gaps = [max(0.0, after.first.start_s - before.end_s) for before, after in pairwise(pages)]
+    think_s = round(max(0.01, sum(gaps) / len(gaps)), 2) if gaps else 1.0
     document = tomlkit.document()
     document.add(tomlkit.comment(f"Imported from a recorded visit to {site}. Edit it: one person's visit is a guess."))
-    header = {"name": name, "title": f"A visit to {site}", "about": f"One recorded visit of {len(pages)} pages."}
+    header = {"name": name, "title": f"A visit to {site}", "about": f"One recorded visit of {len(pages)} operations."}
     document["workload"] = table_of(header)
     document["pacing"] = table_of(
-        {"kind": "think", "distribution": "exponential", "mean_s": think_s, "cap_s": round(15 * max(think_s, 0.01), 2)}
+        {"kind": "think", "distribution": "exponential", "mean_s": think_s, "cap_s": round(15 * think_s, 2)}
     )
     document["connections"] = table_of({"parallel": PARALLEL})
     limits = table_of({"good_s": 2.0, "tolerable_s": 4.0})
@@ -198,37 +224,103 @@ def _document(name: str, site: str, pages: Sequence[_Page], operations: dict[str
 
 
 def _operation(page: _Page) -> tomlkit.items.Table:
-    request, parts = page.entry.request, urlsplit(page.entry.request.url)
-    table = table_of({"method": request.method} if request.method != "GET" else {})
-    table["path"] = literal(parts.path or "/")
-    for key, values in (("query", dict(parse_qsl(parts.query, keep_blank_values=True))), ("form", _form(request))):
-        if values:
-            inline = tomlkit.inline_table()
-            inline.update({field: literal(value) for field, value in values.items()})
-            table[key] = inline
-    if request.body is not None and request.body.text and not _form(request):
-        table["body"] = literal(request.body.text)
-        table["headers"] = {"Content-Type": literal(request.body.mime_type or "application/octet-stream")}
+    request, parts = page.first.request, page.first.parts
+    table = table_of({"method": page.first.method} if page.first.method != "GET" else {})
+    query, form = _pairs(parts.query), _form_text(request)
+    table["path"] = _path(page.first, has_query=not query)
+    if query:
+        table["query"] = _inline(query)
+    headers = dict(_headers(page))
+    if fields := _pairs(form):
+        table["form"] = _inline(fields)
+    elif text := _body_text(request):
+        table["body"] = literal(text)
+        headers["Content-Type"] = request.body.mime_type if request.body else ""
+    if headers:
+        table["headers"] = {name: literal(value) for name, value in headers.items()}
     if page.redirects:
         table["redirects"] = page.redirects
-    if page.entry.response.status != 200:
-        table["status"] = [page.entry.response.status]
-    title = re.search(r"<title[^>]*>\s*(.*?)\s*</title>", page.entry.response.content.text, re.S | re.I)
-    if title and "&" not in title.group(1) and title.group(1).isprintable():
-        table["title"] = literal(title.group(1))
-    files = tomlkit.array().multiline(len(page.embedded) > 1)
-    for entry in page.embedded:
-        files.append(_embedded(entry))
+    if page.status != 200:
+        table["status"] = [page.status]
+    title = _title(page.last.response.content.text) if page.last.is_html else ""
+    if title:
+        table["title"] = literal(title)
     if page.embedded:
+        files = tomlkit.array().multiline(len(page.embedded) > 1)
+        files.extend(_embedded(one) for one in page.embedded)
         table["embedded"] = files
     return table
 
 
-def _embedded(entry: _Entry) -> tomlkit.items.InlineTable:
-    parts = urlsplit(entry.request.url)
+def _inline(pairs: dict[str, str]) -> tomlkit.items.InlineTable:
     inline = tomlkit.inline_table()
-    inline["path"] = literal(parts.path + (f"?{parts.query}" if parts.query else ""))
+    inline.update({key: literal(value) for key, value in pairs.items()})
+    return inline
+
+
+def _path(entry: Exchange, *, has_query: bool = True) -> str:
+    """As it was asked for; what cannot stand in a request is encoded."""
+    parts = entry.parts
+    query = f"?{quote(parts.query, safe=f'{SAFE}?')}" if has_query and parts.query else ""
+    return literal((quote(parts.path, safe=SAFE) or "/") + query)
+
+
+def _headers(page: _Page) -> Iterator[tuple[str, str]]:
+    """What the page's program, and no browser by itself, has put into the request."""
+    is_change = page.first.method != "GET"
+    for header in page.first.request.headers:
+        name = header.name.lower()
+        if name in BROWSERS_OWN or name.startswith((":", "sec-", "proxy-")):
+            continue
+        if name in ("origin", "referer") and not is_change:
+            continue
+        if name == "accept" and (page.last.is_html or header.value.strip() == "*/*"):
+            continue
+        if header.value.isprintable() and header.value.isascii():
+            yield header.name, header.value
+
+
+def _title(text: str) -> str:
+    """The title of a page, if it is plain text."""
+    head = text[:TITLE_WITHIN]
+    lower = head.lower()
+    begin = lower.find(">", lower.find("<title")) + 1 if "<title" in lower else 0
+    end = lower.find("</title", begin)
+    title = head[begin:end].strip() if begin and end > begin else ""
+    return title if title.isprintable() and "&" not in title and "<" not in title else ""
+
+
+def _embedded(entry: Exchange) -> tomlkit.items.InlineTable:
+    inline = tomlkit.inline_table()
+    inline["path"] = _path(entry)
     asked = any(header.name.lower() == "if-modified-since" for header in entry.request.headers)
     if asked or entry.response.status == 304:
-        inline["conditional"] = CACHED
+        inline["conditional"] = 1.0
     return inline
+
+
+def _doubts(operations: dict[str, _Page]) -> Iterator[str]:
+    """What only this visit could send, or what was not recorded."""
+    for name, page in operations.items():
+        request = page.first.request
+        sent = {f"header {key}": value for key, value in _headers(page)}
+        fields = [*parse_qsl(page.first.parts.query), *parse_qsl(_form_text(request))]
+        sent |= {f"field {key}": value for key, value in fields}
+        for what, value in sent.items():
+            plain = re.sub(r"[^a-z]", "", what.partition(" ")[2].lower())
+            if value and any(word in plain for word in ONCE):
+                source = _source(value, name, operations)
+                yield f"{what[:80]} of {name} is of this visit alone: take it from {source}, with `extract`"
+        body = request.body
+        if body is not None and not _body_text(request):
+            yield f"the body of {name} ({body.mime_type[:80] or 'of an unknown type'}) was not recorded as a text"
+
+
+def _source(value: str, asking: str, operations: dict[str, _Page]) -> str:
+    """The earlier answer that a value stands in."""
+    for name, page in operations.items():
+        if name == asking:
+            break
+        if value in page.last.response.content.text:
+            return f"the answer of {name}"
+    return "an earlier answer"

@@ -8,12 +8,13 @@ import tomlkit
 
 @dataclass(frozen=True)
 class Imported:
-    """A workload's text, where it is to be played, and what was left out."""
+    """A workload's text, where it is to be played, what was left out, and what wants another look."""
 
     text: str
     target: str
     operations: int
     left_out: tuple[str, ...]
+    doubts: tuple[str, ...] = ()
 
 
 def table_of(content: Mapping[str, object]) -> tomlkit.items.Table:

@@ -1,11 +1,15 @@
 """What a HAR file becomes, and what is left out of it."""
 
+import contextlib
 import json
+import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from loadstone.model.errors import UsageError
 from loadstone.model.workload import EmbeddedFile
@@ -19,8 +23,8 @@ def entry(at_s: float, url: str, kind: str = "text/html", **changes: Any) -> dic
     request = {"method": "GET", "url": url, "headers": [], **changes.pop("request", {})}
     content = {"mimeType": kind, "text": changes.pop("text", "")}
     started = (START + timedelta(seconds=at_s)).isoformat()
-    response = {"status": changes.pop("status", 200), "content": content}
-    return {"startedDateTime": started, "time": 100, "request": request, "response": response}
+    response = {"status": changes.pop("status", 200), "content": content, **changes.pop("response", {})}
+    return {"startedDateTime": started, "time": 100, "request": request, "response": response, **changes}
 
 
 def imported(tmp_path: Path, *entries: dict[str, Any]) -> Imported:
@@ -41,14 +45,14 @@ def test_pages_files_order_and_gaps(tmp_path: Path) -> None:
         entry(8.4, "http://a.example/", status=200),
     )
     workload = load(str(tmp_path))
-    assert list(workload.operations) == ["home", "find"]
-    assert workload.mix.sequence == ("home", "find", "home")
+    assert list(workload.operations) == ["home", "find", "home_2"]  # the second time the browser had the style
+    assert workload.mix.sequence == ("home", "find", "home_2")
     assert workload.pacing.mean_s == pytest.approx(4.0)
     assert workload.operations["home"].title == "Hello {{you}}"
     assert workload.operations["home"].embedded == (EmbeddedFile(path="/x.css"),)
     assert workload.operations["find"].query == {"q": "one two"}
     assert made.target == "http://a.example"
-    assert any("1 requests to other sites" in what for what in made.left_out)
+    assert "a request to another site than http://a.example" in made.left_out
     assert any("cookies" in what for what in made.left_out)
 
 
@@ -57,24 +61,181 @@ def test_forms_and_redirects(tmp_path: Path) -> None:
     other = {"mimeType": "application/json", "text": "{}"}
     made = imported(
         tmp_path,
-        entry(0, "http://a.example/old", status=301),
+        entry(0, "http://a.example/old", status=301, response={"redirectURL": "/new"}),
         entry(0.1, "http://a.example/new"),
         entry(3, "http://a.example/login", request={"method": "POST", "postData": form}),
         entry(6, "http://a.example/api", request={"method": "POST", "postData": other}),
     )
     operations = load(str(tmp_path)).operations
-    assert operations["new"].redirects == 1
+    assert (operations["old"].path, operations["old"].redirects) == ("/old", 1)
     assert operations["login"].form == {"user": "me"}
     assert operations["api"].body == "{{}}"
     assert operations["api"].headers == {"Content-Type": "application/json"}
     assert not any("api" in what for what in made.left_out)
 
 
+def test_a_log_in_that_redirects_stays_what_it_was(tmp_path: Path) -> None:
+    form = {"mimeType": "application/x-www-form-urlencoded", "text": "user=me&csrfmiddlewaretoken=Zk39vQ"}
+    went = {"redirectURL": "http://a.example/account"}
+    made = imported(
+        tmp_path,
+        entry(0, "http://a.example/login", text='<input name="csrfmiddlewaretoken" value="Zk39vQ">'),
+        entry(5, "http://a.example/login", request={"method": "POST", "postData": form}, status=302, response=went),
+        entry(5.2, "http://a.example/account", text="<title>Your account</title>"),
+        entry(5.3, "http://a.example/a.css", "text/css"),
+    )
+    workload = load(str(tmp_path))
+    assert workload.mix.sequence == ("login", "login_2")
+    entering = workload.operations["login_2"]
+    assert (entering.method, entering.path, entering.redirects, entering.status) == ("POST", "/login", 1, None)
+    assert entering.form == {"user": "me", "csrfmiddlewaretoken": "Zk39vQ"}
+    assert (entering.title, entering.embedded) == ("Your account", (EmbeddedFile(path="/a.css"),))
+    (doubt,) = made.doubts
+    assert "csrfmiddlewaretoken of login_2" in doubt
+    assert "the answer of login" in doubt
+
+
+def test_a_redirect_to_another_site_is_where_the_operation_ends(tmp_path: Path) -> None:
+    gone = {"redirectURL": "https://pay.example/"}
+    imported(
+        tmp_path,
+        entry(0, "http://a.example/"),
+        entry(3, "http://a.example/buy", request={"method": "POST"}, status=303, response=gone),
+        entry(3.1, "https://pay.example/"),
+    )
+    buying = load(str(tmp_path)).operations["buy"]
+    assert (buying.method, buying.redirects, buying.status) == ("POST", 0, (303,))
+
+
+def test_what_changes_something_is_an_operation_and_keeps_its_headers(tmp_path: Path) -> None:
+    headers = [
+        *({"name": name, "value": "x"} for name in ("User-Agent", "sec-fetch-mode", "Cookie")),
+        *({"name": name, "value": "y"} for name in ("X-CSRF", "X-Requested-With", "Referer")),
+    ]
+    body = {"mimeType": "application/json", "text": '{"a": 1}'}
+    made = imported(
+        tmp_path,
+        entry(0, "http://a.example/"),
+        entry(0.2, "http://a.example/item/1", "", request={"method": "PUT", "headers": headers, "postData": body}),
+        entry(0.3, "http://a.example/late.js", "text/javascript"),
+        entry(0.4, "http://a.example/item/1", "", request={"method": "DELETE"}, status=204),
+        entry(0.5, "http://a.example/item/1", "", request={"method": "OPTIONS"}),
+        entry(9, "http://a.example/items", "application/json", _resourceType="fetch"),
+    )
+    operations = load(str(tmp_path)).operations
+    assert [one.method for one in operations.values()] == ["GET", "PUT", "DELETE", "GET"]
+    assert operations["home"].embedded == (EmbeddedFile(path="/late.js"),)
+    put = operations["item_1"]
+    assert put.headers == {"X-CSRF": "y", "X-Requested-With": "y", "Referer": "y", "Content-Type": "application/json"}
+    assert operations["item_1_2"].status == (204,)
+    assert "OPTIONS /item/1: no method of a workload" in made.left_out
+    assert any("header X-CSRF of item_1 is of this visit alone" in what for what in made.doubts)
+
+
+def test_files_that_the_browser_had_and_those_that_failed_are_not_fetched(tmp_path: Path) -> None:
+    made = imported(
+        tmp_path,
+        entry(0, "http://a.example/"),
+        entry(0.1, "http://a.example/a.css", "text/css"),
+        entry(0.1, "http://a.example/favicon.ico", "image/x-icon", status=404),
+        entry(0.1, "http://a.example/never", "", status=0),
+        entry(0.1, "ws://a.example/live", "", status=101),
+        entry(5, "http://a.example/next"),
+        entry(5.1, "http://a.example/a.css", "text/css", response={"_transferSize": 0}),
+        entry(5.1, "http://a.example/b.css", "text/css", status=304),
+        entry(5.1, "http://a.example/b.css", "text/css", _fromCache="memory"),
+    )
+    operations = load(str(tmp_path)).operations
+    assert operations["home"].embedded == (EmbeddedFile(path="/a.css"),)
+    assert operations["next"].embedded == (EmbeddedFile(path="/b.css", conditional=1),)
+    said = " / ".join(made.left_out)
+    for what in (
+        "favicon.ico: answered 404",
+        "/never: it was never answered",
+        "/live: it became",
+        "/a.css: the browser",
+    ):
+        assert what in said
+
+
+def test_what_a_table_would_lose_or_send_otherwise_is_kept_as_it_was(tmp_path: Path) -> None:
+    form = {"mimeType": "application/x-www-form-urlencoded", "text": "size=1&size=2"}
+    imported(
+        tmp_path,
+        entry(0, "http://a.example/find?q=Product+042&q=x{y}"),
+        entry(2, "http://a.example/found?q=Product+042"),
+        entry(4, "http://a.example/pick", request={"method": "POST", "postData": form}),
+    )
+    operations = load(str(tmp_path)).operations
+    assert operations["find"].path == "/find?q=Product+042&q=x%7By%7D"
+    assert operations["found"].query == {"q": "Product 042"}
+    assert operations["pick"].body == "size=1&size=2"
+    assert operations["pick"].headers == {"Content-Type": "application/x-www-form-urlencoded"}
+
+
+def test_a_page_of_titles_takes_no_time(tmp_path: Path) -> None:
+    began = time.process_time()
+    imported(tmp_path, entry(0, "http://a.example/", text="<title>" * 200_000 + "<title " * 200_000))
+    assert time.process_time() - began < 5
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
-    [("{", "no HAR file"), ('{"log": {}}', "log.entries"), ('{"log": {"entries": []}}', "no page")],
+    [
+        ("{", "no HAR file"),
+        ("[" * 100_000, "no HAR file"),
+        ('{"log": {}}', "log.entries"),
+        ('{"log": {"entries": []}}', "no page"),
+        (json.dumps({"log": {"entries": [entry(0, "http://[::1/")]}}), "no page"),
+        (json.dumps({"log": {"entries": [{**entry(0, "http://a.example/"), "time": "NaN"}]}}), "time"),
+    ],
 )
 def test_what_is_no_recorded_visit_is_refused(content: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "x.har").write_text(content)
     with pytest.raises(UsageError, match=message):
         from_har(tmp_path / "x.har", "x")
+
+
+TEXTS = st.text(max_size=12) | st.sampled_from(
+    [
+        *(
+            "GET",
+            "POST",
+            "OPTIONS",
+            "text/html",
+            "application/json",
+            "a=1&a=2",
+            "a=%zz&b={c}",
+            "application/x-www-form",
+        ),
+        *(
+            "http://a.example/",
+            "http://a.example/x y?q={z}",
+            "http://a.example:99999/",
+            "http://[::1/",
+            "ws://a.example/",
+        ),
+        *("xhr", "memory", "X-Token", "Location", "/next", "//", "<title>x</title>", "\x00", "\ud7ff"),
+    ]
+)
+PAIRS = st.lists(st.fixed_dictionaries({"name": TEXTS, "value": TEXTS}), max_size=3)
+ENTRIES = st.builds(
+    lambda at, request, body, response, content, kind: {
+        **entry(at, "", _resourceType=kind, request=request | ({"postData": body} if body else {}), response=response),
+        "response": {**response, "content": content},
+    },
+    st.floats(0, 20),
+    st.fixed_dictionaries({"method": TEXTS, "url": TEXTS, "headers": PAIRS}),
+    st.none() | st.fixed_dictionaries({"mimeType": TEXTS, "text": TEXTS, "params": PAIRS}),
+    st.fixed_dictionaries({"status": st.integers(-1, 600), "redirectURL": TEXTS, "headers": PAIRS}),
+    st.fixed_dictionaries({"mimeType": TEXTS, "text": TEXTS}),
+    TEXTS,
+)
+
+
+@given(entries=st.lists(ENTRIES, max_size=6))
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+def test_a_visit_of_any_shape_is_taken_or_refused(tmp_path: Path, entries: list[dict[str, Any]]) -> None:
+    with contextlib.suppress(UsageError):
+        imported(tmp_path, entry(0, "http://a.example/"), *entries)
+    load(str(tmp_path))

@@ -1,10 +1,15 @@
 """OpenAPI documents become workloads that load, with values where the document leaves room."""
 
+import contextlib
 import json
+import re
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from loadstone.model.errors import UsageError
 from loadstone.model.workload import Choice, Uniform, Workload
@@ -91,6 +96,34 @@ def test_bodies_are_made_from_schemas_however_they_refer_to_themselves(tmp_path:
     assert workload.operations["add_stone"].headers == {"Content-Type": "application/json"}
 
 
+def test_what_writes_comes_seldom_and_what_deletes_hardly_ever(tmp_path: Path) -> None:
+    made, workload = imported(tmp_path)
+    assert workload.mix.shares == {"getStone": 100, "dropStone": 1, "get_stones": 100, "add_stone": 10}
+    assert any("dropStone" in what for what in made.doubts)
+
+
+def of_schema(folder: Path, schema: object) -> tuple[Imported, Workload]:
+    given = {"name": "code", "in": "query", "required": True, "schema": schema}
+    paths = {"/a": {"get": {"parameters": [given], "responses": {"200": {}}}}}
+    return imported(folder, {"openapi": "3.1.0", "paths": paths, "components": {"schemas": {"code": schema}}})
+
+
+@pytest.mark.parametrize(
+    "pattern", [r"^[A-Z]{3}-\d{4}$", r"^(red|blue)+$", "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"]
+)
+def test_texts_follow_their_pattern(tmp_path: Path, pattern: str) -> None:
+    made, workload = of_schema(tmp_path, {"type": "string", "pattern": pattern})
+    assert re.fullmatch(pattern, workload.operations["get_a"].query["code"])
+    assert not made.doubts
+
+
+@pytest.mark.parametrize("pattern", ["(", "a{99999999}", "((a{99}){99}){99}", "^(?=.*x)y$", "x" * 300])
+def test_a_pattern_that_asks_for_too_much_is_pointed_at(tmp_path: Path, pattern: str) -> None:
+    made, workload = of_schema(tmp_path, {"type": "string", "pattern": pattern})
+    assert workload.operations["get_a"].query == {"code": "granite"}
+    assert any("must match" in what for what in made.doubts)
+
+
 def test_what_is_left_out_is_said(tmp_path: Path) -> None:
     made, _ = imported(tmp_path)
     assert any("PATCH" in what for what in made.left_out)
@@ -118,3 +151,58 @@ def test_yaml_is_read_too(tmp_path: Path) -> None:
 def test_what_is_no_document_is_refused(tmp_path: Path, text: str, said: str) -> None:
     with pytest.raises(UsageError, match=said):
         imported(tmp_path, text)
+
+
+SIX_OF_ITSELF = {
+    "type": "object",
+    "properties": {name: {"$ref": "#/components/schemas/code"} for name in ("a", "b", "c", "d", "e", "f")},
+}
+LAUGHS = "openapi: 3.0.0\n" + "".join(
+    f"a{level}: &a{level} [{', '.join([f'*a{level - 1}'] * 9) if level else 'ha'}]\n" for level in range(12)
+)
+
+
+def test_a_schema_that_holds_itself_many_times_takes_no_time(tmp_path: Path) -> None:
+    began = time.process_time()
+    of_schema(tmp_path, SIX_OF_ITSELF)
+    assert time.process_time() - began < 10
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (LAUGHS + "paths: {/a: {get: {responses: {}}}}\n", "holds more than"),
+        ("openapi: 3.0.0\npaths: &p {/a: *p}\n", "nested too deeply|holds more than"),
+        ("[" * 100_000, "nested too deeply"),
+        ('{"a":' * 100_000, "nested too deeply"),
+        ('{"openapi": "3.0.0", "paths": {"/a": {"$ref": "#/paths/~1a"}}}', "round in a circle"),
+    ],
+)
+def test_endless_documents_are_refused_in_no_time(tmp_path: Path, text: str, said: str) -> None:
+    began = time.process_time()
+    with pytest.raises(UsageError, match=said):
+        imported(tmp_path, text, "yaml")
+    assert time.process_time() - began < 10
+
+
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8)
+KEYS = st.sampled_from(
+    [
+        *("get", "delete", "parameters", "requestBody", "content", "application/json", "schema", "responses", "in"),
+        *("name", "path", "required", "type", "enum", "minimum", "maximum", "pattern", "properties", "items", "allOf"),
+        *("operationId", "examples", "example", "string", "integer", "object", "$ref", "#/paths", "/{a}", "/b", "200"),
+    ]
+)
+TREES = st.recursive(
+    SCALARS | KEYS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=5), max_leaves=30
+)
+
+
+@given(paths=st.dictionaries(KEYS, TREES, max_size=3), servers=TREES, components=TREES)
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+def test_a_document_of_any_shape_is_taken_or_refused(
+    tmp_path: Path, paths: object, servers: object, components: object
+) -> None:
+    document = {"openapi": "3.0.0", "paths": paths, "servers": servers, "components": components}
+    with contextlib.suppress(UsageError):
+        imported(tmp_path, json.dumps(document))
