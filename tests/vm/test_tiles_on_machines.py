@@ -51,3 +51,18 @@ def test_a_fraction_of_a_tile_runs_on_six_machines(
     page = (result / "report.html").read_text()
     assert "Emulated by TCG" in page or machines["tile1-web"].accelerator == "kvm"
     assert "t1-app" in page
+
+
+def test_downloads_come_over_nfs_where_that_is_asked_for(loadstone: LoadstoneRunner, tmp_path: Path) -> None:
+    larger = Path(TINY).read_text().replace("web = { memory = 192 }", "web = { memory = 384 }")
+    (tmp_path / "tile.toml").write_text(larger.replace("infra = { memory = 160 }", "infra = { memory = 512 }"))
+    done = loadstone("tiles", "--tile", "tile.toml", "--platform", "vm", "--store", "nfs", "--last-fraction", "0.5")
+    assert done.returncode == 0, done.stdout + done.stderr
+    result = newest(tmp_path)
+    manifest, verdict = read_manifest(result), read_verdict(result)
+    assert verdict is not None
+    assert verdict.whole is Verdict.PASS
+    assert manifest.tile is not None
+    assert manifest.tile.file_store == "folder of the infra role, over NFSv4.1"
+    assert "nfs-ganesha" in str(manifest.machines["tile1-infra"].facts["image"])
+    assert (result / "logs" / "tile1-infra-store.log").is_file()

@@ -453,6 +453,7 @@ pub enum Method {
     Get,
     Post,
     Put,
+    Patch,
     Delete,
     Head,
 }
@@ -464,6 +465,7 @@ impl Method {
             Method::Get => "GET",
             Method::Post => "POST",
             Method::Put => "PUT",
+            Method::Patch => "PATCH",
             Method::Delete => "DELETE",
             Method::Head => "HEAD",
         }
@@ -653,7 +655,7 @@ mod tests {
 
     #[test]
     fn methods_are_written_as_in_requests() {
-        let all = [Method::Get, Method::Head, Method::Post, Method::Put, Method::Delete];
-        assert_eq!(all.map(Method::as_str), ["GET", "HEAD", "POST", "PUT", "DELETE"]);
+        let all = [Method::Get, Method::Head, Method::Post, Method::Put, Method::Patch, Method::Delete];
+        assert_eq!(all.map(Method::as_str), ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]);
     }
 }

@@ -13,11 +13,25 @@ enum Part {
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Template(Vec<Part>);
 
-/// Whether values are put in as they are or percent-encoded as in a form.
+/// How a text is written for its place, what is declared and what is filled in alike: both are data.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Encoding {
+    /// As it is: bodies, headers.
     Raw,
+    /// As a field of a form or a query.
     Form,
+    /// As the target of a request: what may stand there stays, percent signs too, and all else is encoded.
+    Target,
+}
+
+impl Encoding {
+    fn write(self, text: &str, out: &mut Vec<u8>) {
+        match self {
+            Encoding::Raw => out.extend_from_slice(text.as_bytes()),
+            Encoding::Form => form_encode(text, out),
+            Encoding::Target => target_encode(text, out),
+        }
+    }
 }
 
 impl Template {
@@ -54,11 +68,8 @@ impl Template {
     pub fn render(&self, values: &Values, encoding: Encoding, out: &mut Vec<u8>) {
         for part in &self.0 {
             match part {
-                Part::Text(text) => out.extend_from_slice(text.as_bytes()),
-                Part::Value(slot) => match encoding {
-                    Encoding::Raw => out.extend_from_slice(values.get(*slot).as_bytes()),
-                    Encoding::Form => form_encode(values.get(*slot), out),
-                },
+                Part::Text(text) => encoding.write(text, out),
+                Part::Value(slot) => encoding.write(values.get(*slot), out),
             }
         }
     }
@@ -90,14 +101,33 @@ impl Template {
 
 /// Percent-encoding of `application/x-www-form-urlencoded` (WHATWG URL, section 5.2).
 pub fn form_encode(text: &str, out: &mut Vec<u8>) {
-    const HEX: &[u8; 16] = b"0123456789ABCDEF";
     for &byte in text.as_bytes() {
         match byte {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'*' | b'-' | b'.' | b'_' => out.push(byte),
             b' ' => out.push(b'+'),
-            _ => out.extend_from_slice(&[b'%', HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]),
+            _ => percent_encode(byte, out),
         }
     }
+}
+
+/// Percent-encoding of what cannot stand in a path or a query (RFC 3986, sections 3.3 and 3.4).
+fn target_encode(text: &str, out: &mut Vec<u8>) {
+    let cannot_stand = |byte: u8| !matches!(byte, b'!'..=b'~') || b"\"#<>\\^`{|}".contains(&byte);
+    if !text.bytes().any(cannot_stand) {
+        return out.extend_from_slice(text.as_bytes());
+    }
+    for byte in text.bytes() {
+        if cannot_stand(byte) {
+            percent_encode(byte, out);
+        } else {
+            out.push(byte);
+        }
+    }
+}
+
+fn percent_encode(byte: u8, out: &mut Vec<u8>) {
+    const HEX: &[u8; 16] = b"0123456789ABCDEF";
+    out.extend_from_slice(&[b'%', HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]);
 }
 
 #[cfg(test)]
@@ -117,7 +147,12 @@ mod tests {
     #[test]
     fn holes_are_filled_and_doubled_braces_are_literal() {
         assert_eq!(rendered("x={who}&y={{z}}", Encoding::Raw), "x=a b&c&y={z}");
-        assert_eq!(rendered("x={who}", Encoding::Form), "x=a+b%26c");
+    }
+
+    #[test]
+    fn what_is_declared_and_what_is_filled_in_are_encoded_for_their_place() {
+        assert_eq!(rendered("x y&z={who}", Encoding::Form), "x+y%26z%3Da+b%26c");
+        assert_eq!(rendered("/é/100%25/x y?q={who}\r\n", Encoding::Target), "/%C3%A9/100%25/x%20y?q=a%20b&c%0D%0A");
     }
 
     #[test]

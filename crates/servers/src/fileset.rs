@@ -17,6 +17,8 @@ pub enum Set {
     Banking,
     Shopping,
     Support,
+    /// The support site's downloads of up to 6 MB, for tiles.
+    Downloads,
     /// One for any number of sessions.
     Bookstore,
     /// One for any number of sessions, without pictures.
@@ -25,6 +27,8 @@ pub enum Set {
     StaticFiles,
 }
 
+/// Longest download of a tile (docs/consolidation.md, Web).
+const LONGEST: u64 = 6_000_000;
 /// Users a session owns (docs/web-workloads.md, File sets).
 const USERS_PER_SESSION: u64 = 50;
 
@@ -35,6 +39,7 @@ pub fn files(set: Set, sessions: u64) -> Result<Box<dyn Iterator<Item = (String,
         Set::Shopping => Site::shopping()?,
         Set::Support => Site::support()?,
         Set::Bookstore => return Ok(Box::new(Site::bookstore()?.files.into_iter())),
+        Set::Downloads => return Ok(Box::new(download_files(sessions).filter(|(_, length)| *length <= LONGEST))),
         Set::Events => return Ok(Box::new(Site::events()?.files.into_iter())),
         Set::StaticFiles => return Ok(Box::new(static_files(sessions))),
     };
@@ -43,7 +48,7 @@ pub fn files(set: Set, sessions: u64) -> Result<Box<dyn Iterator<Item = (String,
         Set::Banking => Box::new(fixed.chain(check_images(sessions))),
         Set::Shopping => Box::new(fixed.chain(product_images(sessions))),
         Set::Support => Box::new(fixed.chain(download_files(sessions))),
-        Set::Bookstore | Set::Events | Set::StaticFiles => unreachable!("they were given above"),
+        Set::Downloads | Set::Bookstore | Set::Events | Set::StaticFiles => unreachable!("they were given above"),
     })
 }
 

@@ -30,6 +30,8 @@ use anyhow::Result;
 use clap::{Args, Parser, Subcommand};
 use tokio::signal::unix::{signal, SignalKind};
 
+use web::store::FileStore;
+
 /// Reference servers for Loadstone's workloads.
 #[derive(Debug, Parser)]
 #[command(name = "loadstone-server", version)]
@@ -52,6 +54,9 @@ enum Command {
         /// host:port of the infra role that keeps the downloads; without it they are made here
         #[arg(long)]
         store: Option<String>,
+        /// Folder of the downloads, which another machine shares
+        #[arg(long, conflicts_with = "store")]
+        store_folder: Option<PathBuf>,
         /// Names and addresses that a certificate made in memory is for
         #[arg(long = "name", default_values_t = local_names())]
         names: Vec<String>,
@@ -339,8 +344,10 @@ fn dispatch(command: Command) -> Result<()> {
                 Ok(())
             })
         }
-        Command::Web { common, secure, backend, store, names } => {
-            let make = || web::Web::new(&backend, store.as_deref());
+        Command::Web { common, secure, backend, store, store_folder, names } => {
+            let there = store.as_deref().map(FileStore::there);
+            let kept = there.or(store_folder.map(FileStore::Folder));
+            let make = || web::Web::new(&backend, kept.clone());
             serve_both_ways(&common, &secure, &names, make)
         }
         Command::Webserver { common, secure, options } => {

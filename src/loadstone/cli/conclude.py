@@ -4,6 +4,7 @@ from pathlib import Path
 
 from rich.markup import escape
 
+from loadstone.cli import figures
 from loadstone.cli.consolidation import show_common, show_tiles, show_workloads
 from loadstone.cli.exits import BY_VERDICT, Exit
 from loadstone.cli.screen import VERDICT_STYLE, out, say
@@ -51,6 +52,7 @@ def _show_verdicts(result: Result, verdict: ResultVerdict) -> None:
     else:
         for one in verdict.workloads:
             _show_workload(one, result.manifest)
+            _show_figures(one, result)
     if verdict.index is not None:
         claim = "" if verdict.index.compliant else " (from a run that is not compliant)"
         out.print(f"{NAME}: {verdict.index.value:.1f}{claim}. {DISCLAIMER}")
@@ -67,6 +69,13 @@ def _show_workload(verdict: WorkloadVerdict, manifest: Manifest) -> None:
         say(f"         {reason}")
     if verdict.not_judged:
         out.print(f"         not judged: {', '.join(verdict.not_judged)}", style="dim")
+
+
+def _show_figures(verdict: WorkloadVerdict, result: Result) -> None:
+    for workload in result.workloads:
+        if workload.id.label == verdict.workload:
+            for line in figures.lines(workload):
+                say(f"         {line}")
 
 
 def _show_state(manifest: Manifest) -> None:

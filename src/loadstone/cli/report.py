@@ -64,12 +64,14 @@ def _warn_of(seal: Seal) -> None:
 
 def export(
     result: ResultName,
-    form: Annotated[export_module.Form, typer.Option("--format", help="csv, parquet, hlog (HdrHistogram) or k6.")],
+    form: Annotated[
+        export_module.Form, typer.Option("--format", help="csv, parquet, hlog (HdrHistogram), k6 or junit.")
+    ],
     run: Annotated[str | None, typer.Option(help="Which run of the result, as `banking-1`.")] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Where to write it, if not here.")] = None,
     results: Results = RESULTS,
 ) -> None:
-    """Write a run's records for other tools: CSV or Parquet series, HdrHistogram interval log, k6-like summary."""
+    """Write a run's records for other tools: CSV or Parquet series, HdrHistogram log, k6-like summary, JUnit XML."""
     path = find_result(result, results)
     if is_study(path):
         raise UsageError(f"{path} is a study. Name one of the runs below it: {path / 'runs'}.")

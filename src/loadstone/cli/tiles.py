@@ -81,6 +81,15 @@ class TileOptions(MachineOptions, LengthOptions, ResultOptions):
             rich_help_panel=SYSTEM,
         ),
     ] = EMBEDDED
+    store: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="How the web role gets the downloads that the infra role keeps: embedded, over HTTP; or nfs, from a "
+            "folder it shares, by bind mounts where both run on this host's kernel.",
+            rich_help_panel=SYSTEM,
+        ),
+    ] = EMBEDDED
 
     def spec(self, name: str) -> TilesSpec:
         """A run of one full tile; raises LoadstoneError."""
@@ -106,6 +115,7 @@ class TileOptions(MachineOptions, LengthOptions, ResultOptions):
             machine,
             service_kind(ServiceRole.DATABASE, self.database).name,
             service_kind(ServiceRole.MAIL, self.imap).name,
+            EMBEDDED if self.store == EMBEDDED else service_kind(ServiceRole.STORE, self.store).name,
             driver_limits=self.driver_limits,
         )
 

@@ -3,11 +3,13 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from loadstone.model.figures import Criteria
 from loadstone.model.records.check import Bound, Check, CheckId, Outcome, Weight
 
 PUBLISHED = "published figures, docs/web-workloads.md"
 UNDISCLOSED = "not disclosed"
 OURS = "our own, docs/web-workloads.md"
+DECLARED = "declared by the workload"
 
 TITLES = {
     CheckId.STEADY_STATE: "steady state measured",
@@ -53,6 +55,11 @@ TITLES = {
     CheckId.NOT_AT_FULL_LOAD: "workloads not at full load when the window began",
 }
 """What rules are called, for people; rules whose title depends on what they are about give it themselves."""
+
+
+def limits_source(criteria: Criteria) -> str:
+    """Where the limits of a workload come from."""
+    return f"published figures, {criteria.source}" if criteria.source else DECLARED
 
 
 def at_least(

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator
 
 from loadstone.judge.chance import SURE
-from loadstone.judge.check import at_least, at_most, withdrawn
+from loadstone.judge.check import at_least, at_most, limits_source, withdrawn
 from loadstone.judge.mix import DISTURBED, is_disturbed
 from loadstone.model.figures import CountLimit, Criteria, IterationFigures, OperationFigures
 from loadstone.model.profile import Rigor
@@ -34,7 +34,7 @@ def _bounds(criteria: Criteria, limit: CountLimit, operation: OperationFigures) 
     )
     detail = f"for each of {operation.requests} {operation.name}"
     detail += f"; chance may do {chance:.2g} to so few" if chance else ""
-    source = f"published figures, {criteria.source}"
+    source = limits_source(criteria)
     for bound, make, sign in ((limit.at_least, at_least, -1), (limit.at_most, at_most, 1)):
         if bound is not None:
             allowed = max(0.0, bound + sign * chance)

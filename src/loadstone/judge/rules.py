@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from loadstone.judge import counts, driver, ledger, mix
 from loadstone.judge.chance import most_by_chance, share_interval
-from loadstone.judge.check import OURS, PUBLISHED, at_least, at_most, if_disclosed, withdrawn
+from loadstone.judge.check import OURS, PUBLISHED, at_least, at_most, if_disclosed, limits_source, withdrawn
 from loadstone.judge.mix import ERROR_SHARE_PCT
 from loadstone.model.figures import Blame, Criteria, IterationFigures, blame_of
 from loadstone.model.profile import Rigor
@@ -68,7 +68,7 @@ def _quality(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
     ):
         share = 100 * count / max(1, requests)
         said = f"{detail}{_unsure(count, requests, limit)}"
-        yield at_least(name, share, limit, "%", Weight.FAIL, f"published figures, {criteria.source}", said)
+        yield at_least(name, share, limit, "%", Weight.FAIL, limits_source(criteria), said)
 
 
 def _unsure(count: int, of: int, limit_pct: float) -> str:
@@ -86,7 +86,7 @@ def _each(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
         return
     shares = {one.name: 100 * one.good / (one.requests + one.overdue) for one in counted}
     name, worst = min(shares.items(), key=lambda item: item[1])
-    source = f"published figures, {criteria.source}"
+    source = limits_source(criteria)
     yield at_least(CheckId.GOOD_SHARE_EACH, worst, criteria.each_share_pct, "%", Weight.FAIL, source, name)
 
 
@@ -113,7 +113,7 @@ def _weighted(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
     }
     name = max(used, key=lambda name: used[name])
     detail = f"p{percentile:g}; {name} uses most of its limit, {100 * used[name]:.0f} %"
-    source = f"published figures, {criteria.source}"
+    source = limits_source(criteria)
     yield at_most(CheckId.WEIGHTED_PERCENTILE, weighted, limit, "s", Weight.NOTE, source, detail)
 
 

@@ -289,7 +289,7 @@ class Criteria:
     is_even: bool = True
     """Whether the load is the same all the time."""
     source: str = "docs/web-workloads.md"
-    """Where its limits come from."""
+    """The page that its limits come from; empty of a workload of one's own."""
     each_share_pct: float | None = None
     """Least share of good operations of each kind; None where kinds are not judged by themselves."""
     audited: bool = False

@@ -236,8 +236,8 @@ class Ending(Section):
 class Request(Section):
     """What is asked for, and what the answer must be."""
 
-    method: Literal["GET", "POST", "PUT", "DELETE", "HEAD"] = Field(
-        default="GET", description="`GET`, `POST`, `PUT`, `DELETE` or `HEAD`"
+    method: Literal["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"] = Field(
+        default="GET", description="`GET`, `POST`, `PUT`, `PATCH`, `DELETE` or `HEAD`"
     )
     path: str = Field(description='the path, as "/search", values as {name}')
     query: dict[str, str] = Field(default_factory=dict, description='a table of texts, as { q = "{words}" }')

@@ -1,4 +1,4 @@
-"""A run's records in forms that other tools read: CSV and Parquet series, HdrHistogram log, k6-like summary."""
+"""A run's records in forms that other tools read: CSV and Parquet series, HdrHistogram log, k6-like summary, JUnit."""
 
 import csv
 import io
@@ -11,6 +11,7 @@ from typing import Any
 from loadstone.model.errors import UsageError
 from loadstone.model.figures import Distribution, IterationFigures
 from loadstone.model.records.result import Iteration, Result, WorkloadResult
+from loadstone.report.junit import as_junit
 
 Row = dict[str, str | int | float]
 """A row of a series."""
@@ -25,10 +26,15 @@ class Form(StrEnum):
     HLOG = "hlog"
     K6 = "k6"
     PARQUET = "parquet"
+    JUNIT = "junit"
 
 
 def export(result: Result, form: Form, run: str | None) -> bytes:
-    """One iteration of one workload as a file's content; raises UsageError when it is not clear which."""
+    """One iteration of one workload as a file's content, or for JUnit the verdict of all; raises UsageError when it is
+    not clear which.
+    """
+    if form is Form.JUNIT:
+        return as_junit(result)
     workload, iteration = _choose(result, run)
     match form:
         case Form.CSV:
@@ -126,16 +132,19 @@ def as_hlog(workload: str, iteration: Iteration) -> str:
 
 
 def as_k6(workload: WorkloadResult, figures: IterationFigures) -> Metrics:
-    """The steady state in the shape of a k6 summary export: times in milliseconds, an operation as a tagged metric."""
+    """The steady state in the shape of a k6 summary export: times in milliseconds.
+
+    An operation is a page with its files, which k6 calls a group; requests alone are not told: there is no `http_reqs`.
+    """
     seconds = max(figures.steady_s, 1e-9)
     failed = sum(operation.error_count for operation in figures.operations)
     size = sum(operation.bytes for operation in figures.operations)
     metrics: Metrics = {
-        "http_req_duration": _trend(figures.response),
+        "group_duration": _trend(figures.response),
         "service_time": _trend(figures.service),
         "driver_lag": _trend(figures.lag),
-        "http_reqs": {"count": figures.requests, "rate": figures.requests / seconds},
-        "http_req_failed": {
+        "operations": {"count": figures.requests, "rate": figures.requests / seconds},
+        "operations_failed": {
             "passes": failed,
             "fails": figures.requests - failed,
             "value": failed / max(1, figures.requests),
@@ -149,7 +158,7 @@ def as_k6(workload: WorkloadResult, figures: IterationFigures) -> Metrics:
         },
     }
     for operation in figures.operations:
-        metrics[f"http_req_duration{{operation:{operation.name}}}"] = _trend(operation.response)
+        metrics[f"group_duration{{group:::{operation.name}}}"] = _trend(operation.response)
     return {"metrics": metrics}
 
 

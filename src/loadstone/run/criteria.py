@@ -8,6 +8,7 @@ from loadstone.model.load import Arrivals, Load, Population, ProcessKind
 from loadstone.model.profile import Profile
 from loadstone.model.records.workload_id import WorkloadId
 from loadstone.model.workload import CountRule, Operation, Pacing, RateLimit, Table, TimeLimit, Workload
+from loadstone.workloads.catalogue import is_shipped_folder
 from loadstone.workloads.check import holes
 from loadstone.workloads.shares import Shares, dispersion, shares
 
@@ -61,7 +62,7 @@ def make_criteria(
         drawn_pause=None if is_bent or not workload.pacing.mean_s else _drawn_pause(workload.pacing),
         good_share_pct=workload.limits.good_share_pct,
         tolerable_share_pct=workload.limits.tolerable_share_pct,
-        source=workload.header.document,
+        source=workload.header.document if is_shipped_folder(workload.folder) else "",
         audited=workload.header.audit is not None and is_ours,
         each_share_pct=workload.limits.each_share_pct,
         shortest_limit_s=_shortest_limit_s(workload),

@@ -14,7 +14,7 @@ from loadstone.model.system import Clock, FileSet, Reference
 from loadstone.model.target import Target
 from loadstone.model.workload import WEB_NEEDS, Workload
 from loadstone.platforms.cores import cores_taken
-from loadstone.run import audit
+from loadstone.run import audit, preflight
 from loadstone.run.criteria import make_criteria
 from loadstone.run.disclosure import declarations, make_manifest, placement_record, system_record
 from loadstone.run.executor import DriverJob, Executor, Listener
@@ -89,7 +89,10 @@ async def _execute(
     spec: RunSpec, folder: ResultFolder, listener: Listener, begin: Begin, signals: Signals
 ) -> tuple[Status, str]:
     needs = replace(spec.needs, file_sets=_file_sets(spec)) if isinstance(spec.system, Reference) else WEB_NEEDS
-    authority = spec.system.authority_pem if isinstance(spec.system, Target) else None
+    authority = None
+    if isinstance(spec.system, Target):
+        authority = spec.system.authority_pem
+        await preflight.look(spec.system, (part.workload for part in spec.parts))
     async with (
         watched(spec.agents, authority) as hosts,
         testbed_of(spec.system, spec.clock, folder.path / LOGS, spec.placement, needs) as made,

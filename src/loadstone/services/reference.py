@@ -64,13 +64,13 @@ def statistics_command(listen: str, database: str) -> list[str]:
 
 
 def web_command(
-    listen: str, backend: Endpoint, threads: int, known_as: Sequence[str], store: Endpoint | None = None
+    listen: str, backend: Endpoint, threads: int, known_as: Sequence[str], store: Endpoint | str | None = None
 ) -> list[str]:
     """The three web sites on two free ports of an address; certificates for the names and addresses the server is
-    `known_as` are made new, in memory. Downloads come from a `store` where there is one.
+    `known_as` are made new, in memory. Downloads come from a `store`, or a folder, where there is one.
     """
     command = [SERVER, "web", "--until-stdin-ends", "--threads", str(threads), "--backend", str(backend)]
-    command += ["--store", str(store)] if store else []
+    command += ["--store-folder" if isinstance(store, str) else "--store", str(store)] if store else []
     names = [word for name in known_as for word in ("--name", name)]
     return [*command, "--listen", f"{listen}:0", "--listen-tls", f"{listen}:0", *names]
 

@@ -160,14 +160,15 @@ class TileRuns:
             "phases": asdict(spec.phases),
             "most": self.most_tiles,
             "machine": spec.machine.model_dump(mode="json"),
-            "software": [spec.database, spec.imap],
+            "software": [spec.database, spec.imap, spec.store],
             "seed": spec.seed,
         }
 
     def declared(self) -> dict[str, Any]:
         """Fields of the study's manifest."""
         spec = self.spec
-        settings = {"machine": described(spec.machine), "database": spec.database, "imap": spec.imap}
+        software = {"database": spec.database, "imap": spec.imap, "store": spec.store}
+        settings = {"machine": described(spec.machine), **software}
         return {
             "profile": ProfileRecord.of(spec.profile),
             "seed": spec.seed,

@@ -46,11 +46,11 @@ CONFIGURATIONS = (".conf", ".xml")
 
 
 class Downloads(Enum):
-    """Where the web sites have their downloads."""
+    """Where the web sites have their downloads, if not in a folder."""
 
     OWN = auto()
     BEHIND = auto()
-    """On the machine of the back end."""
+    """On the machine of the back end, over HTTP."""
 
 
 async def infra(running: Running, machine: Machine, threads: int) -> int:
@@ -59,11 +59,11 @@ async def infra(running: Running, machine: Machine, threads: int) -> int:
 
 
 async def web(
-    running: Running, machine: Machine, behind: Machine, port: int, threads: int, downloads: Downloads
+    running: Running, machine: Machine, behind: Machine, port: int, threads: int, downloads: Downloads | str
 ) -> Target:
-    """The web sites, which ask the back end on another machine; which may have their downloads too."""
+    """The web sites, which ask the back end on another machine; which may have their downloads too, or a folder has."""
     asked = await way(machine, behind, port)
-    store = asked if downloads is Downloads.BEHIND else None
+    store = {Downloads.OWN: None, Downloads.BEHIND: asked}[downloads] if isinstance(downloads, Downloads) else downloads
     names = ["localhost", machine.address]
     command = reference.web_command(machine.listen, asked, threads, names, store)
     if not machine.comes_back:

@@ -1,5 +1,5 @@
-"""One folder that all servers of an application share for its files: where they run on this host's kernel by bind
-mounts, else over NFS.
+"""One folder of a machine that others mount for its files: where all run on this host's kernel by bind mounts, else
+over NFS.
 """
 
 from collections.abc import Sequence
@@ -17,6 +17,8 @@ from loadstone.testbed.running import Running, done
 from loadstone.testbed.software import with_software
 
 NFS = "nfs"
+PICTURES = ("pictures", "--only-fill", "--folder")
+"""Puts the pictures of the beginning of the site of events into the folder that follows."""
 CLIENT = {"/sbin/mount.nfs4": "nfs-common"}
 """What a machine needs that mounts folders of others."""
 
@@ -38,9 +40,21 @@ def sharing(spec: MachineSpec, front: MachineSpec) -> MachineSpec:
     return with_software(spec, service_kind(ServiceRole.STORE, NFS))
 
 
-async def share(running: Running, machine: Machine, fronts: Sequence[Machine]) -> dict[str, str]:
-    """Fills the folder with the pictures of the beginning and mounts it on all; where it is there, by machine."""
-    filling = [SERVER, "pictures", "--folder", f"{machine.files}/{SHARED}", "--only-fill"]
+def downloads(sessions: int) -> tuple[str, ...]:
+    """Puts the support site's downloads for so many sessions of a tile into the folder that follows."""
+    return ("fileset", "downloads", "--sessions", str(sessions))
+
+
+def way_of(spec: MachineSpec) -> str:
+    """How such machines reach the folder of one of them, in words."""
+    return "over NFSv4.1" if has_images(spec) else "by bind mounts on one kernel"
+
+
+async def share(
+    running: Running, machine: Machine, fronts: Sequence[Machine], filling: Sequence[str] = PICTURES
+) -> dict[str, str]:
+    """Fills the folder by such words for the reference server and mounts it on all; where it is there, by machine."""
+    filling = [SERVER, *filling, f"{machine.files}/{SHARED}"]
     await done(await machine.start(f"{machine.name}-fill", filling, Readiness.NONE), "The shared folder")
     if machine.folder is not None and all(front.folder is not None for front in fronts):
         return {front.name: await front.mount(machine.folder / SHARED, SHARED) for front in fronts}

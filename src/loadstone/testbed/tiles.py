@@ -1,8 +1,9 @@
 """Tiles as a system under test: six roles each, on their machines and networks, all up at once."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from math import ceil
 from pathlib import Path
 
 from loadstone.model.machine import MINIMAL, PUBLIC, MachineSpec
@@ -10,14 +11,19 @@ from loadstone.model.target import Target
 from loadstone.model.tile import NETWORKS, Role, Tile
 from loadstone.platforms.contract import Machine
 from loadstone.platforms.registry import described, platform_kind
-from loadstone.services.kind import EMBEDDED
+from loadstone.services.kind import EMBEDDED, ServiceRole
+from loadstone.services.registry import service_kind
 from loadstone.testbed import roles
 from loadstone.testbed.context import LOOPBACK, TestbedContext, is_bridged, open_testbed
+from loadstone.testbed.roles import Downloads
 from loadstone.testbed.running import Running
+from loadstone.testbed.shared_folder import downloads as filling
+from loadstone.testbed.shared_folder import mounting, share, sharing, way_of
+from loadstone.testbed.software import with_software
 from loadstone.testbed.up import Testbed
 
-FILE_STORE = "HTTP store of the infra role: no network file protocol is set up by this version"
-"""How the web role gets its downloads."""
+DOWNLOADS_MIB = 20
+"""Downloads of up to 6 MB for four sessions of the support site, rounded up (docs/web-workloads.md, File sets)."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +38,8 @@ class TilesSystem:
     """Service that keeps the application's data."""
     imap: str = EMBEDDED
     """Service that keeps the mail."""
+    store: str = EMBEDDED
+    """How the web role gets its downloads of the infra role: over HTTP, or from a folder it shares."""
     heartbeats: bool = False
     """Whether every machine answers heartbeats, not only the idle one."""
 
@@ -45,8 +53,21 @@ class TilesSystem:
             return machine
         own = {"cpus": machine.cpus or size.cpus, "memory": size.memory}
         if "disk" in settings and machine.image == MINIMAL:  # others keep what they write on their root disks
-            own["disk"] = machine.disk or size.disk or 0
+            own["disk"] = machine.disk or (size.disk or 0) + self._files_mib(role)
         return machine.model_copy(update=own)
+
+    def _files_mib(self, role: Role) -> int:
+        """What a role's disk has room for beside what its machine keeps."""
+        if role is not Role.INFRA or self.store == EMBEDDED:
+            return 0
+        return DOWNLOADS_MIB * ceil(self.tile.loads.web_sessions / 4)
+
+    @property
+    def file_store(self) -> str:
+        """How the web role gets its downloads, in words."""
+        if self.store == EMBEDDED:
+            return "HTTP store of the infra role"
+        return f"folder of the infra role, {way_of(self.machine)}"
 
 
 @dataclass
@@ -89,11 +110,12 @@ async def tiles_testbed(system: TilesSystem, logs: Path) -> AsyncIterator[TilesU
 async def _tile(running: Running, system: TilesSystem, number: int) -> TileUp:
     before = set(running.services)
     machines = {role: await _place(running.base, system, number, role) for role in Role}
+    downloads = await _downloads(running, system, machines)
     threads = {role: system.machine_of(number, role).cpus or 1 for role in Role}
     tile = TileUp(number)
     port = await roles.infra(running, machines[Role.INFRA], threads[Role.INFRA])
     web, behind = machines[Role.WEB], machines[Role.INFRA]
-    tile.targets[Role.WEB] = await roles.web(running, web, behind, port, threads[Role.WEB], roles.Downloads.BEHIND)
+    tile.targets[Role.WEB] = await roles.web(running, web, behind, port, threads[Role.WEB], downloads)
     port = await roles.database(running, machines[Role.DB], system.database, threads[Role.DB])
     app, behind, injection_rate = machines[Role.APP], machines[Role.DB], system.tile.loads.injection_rate
     tile.targets[Role.APP] = await roles.app(
@@ -110,8 +132,25 @@ async def _tile(running: Running, system: TilesSystem, number: int) -> TileUp:
     return tile
 
 
+async def _downloads(running: Running, system: TilesSystem, machines: Mapping[Role, Machine]) -> Downloads | str:
+    if system.store == EMBEDDED:
+        return Downloads.BEHIND
+    infra, web = machines[Role.INFRA], machines[Role.WEB]
+    folders = await share(running, infra, [web], filling(system.tile.loads.web_sessions))
+    return folders[web.name]
+
+
 async def _place(base: TestbedContext, system: TilesSystem, number: int, role: Role) -> Machine:
     """All are on the public network, and on the private one of their pair."""
-    machine = system.machine_of(number, role)
+    machine = _with_programs(system, role, system.machine_of(number, role))
     private = [f"t{number}-{NETWORKS[role]}"] if role in NETWORKS and is_bridged(machine) else []
     return await base.machine(place_name(number, role), machine, (PUBLIC, *private), LOOPBACK)
+
+
+def _with_programs(system: TilesSystem, role: Role, machine: MachineSpec) -> MachineSpec:
+    """With what it takes to share a folder, or to mount it. Raises ServiceError and PlatformError."""
+    if system.store == EMBEDDED or role not in (Role.INFRA, Role.WEB):
+        return machine
+    if role is Role.INFRA:
+        return sharing(machine, machine)
+    return with_software(machine, mounting(service_kind(ServiceRole.WEB, EMBEDDED), machine))

@@ -58,6 +58,11 @@ def shipped() -> Catalogue:
     return {path.parent.name: path.parent for path in sorted(HERE.glob(f"*/{FILE}"))}
 
 
+def is_shipped_folder(folder: Path) -> bool:
+    """Whether a workload's folder is one of those that come with the program."""
+    return folder.parent == HERE
+
+
 def expanded(names: Iterable[str]) -> list[str]:
     """The names, with the workloads of a suite in its place."""
     return [one for name in names for one in SUITES.get(name, (name,))]

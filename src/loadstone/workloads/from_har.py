@@ -25,7 +25,7 @@ LEAST_THINK_S = 0.1
 """Pages closer together than this are parts of one."""
 BACKGROUND_S = 1.0
 """What a page's program asks for so long after the page came is no part of it."""
-METHODS = ("GET", "POST", "PUT", "DELETE", "HEAD")
+METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD")
 """Methods that a workload can have."""
 SECRETS = ("cookie", "authorization")
 BROWSERS_OWN = frozenset(
@@ -44,6 +44,8 @@ SAFE = "/%:@!$&'()*+,;=~"
 TITLE_WITHIN = 1 << 16
 """Characters of a page in which its title is looked for."""
 LONGEST_NAME = 60
+UNKNOWN_KIND = "application/octet-stream"
+"""Of a body of which the recording tells no type (RFC 9110, section 8.3)."""
 
 
 @dataclass
@@ -235,7 +237,8 @@ def _operation(page: _Page) -> tomlkit.items.Table:
         table["form"] = _inline(fields)
     elif text := _body_text(request):
         table["body"] = literal(text)
-        headers["Content-Type"] = request.body.mime_type if request.body else ""
+        kind = request.body.mime_type if request.body else ""
+        headers["Content-Type"] = kind if kind.isprintable() and kind.isascii() and kind else UNKNOWN_KIND
     if headers:
         table["headers"] = {name: literal(value) for name, value in headers.items()}
     if page.redirects:
@@ -276,7 +279,7 @@ def _headers(page: _Page) -> Iterator[tuple[str, str]]:
             continue
         if name == "accept" and (page.last.is_html or header.value.strip() == "*/*"):
             continue
-        if header.value.isprintable() and header.value.isascii():
+        if re.fullmatch(r"[A-Za-z0-9_-]+", header.name) and header.value.isprintable() and header.value.isascii():
             yield header.name, header.value
 
 

@@ -19,7 +19,7 @@ from loadstone.workloads.openapi import METHODS, Document, Json, table
 from loadstone.workloads.schema_values import example, generator, plain
 from loadstone.workloads.writing import Imported, literal, table_of
 
-SHARES = {"GET": 100, "HEAD": 100, "POST": 10, "PUT": 10, "DELETE": 1}
+SHARES = {"GET": 100, "HEAD": 100, "POST": 10, "PUT": 10, "PATCH": 10, "DELETE": 1}
 """How often operations are drawn, by method."""
 LONGEST_NAME = 60
 

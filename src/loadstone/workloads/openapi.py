@@ -12,9 +12,9 @@ from loadstone.model.errors import UsageError
 
 Json = dict[str, Any]
 
-METHODS = ("get", "post", "put", "delete", "head")
+METHODS = ("get", "post", "put", "patch", "delete", "head")
 """Methods that a workload can have."""
-OTHERS = ("patch", "options", "trace")
+OTHERS = ("options", "trace")
 """Methods that it cannot have."""
 MOST_BYTES = 32 << 20
 """Longest document; the largest public ones have a third of it."""

@@ -10,7 +10,7 @@ import pytest
 from loadstone.model.errors import UsageError
 from loadstone.model.profile import PROFILES
 from loadstone.page.blocks import Table
-from loadstone.study.kinds.peaks import PeakPoint, Peaks, PeaksSection, blocks
+from loadstone.study.kinds.peaks import PeakPoint, PeakRatio, Peaks, PeaksSection, _headline, blocks
 from loadstone.study.kinds.search.answer import SearchedLoad, Spread, Standing
 from loadstone.study.kinds.search.steps import Search
 from loadstone.study.summary import Purpose, RunRequest, RunSummary
@@ -63,6 +63,15 @@ def test_platforms_are_set_beside_each_other_all_else_alike() -> None:
     assert out.under == "platform=process, machines=1x1"
     assert out.low is not None and out.high is not None and out.low <= 2 <= out.high
     assert any("bears" in line for line in answer.headline)
+
+
+def test_a_ratio_that_may_be_anything_is_not_told_as_one() -> None:
+    wide, narrow = PeakRatio("a", "b", 0.94, 0.17, 10.8), PeakRatio("a", "b", 0.94, 0.8, 1.1)
+    told = list(_headline((), (wide, narrow), ()))
+    assert told == [
+        "a against b: the searches do not tell, 94 % (17 to 1080 %).",
+        "a bears 94 % (80 to 110 %) of what b bears.",
+    ]
 
 
 def test_response_times_are_set_beside_each_other_where_as_much_is_used() -> None:

@@ -354,7 +354,7 @@ impl Page<'_> {
         asks: bool,
     ) -> Result<u64, Failure> {
         let date = if asks { self.date(file) } else { None };
-        let path = |out: &mut Vec<u8>| file.path.render(self.values, Encoding::Raw, out);
+        let path = |out: &mut Vec<u8>| file.path.render(self.values, Encoding::Target, out);
         self.operation.write_get(&self.sending(), date, &mut connection.request, path);
         connection.inspector.reset(file.markers_every, 0);
         let answer = connection.exchange(shared, self.user, Body::Expected).await?;

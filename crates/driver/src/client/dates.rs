@@ -73,7 +73,7 @@ async fn of_machine(shared: &Shared, server: &Server, dates: &mut Dates) -> Resu
             continue;
         };
         let with = Sending { values: &values, host: host(shared, server, *scheme)?, jar: &jar, from: 0 };
-        let path = |out: &mut Vec<u8>| file.path.render(&values, Encoding::Raw, out);
+        let path = |out: &mut Vec<u8>| file.path.render(&values, Encoding::Target, out);
         operation.write_get(&with, None, &mut connection.request, path);
         connection.inspector.reset(file.markers_every, 0);
         connection.wants_date = true;

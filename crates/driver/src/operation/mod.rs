@@ -283,7 +283,7 @@ impl Compiled {
         match elsewhere {
             Some(path) => out.extend_from_slice(path),
             None => {
-                self.path.render(values, Encoding::Raw, out);
+                self.path.render(values, Encoding::Target, out);
                 write_pairs(&self.query, values, b'?', out);
             }
         }
@@ -292,7 +292,7 @@ impl Compiled {
         if self.form.is_empty()
             && self.uploads.is_empty()
             && self.body.is_none()
-            && !matches!(self.method, Method::Post | Method::Put)
+            && !matches!(self.method, Method::Post | Method::Put | Method::Patch)
         {
             out.extend_from_slice(b"\r\n");
             return;

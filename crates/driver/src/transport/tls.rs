@@ -5,10 +5,11 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use loadstone_schedule::plan::{Protocol, Trust};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::client::Resumption;
+use rustls::client::{verify_server_name, Resumption, WebPkiServerVerifier};
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::server::ParsedCertificate;
 use rustls::{CipherSuite, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme, SupportedCipherSuite};
 
 /// Sessions a user's client remembers: enough for every connection of its session to resume.
@@ -22,7 +23,11 @@ pub fn shared_config(trust: &Trust, protocol: Protocol) -> Result<ClientConfig> 
         Trust::Anything => {
             builder.dangerous().with_custom_certificate_verifier(Arc::new(Believer(provider))).with_no_client_auth()
         }
-        _ => builder.with_root_certificates(roots(trust)?).with_no_client_auth(),
+        Trust::Authority { pem } => {
+            let verifier = Arc::new(Authority::new(pem, provider)?);
+            builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth()
+        }
+        _ => builder.with_root_certificates(machines_own()).with_no_client_auth(),
     };
     config.resumption = Resumption::disabled();
     if protocol == Protocol::Http2 {
@@ -51,17 +56,69 @@ pub fn user_config(shared: &ClientConfig) -> Arc<ClientConfig> {
     Arc::new(config)
 }
 
-fn roots(trust: &Trust) -> Result<RootCertStore> {
+fn machines_own() -> RootCertStore {
     let mut roots = RootCertStore::empty();
-    if let Trust::Authority { pem } = trust {
-        for certificate in CertificateDer::pem_slice_iter(pem.as_bytes()) {
-            roots.add(certificate.context("the private authority's certificate is not readable")?)?;
-        }
-        anyhow::ensure!(!roots.is_empty(), "the private authority's file holds no certificate");
-        return Ok(roots);
-    }
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    Ok(roots)
+    roots
+}
+
+/// Believes what a private authority signed, and the authority's own certificate where a server shows that: one that
+/// signed itself (`openssl req -x509`) says that it is an authority, which those of servers must not.
+#[derive(Debug)]
+struct Authority {
+    own: Vec<CertificateDer<'static>>,
+    signed: Arc<WebPkiServerVerifier>,
+}
+
+impl Authority {
+    fn new(pem: &str, provider: Arc<CryptoProvider>) -> Result<Self> {
+        let own = CertificateDer::pem_slice_iter(pem.as_bytes()).collect::<Result<Vec<_>, _>>();
+        let own = own.context("the private authority's certificate is not readable")?;
+        anyhow::ensure!(!own.is_empty(), "the private authority's file holds no certificate");
+        let mut roots = RootCertStore::empty();
+        own.iter().try_for_each(|certificate| roots.add(certificate.clone()))?;
+        let signed = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider).build()?;
+        Ok(Authority { own, signed })
+    }
+}
+
+impl ServerCertVerifier for Authority {
+    fn verify_server_cert(
+        &self,
+        shown: &CertificateDer<'_>,
+        chain: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        stapled: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        if !self.own.iter().any(|own| own == shown) {
+            return self.signed.verify_server_cert(shown, chain, name, stapled, now);
+        }
+        verify_server_name(&ParsedCertificate::try_from(shown)?, name)?;
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.signed.verify_tls12_signature(message, certificate, signed)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.signed.verify_tls13_signature(message, certificate, signed)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.signed.supported_verify_schemes()
+    }
 }
 
 /// Believes any certificate; only where the plan asks for it, and the report says so.

@@ -2,13 +2,15 @@
 
 use bytes::Bytes;
 use http::{header, HeaderMap, HeaderValue, Response, StatusCode};
+use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{Either, Full};
-use hyper::body::Incoming;
 
 use crate::content::FileBody;
 
 /// A response: bytes at hand, a file made while it is sent, or one that comes from elsewhere.
-pub type Answer = Response<Either<Full<Bytes>, Either<FileBody, Incoming>>>;
+pub type Answer = Response<Either<Full<Bytes>, Either<FileBody, Elsewhere>>>;
+/// From another machine, or a disk.
+pub type Elsewhere = UnsyncBoxBody<Bytes, std::io::Error>;
 
 /// All files have this date: they are computed, and never change.
 pub const FILE_DATE: &str = "Thu, 01 Jan 2026 00:00:00 GMT";
@@ -48,8 +50,20 @@ pub fn see_other(to: &str) -> Answer {
     answer
 }
 
-/// A file or the part of it that is asked for (RFC 9110, section 14), or 304 when the client has it already.
+/// A file that is made as it is sent, or the part of it that is asked for, or 304 when the client has it already.
 pub fn file(request_headers: &HeaderMap, name: &str, length: u64) -> Answer {
+    file_with(request_headers, name, length, |part| {
+        Either::Left(part.map_or_else(|| FileBody::new(name, length), |part| FileBody::part(name, part)))
+    })
+}
+
+/// A file, or its part from first to last byte (RFC 9110, section 14), of a body that is made or comes from elsewhere.
+pub fn file_with(
+    request_headers: &HeaderMap,
+    name: &str,
+    length: u64,
+    body: impl FnOnce(Option<(u64, u64)>) -> Either<FileBody, Elsewhere>,
+) -> Answer {
     let date = HeaderValue::from_static(FILE_DATE);
     if has_it(request_headers) {
         let mut answer = Response::new(Either::Left(Full::default()));
@@ -58,8 +72,7 @@ pub fn file(request_headers: &HeaderMap, name: &str, length: u64) -> Answer {
         return answer;
     }
     let part = asked_part(request_headers, length);
-    let body = part.map_or_else(|| FileBody::new(name, length), |part| FileBody::part(name, part));
-    let mut answer = Response::new(Either::Right(Either::Left(body)));
+    let mut answer = Response::new(Either::Right(body(part)));
     if let Some((first, last)) = part {
         *answer.status_mut() = StatusCode::PARTIAL_CONTENT;
         if let Ok(range) = HeaderValue::from_str(&format!("bytes {first}-{last}/{length}")) {

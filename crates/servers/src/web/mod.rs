@@ -4,7 +4,7 @@ mod bank;
 pub mod form;
 mod sessions;
 mod shop;
-mod store;
+pub mod store;
 mod support;
 
 use std::sync::Arc;
@@ -36,14 +36,14 @@ pub struct Web {
 }
 
 impl Web {
-    /// `backend` is the `host:port` of the back-end simulator, `store` that of a machine that keeps the downloads.
-    pub fn new(backend: &str, store: Option<&str>) -> Result<Self> {
+    /// `backend` is the `host:port` of the back-end simulator, `store` what keeps the downloads where it is another.
+    pub fn new(backend: &str, store: Option<FileStore>) -> Result<Self> {
         let sessions = Arc::new(Sessions::default());
         let backend = BackendClient::new(backend);
         Ok(Web {
             bank: bank::Bank::new(Site::banking()?, sessions.clone(), backend.clone()),
             shop: shop::Shop::new(Site::shopping()?, sessions.clone(), backend.clone()),
-            support: support::Support::new(Site::support()?, backend.clone(), store.map(FileStore::new)),
+            support: support::Support::new(Site::support()?, backend.clone(), store),
             sessions,
             backend,
         })

@@ -37,7 +37,7 @@ from loadstone.run.tiles.spec import (
 )
 from loadstone.store.folder import LOGS, ResultFolder, RunFolder
 from loadstone.testbed import refuse_impossible
-from loadstone.testbed.tiles import FILE_STORE, TilesUp, TileUp, tiles_testbed
+from loadstone.testbed.tiles import TilesUp, TileUp, tiles_testbed
 from loadstone.workloads import is_unchanged
 
 Parts = dict[int, tuple[TilePart, ...]]
@@ -144,7 +144,7 @@ def _manifest(spec: TilesSpec, parts: Parts) -> Manifest:
         driver_threads=1,
         together=True,
         key=spec.key,
-        system=SystemRecord(SystemKind.TILES, {"database": spec.database, "imap": spec.imap}),
+        system=SystemRecord(SystemKind.TILES, {"database": spec.database, "imap": spec.imap, "store": spec.store}),
         placement={"machine": machine_record(spec.machine)},
         target="not up yet",
         tile=TileDeclaration(
@@ -153,7 +153,7 @@ def _manifest(spec: TilesSpec, parts: Parts) -> Manifest:
             loads=spec.tile.loads.model_dump(),
             maxima=maxima_of_tile(spec.tile).record,
             stagger_s=spec.stagger_s,
-            file_store=FILE_STORE,
+            file_store=spec.system.file_store,
             machines={role.value: spec.system.machine_of(1, role).model_dump(mode="json") for role in Role},
         ),
         tiles=tuple(TileEntry(load.number, load.pct, spec.group_of(load.number)) for load in spec.loads),

@@ -110,6 +110,8 @@ class TilesSpec:
     """Service that keeps the application's data."""
     imap: str = EMBEDDED
     """Service that keeps the mail."""
+    store: str = EMBEDDED
+    """How the web role gets its downloads of the infra role."""
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Names of groups that tiles are in, by grouping, one a tile."""
     power: tuple[str, ...] = ()
@@ -122,7 +124,13 @@ class TilesSpec:
     def system(self) -> TilesSystem:
         """What is put up."""
         return TilesSystem(
-            self.tile, len(self.loads), self.machine, self.database, self.imap, heartbeats=bool(self.power)
+            self.tile,
+            len(self.loads),
+            self.machine,
+            self.database,
+            self.imap,
+            self.store,
+            heartbeats=bool(self.power),
         )
 
     @property

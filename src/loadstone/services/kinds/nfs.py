@@ -6,7 +6,7 @@ from loadstone.services.kind import Program, ServiceKind, ServiceRole, ServiceSi
 from loadstone.services.unprivileged import shell
 
 PROGRAM = "/usr/bin/ganesha.nfsd"
-SHARED = "pictures"
+SHARED = "shared"
 """The folder below the machine's files, and its name for who mounts it."""
 CONFIGURATION, LOG = "ganesha.conf", "ganesha.log"
 WAIT_S = 30

@@ -71,6 +71,10 @@ class PeakPoint:
         return ", ".join(f"{name}={value}" for name, value in self.at.items())
 
 
+WIDEST = 4.0
+"""Ends of a ratio's interval that are further from each other leave open which is the larger, and by how much."""
+
+
 @dataclass(frozen=True)
 class PeakRatio:
     """The peak of a point by that of another."""
@@ -91,6 +95,11 @@ class PeakRatio:
         if above.interval and below.interval:
             low, high = above.interval[0] / below.interval[1], above.interval[1] / below.interval[0]
         return cls(over.name, under.name, above.peak / below.peak, low, high)
+
+    @property
+    def says_nothing(self) -> bool:
+        """Whether its interval holds half as well as twice as much, or more."""
+        return self.low is not None and self.high is not None and self.high > WIDEST * self.low
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -234,11 +243,19 @@ def _headline(
             yield f"{point.name}: {point.search.headline[0] if point.search.headline else 'no peak yet.'}"
             continue
         span = point.search.interval
-        within = f" (interval {rounded(span[0])} to {rounded(span[1])})" if span else ""
+        within = f" (interval {_end(span[0])} to {_end(span[1])})" if span else ""
         limit = f"; full: {point.search.bottleneck}" if point.search.bottleneck else ""
         yield f"{point.name}: {rounded(point.search.peak)} {point.search.load}{within}{limit}."
     for ratio in (*platforms, *others):
-        yield f"{ratio.over} bears {_in_words(ratio)} of what {ratio.under} bears."
+        if ratio.says_nothing:
+            yield f"{ratio.over} against {ratio.under}: the searches do not tell, {_in_words(ratio)}."
+        else:
+            yield f"{ratio.over} bears {_in_words(ratio)} of what {ratio.under} bears."
+
+
+def _end(load: float) -> str:
+    """Two figures: more is not known of where an interval ends."""
+    return rounded(float(f"{load:.2g}"))
 
 
 def _in_words(ratio: PeakRatio) -> str:

@@ -1,0 +1,64 @@
+"""The last lines of a run on the terminal: how much, how fast, what was slow and what failed."""
+
+from collections.abc import Iterator
+
+from loadstone.model.figures import Distribution, IterationFigures, OperationFigures
+from loadstone.model.records.result import WorkloadResult
+
+PERCENTILES = (50.0, 95.0, 99.0)
+MOST_FAILING = 3
+"""Failing operations that are named; the report has all."""
+
+
+def lines(result: WorkloadResult) -> Iterator[str]:
+    """Of each iteration its rate, percentiles and share of errors; then what was slowest and what failed."""
+    for iteration in result.iterations:
+        figures = iteration.figures
+        if not figures.requests:
+            continue
+        number = f"iteration {iteration.number}: " if len(result.iterations) > 1 else ""
+        yield f"{number}{'; '.join(_whole(figures))}"
+        yield from _failing(figures)
+
+
+def _whole(figures: IterationFigures) -> Iterator[str]:
+    failed = sum(one.error_count for one in figures.operations)
+    yield f"{figures.requests / max(figures.steady_s, 1e-9):.4g} operations/s"
+    yield ", ".join(_times(figures.response)) or "no times"
+    yield f"errors {100 * failed / figures.requests:.2f} %"
+    slowest = _slowest(figures)
+    if slowest:
+        yield slowest
+
+
+def _times(response: Distribution) -> Iterator[str]:
+    """Percentiles that there are samples enough for."""
+    for percentile in PERCENTILES:
+        known = response.at(percentile)
+        if known is not None:
+            yield f"p{percentile:g} {_ms(known)}"
+
+
+def _slowest(figures: IterationFigures) -> str:
+    if len(figures.operations) < 2:
+        return ""
+    times = {one.name: one.response.at(95.0) for one in figures.operations}
+    known = {name: time_s for name, time_s in times.items() if time_s is not None}
+    name = max(known, key=lambda name: known[name], default="")
+    return f"slowest {name}, p95 {_ms(known[name])}" if name else ""
+
+
+def _failing(figures: IterationFigures) -> Iterator[str]:
+    failing = sorted((one for one in figures.operations if one.error_count), key=lambda one: -one.error_count)
+    for one in failing[:MOST_FAILING]:
+        yield f"{one.name}: {one.error_count} of {one.requests} failed ({_kinds(one)})"
+    if failing and figures.samples:
+        yield f"for example: {figures.samples[0]}"
+
+
+def _kinds(one: OperationFigures) -> str:
+    return ", ".join(f"{kind} {count}" for kind, count in one.errors.items() if count)
+
+
+def _ms(seconds: float) -> str:
+    return f"{1000 * seconds:.3g} ms"

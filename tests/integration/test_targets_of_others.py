@@ -1,0 +1,117 @@
+"""Sites that others set up: what they are sent, what they show, and what is said where they are not there."""
+
+import ssl
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from tests.integration.conftest import LoadstoneRunner, report, rows
+
+pytestmark = pytest.mark.integration
+WORKLOAD = """
+[workload]
+name = "mine"
+title = "My site"
+[pacing]
+kind = "think"
+mean_s = 0.5
+[limits]
+good_s = 1
+tolerable_s = 2
+[mix]
+kind = "sequence"
+sequence = ["find", "send"]
+[operations.find]
+path = "/find it"
+query = { q = "x y&z", plain = "1" }
+contains = ["/find%20it?q=x+y%26z&plain=1"]
+[operations.send]
+method = "POST"
+path = "/send"
+form = { word = "a=b c" }
+contains = ["word=a%3Db+c"]
+"""
+
+
+class Mirror(BaseHTTPRequestHandler):
+    """Answers with what it was asked and sent."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        body = self.path.encode() + self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    do_POST = do_GET  # noqa: N815
+
+    def do_HEAD(self) -> None:
+        self.send_response(404)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        """Says nothing."""
+
+
+@pytest.fixture
+def secure(tmp_path: Path) -> Iterator[str]:
+    """A site with the ordinary certificate of a trial: one that signed itself."""
+    words = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "ec",
+        "-pkeyopt",
+        "ec_paramgen_curve:prime256v1",
+        "-nodes",
+        "-days",
+        "2",
+    ]
+    words += ["-keyout", "key.pem", "-out", "site.pem", "-subj", "/CN=site", "-addext", "subjectAltName=IP:127.0.0.1"]
+    subprocess.run(words, cwd=tmp_path, check=True, capture_output=True)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "workload.toml").write_text(WORKLOAD)
+    site = ThreadingHTTPServer(("127.0.0.1", 0), Mirror)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "site.pem", tmp_path / "key.pem")
+    site.socket = context.wrap_socket(site.socket, server_side=True)
+    threading.Thread(target=site.serve_forever, daemon=True).start()
+    yield f"https://127.0.0.1:{site.server_address[1]}"
+    site.shutdown()
+    site.server_close()
+
+
+WORDS = ("run", "mine", "--sessions", "5", "--profile", "demo", "--results", "results")
+
+
+def test_what_is_declared_is_sent_encoded_to_a_site_whose_certificate_signed_itself(
+    secure: str, loadstone: LoadstoneRunner, tmp_path: Path
+) -> None:
+    done = loadstone(*WORDS, "--target", secure, "--authority", "site.pem")
+    operations = rows(report(tmp_path))
+    assert operations["Total"]["errors"] == 0, done.stdout + done.stderr
+    assert operations["find"]["requests"] > 5
+    assert operations["send"]["requests"] > 5
+
+
+def test_a_certificate_that_nobody_named_is_refused_with_its_cause(secure: str, loadstone: LoadstoneRunner) -> None:
+    done = loadstone(*WORDS, "--target", secure)
+    assert done.returncode == 2
+    assert "it signed itself. Give who signed it by --authority FILE" in done.stderr
+
+
+def test_a_target_that_is_down_is_said_at_once(secure: str, loadstone: LoadstoneRunner) -> None:
+    began = time.monotonic()
+    done = loadstone(*WORDS, "--target", "http://127.0.0.1:1")
+    assert done.returncode == 2
+    assert "http://127.0.0.1:1 cannot be reached: nothing listens there" in done.stderr
+    assert time.monotonic() - began < 10

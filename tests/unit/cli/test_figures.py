@@ -1,0 +1,40 @@
+"""What a run says of its figures on the terminal."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import cast
+
+from loadstone.cli.figures import lines
+from loadstone.model.figures import IterationFigures
+from loadstone.model.records.result import WorkloadResult
+from tests.records import iteration, operation
+
+
+def told(*figures: IterationFigures) -> list[str]:
+    made = [SimpleNamespace(number=number, figures=one) for number, one in enumerate(figures, 1)]
+    return list(lines(cast(WorkloadResult, SimpleNamespace(iterations=made))))
+
+
+def test_rate_percentiles_errors_and_the_slowest() -> None:
+    figures = iteration((operation("home", 3000, 0.004), operation("find", 1000, 0.1234)), seconds=100)
+    assert told(figures) == [
+        "40 operations/s; p50 33.9 ms, p95 33.9 ms, p99 33.9 ms; errors 0.00 %; slowest find, p95 123 ms"
+    ]
+
+
+def test_percentiles_over_too_few_are_not_told() -> None:
+    (line,) = told(iteration((operation("home", 15, 0.004),), seconds=100))
+    assert line == "0.15 operations/s; p50 4 ms; errors 0.00 %"
+
+
+def test_what_failed_is_named_with_an_example() -> None:
+    failing = operation("find", 1000, 0.1, errors={"status": 20, "title": 5, "tls": 0})
+    figures = replace(iteration((failing,), seconds=100), samples=("/find: status 500",))
+    assert told(figures)[1:] == ["find: 25 of 1000 failed (status 20, title 5)", "for example: /find: status 500"]
+
+
+def test_several_iterations_are_told_apart_and_empty_ones_not_at_all() -> None:
+    figures = iteration((operation("home", 1000, 0.004),), seconds=100)
+    nothing = iteration((operation("home", 0, 0.0),), seconds=100)
+    assert [line.partition(" ")[0] for line in told(figures, nothing, figures)] == ["iteration", "iteration"]
+    assert told(figures, nothing)[0].startswith("iteration 1: ")
