@@ -75,10 +75,6 @@ def test_tiles_run_in_one_window_and_their_tables_are_complete(
     page.close()
 
 
-@pytest.mark.parametrize(
-    ("database", "says"),
-    [("postgresql", "database system is ready"), ("mariadb", "mariadbd: ready for connections")],
-)
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounts need root")
 def test_downloads_may_come_from_a_folder_that_two_roles_share(loadstone: LoadstoneRunner, tmp_path: Path) -> None:
     done = loadstone("tiles", "--tile", TINY, "--last-fraction", "0.5", "--store", "nfs")
@@ -88,6 +84,10 @@ def test_downloads_may_come_from_a_folder_that_two_roles_share(loadstone: Loadst
     assert manifest.tile.file_store == "folder of the infra role, by bind mounts on one kernel"
 
 
+@pytest.mark.parametrize(
+    ("database", "says"),
+    [("postgresql", "database system is ready"), ("mariadb", "mariadbd: ready for connections")],
+)
 def test_real_services_bear_a_tile(database: str, says: str, loadstone: LoadstoneRunner, tmp_path: Path) -> None:
     done = loadstone("tiles", "--tile", TINY, "--database", database, "--imap", "dovecot")
     assert done.returncode == 0, done.stdout + done.stderr

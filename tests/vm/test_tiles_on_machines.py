@@ -65,4 +65,4 @@ def test_downloads_come_over_nfs_where_that_is_asked_for(loadstone: LoadstoneRun
     assert manifest.tile is not None
     assert manifest.tile.file_store == "folder of the infra role, over NFSv4.1"
     assert "nfs-ganesha" in str(manifest.machines["tile1-infra"].facts["image"])
-    assert (result / "logs" / "tile1-infra-store.log").is_file()
+    assert (result / "logs" / "tile1-infra-ganesha.conf").is_file()

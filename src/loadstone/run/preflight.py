@@ -6,7 +6,7 @@ import socket
 import ssl
 from collections.abc import Iterable
 
-from loadstone.model.errors import ServiceError
+from loadstone.model.errors import UsageError
 from loadstone.model.target import Endpoint, Target
 from loadstone.model.workload import Workload
 
@@ -26,7 +26,7 @@ TLS_CAUSES = {
 
 
 async def look(target: Target, workloads: Iterable[Workload]) -> None:
-    """Raises ServiceError with the cause and a remedy where a side of a target cannot be measured."""
+    """Raises UsageError with the cause and a remedy where a side of a target cannot be measured."""
     protocols = {one.connections.protocol if one.connections else "http1" for one in workloads}
     if "null" in protocols:
         return
@@ -61,9 +61,9 @@ async def _resolve(host: str, port: int) -> None:
     try:
         await asyncio.wait_for(asked, STEP_S)
     except (OSError, UnicodeError) as error:
-        raise ServiceError(f"The name `{host}` is not known here ({error}). Is it spelt right?") from None
+        raise UsageError(f"The name `{host}` is not known here ({error}). Is it spelt right?") from None
     except TimeoutError:
-        raise ServiceError(f"Nobody says within {STEP_S:g} s what `{host}` means. Is the name service up?") from None
+        raise UsageError(f"Nobody says within {STEP_S:g} s what `{host}` means. Is the name service up?") from None
 
 
 async def _connect(
@@ -72,16 +72,16 @@ async def _connect(
     try:
         return await asyncio.wait_for(asyncio.open_connection(host, side.port, ssl=context), 2 * STEP_S)
     except ssl.SSLCertVerificationError as error:
-        raise ServiceError(f"The certificate of {about} is not believed: {_cause(error)}.") from None
+        raise UsageError(f"The certificate of {about} is not believed: {_cause(error)}.") from None
     except ssl.SSLError as error:
         reason = (error.reason or str(error)).replace("_", " ").lower()
-        raise ServiceError(f"{about} speaks no TLS that is understood ({reason}). Is it http://{side}?") from None
+        raise UsageError(f"{about} speaks no TLS that is understood ({reason}). Is it http://{side}?") from None
     except TimeoutError:
         remedy = "Is the address right, and does a firewall let it through?"
-        raise ServiceError(f"{about} took no connection within {2 * STEP_S:g} s. {remedy}") from None
+        raise UsageError(f"{about} took no connection within {2 * STEP_S:g} s. {remedy}") from None
     except OSError as error:
         why = "nothing listens there" if isinstance(error, ConnectionRefusedError) else error.strerror or str(error)
-        raise ServiceError(f"{about} cannot be reached: {why}. Start the server, or mend --target.") from None
+        raise UsageError(f"{about} cannot be reached: {why}. Start the server, or mend --target.") from None
 
 
 def _cause(error: ssl.SSLCertVerificationError) -> str:
@@ -98,9 +98,9 @@ async def _first_answer(reader: asyncio.StreamReader, writer: asyncio.StreamWrit
         writer.write("\r\n".join(request).encode())
         head = await asyncio.wait_for(reader.readexactly(len("HTTP/")), ANSWER_S)
     except TimeoutError:
-        raise ServiceError(f"{about} takes connections, but gave no answer within {ANSWER_S:g} s.") from None
+        raise UsageError(f"{about} takes connections, but gave no answer within {ANSWER_S:g} s.") from None
     except (OSError, asyncio.IncompleteReadError):
         remedy = f"Is it https://{side}?" if about.startswith("http:") else "What does its log say?"
-        raise ServiceError(f"{about} takes connections, but closes them without an answer. {remedy}") from None
+        raise UsageError(f"{about} takes connections, but closes them without an answer. {remedy}") from None
     if head != b"HTTP/":
-        raise ServiceError(f"{about} answers, but not by HTTP: it begins with {head!r}.")
+        raise UsageError(f"{about} answers, but not by HTTP: it begins with {head!r}.")

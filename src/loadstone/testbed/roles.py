@@ -53,9 +53,9 @@ class Downloads(Enum):
     """On the machine of the back end, over HTTP."""
 
 
-async def infra(running: Running, machine: Machine, threads: int) -> int:
-    """Back-end simulator and file store; returns their port."""
-    return await _said_port(running, machine, machine.name, reference.plain_command("infra", machine.listen, threads))
+async def infra(running: Running, machine: Machine, threads: int, name: str) -> int:
+    """Back-end simulator and file store, as a service of that name; returns their port."""
+    return await _said_port(running, machine, name, reference.plain_command("infra", machine.listen, threads))
 
 
 async def web(

@@ -113,8 +113,11 @@ async def _tile(running: Running, system: TilesSystem, number: int) -> TileUp:
     downloads = await _downloads(running, system, machines)
     threads = {role: system.machine_of(number, role).cpus or 1 for role in Role}
     tile = TileUp(number)
-    port = await roles.infra(running, machines[Role.INFRA], threads[Role.INFRA])
     web, behind = machines[Role.WEB], machines[Role.INFRA]
+    name = (
+        behind.name if behind.name not in running.services else f"{behind.name}-backend"
+    )  # a server of files is there
+    port = await roles.infra(running, behind, threads[Role.INFRA], name)
     tile.targets[Role.WEB] = await roles.web(running, web, behind, port, threads[Role.WEB], downloads)
     port = await roles.database(running, machines[Role.DB], system.database, threads[Role.DB])
     app, behind, injection_rate = machines[Role.APP], machines[Role.DB], system.tile.loads.injection_rate

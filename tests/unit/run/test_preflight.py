@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from loadstone.model.errors import ServiceError
+from loadstone.model.errors import UsageError
 from loadstone.model.target import Endpoint, Target
 from loadstone.run import preflight
 from loadstone.services import reference
@@ -73,7 +73,7 @@ def test_whatever_answers_is_taken() -> None:
 )
 def test_what_does_not_answer_is_named(handler: Handler, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(preflight, "ANSWER_S", 0.3)
-    with pytest.raises(ServiceError, match=said):
+    with pytest.raises(UsageError, match=said):
         look(handler)
 
 
@@ -86,7 +86,7 @@ def test_what_does_not_answer_is_named(handler: Handler, said: str, monkeypatch:
 )
 def test_what_cannot_be_reached_is_named_in_no_time(side: Endpoint, said: str) -> None:
     began = time.monotonic()
-    with pytest.raises(ServiceError, match=said):
+    with pytest.raises(UsageError, match=said):
         asyncio.run(preflight.look(Target(side, None), [load("support")]))
     assert time.monotonic() - began < 5
 
@@ -95,13 +95,13 @@ def test_a_certificate_that_is_not_believed_is_explained(tmp_path: Path) -> None
     context, authority = certified(tmp_path, "127.0.0.1")
     look(GREETING, context, authority_pem=authority)
     look(GREETING, context, verify=False)
-    with pytest.raises(ServiceError, match=r"is not believed: .* signed it. Give who signed it by --authority FILE"):
+    with pytest.raises(UsageError, match=r"is not believed: .* signed it. Give who signed it by --authority FILE"):
         look(GREETING, context)
 
 
 def test_a_certificate_of_another_name_is_explained(tmp_path: Path) -> None:
     context, authority = certified(tmp_path, "shop.example")
-    with pytest.raises(ServiceError, match=r"IP address mismatch, .* '127\.0\.0\.1'\. Name in"):
+    with pytest.raises(UsageError, match=r"IP address mismatch, .* '127\.0\.0\.1'\. Name in"):
         look(GREETING, context, authority_pem=authority)
 
 
@@ -111,5 +111,5 @@ def test_what_speaks_no_tls_is_told_so() -> None:
             side = Endpoint("127.0.0.1", server.sockets[0].getsockname()[1])
             await preflight.look(Target(None, side), [load("support")])
 
-    with pytest.raises(ServiceError, match=r"speaks no TLS that is understood .*Is it http://"):
+    with pytest.raises(UsageError, match=r"speaks no TLS that is understood .*Is it http://"):
         asyncio.run(play())

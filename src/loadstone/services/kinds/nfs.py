@@ -10,6 +10,8 @@ SHARED = "shared"
 """The folder below the machine's files, and its name for who mounts it."""
 CONFIGURATION, LOG = "ganesha.conf", "ganesha.log"
 WAIT_S = 30
+MTAB = "[ -e /etc/mtab ] || ln -s ../proc/self/mounts /etc/mtab"
+"""It finds file systems there; a small image has no such link."""
 
 
 def configuration(site: ServiceSite) -> str:
@@ -51,7 +53,7 @@ def program(site: ServiceSite) -> Program:
     return Program(
         shell(f"ulimit -n 8192; exec {shlex.join(words)}"),
         {CONFIGURATION: configuration(site)},
-        prepare=[["mkdir", "-p", f"{site.folder}/{SHARED}", f"{site.folder}/recovery"]],
+        prepare=[["mkdir", "-p", f"{site.folder}/{SHARED}", f"{site.folder}/recovery"], shell(MTAB)],
         wait=shell(f"n=0; until {looking}; do n=$((n+1)); {given_up}; sleep 0.1; done"),
         version=[PROGRAM, "-v"],
     )
