@@ -14,7 +14,6 @@ use http_body_util::{BodyExt, Either, Empty, StreamBody};
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::TokioExecutor;
-
 use tokio::fs::File;
 use tokio::io::{AsyncReadExt, AsyncSeekExt};
 
@@ -45,8 +44,8 @@ impl FileStore {
         FileStore::There { base: base.to_owned(), client: Client::builder(TokioExecutor::new()).build(connector) }
     }
 
-    /// The store's answer for a path, its body still on the way. The path is that of a file there may be: it leads
-    /// nowhere else.
+    /// The store's answer for a path, its body still on the way. The caller has seen that it is the path of a file that
+    /// there may be: what it leads to is sent.
     pub async fn fetch(&self, path: &str, headers: &HeaderMap) -> Result<Answer> {
         match self {
             FileStore::There { base, client } => ask(base, client, path, headers).await,

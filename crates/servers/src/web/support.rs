@@ -43,11 +43,12 @@ impl Support {
             return Ok(answer);
         }
         if let Some(path) = script.strip_prefix("downloads/") {
-            if let Some(store) = &self.store {
-                return store.fetch(&request.path, &request.headers).await;
-            }
-            return Ok(download_bytes(path)
-                .map_or(refusal(StatusCode::NOT_FOUND), |length| file(&request.headers, &request.path, length)));
+            // What is no download's name leads nowhere, least of all out of a folder.
+            let Some(length) = download_bytes(path) else { return Ok(refusal(StatusCode::NOT_FOUND)) };
+            return match &self.store {
+                Some(store) => store.fetch(&request.path, &request.headers).await,
+                None => Ok(file(&request.headers, &request.path, length)),
+            };
         }
         let id = form.text("id");
         let (name, title, command, parameters) = match script {
@@ -91,6 +92,8 @@ pub fn downloads() -> impl Iterator<Item = String> {
 
 #[cfg(test)]
 mod tests {
+    use http::{HeaderMap, Method};
+
     use super::*;
 
     #[test]
@@ -104,5 +107,19 @@ mod tests {
         for path in ["dir1/download0_0", "dir0000000001/download0_5", "dir0000000001/x", "dir000000000x/download0_0"] {
             assert_eq!(download_bytes(path), None, "{path}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_folder_of_downloads_is_not_left() {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::write(folder.path().join("secret"), "x").expect("written");
+        let store = FileStore::Folder(folder.path().join("site"));
+        let backend = BackendClient::new("127.0.0.1:1");
+        let support = Support::new(Site::support().expect("declared"), backend, Some(store));
+        let script = "downloads/../../../secret";
+        let (path, query, headers, body) = (format!("/support/{script}"), String::new(), HeaderMap::new(), Vec::new());
+        let request = Request { method: Method::GET, path, query, headers, body, secure: false };
+        let answer = support.answer(script, &request, &Form::of(&request)).await.expect("answered");
+        assert_eq!(answer.status(), StatusCode::NOT_FOUND);
     }
 }
