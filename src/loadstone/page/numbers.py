@@ -39,6 +39,12 @@ def supported(value: float, half_width: float) -> str:
     return f"{round(value, places):.{max(0, places)}f}"
 
 
+def ends(interval: tuple[float, float]) -> tuple[str, str]:
+    """Both ends of an interval, with the digits that matter to one of its width."""
+    low, high = interval
+    return supported(low, (high - low) / 20), supported(high, (high - low) / 20)
+
+
 def chance(p: float, places: int = 3) -> str:
     """A p-value with so many places; one that they would show as nothing is printed as a bound."""
     least = 10.0**-places

@@ -25,6 +25,10 @@ GREY, RED, GREEN = "#8a8f98", "#c94f4f", "#3a9d5d"
 OUTCOMES = {"pass": GREEN, "fail": RED, "invalid": "#d9822b"}
 """Colors of points by the verdict of their run."""
 WIDTH, HEIGHT = 420, 170
+PADDING = {"left": 14, "top": 5, "right": 5, "bottom": 5}
+"""Points about a picture; on the left more, for browsers' fonts may be wider than the ones it was measured with."""
+LEGEND_COLUMNS = 3
+"""Series side by side in a legend: more would take the picture's width from it."""
 COUNTED = ("run", "pair", "search")
 """Axes on which there is nothing between two whole numbers."""
 STEADY = "steady state"
@@ -49,7 +53,7 @@ def draw(plot: AnyPlot, width: int = WIDTH) -> str:
 
 def _svg(chart: Any, width: int, height: int = HEIGHT) -> str:
     styled = (
-        chart.properties(width=width, height=height, background="transparent")
+        chart.properties(width=width, height=height, background="transparent", padding=PADDING)
         .configure_view(stroke=None)
         .configure_axis(
             labelColor=INK,
@@ -82,7 +86,7 @@ def _color(series: Sequence[str], symbol: str = "stroke", named: Sequence[str] |
     shown = list(series if named is None else named)
     legend = None
     if shown and len(series) > 1:
-        legend = alt.Legend(title=None, orient="top", symbolType=symbol, values=shown)
+        legend = alt.Legend(title=None, orient="top", symbolType=symbol, values=shown, columns=LEGEND_COLUMNS)
     return alt.Color("series:N", sort=list(series), scale=alt.Scale(domain=list(series), range=colors), legend=legend)
 
 

@@ -430,10 +430,10 @@ mod tests {
     }
 
     #[test]
-    fn a_get_has_its_values_in_the_path_as_they_are_and_in_the_query_encoded() {
+    fn a_get_has_what_cannot_stand_in_its_path_encoded_and_its_query_as_a_form() {
         let query = json!([{ "name": "q", "value": "{user}" }, { "name": "n", "value": "1" }]);
         let text = request(json!({ "query": query }), None);
-        assert!(text.starts_with("GET /of/a b&c?q=a+b%26c&n=1 HTTP/1.1\r\nHost: shop.example\r\n"), "{text}");
+        assert!(text.starts_with("GET /of/a%20b&c?q=a+b%26c&n=1 HTTP/1.1\r\nHost: shop.example\r\n"), "{text}");
         assert!(text.ends_with("\r\n\r\n") && !text.contains("Content-Length"), "{text}");
     }
 

@@ -11,7 +11,7 @@ from pydantic import Field
 from loadstone.model.errors import UsageError
 from loadstone.model.records.manifest import StudiedWorkload
 from loadstone.page.blocks import Block, Column, ColumnKind, Figure, Gallery, Heading, Paragraph, Row, Table, Tone
-from loadstone.page.numbers import number, rounded
+from loadstone.page.numbers import ends, number, rounded
 from loadstone.page.plot import BarPlot, Plot
 from loadstone.study.curves import AXIS
 from loadstone.study.kind import StudyContext, StudyKind
@@ -69,6 +69,11 @@ class PeakPoint:
     def name(self) -> str:
         """Its settings in words."""
         return ", ".join(f"{name}={value}" for name, value in self.at.items())
+
+    @property
+    def label(self) -> str:
+        """The same in a picture, where there is little room: their values."""
+        return ", ".join(self.at.values())
 
 
 WIDEST = 4.0
@@ -243,7 +248,7 @@ def _headline(
             yield f"{point.name}: {point.search.headline[0] if point.search.headline else 'no peak yet.'}"
             continue
         span = point.search.interval
-        within = f" (interval {_end(span[0])} to {_end(span[1])})" if span else ""
+        within = " (interval {} to {})".format(*ends(span)) if span else ""
         limit = f"; full: {point.search.bottleneck}" if point.search.bottleneck else ""
         yield f"{point.name}: {rounded(point.search.peak)} {point.search.load}{within}{limit}."
     for ratio in (*platforms, *others):
@@ -251,11 +256,6 @@ def _headline(
             yield f"{ratio.over} against {ratio.under}: the searches do not tell, {_in_words(ratio)}."
         else:
             yield f"{ratio.over} bears {_in_words(ratio)} of what {ratio.under} bears."
-
-
-def _end(load: float) -> str:
-    """Two figures: more is not known of where an interval ends."""
-    return rounded(float(f"{load:.2g}"))
 
 
 def _in_words(ratio: PeakRatio) -> str:
@@ -354,7 +354,7 @@ def _response(answer: PeaksOverAnswer) -> tuple[str, str]:
 
 def _figures(answer: PeaksOverAnswer) -> Iterator[Figure]:
     peaks = [
-        {"name": point.name, "value": point.search.peak, "series": "peak", "rank": at}
+        {"name": point.label, "value": point.search.peak, "series": "peak", "rank": at}
         for at, point in enumerate(answer.points)
         if point.search.peak is not None
     ]
@@ -362,7 +362,7 @@ def _figures(answer: PeaksOverAnswer) -> Iterator[Figure]:
         yield Figure("Peaks", "The largest load that passed every rule, by search.", BarPlot(answer.load, peaks))
     response, title = _response(answer)
     used = [
-        {"x": load.metrics["server_cpu"].mean, "y": load.metrics[response].mean, "series": point.name}
+        {"x": load.metrics["server_cpu"].mean, "y": load.metrics[response].mean, "series": point.label}
         for point in answer.points
         for load in point.search.loads
         if {"server_cpu", response} <= load.metrics.keys() and load.at <= (point.search.peak or load.at)
@@ -372,7 +372,7 @@ def _figures(answer: PeaksOverAnswer) -> Iterator[Figure]:
         yield Figure(f"{title}, over CPU", "Up to each peak, one line a point.", plot)
     for metric, name in ((response, title), ("server_cpu", "CPU of the system")):
         drawn = [
-            {"x": load.at, "y": load.metrics[metric].mean, "series": point.name}
+            {"x": load.at, "y": load.metrics[metric].mean, "series": point.label}
             for point in answer.points
             for load in point.search.loads
             if metric in load.metrics and load.at <= (point.search.peak or load.at)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from loadstone.judge.statistics import Difference, difference
 from loadstone.page.blocks import Block, Column, ColumnKind, Figure, Gallery, Row, Table
-from loadstone.page.numbers import chance, rounded
+from loadstone.page.numbers import chance, ends, rounded
 from loadstone.page.plot import Plot
 from loadstone.study.kinds.compare.loads import FoundDifference, side_by_turn
 from loadstone.study.kinds.search.answer import SearchAnswer
@@ -173,6 +173,6 @@ SEARCH_COLUMNS = (
 
 def search_cells(answer: SearchAnswer) -> list[str]:
     """What a table says of a search, under `SEARCH_COLUMNS`."""
-    interval = " to ".join(map(rounded, answer.interval)) if answer.interval else ""
+    interval = " to ".join(ends(answer.interval)) if answer.interval else ""
     broke = ", ".join(one.rule for one in answer.broke_first)
     return [rounded(answer.peak), interval, str(answer.runs), answer.limit, broke, answer.bottleneck]

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from loadstone.model.records.manifest import StudiedWorkload
 from loadstone.page.blocks import Block, Cell, Column, ColumnKind, Fold, Gallery, Paragraph, Row, Table, Tone
-from loadstone.page.numbers import rounded, shown
+from loadstone.page.numbers import ends, rounded, shown
 from loadstone.study.curves import AXIS, common_verdict, over_load
 from loadstone.study.kinds.search.answer import SearchAnswer, SearchedLoad
 from loadstone.study.summary import RunSummary
@@ -62,7 +62,7 @@ def _note(answer: SearchAnswer) -> str:
     )
     if answer.interval is None:
         return text
-    low, high = map(rounded, answer.interval)
+    low, high = ends(answer.interval)
     return f"{text} The interval says where a repetition of this search would find its peak: {low} to {high}."
 
 
