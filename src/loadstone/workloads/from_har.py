@@ -16,6 +16,7 @@ from urllib.parse import parse_qsl, quote
 import tomlkit
 
 from loadstone.model.errors import UsageError
+from loadstone.model.workload import END
 from loadstone.workloads.har import Exchange, Request, read
 from loadstone.workloads.writing import Imported, literal, table_of
 
@@ -24,7 +25,7 @@ PARALLEL = 6
 LEAST_THINK_S = 0.1
 """Pages closer together than this are parts of one."""
 BACKGROUND_S = 1.0
-"""What a page's program asks for so long after the page came is no part of it."""
+"""What is asked for so long after a page came, or after a redirect, is no part of it."""
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD")
 """Methods that a workload can have."""
 SECRETS = ("cookie", "authorization")
@@ -153,7 +154,7 @@ def _joined(entries: Sequence[Exchange]) -> list[_Page]:
     for entry in entries:
         address = entry.request.url.partition("#")[0]
         page = waiting.pop(address, None)
-        if page is None:
+        if page is None or entry.start_s - page.last.end_s >= BACKGROUND_S:
             page = _Page(entry, entry)
             made.append(page)
         else:
@@ -172,7 +173,7 @@ def _give_names(pages: list[_Page]) -> None:
         files = tuple(sorted(one.request.url for one in page.embedded))
         identity = (page.first.method, parts.path, keys, page.redirects, page.status, files)
         base = re.sub(r"[^A-Za-z0-9]+", "_", parts.path[:LONGEST_NAME]).strip("_") or "home"
-        base = base if base[0].isalpha() else f"page_{base}"
+        base = base if base[0].isalpha() and base != END else f"page_{base}"
         same = known.setdefault(base, {})
         page.name = same.setdefault(identity, base if not same else f"{base}_{len(same) + 1}")
 

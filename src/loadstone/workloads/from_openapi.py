@@ -15,6 +15,7 @@ from urllib.parse import quote
 import tomlkit
 
 from loadstone.model.errors import UsageError
+from loadstone.model.workload import END
 from loadstone.workloads.openapi import METHODS, Document, Json, table
 from loadstone.workloads.schema_values import example, generator, plain
 from loadstone.workloads.writing import Imported, literal, table_of
@@ -87,7 +88,7 @@ def _shares(operations: Mapping[str, tomlkit.items.Table]) -> dict[str, int]:
 
 def _name(wanted: str, taken: Mapping[str, object]) -> str:
     base = re.sub(r"[^A-Za-z0-9]+", "_", wanted[:LONGEST_NAME]).strip("_") or "operation"
-    base = base if base[0].isalpha() else f"op_{base}"
+    base = base if base[0].isalpha() and base != END else f"op_{base}"
     number = 1
     while (name := base if number == 1 else f"{base}_{number}") in taken:
         number += 1

@@ -107,6 +107,17 @@ def test_a_redirect_to_another_site_is_where_the_operation_ends(tmp_path: Path) 
     assert (buying.method, buying.redirects, buying.status) == ("POST", 0, (303,))
 
 
+def test_a_page_visited_long_after_a_redirect_to_it_is_a_visit_of_its_own(tmp_path: Path) -> None:
+    imported(
+        tmp_path,
+        entry(0, "http://a.example/end", status=301, response={"redirectURL": "/new"}),
+        entry(9, "http://a.example/new"),
+    )
+    operations = load(str(tmp_path)).operations
+    assert [(one.path, one.redirects) for one in operations.values()] == [("/end", 0), ("/new", 0)]
+    assert list(operations) == ["page_end", "new"]
+
+
 def test_what_changes_something_is_an_operation_and_keeps_its_headers(tmp_path: Path) -> None:
     headers = [
         *({"name": name, "value": "x"} for name in ("User-Agent", "sec-fetch-mode", "Cookie")),
