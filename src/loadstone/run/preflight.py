@@ -4,7 +4,8 @@ import asyncio
 import contextlib
 import socket
 import ssl
-from collections.abc import Iterable
+from collections.abc import Sequence
+from urllib.parse import quote
 
 from loadstone.model.errors import UsageError
 from loadstone.model.target import Endpoint, Target
@@ -25,14 +26,21 @@ TLS_CAUSES = {
 """What OpenSSL says of a certificate, in words with a remedy."""
 
 
-async def look(target: Target, workloads: Iterable[Workload]) -> None:
+async def look(target: Target, workloads: Sequence[Workload]) -> None:
     """Raises UsageError with the cause and a remedy where a side of a target cannot be measured."""
     protocols = {one.connections.protocol if one.connections else "http1" for one in workloads}
     if "null" in protocols:
         return
-    speaks_http = protocols == {"http1"}  # what else is spoken, drivers alone speak
+    path = _path(workloads) if protocols == {"http1"} else ""  # what else is spoken, drivers alone speak
     sides = ((target.http, None), (target.https, _context(target)))
-    await asyncio.gather(*(_look(side, context, speaks_http) for side, context in sides if side is not None))
+    await asyncio.gather(*(_look(side, context, path) for side, context in sides if side is not None))
+
+
+def _path(workloads: Sequence[Workload]) -> str:
+    """What users ask for anyway, if there is a page that needs no values."""
+    operations = (operation for workload in workloads for operation in workload.operations.values())
+    plain = (one.path for one in operations if one.method == "GET" and "{" not in one.path)
+    return quote(next(plain, "/"), safe="/%:@!$&'()*+,;=~?")
 
 
 def _context(target: Target) -> ssl.SSLContext:
@@ -43,13 +51,13 @@ def _context(target: Target) -> ssl.SSLContext:
     return context
 
 
-async def _look(side: Endpoint, context: ssl.SSLContext | None, speaks_http: bool) -> None:
+async def _look(side: Endpoint, context: ssl.SSLContext | None, path: str) -> None:
     host, about = side.host.strip("[]"), f"{'https' if context else 'http'}://{side}"
     await _resolve(host, side.port)
     reader, writer = await _connect(host, side, context, about)
     try:
-        if speaks_http:
-            await _first_answer(reader, writer, side, about)
+        if path:
+            await _first_answer(reader, writer, f"HEAD {path} HTTP/1.1\r\nHost: {side}", about)
     finally:
         writer.close()
         with contextlib.suppress(OSError, ssl.SSLError, TimeoutError):
@@ -91,16 +99,15 @@ def _cause(error: ssl.SSLCertVerificationError) -> str:
     return TLS_CAUSES.get(said, said)
 
 
-async def _first_answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, side: Endpoint, about: str) -> None:
+async def _first_answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, asked: str, about: str) -> None:
     """Any answer is one: what it must be, the workload says."""
-    request = ("HEAD / HTTP/1.1", f"Host: {side}", "User-Agent: loadstone", "Accept: */*", "Connection: close", "", "")
     try:
-        writer.write("\r\n".join(request).encode())
+        writer.write(f"{asked}\r\nUser-Agent: loadstone\r\nAccept: */*\r\nConnection: close\r\n\r\n".encode())
         head = await asyncio.wait_for(reader.readexactly(len("HTTP/")), ANSWER_S)
     except TimeoutError:
         raise UsageError(f"{about} takes connections, but gave no answer within {ANSWER_S:g} s.") from None
     except (OSError, asyncio.IncompleteReadError):
-        remedy = f"Is it https://{side}?" if about.startswith("http:") else "What does its log say?"
+        remedy = "Is it https?" if about.startswith("http:") else "What does its log say?"
         raise UsageError(f"{about} takes connections, but closes them without an answer. {remedy}") from None
     if head != b"HTTP/":
         raise UsageError(f"{about} answers, but not by HTTP: it begins with {head!r}.")

@@ -92,7 +92,7 @@ async def _execute(
     authority = None
     if isinstance(spec.system, Target):
         authority = spec.system.authority_pem
-        await preflight.look(spec.system, (part.workload for part in spec.parts))
+        await preflight.look(spec.system, [part.workload for part in spec.parts])
     async with (
         watched(spec.agents, authority) as hosts,
         testbed_of(spec.system, spec.clock, folder.path / LOGS, spec.placement, needs) as made,
