@@ -5,6 +5,8 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 # Where tests note what they skip and why.
 SKIPPED := target/skipped-tests
+# Seconds of each fuzzing.
+FUZZ_S := 600
 # What the installed programs are built from.
 SOURCES := pyproject.toml Cargo.toml Cargo.lock $(wildcard src/loadstone/workloads/*/workload.toml) \
            $(shell find crates -name '*.rs' -o -name Cargo.toml)
@@ -55,10 +57,13 @@ bench: $(VENV)/developing   ## measure the driver against other tools (half an h
 	$(BIN)/python -m benches $(CASES)
 
 fuzz: $(VENV)/developing   ## ten minutes each on importers, the answer's parser and plans (needs a nightly Rust and cargo-fuzz)
+	for shape in document_of_any_shape visit_of_any_shape; do \
+	  timeout $(FUZZ_S) $(BIN)/pytest --quiet --hypothesis-profile fuzz -k $$shape tests/unit/workloads || [ $$? = 124 ] || exit 1; \
+	done
 	@cargo +nightly fuzz --version > /dev/null 2>&1 || { \
 	  echo "needs: rustup toolchain install nightly; cargo +nightly install cargo-fuzz"; exit 2; }
-	cargo +nightly fuzz run answer -- -max_total_time=600 -timeout=20
-	cargo +nightly fuzz run plan -- -max_total_time=600 -timeout=20 -rss_limit_mb=3000
+	cargo +nightly fuzz run answer -- -max_total_time=$(FUZZ_S) -timeout=20
+	cargo +nightly fuzz run plan -- -max_total_time=$(FUZZ_S) -timeout=20 -rss_limit_mb=3000
 
 mutants: $(VENV)/developing   ## which changes of judge, schedule and record no test notices (an hour; needs cargo-mutants)
 	@cargo mutants --version > /dev/null 2>&1 || { echo "needs: cargo install --locked cargo-mutants"; exit 2; }

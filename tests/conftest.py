@@ -7,7 +7,10 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
+settings.register_profile("fuzz", max_examples=1_000_000_000)
+"""Until somebody ends it: `make fuzz`."""
 WORKER = os.environ.get("PYTEST_XDIST_WORKER", "")
 """Of tests that run in parallel: which of them this process does."""
 
