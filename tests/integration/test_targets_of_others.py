@@ -115,3 +115,9 @@ def test_a_target_that_is_down_is_said_at_once(secure: str, loadstone: Loadstone
     assert done.returncode == 2
     assert "http://127.0.0.1:1 cannot be reached: nothing listens there" in " ".join(done.stderr.split())
     assert time.monotonic() - began < 10
+
+
+def test_ones_own_workload_says_that_it_plays_the_reference_server(secure: str, loadstone: LoadstoneRunner) -> None:
+    done = loadstone(*WORDS)
+    assert "mine is played against the reference server" in " ".join(done.stderr.split())
+    assert done.returncode in (1, 3)  # whose pages are others

@@ -13,11 +13,12 @@ from loadstone.cli.conclude import conclude
 from loadstone.cli.exits import Exit
 from loadstone.cli.live import View
 from loadstone.cli.options import LOAD, RUN, WorkloadOptions, make_placement, profile_of
-from loadstone.cli.screen import errors
+from loadstone.cli.screen import errors, warn
 from loadstone.cli.specs import parts_of, spec_of_file, study_file, with_companions
 from loadstone.host.secrets import JOIN_TOKEN, join_token
 from loadstone.model.errors import UsageError
 from loadstone.model.records.events import Event
+from loadstone.model.system import Clock, Reference
 from loadstone.run.executor import Listener
 from loadstone.run.runner import run as execute
 from loadstone.run.spec import Joining, RunSpec
@@ -26,6 +27,7 @@ from loadstone.study.registry import file_sections
 from loadstone.telemetry.otlp import push_otlp
 from loadstone.telemetry.prometheus import serve_prometheus
 from loadstone.telemetry.tally import Tally
+from loadstone.workloads.catalogue import is_shipped_folder
 
 HELP = """Run one or more workloads, judge them, and write a report.
 
@@ -76,6 +78,7 @@ class RunCommand(WorkloadOptions):
             raise UsageError("Name a workload, or a study file. `loadstone workloads` lists what there is.")
         file = study_file(self.names)
         spec = self._spec() if file is None else self._spec_of_file(file)
+        _warn_of_the_reference(spec)
         if self.drivers > 1:
             spec = replace(spec, joining=Joining(self.drivers - 1, self.join_at))
             token = join_token()
@@ -117,6 +120,14 @@ class RunCommand(WorkloadOptions):
         if not study.is_loaded:
             raise UsageError(f"{file} leaves the load to its questions. Ask one: {', '.join(study.questions)}.")
         return self.loosened(spec_of_file(study, self.name, self.threads, self.server_threads, self.results))
+
+
+def _warn_of_the_reference(spec: RunSpec) -> None:
+    """Whoever has a workload of their own usually has a site of their own."""
+    own = [part.workload.name for part in spec.parts if not is_shipped_folder(part.workload.folder)]
+    if own and isinstance(spec.system, Reference) and spec.clock is Clock.REAL:
+        remedy = "For a site of your own give --target http://HOST:PORT."
+        warn(f"{', '.join(own)} is played against the reference server. {remedy}")
 
 
 def _carry_out(spec: RunSpec, listeners: Sequence[Listener]) -> Exit:
