@@ -150,10 +150,21 @@ class Mute(threading.Thread):
 
     def run(self) -> None:
         with contextlib.suppress(OSError):
-            with self.socket.accept()[0] as first:
-                first.sendall(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
+            self.greet()
             while True:
                 self.held.append(self.socket.accept()[0])
+
+    def greet(self) -> None:
+        with self.socket.accept()[0] as first:
+            first.sendall(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
+
+
+class Gone(Mute):
+    """A server that is gone after its first answer."""
+
+    def run(self) -> None:
+        self.greet()
+        self.socket.close()
 
 
 def test_a_server_that_never_answers_does_not_pass(loadstone: LoadstoneRunner, tmp_path: Path) -> None:
@@ -235,8 +246,11 @@ def test_nothing_outlives_a_killed_program(tmp_path: Path) -> None:
     assert not [pid for pid in family if is_alive(pid)]
 
 
-def test_a_target_that_is_not_there_fails_by_name(loadstone: LoadstoneRunner, tmp_path: Path) -> None:
-    words = ["run", "support", "--sessions", "5", "--target", "http://127.0.0.1:9", "--steady", "2"]
+def test_a_target_that_is_gone_fails_by_name(loadstone: LoadstoneRunner, tmp_path: Path) -> None:
+    server = Gone()
+    target = f"http://127.0.0.1:{server.socket.getsockname()[1]}"
+    server.start()
+    words = ["run", "support", "--sessions", "5", "--target", target, "--steady", "2"]
     done = loadstone(*words, "--results", "results")
     assert done.returncode == 1, done.stdout + done.stderr
     assert "operations without an answer: 100 %" in done.stdout
