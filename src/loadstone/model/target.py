@@ -1,9 +1,16 @@
 """Where load goes: the two sides of a target and what certificates are believed."""
 
 from dataclasses import dataclass
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from loadstone.model.errors import UsageError
+
+
+def encoded(path: str) -> str:
+    """A path, or one with its query, as it stands in a request: what cannot stand there is encoded (RFC 3986, sections
+    3.3 and 3.4).
+    """
+    return quote(path, safe="/?%:@!$&'()*+,;=~")
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,9 @@ import contextlib
 import socket
 import ssl
 from collections.abc import Sequence
-from urllib.parse import quote
 
 from loadstone.model.errors import UsageError
-from loadstone.model.target import Endpoint, Target
+from loadstone.model.target import Endpoint, Target, encoded
 from loadstone.model.workload import Workload
 
 STEP_S = 2.0
@@ -40,7 +39,7 @@ def _path(workloads: Sequence[Workload]) -> str:
     """What users ask for anyway, if there is a page that needs no values."""
     operations = (operation for workload in workloads for operation in workload.operations.values())
     plain = (one.path for one in operations if one.method == "GET" and "{" not in one.path)
-    return quote(next(plain, "/"), safe="/%:@!$&'()*+,;=~?")
+    return encoded(next(plain, "/"))
 
 
 def _context(target: Target) -> ssl.SSLContext:

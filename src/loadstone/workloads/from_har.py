@@ -16,9 +16,9 @@ from urllib.parse import parse_qsl, quote
 import tomlkit
 
 from loadstone.model.errors import UsageError
-from loadstone.model.workload import END
+from loadstone.model.target import encoded
 from loadstone.workloads.har import Exchange, Request, read
-from loadstone.workloads.writing import Imported, literal, table_of
+from loadstone.workloads.writing import Imported, literal, name_of, table_of
 
 PARALLEL = 6
 """Connections a browser opens to one site over HTTP/1.1."""
@@ -40,11 +40,8 @@ BROWSERS_OWN = frozenset(
 """Headers that browsers send by themselves, or the driver does."""
 ONCE = ("csrf", "xsrf", "token", "nonce", "viewstate", "eventvalidation", "signature", "requestid")
 """Parts of names whose values servers give out for one use."""
-SAFE = "/%:@!$&'()*+,;=~"
-"""What stands in a path as it is, beside letters and digits (RFC 3986, section 3.3)."""
 TITLE_WITHIN = 1 << 16
 """Characters of a page in which its title is looked for."""
-LONGEST_NAME = 60
 UNKNOWN_KIND = "application/octet-stream"
 """Of a body of which the recording tells no type (RFC 9110, section 8.3)."""
 
@@ -172,8 +169,7 @@ def _give_names(pages: list[_Page]) -> None:
         keys = tuple(sorted({key for key, _ in parse_qsl(parts.query, keep_blank_values=True)}))
         files = tuple(sorted(one.request.url for one in page.embedded))
         identity = (page.first.method, parts.path, keys, page.redirects, page.status, files)
-        base = re.sub(r"[^A-Za-z0-9]+", "_", parts.path[:LONGEST_NAME]).strip("_") or "home"
-        base = base if base[0].isalpha() and base != END else f"page_{base}"
+        base = name_of(parts.path, "home", "page")
         same = known.setdefault(base, {})
         page.name = same.setdefault(identity, base if not same else f"{base}_{len(same) + 1}")
 
@@ -265,8 +261,8 @@ def _inline(pairs: dict[str, str]) -> tomlkit.items.InlineTable:
 def _path(entry: Exchange, *, has_query: bool = True) -> str:
     """As it was asked for; what cannot stand in a request is encoded."""
     parts = entry.parts
-    query = f"?{quote(parts.query, safe=f'{SAFE}?')}" if has_query and parts.query else ""
-    return literal((quote(parts.path, safe=SAFE) or "/") + query)
+    query = f"?{parts.query}" if has_query and parts.query else ""
+    return literal(encoded((parts.path or "/") + query))
 
 
 def _headers(page: _Page) -> Iterator[tuple[str, str]]:

@@ -15,14 +15,13 @@ from urllib.parse import quote
 import tomlkit
 
 from loadstone.model.errors import UsageError
-from loadstone.model.workload import END
+from loadstone.model.target import encoded
 from loadstone.workloads.openapi import METHODS, Document, Json, table
 from loadstone.workloads.schema_values import example, generator, plain
-from loadstone.workloads.writing import Imported, literal, table_of
+from loadstone.workloads.writing import LONGEST_NAME, Imported, literal, name_of, table_of
 
 SHARES = {"GET": 100, "HEAD": 100, "POST": 10, "PUT": 10, "PATCH": 10, "DELETE": 1}
 """How often operations are drawn, by method."""
-LONGEST_NAME = 60
 
 
 @dataclass
@@ -87,8 +86,7 @@ def _shares(operations: Mapping[str, tomlkit.items.Table]) -> dict[str, int]:
 
 
 def _name(wanted: str, taken: Mapping[str, object]) -> str:
-    base = re.sub(r"[^A-Za-z0-9]+", "_", wanted[:LONGEST_NAME]).strip("_") or "operation"
-    base = base if base[0].isalpha() and base != END else f"op_{base}"
+    base = name_of(wanted, "operation", "op")
     number = 1
     while (name := base if number == 1 else f"{base}_{number}") in taken:
         number += 1
@@ -130,7 +128,7 @@ def _piece(piece: str, values: _Values) -> str:
     """Of a path: a hole that is drawn, or what is sent as it stands."""
     if piece[1:-1] in values.made and piece == f"{{{piece[1:-1]}}}":
         return piece
-    return literal(quote(piece, safe="/%:@!$&'()*+,;=~?"))
+    return literal(encoded(piece))
 
 
 def _add_body(document: Document, operation: Json, made: tomlkit.items.Table, headers: Json, values: _Values) -> str:

@@ -1,9 +1,15 @@
 """Writing workloads that were imported: what all importers share."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import tomlkit
+
+from loadstone.model.workload import END
+
+LONGEST_NAME = 60
+"""Characters of a text that a name is made of."""
 
 
 @dataclass(frozen=True)
@@ -27,3 +33,11 @@ def table_of(content: Mapping[str, object]) -> tomlkit.items.Table:
 def literal(text: str) -> str:
     """Braces of a recorded text are no values."""
     return text.replace("{", "{{").replace("}", "}}")
+
+
+def name_of(text: str, otherwise: str, prefix: str) -> str:
+    """A name for an operation: of the letters and digits of a text, or another where it has none; with the prefix where
+    it would be none, or mean the end of a session.
+    """
+    name = re.sub(r"[^A-Za-z0-9]+", "_", text[:LONGEST_NAME]).strip("_") or otherwise
+    return name if name[0].isalpha() and name != END else f"{prefix}_{name}"
