@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -78,12 +77,6 @@ def testbed(tmp_path: Path) -> Iterator[Testbed]:
 def command(*words: str) -> list[str]:
     """The program's command line."""
     return [str(Path(sys.executable).parent / "loadstone"), *words]
-
-
-def free_port() -> int:
-    """A port of the loopback address that nobody listens at."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
 
 
 def newest(folder: Path) -> Path:

@@ -15,6 +15,7 @@ import pyarrow.parquet as parquet
 import pytest
 from benches.theory import closed_stall_s, open_stall_s
 
+from loadstone.host.http import free_port
 from loadstone.host.programs import driver
 from loadstone.model.figures import IterationFigures
 from loadstone.model.load import Arrivals, Load, Population
@@ -25,7 +26,7 @@ from loadstone.store.folder import RunFolder
 from loadstone.store.read import read_iteration
 from loadstone.testbed import Testbed
 from loadstone.workloads import load as load_workload
-from tests.integration.conftest import LoadstoneRunner, command, free_port, newest, report, rows
+from tests.integration.conftest import LoadstoneRunner, command, newest, report, rows
 
 pytestmark = pytest.mark.integration
 

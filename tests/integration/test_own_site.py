@@ -9,18 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from loadstone.host.http import free_port
 from tests.integration.conftest import LoadstoneRunner, report, rows
 
 pytestmark = pytest.mark.integration
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "nginx-site"
 NGINX = shutil.which("nginx", path="/usr/sbin:/usr/bin:/usr/local/sbin")
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @pytest.fixture

@@ -14,13 +14,14 @@ import psutil
 import pytest
 from playwright.sync_api import Browser
 
+from loadstone.host.http import free_port
 from loadstone.host.programs import server
 from loadstone.judge.tiles import tiles_of
 from loadstone.model.records.check import CheckId, Outcome
 from loadstone.model.records.manifest import Status
 from loadstone.model.records.verdict import Verdict
 from loadstone.store.read import read_manifest, read_result, read_verdict
-from tests.integration.conftest import LoadstoneRunner, command, free_port, newest
+from tests.integration.conftest import LoadstoneRunner, command, newest
 
 pytestmark = pytest.mark.integration
 Json = dict[str, Any]

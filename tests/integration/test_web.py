@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.integration.conftest import LoadstoneRunner, command, free_port
+from loadstone.host.http import free_port
+from tests.integration.conftest import LoadstoneRunner, command
 
 pytestmark = pytest.mark.integration
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import secrets
 import socket
 import ssl
 from collections.abc import Mapping
@@ -10,20 +11,29 @@ from pathlib import Path
 
 import psutil
 
+from loadstone.model.errors import PlatformError
 from loadstone.model.target import Endpoint
 
 INTERFACES = Path("/sys/class/net")
 """Where Linux lists network interfaces; a bridge has a folder `brif` of its ports, hardware has a `device`."""
 LARGEST_BODY = 16 * 1024 * 1024
 """Bytes of an answer that are read; what services say of themselves is far smaller."""
+SERVERS_PORTS = range(20_000, 32_768)
+"""Ports for servers: from 32,768 on Linux deals them to clients (`ip_local_port_range`)."""
+TRIES = 100
+"""Ports that are tried before it counts as impossible."""
 
 
 def free_port() -> int:
-    """A port of the loopback address that nobody uses at this moment."""
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))
-        port: int = held.getsockname()[1]
-        return port
+    """A port of the loopback address that nobody uses at this moment: one that the kernel does not deal to clients,
+    which could take it before the server does that it is for.
+    """
+    for _ in range(TRIES):
+        port = secrets.choice(SERVERS_PORTS)
+        with socket.socket() as held, contextlib.suppress(OSError):
+            held.bind(("127.0.0.1", port))
+            return port
+    raise PlatformError(f"None of {TRIES} ports from {SERVERS_PORTS.start} on is free. End what listens there.")
 
 
 def is_free(port: int) -> bool:

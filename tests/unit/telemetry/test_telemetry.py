@@ -8,6 +8,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 
+from loadstone.host.http import free_port
 from loadstone.model.errors import UsageError
 from loadstone.model.records.events import EVENT_SCHEMA, CpuShare, OperationCounts, PartNames, PhaseChange, Start
 from loadstone.telemetry.otlp import push_otlp
@@ -36,11 +37,6 @@ def heard() -> Tally:
             )
         )
     return tally
-
-
-def free_port() -> int:
-    with HTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as server:
-        return server.server_port
 
 
 def test_the_prometheus_endpoint_tells_counters_and_cumulative_buckets() -> None:
