@@ -16,6 +16,7 @@ from loadstone.model.machine import PUBLIC, MachineSpec
 from loadstone.model.service import Mechanism, Tuning
 from loadstone.model.system import Reference
 from loadstone.model.target import Target
+from loadstone.platforms import local
 from loadstone.platforms.contract import Machine
 from loadstone.platforms.registry import read_machine
 from loadstone.services.kind import EMBEDDED, MechanismSite, Program, ServiceKind, ServiceRole
@@ -105,7 +106,7 @@ def test_it_answers_over_both_ways_tells_its_version_and_survives_a_flood(
 def test_a_port_in_use_is_named(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        monkeypatch.setattr(roles, "free_port", lambda: port)
+        monkeypatch.setattr(local, "free_port", lambda: port)
         with pytest.raises(ServiceError, match=f"Port {port} is in use"):
             asyncio.run(up_and_down(service_kind(ServiceRole.WEBSERVER, name), tmp_path))
 

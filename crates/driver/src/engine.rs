@@ -65,6 +65,13 @@ pub fn run(setting: Box<dyn Setting>, out: &mut dyn Write) -> Result<EndReason> 
     if !runtime.block_on(are_ready(ready, threads, &mut reports, &mut signals))? {
         return Ok(EndReason::Interrupted);
     }
+    let gathered = apart(&mut signals, move || {
+        let (mut setting, mut members) = (setting, members);
+        setting.gather(&mut members).map(|()| (setting, members))
+    });
+    let Some((setting, members)) = runtime.block_on(gathered)? else {
+        return Ok(EndReason::Interrupted);
+    };
     if setting.waits() {
         write(out, &Event::Ready { schema: EVENT_SCHEMA })?;
     }
@@ -76,7 +83,7 @@ pub fn run(setting: Box<dyn Setting>, out: &mut dyn Write) -> Result<EndReason> 
         return Ok(EndReason::Interrupted);
     };
     let _ = start.send(Some(clock));
-    let (drivers, clock_bound_ns) = (1 + members.len(), members.clock_bound_ns());
+    let (drivers, clock_bound_ns) = (plan.member.of.max(1) as usize, members.clock_bound_ns());
     let sources = threads as usize + members.len();
     let lines = members.follow(&plan, &sender);
     drop(sender);

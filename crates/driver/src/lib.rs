@@ -35,8 +35,8 @@ use loadstone_record::event::{EndReason, Event};
 use loadstone_schedule::plan::{Plan, PLAN_SCHEMA};
 
 use discrete_event::DiscreteEvents;
-use join::{Joiner, Leader, Token};
-use start::{Alone, Told};
+use join::{Joiner, Leader, Setting, Share, StartWord, Token};
+use start::{awaited_plan, Alone, Told};
 
 /// Exit code after an interruption, as shells use it for SIGINT.
 const INTERRUPTED: u8 = 130;
@@ -60,9 +60,12 @@ enum Command {
         /// How many other drivers will join
         #[arg(long, requires = "listen", value_parser = clap::value_parser!(u32).range(1..=1000))]
         joining: Option<u32>,
+        /// Play no share: only lead the others, and merge
+        #[arg(long, requires = "listen")]
+        merge_only: bool,
         /// Read the plan as one line, say when all is prepared, and start at the instant that the next line gives:
         /// {"origin_ns": N} of this machine's monotonic clock
-        #[arg(long, conflicts_with = "listen")]
+        #[arg(long)]
         await_start: bool,
     },
     /// Join the driver that leads at this address (HOST:PORT) and play a share of its plan; the variable
@@ -99,17 +102,20 @@ pub fn main() -> ExitCode {
 fn dispatch(command: Command) -> Result<EndReason> {
     let mut out = std::io::stdout().lock();
     match command {
-        Command::Run { listen, joining, await_start } => {
-            if await_start {
-                return engine::run(Box::new(Told), &mut out);
-            }
-            return match (listen, joining) {
-                (Some(address), Some(joining)) => engine::run(
-                    Box::new(Leader { read_plan, address, joining, token: Token::from_environment()? }),
-                    &mut out,
-                ),
-                _ => engine::run(Box::new(Alone(read_plan)), &mut out),
+        Command::Run { listen, joining, merge_only, await_start } => {
+            let setting: Box<dyn Setting> = match (listen.zip(joining), await_start) {
+                (None, true) => Box::new(Told),
+                (None, false) => Box::new(Alone(read_plan)),
+                (Some((address, joining)), awaits) => Box::new(Leader {
+                    read_plan: if awaits { awaited_plan } else { read_plan },
+                    address,
+                    joining,
+                    token: Token::from_environment()?,
+                    share: if merge_only { Share::None } else { Share::Own },
+                    start: if awaits { StartWord::Awaited } else { StartWord::Own },
+                }),
             };
+            return engine::run(setting, &mut out);
         }
         Command::Join { address } => {
             let joiner = Joiner::connect(&address, &Token::from_environment()?)?;

@@ -4,7 +4,7 @@
 use anyhow::{Context, Result};
 use loadstone_schedule::plan::Plan;
 
-use crate::clock::{kernel_ns, Clock};
+use crate::clock::Clock;
 use crate::join::{Members, Setting};
 
 /// Time between the plan's arrival and the start of the run, for threads to get ready.
@@ -35,19 +35,27 @@ struct Start {
 
 impl Setting for Told {
     fn prepare(&mut self) -> Result<(Plan, Members)> {
-        Ok((crate::parse_plan(&line()?)?, Members::default()))
+        Ok((awaited_plan()?, Members::default()))
     }
 
     fn agree(&mut self, _: &mut Members) -> Result<Clock> {
-        let Start { origin_ns } = serde_json::from_str(&line()?).context("that is no word to start")?;
-        let late_ns = kernel_ns(rustix::time::ClockId::Monotonic).saturating_sub(origin_ns);
-        anyhow::ensure!(late_ns == 0, "told to start {} ms ago", late_ns / 1_000_000);
-        Ok(Clock::starting_at(origin_ns))
+        Clock::starting_in_time(awaited_origin_ns()?)
     }
 
     fn waits(&self) -> bool {
         true
     }
+}
+
+/// The plan of who waits for the word to start, in one line.
+pub fn awaited_plan() -> Result<Plan> {
+    crate::parse_plan(&line()?)
+}
+
+/// The word to start.
+pub(crate) fn awaited_origin_ns() -> Result<u64> {
+    let Start { origin_ns } = serde_json::from_str(&line()?).context("that is no word to start")?;
+    Ok(origin_ns)
 }
 
 fn line() -> Result<String> {

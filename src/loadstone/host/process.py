@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
 from pathlib import Path
+from types import MappingProxyType
 from typing import Protocol
 
 from loadstone.host.secrets import without_secrets
@@ -74,8 +75,15 @@ async def stop_all(services: Mapping[str, Stoppable]) -> None:
         await service.stop()
 
 
-async def begin(words: list[str], log: Path, command: list[str], readiness: Readiness = Readiness.LINE) -> Child:
+async def begin(
+    words: list[str],
+    log: Path,
+    command: list[str],
+    readiness: Readiness = Readiness.LINE,
+    secrets: Mapping[str, str] = MappingProxyType({}),
+) -> Child:
     """Starts a program and waits for its first line; standard error goes to `log`, errors speak of `command`.
+    Beside this process's environment without its secrets it is told those that are given.
 
     Raises ServiceError when it ends or stays silent instead of getting ready.
     """
@@ -87,7 +95,7 @@ async def begin(words: list[str], log: Path, command: list[str], readiness: Read
                 stdout=asyncio.subprocess.PIPE,
                 stderr=errors,
                 start_new_session=True,
-                env=without_secrets(),
+                env={**without_secrets(), **secrets},
             )
     except OSError as error:
         raise ServiceError(f"`{command[0]}` cannot be started: {error}") from None

@@ -18,6 +18,7 @@ from pydantic import TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
 from loadstone.host.http import get
+from loadstone.host.programs import server
 from loadstone.host.secrets import AGENT_TOKEN, without_secrets
 from loadstone.model.errors import ServiceError, UsageError
 from loadstone.model.machine import SERVER
@@ -32,6 +33,8 @@ FIRST_S = 20.0
 PATH = "/look"
 LARGEST_LINE = 1 << 20
 """Bytes of an answer over ssh."""
+BY_LINE = ("agent", "--by-line")
+"""Words of our servers' program for an agent that is asked on its standard input."""
 PLAIN_TOKEN = re.compile(r"[!-+\--~]+")
 """Letters of a token: what a header may hold, but the comma that divides several."""
 
@@ -121,7 +124,7 @@ class _Line:
             if told.get("turn") == turn:
                 return told
         why = (await self.process.stderr.read()).decode(errors="replace").strip()
-        raise OSError(f"ssh ended: {why[-300:]}" if why else "ssh ended without a word")
+        raise OSError(f"it ended: {why[-300:]}" if why else "it ended without a word")
 
 
 def _read(said: bytes) -> Json:
@@ -215,21 +218,38 @@ def _ssh(netloc: str) -> list[str]:
 
 
 @asynccontextmanager
+async def own_agent(name: str) -> AsyncIterator[AgentGauge]:
+    """This host's own, while the block runs. Raises ServiceError."""
+    async with _by_line([server(), *BY_LINE]) as way:
+        try:
+            first = await way.ask(FIRST_S)
+        except (OSError, ValueError, TimeoutError) as error:
+            raise ServiceError(f"The agent of this host cannot be asked: {error}") from None
+        yield AgentGauge(name, way, first)
+
+
+@asynccontextmanager
 async def _over_ssh(host: str) -> AsyncIterator[Asked]:
     """The agent as a command there, which ends with the connection."""
-    words = [*_ssh(host), SERVER, "agent", "--by-line"]
     try:
-        process = await asyncio.create_subprocess_exec(
-            *words,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            limit=LARGEST_LINE,
-            start_new_session=True,
-            env=without_secrets(),
-        )
+        async with _by_line([*_ssh(host), SERVER, *BY_LINE]) as way:
+            yield way
     except FileNotFoundError:
         raise ServiceError("There is no `ssh` here: `apt-get install openssh-client`.") from None
+
+
+@asynccontextmanager
+async def _by_line(words: list[str]) -> AsyncIterator[Asked]:
+    """An agent that is asked on its standard input."""
+    process = await asyncio.create_subprocess_exec(
+        *words,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        limit=LARGEST_LINE,
+        start_new_session=True,
+        env=without_secrets(),
+    )
     try:
         yield _Line(process)
     finally:

@@ -60,6 +60,8 @@ class MachineSpec(Section):
         default=0, description="MiB of the root disk, 0 as in the image; of `minimal`, which has none, of a data disk"
     )
 
+    host: str = Field(default="", description="name of a host of the fleet; dealt to its hosts without one")
+
     def number(self, at: int) -> "MachineSpec":
         """One of several alike, counted from 0, with the cores that are its turn."""
         turns = self.pin.split("/") if self.pin else []

@@ -110,6 +110,9 @@ class Machine(Protocol):
         server shares by that name. Returns where. Raises PlatformError where that cannot be.
         """
 
+    async def port_for(self, usual: int) -> int:
+        """A port for a service that must be told one: the usual one where nobody else can have it, else a free one."""
+
     async def reach(self, port: int) -> Endpoint:
         """Where the driver reaches a port of this machine."""
 

@@ -86,6 +86,8 @@ class Fabric:
     """All networks of one testbed."""
 
     journal: ResourceJournal
+    block: ipaddress.IPv4Network = BLOCK
+    """Addresses that its networks take theirs from."""
     networks: dict[str, Network] = field(default_factory=dict)
     lines: int = 0
 
@@ -128,7 +130,7 @@ class Fabric:
         return NetworkInterface(network.name, interface, namespace, address, mac, network.host)
 
     def _make(self, name: str) -> Network:
-        network = Network(name, _free_subnet(held.subnet for held in self.networks.values()))
+        network = Network(name, _free_subnet(self.block, (held.subnet for held in self.networks.values())))
         if not self.networks:
             self.journal.note("namespace", name=self.namespace)
             netns.create(self.namespace)
@@ -236,17 +238,17 @@ def may_make_networks() -> bool:
     return bool(effective >> 12 & 1 and effective >> 21 & 1) and Path("/dev/net/tun").exists()
 
 
-def _free_subnet(ours: Iterator[ipaddress.IPv4Network]) -> ipaddress.IPv4Network:
+def _free_subnet(block: ipaddress.IPv4Network, ours: Iterator[ipaddress.IPv4Network]) -> ipaddress.IPv4Network:
     """A network that no address of this host is in, and no route leads to."""
     taken = [*ours, *_routed()]
     for addresses in psutil.net_if_addrs().values():
         for address in addresses:
             if address.family.name == "AF_INET" and address.netmask:
                 taken.append(ipaddress.IPv4Network(f"{address.address}/{address.netmask}", strict=False))
-    for subnet in BLOCK.subnets(new_prefix=PREFIX):
+    for subnet in block.subnets(new_prefix=PREFIX):
         if not any(subnet.overlaps(held) for held in taken):
             return subnet
-    raise PlatformError(f"All private networks of {BLOCK} are in use on this machine; end the testbeds that use them.")
+    raise PlatformError(f"All private networks of {block} are in use on this machine; end the testbeds that use them.")
 
 
 def _routed() -> list[ipaddress.IPv4Network]:

@@ -222,11 +222,27 @@ def _run(entry: Json) -> str:
     return ""
 
 
+def _remove_route(entry: Json) -> str:
+    with IPRoute() as routes:
+        try:
+            routes.route("del", dst=entry["block"], gateway=entry["by"])
+        except NetlinkError:
+            return ""
+    return f"route to {entry['block']}"
+
+
+def _stop_forwarding(entry: Json) -> str:
+    Path("/proc/sys/net/ipv4/ip_forward").write_text("0")
+    return "forwarding of packets"
+
+
 UNDO: dict[str, Callable[[Json], str]] = {
     "process": _end_process,
     "namespace": _remove_namespace,
     "link": _remove_link,
     "group": _remove_group,
     "foreign": _run,
+    "route": _remove_route,
+    "forwarding": _stop_forwarding,
 }
 """How each kind of thing is taken away."""

@@ -12,7 +12,7 @@ from loadstone.model.reading import Section
 if TYPE_CHECKING:
     from loadstone.platforms.contract import Platform
 
-EVERY = frozenset({"platform", "count", "cpus"})
+EVERY = frozenset({"platform", "count", "cpus", "host"})
 """What can be said of a machine of any platform."""
 OWN_LINES = frozenset({"memory", "mbit_per_s", "lines"})
 """Of machines with lines and memory of their own."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from loadstone.host.http import free_port
 from loadstone.model.errors import PlatformError, ServiceError
 from loadstone.model.fault import FaultKind
 from loadstone.model.machine import MachineSpec
@@ -69,6 +70,10 @@ class LocalMachine(StaysDead):
         if isinstance(source, Endpoint):
             raise PlatformError(f"{self.name} takes folders of this host; only virtual machines mount NFS.")
         return str(source)
+
+    async def port_for(self, usual: int) -> int:
+        """The usual one on a network of its own, a free one of the host."""
+        return usual if self.context.nics else free_port()
 
     async def reach(self, port: int) -> Endpoint:
         """At its address."""

@@ -6,7 +6,7 @@ import json
 import signal
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -107,12 +107,17 @@ class Task:
 
 def running(plan: Document, joining: Joining | None = None) -> Task:
     """Play a plan for real."""
-    return Task(("run", *(joining.options if joining else ())), plan, knows=JOIN_TOKEN if joining else "")
+    return _playing((), plan, joining)
 
 
-def waiting(plan: Document) -> Task:
+def waiting(plan: Document, joining: Joining | None = None) -> Task:
     """Prepare for a plan, then wait for the word to start."""
-    return Task(("run", "--await-start"), plan, is_told=True)
+    return replace(_playing(("--await-start",), plan, joining), is_told=True)
+
+
+def _playing(options: tuple[str, ...], plan: Document, joining: Joining | None) -> Task:
+    words = ("run", *options, *(joining.options if joining else ()))
+    return Task(words, plan, knows=JOIN_TOKEN if joining else "")
 
 
 def simulating(plan: Document, station: Station) -> Task:

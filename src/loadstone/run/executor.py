@@ -13,6 +13,8 @@ from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from typing import IO, Any
 
+from loadstone.fleet.open import OpenFleet
+from loadstone.host.http import free_port
 from loadstone.measure.machine import Gauge
 from loadstone.measure.monitor import Monitor
 from loadstone.model.errors import DriverError, StoreError
@@ -21,7 +23,7 @@ from loadstone.model.records.manifest import TroubleRecord
 from loadstone.model.records.sample import SAMPLE, Sample
 from loadstone.run.driver import Driving, Task, driving, running, simulating, waiting
 from loadstone.run.faults import Injector
-from loadstone.run.spec import Joining
+from loadstone.run.spec import Joining, Lead
 from loadstone.store.folder import RunFolder
 from loadstone.store.read import EVENTS, MONITOR, PLAN
 from loadstone.testbed import Testbed
@@ -59,6 +61,8 @@ class DriverJob:
     start: StartMode = StartMode.AT_ONCE
     after_s: float = 0.0
     """Seconds after the first start."""
+    hosts: tuple[str, ...] = ()
+    """Hosts of the fleet whose drivers play it; all that make load where none are named."""
     members: frozenset[str] | None = None
     """Parts of the system that belong in its record; None for all of them."""
 
@@ -114,6 +118,8 @@ class Executor:
     testbed: Testbed
     listener: Listener
     joining: Joining | None = None
+    fleet: OpenFleet | None = None
+    """Has the hosts that make the load, where it is not made here."""
     cores: str = ""
     """Of the drivers alone; empty where they share the machine's."""
     interrupted: bool = False
@@ -139,9 +145,12 @@ class Executor:
                     folder.write(PLAN, job.plan)
                 log = next(iter(job.folders.values())).path / "driver.log"
                 writers[job.name] = RecordWriter(job.folders, files)
+                joining = self._joining(job)
                 self._drivers[job.name] = await stack.enter_async_context(
-                    driving(self._task(job), log, job.role, self.cores)
+                    driving(self._task(job, joining), log, job.role, self.cores)
                 )
+                if self.fleet is not None and joining is not None:
+                    await stack.enter_async_context(self.fleet.driving(job.role, joining.address, self._hosts(job)))
                 self._ready[job.name] = asyncio.Event()
             if self.interrupted:  # while they were started
                 self._end_early()
@@ -162,10 +171,20 @@ class Executor:
         self.interrupted = True
         self._end_early()
 
-    def _task(self, job: DriverJob) -> Task:
+    def _hosts(self, job: DriverJob) -> tuple[str, ...]:
+        return job.hosts or (self.fleet.driver_hosts if self.fleet is not None else ())
+
+    def _joining(self, job: DriverJob) -> Joining | None:
+        """Who plays a job beside the driver here, or in its place."""
+        hosts = self._hosts(job)
+        if self.fleet is None or not hosts:
+            return self.joining
+        return Joining(len(hosts), f"{self.fleet.own_address}:{free_port()}", Lead.MERGES)
+
+    def _task(self, job: DriverJob, joining: Joining | None) -> Task:
         if self.testbed.simulated is not None:
             return simulating(job.plan, self.testbed.simulated)
-        return waiting(job.plan) if job.is_told else running(job.plan, self.joining)
+        return (waiting if job.is_told else running)(job.plan, joining)
 
     async def _collect(self, jobs: Sequence[DriverJob], writers: Mapping[str, RecordWriter]) -> None:
         following = [asyncio.create_task(self._follow(job, writers[job.name])) for job in jobs]

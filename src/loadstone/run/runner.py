@@ -19,6 +19,7 @@ from loadstone.run.criteria import make_criteria
 from loadstone.run.disclosure import declarations, make_manifest, placement_record, system_record
 from loadstone.run.executor import DriverJob, Executor, Listener
 from loadstone.run.faults import Injector
+from loadstone.run.hosts import fleet_for, on_fleet
 from loadstone.run.lifecycle import seal_after
 from loadstone.run.plan import Part, Timing, data_sessions, make_plan
 from loadstone.run.seeds import seed_of_iteration
@@ -40,8 +41,8 @@ Begin = Callable[[Beginning], object]
 async def run(spec: RunSpec, listener: Listener, begin: Begin) -> Path:
     """Makes a run; returns the result folder, which is judged and marked with how far it got. Raises LoadstoneError."""
     check(spec)
-    if not isinstance(spec.system, Target) and spec.clock is Clock.REAL:
-        await refuse_impossible(spec.placement)
+    if not isinstance(spec.system, Target) and spec.clock is Clock.REAL and spec.fleet is None:
+        await refuse_impossible(spec.placement)  # hosts of a fleet say themselves what cannot be
     with Signals() as signals:
         folder = ResultFolder.create(spec.results, _manifest(spec))
         with measuring() as alone:
@@ -93,16 +94,18 @@ async def _execute(
     if isinstance(spec.system, Target):
         authority = spec.system.authority_pem
         await preflight.look(spec.system, [part.workload for part in spec.parts])
+    logs = folder.path / LOGS
     async with (
         watched(spec.agents, authority) as hosts,
-        testbed_of(spec.system, spec.clock, folder.path / LOGS, spec.placement, needs) as made,
+        fleet_for(spec.fleet, logs) as fleet,
+        testbed_of(spec.system, spec.clock, logs, spec.placement, needs, fleet) as made,
     ):
-        testbed = replace(made, hosts=hosts)
+        testbed = replace(made, hosts=hosts) if fleet is None else on_fleet(made, hosts, fleet)
         folder.change(target=testbed.about, machines=testbed.facts())
         folder.mark(Status.RUNNING)
         cores = driver_cores(spec)
         folder.change(driver_cores=cores)
-        executor = Executor(testbed, listener, spec.joining, cores)
+        executor = Executor(testbed, listener, spec.joining, fleet, cores)
         with signals.told(executor.interrupt):
             status, reason = await _play(spec, folder, executor, begin)
         # What machines say of themselves may have changed: which side of a pair serves, how long it held its outputs.

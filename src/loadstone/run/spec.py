@@ -3,10 +3,12 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from pathlib import Path
 
 from loadstone.model.errors import UsageError
 from loadstone.model.fault import PlannedFault
+from loadstone.model.fleet import FleetSpec
 from loadstone.model.load import Load, Population
 from loadstone.model.machine import PLAIN, Placement
 from loadstone.model.profile import Phases, Profile
@@ -20,17 +22,28 @@ DEALERS_PER_RATE = 10
 """Dealers of each unit of injection rate (docs/consolidation.md, Application server)."""
 
 
+class Lead(Enum):
+    """What the driver that leads others does beside."""
+
+    PLAYS = auto()
+    """It plays a share too."""
+    MERGES = auto()
+    """Nothing: it merges what the others tell."""
+
+
 @dataclass(frozen=True)
 class Joining:
     """Other drivers that play a share of the plan: how many, and where they join (HOST:PORT)."""
 
     drivers: int
     address: str
+    lead: Lead = Lead.PLAYS
 
     @property
     def options(self) -> tuple[str, ...]:
         """What the leading driver is told."""
-        return ("--listen", self.address, "--joining", str(self.drivers))
+        merging = ("--merge-only",) if self.lead is Lead.MERGES else ()
+        return ("--listen", self.address, "--joining", str(self.drivers), *merging)
 
 
 @dataclass(frozen=True)
@@ -72,6 +85,8 @@ class RunSpec:
     """To be disclosed beside what is found."""
     agents: tuple[str, ...] = ()
     """Addresses of agents on hosts that others run."""
+    fleet: FleetSpec | None = None
+    """Hosts for its drivers and machines; without them all is here."""
     fault: PlannedFault | None = None
     """What is done to the system while it is measured."""
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from enum import Enum, auto
 from pathlib import Path
 
-from loadstone.host.http import free_port, is_free
+from loadstone.host.http import is_free
 from loadstone.host.process import Readiness
 from loadstone.measure.status import StatusMeter
 from loadstone.model.errors import PlatformError, ServiceError
@@ -121,7 +121,7 @@ async def _both_ways(
 ) -> Target:
     """A service over HTTP and TLS, with a certificate made for its machine."""
     certificates, authority_pem = await _certified(machine, ["localhost", machine.address])
-    tls_port = free_port() if machine.listen == LOOPBACK else TLS_PORT
+    tls_port = await machine.port_for(TLS_PORT)
 
     def program(site: ServiceSite) -> Program:
         return program_at(TlsSite(**vars(site), tls_port=tls_port, certificates=certificates))
@@ -276,7 +276,7 @@ async def put(
     """Puts a service up that listens where it is told, at its usual port on a machine of its own; returns the port.
     Raises ServiceError when it cannot be prepared, or does not answer.
     """
-    port = free_port() if machine.listen == LOOPBACK else port
+    port = await machine.port_for(port)
     if machine.listen == LOOPBACK and not is_free(port):  # its own answers would be taken for the service's
         raise ServiceError(f"Port {port} is in use by another program.")
     program = program_at(ServiceSite(machine.files, machine.listen, port, threads))

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from math import ceil
 from pathlib import Path
 
+from loadstone.fleet.open import OpenFleet
 from loadstone.model.machine import MINIMAL, PUBLIC, MachineSpec
 from loadstone.model.target import Target
 from loadstone.model.tile import NETWORKS, Role, Tile
@@ -97,9 +98,9 @@ def place_name(number: int, role: Role) -> str:
 
 
 @asynccontextmanager
-async def tiles_testbed(system: TilesSystem, logs: Path) -> AsyncIterator[TilesUp]:
+async def tiles_testbed(system: TilesSystem, logs: Path, fleet: OpenFleet | None = None) -> AsyncIterator[TilesUp]:
     """All tiles, one after the other; down when the block ends. Raises PlatformError and ServiceError."""
-    async with open_testbed(logs) as base:
+    async with open_testbed(logs, fleet) as base:
         running = Running(base)
         tiles = [await _tile(running, system, number) for number in range(1, system.tiles + 1)]
         about = f"{system.tiles} x {system.tile.header.title.lower()}, each role on {described(system.machine)}"
@@ -109,6 +110,8 @@ async def tiles_testbed(system: TilesSystem, logs: Path) -> AsyncIterator[TilesU
 
 async def _tile(running: Running, system: TilesSystem, number: int) -> TileUp:
     before = set(running.services)
+    if running.base.fleet is not None:
+        running.base.fleet.settle(f"tile{number}", [system.machine_of(number, role) for role in Role])
     machines = {role: await _place(running.base, system, number, role) for role in Role}
     downloads = await _downloads(running, system, machines)
     threads = {role: system.machine_of(number, role).cpus or 1 for role in Role}
@@ -147,7 +150,7 @@ async def _place(base: TestbedContext, system: TilesSystem, number: int, role: R
     """All are on the public network, and on the private one of their pair."""
     machine = _with_programs(system, role, system.machine_of(number, role))
     private = [f"t{number}-{NETWORKS[role]}"] if role in NETWORKS and is_bridged(machine) else []
-    return await base.machine(place_name(number, role), machine, (PUBLIC, *private), LOOPBACK)
+    return await base.machine(place_name(number, role), machine, (PUBLIC, *private), LOOPBACK, f"tile{number}")
 
 
 def _with_programs(system: TilesSystem, role: Role, machine: MachineSpec) -> MachineSpec:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+from loadstone.fleet.open import OpenFleet
 from loadstone.host.http import is_here
 from loadstone.measure.agent import AgentGauge
 from loadstone.measure.station import Meter
@@ -80,20 +81,25 @@ def _facts_of(machine: Machine) -> MachineFacts:
 
 
 def testbed_of(
-    system: System, clock: Clock, logs: Path, placement: Placement = PLAIN, needs: ServerNeeds = WEB_NEEDS
+    system: System,
+    clock: Clock,
+    logs: Path,
+    placement: Placement = PLAIN,
+    needs: ServerNeeds = WEB_NEEDS,
+    fleet: OpenFleet | None = None,
 ) -> AbstractAsyncContextManager[Testbed]:
-    """Puts a system up; it is down when the block ends."""
+    """Puts a system up, on hosts of a fleet where there is one; it is down when the block ends."""
     match system:
         case Target():
             return external_testbed(system)
         case Station() if clock is Clock.VIRTUAL:
             return simulated_testbed(system)
         case Station():
-            return station_testbed(system, logs, placement)
+            return station_testbed(system, logs, placement, fleet)
         case Reference():
-            return reference_testbed(system, logs, placement, needs)
+            return reference_testbed(system, logs, placement, needs, fleet)
         case FileServer():
-            return file_testbed(system, logs, placement)
+            return file_testbed(system, logs, placement, fleet)
 
 
 testbed_of.__test__ = False  # type: ignore[attr-defined]
@@ -101,10 +107,14 @@ testbed_of.__test__ = False  # type: ignore[attr-defined]
 
 @asynccontextmanager
 async def reference_testbed(
-    system: Reference, logs: Path, placement: Placement = PLAIN, needs: ServerNeeds = WEB_NEEDS
+    system: Reference,
+    logs: Path,
+    placement: Placement = PLAIN,
+    needs: ServerNeeds = WEB_NEEDS,
+    fleet: OpenFleet | None = None,
 ) -> AsyncIterator[Testbed]:
     """Reference servers on their machines, with one back end or database for all of them."""
-    async with open_testbed(logs) as base:
+    async with open_testbed(logs, fleet) as base:
         running = Running(base)
         has_behind = needs.need in BEHIND
         networks = networks_beside(placement.backend) if has_behind else (PUBLIC,)
@@ -262,9 +272,11 @@ async def _alone(running: Running, front: Machine, system: Reference, needs: Ser
 
 
 @asynccontextmanager
-async def station_testbed(layout: Station, logs: Path, placement: Placement = PLAIN) -> AsyncIterator[Testbed]:
+async def station_testbed(
+    layout: Station, logs: Path, placement: Placement = PLAIN, fleet: OpenFleet | None = None
+) -> AsyncIterator[Testbed]:
     """A station on each of its machines. Its threads only wait, so one is enough. Raises ServiceError."""
-    async with open_testbed(logs) as base:
+    async with open_testbed(logs, fleet) as base:
         running, targets, meters = Running(base), [], {}
         for name, spec in alike(placement.machine, "station"):
             machine = await base.machine(name, spec, (PUBLIC,))
@@ -280,9 +292,11 @@ async def station_testbed(layout: Station, logs: Path, placement: Placement = PL
 
 
 @asynccontextmanager
-async def file_testbed(layout: FileServer, logs: Path, placement: Placement = PLAIN) -> AsyncIterator[Testbed]:
+async def file_testbed(
+    layout: FileServer, logs: Path, placement: Placement = PLAIN, fleet: OpenFleet | None = None
+) -> AsyncIterator[Testbed]:
     """A stock nginx on each of its machines, with a workload's files written there first."""
-    async with open_testbed(logs) as base:
+    async with open_testbed(logs, fleet) as base:
         running, targets = Running(base), []
         for name, spec in alike(placement.machine, "web"):
             machine = await base.machine(name, spec, (PUBLIC,))

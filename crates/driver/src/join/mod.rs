@@ -11,12 +11,13 @@ mod line;
 mod secure;
 
 use std::net::SocketAddr;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{bail, Context, Result};
 use loadstone_record::event::EVENT_SCHEMA;
-use loadstone_schedule::plan::{self, Plan};
+use loadstone_schedule::plan::{self, Load, Plan};
 use rustix::time::ClockId;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::{Builder, Runtime};
@@ -27,6 +28,7 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::clock::{kernel_ns, Clock};
 use crate::report::Report;
+use crate::start::awaited_origin_ns;
 use follower::Follower;
 pub use joiner::Joiner;
 use line::{line, Hearing, Said, Saying, Word};
@@ -48,6 +50,10 @@ const MOST_NAMED: u32 = 20;
 pub trait Setting: Send {
     /// The plan this driver plays, and the other drivers whose reports it merges.
     fn prepare(&mut self) -> Result<(Plan, Members)>;
+    /// Waits until the others are prepared too.
+    fn gather(&mut self, _: &mut Members) -> Result<()> {
+        Ok(())
+    }
     /// The instant of the start, once everyone is ready.
     fn agree(&mut self, members: &mut Members) -> Result<Clock>;
     /// Whether someone waits to hear that all is prepared.
@@ -85,6 +91,25 @@ pub struct Leader<F> {
     pub address: String,
     pub joining: u32,
     pub token: Token,
+    pub share: Share,
+    pub start: StartWord,
+}
+
+/// Whether the driver that leads plays itself.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Share {
+    /// A share like the others'.
+    Own,
+    /// Nothing: it only merges what the others tell, so that its host need not be fit to make load.
+    None,
+}
+
+/// Whether the driver that leads chooses the start.
+#[derive(Clone, Copy, PartialEq)]
+pub enum StartWord {
+    Own,
+    /// Someone tells it, as `start::Told` is told.
+    Awaited,
 }
 
 /// What serves the lines to other drivers, on a thread of its own.
@@ -96,39 +121,56 @@ fn network() -> Result<Arc<Runtime>> {
 impl<F: Fn() -> Result<Plan> + Send> Setting for Leader<F> {
     fn prepare(&mut self) -> Result<(Plan, Members)> {
         let mut plan = (self.read_plan)()?;
-        let (network, acceptor, of) = (network()?, self.token.acceptor()?, self.joining + 1);
+        let first = u32::from(self.share == Share::Own);
+        let (network, acceptor, of) = (network()?, self.token.acceptor()?, self.joining + first);
         let joined = network.block_on(async {
             let listener = TcpListener::bind(&self.address).await;
             let listener = listener.with_context(|| format!("cannot listen on {}", self.address))?;
             eprintln!("waiting on {} for {} drivers to join", listener.local_addr()?, self.joining);
-            welcome(listener, acceptor, &plan, of).await
+            welcome(listener, acceptor, &plan, first..of).await
         })?;
         plan.member = plan::Member { index: 0, of };
+        if self.share == Share::None {
+            leave_to_others(&mut plan);
+        }
         Ok((plan, Members { joined, network: Some(network) }))
     }
 
+    fn gather(&mut self, members: &mut Members) -> Result<()> {
+        members.compare_clocks()
+    }
+
     fn agree(&mut self, members: &mut Members) -> Result<Clock> {
-        let Members { joined, network } = members;
-        let Some(network) = network else { bail!("nobody has joined") };
-        network.block_on(async {
-            for member in &mut *joined {
-                member.compare_clocks().await.with_context(|| format!("the driver at {}", member.name))?;
-            }
-            let origin_ns = kernel_ns(ClockId::Monotonic) + LEAD_NS;
-            for member in joined {
-                member.saying.say(&Word::Start(origin_ns.saturating_add_signed(member.ahead_ns))).await?;
-            }
-            Ok(Clock::starting_at(origin_ns))
-        })
+        let origin_ns = match self.start {
+            StartWord::Own => None,
+            StartWord::Awaited => Some(awaited_origin_ns()?),
+        };
+        members.compare_clocks()?; // anew: clocks drift while somebody waits for the word
+        let origin_ns = origin_ns.unwrap_or_else(|| kernel_ns(ClockId::Monotonic) + LEAD_NS);
+        members.start(origin_ns)?;
+        Clock::starting_in_time(origin_ns)
+    }
+
+    fn waits(&self) -> bool {
+        self.start == StartWord::Awaited
     }
 }
 
-/// Lets in as many drivers as are to play together with this one, and tells each its share of the plan.
-async fn welcome(listener: TcpListener, acceptor: TlsAcceptor, plan: &Plan, of: u32) -> Result<Vec<Member>> {
+/// A plan without its load: nobody is played, and no server asked.
+fn leave_to_others(plan: &mut Plan) {
+    for part in &mut plan.parts {
+        part.load = Load::Population { sessions: 0 };
+        part.targets.clear();
+    }
+}
+
+/// Lets in drivers until each share has one, and tells each its share of the plan.
+async fn welcome(listener: TcpListener, acceptor: TlsAcceptor, plan: &Plan, shares: Range<u32>) -> Result<Vec<Member>> {
     let (sender, mut let_in) = mpsc::channel(1);
     let door = tokio::spawn(open_door(listener, acceptor, sender));
     let mut joined = Vec::new();
-    for index in 1..of {
+    let of = shares.end;
+    for index in shares {
         let (name, stream) = let_in.recv().await.context("nobody can join any more")?;
         let (hearing, saying) = line(stream, &Word::Alive)?;
         let share = Plan { member: plan::Member { index, of }, ..plan.clone() };
@@ -217,6 +259,30 @@ impl Members {
         self.joined.is_empty()
     }
 
+    /// Compares clocks with all, which each answers once it is ready.
+    fn compare_clocks(&mut self) -> Result<()> {
+        let Members { joined, network } = self;
+        let Some(network) = network else { bail!("nobody has joined") };
+        network.block_on(async {
+            for member in joined {
+                member.compare_clocks().await.with_context(|| format!("the driver at {}", member.name))?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Tells all when to start: at this instant of our clock.
+    fn start(&mut self, origin_ns: u64) -> Result<()> {
+        let Members { joined, network } = self;
+        let Some(network) = network else { bail!("nobody has joined") };
+        network.block_on(async {
+            for member in joined {
+                member.saying.say(&Word::Start(origin_ns.saturating_add_signed(member.ahead_ns))).await?;
+            }
+            Ok(())
+        })
+    }
+
     /// By how much the clocks may differ from what was found, at most; none of a driver that plays alone.
     pub fn clock_bound_ns(&self) -> Option<u64> {
         self.joined.iter().map(|member| member.bound_ns).max()
@@ -272,7 +338,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("bound");
         let acceptor = token("a").acceptor().expect("keys");
-        let welcoming = tokio::spawn(async move { welcome(listener, acceptor, &plan(), 2).await });
+        let welcoming = tokio::spawn(async move { welcome(listener, acceptor, &plan(), 1..2).await });
         let _silent = TcpStream::connect(address).await.expect("a line");
         let mut loud = TcpStream::connect(address).await.expect("a line");
         loud.write_all(&[7; 1000]).await.expect("sent");
@@ -304,7 +370,7 @@ mod tests {
                 }
             }
         });
-        let mut member = welcome(listener, acceptor, &plan(), 2).await.expect("joined").remove(0);
+        let mut member = welcome(listener, acceptor, &plan(), 1..2).await.expect("joined").remove(0);
         member.compare_clocks().await.expect("answers");
         let wrong_ns = member.ahead_ns.abs_diff(3_600_000_000_000);
         assert!(wrong_ns <= member.bound_ns && member.bound_ns < 50_000_000, "{wrong_ns} of {}", member.bound_ns);

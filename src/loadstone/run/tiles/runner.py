@@ -110,7 +110,8 @@ def _job(
     """A driver of a tile: it starts with all others, and only its own tile's machines are in its record."""
     role = f"{name}-driver"
     drivers = {f"tile{tile.number}-{driver}-driver" for driver in PLAYED_BY}
-    return DriverJob(name, plan, folders, role, StartMode.TOGETHER, after_s, frozenset({*tile.roles, *drivers, role}))
+    members = frozenset({*tile.roles, *drivers, role})
+    return DriverJob(name, plan, folders, role, StartMode.TOGETHER, after_s, members=members)
 
 
 async def _audit(parts: Parts, folder: ResultFolder, up: TilesUp) -> None:

@@ -1,0 +1,56 @@
+"""On which host machines come that name none. Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from loadstone.fleet.contract import FleetError
+from loadstone.model.fleet import Dealing
+
+
+@dataclass(frozen=True)
+class Room:
+    """What a host has for machines, or what they take."""
+
+    cores: int
+    memory_mib: int
+
+    def less(self, taken: Sequence["Room"]) -> "Room":
+        """What is left of it."""
+        cores, memory_mib = sum(one.cores for one in taken), sum(one.memory_mib for one in taken)
+        return Room(self.cores - cores, self.memory_mib - memory_mib)
+
+    def __str__(self) -> str:
+        return f"{self.cores} cores and {self.memory_mib} MiB"
+
+
+@dataclass
+class Dealer:
+    """Deals machines to hosts."""
+
+    dealing: Dealing
+    rooms: Mapping[str, Room]
+    """By host, in the order in which they are dealt to."""
+    taken: dict[str, list[Room]] = field(default_factory=dict)
+    turn: int = 0
+
+    def host_of(self, sizes: Sequence[Room]) -> str:
+        """The host for machines that come together, which they take room of; raises FleetError when none has room."""
+        host = self._next(sizes)
+        self.taken.setdefault(host, []).extend(sizes)
+        return host
+
+    def _next(self, sizes: Sequence[Room]) -> str:
+        names = list(self.rooms)
+        if self.dealing is Dealing.SPREAD:
+            self.turn += 1
+            return names[(self.turn - 1) % len(names)]
+        for name in names:
+            left = self._left(name).less(sizes)
+            if left.cores >= 0 and left.memory_mib >= 0:
+                return name
+        wanted = Room(0, 0).less(sizes)
+        lefts = "; ".join(f"{name} has {self._left(name)}" for name in names)
+        raise FleetError(f"No host has {-wanted.cores} cores and {-wanted.memory_mib} MiB left: {lefts}.")
+
+    def _left(self, name: str) -> Room:
+        return self.rooms[name].less(self.taken.get(name, []))

@@ -1,0 +1,52 @@
+"""All hosts are this machine: a fleet's file can be tried where there is nothing but one."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, nullcontext
+from dataclasses import dataclass, field
+from typing import Any
+
+from loadstone.fleet.contract import FleetError, FoundHost, HostLostError, Json, answer_of
+from loadstone.fleet.lease import host_taken
+from loadstone.fleet.supervisor import Supervisor
+from loadstone.model.fleet import FleetSpec
+
+
+@dataclass
+class LocalFleet:
+    """Supervisors in this process."""
+
+    spec: FleetSpec
+    who: str
+    supervisors: dict[str, Supervisor] = field(default_factory=dict)
+    _lease: ExitStack = field(default_factory=ExitStack)
+
+    async def found(self) -> Mapping[str, FoundHost]:
+        """All that are declared."""
+        return {name: FoundHost(True, host.address, "this machine") for name, host in self.spec.hosts.items()}
+
+    async def reserve(self, names: Sequence[str]) -> None:
+        """Takes this machine once for all of them."""
+        unknown = sorted(set(names) - set(self.spec.hosts))
+        if unknown:
+            raise FleetError(f"There is no host {', '.join(unknown)}. Known are: {', '.join(self.spec.hosts)}.")
+        self._lease.enter_context(host_taken(self.who))
+        for name in names:
+            host = self.spec.hosts[name]
+            self.supervisors[name] = Supervisor(name, host.address, host.cores, lease=lambda _: nullcontext())
+
+    async def ask(self, name: str, question: str, words: Json, timeout_s: float) -> Any:
+        """By a call."""
+        if name not in self.supervisors:
+            raise HostLostError(f"The host {name} is not reserved.")
+        return answer_of(await self.supervisors[name].answer(question, words))
+
+    async def death(self, name: str) -> str:
+        """It dies with this process alone."""
+        return "" if name in self.supervisors else "not reserved"
+
+    async def release(self) -> None:
+        """Ends all of them."""
+        for supervisor in self.supervisors.values():
+            await supervisor.release()
+        self.supervisors.clear()
+        self._lease.close()

@@ -1,0 +1,270 @@
+"""A fleet while a run uses it: its hosts reserved, checked and beating, and everything undone at the end."""
+
+import asyncio
+import contextlib
+import getpass
+import os
+import socket
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from loadstone.fleet.cluster import own_address
+from loadstone.fleet.contract import Fleet, FleetError, HostLostError, Json
+from loadstone.fleet.dealing import Dealer, Room
+from loadstone.fleet.remote import RemoteMachine
+from loadstone.fleet.routes import block_of, lead
+from loadstone.host.secrets import JOIN_TOKEN, join_token
+from loadstone.measure.agent import AgentGauge
+from loadstone.model.fleet import FleetSpec, HostRole, HostSpec
+from loadstone.model.machine import MachineSpec
+from loadstone.platforms.contract import Attachment
+from loadstone.platforms.journal import ResourceJournal
+from loadstone.platforms.registry import platform_kind
+
+BEAT_S = 0.5
+"""How often the coordinator says that it is there."""
+ANSWER_S = 2.0
+"""Longest wait for one answer to that; a host that gives none counts as lost, within three seconds in all."""
+TAKE_S = 60.0
+"""Longest time for a host to clear up what was left there, and to be taken."""
+MAKE_S = 900.0
+"""Longest time for making a machine: images may have to be built."""
+END_S = 30.0
+
+
+@dataclass
+class FleetHost:
+    """A host that is reserved."""
+
+    name: str
+    spec: HostSpec
+    engine: Fleet
+    number: int
+    """Its place in the file, counted from 0."""
+    facts: Json = field(default_factory=dict)
+    lost: str = ""
+    """Why it counts as lost; empty while it is there."""
+    machines: dict[str, RemoteMachine] = field(default_factory=dict)
+    drivers: Json = field(default_factory=dict)
+    """How its drivers do, by name."""
+
+    async def ask(self, question: str, timeout_s: float, **words: Any) -> Any:
+        """What its supervisor answers. Raises LoadstoneError."""
+        if self.lost:
+            raise HostLostError(self.lost)
+        return await self.engine.ask(self.name, question, words, timeout_s)
+
+    async def beat(self) -> None:
+        """Says that the coordinator is there, until the host is lost."""
+        while not self.lost:
+            try:
+                told = await self.ask("beat", ANSWER_S)
+            except HostLostError as error:
+                self._lose(await self._died() or str(error))
+                return
+            except FleetError as error:
+                self._lose(str(error))
+                return
+            self.drivers = told["drivers"]
+            for name, state in told["machines"].items():
+                if name in self.machines:
+                    self.machines[name].heard(state)
+            await asyncio.sleep(BEAT_S)
+
+    async def _died(self) -> str:
+        with contextlib.suppress(FleetError, TimeoutError):
+            return await asyncio.wait_for(self.engine.death(self.name), BEAT_S)
+        return ""
+
+    def _lose(self, why: str) -> None:
+        self.lost = f"the host {self.name} was lost at {time.strftime('%H:%M:%S')}: {why}"
+
+    def gauge(self) -> AgentGauge:
+        """What its kernel counts, for the monitors."""
+        return AgentGauge(self.name, _Look(self), self.facts["first"])
+
+
+@dataclass(frozen=True)
+class _Look:
+    """A way to a host's agent by its supervisor."""
+
+    host: FleetHost
+
+    async def ask(self, timeout_s: float) -> Json:
+        """What it counts; raises OSError when it does not say."""
+        try:
+            told: Json | None = await self.host.ask("look", timeout_s)
+        except FleetError as error:
+            raise OSError(str(error)) from None
+        if told is None:
+            raise OSError(f"{self.host.name} counts nothing")
+        return told
+
+
+@dataclass
+class OpenFleet:
+    """All hosts of a run."""
+
+    spec: FleetSpec
+    hosts: dict[str, FleetHost]
+    own_address: str
+    """Where the hosts reach this process's machine."""
+    dealer: Dealer
+    homes: dict[str, str] = field(default_factory=dict)
+    """Hosts of machines that belong together."""
+    leading: set[str] = field(default_factory=set)
+    """Hosts to whose machines all others know a way."""
+    logs: Path | None = None
+
+    @property
+    def driver_hosts(self) -> tuple[str, ...]:
+        """Hosts that make load."""
+        return self.spec.with_role(HostRole.DRIVER)
+
+    def host_of(self, spec: MachineSpec, together: str = "") -> "_Placed | None":
+        """Where a machine is made; None where no host is for systems: here. Raises FleetError."""
+        if not self.dealer.rooms and not spec.host:
+            return None
+        name = spec.host or self.homes.get(together) or self.dealer.host_of([size_of(spec)])
+        if together:
+            self.homes.setdefault(together, name)
+        host = self.hosts.get(name)
+        if host is None or HostRole.SYSTEM not in host.spec.roles:
+            fitting = ", ".join(self.spec.with_role(HostRole.SYSTEM)) or "none"
+            raise FleetError(f"`{name}` is no host for systems in this fleet; there are: {fitting}.")
+        return _Placed(self, host)
+
+    def settle(self, together: str, specs: Sequence[MachineSpec]) -> None:
+        """Chooses the host of machines that come together before the first is made. Raises FleetError."""
+        if self.dealer.rooms:
+            self.homes[together] = self.dealer.host_of([size_of(spec) for spec in specs])
+
+    async def lead_to(self, host: FleetHost, journal: ResourceJournal | None = None) -> None:
+        """Shows all other hosts, and this one, the way to a host's machines. Raises FleetError."""
+        if host.name in self.leading:
+            return
+        self.leading.add(host.name)
+        block = block_of(host.number)
+        others = [other for other in self.hosts.values() if other is not host]
+        await asyncio.gather(*(other.ask("lead", END_S, block=str(block), by=host.spec.address) for other in others))
+        if journal is not None and host.spec.address != self.own_address:
+            await lead(journal, block, host.spec.address)
+
+    def dead(self) -> str:
+        """Which hosts and drivers have ended that should not, and how."""
+        ends = [host.lost for host in self.hosts.values() if host.lost]
+        for host in self.hosts.values():
+            bad = [(name, one["end"]) for name, one in host.drivers.items() if one["end"] and not one["is_well"]]
+            ends += [f"the driver {name} on {host.name} ({end})" for name, end in bad]
+        return ", ".join(ends)
+
+    @asynccontextmanager
+    async def driving(self, job: str, leader: str, names: Sequence[str]) -> AsyncIterator[None]:
+        """Drivers on these hosts that join the one that leads there; gone when the block ends, their logs kept."""
+        token = os.environ[JOIN_TOKEN]
+        own = {name: f"{job}-{name}" for name in names}
+        try:
+            await asyncio.gather(
+                *(self.hosts[at].ask("drive", END_S, name=name, leader=leader, token=token) for at, name in own.items())
+            )
+            yield
+        finally:
+            await asyncio.gather(*(self._stop(at, name) for at, name in own.items()))
+
+    async def _stop(self, at: str, name: str) -> None:
+        with contextlib.suppress(FleetError):
+            self._keep(at, {f"{name}.log": await self.hosts[at].ask("stop", END_S, name=name)})
+
+    async def collect(self) -> None:
+        """Fetches what services and machines wrote, from hosts that are still there."""
+        for name, host in self.hosts.items():
+            with contextlib.suppress(FleetError):
+                self._keep(name, await host.ask("logs", END_S))
+
+    def _keep(self, host: str, logs: dict[str, str]) -> None:
+        if self.logs is None:
+            return
+        folder = self.logs / host
+        for name, text in logs.items():
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / Path(name).name).write_text(text)
+
+
+@dataclass(frozen=True)
+class _Placed:
+    """A host that a machine is to be made on."""
+
+    fleet: OpenFleet
+    host: FleetHost
+
+    async def machine(
+        self, name: str, spec: MachineSpec, networks: Sequence[str], journal: ResourceJournal
+    ) -> RemoteMachine:
+        """Makes it. Raises PlatformError."""
+        declared = {key: value for key, value in spec.declared.items() if key != "host"}
+        if platform_kind(spec.platform).maker.attachment(spec) is not Attachment.NONE:
+            await self.fleet.lead_to(self.host, journal)
+        words = {"name": name, "machine": declared, "networks": list(networks)}
+        made = RemoteMachine(self.host, name, await self.host.ask("make", MAKE_S, **words))
+        self.host.machines[name] = made
+        return made
+
+
+def size_of(spec: MachineSpec) -> Room:
+    """What a machine takes of its host: of one that shares all of it nothing but the cores it keeps to."""
+    if platform_kind(spec.platform).shares_host:
+        return Room(spec.cpus or 0, 0)
+    return Room(spec.cpus or 1, spec.memory)
+
+
+def own_name() -> str:
+    """Who this coordinator is, for others who want the same hosts."""
+    return f"{getpass.getuser()} on {socket.gethostname()}, process {os.getpid()}"
+
+
+@asynccontextmanager
+async def open_fleet(spec: FleetSpec, engine: Fleet, logs: Path) -> AsyncIterator[OpenFleet]:
+    """Reserves all hosts of a fleet; they are given free when the block ends, with all on them undone.
+
+    Raises FleetError for hosts that are not there, are in use, or have another version of Loadstone.
+    """
+    hosts = {name: FleetHost(name, host, engine, at) for at, (name, host) in enumerate(spec.hosts.items())}
+    try:
+        await engine.reserve(list(hosts))
+        await asyncio.gather(*(_take(host) for host in hosts.values()))
+        rooms = {name: _room(hosts[name]) for name in spec.with_role(HostRole.SYSTEM)}
+        address = own_address(next(iter(hosts.values())).spec.address)
+        fleet = OpenFleet(spec, hosts, address, Dealer(spec.dealing, rooms), logs=logs)
+        join_token()  # of the drivers that will play together
+        beating = [asyncio.create_task(host.beat()) for host in hosts.values()]
+        try:
+            yield fleet
+            await fleet.collect()
+        finally:
+            for task in beating:
+                task.cancel()
+            await asyncio.gather(*beating, return_exceptions=True)
+            await asyncio.gather(*(_give(host) for host in hosts.values()))
+    finally:
+        await engine.release()
+
+
+async def _take(host: FleetHost) -> None:
+    host.facts = await host.ask("take", TAKE_S, who=own_name(), block=str(block_of(host.number)))
+    found, own = host.facts["version"], version("loadstone")
+    if found != own:
+        raise FleetError(f"{host.name} has Loadstone {found}, this is {own}. `loadstone fleet up` installs it there.")
+
+
+def _room(host: FleetHost) -> Room:
+    return Room(int(host.facts["cores"]), host.spec.memory or int(host.facts["memory_mib"]))
+
+
+async def _give(host: FleetHost) -> None:
+    with contextlib.suppress(FleetError):
+        await host.ask("release", END_S)

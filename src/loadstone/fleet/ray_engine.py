@@ -1,0 +1,137 @@
+"""A fleet on Ray (docs.ray.io): inventory, reservation by resources of each host, life and death of one supervising
+actor a host, small messages. Nothing is ever started anew by itself: who is gone makes the run invalid.
+"""
+
+import asyncio
+import contextlib
+import logging
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import ray
+from ray.exceptions import RayActorError, RayError
+from ray.util.placement_group import PlacementGroup, placement_group, remove_placement_group
+from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
+
+from loadstone.fleet.cluster import resource_of
+from loadstone.fleet.contract import FleetError, FoundHost, HostLostError, Json, answer_of
+from loadstone.fleet.supervisor import Supervisor
+from loadstone.model.fleet import FleetSpec, HostSpec
+
+RESERVE_S = 15.0
+"""Longest wait for all hosts to be free at once: what another coordinator has it keeps."""
+START_S = 60.0
+"""Longest start of a supervisor: a Python process that has read its modules."""
+MOST_AT_ONCE = 1000
+"""Questions that a supervisor has under way."""
+
+
+class SupervisorActor:
+    """One host's supervisor in a process of its own."""
+
+    def __init__(self, name: str, address: str, cores: str) -> None:
+        self.supervisor = Supervisor(name, address, cores, ended=lambda: os._exit(0))
+
+    async def answer(self, question: str, words: Json) -> Json:
+        """As the supervisor does."""
+        return await self.supervisor.answer(question, words)
+
+
+ACTOR: Any = ray.remote(SupervisorActor)
+ONCE = {"max_restarts": 0, "max_task_retries": 0, "num_cpus": 0, "max_concurrency": MOST_AT_ONCE}
+"""Nobody starts it anew; it waits more than it works."""
+
+
+@dataclass
+class RayFleet:
+    """Supervisors as actors of a cluster."""
+
+    spec: FleetSpec
+    address: str
+    """HOST:PORT of the cluster."""
+    actors: dict[str, Any] = field(default_factory=dict)
+    group: PlacementGroup | None = None
+
+    async def found(self) -> Mapping[str, FoundHost]:
+        """The cluster's nodes that have a host's resource."""
+        await self._connect()
+        found = {}
+        for node in await asyncio.to_thread(ray.nodes):
+            for name in self.spec.hosts:
+                if node["Resources"].get(resource_of(name)) or node["Labels"].get(resource_of(name)):
+                    memory = int(node["Resources"].get("memory", 0)) >> 20
+                    found[name] = FoundHost(node["Alive"], node["NodeManagerAddress"], f"{memory} MiB")
+        return found
+
+    async def reserve(self, names: Sequence[str]) -> None:
+        """A placement group of all hosts' resources, then an actor on each."""
+        found = await self.found()
+        absent = [name for name in names if name not in found or not found[name].is_alive]
+        if absent:
+            raise FleetError(f"Not in the cluster: {', '.join(absent)}. `loadstone fleet up` starts hosts.")
+        bundles = [{resource_of(name): 1.0} for name in names]
+        group: PlacementGroup = await asyncio.to_thread(placement_group, bundles, "STRICT_SPREAD")
+        self.group = group
+        if not await asyncio.to_thread(group.wait, RESERVE_S):
+            free = await asyncio.to_thread(ray.available_resources)
+            taken = [name for name in names if not free.get(resource_of(name))]
+            raise FleetError(f"In use by another coordinator: {', '.join(taken) or 'some host'}. Wait, or end it.")
+        for at, name in enumerate(names):
+            host = self.spec.hosts[name]
+            self.actors[name] = await asyncio.to_thread(_actor, group, at, name, host)
+
+    async def ask(self, name: str, question: str, words: Json, timeout_s: float) -> Any:
+        """By a call of the actor's method."""
+        if name not in self.actors:
+            raise HostLostError(f"the host {name} is not reserved")
+        try:
+            asked = self.actors[name].answer.remote(question, words)
+            return answer_of(await asyncio.wait_for(asyncio.wrap_future(asked.future()), timeout_s))
+        except TimeoutError:
+            raise HostLostError(f"{name} did not answer within {timeout_s:g} s") from None
+        except RayError as error:
+            raise HostLostError(_first_line(error)) from None
+
+    async def death(self, name: str) -> str:
+        """As the actor's error tells it."""
+        try:
+            await asyncio.wait_for(asyncio.wrap_future(self.actors[name].answer.remote("", {}).future()), 1.0)
+        except RayActorError as error:
+            return _first_line(error)
+        except (RayError, TimeoutError, KeyError) as error:
+            return type(error).__name__
+        return ""
+
+    async def release(self) -> None:
+        """Ends the actors and gives the resources back."""
+        for actor in self.actors.values():
+            with contextlib.suppress(RayError):
+                await asyncio.to_thread(ray.kill, actor)
+        self.actors.clear()
+        if self.group is not None:
+            with contextlib.suppress(RayError):
+                await asyncio.to_thread(remove_placement_group, self.group)
+            self.group = None
+        await asyncio.to_thread(ray.shutdown)
+
+    async def _connect(self) -> None:
+        if ray.is_initialized():
+            return
+        try:
+            quiet: Json = {"logging_level": logging.ERROR, "log_to_driver": False, "configure_logging": False}
+            await asyncio.to_thread(ray.init, address=self.address, **quiet)
+        except (RayError, ConnectionError, RuntimeError, OSError) as error:
+            raise FleetError(f"No cluster answers at {self.address}: {_first_line(error)}") from None
+
+
+def _actor(group: PlacementGroup, at: int, name: str, host: HostSpec) -> Any:
+    strategy = PlacementGroupSchedulingStrategy(group, placement_group_bundle_index=at)
+    options = {"resources": {resource_of(name): 1.0}, "scheduling_strategy": strategy, **ONCE}
+    return ACTOR.options(**options).remote(name, host.address, host.cores)
+
+
+def _first_line(error: BaseException) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__

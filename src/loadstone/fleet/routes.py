@@ -1,0 +1,51 @@
+"""Ways from one host to machines on another: routes to that host's block of addresses."""
+
+import asyncio
+import contextlib
+from ipaddress import IPv4Network
+from pathlib import Path
+
+from pyroute2 import IPRoute
+from pyroute2.netlink.exceptions import NetlinkError
+
+from loadstone.fleet.contract import FleetError
+from loadstone.platforms.fabric import BLOCK
+from loadstone.platforms.journal import ResourceJournal
+
+HOST_PREFIX = 18
+"""Addresses of one host's machines: 64 networks of 254, so that 32 hosts have a block each."""
+FORWARDING = Path("/proc/sys/net/ipv4/ip_forward")
+
+
+def block_of(number: int) -> IPv4Network:
+    """The addresses of a host's machines, hosts counted from 0; raises FleetError when there are none left."""
+    blocks = list(BLOCK.subnets(new_prefix=HOST_PREFIX))
+    if number >= len(blocks):
+        raise FleetError(f"A fleet has {len(blocks)} hosts for systems at most.")
+    return blocks[number]
+
+
+async def lead(journal: ResourceJournal, block: IPv4Network, by: str) -> None:
+    """Leads packets for these addresses by a host, until the journal is undone. Raises FleetError."""
+    journal.note("route", block=str(block), by=by)
+    try:
+        await asyncio.to_thread(_lead, block, by)
+    except (NetlinkError, OSError) as error:
+        remedy = "Machines with lines of their own, on other hosts, need root on all of them."
+        raise FleetError(f"No way to {block} by {by}: {error}. {remedy}") from None
+
+
+def _lead(block: IPv4Network, by: str) -> None:
+    with IPRoute() as routes:
+        routes.route("replace", dst=str(block), gateway=by)
+
+
+async def forward(journal: ResourceJournal) -> None:
+    """Has this host pass on what is for its machines; as it was before once the journal is undone."""
+    with contextlib.suppress(OSError):
+        if FORWARDING.read_text().strip() == "0":
+            journal.note("forwarding")
+            FORWARDING.write_text("1")
+            return
+    if FORWARDING.read_text().strip() != "1":
+        raise FleetError("This host passes no packets on to its machines: `sysctl net.ipv4.ip_forward=1`, as root.")

@@ -1,0 +1,200 @@
+"""What looks after one host, on that host: drivers and machines that a coordinator has there, and their end.
+
+It is told in plain words and answers in plain data, so that any engine can carry them. When the coordinator falls
+silent all that it had here is ended, as if it had said so: nothing runs on for nobody.
+"""
+
+import asyncio
+import contextlib
+import os
+import platform
+import tempfile
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractContextManager, AsyncExitStack
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from ipaddress import IPv4Network
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from loadstone.fleet.contract import FleetError, Json
+from loadstone.fleet.hosted import HostedMachine
+from loadstone.fleet.lease import host_taken
+from loadstone.fleet.routes import forward, lead
+from loadstone.host.cores import core_list, on_cores
+from loadstone.host.process import Child, Readiness, begin
+from loadstone.host.programs import driver
+from loadstone.host.secrets import JOIN_TOKEN
+from loadstone.measure.agent import AgentGauge, own_agent
+from loadstone.model.errors import LoadstoneError
+from loadstone.platforms.journal import reap
+from loadstone.platforms.maker import MachineMaker, open_maker
+from loadstone.platforms.registry import read_machine
+
+SILENCE_S = 3.0
+"""Silence of the coordinator after which all of its is ended here."""
+LOOK_S = 0.25
+MOST_LOG_BYTES = 256 * 1024
+"""The end of a log that is handed over."""
+
+
+@dataclass
+class Supervisor:
+    """One host's."""
+
+    name: str
+    address: str
+    """At which others reach this host."""
+    cores: str = ""
+    lease: Callable[[str], AbstractContextManager[None]] = host_taken
+    """How the host is taken."""
+    ended: Callable[[], object] = lambda: None
+    """Called when all is ended because the coordinator fell silent."""
+    _maker: MachineMaker | None = None
+    _gauge: AgentGauge | None = None
+    _stack: AsyncExitStack = field(default_factory=AsyncExitStack)
+    _machines: dict[str, HostedMachine] = field(default_factory=dict)
+    _drivers: dict[str, Child] = field(default_factory=dict)
+    _heard_s: float = field(default_factory=time.monotonic)
+    _watching: asyncio.Task[None] | None = None
+    _releasing: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def answer(self, question: str, words: Json) -> Json:
+        """What is answered to a question, or the error that came of it; nothing is raised."""
+        self._heard_s = time.monotonic()
+        asked = self._questions().get(question)
+        if asked is None:
+            return {"error": FleetError.__name__, "text": f"{self.name} does not know `{question}`."}
+        try:
+            return {"value": await asked(**words)}
+        except LoadstoneError as error:
+            return {"error": type(error).__name__, "text": str(error)}
+        except (OSError, psutil.Error) as error:
+            return {"error": FleetError.__name__, "text": f"{self.name}: {error}"}
+
+    def _questions(self) -> Mapping[str, Callable[..., Awaitable[Any]]]:
+        return {
+            "take": self.take,
+            "beat": self.beat,
+            "look": self.look,
+            "lead": self.lead,
+            "make": self.make,
+            "tell": self.tell,
+            "drive": self.drive,
+            "stop": self.stop,
+            "logs": self.logs,
+            "release": self.release,
+        }
+
+    async def take(self, who: str, block: str) -> Json:
+        """Takes the host for a coordinator, whose machines get addresses of this block; clears up what one that was
+        lost has left. What the host is made of. Raises FleetError when another has it.
+        """
+        stack = self._stack
+        stack.enter_context(self.lease(who))
+        undone = await asyncio.to_thread(reap)
+        logs = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="loadstone-host-")))
+        self._maker = await stack.enter_async_context(open_maker(logs, IPv4Network(block)))
+        stack.push_async_callback(self._end_drivers)
+        self._gauge = await stack.enter_async_context(own_agent(self.name))
+        self._heard_s = time.monotonic()
+        self._watching = asyncio.create_task(self._watch())
+        return {
+            "version": version("loadstone"),
+            "kernel": platform.release(),
+            "cores": len(core_list(self.cores) if self.cores else os.sched_getaffinity(0)),
+            "memory_mib": psutil.virtual_memory().total >> 20,
+            "unix_s": time.time(),
+            "undone": undone,
+            "first": self._gauge.first,
+        }
+
+    async def beat(self) -> Json:
+        """That the coordinator is there; how all that it has here does."""
+        drivers = {name: _driver_state(child) for name, child in self._drivers.items()}
+        return {"drivers": drivers, "machines": {name: made.state() for name, made in self._machines.items()}}
+
+    async def look(self) -> Json | None:
+        """What the host's kernel counts."""
+        return await self._gauge.inside() if self._gauge is not None else None
+
+    async def lead(self, block: str, by: str) -> None:
+        """Leads packets to another host's machines by that host. Raises FleetError."""
+        await lead(self._made_by().journal, IPv4Network(block), by)
+
+    async def make(self, name: str, machine: Json, networks: list[str]) -> Json:
+        """Makes a machine as users declare it; its state and what never changes of it. Raises PlatformError."""
+        maker, spec = self._made_by(), read_machine(machine)
+        made = await maker.machine(name, spec, networks, self.address)
+        if maker.fabric.networks:
+            await forward(maker.journal)
+        self._machines[name] = HostedMachine(made)
+        fixed = {"about": made.about, "listen": made.listen, "address": made.address, "files": made.files}
+        return {**fixed, "comes_back": made.comes_back, **self._machines[name].state()}
+
+    async def tell(self, machine: str, what: str, words: Json) -> Any:
+        """Has a machine do something. Raises what it raises."""
+        if machine not in self._machines:
+            raise FleetError(f"{self.name} has no machine `{machine}`.")
+        if "peer" in words:
+            words = {**words, "peer": self._machines[words["peer"]].machine}
+        return await self._machines[machine].told(what, words)
+
+    async def drive(self, name: str, leader: str, token: str) -> None:
+        """Starts a driver that joins the one that leads there. Raises ServiceError."""
+        words = [*(on_cores(self.cores) if self.cores else ()), driver(), "join", leader]
+        log = self._made_by().logs / f"{name}.log"
+        child = await begin(words, log, ["loadstone-driver", "join"], Readiness.NONE, {JOIN_TOKEN: token})
+        self._drivers[name] = child
+        self._made_by().journal.note_process(child.pid, f"driver {name}")
+
+    async def stop(self, name: str) -> str:
+        """Ends a driver; what it wrote on standard error."""
+        child = self._drivers.pop(name, None)
+        if child is None:
+            return ""
+        await child.stop()
+        return _tail(child.log)
+
+    async def logs(self) -> dict[str, str]:
+        """What services and machines wrote, by the name of the file."""
+        return {file.name: _tail(file) for file in sorted(self._made_by().logs.iterdir()) if file.is_file()}
+
+    async def release(self) -> None:
+        """Ends all that the coordinator has here, and gives the host free."""
+        async with self._releasing:
+            if self._watching is not None and self._watching is not asyncio.current_task():
+                self._watching.cancel()
+            self._machines.clear()
+            self._maker = None
+            stack, self._stack = self._stack, AsyncExitStack()
+            await stack.aclose()
+
+    async def _watch(self) -> None:
+        while time.monotonic() - self._heard_s < SILENCE_S:
+            await asyncio.sleep(LOOK_S)
+        await self.release()
+        self.ended()
+
+    async def _end_drivers(self) -> None:
+        await asyncio.gather(*(child.stop() for child in self._drivers.values()))
+        self._drivers.clear()
+
+    def _made_by(self) -> MachineMaker:
+        if self._maker is None:
+            raise FleetError(f"Nobody has taken the host {self.name}, or it was given free.")
+        return self._maker
+
+
+def _driver_state(child: Child) -> Json:
+    return {"end": child.end(), "is_well": child.process.returncode == 0}
+
+
+def _tail(log: Path) -> str:
+    with contextlib.suppress(OSError), log.open("rb") as file:
+        file.seek(max(0, log.stat().st_size - MOST_LOG_BYTES))
+        return file.read().decode(errors="replace")
+    return ""

@@ -1,0 +1,75 @@
+"""A fleet as users declare it: which hosts there are, what each is for, and how they are reached. Pure."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from ipaddress import IPv4Address
+from typing import Annotated
+
+from pydantic import Field
+
+from loadstone.model.machine import PUBLIC
+from loadstone.model.reading import Section
+
+
+class HostRole(StrEnum):
+    """What a host is for."""
+
+    DRIVER = "driver"
+    """It makes load."""
+    SYSTEM = "system"
+    """Machines of the system under test are made there."""
+    WITNESS = "witness"
+    """It decides which half of a pair serves."""
+
+
+class BackEnd(StrEnum):
+    """What starts and watches the supervisors of hosts."""
+
+    LOCAL = "local"
+    """This process: all hosts are this machine."""
+    RAY = "ray"
+    """A Ray cluster."""
+
+
+class Dealing(StrEnum):
+    """How machines that name no host are dealt to the hosts for systems."""
+
+    SPREAD = "spread"
+    """In turn."""
+    PACK = "pack"
+    """To the first that has room."""
+
+
+class HostSpec(Section):
+    """One host."""
+
+    roles: tuple[HostRole, ...] = Field(description="a list of `driver`, `system`, `witness`", min_length=1)
+    addresses: Mapping[str, IPv4Address] = Field(
+        description='a table of its addresses by network, as { public = "10.0.0.2" }; `public` is how others reach it'
+    )
+    cores: str = Field(default="", description="cores that drivers and machines may use, as 0-3 or 0+2; all without")
+    memory: Annotated[int, Field(ge=64, le=1 << 30)] | None = Field(
+        default=None, description="MiB that machines may have together; all that is free without"
+    )
+    ssh: str = Field(default="", description="how ssh names it, as USER@HOST; this machine without")
+    python: str = Field(default="", description="an interpreter there that has Loadstone; installed by ssh without")
+
+    @property
+    def address(self) -> str:
+        """How others reach it."""
+        return str(self.addresses[PUBLIC])
+
+
+class FleetSpec(Section):
+    """All hosts, and what holds them together."""
+
+    back_end: BackEnd = Field(default=BackEnd.RAY, description="`ray` or `local`")
+    cluster: str = Field(
+        default="", description="HOST:PORT of a Ray cluster that others started; that of `fleet up` without"
+    )
+    dealing: Dealing = Field(default=Dealing.SPREAD, description="`spread` or `pack`")
+    hosts: Mapping[str, HostSpec] = Field(description="a table [hosts.NAME] for each host", min_length=1)
+
+    def with_role(self, role: HostRole) -> tuple[str, ...]:
+        """Names of the hosts that have it, in the order in which they are declared."""
+        return tuple(name for name, host in self.hosts.items() if role in host.roles)

@@ -1,0 +1,62 @@
+"""Making machines of all platforms on this host: what they share is a journal of all that is made, and networks."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from ipaddress import IPv4Network
+from pathlib import Path
+
+from loadstone.model.errors import PlatformError
+from loadstone.model.machine import PUBLIC, Lines, MachineSpec
+from loadstone.platforms.contract import Attachment, Machine, MachineContext, Platform
+from loadstone.platforms.fabric import BLOCK, Fabric, NetworkInterface
+from loadstone.platforms.journal import ResourceJournal, open_journal
+from loadstone.platforms.registry import described, platform_kind
+
+
+@dataclass
+class MachineMaker:
+    """Makes machines that are up until its block ends."""
+
+    logs: Path
+    journal: ResourceJournal
+    fabric: Fabric
+    stack: AsyncExitStack
+    hosts: list[str] = field(default_factory=list)
+    """The host's own addresses on the public networks of its machines."""
+
+    async def machine(self, name: str, spec: MachineSpec, networks: Sequence[str], listen: str) -> Machine:
+        """A machine; without lines of its own its services listen at the host's address `listen`. Raises
+        PlatformError.
+        """
+        platform = await able(spec)
+        attachment = platform.attachment(spec)
+        linked = networks if attachment is not Attachment.NONE else ()
+        nics = {network: await self._link(name, spec, network, attachment) for network in linked}
+        self.hosts += [nics[PUBLIC].host] if PUBLIC in nics else []
+        site = MachineContext(name, spec, self.logs, self.journal, nics, described(spec), listen)
+        return await self.stack.enter_async_context(platform.machine(site))
+
+    async def _link(self, name: str, spec: MachineSpec, network: str, attachment: Attachment) -> NetworkInterface:
+        speed = spec.mbit_per_s if network == PUBLIC else None
+        own = network == PUBLIC and spec.lines is Lines.OWN
+        bridge = f"{network}{len(self.fabric.networks) + 1}" if own else network
+        if attachment in (Attachment.TAP, Attachment.TWO_TAPS):
+            return await self.fabric.tap(bridge, speed, has_twin=attachment is Attachment.TWO_TAPS)
+        return await self.fabric.link(bridge, f"{self.journal.name}-{name}", speed)
+
+
+@asynccontextmanager
+async def open_maker(logs: Path, block: IPv4Network = BLOCK) -> AsyncIterator[MachineMaker]:
+    """A new one, whose networks are of this block of addresses; all that it made is gone when the block ends."""
+    async with open_journal() as journal, AsyncExitStack() as stack:
+        yield MachineMaker(logs, journal, Fabric(journal, block), stack)
+
+
+async def able(spec: MachineSpec) -> Platform:
+    """The platform of a machine; raises PlatformError with its reason when it cannot make it here."""
+    platform = platform_kind(spec.platform).maker
+    missing = await platform.missing(spec)
+    if missing:
+        raise PlatformError(missing)
+    return platform

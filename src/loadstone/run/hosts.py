@@ -1,0 +1,32 @@
+"""A run's hosts beside this one: the fleet while it runs, and what monitors and the watch over the system see of it."""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from loadstone.fleet.engines import engine_of
+from loadstone.fleet.open import OpenFleet, open_fleet
+from loadstone.measure.agent import AgentGauge
+from loadstone.model.fleet import FleetSpec
+from loadstone.testbed import Testbed
+
+
+@asynccontextmanager
+async def fleet_for(spec: FleetSpec | None, logs: Path) -> AsyncIterator[OpenFleet | None]:
+    """The hosts of a run, taken while the block runs; None for one that has none but this. Raises FleetError."""
+    if spec is None:
+        yield None
+        return
+    async with open_fleet(spec, engine_of(spec), logs) as fleet:
+        yield fleet
+
+
+def on_fleet(testbed: Testbed, hosts: Mapping[str, AgentGauge], fleet: OpenFleet) -> Testbed:
+    """A testbed whose run also watches the hosts of its fleet."""
+
+    def dead() -> str:
+        return ", ".join(filter(None, (fleet.dead(), testbed.dead())))
+
+    gauges = {name: host.gauge() for name, host in fleet.hosts.items()}
+    return replace(testbed, hosts={**hosts, **gauges}, dead=dead)
