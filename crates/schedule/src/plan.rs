@@ -89,6 +89,13 @@ pub enum Load {
     },
 }
 
+impl Load {
+    /// Whether nobody comes.
+    pub fn is_none(&self) -> bool {
+        matches!(self, Load::Population { sessions: 0 })
+    }
+}
+
 /// How arrivals are spread at a given rate.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]

@@ -34,7 +34,8 @@ pub type Dates = Vec<Option<Box<str>>>;
 pub async fn learn(jobs: &[Arc<Job>]) -> Result<()> {
     let timer = Timer::new(Clock::standing())?;
     let ticking = tokio::task::spawn_local(timer.clone().run());
-    for job in jobs.iter().filter(|job| job.policy().protocol != Protocol::Null && conditional(job).next().is_some()) {
+    let knows = |job: &&Arc<Job>| job.policy().protocol != Protocol::Null && conditional(job).next().is_some();
+    for job in jobs.iter().filter(|job| !job.part.load.is_none()).filter(knows) {
         let common = Common { timer: timer.clone(), scratch: Rc::default() };
         let shared = Shared::new(job.clone(), common);
         let mut all = Vec::new();

@@ -156,11 +156,10 @@ impl<F: Fn() -> Result<Plan> + Send> Setting for Leader<F> {
     }
 }
 
-/// A plan without its load: nobody is played, and no server asked.
+/// A plan without its load: nobody is played.
 fn leave_to_others(plan: &mut Plan) {
     for part in &mut plan.parts {
         part.load = Load::Population { sessions: 0 };
-        part.targets.clear();
     }
 }
 
