@@ -11,7 +11,7 @@ from typing import Any
 import typer
 
 from loadstone import __version__
-from loadstone.cli import doctor, fileset, pair, report, run, score, serve, simulate, study, tiles, workloads
+from loadstone.cli import doctor, fileset, fleet, pair, report, run, score, serve, simulate, study, tiles, workloads
 from loadstone.cli.exits import Exit
 from loadstone.cli.screen import errors, patient_streams, warn
 from loadstone.model.errors import DriverError, LoadstoneError, PlatformError, ServiceError, StudyError
@@ -40,6 +40,7 @@ app.add_typer(score.app, name="score", rich_help_panel=RESULTS)
 app.command("placement", rich_help_panel=RESULTS)(score.placement)
 app.command("doctor", rich_help_panel=TOOLS)(doctor.doctor)
 app.add_typer(workloads.app, name="workloads", rich_help_panel=TOOLS)
+app.add_typer(fleet.app, name="fleet", rich_help_panel=TOOLS)
 app.add_typer(fileset.app, name="fileset", rich_help_panel=TOOLS)
 
 

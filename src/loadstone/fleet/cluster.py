@@ -14,7 +14,7 @@ PORT = 6380
 """Of the head: outside of the workers' ports (10002 to 19999), and not Redis' own."""
 HEALTH = {"initial_delay_ms": 1000, "period_ms": 500, "timeout_ms": 500, "failure_threshold": 3}
 """A cut is noticed in 3 s instead of a minute (measured: 2.9 s with Ray 2.60)."""
-TOKEN, AUTHORITY, CERTIFICATE, KEY = "token", "authority.pem", "certificate.pem", "key.pem"
+TOKEN, AUTHORITY, CERTIFICATE, KEY = "token", "authority.pem", "server.pem", "server-key.pem"
 """Files of a cluster's keys."""
 
 

@@ -24,6 +24,8 @@ RESERVE_S = 15.0
 """Longest wait for all hosts to be free at once: what another coordinator has it keeps."""
 START_S = 60.0
 """Longest start of a supervisor: a Python process that has read its modules."""
+CONNECT_S = 5.0
+"""Longest wait for the head to take a connection: the engine itself would wait for minutes."""
 MOST_AT_ONCE = 1000
 """Questions that a supervisor has under way."""
 
@@ -120,9 +122,13 @@ class RayFleet:
         if ray.is_initialized():
             return
         try:
+            host, _, port = self.address.rpartition(":")
+            _, writer = await asyncio.wait_for(asyncio.open_connection(host, int(port)), CONNECT_S)
+            writer.close()
+            logging.getLogger("ray").setLevel(logging.ERROR)
             quiet: Json = {"logging_level": logging.ERROR, "log_to_driver": False, "configure_logging": False}
             await asyncio.to_thread(ray.init, address=self.address, **quiet)
-        except (RayError, ConnectionError, RuntimeError, OSError) as error:
+        except (RayError, ConnectionError, RuntimeError, OSError, ValueError, TimeoutError) as error:
             raise FleetError(f"No cluster answers at {self.address}: {_first_line(error)}") from None
 
 

@@ -1,0 +1,121 @@
+"""`loadstone fleet`: starting, showing and ending the cluster of a fleet's hosts."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from loadstone.cli.screen import out, say
+from loadstone.fleet import bootstrap
+from loadstone.fleet.cluster import head_address, keys_folder
+from loadstone.fleet.contract import FleetError, FoundHost
+from loadstone.fleet.engines import engine_of
+from loadstone.fleet.inventory import read_fleet
+from loadstone.fleet.remote_shell import Shell
+from loadstone.model.errors import UsageError
+from loadstone.model.fleet import BackEnd, FleetSpec
+
+app = typer.Typer(help="Hosts for drivers and machines: start, show and end their cluster.", no_args_is_help=True)
+
+File = Annotated[Path, typer.Argument(help="The fleet's file (TOML).", metavar="FILE", envvar="LOADSTONE_FLEET")]
+SKEW_S = 1.0
+"""Difference of clocks that is worth a word: runs are right with any, logs are not."""
+
+
+@app.command("up")
+def up(
+    file: File,
+    wheel: Annotated[
+        Path | None, typer.Option(help="What is installed on hosts that lack Loadstone.", exists=True, dir_okay=False)
+    ] = None,
+) -> None:
+    """Look at all hosts, install what is missing, and start the cluster."""
+    asyncio.run(_up(_own_cluster(file), wheel))
+    say("The cluster is up. `loadstone run WORKLOAD --fleet FILE` uses it.")
+
+
+async def _up(spec: FleetSpec, wheel: Path | None) -> None:
+    looks = await _each(spec, {name: bootstrap.look_at(name, host) for name, host in spec.hosts.items()})
+    for name, look in looks.items():
+        if abs(look.ahead_s) > SKEW_S + look.bound_s:
+            say(f"{name}: its clock is {look.ahead_s:+.1f} s off ours; starts are corrected, dates in logs are not.")
+    pythons = await _each(
+        spec, {name: bootstrap.install(name, host, looks[name], wheel) for name, host in spec.hosts.items()}
+    )
+    keys = bootstrap.make_keys(spec)
+    await bootstrap.start_head(spec, keys)
+    address = head_address(spec).rpartition(":")[0]
+    others = {name: host for name, host in spec.hosts.items() if host.address != address}
+    starts = {name: bootstrap.start_host(name, host, spec, pythons[name], keys) for name, host in others.items()}
+    await _each(spec, starts)
+    for name, look in looks.items():
+        say(f"{name}: up, {look.cores} cores, {look.free_mib} MiB free")
+
+
+@app.command("status")
+def status(file: File, as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
+    """Say which hosts are there. Exit code 2 when one is missing."""
+    spec = read_fleet(file)
+    found = asyncio.run(_found(spec))
+    missing = [name for name in spec.hosts if name not in found or not found[name].is_alive]
+    if as_json:
+        typer.echo(json.dumps({name: vars(host) for name, host in found.items()}, indent=1))
+    else:
+        out.print(_table(spec, found))
+    if missing:
+        raise FleetError(f"Not in the cluster: {', '.join(missing)}. `loadstone fleet up {file}` starts hosts.")
+
+
+@app.command("down")
+def down(file: File) -> None:
+    """End the cluster on all hosts, with all that runs there for it, and forget its keys."""
+    spec = _own_cluster(file)
+    folder = keys_folder(head_address(spec)).name
+    shells = {name: bootstrap.shell_of(name, host) for name, host in spec.hosts.items() if host.ssh}
+    ended = asyncio.run(_each(spec, {name: bootstrap.end(shell, folder) for name, shell in shells.items()}))
+    ended["the head"] = asyncio.run(bootstrap.end(Shell("the head", ""), folder))
+    for name, was_there in ended.items():
+        say(f"{name}: {'ended' if was_there else 'nothing ran'}")
+
+
+def _own_cluster(file: Path) -> FleetSpec:
+    """A fleet whose cluster is ours to start; raises UsageError for another."""
+    spec = read_fleet(file)
+    if spec.back_end is BackEnd.LOCAL:
+        raise UsageError(f"The fleet of {file} is this machine alone; there is nothing to start.")
+    if spec.cluster:
+        raise UsageError(f"Others started the cluster at {spec.cluster}; only its hosts are used.")
+    return spec
+
+
+async def _found(spec: FleetSpec) -> Mapping[str, FoundHost]:
+    engine = engine_of(spec)
+    try:
+        return await engine.found()
+    finally:
+        await engine.release()
+
+
+async def _each(spec: FleetSpec, asked: Mapping[str, Awaitable[Any]]) -> dict[str, Any]:
+    """What comes of something that is done for all hosts at once; raises FleetError with all that went wrong."""
+    done = await asyncio.gather(*asked.values(), return_exceptions=True)
+    wrong = [one for one in done if isinstance(one, BaseException)]
+    if any(not isinstance(one, FleetError) for one in wrong):
+        raise next(one for one in wrong if not isinstance(one, FleetError))
+    if wrong:
+        raise FleetError("\n".join(map(str, wrong)))
+    return dict(zip(asked, done, strict=True))
+
+
+def _table(spec: FleetSpec, found: Mapping[str, FoundHost]) -> Table:
+    table = Table("host", "roles", "address", "state", "memory for the engine")
+    for name, host in spec.hosts.items():
+        there = found.get(name, FoundHost(False, ""))
+        state = "[green]up[/]" if there.is_alive else "[red]missing[/]"
+        table.add_row(escape(name), ", ".join(host.roles), host.address, state, escape(there.detail))
+    return table

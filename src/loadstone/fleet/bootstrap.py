@@ -1,0 +1,227 @@
+"""A cluster of one's own from nothing but Python and ssh on the hosts: looked at, installed, started, ended.
+
+The head is on the coordinator's machine. Every process of the cluster is told a token and speaks TLS with certificates
+of an authority made for this cluster; who has neither is not answered.
+"""
+
+import json
+import secrets
+import shlex
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+from loadstone.fleet.cluster import (
+    AUTHORITY,
+    CERTIFICATE,
+    KEY,
+    PORT,
+    TOKEN,
+    Keys,
+    head_address,
+    keys_folder,
+    resource_of,
+)
+from loadstone.fleet.contract import FleetError
+from loadstone.fleet.remote_shell import Shell
+from loadstone.model.fleet import FleetSpec, HostSpec
+from loadstone.services import reference
+
+LEAST_PYTHON = (3, 11)
+LEAST_MIB = 512
+"""Memory that the engine's processes take of a host, with room to spare (measured: 110 MiB a node, 350 the head)."""
+INSTALL_S = 900.0
+START_S = 90.0
+STORE_BYTES = 80_000_000
+"""Of the engine's object store, which nothing uses here: the least that it takes, nearly."""
+LOOK = r"""
+set -e
+python=${1:-python3}
+command -v "$python" > /dev/null || { echo "there is no $python" >&2; exit 1; }
+echo "python=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')"
+of='from importlib.metadata import version; import ray; print(version("loadstone"))'
+echo "found=$("$python" -c "$of" 2> /dev/null || true)"
+echo "free_mib=$(awk '/MemAvailable/ { print int($2 / 1024) }' /proc/meminfo)"
+echo "cores=$(nproc)"
+echo "unix_s=$(date +%s.%N)"
+echo "folder=$HOME/.local/share/loadstone"
+"""
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a host is like before anything is started there."""
+
+    python: tuple[int, int]
+    found: str
+    """Version of Loadstone that its interpreter has with the engine; empty without."""
+    free_mib: int
+    cores: int
+    ahead_s: float
+    """Its clock less ours."""
+    bound_s: float
+    """By how much that may be wrong."""
+    folder: str
+    """Where Loadstone is installed, if it is not there."""
+
+
+def shell_of(name: str, host: HostSpec) -> Shell:
+    """A shell there."""
+    return Shell(name, host.ssh)
+
+
+async def look_at(name: str, host: HostSpec) -> Look:
+    """Looks at a host. Raises FleetError for one that cannot be of a fleet, with the remedy."""
+    before = time.time()
+    said = await shell_of(name, host).run(f"set -- {shlex.quote(host.python)}\n{LOOK}")
+    look = _look_in(name, said, (before + time.time()) / 2, (time.time() - before) / 2)
+    if look.python < LEAST_PYTHON:
+        found = ".".join(map(str, look.python))
+        raise FleetError(f"{name} has Python {found}; 3.11 is the least. Name another with `python`.")
+    if look.free_mib < LEAST_MIB:
+        raise FleetError(f"{name} has {look.free_mib} MiB free, the engine takes {LEAST_MIB}. End something there.")
+    return look
+
+
+def _look_in(name: str, said: str, middle_s: float, bound_s: float) -> Look:
+    """A look from its lines, of which the clock's was read in the middle, more or less. Raises FleetError."""
+    told = dict(line.partition("=")[::2] for line in said.splitlines() if "=" in line)
+    try:
+        major, minor = (int(part) for part in told["python"].split("."))
+        sizes = int(told["free_mib"]), int(told["cores"])
+        return Look(
+            (major, minor), told["found"], *sizes, float(told["unix_s"]) - middle_s, bound_s, folder=told["folder"]
+        )
+    except (KeyError, ValueError):
+        remedy = "Does its shell write something by itself?"
+        raise FleetError(f"{name} does not say what it is: {said[:200]!r}. {remedy}") from None
+
+
+async def install(name: str, host: HostSpec, look: Look, wheel: Path | None) -> str:
+    """Installs this version there where it is missing; the interpreter that has it. Raises FleetError."""
+    own = version("loadstone")
+    if host.python or not host.ssh:
+        python = host.python or sys.executable
+        if host.python and look.found != own:
+            raise FleetError(f"{python} on {name} has Loadstone {look.found or 'not'}, with the engine; this is {own}.")
+        return python
+    if wheel is None:
+        raise FleetError(f"{name} lacks Loadstone {own}. Give its wheel with --wheel (`make wheel` builds it).")
+    folder = f"{look.folder}/{own}"
+    file = f"{folder}/{wheel.name}"
+    script = f"""
+    set -e
+    mkdir -p {shlex.quote(folder)}
+    cat > {shlex.quote(file)}.new
+    if ! cmp -s {shlex.quote(file)}.new {shlex.quote(file)} || [ ! -x {shlex.quote(folder)}/venv/bin/ray ]; then
+        python3 -m venv {shlex.quote(folder)}/venv
+        mv {shlex.quote(file)}.new {shlex.quote(file)}
+        {shlex.quote(folder)}/venv/bin/pip install --quiet --force-reinstall --no-deps {shlex.quote(file)}
+        {shlex.quote(folder)}/venv/bin/pip install --quiet {shlex.quote(file + "[fleet]")}
+    fi
+    rm -f {shlex.quote(file)}.new
+    """
+    await shell_of(name, host).run(script, wheel.read_bytes(), INSTALL_S)
+    return f"{folder}/venv/bin/python"
+
+
+def make_keys(spec: FleetSpec) -> Keys:
+    """New keys for a fleet's cluster, in a folder of this user's alone; those of a cluster that runs stay."""
+    address = head_address(spec)
+    folder = keys_folder(address)
+    if not (folder / TOKEN).is_file():
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        names = sorted({address.rpartition(":")[0], "127.0.0.1", *(host.address for host in spec.hosts.values())})
+        files = reference.certificate(names)
+        for file, text in {**files, TOKEN: secrets.token_hex(32)}.items():
+            _write_private(folder / file, text)
+    return Keys(folder)
+
+
+def _write_private(file: Path, text: str) -> None:
+    file.touch(mode=0o600)
+    file.write_text(text)
+
+
+async def start_head(spec: FleetSpec, keys: Keys) -> None:
+    """Starts the head here, with the hosts that are this machine. Raises FleetError."""
+    address = head_address(spec).rpartition(":")[0]
+    here = [name for name, host in spec.hosts.items() if host.address == address]
+    words = ["--head", f"--port={PORT}", f"--node-ip-address={address}", "--include-dashboard=false"]
+    shell = Shell("the head", "")
+    await _start(shell, sys.executable, words, here, keys, Keys(keys.folder))
+
+
+async def start_host(name: str, host: HostSpec, spec: FleetSpec, python: str, keys: Keys) -> None:
+    """Starts a host's node, which joins the head. Raises FleetError."""
+    words = [f"--address={head_address(spec)}", f"--node-ip-address={host.address}"]
+    shell = shell_of(name, host)
+    state = (await shell.run('echo "${XDG_STATE_HOME:-$HOME/.local/state}"')).strip()
+    there = Keys(Path(state) / "loadstone" / "fleet" / keys.folder.name)
+    await _hand_over(shell, keys, there)
+    await _start(shell, python, words, [name], keys, there)
+
+
+async def _hand_over(shell: Shell, keys: Keys, there: Keys) -> None:
+    """Copies the keys; they pass through ssh, never through a command's words."""
+    files = {file: (keys.folder / file).read_text() for file in (TOKEN, AUTHORITY, CERTIFICATE, KEY)}
+    reading = "import json, pathlib, sys; [pathlib.Path(n).write_text(t) for n, t in json.load(sys.stdin).items()]"
+    folder = shlex.quote(str(there.folder))
+    script = f"umask 077 && mkdir -p {folder} && cd {folder} && python3 -c {shlex.quote(reading)}"
+    await shell.run(script, json.dumps(files).encode())
+
+
+async def _start(shell: Shell, python: str, words: list[str], hosts: list[str], keys: Keys, there: Keys) -> None:
+    """Starts a node that stays until `end` ends it, and waits for it to be up."""
+    own = [
+        "--num-cpus=0",
+        "--disable-usage-stats",
+        "--include-log-monitor=false",
+        f"--object-store-memory={STORE_BYTES}",
+        f"--resources={json.dumps({resource_of(name): 1 for name in hosts})}",
+        "--block",
+    ]
+    ray = str(Path(python).parent / "ray")
+    named = {key: value for key, value in there_environment(keys, there).items() if key != "RAY_AUTH_TOKEN"}
+    settings = " ".join(f"{key}={shlex.quote(value)}" for key, value in named.items())
+    folder = shlex.quote(str(there.folder))
+    script = f"""
+    cd {folder}
+    if [ -f node.pid ] && kill -0 "$(cat node.pid)" 2> /dev/null; then exit 0; fi
+    export RAY_AUTH_TOKEN="$(cat {TOKEN})" {settings}
+    setsid nohup {shlex.join([ray, "start", *words, *own])} > node.log 2>&1 < /dev/null &
+    echo $! > node.pid
+    for _ in $(seq {int(START_S * 2)}); do
+        if grep -q "Ray runtime started" node.log; then exit 0; fi
+        kill -0 "$(cat node.pid)" 2> /dev/null || break
+        sleep 0.5
+    done
+    tail -n 5 node.log >&2
+    exit 1
+    """
+    await shell.run(script, timeout_s=START_S + 30)
+
+
+def there_environment(keys: Keys, there: Keys) -> Mapping[str, str]:
+    """The cluster's environment with the paths of another host."""
+    own = keys.environment()
+    return {name: value.replace(str(keys.folder), str(there.folder)) for name, value in own.items()}
+
+
+async def end(shell: Shell, folder_name: str) -> bool:
+    """Ends a host's node and all that it started, and forgets its keys; whether there was one. Raises FleetError."""
+    script = f"""
+    cd "${{XDG_STATE_HOME:-$HOME/.local/state}}/loadstone/fleet/{folder_name}" 2> /dev/null || exit 0
+    if [ -f node.pid ] && kill -0 "$(cat node.pid)" 2> /dev/null; then
+        kill "$(cat node.pid)"
+        for _ in $(seq 40); do kill -0 "$(cat node.pid)" 2> /dev/null || break; sleep 0.5; done
+        kill -9 "$(cat node.pid)" 2> /dev/null || true
+        echo ended
+    fi
+    rm -f node.pid node.log {TOKEN} {AUTHORITY} {CERTIFICATE} {KEY}
+    cd .. && rmdir {folder_name} 2> /dev/null || true
+    """
+    return "ended" in await shell.run(script)

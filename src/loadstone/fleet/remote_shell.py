@@ -1,0 +1,51 @@
+"""Commands on other hosts by the system's ssh, and on this machine by its shell; nothing is asked of a person."""
+
+import asyncio
+import os
+import shlex
+from dataclasses import dataclass
+
+from loadstone.fleet.contract import FleetError
+from loadstone.host.secrets import without_secrets
+
+VARIABLE = "LOADSTONE_SSH"
+"""Names another ssh, with options: `ssh -F FILE`."""
+OPTIONS = ("-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-o", "ServerAliveInterval=5")
+
+
+@dataclass(frozen=True)
+class Shell:
+    """A shell on one host."""
+
+    host: str
+    """The host's name, for errors."""
+    ssh: str
+    """How ssh names it; empty for this machine."""
+
+    async def run(self, script: str, told: bytes = b"", timeout_s: float = 60.0) -> str:
+        """What a script of a POSIX shell writes, which reads `told`. Raises FleetError when it fails."""
+        words = ["sh", "-c", script] if not self.ssh else [*_ssh(), self.ssh, f"sh -c {shlex.quote(script)}"]
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *words,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                env=without_secrets(),
+            )
+        except FileNotFoundError:
+            raise FleetError("There is no `ssh` here: `apt-get install openssh-client`.") from None
+        try:
+            out, errors = await asyncio.wait_for(process.communicate(told), timeout_s)
+        except TimeoutError:
+            process.kill()
+            await process.wait()
+            raise FleetError(f"{self.host} did not answer within {timeout_s:g} s.") from None
+        if process.returncode:
+            said = errors.decode(errors="replace").strip() or out.decode(errors="replace").strip()
+            raise FleetError(f"{self.host}: {said[-500:] or f'code {process.returncode}'}")
+        return out.decode(errors="replace")
+
+
+def _ssh() -> list[str]:
+    return [*shlex.split(os.environ.get(VARIABLE, "ssh")), *OPTIONS]

@@ -1,0 +1,194 @@
+"""Hosts for tests: network namespaces on one bridge, each with processes, /tmp and /run of its own and an ssh server."""
+
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from secrets import token_hex
+
+from loadstone.fleet.remote_shell import VARIABLE
+
+NET = "10.77.0"
+SSHD = "/usr/sbin/sshd"
+UP_S = 20.0
+SSHD_CONFIGURATION = """
+Port 22
+HostKey /run/keys/host_key
+AuthorizedKeysFile /run/keys/key.pub
+PidFile none
+StrictModes no
+PermitRootLogin prohibit-password
+PasswordAuthentication no
+UsePAM no
+SetEnv XDG_STATE_HOME=/tmp/state PATH={path}
+"""
+
+
+@dataclass
+class NamespaceHost:
+    """One host."""
+
+    name: str
+    address: str
+    folder: Path
+    """What it has for itself: its /tmp is `tmp` there."""
+    bridge: str
+    link: str
+    first: subprocess.Popen[bytes]
+    """What all its processes end with."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def tmp(self) -> Path:
+        """Its /tmp, from outside."""
+        return self.folder / "tmp"
+
+    @property
+    def pid(self) -> int:
+        """Its process 1, as the machine numbers it."""
+        children = Path(f"/proc/{self.first.pid}/task/{self.first.pid}/children").read_text().split()
+        return int(children[0])
+
+    def words(self, command: list[str]) -> list[str]:
+        """A command as it is run there."""
+        enter = ["nsenter", "--target", str(self.pid), "--mount", "--pid", "--net"]
+        return [*enter, "sh", "-c", 'cd /tmp && exec "$@"', "at", *command]
+
+    def start(self, command: list[str]) -> subprocess.Popen[str]:
+        """Starts a command there."""
+        words = self.words(command)
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        return subprocess.Popen(words, **pipes, text=True, env={**os.environ, **self.environment})
+
+    def run(self, command: list[str], timeout_s: float = 300.0) -> subprocess.CompletedProcess[str]:
+        """Runs a command there."""
+        environment = {**os.environ, **self.environment}
+        return subprocess.run(
+            self.words(command), capture_output=True, text=True, timeout=timeout_s, env=environment, check=False
+        )
+
+    def processes(self) -> dict[int, str]:
+        """Command lines of all its processes, by the machine's numbers."""
+        inside = os.readlink(f"/proc/{self.pid}/ns/pid")
+        found = {}
+        for one in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                if os.readlink(one / "ns/pid") == inside:
+                    found[int(one.name)] = (one / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        return found
+
+    def cut(self) -> None:
+        """Cuts its cable."""
+        _ip("link", "set", self.link, "down")
+
+    def mend(self) -> None:
+        """Puts it back."""
+        _ip("link", "set", self.link, "up")
+
+    def power_off(self) -> None:
+        """Ends all its processes at once."""
+        with suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGKILL)
+
+
+@contextmanager
+def namespace_hosts(names: list[str], folder: Path) -> Iterator[dict[str, NamespaceHost]]:
+    """So many hosts, which reach each other; all is gone when the block ends."""
+    tag = token_hex(2)
+    bridge = f"lsf{tag}"
+    key = folder / "key"
+    for made in (key, folder / "host_key"):
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(made)], check=True)
+    client = folder / "ssh_config"
+    known = "StrictHostKeyChecking no\nUserKnownHostsFile /dev/null\nLogLevel ERROR\n"
+    client.write_text(f"IdentityFile {key}\n{known}")
+    with ExitStack() as stack:
+        stack.callback(_ip, "link", "del", bridge)
+        _ip("link", "add", bridge, "type", "bridge")
+        _ip("link", "set", bridge, "up")
+        hosts = {}
+        for at, name in enumerate(names):
+            hosts[name] = stack.enter_context(_host(name, f"{NET}.{at + 1}", folder, bridge, f"lsf{tag}{at}"))
+        environment = {VARIABLE: f"ssh -F {client}", "XDG_STATE_HOME": "/tmp/state", "LOADSTONE_RUNTIME_DIR": ""}
+        for host in hosts.values():
+            host.environment = environment
+            _await_ssh(host, client)
+        yield hosts
+
+
+@contextmanager
+def _host(name: str, address: str, above: Path, bridge: str, link: str) -> Iterator[NamespaceHost]:
+    folder = above / name
+    for part in ("tmp", "run", "run/sshd", "run/netns"):
+        (folder / part).mkdir(parents=True, exist_ok=True)
+    steps = [
+        f"mount --bind {folder}/run /run",
+        "mount -t tmpfs tmpfs /dev/shm",
+        f"mount --bind {folder}/tmp /tmp",
+        "mount -t sysfs sysfs /sys",
+        "ip link set lo up",
+        f"exec {SSHD} -D -e -f /run/sshd.conf",
+    ]
+    (folder / "run/sshd.conf").write_text(SSHD_CONFIGURATION.format(path=os.environ["PATH"]))
+    (folder / "run/keys").mkdir()
+    for file in ("host_key", "key.pub"):
+        (folder / "run/keys" / file).write_bytes((above / file).read_bytes())
+        (folder / "run/keys" / file).chmod(0o600)
+    apart = ["unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "--mount-proc", "--uts"]
+    with (folder / "sshd.log").open("wb") as log:
+        first = subprocess.Popen(
+            [*apart, "sh", "-c", f"hostname {name} && " + " && ".join(steps)], stdout=log, stderr=log, start_new_session=True
+        )
+    host = NamespaceHost(name, address, folder, bridge, link, first)
+    try:
+        _until(lambda: Path(f"/proc/{first.pid}/task/{first.pid}/children").read_text().split())
+        _ip("link", "add", link, "type", "veth", "peer", "name", "eth0", "netns", str(host.pid))
+        _ip("link", "set", link, "master", bridge, "up")
+        for words in (f"addr add {address}/24 dev eth0", "link set eth0 up"):
+            subprocess.run(["nsenter", "--target", str(host.pid), "--net", "ip", *words.split()], check=True)
+        yield host
+    finally:
+        first.kill()
+        first.wait()
+        with suppress(subprocess.CalledProcessError):
+            _ip("link", "del", link)
+
+
+def _await_ssh(host: NamespaceHost, client: Path) -> None:
+    def answers() -> bool:
+        words = [*shlex.split(f"ssh -F {client}"), f"root@{host.address}", "true"]
+        return host.run(words, 10).returncode == 0
+
+    _until(answers)
+
+
+def _until(is_so: object) -> None:
+    until = time.monotonic() + UP_S
+    while time.monotonic() < until:
+        with suppress(OSError, IndexError):
+            if is_so():  # type: ignore[operator]
+                return
+        time.sleep(0.1)
+    raise TimeoutError("the host did not come up")
+
+
+def _ip(*words: str) -> None:
+    subprocess.run(["ip", *words], check=True, capture_output=True)
+
+
+def fleet_file(hosts: Mapping[str, NamespaceHost], roles: Mapping[str, str], folder: Path) -> Path:
+    """A fleet's file with these hosts, all by ssh, on the interpreter of the tests."""
+    lines = []
+    for name, role in roles.items():
+        host = hosts[name]
+        lines += [f"[hosts.{name}]", f'roles = ["{role}"]', f'addresses = {{ public = "{host.address}" }}']
+        lines += [f'ssh = "root@{host.address}"', f'python = "{sys.executable}"']
+    file = folder / "fleet.toml"
+    file.write_text("\n".join(lines) + "\n")
+    return file
