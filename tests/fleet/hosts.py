@@ -131,7 +131,6 @@ def _host(name: str, address: str, above: Path, bridge: str, link: str) -> Itera
         f"mount --bind {folder}/run /run",
         "mount -t tmpfs tmpfs /dev/shm",
         f"mount --bind {folder}/tmp /tmp",
-        "mount -t sysfs sysfs /sys",
         "ip link set lo up",
         f"exec {SSHD} -D -e -f /run/sshd.conf",
     ]

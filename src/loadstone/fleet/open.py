@@ -21,7 +21,7 @@ from loadstone.fleet.routes import block_of, lead
 from loadstone.host.secrets import JOIN_TOKEN, join_token
 from loadstone.measure.agent import AgentGauge
 from loadstone.model.fleet import FleetSpec, HostRole, HostSpec
-from loadstone.model.machine import MachineSpec
+from loadstone.model.machine import PUBLIC, MachineSpec
 from loadstone.platforms.contract import Attachment
 from loadstone.platforms.journal import ResourceJournal
 from loadstone.platforms.registry import platform_kind
@@ -209,7 +209,8 @@ class _Placed:
         declared = {key: value for key, value in spec.declared.items() if key != "host"}
         if platform_kind(spec.platform).maker.attachment(spec) is not Attachment.NONE:
             await self.fleet.lead_to(self.host, journal)
-        words = {"name": name, "machine": declared, "networks": list(networks)}
+        lines = dict.fromkeys((PUBLIC, *networks))  # other hosts reach it by the public one alone
+        words = {"name": name, "machine": declared, "networks": list(lines)}
         made = RemoteMachine(self.host, name, await self.host.ask("make", MAKE_S, **words))
         self.host.machines[name] = made
         return made
