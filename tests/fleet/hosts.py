@@ -1,4 +1,4 @@
-"""Hosts for tests: network namespaces on one bridge, each with processes, /tmp and /run of its own and an ssh server."""
+"""Hosts for tests: network namespaces on one bridge, each with processes, /tmp, /run and an ssh server of its own."""
 
 import os
 import shlex
@@ -75,12 +75,13 @@ class NamespaceHost:
 
     def processes(self) -> dict[int, str]:
         """Command lines of all its processes, by the machine's numbers."""
-        inside = os.readlink(f"/proc/{self.pid}/ns/pid")
+        inside = Path(f"/proc/{self.pid}/ns/pid").readlink()
         found = {}
         for one in Path("/proc").glob("[0-9]*"):
             with suppress(OSError):
-                if os.readlink(one / "ns/pid") == inside:
-                    found[int(one.name)] = (one / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                if (one / "ns/pid").readlink() == inside:
+                    words = (one / "cmdline").read_bytes().replace(b"\0", b" ")
+                    found[int(one.name)] = words.decode(errors="replace")
         return found
 
     def cut(self) -> None:
@@ -128,6 +129,7 @@ def _host(name: str, address: str, above: Path, bridge: str, link: str) -> Itera
     for part in ("tmp", "run", "run/sshd", "run/netns"):
         (folder / part).mkdir(parents=True, exist_ok=True)
     steps = [
+        f"hostname {name}",
         f"mount --bind {folder}/run /run",
         "mount -t tmpfs tmpfs /dev/shm",
         f"mount --bind {folder}/tmp /tmp",
@@ -141,9 +143,8 @@ def _host(name: str, address: str, above: Path, bridge: str, link: str) -> Itera
         (folder / "run/keys" / file).chmod(0o600)
     apart = ["unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "--mount-proc", "--uts"]
     with (folder / "sshd.log").open("wb") as log:
-        first = subprocess.Popen(
-            [*apart, "sh", "-c", f"hostname {name} && " + " && ".join(steps)], stdout=log, stderr=log, start_new_session=True
-        )
+        words = [*apart, "sh", "-c", " && ".join(steps)]
+        first = subprocess.Popen(words, stdout=log, stderr=log, start_new_session=True)
     host = NamespaceHost(name, address, folder, bridge, link, first)
     try:
         _until(lambda: Path(f"/proc/{first.pid}/task/{first.pid}/children").read_text().split())

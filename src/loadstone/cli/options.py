@@ -7,8 +7,10 @@ from typing import Annotated
 
 import typer
 
+from loadstone.fleet.inventory import read_fleet
 from loadstone.model.errors import UsageError
 from loadstone.model.figures import FOREIGN_CPU_PCT
+from loadstone.model.fleet import FleetSpec
 from loadstone.model.load import MOST_AT_ONCE, MOST_SESSIONS, Arrivals, Load, make_load, read_process
 from loadstone.model.machine import PLAIN, MachineSpec, Placement
 from loadstone.model.profile import PROFILES, Profile
@@ -142,6 +144,19 @@ class MachineOptions:
             rich_help_panel=MACHINE,
         ),
     ] = None
+    fleet: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            envvar="LOADSTONE_FLEET",
+            help="Hosts whose drivers make the load, and that machines are made on (docs/fleet.md).",
+            rich_help_panel=MACHINE,
+        ),
+    ] = None
+
+    def hosts(self) -> FleetSpec | None:
+        """The fleet of the run; None without one. Raises StudyError."""
+        return None if self.fleet is None else read_fleet(self.fleet)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,6 @@ from loadstone.cli.live import View
 from loadstone.cli.options import LOAD, RUN, WorkloadOptions, make_placement, profile_of
 from loadstone.cli.screen import errors, warn
 from loadstone.cli.specs import parts_of, spec_of_file, study_file, with_companions
-from loadstone.fleet.inventory import read_fleet
 from loadstone.host.secrets import JOIN_TOKEN, join_token
 from loadstone.model.errors import UsageError
 from loadstone.model.records.events import Event
@@ -62,15 +61,6 @@ class RunCommand(WorkloadOptions):
             rich_help_panel=DRIVERS,
         ),
     ] = "127.0.0.1:7700"
-    fleet: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            envvar="LOADSTONE_FLEET",
-            help="Hosts whose drivers make the load and that machines are made on (docs/fleet.md).",
-            rich_help_panel=DRIVERS,
-        ),
-    ] = None
     prometheus: Annotated[
         str | None,
         typer.Option(metavar="HOST:PORT", help="Serve the live figures to Prometheus here.", rich_help_panel=TELEMETRY),
@@ -89,8 +79,6 @@ class RunCommand(WorkloadOptions):
         file = study_file(self.names)
         spec = self._spec() if file is None else self._spec_of_file(file)
         _warn_of_the_reference(spec)
-        if self.fleet is not None:
-            spec = replace(spec, fleet=read_fleet(self.fleet))
         if self.drivers > 1:
             spec = replace(spec, joining=Joining(self.drivers - 1, self.join_at))
             token = join_token()
@@ -124,6 +112,7 @@ class RunCommand(WorkloadOptions):
             placement=placement,
             agents=tuple(self.agent or ()),
             driver_limits=self.driver_limits,
+            fleet=self.hosts(),
         )
 
     def _spec_of_file(self, file: Path) -> RunSpec:
@@ -131,7 +120,8 @@ class RunCommand(WorkloadOptions):
         study = read_study(file, file_sections())
         if not study.is_loaded:
             raise UsageError(f"{file} leaves the load to its questions. Ask one: {', '.join(study.questions)}.")
-        return self.loosened(spec_of_file(study, self.name, self.threads, self.server_threads, self.results))
+        spec = spec_of_file(study, self.name, self.threads, self.server_threads, self.results)
+        return replace(self.loosened(spec), fleet=self.hosts())
 
 
 def _warn_of_the_reference(spec: RunSpec) -> None:

@@ -114,6 +114,7 @@ class StudyCommand(WorkloadOptions):
             clock=self.clock,
             agents=tuple(self.agent or ()),
             driver_limits=self.driver_limits,
+            fleet=self.hosts(),
         )
 
     def _of_file(self, file: Path) -> tuple[StudySection, RunSpec, bool]:
@@ -123,6 +124,7 @@ class StudyCommand(WorkloadOptions):
         if not isinstance(section, StudySection):
             raise UsageError(f"{file} has no [{name}]. Add it; `loadstone {name} --help` shows what it takes.")
         spec = spec_of_file(study, self.name, self.threads, self.server_threads, self.results)
+        spec = replace(spec, fleet=self.hosts())
         return section, self.loosened(spec), study.is_loaded
 
 

@@ -117,6 +117,7 @@ class TileOptions(MachineOptions, LengthOptions, ResultOptions):
             service_kind(ServiceRole.MAIL, self.imap).name,
             EMBEDDED if self.store == EMBEDDED else service_kind(ServiceRole.STORE, self.store).name,
             driver_limits=self.driver_limits,
+            fleet=self.hosts(),
         )
 
 

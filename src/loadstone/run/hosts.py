@@ -6,9 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from loadstone.fleet.engines import engine_of
-from loadstone.fleet.open import OpenFleet, open_fleet
+from loadstone.fleet.open import FleetHost, OpenFleet, open_fleet
 from loadstone.measure.agent import AgentGauge
 from loadstone.model.fleet import FleetSpec
+from loadstone.model.records.manifest import FleetHostRecord
 from loadstone.testbed import Testbed
 
 
@@ -20,6 +21,24 @@ async def fleet_for(spec: FleetSpec | None, logs: Path) -> AsyncIterator[OpenFle
         return
     async with open_fleet(spec, engine_of(spec), logs) as fleet:
         yield fleet
+
+
+def disclosed(fleet: OpenFleet | None) -> dict[str, FleetHostRecord]:
+    """The hosts as they were taken, for the manifest."""
+    hosts = fleet.hosts.items() if fleet is not None else ()
+    return {name: _record(host) for name, host in hosts}
+
+
+def _record(host: FleetHost) -> FleetHostRecord:
+    facts = host.facts
+    return FleetHostRecord(
+        tuple(host.spec.roles),
+        host.spec.address,
+        str(facts["kernel"]),
+        int(facts["cores"]),
+        int(facts["memory_mib"]),
+        tuple(facts["undone"]),
+    )
 
 
 def on_fleet(testbed: Testbed, hosts: Mapping[str, AgentGauge], fleet: OpenFleet) -> Testbed:

@@ -19,7 +19,7 @@ from loadstone.run.criteria import make_criteria
 from loadstone.run.disclosure import declarations, make_manifest, placement_record, system_record
 from loadstone.run.executor import DriverJob, Executor, Listener
 from loadstone.run.faults import Injector
-from loadstone.run.hosts import fleet_for, on_fleet
+from loadstone.run.hosts import disclosed, fleet_for, on_fleet
 from loadstone.run.lifecycle import seal_after
 from loadstone.run.plan import Part, Timing, data_sessions, make_plan
 from loadstone.run.seeds import seed_of_iteration
@@ -101,7 +101,7 @@ async def _execute(
         testbed_of(spec.system, spec.clock, logs, spec.placement, needs, fleet) as made,
     ):
         testbed = replace(made, hosts=hosts) if fleet is None else on_fleet(made, hosts, fleet)
-        folder.change(target=testbed.about, machines=testbed.facts())
+        folder.change(target=testbed.about, machines=testbed.facts(), hosts=disclosed(fleet))
         folder.mark(Status.RUNNING)
         cores = driver_cores(spec)
         folder.change(driver_cores=cores)

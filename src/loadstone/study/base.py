@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from loadstone.model.fleet import FleetSpec
 from loadstone.model.profile import Profile
 from loadstone.model.records.manifest import ProfileRecord, StudiedWorkload, SystemKind, SystemRecord
 from loadstone.model.records.result import Result
@@ -90,6 +91,7 @@ class WorkloadRuns:
             "placement": placement_record(spec.placement),
             "clock": spec.clock,
             "fitness": asdict(spec.driver_limits),
+            **_hosts(spec.fleet),
         }
 
     def declared(self) -> dict[str, Any]:
@@ -162,6 +164,7 @@ class TileRuns:
             "machine": spec.machine.model_dump(mode="json"),
             "software": [spec.database, spec.imap, spec.store],
             "seed": spec.seed,
+            **_hosts(spec.fleet),
         }
 
     def declared(self) -> dict[str, Any]:
@@ -178,6 +181,11 @@ class TileRuns:
             "clock": Clock.REAL,
             "workloads": (StudiedWorkload(spec.tile.name, spec.tile.header.title),),
         }
+
+
+def _hosts(fleet: FleetSpec | None) -> dict[str, Any]:
+    """Of studies on other hosts, so that those on this one are what they were."""
+    return {} if fleet is None else {"fleet": fleet.model_dump(mode="json")}
 
 
 def _digest(folder: Path) -> str:

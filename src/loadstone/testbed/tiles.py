@@ -41,6 +41,8 @@ class TilesSystem:
     """Service that keeps the mail."""
     store: str = EMBEDDED
     """How the web role gets its downloads of the infra role: over HTTP, or from a folder it shares."""
+    hosts: tuple[str, ...] = ()
+    """Hosts of the fleet that tiles are on, in turn; dealt to its hosts without."""
     heartbeats: bool = False
     """Whether every machine answers heartbeats, not only the idle one."""
 
@@ -49,6 +51,8 @@ class TilesSystem:
         machine and have no size.
         """
         machine, size = self.machine.number(number - 1), self.tile.size(role)
+        if self.hosts:
+            machine = machine.model_copy(update={"host": self.hosts[(number - 1) % len(self.hosts)]})
         settings = platform_kind(machine.platform).settings
         if "memory" not in settings:
             return machine
@@ -110,7 +114,7 @@ async def tiles_testbed(system: TilesSystem, logs: Path, fleet: OpenFleet | None
 
 async def _tile(running: Running, system: TilesSystem, number: int) -> TileUp:
     before = set(running.services)
-    if running.base.fleet is not None:
+    if running.base.fleet is not None and not system.machine_of(number, Role.WEB).host:
         running.base.fleet.settle(f"tile{number}", [system.machine_of(number, role) for role in Role])
     machines = {role: await _place(running.base, system, number, role) for role in Role}
     downloads = await _downloads(running, system, machines)

@@ -109,6 +109,20 @@ class MachineFacts:
 
 
 @dataclass(frozen=True)
+class FleetHostRecord:
+    """A host of the run's fleet, as it was when it was taken."""
+
+    roles: tuple[str, ...]
+    address: str
+    kernel: str
+    cores: int
+    """That drivers and machines may use."""
+    memory_mib: int
+    undone: tuple[str, ...] = ()
+    """What an earlier run had left there when it was lost."""
+
+
+@dataclass(frozen=True)
 class ImportedFrom:
     """The file that published figures were taken from."""
 
@@ -203,6 +217,8 @@ class Manifest:
     declarations: Mapping[str, str] = field(default_factory=dict)
     """Each workload's file, by label."""
     machines: Mapping[str, MachineFacts] = field(default_factory=dict)
+    hosts: Mapping[str, FleetHostRecord] = field(default_factory=dict)
+    """Of the fleet, by name; empty for a run on one host."""
     imported: ImportedFrom | None = None
     tile: TileDeclaration | None = None
     """None for what is no run of tiles."""

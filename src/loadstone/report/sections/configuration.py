@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from loadstone.model.records.manifest import MachineFacts, Manifest
+from loadstone.model.records.manifest import FleetHostRecord, MachineFacts, Manifest
 from loadstone.page.blocks import Block, Facts, Fold, Heading, Verbatim
 from loadstone.report.disclosure import noted, phases, versions_and_host
 from loadstone.report.section import ReportContext, Section
@@ -25,6 +25,7 @@ def blocks(context: ReportContext) -> Iterator[Block]:
             ("driver threads", str(manifest.driver_threads)),
             *_driver_cores(manifest),
             ("seal", context.seal.state),
+            *((f"host {name}", _host(host)) for name, host in manifest.hosts.items()),
             *machines,
             *([("data", manifest.data)] if manifest.data else []),
             *noted(manifest.notes),
@@ -50,6 +51,14 @@ def _driver_cores(manifest: Manifest) -> Iterator[tuple[str, str]]:
         )
     elif manifest.driver_cores == "" and manifest.machines and not manifest.is_simulated:
         yield "driver cores", "shared: the system under test may use them too"
+
+
+def _host(host: FleetHostRecord) -> str:
+    words = [f"{' and '.join(host.roles)}, at {host.address}"]
+    words.append(f"{host.cores} cores, {host.memory_mib} MiB, Linux {host.kernel}")
+    if host.undone:
+        words.append(f"cleared of what a lost run had left: {', '.join(host.undone)}")
+    return "; ".join(words)
 
 
 def _machine(facts: MachineFacts) -> str:

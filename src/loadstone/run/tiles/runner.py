@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from loadstone.host.locks import measuring
+from loadstone.model.fleet import HostRole
 from loadstone.model.machine import Placement
 from loadstone.model.records.manifest import (
     Manifest,
@@ -20,6 +21,7 @@ from loadstone.run import audit
 from loadstone.run.criteria import make_criteria
 from loadstone.run.disclosure import declarations, machine_record, make_manifest
 from loadstone.run.executor import DriverJob, Executor, Listener, StartMode
+from loadstone.run.hosts import disclosed, fleet_for, on_fleet
 from loadstone.run.lifecycle import seal_after
 from loadstone.run.plan import Part, Timing, make_plan
 from loadstone.run.runner import Begin
@@ -47,7 +49,8 @@ Parts = dict[int, tuple[TilePart, ...]]
 async def run_tiles(spec: TilesSpec, listener: Listener, begin: Begin) -> Path:
     """Makes a run; returns the result folder, which is judged and marked with how far it got. Raises LoadstoneError."""
     parts = {load.number: parts_of_tile(spec, load) for load in spec.loads}
-    await refuse_impossible(Placement(spec.machine))
+    if spec.fleet is None:  # whose hosts say themselves what cannot be
+        await refuse_impossible(Placement(spec.machine))
     make_meters(spec)
     with Signals() as signals:
         folder = ResultFolder.create(spec.results, _manifest(spec, parts))
@@ -62,10 +65,12 @@ async def run_tiles(spec: TilesSpec, listener: Listener, begin: Begin) -> Path:
 async def _execute(
     spec: TilesSpec, parts: Parts, folder: ResultFolder, listener: Listener, begin: Begin, signals: Signals
 ) -> tuple[Status, str]:
-    async with tiles_testbed(spec.system, folder.path / LOGS) as up:
-        folder.change(target=up.testbed.about, machines=up.testbed.facts())
+    logs = folder.path / LOGS
+    async with fleet_for(spec.fleet, logs) as fleet, tiles_testbed(spec.system, logs, fleet) as made:
+        up = made if fleet is None else replace(made, testbed=on_fleet(made.testbed, {}, fleet))
+        folder.change(target=up.testbed.about, machines=up.testbed.facts(), hosts=disclosed(fleet))
         folder.mark(Status.RUNNING)
-        executors = [Executor(up.testbed, listener)]
+        executors = [Executor(up.testbed, listener, fleet=fleet)]
         begin(_beginning(spec))
         async with powered(spec, folder) as power:
             with signals.told(executors[0].interrupt):
@@ -73,7 +78,7 @@ async def _execute(
                 if not executors[0].interrupted:
                     await _audit(parts, folder, up)
             if spec.power and executors[0].is_complete:
-                executors.append(Executor(up.testbed, listener))
+                executors.append(Executor(up.testbed, listener, fleet=fleet))
                 with signals.told(executors[1].interrupt):
                     await executors[1].execute(list(_polls(spec, folder, up)))
             folder.change(power=power.summary(spec, executors))
@@ -92,7 +97,7 @@ def _polls(spec: TilesSpec, folder: ResultFolder, up: TilesUp) -> Iterator[Drive
         part = polling(spec, tile.number)
         timing = Timing(spec.idle_phases, spec.seed, 1)
         plan = make_plan([Part(part.workload, part.load, tuple(tile.heartbeats.values()))], timing)
-        yield _job(part.label, tile, plan, {part.label: folder.run(part.label, 1)})
+        yield replace(_job(part.label, tile, plan, {part.label: folder.run(part.label, 1)}), hosts=_hosts(spec, tile))
 
 
 def _jobs(spec: TilesSpec, parts: Parts, folder: ResultFolder, up: TilesUp) -> Iterator[DriverJob]:
@@ -101,7 +106,15 @@ def _jobs(spec: TilesSpec, parts: Parts, folder: ResultFolder, up: TilesUp) -> I
             own = tuple(part for part in parts[tile.number] if part.kind in kinds)
             folders: dict[str, RunFolder] = {part.label: folder.run(part.label, 1) for part in own}
             after_s = spec.stagger_s * (tile.number - 1)
-            yield _job(f"tile{tile.number}-{driver}", tile, plan_of(spec, tile.number, own, tile), folders, after_s)
+            plan = plan_of(spec, tile.number, own, tile)
+            job = _job(f"tile{tile.number}-{driver}", tile, plan, folders, after_s)
+            yield replace(job, hosts=_hosts(spec, tile))
+
+
+def _hosts(spec: TilesSpec, tile: TileUp) -> tuple[str, ...]:
+    """The host whose drivers load a tile: tiles are dealt to those that make load."""
+    hosts = spec.fleet.with_role(HostRole.DRIVER) if spec.fleet is not None else ()
+    return (hosts[(tile.number - 1) % len(hosts)],) if hosts else ()
 
 
 def _job(

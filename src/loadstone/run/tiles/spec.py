@@ -7,6 +7,7 @@ from pathlib import Path
 
 from loadstone.judge.consolidation import Maxima
 from loadstone.model.errors import UsageError
+from loadstone.model.fleet import FleetSpec
 from loadstone.model.load import Curve, Population
 from loadstone.model.machine import MachineSpec
 from loadstone.model.profile import Phases, Profile, Rigor
@@ -94,6 +95,10 @@ class TilePart:
         return self.id.kind
 
 
+HOST_GROUP = "host"
+"""The grouping that says which host of the fleet each tile is on."""
+
+
 @dataclass(frozen=True)
 class TilesSpec:
     """What to run."""
@@ -119,6 +124,8 @@ class TilesSpec:
     key: str = ""
     """Which run of a search it is."""
     driver_limits: DriverLimits = DRIVER_LIMITS
+    fleet: FleetSpec | None = None
+    """Hosts for tiles and their drivers; without them all is here."""
 
     @property
     def system(self) -> TilesSystem:
@@ -131,6 +138,7 @@ class TilesSpec:
             self.imap,
             self.store,
             heartbeats=bool(self.power),
+            hosts=self.groups.get(HOST_GROUP, ()),
         )
 
     @property
