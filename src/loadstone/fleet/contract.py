@@ -1,4 +1,4 @@
-"""What holds a fleet together: five words to an engine that knows hosts, starts one supervisor on each and carries
+"""What holds a fleet together: a few words to an engine that knows hosts, starts one supervisor on each and carries
 small messages to it. Load and its figures never go this way: drivers speak to each other themselves.
 """
 
@@ -47,6 +47,9 @@ class Fleet(Protocol):
 
     async def death(self, name: str) -> str:
         """How a host's supervisor died, as the engine knows; empty while it lives."""
+
+    async def failure(self) -> str:
+        """Why the engine itself no longer works; empty while it does. Answers within two seconds."""
 
     async def release(self) -> None:
         """Ends all supervisors. What they made is gone already, or goes with them."""

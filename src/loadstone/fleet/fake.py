@@ -26,6 +26,10 @@ class FakeFleet(LocalFleet):
             raise HostLostError(f"{name} did not answer within {timeout_s:g} s")
         return await super().ask(name, question, words, timeout_s)
 
+    async def failure(self) -> str:
+        """As it was arranged, for the name of no host."""
+        return self.deaths.get("", "")
+
     async def death(self, name: str) -> str:
         """As it was arranged."""
         return self.deaths.get(name, "") or await super().death(name)

@@ -44,6 +44,10 @@ class LocalFleet:
         """It dies with this process alone."""
         return "" if name in self.supervisors else "not reserved"
 
+    async def failure(self) -> str:
+        """It is this process."""
+        return ""
+
     async def release(self) -> None:
         """Ends all of them."""
         for supervisor in self.supervisors.values():

@@ -6,7 +6,7 @@ import getpass
 import os
 import socket
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -65,10 +65,10 @@ class FleetHost:
             try:
                 told = await self.ask("beat", ANSWER_S)
             except HostLostError as error:
-                self._lose(await self._died() or str(error))
+                self.lose(await self._died() or str(error))
                 return
             except FleetError as error:
-                self._lose(str(error))
+                self.lose(str(error))
                 return
             self.drivers = told["drivers"]
             for name, state in told["machines"].items():
@@ -81,8 +81,9 @@ class FleetHost:
             return await asyncio.wait_for(self.engine.death(self.name), BEAT_S)
         return ""
 
-    def _lose(self, why: str) -> None:
-        self.lost = f"the host {self.name} was lost at {time.strftime('%H:%M:%S')}: {why}"
+    def lose(self, why: str) -> None:
+        """Counts the host as lost from now on."""
+        self.lost = self.lost or f"the host {self.name} was lost at {time.strftime('%H:%M:%S')}: {why}"
 
     def gauge(self) -> AgentGauge:
         """What its kernel counts, for the monitors."""
@@ -243,6 +244,7 @@ async def open_fleet(spec: FleetSpec, engine: Fleet, logs: Path) -> AsyncIterato
         fleet = OpenFleet(spec, hosts, address, Dealer(spec.dealing, rooms), logs=logs)
         join_token()  # of the drivers that will play together
         beating = [asyncio.create_task(host.beat()) for host in hosts.values()]
+        beating.append(asyncio.create_task(_watch(engine, hosts)))
         try:
             yield fleet
             await fleet.collect()
@@ -253,6 +255,16 @@ async def open_fleet(spec: FleetSpec, engine: Fleet, logs: Path) -> AsyncIterato
             await asyncio.gather(*(_give(host) for host in hosts.values()))
     finally:
         await engine.release()
+
+
+async def _watch(engine: Fleet, hosts: Mapping[str, FleetHost]) -> None:
+    """Gives all hosts up when the engine fails: their supervisors might answer on, but nobody would be told of the
+    next death.
+    """
+    while not (why := await engine.failure()):
+        await asyncio.sleep(BEAT_S)
+    for host in hosts.values():
+        host.lose(why)
 
 
 async def _take(host: FleetHost) -> None:
