@@ -27,7 +27,7 @@ test-rust:       ## tests of the driver and the servers
 	cargo test --workspace --quiet --release
 
 test-python: $(VENV)/testing   ## tests of everything else, real runs and virtual machines included
-	@scripts/system-packages nginx chromium qemu images containers podman kernel dovecot postgresql mariadb php apache tomcat balancers caches nfs
+	@scripts/system-packages nginx chromium qemu images containers podman kernel dovecot postgresql mariadb php apache tomcat balancers caches nfs ssh
 	@rm -f $(SKIPPED)
 	LOADSTONE_TEST_SKIPPED=$(SKIPPED) $(BIN)/pytest --numprocesses 2 --dist worksteal -m "not alone" tests
 	LOADSTONE_TEST_SKIPPED=$(SKIPPED) $(BIN)/pytest -m alone tests

@@ -75,8 +75,3 @@ SETTINGS = {
     **{f"RAY_health_check_{name}": str(value) for name, value in HEALTH.items()},
 }
 """What is set for every cluster of ours."""
-
-
-def enter(keys: Keys) -> None:
-    """Has this process, and what it starts, know the cluster's keys."""
-    os.environ.update(keys.environment())

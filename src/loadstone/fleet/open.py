@@ -4,9 +4,10 @@ import asyncio
 import contextlib
 import getpass
 import os
+import re
 import socket
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -48,7 +49,9 @@ class FleetHost:
     """Its place in the file, counted from 0."""
     facts: Json = field(default_factory=dict)
     lost: str = ""
-    """Why it counts as lost; empty while it is there."""
+    """That it counts as lost, since when and why; empty while it is there."""
+    why: str = ""
+    """The reason alone."""
     machines: dict[str, RemoteMachine] = field(default_factory=dict)
     drivers: Json = field(default_factory=dict)
     """How its drivers do, by name."""
@@ -83,6 +86,7 @@ class FleetHost:
 
     def lose(self, why: str) -> None:
         """Counts the host as lost from now on."""
+        self.why = self.why or why
         self.lost = self.lost or f"the host {self.name} was lost at {time.strftime('%H:%M:%S')}: {why}"
 
     def gauge(self) -> AgentGauge:
@@ -158,11 +162,18 @@ class OpenFleet:
 
     def dead(self) -> str:
         """Which hosts and drivers have ended that should not, and how."""
-        ends = [host.lost for host in self.hosts.values() if host.lost]
+        ends = list(_losses(list(self.hosts.values())))
         for host in self.hosts.values():
             bad = [(name, one["end"]) for name, one in host.drivers.items() if one["end"] and not one["is_well"]]
             ends += [f"the driver {name} on {host.name} ({end})" for name, end in bad]
         return ", ".join(ends)
+
+    def named(self, text: str) -> str:
+        """A text in which drivers have the names of their hosts instead of addresses."""
+        for name in self.driver_hosts:
+            at = re.escape(self.hosts[name].spec.address)
+            text = re.sub(rf"the driver at {at}:[0-9]+", f"the driver on {name}", text)
+        return text
 
     @asynccontextmanager
     async def driving(self, job: str, leader: str, names: Sequence[str]) -> AsyncIterator[None]:
@@ -194,6 +205,16 @@ class OpenFleet:
         for name, text in logs.items():
             folder.mkdir(parents=True, exist_ok=True)
             (folder / Path(name).name).write_text(text)
+
+
+def _losses(hosts: Sequence[FleetHost]) -> Iterator[str]:
+    """Lost hosts in words, those together that one reason took."""
+    for why in dict.fromkeys(host.why for host in hosts if host.lost):
+        lost = [host for host in hosts if host.why == why]
+        if len(lost) == 1:
+            yield lost[0].lost
+        else:
+            yield f"the hosts {', '.join(host.name for host in lost)} were lost: {why}"
 
 
 @dataclass(frozen=True)

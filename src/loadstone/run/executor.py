@@ -238,7 +238,8 @@ class Executor:
             self._note("the store", str(error))
         except DriverError as error:
             if not self._over.is_set():
-                self._note(f"the driver of {job.name}", str(error))
+                why = str(error) if self.fleet is None else self.fleet.named(str(error))
+                self._note(f"the driver of {job.name}", why)
 
     async def _watch(self, jobs: Sequence[DriverJob], writers: Mapping[str, RecordWriter]) -> None:
         """Samples, and ends the run when a part of the system has died: what comes after says nothing of it."""

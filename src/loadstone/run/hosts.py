@@ -45,7 +45,7 @@ def on_fleet(testbed: Testbed, hosts: Mapping[str, AgentGauge], fleet: OpenFleet
     """A testbed whose run also watches the hosts of its fleet."""
 
     def dead() -> str:
-        return ", ".join(filter(None, (fleet.dead(), testbed.dead())))
+        return fleet.dead() or testbed.dead()  # with a host go all that is on it
 
     gauges = {name: host.gauge() for name, host in fleet.hosts.items()}
     return replace(testbed, hosts={**hosts, **gauges}, dead=dead)

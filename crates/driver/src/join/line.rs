@@ -1,6 +1,7 @@
 //! A line between two drivers: one JSON document a line over TLS. Each end says at least every half second that it is
 //! there, so that the other notices a cut in three.
 
+use std::io::ErrorKind;
 use std::time::Duration;
 
 use anyhow::{bail, Context, Result};
@@ -12,7 +13,7 @@ use tokio::io::{split, AsyncRead, AsyncWrite, AsyncWriteExt, ReadHalf, WriteHalf
 use tokio::sync::mpsc::{self, error::TrySendError};
 use tokio::task::JoinHandle;
 use tokio::time::{interval, timeout};
-use tokio_util::codec::{FramedRead, LinesCodec};
+use tokio_util::codec::{FramedRead, LinesCodec, LinesCodecError};
 
 /// How often an end says that it is there.
 const BEAT: Duration = Duration::from_millis(500);
@@ -118,7 +119,12 @@ impl<S: AsyncRead> Hearing<S> {
     pub async fn hear_within<T: for<'a> Deserialize<'a>>(&mut self, longest: Duration) -> Result<T> {
         let heard = timeout(longest, self.0.next()).await;
         let line = heard.ok().with_context(|| format!("it was silent for {} s", longest.as_secs()))?;
-        let line = line.context("the connection was closed")?.context("the connection broke")?;
+        let line = match line.context("the connection was closed")? {
+            Err(LinesCodecError::Io(error)) if error.kind() == ErrorKind::UnexpectedEof => {
+                bail!("the connection was closed") // without TLS's own good-bye, as by one that was killed
+            }
+            line => line.context("the connection broke")?,
+        };
         let beginning = || line.chars().take(80).collect::<String>();
         serde_json::from_str(&line).with_context(|| format!("not understood: {}", beginning()))
     }

@@ -1,0 +1,171 @@
+"""An engine in a process of its own, and both ends of the pipe to it: a JSON document a line, answers in any order."""
+
+import asyncio
+import contextlib
+import itertools
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import IO, Any, Protocol
+
+from loadstone.fleet.contract import FleetError, FoundHost, HostLostError, Json, answer_of
+from loadstone.host.process import stop
+from loadstone.host.secrets import without_secrets
+from loadstone.model.errors import LoadstoneError
+
+LONGEST_LINE = 64 << 20
+"""Bytes of an answer: logs of a host are the longest."""
+FOUND_S = 60.0
+RELEASE_S = 10.0
+"""Longest wait for an engine to give its hosts back."""
+SILENT_S = 1.5
+"""The same for a word that it is there."""
+MODULE = "loadstone.fleet.ray_engine"
+
+
+class Engine(Protocol):
+    """What runs in the process: coroutines by the names of the questions, with plain words and plain answers."""
+
+    async def found(self) -> Json:
+        """The hosts that are there."""
+
+    async def reserve(self, names: Sequence[str]) -> None:
+        """Takes hosts."""
+
+    async def ask(self, name: str, question: str, words: Json) -> Json:
+        """What a supervisor answers."""
+
+    async def death(self, name: str) -> str:
+        """How a supervisor died."""
+
+    async def release(self) -> None:
+        """Gives the hosts back."""
+
+
+async def serve(engine: Engine) -> None:
+    """Answers on standard output what is asked on standard input, until that ends. What the engine itself writes goes
+    to standard error.
+    """
+    answers, sys.stdout = sys.stdout, sys.stderr
+    loop, reader = asyncio.get_running_loop(), asyncio.StreamReader(limit=LONGEST_LINE)
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    pending: set[asyncio.Task[None]] = set()
+    while line := await reader.readline():
+        task = asyncio.create_task(_answer(engine, json.loads(line), answers))
+        pending.add(task)
+        task.add_done_callback(pending.discard)
+
+
+async def _answer(engine: Engine, asked: Json, answers: IO[str]) -> None:
+    try:
+        told = {"value": await getattr(engine, asked["what"])(**asked["words"])}
+    except LoadstoneError as error:
+        told = {"error": type(error).__name__, "text": str(error)}
+    except Exception as error:  # the engine's own, of many kinds
+        told = {"error": FleetError.__name__, "text": f"{type(error).__name__}: {error}"}
+    answers.write(json.dumps({"turn": asked["turn"], **told}) + "\n")
+    answers.flush()
+
+
+@dataclass
+class ProcessFleet:
+    """A fleet whose engine is a process."""
+
+    words: Sequence[str]
+    """The engine's command."""
+    head: str
+    """HOST:PORT of its cluster's head; the cluster is gone when that takes no connections."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    turns: Iterator[int] = field(default_factory=itertools.count)
+    waiting: dict[int, asyncio.Future[Any]] = field(default_factory=dict)
+    process: asyncio.subprocess.Process | None = None
+    reading: asyncio.Task[None] | None = None
+
+    async def found(self) -> Mapping[str, FoundHost]:
+        """The hosts that the cluster has."""
+        found = await self._asked("found", FOUND_S)
+        return {name: FoundHost(**host) for name, host in found.items()}
+
+    async def reserve(self, names: Sequence[str]) -> None:
+        """All or none."""
+        await self._asked("reserve", FOUND_S, names=list(names))
+
+    async def ask(self, name: str, question: str, words: Json, timeout_s: float) -> Any:
+        """By the engine's message."""
+        return answer_of(await self._asked("ask", timeout_s, name=name, question=question, words=words))
+
+    async def death(self, name: str) -> str:
+        """As the engine tells it."""
+        return str(await self._asked("death", SILENT_S, name=name))
+
+    async def failure(self) -> str:
+        """Whether the engine's process lives, and its head takes connections."""
+        if self.process is not None and self.process.returncode is not None:
+            return _ended(self.process.returncode)
+        host, _, port = self.head.rpartition(":")
+        try:
+            _, writer = await asyncio.wait_for(asyncio.open_connection(host, int(port)), SILENT_S)
+            writer.close()
+        except (OSError, ValueError, TimeoutError) as error:
+            return f"the head of the cluster at {self.head} is gone ({type(error).__name__})"
+        return ""
+
+    async def release(self) -> None:
+        """Asks the engine to give its hosts back, and ends it whether it did or not."""
+        if self.process is None:
+            return
+        if not await self.failure():
+            with contextlib.suppress(FleetError):
+                await self._asked("release", RELEASE_S)
+        if self.process.returncode is None:
+            await stop(self.process)
+        if self.reading is not None:
+            await asyncio.gather(self.reading, return_exceptions=True)
+        self.process = self.reading = None
+
+    async def _asked(self, what: str, timeout_s: float, **words: Any) -> Any:
+        process = await self._started()
+        if process.returncode is not None:
+            raise HostLostError(_ended(process.returncode))
+        turn = next(self.turns)
+        done = self.waiting[turn] = asyncio.get_running_loop().create_future()
+        try:
+            assert process.stdin is not None
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                process.stdin.write(json.dumps({"turn": turn, "what": what, "words": words}).encode() + b"\n")
+            return answer_of(await asyncio.wait_for(done, timeout_s))
+        except TimeoutError:
+            who = words.get("name", "the engine")
+            raise HostLostError(f"{who} did not answer within {timeout_s:g} s") from None
+        finally:
+            del self.waiting[turn]
+
+    async def _started(self) -> asyncio.subprocess.Process:
+        if self.process is None:
+            self.process = await asyncio.create_subprocess_exec(
+                *self.words,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.DEVNULL,
+                limit=LONGEST_LINE,
+                start_new_session=True,
+                env={**without_secrets(), **self.environment},
+            )
+            self.reading = asyncio.create_task(self._read(self.process))
+        return self.process
+
+    async def _read(self, process: asyncio.subprocess.Process) -> None:
+        assert process.stdout is not None
+        while line := await process.stdout.readline():
+            told = json.loads(line)
+            if (waiting := self.waiting.get(told.pop("turn"))) is not None and not waiting.done():
+                waiting.set_result(told)
+        code = await process.wait()
+        for waiting in self.waiting.values():
+            if not waiting.done():
+                waiting.set_exception(HostLostError(_ended(code)))
+
+
+def _ended(code: int) -> str:
+    return f"the engine of the fleet ended with code {code}"
