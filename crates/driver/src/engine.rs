@@ -127,9 +127,7 @@ async fn prepare(jobs: &[Arc<Job>], plan: &Plan) -> Result<()> {
 async fn populate(jobs: &[Arc<Job>], plan: &Plan) -> Result<()> {
     for job in jobs {
         let (Some(mail), Load::Population { sessions }) = (&job.mail, &job.part.load) else { continue };
-        let threads = u64::from(plan.threads.max(1));
-        let (index, of) = (u64::from(plan.member.index), u64::from(plan.member.of.max(1)));
-        let ours = (0..u64::from(*sessions)).filter(|id| id % (threads * of) / threads == index);
+        let ours = (0..u64::from(*sessions)).filter(|&id| plan.member.plays(id, plan.threads));
         let address = |id: u64| job.servers[job.server_of(id)].destination(Scheme::Http).map(|to| (id, to.address));
         mail::populate::populate(mail, ours.filter_map(address)).await?;
     }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use common::{counted, event, hear, parrot, plan, play, population, read, server};
 use loadstone_driver::engine::run;
-use loadstone_driver::join::{Joiner, Leader, Token};
+use loadstone_driver::join::{Joiner, Leader, Share, StartWord, Token};
 use loadstone_schedule::plan::Plan;
 use serde_json::{json, Value};
 
@@ -87,15 +87,12 @@ fn token() -> Token {
     Token::new("0123456789abcdef0123456789".into()).expect("long enough")
 }
 
-#[test]
-fn several_drivers_play_one_plan_and_their_histograms_are_merged() {
+/// The events of a leader that so many drivers join.
+fn led(plan: &Plan, joining: u32, share: Share) -> Vec<Value> {
     let probe = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let meeting = probe.local_addr().expect("bound").to_string();
     drop(probe);
-    let plan = arriving(parrot(PAGE), arrivals(600.0, 1.8, "poisson"), 2.0);
-    let alone = event(&play(plan.clone()), "totals")["sessions"]["due"].clone();
-    let plan: Plan = serde_json::from_value(plan).expect("a plan");
-    let joiners: Vec<_> = (0..2)
+    let joiners: Vec<_> = (0..joining)
         .map(|_| {
             let meeting = meeting.clone();
             std::thread::spawn(move || {
@@ -107,20 +104,33 @@ fn several_drivers_play_one_plan_and_their_histograms_are_merged() {
         })
         .collect();
     let mut out = Vec::new();
-    let leader = Leader { read_plan: move || Ok(plan.clone()), address: meeting, joining: 2, token: token() };
+    let plan = plan.clone();
+    let (read_plan, start) = (move || Ok(plan.clone()), StartWord::Own);
+    let leader = Leader { read_plan, address: meeting, joining, token: token(), share, start };
     run(Box::new(leader), &mut out).expect("a run");
     joiners.into_iter().for_each(|joiner| joiner.join().expect("no panic"));
-    let events = read(&out);
-    assert_eq!(event(&events, "start")["drivers"], 3);
-    assert!((1..50_000_000).contains(&event(&events, "start")["clock_bound_ns"].as_u64().expect("compared")));
-    let totals = event(&events, "totals");
-    // The schedule is the same however many play it, and every answer is in the merged histogram.
-    assert_eq!(totals["sessions"]["due"], alone);
-    assert_eq!(totals["cpu"]["threads"].as_array().expect("a list").len(), 3);
-    let record = &totals["operations"][0];
-    assert_eq!(record["response"]["count"], record["counts"]["requests"]);
-    let (requests, errors) = counted(&events);
-    assert!(errors.is_empty() && Some(requests) == alone.as_u64(), "{requests} of {alone}, {errors:?}");
+    read(&out)
+}
+
+#[test]
+fn several_drivers_play_one_plan_and_their_histograms_are_merged() {
+    let plan = arriving(parrot(PAGE), arrivals(600.0, 1.8, "poisson"), 2.0);
+    let alone = event(&play(plan.clone()), "totals")["sessions"]["due"].clone();
+    let plan: Plan = serde_json::from_value(plan).expect("a plan");
+    for (joining, share, drivers) in [(2, Share::Own, 3), (2, Share::None, 2)] {
+        let events = led(&plan, joining, share);
+        assert_eq!(event(&events, "start")["drivers"], drivers);
+        let bound_ns = event(&events, "start")["clock_bound_ns"].as_u64().expect("compared");
+        assert!((1..50_000_000).contains(&bound_ns));
+        let totals = event(&events, "totals");
+        // The schedule is the same however many play it, and every answer is in the merged histogram.
+        assert_eq!(totals["sessions"]["due"], alone);
+        assert_eq!(totals["cpu"]["threads"].as_array().expect("a list").len(), 3);
+        let record = &totals["operations"][0];
+        assert_eq!(record["response"]["count"], record["counts"]["requests"]);
+        let (requests, errors) = counted(&events);
+        assert!(errors.is_empty() && Some(requests) == alone.as_u64(), "{requests} of {alone}, {errors:?}");
+    }
 }
 
 #[test]

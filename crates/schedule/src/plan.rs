@@ -47,6 +47,16 @@ impl Default for Member {
     }
 }
 
+impl Member {
+    /// Whether this driver plays the session or arrival of this number, where each has so many threads: blocks of
+    /// threads take turns, so that together all are played once, by however many.
+    pub fn plays(self, number: u64, threads: u32) -> bool {
+        let (index, of) = (u64::from(self.index), u64::from(self.of.max(1)));
+        let threads = u64::from(threads.max(1));
+        number % (threads * of) / threads == index
+    }
+}
+
 /// One workload, its load and its target.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

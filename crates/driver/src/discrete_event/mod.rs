@@ -13,7 +13,7 @@ use loadstone_record::event::{CpuShare, EndReason, Event, Moment, PartNames, EVE
 use loadstone_record::recorder::{Outcome, SessionCounts};
 use loadstone_record::{Fault, Recorder};
 use loadstone_schedule::arrivals::{self, Arrivals};
-use loadstone_schedule::plan::{Load, Part, Phases, Plan};
+use loadstone_schedule::plan::{Load, Member, Part, Phases, Plan};
 use loadstone_schedule::rng::{scramble, seed_of_part};
 use loadstone_schedule::session::{Script, Session};
 use loadstone_schedule::session_loop::{Rules, SessionLoop, Turn};
@@ -125,6 +125,8 @@ struct PartState<'a> {
 
 struct Simulator<'a> {
     phases: Phases,
+    /// Which share of the load is played; each share has a station of its own.
+    member: Member,
     station: Station,
     busy_ns: u64,
     parts: Vec<PartState<'a>>,
@@ -148,6 +150,7 @@ impl<'a> Simulator<'a> {
         });
         Simulator {
             phases: plan.phases,
+            member: plan.member,
             station: Station::new(simulation.station, scramble(plan.seed)),
             busy_ns: 0,
             parts: parts.collect(),
@@ -158,11 +161,13 @@ impl<'a> Simulator<'a> {
     }
 
     fn populate(&mut self) {
+        let member = self.member;
         for number in 0..self.parts.len() {
             let part = self.parts[number].part;
             match &part.load {
                 Load::Population { sessions } => {
-                    for window in session_windows(self.phases, u64::from(*sessions), 0, 1) {
+                    let all = session_windows(self.phases, u64::from(*sessions), 0, 1);
+                    for window in all.filter(|window| member.plays(window.id, 1)) {
                         let PartState { rules, seed, visit_ns, .. } = &self.parts[number];
                         let session = Session::new(rules.script, *seed, window.id);
                         let mut slot = SessionSlot::new(number, session, window.stop_ns, false);
@@ -175,7 +180,8 @@ impl<'a> Simulator<'a> {
                 Load::Arrivals { process, path, .. } => {
                     let PartState { seed, visit_ns, .. } = self.parts[number];
                     let instants = Arrivals::new(*process, path, seed, number as u64);
-                    for user in earlier(*process, path, seed, number as u64, visit_ns) {
+                    let found = earlier(*process, path, seed, number as u64, visit_ns);
+                    for user in found.into_iter().filter(|user| member.plays(user.number, 1)) {
                         self.queue.push(user.at_ns, Due::Found { part: number, user });
                     }
                     self.parts[number].arrivals = Some((instants, 0));
@@ -221,11 +227,13 @@ impl<'a> Simulator<'a> {
     fn arrive(&mut self, at_ns: u64, number: usize) {
         self.await_arrival(number);
         let part = &mut self.parts[number];
-        part.recorder.sessions(at_ns, SessionCounts { due: 1, ..SessionCounts::default() });
         let Some((_, next)) = part.arrivals.as_mut() else { return };
         let arrival = *next;
         *next += 1;
-        self.admit(at_ns, number, arrival, 0);
+        if self.member.plays(arrival, 1) {
+            part.recorder.sessions(at_ns, SessionCounts { due: 1, ..SessionCounts::default() });
+            self.admit(at_ns, number, arrival, 0);
+        }
     }
 
     /// Lets in a user that came `age_ns` ago, if it has not left meanwhile.

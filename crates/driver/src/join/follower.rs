@@ -119,7 +119,7 @@ impl Follower {
     }
 
     /// An event of a member as a report to be merged; none for what the leader says itself.
-    fn report(&mut self, event: Event) -> Result<Option<Report>> {
+    pub(super) fn report(&mut self, event: Event) -> Result<Option<Report>> {
         Ok(Some(match event {
             Event::Ready { .. } | Event::Start { .. } | Event::Phase { .. } | Event::End { .. } => return Ok(None),
             event @ (Event::Trouble { .. }

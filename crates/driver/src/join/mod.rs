@@ -8,6 +8,8 @@
 mod follower;
 mod joiner;
 mod line;
+#[cfg(test)]
+mod merging;
 mod secure;
 
 use std::net::SocketAddr;
