@@ -2,11 +2,12 @@
 
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +16,8 @@ from secrets import token_hex
 from loadstone.fleet.remote_shell import VARIABLE
 
 NET = "10.77.0"
-SSHD = "/usr/sbin/sshd"
+SSHD, NGINX = "/usr/sbin/sshd", "/usr/sbin/nginx"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "nginx-site"
 UP_S = 20.0
 SSHD_CONFIGURATION = """
 Port 22
@@ -168,11 +170,11 @@ def _await_ssh(host: NamespaceHost, client: Path) -> None:
     _until(answers)
 
 
-def _until(is_so: object) -> None:
+def _until(is_so: Callable[[], object]) -> None:
     until = time.monotonic() + UP_S
     while time.monotonic() < until:
         with suppress(OSError, IndexError):
-            if is_so():  # type: ignore[operator]
+            if is_so():
                 return
         time.sleep(0.1)
     raise TimeoutError("the host did not come up")
@@ -192,3 +194,75 @@ def fleet_file(hosts: Mapping[str, NamespaceHost], roles: Mapping[str, str], fol
     file = folder / "fleet.toml"
     file.write_text("\n".join(lines) + "\n")
     return file
+
+
+@dataclass
+class Lab:
+    """The host where commands are given, and its fleet."""
+
+    host: NamespaceHost
+    file: str = "/tmp/fleet.toml"
+
+    def loadstone(self, *words: str, timeout_s: float = 300.0) -> subprocess.CompletedProcess[str]:
+        """Runs the program there; what uses the fleet is told its file."""
+        return self.host.run(self._words(words), timeout_s)
+
+    def start(self, *words: str) -> subprocess.Popen[str]:
+        """The same, without waiting for its end."""
+        return self.host.start(self._words(words))
+
+    def _words(self, words: tuple[str, ...]) -> list[str]:
+        fleet = ["--fleet", self.file] if words[0] in ("run", "tiles") else []
+        return [str(Path(sys.executable).parent / "loadstone"), *words, *fleet]
+
+    def result(self, name: str) -> Path:
+        """The result folder of that name."""
+        (found,) = self.host.tmp.glob(f"results/*-{name}")
+        return found
+
+    def heal(self, hosts: Mapping[str, NamespaceHost]) -> None:
+        """Puts cables back, and starts the cluster anew if a host of it is missing."""
+        for host in hosts.values():
+            host.mend()
+        if self.loadstone("fleet", "status", self.file).returncode:
+            self.up_again()
+
+    def up_again(self) -> None:
+        """Ends the cluster and starts it."""
+        self.loadstone("fleet", "down", self.file)
+        done = self.loadstone("fleet", "up", self.file)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+@contextmanager
+def cluster(hosts: Mapping[str, NamespaceHost], roles: Mapping[str, str]) -> Iterator[Lab]:
+    """A cluster of these hosts, started over ssh from the first of them, which is none of its hosts."""
+    host = next(iter(hosts.values()))
+    fleet_file(hosts, roles, host.tmp)
+    lab = Lab(host)
+    done = lab.loadstone("fleet", "up", lab.file)
+    assert done.returncode == 0, done.stdout + done.stderr
+    try:
+        yield lab
+    finally:
+        lab.loadstone("fleet", "down", lab.file)
+
+
+@contextmanager
+def site_on(host: NamespaceHost) -> Iterator[tuple[str, Path]]:
+    """The example's site on a stock nginx of a host, its workload in every host's reach; its URL and access log."""
+    folder = host.tmp / "site"
+    shutil.copytree(EXAMPLE, folder)
+    configuration = folder / "nginx.conf"
+    text = (
+        configuration.read_text().replace("127.0.0.1:8080", "8080").replace("access_log off", "access_log access.log")
+    )
+    configuration.write_text("user root;\n" + text)
+    words = host.words([NGINX, "-p", "/tmp/site", "-c", "nginx.conf", "-e", "error.log"])
+    process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        _until((folder / "access.log").is_file)
+        yield f"http://{host.address}:8080", folder / "access.log"
+    finally:
+        process.kill()  # the server itself ends with its host
+        process.wait()

@@ -13,13 +13,13 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::LocalSet;
 
 use crate::client::dates;
-use crate::clock::{thread_cpu_ns, Clock};
+use crate::clock::{kernel_ns, thread_cpu_ns, Clock};
 use crate::gate::{Gate, Gatekeeper};
 use crate::join::Setting;
 use crate::mail;
 use crate::record_writer::{write, RecordWriter};
 use crate::report::{ticks, Report};
-use crate::session::{run_arrivals, run_session, Admission, SessionWindow};
+use crate::session::{run_arrivals, run_session, Admission, SessionWindow, BEGUN_NS};
 use crate::shared::{Common, Job, Shared};
 use crate::timer::{slack_ns, Timer};
 
@@ -258,6 +258,9 @@ impl Work {
         all.iter().for_each(|shared| shared.begin());
         keeper.open();
         tokio::task::spawn_local(watch_gaps(timer.clone(), all.clone()));
+        if self.plan.member.of > 1 && self.index == 0 {
+            tokio::task::spawn_local(tell_start(timer.clone(), clock));
+        }
         let (mut steady_from, mut steady_cpu, mut steady_until) = (None, 0, 0);
         let mut last = (clock.now(), thread_cpu_ns());
         for (number, (from_ns, at_ns)) in ticks(&phases).enumerate() {
@@ -311,6 +314,14 @@ impl Work {
             }
         }
     }
+}
+
+/// Says when this driver really began, for whoever compares it with others.
+async fn tell_start(timer: Timer, clock: Clock) {
+    timer.sleep_until(BEGUN_NS).await;
+    let now_ns = kernel_ns(rustix::time::ClockId::Monotonic);
+    let late_ns = now_ns.saturating_sub(clock.to_monotonic(0));
+    eprintln!("began at {now_ns} ns of the monotonic clock, {late_ns} ns after the agreed start");
 }
 
 /// How often a thread looks whether it was let run.

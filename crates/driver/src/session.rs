@@ -19,6 +19,9 @@ use crate::client::{Client, Extent};
 use crate::gate::Gate;
 use crate::shared::{Counted, Shared};
 
+/// The first instant of a run that has begun: until then its clock stands at 0.
+pub const BEGUN_NS: u64 = 1;
+
 /// Arrivals admitted before sessions get their turn.
 const ADMITTED_A_TURN: usize = 32;
 
@@ -39,7 +42,7 @@ pub async fn run_session(shared: Rc<Shared>, window: SessionWindow, gate: Gate) 
     player.begin(&shared, window.start_ns);
     let next_ns = player.tell(&shared, &gate).await;
     gate.pass().await;
-    shared.timer.sleep_until(window.start_ns).await;
+    shared.timer.sleep_until(window.start_ns.max(BEGUN_NS)).await;
     let _active = Counted::new(&shared.active);
     count(&shared, SessionCounts { begun: 1, broken: u64::from(next_ns.is_some()), ..SessionCounts::default() });
     let mut free_ns = match next_ns {
@@ -121,8 +124,8 @@ impl Doorman<'_> {
         if arrival.number % admission.of != admission.index {
             return;
         }
-        if at_ns > shared.now() {
-            shared.timer.sleep_until(at_ns).await;
+        if at_ns.max(BEGUN_NS) > shared.now() {
+            shared.timer.sleep_until(at_ns.max(BEGUN_NS)).await;
         }
         self.admitted += 1;
         if self.admitted.is_multiple_of(ADMITTED_A_TURN) {
