@@ -254,9 +254,8 @@ def site_on(host: NamespaceHost) -> Iterator[tuple[str, Path]]:
     folder = host.tmp / "site"
     shutil.copytree(EXAMPLE, folder)
     configuration = folder / "nginx.conf"
-    text = (
-        configuration.read_text().replace("127.0.0.1:8080", "8080").replace("access_log off", "access_log access.log")
-    )
+    timed = "log_format timed '$remote_addr $msec $request';\n    access_log access.log timed"
+    text = configuration.read_text().replace("127.0.0.1:8080", "8080").replace("access_log off", timed)
     configuration.write_text("user root;\n" + text)
     words = host.words([NGINX, "-p", "/tmp/site", "-c", "nginx.conf", "-e", "error.log"])
     process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
