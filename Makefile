@@ -11,7 +11,7 @@ FUZZ_S := 600
 SOURCES := pyproject.toml Cargo.toml Cargo.lock $(wildcard src/loadstone/workloads/*/workload.toml) \
            $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: help setup demo test test-rust test-python test-fast bench calibrate fuzz mutants lint format schemas checksums clean
+.PHONY: help setup demo test test-rust test-python test-fast wheel fleet-trial bench calibrate fuzz mutants lint format schemas checksums clean
 
 help:            ## say what there is
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*##/\t/' | expand -t 16
@@ -56,6 +56,11 @@ bench: $(VENV)/developing   ## measure the driver against other tools (half an h
 	@scripts/system-packages nginx wrk
 	$(BIN)/python -m benches $(CASES)
 
+fleet-trial: $(VENV)/developing   ## starts on eight hosts and deaths of every part, twenty of each (half an hour, as root)
+	@scripts/system-packages ssh nginx
+	$(BIN)/python -m tests.fleet.trial starts
+	$(BIN)/python -m tests.fleet.trial kills
+
 fuzz: $(VENV)/developing   ## ten minutes each on importers, the answer's parser and plans (needs a nightly Rust and cargo-fuzz)
 	for shape in document_of_any_shape visit_of_any_shape; do \
 	  timeout $(FUZZ_S) $(BIN)/pytest --quiet --hypothesis-profile fuzz -k $$shape tests/unit/workloads || [ $$? = 124 ] || exit 1; \
@@ -74,6 +79,9 @@ mutants: $(VENV)/developing   ## which changes of judge, schedule and record no 
 schemas: setup   ## write the documents' schemas from the driver's types
 	for document in plan events simulation discrete-events; do \
 	  $(BIN)/loadstone-driver schema $$document > schemas/$$document.json; done
+
+wheel: $(VENV)/developing   ## one file with the package and its programs, for other hosts: dist/loadstone-*.whl
+	@scripts/make-wheel $(BIN)
 
 checksums:       ## note the shipped workloads' declarations as released
 	cd src/loadstone/workloads && for name in */workload.toml; do \

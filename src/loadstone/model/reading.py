@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import UnionType
-from typing import Any, TypeVar, cast, get_args
+from typing import Any, TypeVar, cast, get_args, get_origin
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
@@ -158,14 +158,26 @@ def _fields_at(kind: object, loc: places.Path) -> list[str]:
     """Names of the fields of the model that the last part of `loc` stands in."""
     model = kind
     for part in loc[:-1]:
-        model = _fields(model)[part].annotation if part in _fields(model) else model
+        model = _below(model, part)
     return list(_fields(model))
+
+
+def _below(model: object, part: str) -> object:
+    """What stands at a part of a model: a field's type, or that of a table's values."""
+    fields = _fields(model)
+    if part in fields:
+        return fields[part].annotation
+    origin = get_origin(model)
+    return get_args(model)[-1] if isinstance(origin, type) and issubclass(origin, Mapping) else model
 
 
 def remedy(kind: object, loc: places.Path) -> str:
     """What belongs at a place of a section, from its description."""
-    fields = _fields(kind)
-    described = next((fields[part].description for part in loc if part in fields and fields[part].description), None)
+    described, model = None, kind
+    for part in loc:
+        field = _fields(model).get(part)
+        described = field.description if field is not None and field.description else described
+        model = _below(model, part)
     return f"Expected: {described}." if described else "Correct the value."
 
 

@@ -1,0 +1,144 @@
+"""Fleets on Ray, on hosts that are network namespaces: started over ssh, used, and hurt."""
+
+import json
+import socket
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from loadstone.fleet.cluster import AUTHORITY, CERTIFICATE, KEY, PORT
+from tests.fleet import garbage
+from tests.fleet.deaths import Death, during_a_run
+from tests.fleet.hosts import Lab, NamespaceHost
+
+pytestmark = [pytest.mark.integration, pytest.mark.alone, pytest.mark.timeout(600)]
+
+QUICK = ("--profile", "brief", "--foreign-cpu", "100")
+"""All hosts are one machine, so each takes the others' work for a stranger's."""
+NOTICED_S, STOPPED_S = 3.0, 5.0
+"""Longest time until a death is noticed, and until all load has stopped."""
+GARBAGE_S = 60.0
+
+
+def manifest(result: Path) -> dict[str, Any]:
+    read: dict[str, Any] = json.loads((result / "manifest.json").read_text())
+    return read
+
+
+def test_the_cluster_says_which_hosts_are_there(lab: Lab) -> None:
+    done = lab.loadstone("fleet", "status", lab.file, "--json")
+    told = json.loads(done.stdout)
+    assert done.returncode == 0 and set(told) == {"d1", "s1", "s2"}
+    assert all(host["is_alive"] for host in told.values())
+    assert told["s1"]["address"] == "10.77.0.3"
+
+
+def test_drivers_servers_and_back_ends_are_on_hosts_of_their_own(lab: Lab) -> None:
+    words = ["--sessions", "20", *QUICK, "--platform", "container", "--backend", "platform=container,host=s2"]
+    done = lab.loadstone("run", "banking", *words, "--machine", "host=s1", "--name", "apart")
+    assert done.returncode in (0, 3), done.stdout + done.stderr  # too short for all operations
+    result = lab.result("apart")
+    said = manifest(result)
+    assert said["status"] == "complete", said["reason"]
+    assert {name: host["roles"] for name, host in said["hosts"].items()} == {
+        "d1": ["driver"],
+        "s1": ["system"],
+        "s2": ["system"],
+    }
+    assert said["machines"]["web"]["facts"]["host"] == "s1" and said["machines"]["backend"]["facts"]["host"] == "s2"
+    verdict = json.loads((result / "verdict.json").read_text())
+    assert "errors" not in json.dumps(verdict) or '"errors": []' in json.dumps(verdict)
+    assert "plays part 1 of 1" in next(result.glob("logs/d1/*.log")).read_text()
+    samples = [json.loads(line) for line in next(result.glob("runs/*/monitor.jsonl")).read_text().splitlines()]
+    assert all(name in samples[-1]["machines"] for name in ("web", "backend", "d1", "s1", "s2"))
+    assert "host s1" in (result / "report.html").read_text()
+
+
+def test_tiles_are_spread_over_hosts_and_have_one_report(lab: Lab) -> None:
+    done = lab.loadstone("tiles", "--tiles", "2", "--platform", "container", *QUICK, "--name", "spread")
+    result = lab.result("spread")
+    said = manifest(result)
+    assert said["status"] == "complete", done.stdout + done.stderr
+    places = {name: machine["facts"]["host"] for name, machine in said["machines"].items()}
+    assert {places[f"tile1-{role}"] for role in ("web", "app", "db")} == {"s1"}
+    assert {places[f"tile2-{role}"] for role in ("web", "app", "db")} == {"s2"}
+    assert "Loadstone consolidation score" in done.stdout
+
+
+def test_two_coordinators_cannot_use_a_host_at_once(lab: Lab) -> None:
+    first = lab.start("run", "static", "--rate", "20", *QUICK, "--steady", "15", "--name", "first")
+    deadline = time.monotonic() + 60
+    while not list(lab.host.tmp.glob("results/*-first/runs/*/events.jsonl")) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    second = lab.loadstone("run", "static", "--rate", "20", *QUICK, "--name", "second")
+    assert second.returncode == 2 and "In use by another coordinator" in second.stderr, second.stderr
+    said, errors = first.communicate(timeout=120)
+    assert first.returncode in (0, 3), said + errors
+    assert manifest(lab.result("first"))["status"] == "complete"
+
+
+def test_without_the_token_nothing_is_answered(lab: Lab) -> None:
+    told = f"import ray; ray.init(address='10.77.0.1:{PORT}'); print(ray.nodes())"
+    keys = f"/tmp/state/loadstone/fleet/10.77.0.1-{PORT}"
+    files = {"SERVER_CERT": CERTIFICATE, "SERVER_KEY": KEY, "CA_CERT": AUTHORITY}
+    tls = ["RAY_USE_TLS=1", *(f"RAY_TLS_{name}={keys}/{file}" for name, file in files.items())]
+    for known in ([], tls, [*tls, "RAY_AUTH_MODE=token", f"RAY_AUTH_TOKEN={'0' * 64}"]):
+        words = ["env", "RAY_gcs_server_request_timeout_seconds=3", *known, "timeout", "15", sys.executable, "-c", told]
+        asked = lab.host.run(words, 40)
+        assert asked.returncode != 0 and "NodeID" not in asked.stdout, asked.stdout
+
+
+def test_garbage_on_every_port_changes_nothing(lab: Lab, hosts: Mapping[str, NamespaceHost]) -> None:
+    running = lab.start("run", "static", "--rate", "20", *QUICK, "--steady", "60", "--name", "pelted")
+    deadline = time.monotonic() + 60
+    while not list(lab.host.tmp.glob("results/*-pelted/runs/*/events.jsonl")) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    ports = [f"{host.address}:{port}" for host in hosts.values() for port in _listening(host)]
+    assert len(ports) > 3 * len(hosts), ports
+    thrown = lab.host.run([sys.executable, str(Path(garbage.__file__)), str(GARBAGE_S), *ports])
+    assert int(thrown.stdout) > 100, thrown.stderr
+    said, errors = running.communicate(timeout=200)
+    result = lab.result("pelted")
+    assert running.returncode in (0, 1, 3), said + errors  # what is thrown at the server itself, it may well notice
+    assert manifest(result)["status"] == "complete", said + errors
+    assert lab.loadstone("fleet", "status", lab.file).returncode == 0
+
+
+def _listening(host: NamespaceHost) -> list[int]:
+    """Ports that somebody listens at, beyond ssh's."""
+    lines = host.run(["ss", "-Hltn"]).stdout.splitlines()
+    ports = {int(line.split()[3].rpartition(":")[2]) for line in lines if "127.0.0.1:" not in line.split()[3]}
+    return sorted(ports - {22})
+
+
+@pytest.mark.parametrize("death", [Death.DRIVERS_SUPERVISOR, Death.SYSTEMS_CABLE, Death.HEAD])
+def test_a_death_is_noticed_named_and_leaves_nothing(
+    death: Death, lab: Lab, hosts: Mapping[str, NamespaceHost]
+) -> None:
+    seen = during_a_run(lab, hosts, death)
+    lab.heal(hosts)
+    assert (seen.code, seen.status) == (3, "failed"), seen
+    assert seen.noticed_s <= NOTICED_S and seen.load_stopped_s <= STOPPED_S, seen
+    assert not seen.left and seen.intervals >= 8, seen
+    lost = {Death.DRIVERS_SUPERVISOR: "host d1 was lost", Death.SYSTEMS_CABLE: "host s1 was lost"}
+    assert lost.get(death, "the head of the cluster") in seen.who, seen
+
+
+def test_nothing_is_left_when_the_cluster_is_down(lab: Lab, hosts: Mapping[str, NamespaceHost]) -> None:
+    assert lab.loadstone("fleet", "down", lab.file).returncode == 0
+    until = time.monotonic() + 20
+    left: dict[str, list[str]] = {}
+    while time.monotonic() < until:
+        all_of = {name: list(host.processes().values()) for name, host in hosts.items()}
+        left = {name: [words[:80] for words in found if "sshd" not in words] for name, found in all_of.items()}
+        if not any(left.values()):
+            break
+        time.sleep(0.5)
+    assert not any(left.values()), left
+    assert not list(lab.host.tmp.glob("state/loadstone/fleet/*/token"))
+    with pytest.raises(OSError), socket.create_connection(("10.77.0.1", PORT), timeout=0.5):
+        pass
