@@ -7,10 +7,12 @@ use anyhow::{anyhow, bail, ensure, Context, Result};
 use loadstone_record::event::{EndReason, Event};
 use loadstone_record::{Interval, Totals};
 use loadstone_schedule::plan::{self, Plan};
+use tokio::net::TcpStream;
 use tokio::sync::{mpsc, watch};
 use tokio::time::sleep;
+use tokio_rustls::server::TlsStream;
 
-use super::line::Said;
+use super::line::{Hearing, Said, Saying, Word};
 use super::Member;
 use crate::report::{ticks, Report};
 
@@ -40,11 +42,12 @@ struct Heard {
     handed_on: usize,
 }
 
-/// Comes when a member that was told to stop should have ended.
-async fn overdue(stopped: &mut watch::Receiver<bool>) {
+/// Tells a member to stop once that is wanted, and comes when it should have ended.
+async fn overdue(saying: &Saying, stopped: &mut watch::Receiver<bool>) {
     if stopped.wait_for(|&is_stopped| is_stopped).await.is_err() {
         std::future::pending::<()>().await; // nobody can tell it any more
     }
+    let _ = saying.say(&Word::Stop).await; // a line that is gone shows where it is heard
     sleep(GRACE).await;
 }
 
@@ -63,20 +66,20 @@ impl Follower {
     }
 
     /// Hands on what a member says until its end; one that was told to stop has a few seconds for that.
-    pub async fn run(mut self, mut member: Member, mut stopped: watch::Receiver<bool>) {
-        let name = member.name;
+    pub async fn run(mut self, member: Member, mut stopped: watch::Receiver<bool>) {
+        let Member { name, mut hearing, saying, .. } = member;
         let told = tokio::select! {
-            read = self.read(&mut member) => read,
-            () = overdue(&mut stopped) => Err(anyhow!("it did not end within {} s of being told to", GRACE.as_secs())),
+            read = self.read(&mut hearing) => read,
+            () = overdue(&saying, &mut stopped) => Err(anyhow!("it did not end within {} s of being told to", GRACE.as_secs())),
         };
         if let Err(error) = told {
             let _ = self.sender.send(Report::Failed(format!("the driver at {name}: {error:#}")));
         }
     }
 
-    async fn read(&mut self, member: &mut Member) -> Result<()> {
+    async fn read(&mut self, hearing: &mut Hearing<TlsStream<TcpStream>>) -> Result<()> {
         loop {
-            let said = member.hearing.hear().await.context("it is gone before the end of the run")?;
+            let said = hearing.hear().await.context("it is gone before the end of the run")?;
             let event = match said {
                 Said::Alive => continue,
                 Said::Event(event) => *event,
@@ -197,9 +200,24 @@ impl Follower {
 
 #[cfg(test)]
 mod tests {
+    use super::super::line::line;
     use super::*;
     use loadstone_record::event::{CpuShare, Moment, PartNames};
     use loadstone_record::Recorder;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_member_is_told_to_stop_and_has_a_few_seconds_for_it() {
+        let (near, far) = tokio::io::duplex(1 << 16);
+        let (_, saying) = line(near, &Word::Alive).expect("a line");
+        let (mut hearing, _saying) = line(far, &Said::Alive).expect("a line");
+        let (stop, mut stopped) = watch::channel(false);
+        let waiting = tokio::spawn(async move { overdue(&saying, &mut stopped).await });
+        sleep(GRACE).await;
+        assert!(!waiting.is_finished());
+        stop.send(true).expect("heard");
+        while !matches!(hearing.hear::<Word>().await.expect("a word"), Word::Stop) {}
+        waiting.await.expect("no panic");
+    }
 
     fn follower() -> Follower {
         let (sender, _) = mpsc::unbounded_channel();
