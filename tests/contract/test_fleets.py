@@ -55,11 +55,12 @@ def test_hosts_are_found_taken_and_given_back(engine: Engine, tmp_path: Path) ->
     async def check(fleet: OpenFleet) -> None:
         assert set(await engine.found()) == {"d1", "s1", "s2"}
         assert all(host.facts["cores"] >= 1 for host in fleet.hosts.values())
-        assert await engine.death("s1") == await engine.failure() == fleet.dead() == ""
+        assert await engine.failure() == fleet.dead() == ""
 
     on(engine, tmp_path, check)
     on(engine, tmp_path, check)
-    assert asyncio.run(engine.death("s1")) == "not reserved"
+    with pytest.raises(HostLostError, match="not reserved"):
+        asyncio.run(engine.ask("s1", "beat", {}, 1))
 
 
 def test_two_coordinators_cannot_have_the_same_host(engine: Engine, tmp_path: Path) -> None:

@@ -50,8 +50,7 @@ def test_drivers_servers_and_back_ends_are_on_hosts_of_their_own(lab: Lab) -> No
         "s2": ["system"],
     }
     assert said["machines"]["web"]["facts"]["host"] == "s1" and said["machines"]["backend"]["facts"]["host"] == "s2"
-    verdict = json.loads((result / "verdict.json").read_text())
-    assert "errors" not in json.dumps(verdict) or '"errors": []' in json.dumps(verdict)
+    assert "errors 0.00 %" in done.stdout
     assert "plays part 1 of 1" in next(result.glob("logs/d1/*.log")).read_text()
     samples = [json.loads(line) for line in next(result.glob("runs/*/monitor.jsonl")).read_text().splitlines()]
     assert all(name in samples[-1]["machines"] for name in ("web", "backend", "d1", "s1", "s2"))
@@ -63,7 +62,7 @@ def test_tiles_are_spread_over_hosts_and_have_one_report(lab: Lab) -> None:
     result = lab.result("spread")
     said = manifest(result)
     assert said["status"] == "complete", done.stdout + done.stderr
-    places = {name: machine["facts"]["host"] for name, machine in said["machines"].items()}
+    places = {name: machine["facts"].get("host") for name, machine in said["machines"].items()}
     assert {places[f"tile1-{role}"] for role in ("web", "app", "db")} == {"s1"}
     assert {places[f"tile2-{role}"] for role in ("web", "app", "db")} == {"s2"}
     assert "Loadstone consolidation score" in done.stdout
@@ -87,7 +86,18 @@ def test_without_the_token_nothing_is_answered(lab: Lab) -> None:
     files = {"SERVER_CERT": CERTIFICATE, "SERVER_KEY": KEY, "CA_CERT": AUTHORITY}
     tls = ["RAY_USE_TLS=1", *(f"RAY_TLS_{name}={keys}/{file}" for name, file in files.items())]
     for known in ([], tls, [*tls, "RAY_AUTH_MODE=token", f"RAY_AUTH_TOKEN={'0' * 64}"]):
-        words = ["env", "RAY_gcs_server_request_timeout_seconds=3", *known, "timeout", "15", sys.executable, "-c", told]
+        words = [
+            "env",
+            "RAY_gcs_server_request_timeout_seconds=3",
+            *known,
+            "timeout",
+            "-s",
+            "KILL",
+            "12",
+            sys.executable,
+            "-c",
+            told,
+        ]
         asked = lab.host.run(words, 40)
         assert asked.returncode != 0 and "NodeID" not in asked.stdout, asked.stdout
 

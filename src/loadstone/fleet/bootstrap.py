@@ -192,8 +192,11 @@ async def _start(shell: Shell, python: str, words: list[str], hosts: list[str], 
     cd {folder}
     if [ -f node.pid ] && kill -0 "$(cat node.pid)" 2> /dev/null; then exit 0; fi
     export RAY_AUTH_TOKEN="$(cat {TOKEN})" {settings}
-    setsid nohup {shlex.join([ray, "start", *words, *own])} > node.log 2>&1 < /dev/null &
-    echo $! > node.pid
+    rm -f node.pid
+    # in a session of its own, but not as a shell's job in the background, whose children would not hear interruptions
+    setsid --fork sh -c 'echo $$ > node.pid; exec "$@"' node {shlex.join([ray, "start", *words, *own])} \
+        > node.log 2>&1 < /dev/null
+    for _ in $(seq 50); do [ -s node.pid ] && break; sleep 0.1; done
     for _ in $(seq {int(START_S * 2)}); do
         if grep -q "Ray runtime started" node.log; then exit 0; fi
         kill -0 "$(cat node.pid)" 2> /dev/null || break
@@ -215,11 +218,13 @@ async def end(shell: Shell, folder_name: str) -> bool:
     """Ends a host's node and all that it started, and forgets its keys; whether there was one. Raises FleetError."""
     script = f"""
     cd "${{XDG_STATE_HOME:-$HOME/.local/state}}/loadstone/fleet/{folder_name}" 2> /dev/null || exit 0
-    if [ -f node.pid ] && kill -0 "$(cat node.pid)" 2> /dev/null; then
-        kill "$(cat node.pid)"
-        for _ in $(seq 40); do kill -0 "$(cat node.pid)" 2> /dev/null || break; sleep 0.5; done
-        kill -9 "$(cat node.pid)" 2> /dev/null || true
-        echo ended
+    if [ -f node.pid ]; then
+        node=$(cat node.pid)
+        if kill "$node" 2> /dev/null; then
+            for _ in $(seq 16); do kill -0 "$node" 2> /dev/null || break; sleep 0.5; done
+            echo ended
+        fi
+        kill -s KILL -- "-$node" 2> /dev/null || true  # what its processes left, where one of them was killed
     fi
     rm -f node.pid node.log {TOKEN} {AUTHORITY} {CERTIFICATE} {KEY}
     cd .. && rmdir {folder_name} 2> /dev/null || true

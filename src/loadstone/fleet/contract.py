@@ -45,9 +45,6 @@ class Fleet(Protocol):
         any other LoadstoneError as the supervisor raised it.
         """
 
-    async def death(self, name: str) -> str:
-        """How a host's supervisor died, as the engine knows; empty while it lives."""
-
     async def failure(self) -> str:
         """Why the engine itself no longer works; empty while it does. Answers within two seconds."""
 

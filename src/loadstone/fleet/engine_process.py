@@ -36,9 +36,6 @@ class Engine(Protocol):
     async def ask(self, name: str, question: str, words: Json) -> Json:
         """What a supervisor answers."""
 
-    async def death(self, name: str) -> str:
-        """How a supervisor died."""
-
     async def release(self) -> None:
         """Gives the hosts back."""
 
@@ -94,10 +91,6 @@ class ProcessFleet:
     async def ask(self, name: str, question: str, words: Json, timeout_s: float) -> Any:
         """By the engine's message."""
         return answer_of(await self._asked("ask", timeout_s, name=name, question=question, words=words))
-
-    async def death(self, name: str) -> str:
-        """As the engine tells it."""
-        return str(await self._asked("death", SILENT_S, name=name))
 
     async def failure(self) -> str:
         """Whether the engine's process lives, and its head takes connections."""

@@ -29,7 +29,3 @@ class FakeFleet(LocalFleet):
     async def failure(self) -> str:
         """As it was arranged, for the name of no host."""
         return self.deaths.get("", "")
-
-    async def death(self, name: str) -> str:
-        """As it was arranged."""
-        return self.deaths.get(name, "") or await super().death(name)

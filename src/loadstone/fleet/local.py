@@ -40,10 +40,6 @@ class LocalFleet:
             raise HostLostError(f"The host {name} is not reserved.")
         return answer_of(await self.supervisors[name].answer(question, words))
 
-    async def death(self, name: str) -> str:
-        """It dies with this process alone."""
-        return "" if name in self.supervisors else "not reserved"
-
     async def failure(self) -> str:
         """It is this process."""
         return ""

@@ -9,13 +9,14 @@ import asyncio
 import contextlib
 import logging
 import os
+import signal
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import ray
-from ray.exceptions import RayActorError, RayError
+from ray.exceptions import RayError
 from ray.util.placement_group import PlacementGroup, placement_group, remove_placement_group
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
@@ -42,6 +43,8 @@ class SupervisorActor:
 
     async def answer(self, question: str, words: Json) -> Json:
         """As the supervisor does."""
+        # Ray keeps signals from its threads; what this one starts would have none either, and could not be stopped.
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
         return await self.supervisor.answer(question, words)
 
 
@@ -99,16 +102,6 @@ class RayEngine:
         except RayError as error:
             raise HostLostError(_first_line(error)) from None
         return answer
-
-    async def death(self, name: str) -> str:
-        """As the actor's error tells it."""
-        try:
-            await asyncio.wrap_future(self.actors[name].answer.remote("", {}).future())
-        except RayActorError as error:
-            return _first_line(error)
-        except (RayError, KeyError) as error:
-            return type(error).__name__
-        return ""
 
     async def release(self) -> None:
         """Ends the actors and gives the resources back."""
