@@ -85,7 +85,7 @@ class FleetHost:
 
     def gauge(self) -> AgentGauge:
         """What its kernel counts, for the monitors."""
-        return AgentGauge(self.name, _Look(self), self.facts["first"])
+        return AgentGauge(self.name, _Look(self), self.facts["first"], "host of the fleet", None)
 
 
 @dataclass(frozen=True)

@@ -82,6 +82,9 @@ class AgentGauge:
     way: Asked
     first: Json = field(default_factory=dict)
     """What it told first."""
+    about: str = "set up by others, told by its agent"
+    platform: str | None = "others"
+    """What made it; None of a host that the manifest tells of elsewhere."""
 
     async def inside(self) -> Json | None:
         """Its counters; None when it does not answer in time."""

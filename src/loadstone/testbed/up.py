@@ -68,9 +68,7 @@ class Testbed:
 def _facts_of_host(host: AgentGauge) -> MachineFacts:
     facts = {"kernel": host.first.get("kernel"), "cpus": host.first["cores"]}
     memory = host.first.get("memory", {}).get("total")
-    return MachineFacts(
-        "set up by others, told by its agent", "others", facts=facts | {"memory_mib": (memory or 0) >> 20}
-    )
+    return MachineFacts(host.about, host.platform, facts=facts | {"memory_mib": (memory or 0) >> 20})
 
 
 def _facts_of(machine: Machine) -> MachineFacts:
