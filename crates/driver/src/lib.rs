@@ -1,5 +1,6 @@
 //! The load driver: reads a plan, plays its sessions with honest timing, writes events.
 
+pub mod awaited;
 pub mod client;
 pub mod clock;
 pub mod discrete_event;
@@ -34,9 +35,10 @@ use clap::{Parser, Subcommand};
 use loadstone_record::event::{EndReason, Event};
 use loadstone_schedule::plan::{Plan, PLAN_SCHEMA};
 
+use awaited::awaited_plan;
 use discrete_event::DiscreteEvents;
 use join::{Joiner, Leader, Setting, Share, StartWord, Token};
-use start::{awaited_plan, Alone, Told};
+use start::{Alone, Told};
 
 /// Exit code after an interruption, as shells use it for SIGINT.
 const INTERRUPTED: u8 = 130;

@@ -28,9 +28,9 @@ use tokio::time::{timeout, Instant};
 use tokio_rustls::server::TlsStream;
 use tokio_rustls::TlsAcceptor;
 
+use crate::awaited::awaited_origin_ns;
 use crate::clock::{kernel_ns, Clock};
 use crate::report::Report;
-use crate::start::awaited_origin_ns;
 use follower::Follower;
 pub use joiner::Joiner;
 use line::{line, Hearing, Said, Saying, Word};
