@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from loadstone.fleet import open as opening
-from loadstone.fleet import supervisor
+from loadstone.fleet import reserved, supervisor
 from loadstone.fleet.contract import FleetError, HostLostError
 from loadstone.fleet.fake import FakeFleet
 from loadstone.fleet.local import LocalFleet
@@ -159,7 +158,7 @@ def test_what_a_silent_coordinator_had_is_ended(tmp_path: Path, monkeypatch: pyt
 
 def test_a_lost_host_is_named_with_all_that_was_on_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LOADSTONE_RUNTIME_DIR", str(tmp_path / "runtime"))
-    monkeypatch.setattr(opening, "ANSWER_S", 0.3)
+    monkeypatch.setattr(reserved, "ANSWER_S", 0.3)
     engine = FakeFleet(SPEC, "the test")
 
     async def check(fleet: OpenFleet) -> None:

@@ -6,103 +6,30 @@ import getpass
 import os
 import re
 import socket
-import time
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 from loadstone.fleet.cluster import own_address
-from loadstone.fleet.contract import Fleet, FleetError, HostLostError, Json
+from loadstone.fleet.contract import Fleet, FleetError
 from loadstone.fleet.dealing import Dealer, Room
 from loadstone.fleet.remote import RemoteMachine
+from loadstone.fleet.reserved import BEAT_S, FleetHost
 from loadstone.fleet.routes import block_of, lead
 from loadstone.host.secrets import JOIN_TOKEN, join_token
-from loadstone.measure.agent import AgentGauge
-from loadstone.model.fleet import FleetSpec, HostRole, HostSpec
+from loadstone.model.fleet import FleetSpec, HostRole
 from loadstone.model.machine import PUBLIC, MachineSpec
 from loadstone.platforms.contract import Attachment
 from loadstone.platforms.journal import ResourceJournal
 from loadstone.platforms.registry import platform_kind
 
-BEAT_S = 0.5
-"""How often the coordinator says that it is there."""
-ANSWER_S = 1.5
-"""Longest wait for one answer to that: a host that gives none counts as lost two seconds after its last at most, and
-the run, which looks twice a second, ends within three.
-"""
 TAKE_S = 60.0
 """Longest time for a host to clear up what was left there, and to be taken."""
 MAKE_S = 900.0
 """Longest time for making a machine: images may have to be built."""
 END_S = 30.0
-
-
-@dataclass
-class FleetHost:
-    """A host that is reserved."""
-
-    name: str
-    spec: HostSpec
-    engine: Fleet
-    number: int
-    """Its place in the file, counted from 0."""
-    facts: Json = field(default_factory=dict)
-    lost: str = ""
-    """That it counts as lost, since when and why; empty while it is there."""
-    why: str = ""
-    """The reason alone."""
-    machines: dict[str, RemoteMachine] = field(default_factory=dict)
-    drivers: Json = field(default_factory=dict)
-    """How its drivers do, by name."""
-
-    async def ask(self, question: str, timeout_s: float, **words: Any) -> Any:
-        """What its supervisor answers. Raises LoadstoneError."""
-        if self.lost:
-            raise HostLostError(self.lost)
-        return await self.engine.ask(self.name, question, words, timeout_s)
-
-    async def beat(self) -> None:
-        """Says that the coordinator is there, until the host is lost."""
-        while not self.lost:
-            try:
-                told = await self.ask("beat", ANSWER_S)
-            except FleetError as error:
-                self.lose(str(error))
-                return
-            self.drivers = told["drivers"]
-            for name, state in told["machines"].items():
-                if name in self.machines:
-                    self.machines[name].heard(state)
-            await asyncio.sleep(BEAT_S)
-
-    def lose(self, why: str) -> None:
-        """Counts the host as lost from now on."""
-        self.why = self.why or why
-        self.lost = self.lost or f"the host {self.name} was lost at {time.strftime('%H:%M:%S')}: {why}"
-
-    def gauge(self) -> AgentGauge:
-        """What its kernel counts, for the monitors."""
-        return AgentGauge(self.name, _Look(self), self.facts["first"], "host of the fleet", None)
-
-
-@dataclass(frozen=True)
-class _Look:
-    """A way to a host's agent by its supervisor."""
-
-    host: FleetHost
-
-    async def ask(self, timeout_s: float) -> Json:
-        """What it counts; raises OSError when it does not say."""
-        try:
-            told: Json | None = await self.host.ask("look", timeout_s)
-        except FleetError as error:
-            raise OSError(str(error)) from None
-        if told is None:
-            raise OSError(f"{self.host.name} counts nothing")
-        return told
 
 
 @dataclass

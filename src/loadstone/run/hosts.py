@@ -6,7 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from loadstone.fleet.engines import engine_of
-from loadstone.fleet.open import FleetHost, OpenFleet, open_fleet
+from loadstone.fleet.open import OpenFleet, open_fleet
+from loadstone.fleet.reserved import FleetHost
 from loadstone.measure.agent import AgentGauge
 from loadstone.model.fleet import FleetSpec
 from loadstone.model.records.manifest import FleetHostRecord
