@@ -79,6 +79,8 @@ class RunCommand(WorkloadOptions):
         file = study_file(self.names)
         spec = self._spec() if file is None else self._spec_of_file(file)
         _warn_of_the_reference(spec)
+        if self.drivers > 1 and spec.fleet is not None:
+            raise UsageError("A fleet's hosts of role `driver` make the load. Leave out --drivers, or --fleet.")
         if self.drivers > 1:
             spec = replace(spec, joining=Joining(self.drivers - 1, self.join_at))
             token = join_token()

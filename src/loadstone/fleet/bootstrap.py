@@ -27,6 +27,7 @@ from loadstone.fleet.cluster import (
 )
 from loadstone.fleet.contract import FleetError
 from loadstone.fleet.remote_shell import Shell
+from loadstone.host.secrets import CLUSTER_TOKEN
 from loadstone.model.fleet import FleetSpec, HostSpec
 from loadstone.services import reference
 
@@ -185,13 +186,13 @@ async def _start(shell: Shell, python: str, words: list[str], hosts: list[str], 
         "--block",
     ]
     ray = str(Path(python).parent / "ray")
-    named = {key: value for key, value in there_environment(keys, there).items() if key != "RAY_AUTH_TOKEN"}
+    named = {key: value for key, value in there_environment(keys, there).items() if key != CLUSTER_TOKEN}
     settings = " ".join(f"{key}={shlex.quote(value)}" for key, value in named.items())
     folder = shlex.quote(str(there.folder))
     script = f"""
     cd {folder}
     if [ -f node.pid ] && kill -0 "$(cat node.pid)" 2> /dev/null; then exit 0; fi
-    export RAY_AUTH_TOKEN="$(cat {TOKEN})" {settings}
+    export {CLUSTER_TOKEN}="$(cat {TOKEN})" {settings}
     rm -f node.pid
     # in a session of its own, but not as a shell's job in the background, whose children would not hear interruptions
     setsid --fork sh -c 'echo $$ > node.pid; exec "$@"' node {shlex.join([ray, "start", *words, *own])} \

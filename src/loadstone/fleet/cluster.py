@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from loadstone.fleet.contract import FleetError
+from loadstone.host.secrets import CLUSTER_TOKEN
 from loadstone.model.fleet import FleetSpec
 
 PORT = 6380
@@ -62,7 +63,7 @@ class Keys:
         tls = {"SERVER_CERT": CERTIFICATE, "SERVER_KEY": KEY, "CA_CERT": AUTHORITY}
         return {
             "RAY_AUTH_MODE": "token",
-            "RAY_AUTH_TOKEN": text,
+            CLUSTER_TOKEN: text,
             "RAY_USE_TLS": "1",
             **{f"RAY_TLS_{name}": str(self.folder / file) for name, file in tls.items()},
             **SETTINGS,

@@ -76,7 +76,7 @@ class OpenFleet:
             return
         self.leading.add(host.name)
         block = block_of(host.number)
-        others = [other for other in self.hosts.values() if other is not host]
+        others = [other for other in self.hosts.values() if other.spec.address != host.spec.address]
         await asyncio.gather(*(other.ask("lead", END_S, block=str(block), by=host.spec.address) for other in others))
         if journal is not None and host.spec.address != self.own_address:
             await lead(journal, block, host.spec.address)

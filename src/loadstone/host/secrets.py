@@ -7,7 +7,9 @@ AGENT_TOKEN = "LOADSTONE_AGENT_TOKEN"
 """Variable with the token that the agent of a host was started with."""
 JOIN_TOKEN = "LOADSTONE_JOIN_TOKEN"
 """Variable with the token that drivers know which play together."""
-_ALL = (AGENT_TOKEN, JOIN_TOKEN)
+CLUSTER_TOKEN = "RAY_AUTH_TOKEN"
+"""Variable, by the engine's own name, with the token that lets into a fleet's cluster."""
+_ALL = (AGENT_TOKEN, JOIN_TOKEN, CLUSTER_TOKEN)
 
 
 def without_secrets(but: str = "") -> dict[str, str]:

@@ -57,6 +57,8 @@ def check(spec: RunSpec) -> None:
     """Says what cannot be run before anything is started; raises LoadstoneError."""
     if not spec.placement.is_plain and (isinstance(spec.system, Target) or spec.clock is Clock.VIRTUAL):
         raise UsageError("A machine is declared, but there is nothing to put on it: others set up this system.")
+    if spec.fleet is not None and spec.clock is Clock.VIRTUAL:
+        raise UsageError("Virtual time is played by this process alone. Leave out --virtual, or --fleet.")
     if isinstance(spec.system, Reference):
         refuse_unfit(spec.system, spec.needs)
     for url in spec.agents:
