@@ -8,12 +8,16 @@ from loadstone.judge.usage import CPU_GROUPS
 from loadstone.model.records.result import Iteration
 from loadstone.model.records.sample import InsideView, Rates, Sample, TreeUse
 from loadstone.model.records.workload_id import TileLoadKind
-from loadstone.page.blocks import Block, Figure, Gallery, Heading
+from loadstone.page.blocks import Block, Figure, Fold, Gallery, Heading
 from loadstone.page.numbers import MBIT_PER_BYTE
 from loadstone.page.plot import TimePlot
 from loadstone.report.section import IterationContext, Section
 
 Drawn = list[dict[str, Any]]
+HostViews = list[tuple[float, InsideView]]
+"""What a host said of itself, by second."""
+MOST_UNFOLDED = 2
+"""Hosts whose pictures are all shown at once; of more there is one picture, and the rest folded."""
 BUSY = ("user", "system", "wait", "steal")
 """Groups of CPU time that are drawn."""
 MOST_GROUPS = 6
@@ -28,10 +32,15 @@ def blocks(context: IterationContext) -> Iterator[Block]:
     if not context.report.pictures_each or kind not in (None, TileLoadKind.WEB) or len(context.iteration.monitor) < 2:
         return
     yield Heading("Resources")
-    yield Gallery(_figures(context.iteration))
+    hosts = _hosts(context.iteration.monitor)
+    is_folded = len(hosts) > MOST_UNFOLDED
+    beside = [_busy_hosts(hosts)] if is_folded else [one for name, own in hosts.items() for one in _of_host(name, own)]
+    yield Gallery(_figures(context.iteration, beside))
+    for name, own in hosts.items() if is_folded else ():
+        yield Fold(f"Host {name}", [Gallery(list(_of_host(name, own)))])
 
 
-def _figures(iteration: Iteration) -> list[Figure]:
+def _figures(iteration: Iteration, beside: list[Figure]) -> list[Figure]:
     samples = iteration.monitor
     cores, memory = _trees(samples, lambda tree: tree.cores), _trees(samples, lambda tree: tree.rss_bytes / 1e6)
     host = TimePlot("cores", _host_cpu(samples), is_stacked=True)
@@ -41,7 +50,7 @@ def _figures(iteration: Iteration) -> list[Figure]:
         Figure("Memory by role", "Resident memory of each process tree.", TimePlot("MB", memory)),
         Figure("Network", "All interfaces, loopback included.", TimePlot("Mbit/s", _network(samples))),
     ]
-    pictures += [*_hosts(samples), *_status(samples)]
+    pictures += [*beside, *_status(samples)]
     disk, lag = _disk(samples), _lag(iteration)
     if disk:
         pictures.append(Figure("Disk latency", "Mean time of an operation.", TimePlot("ms", disk)))
@@ -51,30 +60,37 @@ def _figures(iteration: Iteration) -> list[Figure]:
     return pictures
 
 
-def _hosts(samples: Sequence[Sample]) -> Iterator[Figure]:
-    """Hosts that others run, as their agents tell."""
-    seen = [
-        (second, name, views.inside)
-        for second, sample in _over_time(samples)
-        for name, views in sample.machines.items()
-        if views.inside is not None and views.inside.running is not None
+def _hosts(samples: Sequence[Sample]) -> dict[str, HostViews]:
+    """Hosts beside this one, as their agents tell."""
+    hosts: dict[str, HostViews] = {}
+    for second, sample in _over_time(samples):
+        for name, views in sample.machines.items():
+            if views.inside is not None and views.inside.running is not None:
+                hosts.setdefault(name, []).append((second, views.inside))
+    return hosts
+
+
+def _cores(view: InsideView, group: str) -> float:
+    return sum(view.cpu_cores.get(mode) or 0.0 for mode in CPU_GROUPS[group])
+
+
+def _busy_hosts(hosts: Mapping[str, HostViews]) -> Figure:
+    """All hosts in one picture: which of them is busy."""
+    drawn = [
+        {"second": second, "value": sum(_cores(view, group) for group in BUSY), "series": name}
+        for name, own in hosts.items()
+        for second, view in own
     ]
-    for name in dict.fromkeys(name for _, name, _ in seen):
-        own = [(second, view) for second, of, view in seen if of == name]
-        cpu = [
-            {
-                "second": second,
-                "value": sum(view.cpu_cores.get(mode) or 0.0 for mode in CPU_GROUPS[group]),
-                "series": group,
-            }
-            for second, view in own
-            for group in BUSY
-        ]
-        yield Figure(f"CPU of {name}", "As its agent tells.", TimePlot("cores", cpu, is_stacked=True))
-        yield from _rest_of_host(name, own)
+    return Figure("CPU of all hosts", "As their agents tell; more of each is below.", TimePlot("cores", drawn))
 
 
-def _rest_of_host(name: str, own: Sequence[tuple[float, InsideView]]) -> Iterator[Figure]:
+def _of_host(name: str, own: HostViews) -> Iterator[Figure]:
+    cpu = [{"second": second, "value": _cores(view, group), "series": group} for second, view in own for group in BUSY]
+    yield Figure(f"CPU of {name}", "As its agent tells.", TimePlot("cores", cpu, is_stacked=True))
+    yield from _rest_of_host(name, own)
+
+
+def _rest_of_host(name: str, own: HostViews) -> Iterator[Figure]:
     """Beside its processors; nothing of what its kernel does not count."""
     percent = [(at, {kind: share and 100 * share for kind, share in view.pressure.items()}) for at, view in own]
     memory = [(at, {kind: held and held / 1e6 for kind, held in view.memory_bytes.items()}) for at, view in own]
