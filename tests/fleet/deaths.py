@@ -49,11 +49,11 @@ class Seen:
     """Processes of ours on any host, once the run had ended and the silence of cut ones was heard."""
 
 
-def during_a_run(lab: Lab, hosts: Mapping[str, NamespaceHost], death: Death) -> Seen:
-    """Starts a run, has something die, and waits for the end."""
+def during_a_run(lab: Lab, hosts: Mapping[str, NamespaceHost], death: Death, *more: str) -> Seen:
+    """Starts a run, with more options where they are given, has something die, and waits for the end."""
     name = f"{death.name.lower().replace('_', '-')}-{time.monotonic_ns()}"
     words = ["run", "static", "--rate", "30", "--profile", "quick", "--steady", "20", "--foreign-cpu", "100"]
-    process = lab.start(*words, "--name", name)
+    process = lab.start(*words, *more, "--name", name)
     events = _await_load(lab, name)
     died = time.time()
     DEATHS[death](hosts)

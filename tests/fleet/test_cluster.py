@@ -115,6 +115,16 @@ def _listening(host: NamespaceHost) -> list[int]:
     return sorted(ports - {22})
 
 
+def test_what_a_lost_host_left_is_undone_when_it_is_taken_again(lab: Lab, hosts: Mapping[str, NamespaceHost]) -> None:
+    during_a_run(lab, hosts, Death.SYSTEMS_SUPERVISOR, "--platform", "container", "--machine", "host=s1")
+    assert hosts["s1"].run(["ip", "netns", "list"]).stdout, "it was killed too late"
+    done = lab.loadstone("run", "static", "--rate", "20", *QUICK, "--name", "back")
+    said = manifest(lab.result("back"))
+    assert said["status"] == "complete", done.stdout + done.stderr
+    assert any("network namespace" in line for line in said["hosts"]["s1"]["undone"]), said["hosts"]
+    assert not said["hosts"]["s2"]["undone"] and not hosts["s1"].run(["ip", "netns", "list"]).stdout
+
+
 @pytest.mark.parametrize("death", [Death.DRIVERS_SUPERVISOR, Death.SYSTEMS_CABLE, Death.HEAD])
 def test_a_death_is_noticed_named_and_leaves_nothing(
     death: Death, lab: Lab, hosts: Mapping[str, NamespaceHost]
