@@ -134,7 +134,8 @@ def _host(name: str, address: str, above: Path, bridge: str, link: str) -> Itera
         f"hostname {name}",
         f"mount --bind {folder}/run /run",
         "mount -t tmpfs tmpfs /dev/shm",
-        f"mount --bind {folder}/tmp /tmp",
+        *_kept(folder / "tmp"),
+        f"mount --rbind {folder}/tmp /tmp",
         "ip link set lo up",
         f"exec {SSHD} -D -e -f /run/sshd.conf",
     ]
@@ -160,6 +161,18 @@ def _host(name: str, address: str, above: Path, bridge: str, link: str) -> Itera
         first.wait()
         with suppress(subprocess.CalledProcessError):
             _ip("link", "del", link)
+
+
+def _kept(tmp: Path) -> list[str]:
+    """Has a host see the project and its interpreter where they are below /tmp, which it has for itself."""
+    roots = {Path(__file__).parents[2], Path(sys.prefix)}
+    below = sorted(root for root in roots if root.is_relative_to("/tmp"))
+    steps = []
+    for root in below:
+        place = tmp / root.relative_to("/tmp")
+        place.mkdir(parents=True, exist_ok=True)
+        steps.append(f"mount --bind {root} {place}")
+    return steps
 
 
 def _await_ssh(host: NamespaceHost, client: Path) -> None:

@@ -162,7 +162,7 @@ def test_a_driver_that_waits_for_others_can_be_ended(tmp_path: Path) -> None:
     words = ["run", "static", "--rate", "5", "--drivers", "2", "--join-at", f"127.0.0.1:{free_port()}"]
     process = subprocess.Popen(command(*words), cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     log = None
-    for _ in range(100):
+    for _ in range(600):
         time.sleep(0.1)
         log = next((tmp_path / "results").glob("*/runs/static-1/driver.log"), None)
         if log is not None and "waiting" in log.read_text():
