@@ -12,7 +12,7 @@ from rich.table import Table
 
 from loadstone.cli.screen import out, say
 from loadstone.fleet import bootstrap
-from loadstone.fleet.cluster import head_address, keys_folder
+from loadstone.fleet.cluster import head_address, head_host, keys_folder
 from loadstone.fleet.contract import FleetError, FoundHost
 from loadstone.fleet.engines import engine_of
 from loadstone.fleet.inventory import read_fleet
@@ -40,19 +40,19 @@ def up(
 
 
 async def _up(spec: FleetSpec, wheel: Path | None) -> None:
-    looks = await _each(spec, {name: bootstrap.look_at(name, host) for name, host in spec.hosts.items()})
+    looks = await _each({name: bootstrap.look_at(name, host) for name, host in spec.hosts.items()})
     for name, look in looks.items():
         if abs(look.ahead_s) > SKEW_S + look.bound_s:
             say(f"{name}: its clock is {look.ahead_s:+.1f} s off ours; starts are corrected, dates in logs are not.")
     pythons = await _each(
-        spec, {name: bootstrap.install(name, host, looks[name], wheel) for name, host in spec.hosts.items()}
+        {name: bootstrap.install(name, host, looks[name], wheel) for name, host in spec.hosts.items()}
     )
     keys = bootstrap.make_keys(spec)
     await bootstrap.start_head(spec, keys)
-    address = head_address(spec).rpartition(":")[0]
+    address = head_host(spec)
     others = {name: host for name, host in spec.hosts.items() if host.address != address}
     starts = {name: bootstrap.start_host(name, host, spec, pythons[name], keys) for name, host in others.items()}
-    await _each(spec, starts)
+    await _each(starts)
     for name, look in looks.items():
         say(f"{name}: up, {look.cores} cores, {look.free_mib} MiB free")
 
@@ -77,7 +77,7 @@ def down(file: File) -> None:
     spec = _own_cluster(file)
     folder = keys_folder(head_address(spec)).name
     shells = {name: bootstrap.shell_of(name, host) for name, host in spec.hosts.items() if host.ssh}
-    ended = asyncio.run(_each(spec, {name: bootstrap.end(shell, folder) for name, shell in shells.items()}))
+    ended = asyncio.run(_each({name: bootstrap.end(shell, folder) for name, shell in shells.items()}))
     ended["the head"] = asyncio.run(bootstrap.end(Shell("the head", ""), folder))
     for name, was_there in ended.items():
         say(f"{name}: {'ended' if was_there else 'nothing ran'}")
@@ -101,7 +101,7 @@ async def _found(spec: FleetSpec) -> Mapping[str, FoundHost]:
         await engine.release()
 
 
-async def _each(spec: FleetSpec, asked: Mapping[str, Awaitable[Any]]) -> dict[str, Any]:
+async def _each(asked: Mapping[str, Awaitable[Any]]) -> dict[str, Any]:
     """What comes of something that is done for all hosts at once; raises FleetError with all that went wrong."""
     done = await asyncio.gather(*asked.values(), return_exceptions=True)
     wrong = [one for one in done if isinstance(one, BaseException)]

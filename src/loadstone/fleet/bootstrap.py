@@ -22,6 +22,7 @@ from loadstone.fleet.cluster import (
     TOKEN,
     Keys,
     head_address,
+    head_host,
     keys_folder,
     resource_of,
 )
@@ -135,7 +136,7 @@ def make_keys(spec: FleetSpec) -> Keys:
     folder = keys_folder(address)
     if not (folder / TOKEN).is_file():
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        names = sorted({address.rpartition(":")[0], "127.0.0.1", *(host.address for host in spec.hosts.values())})
+        names = sorted({head_host(spec), "127.0.0.1", *(host.address for host in spec.hosts.values())})
         files = reference.certificate(names)
         for file, text in {**files, TOKEN: secrets.token_hex(32)}.items():
             _write_private(folder / file, text)
@@ -149,7 +150,7 @@ def _write_private(file: Path, text: str) -> None:
 
 async def start_head(spec: FleetSpec, keys: Keys) -> None:
     """Starts the head here, with the hosts that are this machine. Raises FleetError."""
-    address = head_address(spec).rpartition(":")[0]
+    address = head_host(spec)
     here = [name for name, host in spec.hosts.items() if host.address == address]
     words = ["--head", f"--port={PORT}", f"--node-ip-address={address}", "--include-dashboard=false"]
     shell = Shell("the head", "")

@@ -26,7 +26,12 @@ def resource_of(name: str) -> str:
 
 def head_address(spec: FleetSpec) -> str:
     """HOST:PORT of the head of a fleet's own cluster, which is on the coordinator's machine."""
-    return f"{own_address(next(iter(spec.hosts.values())).address)}:{PORT}"
+    return f"{head_host(spec)}:{PORT}"
+
+
+def head_host(spec: FleetSpec) -> str:
+    """The coordinator's address as its hosts reach it. Raises FleetError."""
+    return own_address(next(iter(spec.hosts.values())).address)
 
 
 def own_address(peer: str) -> str:

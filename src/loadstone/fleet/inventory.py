@@ -9,7 +9,6 @@ from loadstone.model.reading import Document
 
 HOST_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,40}")
 """What hosts may be called: names are parts of files' names, and of the cluster's resources."""
-SYSTEM_PORTS = range(1, 1024)
 
 
 def read_fleet(file: Path) -> FleetSpec:

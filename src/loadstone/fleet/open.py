@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 
-from loadstone.fleet.cluster import own_address
+from loadstone.fleet.cluster import head_host
 from loadstone.fleet.contract import Fleet, FleetError
 from loadstone.fleet.dealing import Dealer, Room
 from loadstone.fleet.remote import RemoteMachine
@@ -41,11 +41,12 @@ class OpenFleet:
     own_address: str
     """Where the hosts reach this process's machine."""
     dealer: Dealer
+    logs: Path
+    """Folder that gets what was written on hosts."""
     homes: dict[str, str] = field(default_factory=dict)
     """Hosts of machines that belong together."""
     leading: set[str] = field(default_factory=set)
     """Hosts to whose machines all others know a way."""
-    logs: Path | None = None
 
     @property
     def driver_hosts(self) -> tuple[str, ...]:
@@ -70,7 +71,7 @@ class OpenFleet:
         if self.dealer.rooms:
             self.homes[together] = self.dealer.host_of([size_of(spec) for spec in specs])
 
-    async def lead_to(self, host: FleetHost, journal: ResourceJournal | None = None) -> None:
+    async def lead_to(self, host: FleetHost, journal: ResourceJournal) -> None:
         """Shows all other hosts, and this one, the way to a host's machines. Raises FleetError."""
         if host.name in self.leading:
             return
@@ -78,7 +79,7 @@ class OpenFleet:
         block = block_of(host.number)
         others = [other for other in self.hosts.values() if other.spec.address != host.spec.address]
         await asyncio.gather(*(other.ask("lead", END_S, block=str(block), by=host.spec.address) for other in others))
-        if journal is not None and host.spec.address != self.own_address:
+        if host.spec.address != self.own_address:
             await lead(journal, block, host.spec.address)
 
     def dead(self) -> str:
@@ -120,8 +121,6 @@ class OpenFleet:
                 self._keep(name, await host.ask("logs", END_S))
 
     def _keep(self, host: str, logs: dict[str, str]) -> None:
-        if self.logs is None:
-            return
         folder = self.logs / host
         for name, text in logs.items():
             folder.mkdir(parents=True, exist_ok=True)
@@ -182,8 +181,7 @@ async def open_fleet(spec: FleetSpec, engine: Fleet, logs: Path) -> AsyncIterato
         await engine.reserve(list(hosts))
         await asyncio.gather(*(_take(host) for host in hosts.values()))
         rooms = {name: _room(hosts[name]) for name in spec.with_role(HostRole.SYSTEM)}
-        address = own_address(next(iter(hosts.values())).spec.address)
-        fleet = OpenFleet(spec, hosts, address, Dealer(spec.dealing, rooms), logs=logs)
+        fleet = OpenFleet(spec, hosts, head_host(spec), Dealer(spec.dealing, rooms), logs)
         join_token()  # of the drivers that will play together
         beating = [asyncio.create_task(host.beat()) for host in hosts.values()]
         beating.append(asyncio.create_task(_watch(engine, hosts)))

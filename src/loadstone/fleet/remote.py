@@ -5,14 +5,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from loadstone.fleet.contract import FleetError
+from loadstone.fleet.contract import FleetError, Json
 from loadstone.host.process import Readiness
 from loadstone.model.errors import ServiceError
 from loadstone.model.fault import FaultKind
 from loadstone.model.target import Endpoint
 from loadstone.platforms.contract import Machine, Service
-
-Json = dict[str, Any]
 
 STARTING_S = 2000.0
 """Longest answer of a machine that starts a service, whose own limits are shorter."""
