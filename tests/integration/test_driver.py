@@ -158,7 +158,8 @@ def test_drivers_join_and_are_one_record(
     assert abs(counts["counts"]["requests"] - totals["sessions"]["due"]) <= 2
 
 
-def test_a_driver_that_waits_for_others_can_be_ended(tmp_path: Path) -> None:
+def test_a_driver_that_waits_for_others_can_be_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("LOADSTONE_JOIN_TOKEN", raising=False)
     words = ["run", "static", "--rate", "5", "--drivers", "2", "--join-at", f"127.0.0.1:{free_port()}"]
     process = subprocess.Popen(command(*words), cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     log = None

@@ -15,7 +15,7 @@ from loadstone.cli.live import View
 from loadstone.cli.options import LOAD, RUN, WorkloadOptions, make_placement, profile_of
 from loadstone.cli.screen import errors, warn
 from loadstone.cli.specs import parts_of, spec_of_file, study_file, with_companions
-from loadstone.host.secrets import JOIN_TOKEN, join_token
+from loadstone.host.secrets import JOIN_TOKEN, is_join_token_given, join_token
 from loadstone.model.errors import UsageError
 from loadstone.model.records.events import Event
 from loadstone.model.system import Clock, Reference
@@ -83,11 +83,9 @@ class RunCommand(WorkloadOptions):
             raise UsageError("A fleet's hosts of role `driver` make the load. Leave out --drivers, or --fleet.")
         if self.drivers > 1:
             spec = replace(spec, joining=Joining(self.drivers - 1, self.join_at))
-            token = join_token()
-            if token is not None:
-                errors.print(
-                    f"Others join with: {JOIN_TOKEN}={token} loadstone-driver join {self.join_at}", soft_wrap=True
-                )
+            if not is_join_token_given():
+                told = f"{JOIN_TOKEN}={join_token()} loadstone-driver join {self.join_at}"
+                errors.print(f"Others join with: {told}", soft_wrap=True)
         tally = Tally()
         with ExitStack() as stack:
             if self.prometheus is not None:

@@ -18,7 +18,7 @@ from loadstone.fleet.dealing import Dealer, Room
 from loadstone.fleet.remote import RemoteMachine
 from loadstone.fleet.reserved import BEAT_S, FleetHost
 from loadstone.fleet.routes import block_of, lead
-from loadstone.host.secrets import JOIN_TOKEN, join_token
+from loadstone.host.secrets import join_token
 from loadstone.model.fleet import FleetSpec, HostRole
 from loadstone.model.machine import PUBLIC, MachineSpec
 from loadstone.platforms.contract import Attachment
@@ -100,11 +100,13 @@ class OpenFleet:
     @asynccontextmanager
     async def driving(self, job: str, leader: str, names: Sequence[str]) -> AsyncIterator[None]:
         """Drivers on these hosts that join the one that leads there; gone when the block ends, their logs kept."""
-        token = os.environ[JOIN_TOKEN]
         own = {name: f"{job}-{name}" for name in names}
         try:
             await asyncio.gather(
-                *(self.hosts[at].ask("drive", END_S, name=name, leader=leader, token=token) for at, name in own.items())
+                *(
+                    self.hosts[at].ask("drive", END_S, name=name, leader=leader, token=join_token())
+                    for at, name in own.items()
+                )
             )
             yield
         finally:
@@ -182,7 +184,6 @@ async def open_fleet(spec: FleetSpec, engine: Fleet, logs: Path) -> AsyncIterato
         await asyncio.gather(*(_take(host) for host in hosts.values()))
         rooms = {name: _room(hosts[name]) for name in spec.with_role(HostRole.SYSTEM)}
         fleet = OpenFleet(spec, hosts, head_host(spec), Dealer(spec.dealing, rooms), logs)
-        join_token()  # of the drivers that will play together
         beating = [asyncio.create_task(host.beat()) for host in hosts.values()]
         beating.append(asyncio.create_task(_watch(engine, hosts)))
         try:

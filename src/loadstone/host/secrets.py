@@ -2,6 +2,7 @@
 
 import os
 import secrets
+from functools import cache
 
 AGENT_TOKEN = "LOADSTONE_AGENT_TOKEN"
 """Variable with the token that the agent of a host was started with."""
@@ -12,14 +13,22 @@ CLUSTER_TOKEN = "RAY_AUTH_TOKEN"
 _ALL = (AGENT_TOKEN, JOIN_TOKEN, CLUSTER_TOKEN)
 
 
+def join_token() -> str:
+    """The token of drivers that join: the environment's, or one that this process made for itself."""
+    return os.environ.get(JOIN_TOKEN) or _made_token()
+
+
+def is_join_token_given() -> bool:
+    """Whether those that join were told the token before."""
+    return bool(os.environ.get(JOIN_TOKEN))
+
+
 def without_secrets(but: str = "") -> dict[str, str]:
     """This process's environment, for what it starts; with the one secret that it is to know, if any."""
-    return {name: value for name, value in os.environ.items() if name == but or name not in _ALL}
+    kept = {name: value for name, value in os.environ.items() if name == but or name not in _ALL}
+    return kept | {JOIN_TOKEN: join_token()} if but == JOIN_TOKEN else kept
 
 
-def join_token() -> str | None:
-    """A new token for drivers that join, from now on in this process's environment; None where one was there."""
-    if os.environ.get(JOIN_TOKEN):
-        return None
-    os.environ[JOIN_TOKEN] = secrets.token_urlsafe(24)
-    return os.environ[JOIN_TOKEN]
+@cache
+def _made_token() -> str:
+    return secrets.token_urlsafe(24)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from loadstone.host.secrets import AGENT_TOKEN, without_secrets
+from loadstone.host.secrets import AGENT_TOKEN, JOIN_TOKEN, join_token, without_secrets
 from loadstone.measure.agent import checked, tokens_of, watched
 from loadstone.measure.machine import views
 from loadstone.model.errors import ServiceError, UsageError
@@ -91,3 +91,11 @@ def test_what_a_strange_agent_leaves_out_is_nothing() -> None:
     after["groups"] = [{"group": 1, "name": "a", "cpu": 2.0, "resident": 1}]
     inside = views({"inside": before, "outside": None}, {"inside": after, "outside": None}, 1.0)["inside"]
     assert (inside["cpu_cores"], inside["pressure"], inside["groups"]) == ({}, {}, [])
+
+
+def test_a_token_made_for_drivers_is_told_to_them_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(JOIN_TOKEN, raising=False)
+    token = join_token()
+    assert without_secrets(JOIN_TOKEN)[JOIN_TOKEN] == token == join_token()
+    assert token not in without_secrets().values()
+    assert JOIN_TOKEN not in os.environ
