@@ -209,6 +209,9 @@ def fleet_file(hosts: Mapping[str, NamespaceHost], roles: Mapping[str, str], fol
     return file
 
 
+KEPT_TEXTS = (".log", ".json", ".jsonl")
+
+
 @dataclass
 class Lab:
     """The host where commands are given, and its fleet."""
@@ -218,7 +221,18 @@ class Lab:
 
     def loadstone(self, *words: str, timeout_s: float = 300.0) -> subprocess.CompletedProcess[str]:
         """Runs the program there; what uses the fleet is told its file."""
-        return self.host.run(self._words(words), timeout_s)
+        try:
+            return self.host.run(self._words(words), timeout_s)
+        except subprocess.TimeoutExpired as error:
+            raise AssertionError(f"{error}\nIt said: {error.stdout!r} {error.stderr!r}\n{self._state()}") from None
+
+    def _state(self) -> str:
+        """What runs on the machine, and the ends of what was kept of the newest result."""
+        running = subprocess.run(["ps", "axo", "pid,ppid,etimes,stat,wchan:20,args"], capture_output=True, text=True)
+        newest = max(self.host.tmp.glob("results/*"), key=lambda folder: folder.stat().st_mtime, default=None)
+        files = sorted(newest.rglob("*.*")) if newest else []
+        ends = [f"{file}: {file.read_text(errors='replace')[-1500:]}" for file in files if file.suffix in KEPT_TEXTS]
+        return "\n".join([running.stdout, *map(str, files), *ends])
 
     def start(self, *words: str) -> subprocess.Popen[str]:
         """The same, without waiting for its end."""
