@@ -11,6 +11,7 @@ use loadstone_schedule::plan::{Method, Protocol, Scheme};
 use loadstone_schedule::slots::Values;
 use loadstone_schedule::template::Encoding;
 use rustls::ClientConfig;
+use url::{Position, Url};
 
 use super::cache::Cache;
 use super::connection::{ClientConnection, UserContext};
@@ -442,26 +443,24 @@ fn redirection(answer: &Answer, reader: &mut Reader, allowed: u8) -> Option<Stri
     is_redirect.then(|| reader.location.take()).flatten()
 }
 
-/// Scheme and path a `Location` leads to, from a request for `from`; only the target's own two sides are followed.
+/// Scheme and path a `Location` leads to, from a request for `from`, resolved as browsers do (RFC 3986, section 5.2);
+/// only the target's own two sides are followed.
 fn follow(server: &Server, current: Scheme, from: &str, location: &str) -> Result<(Scheme, Vec<u8>), Failure> {
-    let location = location.split('#').next().unwrap_or("").trim();
-    let (scheme, rest) = match location.split_once("//") {
-        Some(("https:", rest)) => (Scheme::Https, rest),
-        Some(("http:", rest)) => (Scheme::Http, rest),
-        Some(("", rest)) => (current, rest),
-        _ if location.starts_with('/') => return Ok((current, location.as_bytes().to_vec())),
-        _ => {
-            let folder = &from[..from.split('?').next().unwrap_or("").rfind('/').map_or(0, |at| at + 1)];
-            return Ok((current, format!("{folder}{location}").into_bytes()));
-        }
+    let stray = |why: &str| Failure::new(Fault::Redirect, format!("{why}: `{location}`"));
+    let own = server.destination(current).map_or("", |side| &side.host);
+    let name = if current == Scheme::Https { "https" } else { "http" };
+    let base = Url::parse(&format!("{name}://{own}{from}")).map_err(|_| stray("from a page without a name"))?;
+    let goal = base.join(location).map_err(|_| stray("to no address"))?;
+    let scheme = match goal.scheme() {
+        "https" => Scheme::Https,
+        "http" => Scheme::Http,
+        _ => return Err(stray("to another scheme")),
     };
-    let cut = rest.find(['/', '?']).unwrap_or(rest.len());
-    let known = server.destination(scheme).is_some_and(|to| to.is_called(&rest[..cut]));
-    if !known {
-        return Err(Failure::new(Fault::Redirect, format!("to another host: `{location}`")));
+    let authority = format!("{}:{}", goal.host_str().unwrap_or(""), goal.port_or_known_default().unwrap_or(0));
+    if !server.destination(scheme).is_some_and(|to| to.is_called(&authority)) {
+        return Err(stray("to another host"));
     }
-    let path = &rest[cut..];
-    Ok((scheme, if path.starts_with('/') { path.into() } else { format!("/{path}").into_bytes() }))
+    Ok((scheme, goal[Position::BeforePath..Position::AfterQuery].into()))
 }
 
 /// The path in a request line.
@@ -494,6 +493,10 @@ mod tests {
         assert_eq!(led("/a/b?q=/c", "/d"), plain("/d"));
         assert_eq!(led("/a/b?q=/c", "d?e=1"), plain("/a/d?e=1"));
         assert_eq!(led("/a", " /d#top "), plain("/d"));
+        assert_eq!(led("/a/b?c", "?d"), plain("/a/b?d"));
+        assert_eq!(led("/a/b", "/../index.html"), plain("/index.html"));
+        assert_eq!(led("/a/b/c", "../d/./e"), plain("/a/d/e"));
+        assert_eq!(led("/a", "/a b\u{e9}"), plain("/a%20b%C3%A9"));
         assert_eq!(led("/a", "//127.0.0.1:8080?x"), plain("/?x"));
         assert_eq!(led("/a", "http://127.0.0.1:8080"), plain("/"));
         assert_eq!(led("/a", "https://127.0.0.1:8443/pay"), Some((Scheme::Https, "/pay".to_owned())));
@@ -507,6 +510,7 @@ mod tests {
             "http://127.0.0.1:8443/",
             "//127.0.0.1.example/",
             "http:///",
+            "mailto:someone@127.0.0.1:8080",
         ] {
             assert_eq!(led("/a", location), None, "{location}");
         }

@@ -2,6 +2,8 @@
 
 /// Cookies kept at most; the oldest gives way, as in browsers (RFC 6265, section 6.1 asks for at least 50).
 const MOST_COOKIES: usize = 50;
+/// Bytes of a cookie's name and value together, beyond which browsers take no notice of it (RFC 6265bis, section 5.6).
+const MOST_COOKIE_BYTES: usize = 4096;
 
 /// The cookies one user holds.
 #[derive(Clone, Debug, Default)]
@@ -15,6 +17,9 @@ impl Jar {
             return;
         };
         let (name, value) = (name.trim(), value.trim());
+        if name.len() + value.len() > MOST_COOKIE_BYTES {
+            return;
+        }
         let deleted = parts.any(|part| part.trim().eq_ignore_ascii_case("max-age=0"));
         match self.0.iter().position(|(held, _)| held == name) {
             Some(at) if deleted => drop(self.0.remove(at)),
@@ -71,5 +76,9 @@ mod tests {
         (0..1000).for_each(|number| jar.take(&format!("c{number}=x")));
         assert_eq!(jar.0.len(), MOST_COOKIES);
         assert_eq!(jar.0[MOST_COOKIES - 1].0, "c999");
+        jar.take(&format!("long={}", "x".repeat(MOST_COOKIE_BYTES - 4)));
+        assert_eq!(jar.0[MOST_COOKIES - 1].0, "long");
+        jar.take(&format!("longer={}", "x".repeat(MOST_COOKIE_BYTES)));
+        assert_eq!(jar.0[MOST_COOKIES - 1].0, "long");
     }
 }

@@ -304,10 +304,14 @@ impl Reader {
                     Framing::Length(_) if self.framing != length => {
                         return Err(Failure::new(Fault::Malformed, "two content-length fields that differ"));
                     }
-                    _ => {}
+                    Framing::Chunked(_) => return Err(framed_twice()),
+                    Framing::Length(_) => {}
                 }
             }
-            17 if is("transfer-encoding") => self.framing = Framing::Chunked(Chunk::Size(0, false)),
+            17 if is("transfer-encoding") => match self.framing {
+                Framing::Length(_) => return Err(framed_twice()),
+                _ => self.framing = Framing::Chunked(Chunk::Size(0, false)),
+            },
             10 if is("connection") => {
                 self.keep_alive = match self.keep_alive {
                     true => !contains_token(field.value, b"close"),
@@ -411,6 +415,11 @@ fn step<'a>(chunk: &mut Chunk, data: &'a [u8], inspector: &mut Inspector) -> Res
     Ok(rest)
 }
 
+/// Whoever stands between may have read another answer than this (RFC 9112, section 6.3).
+fn framed_twice() -> Failure {
+    Failure::new(Fault::Malformed, "both content-length and transfer-encoding")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -463,6 +472,10 @@ mod tests {
         assert_eq!(state("HTTP/1.1 200 OK\r\n\r\nab", true), Ok(State::Complete));
         assert_eq!(state("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nab", true), Err(Fault::ClosedEarly));
         assert_eq!(state("HTTP/1.1 200 OK\r\nContent-", true), Err(Fault::ClosedEarly));
+        let both = ["Content-Length: 3\r\n", "Transfer-Encoding: chunked\r\n"];
+        for (first, second) in [(both[0], both[1]), (both[1], both[0])] {
+            assert_eq!(state(&format!("HTTP/1.1 200 OK\r\n{first}{second}\r\n"), false), Err(Fault::Malformed));
+        }
         let twice = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\n";
         assert_eq!(state(twice, false), Err(Fault::Malformed));
     }
