@@ -67,3 +67,21 @@ def test_a_wrong_page_is_a_validation_error(nginx: str, loadstone: LoadstoneRunn
     assert "validation errors" in done.stdout
     errors = report(tmp_path)["workloads"][0]["iterations"][0]["errors"]
     assert any("title `Error` instead of `About granite`" in error for error in errors)
+
+
+def test_compressed_answers_are_checked_as_pages_and_counted_as_they_came(
+    nginx: str, loadstone: LoadstoneRunner, tmp_path: Path
+) -> None:
+    site = tmp_path / "own"
+    shutil.copytree(EXAMPLE, site)
+    page = (tmp_path / "nginx-site" / "site" / "index.html").read_text()
+    (tmp_path / "nginx-site" / "site" / "index.html").write_text(page + "<!-- granite -->" * 600)
+    declared = (site / "workload.toml").read_text()
+    (site / "workload.toml").write_text(f'{declared}\n[headers]\nAccept-Encoding = "gzip"\n')
+    words = ["run", str(site), "--target", nginx, "--sessions", "20", "--profile", "demo", "--results", "results"]
+    done = loadstone(*words)
+    assert done.returncode == 0, done.stdout + done.stderr
+    front = rows(report(tmp_path))["front"]
+    assert front["errors"] == 0
+    assert front["body_bytes"] > front["requests"] * 9600
+    assert front["bytes"] < front["requests"] * 6000

@@ -2,6 +2,9 @@
 
 use loadstone_schedule::marker::{marker, MARKER_BYTES};
 
+use crate::coding::{Coding, Decoder};
+use crate::transport::Failure;
+
 /// How much of a body's beginning is kept to look for texts in.
 pub const HEAD_BYTES: usize = 16 * 1024;
 /// How much is kept of pages whose pictures are looked for.
@@ -12,28 +15,45 @@ pub const PAGE_BYTES: usize = 128 * 1024;
 pub struct Inspector {
     every: u64,
     keep: usize,
+    /// Where in the body what comes begins, and how far it has come, decoded.
+    from: u64,
     offset: u64,
     misplaced: Option<u64>,
     pub head: Vec<u8>,
+    /// Of a body that comes compressed: what is looked at is what it stands for.
+    decoder: Option<Box<Decoder>>,
 }
 
 impl Inspector {
     /// Looks for nothing until it is reset.
     pub fn new() -> Self {
-        Inspector { every: 0, keep: 0, offset: 0, misplaced: None, head: Vec::new() }
+        Inspector { every: 0, keep: 0, from: 0, offset: 0, misplaced: None, head: Vec::new(), decoder: None }
     }
 
     /// Starts over for the next body, keeping memory.
     pub fn reset(&mut self, markers_every: u32, keep: usize) {
         self.every = u64::from(markers_every);
         self.keep = keep;
+        self.from = 0;
         self.offset = 0;
         self.misplaced = None;
         self.head.clear();
+        self.decoder = None;
+    }
+
+    /// The body is coded so.
+    pub fn decode(&mut self, coding: Option<Coding>) {
+        self.decoder = coding.map(|coding| Box::new(Decoder::new(coding)));
+    }
+
+    /// Whether all of the body could be decoded.
+    pub fn end(&mut self) -> Result<(), Failure> {
+        self.decoder.take().map_or(Ok(()), |mut decoder| decoder.end())
     }
 
     /// What comes is the rest of the body from this byte on.
     pub fn begin_at(&mut self, offset: u64) {
+        self.from = offset;
         self.offset = offset;
     }
 
@@ -55,6 +75,16 @@ impl Inspector {
 
     /// The next piece of the body.
     pub fn take(&mut self, piece: &[u8]) {
+        match self.decoder.take() {
+            None => self.see(piece),
+            Some(mut decoder) => {
+                decoder.take(piece, |part| self.see(part));
+                self.decoder = Some(decoder);
+            }
+        }
+    }
+
+    fn see(&mut self, piece: &[u8]) {
         let room = self.keep.saturating_sub(self.head.len());
         self.head.extend_from_slice(&piece[..piece.len().min(room)]);
         if self.every > 0 && self.misplaced.is_none() {
@@ -65,7 +95,7 @@ impl Inspector {
 
     /// Whether what is still to come of the body need only be counted.
     pub fn is_blind(&self) -> bool {
-        self.head.len() >= self.keep && (self.every == 0 || self.misplaced.is_some())
+        self.decoder.is_none() && self.head.len() >= self.keep && (self.every == 0 || self.misplaced.is_some())
     }
 
     /// Bytes of the body that nobody has seen.
@@ -73,7 +103,12 @@ impl Inspector {
         self.offset += bytes;
     }
 
-    /// Bytes so far.
+    /// Bytes that came, decoded.
+    pub fn body_bytes(&self) -> u64 {
+        self.offset - self.from
+    }
+
+    /// How far the body has come.
     pub fn bytes(&self) -> u64 {
         self.offset
     }

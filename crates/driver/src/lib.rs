@@ -3,6 +3,7 @@
 pub mod awaited;
 pub mod client;
 pub mod clock;
+pub mod coding;
 pub mod discrete_event;
 pub mod ending;
 pub mod engine;

@@ -247,6 +247,9 @@ pub struct OperationRecord {
     pub images_loaded: u64,
     #[serde(default)]
     pub image_bytes: u64,
+    /// Bodies of its answers, decoded: more than `bytes` where they came compressed.
+    #[serde(default)]
+    pub body_bytes: u64,
     /// How often each request around its page was answered, by its place; shorter where the last ones never were.
     #[serde(default)]
     pub requests_beside: Vec<u64>,
@@ -280,6 +283,7 @@ impl OperationRecord {
             images_named: totals.images_named,
             images_loaded: totals.images_loaded,
             image_bytes: totals.image_bytes,
+            body_bytes: totals.body_bytes,
             requests_beside: totals.requests_beside.clone(),
             line_mean_ns: if timed == 0 { 0.0 } else { totals.line_ns as f64 / timed as f64 },
             response: (&totals.response).into(),

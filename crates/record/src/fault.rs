@@ -26,6 +26,8 @@ pub enum Fault {
     Malformed,
     /// The head of the answer is longer than the driver accepts.
     HeadTooLarge,
+    /// The body is not in the content coding that its head tells, or in none that can be decoded.
+    Coding,
     /// Wrong status code.
     Status,
     /// More redirects than the operation allows, or one that leads nowhere.

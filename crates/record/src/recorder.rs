@@ -52,6 +52,8 @@ pub struct Outcome {
     /// What the user's line alone needs for these bytes.
     pub line_ns: u64,
     pub bytes: u64,
+    /// Of these the bodies, decoded: more than came where they were compressed.
+    pub body_bytes: u64,
     pub embedded: u32,
     /// Embedded files asked for conditionally, and how many of those came back as 304.
     pub conditional: u32,
@@ -98,6 +100,7 @@ impl Outcome {
             first_byte_ns: None,
             line_ns: 0,
             bytes: 0,
+            body_bytes: 0,
             embedded: 0,
             conditional: 0,
             not_modified: 0,
@@ -197,6 +200,8 @@ pub struct OperationTotals {
     pub images_named: u64,
     pub images_loaded: u64,
     pub image_bytes: u64,
+    /// Bodies, decoded.
+    pub body_bytes: u64,
     /// How often each request around its page was answered, by its place.
     pub requests_beside: Vec<u64>,
     pub line_ns: u128,
@@ -213,6 +218,7 @@ impl OperationTotals {
         self.not_modified += u64::from(outcome.not_modified);
         self.redirects += u64::from(outcome.redirects);
         self.add_beside(&outcome.beside);
+        self.body_bytes += outcome.body_bytes;
         if outcome.fault.is_some() {
             return; // an answer that is wrong or missing has no response time
         }
@@ -253,6 +259,7 @@ impl OperationTotals {
         self.images_named += other.images_named;
         self.images_loaded += other.images_loaded;
         self.image_bytes += other.image_bytes;
+        self.body_bytes += other.body_bytes;
         for (place, &count) in other.requests_beside.iter().enumerate().take(u64::BITS as usize) {
             add_at(&mut self.requests_beside, place, count);
         }
@@ -562,6 +569,7 @@ mod tests {
             first_byte_ns: Some(5 * MS),
             line_ns: 7 * MS,
             bytes: 11,
+            body_bytes: 41,
             embedded: 13,
             conditional: 17,
             not_modified: 19,

@@ -28,7 +28,7 @@ FOREIGN_SAID_PCT = 2.0
 """Share from which it is said."""
 
 BLAME = {
-    **dict.fromkeys(("status", "redirect", "title", "content", "marker", "length", "extract"), Blame.VALIDATION),
+    **dict.fromkeys(("coding", "status", "redirect", "title", "content", "marker", "length", "extract"), Blame.VALIDATION),
     **dict.fromkeys(("no_ports", "no_files", "no_sessions", "driver"), Blame.DRIVER),
 }
 """Kinds of error as the driver names them; all others are of the transport."""
@@ -111,6 +111,8 @@ class OperationFigures:
     images_loaded: int = 0
     image_bytes: int = 0
     """Pictures that its pages named, those of them that were fetched, and their bytes."""
+    body_bytes: int = 0
+    """Bodies of its answers, decoded."""
     requests_beside: tuple[int, ...] = ()
     """How often each request around its page was answered, by its place; shorter where the last ones never were."""
 

@@ -243,7 +243,9 @@ class Request(Section):
     query: dict[str, str] = Field(default_factory=dict, description='a table of texts, as { q = "{words}" }')
     form: dict[str, str] = Field(default_factory=dict, description='a table of texts, as { user = "{user_id}" }')
     body: str | None = Field(default=None, description="the request's body as it is sent, instead of a form")
-    headers: dict[str, str] = Field(default_factory=dict, description="a table of texts")
+    headers: dict[str, str] = Field(
+        default_factory=dict, description="a table of texts; they go before those under [headers], an empty one removes"
+    )
     redirects: Annotated[int, Field(ge=0, le=20)] = Field(default=0, description="how many may be followed, 0 to 20")
     status: tuple[int, ...] | None = Field(default=None, description="the accepted status codes, a list")
     title: str | None = Field(default=None, description="the exact page title, a text")
@@ -542,6 +544,8 @@ class Workload:
     """How much data there is, by kind."""
     rules: dict[str, CountRule] = field(default_factory=dict)
     """What operations must bring, by name."""
+    headers: dict[str, str] = field(default_factory=dict)
+    """Of all requests, where an operation has no other of the name."""
     mixes: dict[str, Mix] = field(default_factory=dict)
     """Other mixes than the usual one, by name."""
     mix_name: str = ""

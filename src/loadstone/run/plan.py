@@ -230,7 +230,7 @@ def _request(workload: Workload, request: Request, name: str, scheme: str) -> Js
         "query": _fields(request.query),
         "form": _fields(request.form),
         "body": request.body,
-        "headers": _fields(request.headers),
+        "headers": _fields(headers_of(workload, request)),
         "redirects": request.redirects,
         "expect": {
             "status": list(checks.status if request.status is None else request.status),
@@ -243,6 +243,13 @@ def _request(workload: Workload, request: Request, name: str, scheme: str) -> Js
         "extract": [extract.model_dump() for extract in request.extract],
         "set": _fields(request.set),
     }
+
+
+def headers_of(workload: Workload, request: Request) -> dict[str, str]:
+    """What is sent with a request: its own headers, and those of all that it has no other of."""
+    own = {name.lower() for name in request.headers}
+    common = {name: text for name, text in workload.headers.items() if name.lower() not in own}
+    return {name: text for name, text in {**common, **request.headers}.items() if text}
 
 
 def embedded_files(workload: Workload, operation: Operation) -> list[Json]:

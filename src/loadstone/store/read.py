@@ -291,5 +291,6 @@ def _operation(record: OperationTotals) -> OperationFigures:
         images_named=record.images_named,
         images_loaded=record.images_loaded,
         image_bytes=record.image_bytes,
+        body_bytes=record.body_bytes,
         requests_beside=record.requests_beside,
     )

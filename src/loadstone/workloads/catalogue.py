@@ -104,7 +104,7 @@ def load(name: str) -> Workload:
 
 def _read(folder: Path) -> Workload:
     document = Document.read(folder / FILE)
-    document.only({*_SECTIONS, "values", "operations", "mixes", "rules", "data", *_OPTIONAL})
+    document.only({*_SECTIONS, "values", "operations", "mixes", "rules", "data", "headers", *_OPTIONAL})
     parts = {key: _section(document, key, kind, default) for key, (kind, default) in _SECTIONS.items()}
     optional: dict[str, Any] = {
         key: None if key not in document.content else document.take((key,), kind, document.content[key])
@@ -127,6 +127,7 @@ def _read(folder: Path) -> Workload:
         mixes=_each(document, "mixes", Mix),
         rules=_each(document, "rules", CountRule),
         data=_each(document, "data", Rows),
+        headers=_each(document, "headers", str),
     )
     check(workload, document)
     document.finish()

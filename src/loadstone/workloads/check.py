@@ -24,6 +24,10 @@ from loadstone.model.workload import (
     Zipf,
 )
 
+ACCEPTED = "gzip, deflate, br, zstd"
+"""Content codings as browsers ask for them over TLS, all of which the driver decodes."""
+CODINGS = frozenset(ACCEPTED.split(", ")) | {"identity", "*"}
+
 ROW_SLACK = 1e-9
 """A row of the matrix may pass 1 by this much, for probabilities that binary fractions cannot hold."""
 
@@ -105,6 +109,8 @@ def _check_operations(workload: Workload, document: Document) -> None:
             document.problem((*path, "uploads"), "files are sent with a form", remedy)
         _check_limit(workload, document, path, operation)
         _check_embedded(workload, document, path, operation)
+    _check_texts(document, ("headers",), workload.headers.values(), known)
+    _check_headers(document, ("headers",), workload.headers)
     if workload.checks is not None:
         _check_status(document, ("checks", "status"), workload.checks.status)
         _check_texts(document, ("checks",), (*workload.checks.contains, *workload.checks.absent), known)
@@ -118,11 +124,19 @@ def _check_request(workload: Workload, document: Document, path: tuple[str, ...]
         document.problem((*path, "form"), f"{request.method} has no form", 'Use `query`, or method = "POST".')
     if request.form and request.body is not None:
         document.problem((*path, "body"), "stands beside a form", "Give one of the two.")
-    for header in request.headers:
+    _check_headers(document, (*path, "headers"), request.headers)
+    _check_status(document, (*path, "status"), request.status)
+
+
+def _check_headers(document: Document, path: tuple[str, ...], headers: dict[str, str]) -> None:
+    for header, text in headers.items():
         if not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", header):
             remedy = "Letters, digits and hyphens, as in Accept-Language."
-            document.problem((*path, "headers"), f"`{header}` is no header name", remedy)
-    _check_status(document, (*path, "status"), request.status)
+            document.problem(path, f"`{header}` is no header name", remedy)
+        if header.lower() == "accept-encoding":
+            asked = {one.partition(";")[0].strip().lower() for one in text.split(",") if text}
+            for coding in sorted(asked - CODINGS):
+                document.problem(path, f"answers coded `{coding}` cannot be read", f"Ask for {ACCEPTED}.")
 
 
 def _texts(request: Request) -> Iterable[str]:

@@ -17,6 +17,7 @@ import tomlkit
 
 from loadstone.model.errors import UsageError
 from loadstone.model.target import encoded
+from loadstone.workloads.check import ACCEPTED, CODINGS
 from loadstone.workloads.har import Exchange, Request, read
 from loadstone.workloads.writing import Imported, literal, name_of, table_of
 
@@ -209,6 +210,7 @@ def _document(name: str, site: str, pages: Sequence[_Page], operations: dict[str
         {"kind": "think", "distribution": "exponential", "mean_s": think_s, "cap_s": round(15 * think_s, 2)}
     )
     document["connections"] = table_of({"parallel": PARALLEL})
+    document["headers"] = table_of({"Accept-Encoding": _codings(pages)})
     limits = table_of({"good_s": 2.0, "tolerable_s": 4.0})
     limits.comment("what is good enough for you?")
     document["limits"] = limits
@@ -220,6 +222,13 @@ def _document(name: str, site: str, pages: Sequence[_Page], operations: dict[str
         below[operation] = _operation(page)
     document["operations"] = below
     return tomlkit.dumps(document)
+
+
+def _codings(pages: Sequence[_Page]) -> str:
+    """Content codings that the browser asked for, as far as a driver decodes them."""
+    headers = [header for page in pages for header in page.first.request.headers]
+    asked = next((header.value for header in headers if header.name.lower() == "accept-encoding"), ACCEPTED)
+    return ", ".join(one for one in (word.strip() for word in asked.split(",")) if one in CODINGS) or "identity"
 
 
 def _operation(page: _Page) -> tomlkit.items.Table:

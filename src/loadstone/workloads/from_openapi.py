@@ -173,6 +173,7 @@ def _write(
     )
     written["pacing"] = table_of({"kind": "think", "distribution": "exponential", "mean_s": 1.0, "cap_s": 15.0})
     written["connections"] = table_of({"parallel": 1})
+    written["headers"] = table_of({"Accept-Encoding": "gzip"})
     limits = table_of({"good_s": 0.5, "tolerable_s": 2.0})
     limits.comment("what is good enough for you?")
     written["limits"] = limits

@@ -390,6 +390,7 @@ impl Page<'_> {
 impl Progress {
     fn take(&self, answer: &Answer) {
         self.bytes.set(self.bytes.get() + answer.bytes);
+        self.body_bytes.set(self.body_bytes.get() + answer.body_bytes);
         self.end_ns.set(self.end_ns.get().max(answer.end_ns));
     }
 

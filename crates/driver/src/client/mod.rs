@@ -33,6 +33,7 @@ pub enum Client {
 #[derive(Default)]
 pub struct Progress {
     pub bytes: Cell<u64>,
+    pub body_bytes: Cell<u64>,
     pub end_ns: Cell<u64>,
     pub first_byte_ns: Cell<Option<u64>>,
     pub page_bytes: Cell<u64>,
@@ -129,6 +130,7 @@ impl Client {
             first_byte_ns: progress.first_byte_ns.get().map(|at| at.saturating_sub(sent_ns)),
             line_ns,
             bytes,
+            body_bytes: progress.body_bytes.get(),
             embedded: progress.embedded.get(),
             conditional: progress.conditional.get(),
             not_modified: progress.not_modified.get(),

@@ -249,7 +249,14 @@ impl Compiled {
     /// which nothing else is wanted.
     pub fn can_be_taken_up(&self, rates: &Rates) -> bool {
         let is_alone = self.before.is_empty() && self.after.is_empty();
-        is_alone && self.method == Method::Get && self.bytes.is_some() && rates.page.is_some() && self.keeps() == 0
+        // Bytes of a coded body are none of the body's (RFC 9110, section 14.1.2).
+        let is_plain = !self.headers.iter().any(|one| one.0.eq_ignore_ascii_case("accept-encoding"));
+        is_plain
+            && is_alone
+            && self.method == Method::Get
+            && self.bytes.is_some()
+            && rates.page.is_some()
+            && self.keeps() == 0
     }
 
     /// Whether the server remembers something of it, or the user does: not so of what is only looked at (RFC 9110,
@@ -420,7 +427,7 @@ mod tests {
     }
 
     fn answer(status: u16) -> Answer {
-        Answer { status, bytes: 0, first_byte_ns: 0, end_ns: 0, keep_alive: true }
+        Answer { status, bytes: 0, body_bytes: 0, first_byte_ns: 0, end_ns: 0, keep_alive: true }
     }
 
     /// What is found wrong with an answer of 200 with this body.

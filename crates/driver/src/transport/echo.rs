@@ -30,7 +30,7 @@ pub async fn exchange(
     let end_ns = context.clock.now();
     let (bytes, first_byte_ns) = (message.bytes.len() as u64, first_byte_ns.unwrap_or(end_ns));
     context.inspector.skip(bytes);
-    Ok(Answer { status: 200, bytes, first_byte_ns, end_ns, keep_alive: true })
+    Ok(Answer { status: 200, bytes, body_bytes: bytes, first_byte_ns, end_ns, keep_alive: true })
 }
 
 /// The next piece that returns; how much of `expected` it is.

@@ -12,6 +12,7 @@ use tokio::io::AsyncWriteExt;
 use super::stream::Stream;
 use super::{Answer, Body, ExchangeContext, Failure, Message};
 use crate::client::cookies::Jar;
+use crate::coding::Coding;
 use crate::inspect::Inspector;
 
 /// Longest head of an answer the driver accepts.
@@ -45,6 +46,7 @@ pub async fn exchange(
         }
     };
     context.reader.wake_at(1, stream);
+    context.inspector.end()?;
     if context.line.is_limited() {
         end_ns = context.line.free_at();
         context.timer.sleep_until(end_ns).await;
@@ -53,6 +55,7 @@ pub async fn exchange(
     Ok(Answer {
         status: reader.status,
         bytes: reader.received,
+        body_bytes: context.inspector.body_bytes(),
         first_byte_ns: first_byte_ns.unwrap_or(end_ns),
         end_ns,
         keep_alive: reader.keep_alive && reader.framing != Framing::UntilClose,
@@ -142,6 +145,8 @@ pub struct Reader {
     pub location: Option<String>,
     /// Kept only where it was asked for.
     pub last_modified: Option<String>,
+    /// How the body is coded.
+    pub coding: Option<Coding>,
     framing: Framing,
     in_body: bool,
     body: Body,
@@ -162,6 +167,7 @@ impl Default for Reader {
             received: 0,
             location: None,
             last_modified: None,
+            coding: None,
             framing: Framing::UntilClose,
             in_body: false,
             body: Body::Expected,
@@ -198,6 +204,7 @@ impl Reader {
         if self.partial.is_empty() {
             let used = self.take_heads(data, jar)?;
             if self.in_body {
+                inspector.decode(self.body_coding());
                 return self.feed(&data[used..], inspector);
             }
             self.partial.extend_from_slice(&data[used..]);
@@ -206,6 +213,7 @@ impl Reader {
             whole.extend_from_slice(data);
             let used = self.take_heads(&whole, jar)?;
             if self.in_body {
+                inspector.decode(self.body_coding());
                 return self.feed(&whole[used..], inspector);
             }
             whole.drain(..used);
@@ -215,6 +223,11 @@ impl Reader {
             return Err(Failure::new(Fault::HeadTooLarge, format!("head of over {MOST_HEAD_BYTES} bytes")));
         }
         Ok(State::Unfinished)
+    }
+
+    /// How the body is coded; none where there is none.
+    pub fn body_coding(&self) -> Option<Coding> {
+        self.coding.filter(|_| self.framing != Framing::Length(0))
     }
 
     /// Sets from how many bytes on the kernel wakes the reader, where that changes. It may refuse: then it wakes earlier.
@@ -330,6 +343,7 @@ impl Reader {
         match name.len() {
             8 if is("location") => self.location = Some(text()),
             13 if self.wants_date && is("last-modified") => self.last_modified = Some(text()),
+            16 if is("content-encoding") => self.coding = Coding::named(value),
             10 if is("set-cookie") => jar.take(&String::from_utf8_lossy(value)),
             _ => {}
         }

@@ -60,13 +60,17 @@ impl Http2 {
         if context.line.is_limited() {
             context.line.deliver(first_byte_ns, bytes as usize);
         }
+        let coding = context.reader.coding.filter(|_| !body.is_end_stream());
+        context.inspector.decode(coding);
         bytes += take_body(context, &mut body).await?;
+        context.inspector.end()?;
         let mut end_ns = context.clock.now();
         if context.line.is_limited() {
             end_ns = context.line.free_at();
             context.timer.sleep_until(end_ns).await;
         }
-        Ok(Answer { status: head.status.as_u16(), bytes, first_byte_ns, end_ns, keep_alive: true })
+        let (status, body_bytes) = (head.status.as_u16(), context.inspector.body_bytes());
+        Ok(Answer { status, bytes, body_bytes, first_byte_ns, end_ns, keep_alive: true })
     }
 }
 

@@ -50,6 +50,8 @@ pub struct Answer {
     pub status: u16,
     /// Bytes received, head included.
     pub bytes: u64,
+    /// Bytes of the body, decoded where it came compressed.
+    pub body_bytes: u64,
     pub first_byte_ns: u64,
     pub end_ns: u64,
     /// Whether the connection is good for another message.
@@ -90,7 +92,7 @@ impl Connection {
             Connection::Null => {
                 tokio::task::yield_now().await; // others have their turn, as they would during a real answer
                 let now = context.clock.now();
-                Ok(Answer { status: 200, bytes: 0, first_byte_ns: now, end_ns: now, keep_alive: true })
+                Ok(Answer { status: 200, bytes: 0, body_bytes: 0, first_byte_ns: now, end_ns: now, keep_alive: true })
             }
         }
     }

@@ -81,6 +81,8 @@ class OperationTotals:
     images_named: int = 0
     images_loaded: int = 0
     image_bytes: int = 0
+    body_bytes: int = 0
+    """Bodies of its answers, decoded; 0 in older records."""
     requests_beside: tuple[int, ...] = ()
     """How often each request around its page was answered, by its place; none in older records."""
 

@@ -50,6 +50,8 @@ class OperationRow:
     mean_bytes: float | None
     published_bytes: float | None
     bytes: int
+    body_bytes: int
+    """Bodies, decoded where they came compressed."""
     cut_at_start: int
     cut_at_end: int
     overdue: int
@@ -88,6 +90,7 @@ def _row(operation: OperationFigures, total_s: float, published: float | None) -
         mean_bytes=operation.bytes / operation.requests if operation.requests else None,
         published_bytes=published,
         bytes=operation.bytes,
+        body_bytes=operation.body_bytes,
         cut_at_start=operation.cut_at_start,
         cut_at_end=operation.cut_at_end,
         overdue=operation.overdue,
@@ -108,6 +111,7 @@ def total(figures: IterationFigures) -> OperationFigures:
         tolerable=sum(op.tolerable for op in operations),
         fail=sum(op.fail for op in operations),
         bytes=sum(op.bytes for op in operations),
+        body_bytes=sum(op.body_bytes for op in operations),
         errors={"all": sum(op.error_count for op in operations)},
         cut_at_start=sum(op.cut_at_start for op in operations),
         cut_at_end=sum(op.cut_at_end for op in operations),
@@ -144,6 +148,16 @@ def blocks(context: IterationContext) -> Iterator[Block]:
     yield Heading("Operations")
     yield Table([Column(title) for title in TITLES], [_table_row(row, row is rows[-1]) for row in rows])
     yield Paragraph(NOTE, Tone.QUIET)
+    if told := _compressed(figures.operations):
+        yield Paragraph(told, Tone.QUIET)
+
+
+def _compressed(operations: Sequence[OperationFigures]) -> str:
+    """What came compressed; empty where nothing did."""
+    wire, body = sum(op.bytes for op in operations), sum(op.body_bytes for op in operations)
+    if body <= wire:
+        return ""
+    return f"Answers came compressed: {number(wire)} bytes, heads among them, stood for bodies of {number(body)} bytes."
 
 
 def _table_row(row: OperationRow, is_total: bool) -> Row:
