@@ -7,6 +7,8 @@ use crate::transport::Failure;
 
 /// How much of a body's beginning is kept to look for texts in.
 pub const HEAD_BYTES: usize = 16 * 1024;
+/// How much is kept of bodies that values are taken from.
+pub const BODY_BYTES: usize = 1024 * 1024;
 /// How much is kept of pages whose pictures are looked for.
 pub const PAGE_BYTES: usize = 128 * 1024;
 
@@ -111,6 +113,14 @@ impl Inspector {
     /// How far the body has come.
     pub fn bytes(&self) -> u64 {
         self.offset
+    }
+
+    /// That some of the body was not looked at; empty where all was.
+    pub fn unseen_told(&self) -> String {
+        match self.offset > self.head.len() as u64 {
+            true => format!(" in the first {} of {} bytes", self.head.len(), self.offset),
+            false => String::new(),
+        }
     }
 
     /// Offset of the first marker that is wrong.

@@ -503,16 +503,43 @@ pub struct Expect {
     pub bytes: Option<String>,
 }
 
-/// Takes what stands between two texts of the body into a session value.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+/// Takes something of an answer into a session value: what stands between two texts of the body, or in one other place.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Extract {
     pub value: String,
+    #[serde(default)]
     pub after: String,
+    #[serde(default)]
     pub before: String,
+    /// A pointer into a body of JSON (RFC 6901); of a list, its entries.
+    #[serde(default)]
+    pub json: Option<String>,
+    /// A field of the head.
+    #[serde(default)]
+    pub header: Option<String>,
+    /// A pattern: its first group, or all of it.
+    #[serde(default)]
+    pub regex: Option<String>,
+    /// Name of a form's field or of a meta element, in HTML.
+    #[serde(default)]
+    pub field: Option<String>,
+    /// How what stands there is encoded.
+    #[serde(default)]
+    pub decode: Option<Decode>,
     /// Which of several: a number, as a text that may hold a value, reckoned round their count. None for the first.
     #[serde(default)]
     pub pick: Option<String>,
+}
+
+/// How a value is encoded where it stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Decode {
+    /// With character references, as `&amp;`.
+    Html,
+    /// With percent signs.
+    Url,
 }
 
 /// A file that belongs to a page.

@@ -28,7 +28,9 @@ FOREIGN_SAID_PCT = 2.0
 """Share from which it is said."""
 
 BLAME = {
-    **dict.fromkeys(("coding", "status", "redirect", "title", "content", "marker", "length", "extract"), Blame.VALIDATION),
+    **dict.fromkeys(
+        ("coding", "status", "redirect", "title", "content", "marker", "length", "extract"), Blame.VALIDATION
+    ),
     **dict.fromkeys(("no_ports", "no_files", "no_sessions", "driver"), Blame.DRIVER),
 }
 """Kinds of error as the driver names them; all others are of the transport."""

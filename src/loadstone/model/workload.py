@@ -214,14 +214,41 @@ class EmbeddedFile(Section):
     markers_every: Annotated[int, Field(ge=0, le=LARGEST_WHOLE)] | None = None
 
 
-class Extract(Section):
-    """A value taken from between two texts of the answer."""
+Found = Annotated[str, StringConstraints(min_length=1)]
 
-    value: Name
-    after: Annotated[str, StringConstraints(min_length=1)]
-    before: Annotated[str, StringConstraints(min_length=1)]
-    pick: str | None = None
-    """Which of several: a number, as a text with values, reckoned round their count; the first without one."""
+
+class Extract(Section):
+    """A value taken out of an answer: from between two texts of its body, or from one other place."""
+
+    value: Name = Field(description="the name of the value")
+    after: Found | None = Field(default=None, description="the text before it, with `before`")
+    before: Found | None = Field(default=None, description="the text behind it, with `after`")
+    json_: str | None = Field(
+        default=None, alias="json", pattern="^(/.*)?$", description='a pointer into JSON (RFC 6901), as "/items/0/id"'
+    )
+    header: Found | None = Field(default=None, description="the name of a header of the answer")
+    regex: Found | None = Field(default=None, description="a pattern, of which the first group counts, or all of it")
+    field: Found | None = Field(default=None, description="the name of a form's field or of a meta element, in HTML")
+    decode: Literal["html", "url"] | None = Field(
+        default=None, description="`html`, with character references, or `url`, with percent signs"
+    )
+    pick: str | None = Field(
+        default=None, description="which of several: a number, as a text with values, reckoned round their count"
+    )
+
+    @model_validator(mode="after")
+    def _stands_in_one_place(self) -> Self:
+        if (self.after is None) != (self.before is None):
+            raise ValueError("`after` and `before` go together")
+        places = (self.after, self.json_, self.header, self.regex, self.field)
+        if sum(place is not None for place in places) != 1:
+            raise ValueError("needs one of `after` with `before`, `json`, `header`, `regex` and `field`")
+        return self
+
+    def planned(self) -> dict[str, str | None]:
+        """As plans have it."""
+        told = self.model_dump(by_alias=True)
+        return {**told, "after": self.after or "", "before": self.before or ""}
 
 
 class Ending(Section):
@@ -257,7 +284,9 @@ class Request(Section):
     bytes: str | Annotated[int, Field(ge=0, le=LARGEST_WHOLE)] | None = Field(
         default=None, description="the body's length in bytes"
     )
-    extract: tuple[Extract, ...] = Field(default=(), description="a list of { value, after, before }")
+    extract: tuple[Extract, ...] = Field(
+        default=(), description="a list of { value, after, before }, or with `json`, `header`, `regex` or `field`"
+    )
     set: dict[Name, str] = Field(default_factory=dict, description="what is known after it, a table of texts")
 
 

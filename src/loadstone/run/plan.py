@@ -240,7 +240,7 @@ def _request(workload: Workload, request: Request, name: str, scheme: str) -> Js
             "markers_every": checks.markers_every if request.markers_every is None else request.markers_every,
             "bytes": None if request.bytes is None else str(request.bytes),
         },
-        "extract": [extract.model_dump() for extract in request.extract],
+        "extract": [extract.planned() for extract in request.extract],
         "set": _fields(request.set),
     }
 

@@ -212,6 +212,7 @@ impl Browser {
             connection.line.set_rate(rate);
             connection.inspector.reset(operation.markers_every, operation.keeps());
             connection.inspector.begin_at(from);
+            connection.reader.wanted.clone_from(&operation.wanted);
             connection.inspector.lend(&mut shared.heads.borrow_mut());
             let answer = connection.exchange(shared, user, body).await?;
             progress.take(&answer);
@@ -227,7 +228,7 @@ impl Browser {
                     return operation.check_rest(&answer, &connection.inspector, values).map(|()| scheme);
                 }
                 operation.check(&answer, &connection.inspector, values)?;
-                operation.extract(&connection.inspector, values)?;
+                operation.extract(&connection.inspector, &connection.reader.told, values)?;
                 let named = operation.named_images(&connection.inspector);
                 progress.named(named.len());
                 self.images.extend(named.into_iter().filter(|path| !self.cache.has_image(path)));

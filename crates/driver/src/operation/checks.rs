@@ -33,7 +33,10 @@ impl Compiled {
         for (needle, wanted) in wanted.chain(self.absent.iter().map(|needle| (needle, false))) {
             if needle.is_in(&inspector.head, values) != wanted {
                 let found = if wanted { "is missing" } else { "must not be there" };
-                return Err(Failure::new(Fault::Content, format!("`{}` {found}", needle.text(values))));
+                return Err(Failure::new(
+                    Fault::Content,
+                    format!("`{}` {found}{}", needle.text(values), inspector.unseen_told()),
+                ));
             }
         }
         Ok(())

@@ -1,10 +1,17 @@
 //! Values and pictures that are taken out of an operation's answer.
 
+use std::borrow::Cow;
+
+use html5gum::{Token, Tokenizer};
 use loadstone_record::Fault;
-use loadstone_schedule::plan::Extract;
-use loadstone_schedule::slots::{Slot, Values};
+use loadstone_schedule::plan::{Decode, Extract};
+use loadstone_schedule::slots::{Slot, Slots, Values};
 use loadstone_schedule::template::Template;
+use loadstone_schedule::PlanError;
 use memchr::memmem;
+use percent_encoding::percent_decode;
+use regex::bytes::Regex;
+use serde_json::Value;
 
 use super::Compiled;
 use crate::inspect::Inspector;
@@ -13,32 +20,115 @@ use crate::transport::Failure;
 /// A value to be taken out of an answer.
 #[derive(Clone, Debug)]
 pub struct CompiledExtract {
-    pub slot: Slot,
+    slot: Slot,
     /// Which of several it is.
-    pub pick: Option<Template>,
-    pub rule: Extract,
+    pick: Option<Template>,
+    place: Place,
+    rule: Extract,
+}
+
+/// Where in an answer a value stands.
+#[derive(Clone, Debug)]
+enum Place {
+    Between,
+    /// By a pointer into JSON (RFC 6901).
+    Json(String),
+    /// In the field of the head that is wanted as this number.
+    Header(usize),
+    /// The first group, or all where there is none.
+    Regex(Regex),
+    /// The value of a form's field, or the content of a meta element.
+    Field(String),
+}
+
+/// What an answer is searched in.
+struct Seen<'a> {
+    body: &'a [u8],
+    fields: &'a [(usize, String)],
 }
 
 impl CompiledExtract {
-    fn find<'a>(&self, text: &'a [u8], values: &Values) -> Option<&'a [u8]> {
-        let (after, before) = (self.rule.after.as_bytes(), self.rule.before.as_bytes());
-        let Some(pick) = &self.pick else { return between(text, after, before) };
-        let all: Vec<&[u8]> = all_between(text, after, before).collect();
-        let number: usize = pick.text(values).parse().unwrap_or(0);
-        all.get(number % all.len().max(1)).copied()
+    /// From its rule; header fields that it looks at are added to those `wanted`. Raises for a pattern that is none.
+    pub fn new(rule: &Extract, slots: &Slots, wanted: &mut Vec<Box<str>>, at: &str) -> Result<Self, PlanError> {
+        let pick = rule.pick.as_ref().map(|text| Template::compile(text, slots, at)).transpose()?;
+        let Extract { json, header, regex, field, .. } = rule;
+        let place = match (json, header, regex, field) {
+            (Some(pointer), ..) => Place::Json(pointer.clone()),
+            (_, Some(name), ..) => {
+                wanted.push(name.as_str().into());
+                Place::Header(wanted.len() - 1)
+            }
+            (_, _, Some(pattern), _) => {
+                let invalid =
+                    |error: regex::Error| PlanError::invalid(at, format!("`{pattern}` is no pattern: {error}"));
+                Place::Regex(Regex::new(pattern).map_err(invalid)?)
+            }
+            (.., Some(name)) => Place::Field(name.clone()),
+            _ => Place::Between,
+        };
+        Ok(CompiledExtract { slot: slots.get(&rule.value).unwrap_or(usize::MAX), pick, place, rule: rule.clone() })
+    }
+
+    fn find<'a>(&self, seen: &Seen<'a>, values: &Values) -> Option<Cow<'a, [u8]>> {
+        let found = match &self.pick {
+            None => self.each(seen, 1).into_iter().next(),
+            Some(pick) => {
+                let mut all = self.each(seen, usize::MAX);
+                let number: usize = pick.text(values).parse().unwrap_or(0);
+                let place = number % all.len().max(1);
+                (place < all.len()).then(|| all.swap_remove(place))
+            }
+        };
+        found.map(|found| decoded(found, self.rule.decode))
+    }
+
+    /// All that stand there, `most` of them.
+    fn each<'a>(&self, seen: &Seen<'a>, most: usize) -> Vec<Cow<'a, [u8]>> {
+        let borrowed = |found: &'a [u8]| Cow::Borrowed(found);
+        match &self.place {
+            Place::Between => {
+                let (after, before) = (self.rule.after.as_bytes(), self.rule.before.as_bytes());
+                all_between(seen.body, after, before).take(most).map(borrowed).collect()
+            }
+            Place::Json(pointer) => pointed_at(seen.body, pointer),
+            Place::Header(number) => {
+                let told = seen.fields.iter().filter(|(field, _)| field == number);
+                told.map(|(_, text)| Cow::Borrowed(text.as_bytes())).collect()
+            }
+            Place::Regex(pattern) => {
+                let found = pattern.captures_iter(seen.body).take(most);
+                found.filter_map(|one| one.get(1).or(one.get(0)).map(|part| borrowed(part.as_bytes()))).collect()
+            }
+            Place::Field(name) => fields_named(seen.body, name.as_bytes(), most),
+        }
+    }
+
+    fn told(&self) -> String {
+        let Extract { value, after, before, .. } = &self.rule;
+        match &self.place {
+            Place::Between => format!("no `{value}` between `{after}` and `{before}`"),
+            Place::Json(pointer) => format!("no `{value}` at `{pointer}` of the JSON"),
+            Place::Header(_) => format!("no `{value}` in the header `{}`", self.rule.header.as_deref().unwrap_or("")),
+            Place::Regex(pattern) => format!("no `{value}` by the pattern `{pattern}`"),
+            Place::Field(name) => format!("no `{value}` in a field `{name}`"),
+        }
     }
 }
 
 impl Compiled {
-    /// Takes values for later requests out of the answer.
-    pub fn extract(&self, inspector: &Inspector, values: &mut Values) -> Result<(), Failure> {
+    /// Takes values for later requests out of the answer: its body, and the header fields that were wanted.
+    pub fn extract(
+        &self,
+        inspector: &Inspector,
+        fields: &[(usize, String)],
+        values: &mut Values,
+    ) -> Result<(), Failure> {
+        let seen = Seen { body: &inspector.head, fields };
         for extract in &self.extract {
-            let Some(found) = extract.find(&inspector.head, values) else {
-                let Extract { value, after, before, .. } = &extract.rule;
-                let detail = format!("no `{value}` between `{after}` and `{before}`");
-                return Err(Failure::new(Fault::Extract, detail));
+            let Some(found) = extract.find(&seen, values) else {
+                return Err(Failure::new(Fault::Extract, extract.told() + &inspector.unseen_told()));
             };
-            values.set(extract.slot, &String::from_utf8_lossy(found));
+            values.set(extract.slot, &String::from_utf8_lossy(&found));
         }
         for (slot, template) in &self.set {
             let text = template.text(values);
@@ -61,10 +151,6 @@ impl Compiled {
     }
 }
 
-fn between<'a>(text: &'a [u8], after: &[u8], before: &[u8]) -> Option<&'a [u8]> {
-    all_between(text, after, before).next()
-}
-
 /// All that stands between the two texts, one after the other.
 fn all_between<'a, 'b>(
     text: &'a [u8],
@@ -79,4 +165,53 @@ fn all_between<'a, 'b>(
         rest = &rest[from + length..];
         Some(found)
     })
+}
+
+/// What a pointer leads to: texts as they are, lists entry by entry, the rest as JSON.
+fn pointed_at(body: &[u8], pointer: &str) -> Vec<Cow<'static, [u8]>> {
+    let plain = |value: &Value| match value {
+        Value::String(text) => Cow::Owned(text.clone().into_bytes()),
+        other => Cow::Owned(other.to_string().into_bytes()),
+    };
+    let Ok(document) = serde_json::from_slice::<Value>(body) else { return Vec::new() };
+    match document.pointer(pointer) {
+        Some(Value::Array(entries)) => entries.iter().map(plain).collect(),
+        Some(Value::Null) | None => Vec::new(),
+        Some(value) => vec![plain(value)],
+    }
+}
+
+/// Values of form fields, and contents of meta elements, by their names.
+fn fields_named(body: &[u8], name: &[u8], most: usize) -> Vec<Cow<'static, [u8]>> {
+    let mut found = Vec::new();
+    for Ok(token) in Tokenizer::new(body) {
+        let Token::StartTag(tag) = token else { continue };
+        let attribute = |key: &[u8]| tag.attributes.get(key).map(|value| value.as_slice());
+        let is_named = [b"name".as_slice(), b"id", b"property"].iter().any(|key| attribute(key) == Some(name));
+        let key: &[u8] = if tag.name.as_slice() == b"meta" { b"content" } else { b"value" };
+        if let (true, Some(value)) = (is_named, attribute(key)) {
+            found.push(Cow::Owned(value.to_vec()));
+        }
+        if found.len() >= most {
+            break;
+        }
+    }
+    found
+}
+
+/// What was found, as it is meant.
+fn decoded(found: Cow<'_, [u8]>, how: Option<Decode>) -> Cow<'_, [u8]> {
+    match how {
+        None => found,
+        Some(Decode::Url) => Cow::Owned(percent_decode(&found).collect()),
+        Some(Decode::Html) => {
+            let mut text = Vec::new();
+            for Ok(token) in Tokenizer::new(found.as_ref()) {
+                if let Token::String(part) = token {
+                    text.extend_from_slice(&part);
+                }
+            }
+            Cow::Owned(text)
+        }
+    }
 }

@@ -7,6 +7,7 @@ mod grade;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io::Write;
+use std::sync::Arc;
 
 use loadstone_schedule::line::{page_line_time, Rates};
 use loadstone_schedule::plan::{Embedded, Field, Images, Limit, Method, Operation, Request, Scheme};
@@ -65,6 +66,8 @@ pub struct Compiled {
     bytes: Option<Needle>,
     usual_bytes: Option<u64>,
     extract: Vec<CompiledExtract>,
+    /// Header fields that values are taken from.
+    pub wanted: Arc<[Box<str>]>,
     set: Vec<(Slot, Template)>,
     uploads: Vec<CompiledUpload>,
     pub endings: Vec<CompiledEnding>,
@@ -159,11 +162,9 @@ impl Compiled {
         let after = around(&operation.after, before.len(), files)?;
         let known = |field: &Field| Ok((slots.get(&field.name).unwrap_or(usize::MAX), compile(&field.value)?));
         let expect = &operation.expect;
-        let extract = operation.extract.iter().map(|rule| {
-            let slot = slots.get(&rule.value).unwrap_or(usize::MAX);
-            let pick = rule.pick.as_ref().map(compile).transpose()?;
-            Ok(CompiledExtract { slot, pick, rule: rule.clone() })
-        });
+        let mut wanted = Vec::new();
+        let extract = operation.extract.iter().map(|rule| CompiledExtract::new(rule, slots, &mut wanted, &place));
+        let extract = extract.collect::<Result<_, _>>()?;
         Ok(Compiled {
             name: operation.name.clone(),
             scheme: operation.scheme,
@@ -185,7 +186,8 @@ impl Compiled {
             absent: expect.absent.iter().map(needle).collect::<Result<_, _>>()?,
             bytes: expect.bytes.as_ref().map(needle).transpose()?,
             usual_bytes: operation.usual_bytes,
-            extract: extract.collect::<Result<_, PlanError>>()?,
+            extract,
+            wanted: wanted.into(),
             set: operation.set.iter().map(known).collect::<Result<_, _>>()?,
             uploads: operation
                 .uploads
@@ -269,15 +271,13 @@ impl Compiled {
 
     /// How much of the body's beginning the checks need.
     pub fn keeps(&self) -> usize {
-        let looks = self.title.is_some()
-            || !self.contains.is_empty()
-            || !self.absent.is_empty()
-            || !self.extract.is_empty()
-            || !self.endings.is_empty();
-        match (&self.images, looks) {
-            (Some(_), _) => crate::inspect::PAGE_BYTES,
-            (None, true) => crate::inspect::HEAD_BYTES,
-            (None, false) => 0,
+        let looks =
+            self.title.is_some() || !self.contains.is_empty() || !self.absent.is_empty() || !self.endings.is_empty();
+        match looks {
+            _ if !self.extract.is_empty() => crate::inspect::BODY_BYTES,
+            _ if self.images.is_some() => crate::inspect::PAGE_BYTES,
+            true => crate::inspect::HEAD_BYTES,
+            false => 0,
         }
     }
 
@@ -516,18 +516,64 @@ mod tests {
     fn a_value_is_taken_from_between_its_texts_or_missed() {
         let extract = json!([{ "value": "token", "after": "id=\"", "before": "\"" }]);
         let (operation, mut values) = compiled(json!({ "extract": extract, "body": "{token}" }));
-        operation.extract(&seen("<a id=\"17\" id=\"18\">"), &mut values).expect("it is there");
+        operation.extract(&seen("<a id=\"17\" id=\"18\">"), &[], &mut values).expect("it is there");
         let mut out = Vec::new();
         operation.write_payload(&values, &mut out);
         assert_eq!(out, b"17");
         let pick = json!([{ "value": "token", "after": "id=\"", "before": "\"", "pick": "4" }]);
         let (picking, mut picked) = compiled(json!({ "extract": pick, "body": "{token}" }));
-        picking.extract(&seen("<a id=\"17\" id=\"18\" id=\"19\">"), &mut picked).expect("it is there");
+        picking.extract(&seen("<a id=\"17\" id=\"18\" id=\"19\">"), &[], &mut picked).expect("it is there");
         let mut chosen = Vec::new();
         picking.write_payload(&picked, &mut chosen);
         assert_eq!(chosen, b"18", "the fourth, counted round from 0");
-        let missed = operation.extract(&seen("<a id=\"17"), &mut values).expect_err("it has no end");
+        let missed = operation.extract(&seen("<a id=\"17"), &[], &mut values).expect_err("it has no end");
         assert_eq!(missed.fault, Fault::Extract);
+    }
+
+    /// What a rule takes out of an answer; none where it misses.
+    fn taken(rule: Value, body: &str, told: &[(usize, String)]) -> Option<String> {
+        let mut whole = rule;
+        whole["value"] = json!("token");
+        let (operation, mut values) = compiled(json!({ "extract": [whole], "body": "{token}" }));
+        operation.extract(&seen(body), told, &mut values).ok()?;
+        let mut out = Vec::new();
+        operation.write_payload(&values, &mut out);
+        Some(String::from_utf8(out).expect("text"))
+    }
+
+    #[test]
+    fn a_value_is_taken_from_json_by_a_pointer() {
+        let body = r#"{"items": [{"id": 7}, {"id": "a/b"}], "none": null}"#;
+        let at = |pointer: &str| taken(json!({ "json": pointer }), body, &[]);
+        assert_eq!(at("/items/1/id").as_deref(), Some("a/b"));
+        assert_eq!(at("/items/0/id").as_deref(), Some("7"));
+        assert_eq!(at("/items").as_deref(), Some(r#"{"id":7}"#), "the first of a list");
+        assert_eq!(taken(json!({ "json": "/items", "pick": "3" }), body, &[]).as_deref(), Some(r#"{"id":"a/b"}"#));
+        assert_eq!([at("/none"), at("/else")], [None, None]);
+        assert_eq!(taken(json!({ "json": "/a" }), "<html>", &[]), None);
+    }
+
+    #[test]
+    fn a_value_is_taken_from_a_form_whatever_the_order_and_quotes_of_its_attributes() {
+        let page =
+            "<meta name=csrf content='m&amp;m'><input value=\"a&quot;b\" type=hidden name='token'><!-- name=no -->";
+        let named = |name: &str| taken(json!({ "field": name }), page, &[]);
+        assert_eq!(named("token").as_deref(), Some("a\"b"));
+        assert_eq!(named("csrf").as_deref(), Some("m&m"));
+        assert_eq!(named("no"), None);
+    }
+
+    #[test]
+    fn a_value_is_taken_by_a_pattern_or_from_a_header_and_decoded() {
+        let body = "cart 12 of 3, cart 13 of 4; to=/a%20b&amp;c\"";
+        let by = |rule: Value| taken(rule, body, &[(0, "Bearer x".to_owned())]);
+        assert_eq!(by(json!({ "regex": "cart (\\d+)" })).as_deref(), Some("12"));
+        assert_eq!(by(json!({ "regex": "of \\d", "pick": "1" })).as_deref(), Some("of 4"));
+        assert_eq!(by(json!({ "regex": "cart x" })), None);
+        assert_eq!(by(json!({ "header": "Authorization" })).as_deref(), Some("Bearer x"));
+        let between = |how: &str| json!({ "after": "to=", "before": "\"", "decode": how });
+        assert_eq!(by(between("html")).as_deref(), Some("/a%20b&c"));
+        assert_eq!(by(between("url")).as_deref(), Some("/a b&amp;c"));
     }
 
     #[test]
@@ -566,7 +612,7 @@ mod tests {
             String::from_utf8(out).expect("text")
         };
         assert_eq!(payload(&values), "");
-        operation.extract(&seen(""), &mut values).expect("nothing to extract");
+        operation.extract(&seen(""), &[], &mut values).expect("nothing to extract");
         assert_eq!(payload(&values), "of a b&c");
     }
 

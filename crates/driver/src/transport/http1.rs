@@ -4,6 +4,7 @@
 //! by `httparse`; the body streams through an inspector and is never collected. What is read stands in a buffer that
 //! all connections of a thread share, so that a waiting connection holds none.
 
+use std::sync::Arc;
 use std::task::{ready, Poll};
 
 use loadstone_record::Fault;
@@ -147,6 +148,10 @@ pub struct Reader {
     pub last_modified: Option<String>,
     /// How the body is coded.
     pub coding: Option<Coding>,
+    /// Names of header fields that are kept, whatever they are.
+    pub wanted: Arc<[Box<str>]>,
+    /// Those that came: place among the wanted, and text.
+    pub told: Vec<(usize, String)>,
     framing: Framing,
     in_body: bool,
     body: Body,
@@ -168,6 +173,8 @@ impl Default for Reader {
             location: None,
             last_modified: None,
             coding: None,
+            wanted: Arc::default(),
+            told: Vec::new(),
             framing: Framing::UntilClose,
             in_body: false,
             body: Body::Expected,
@@ -184,7 +191,8 @@ impl Reader {
     pub fn begin(&mut self, body: Body, wants_date: bool) {
         let mut partial = std::mem::take(&mut self.partial);
         partial.clear();
-        *self = Reader { body, wants_date, partial, ..Reader::default() };
+        let wanted = std::mem::take(&mut self.wanted);
+        *self = Reader { body, wants_date, partial, wanted, ..Reader::default() };
     }
 
     /// Bytes of the answer so far.
@@ -347,6 +355,8 @@ impl Reader {
             10 if is("set-cookie") => jar.take(&String::from_utf8_lossy(value)),
             _ => {}
         }
+        let mut wanted = self.wanted.iter().enumerate().filter(|(_, one)| is(one));
+        self.told.extend(wanted.by_ref().map(|(place, _)| (place, text())));
     }
 
     /// Passes body bytes on to the inspector.
@@ -515,6 +525,17 @@ mod tests {
         assert!(!keeps("HTTP/1.1 204 No\r\nConnection: close\r\n\r\n"));
         assert!(!keeps("HTTP/1.0 204 No\r\n\r\n"));
         assert!(keeps("HTTP/1.0 204 No\r\nConnection: Keep-Alive\r\n\r\n"));
+    }
+
+    #[test]
+    fn wanted_fields_are_kept_from_answer_to_answer_and_no_others() {
+        let mut reader = Reader { wanted: Arc::from(["X-Token".into()]), ..Reader::default() };
+        for told in ["a", "b"] {
+            reader.begin(Body::Expected, false);
+            let text = format!("HTTP/1.1 204 No\r\nx-token: {told}\r\nX-Other: c\r\n\r\n");
+            reader.take(text.as_bytes(), &mut Inspector::new(), &mut Jar::default()).expect("valid");
+            assert_eq!(reader.told, [(0, told.to_owned())]);
+        }
     }
 
     /// Answers as a confused server writes them: mostly right, somewhere wrong.
