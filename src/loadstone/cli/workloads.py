@@ -2,12 +2,14 @@
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 
 from loadstone.cli.screen import out
@@ -15,10 +17,11 @@ from loadstone.model.errors import UsageError
 from loadstone.model.workload import MixKind, Operation, RateLimit, Workload
 from loadstone.run.plan import embedded_files
 from loadstone.workloads import load, shipped
+from loadstone.workloads.correlation import Correlated
 from loadstone.workloads.from_har import from_har
 from loadstone.workloads.from_openapi import from_openapi
+from loadstone.workloads.imported import Imported
 from loadstone.workloads.shares import shares
-from loadstone.workloads.writing import Imported
 
 app = typer.Typer(help="The workloads there are, and what each of them does.")
 
@@ -72,10 +75,16 @@ Output = Annotated[Path | None, typer.Option("--output", "-o", help="Folder of t
 @app.command("from-har")
 def from_har_(
     file: Annotated[Path, typer.Argument(help="A HAR file, as browsers save it from their network view.")],
+    second: Annotated[
+        Path | None, typer.Argument(help="A second recording of the same steps: what differs is no data.")
+    ] = None,
     output: Output = None,
 ) -> None:
-    """Make a workload of a recorded visit: pages, their files, their order and the think time between them."""
-    _import(from_har, file, output)
+    """Make a workload of a recorded visit: pages, their files, their order and the think time between them.
+
+    Values that the site gave out for this visit alone, such as CSRF tokens, are taken from the answers they stood in.
+    """
+    _import(partial(from_har, second=second), file, output)
 
 
 @app.command("from-openapi")
@@ -99,9 +108,25 @@ def _import(importer: Callable[[Path, str], Imported], file: Path, output: Path 
     out.print(f"{declaration}: {imported.operations} operations", soft_wrap=True)
     for what in imported.left_out:
         out.print(f"left out: {what}", soft_wrap=True, markup=False)
-    for what in imported.doubts:
+    if any(one.rule for one in imported.correlated):
+        out.print(_values_taken(imported.correlated))
+    missing = (one.missed for one in imported.correlated if one.rule is None)
+    for what in (*missing, *imported.doubts):
         out.print(f"look at: {what}", soft_wrap=True, markup=False)
     out.print(f"Edit it, then: loadstone run {folder} --target {imported.target} --sessions 10", soft_wrap=True)
+
+
+def _values_taken(correlated: Sequence[Correlated]) -> Table:
+    """What is taken from answers instead of being sent as it was recorded."""
+    table = Table(title="Values taken from answers")
+    for column in ("value", "stands in", "taken from", "proof"):
+        table.add_column(column, overflow="fold")
+    for one in correlated:
+        if one.rule is not None:
+            proof = "both recordings" if one.recordings > 1 else "this recording alone"
+            place = f"{one.leaf} of {one.operation}"
+            table.add_row(*map(escape, (one.value, place, f"{one.rule} of {one.source}", proof)))
+    return table
 
 
 def _operations(workload: Workload) -> Table:

@@ -2,24 +2,29 @@
 
 Pages become operations, and so does everything that changes something, with the redirects that followed; what pages
 load from the same site becomes their embedded files, the order of the visit a sequence, the gaps between operations the
-think time. What a workload cannot repeat is left out, and said to be; what only this visit could send is pointed at.
+think time. What a workload cannot repeat is left out, and said to be; what only this visit could send is taken from the
+answers that it came with (`correlation`), or pointed at.
 """
 
+import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from urllib.parse import parse_qsl, quote
+from urllib.parse import parse_qsl, quote, unquote
 
 import tomlkit
 
 from loadstone.model.errors import UsageError
 from loadstone.model.target import encoded
 from loadstone.workloads.check import ACCEPTED, CODINGS
+from loadstone.workloads.correlation import Correlation, Kind, Leaf, Step, correlate, json_leaves
 from loadstone.workloads.har import Exchange, Request, read
-from loadstone.workloads.writing import Imported, literal, name_of, table_of
+from loadstone.workloads.imported import Imported
+from loadstone.workloads.writing import literal, name_of, table_of
 
 PARALLEL = 6
 """Connections a browser opens to one site over HTTP/1.1."""
@@ -39,8 +44,9 @@ BROWSERS_OWN = frozenset(
     }
 )
 """Headers that browsers send by themselves, or the driver does."""
-ONCE = ("csrf", "xsrf", "token", "nonce", "viewstate", "eventvalidation", "signature", "requestid")
-"""Parts of names whose values servers give out for one use."""
+BEARER = Leaf("header", "Authorization")
+"""Of what follows the scheme in that header, where it is a token that an answer told (RFC 6750, section 2.1)."""
+SCHEME = "Bearer "
 TITLE_WITHIN = 1 << 16
 """Characters of a page in which its title is looked for."""
 UNKNOWN_KIND = "application/octet-stream"
@@ -66,8 +72,22 @@ class _Page:
         return self.last.response.status
 
 
-def from_har(file: Path, name: str) -> Imported:
-    """Reads a HAR file; raises UsageError when it is none or holds no page."""
+def from_har(file: Path, name: str, second: Path | None = None) -> Imported:
+    """Reads a HAR file, and a second recording of the same steps where there is one; raises UsageError when it is none
+    or holds no page.
+    """
+    site, pages, left_out = _visit(file)
+    operations: dict[str, _Page] = {}
+    for page in pages:
+        operations.setdefault(page.name, page)
+    correlation = correlate(list(map(_step, pages)), [] if second is None else list(map(_step, _visit(second)[1])))
+    text = _document(name, site, pages, operations, correlation)
+    told = tuple(map(_counted, left_out.items()))
+    return Imported(text, site, len(operations), told, tuple(_doubts(operations)), tuple(correlation.found))
+
+
+def _visit(file: Path) -> tuple[str, list[_Page], Counter[str]]:
+    """The site, what was visited there, and what was left out."""
     entries = read(file)
     first = next((entry for entry in entries if entry.is_html and entry.site.startswith("http")), None)
     if first is None:
@@ -77,12 +97,20 @@ def from_har(file: Path, name: str) -> Imported:
     own = [entry for entry in entries if _is_played(entry, site, left_out)]
     pages = _pages(own, left_out)
     _give_names(pages)
-    operations: dict[str, _Page] = {}
-    for page in pages:
-        operations.setdefault(page.name, page)
-    doubts = tuple(_doubts(operations))
-    text = _document(name, site, pages, operations)
-    return Imported(text, site, len(operations), tuple(map(_counted, left_out.items())), doubts)
+    return site, pages, left_out
+
+
+def _step(page: _Page) -> Step:
+    """A page as its values are looked up."""
+    segments = enumerate(page.first.parts.path.split("/"))
+    leaves = {Leaf("path", str(at)): unquote(text) for at, text in segments if re.search(r"[0-9]", text)}
+    leaves |= {Leaf("query", key): text for key, text in _pairs(page.first.parts.query).items()}
+    leaves |= {Leaf("field", key): text for key, text in _pairs(_form_text(page.first.request)).items()}
+    leaves |= {Leaf("header", key): text for key, text in _headers(page)}
+    leaves |= {BEARER: token} if (token := _bearer(page)) else {}
+    if not _form_text(page.first.request):
+        leaves |= {Leaf("JSON", pointer): text for pointer, text in json_leaves(_body_text(page.first.request))}
+    return Step(page.name, page.first.method, page.first.parts.path, leaves, page.last)
 
 
 def _counted(told: tuple[str, int]) -> str:
@@ -199,7 +227,9 @@ def _body_text(request: Request) -> str:
     return text if re.sub(r"[\r\n\t]", "", text).isprintable() else ""
 
 
-def _document(name: str, site: str, pages: Sequence[_Page], operations: dict[str, _Page]) -> str:
+def _document(
+    name: str, site: str, pages: Sequence[_Page], operations: dict[str, _Page], correlation: Correlation
+) -> str:
     gaps = [max(0.0, after.first.start_s - before.end_s) for before, after in pairwise(pages)]
     think_s = round(max(0.01, sum(gaps) / len(gaps)), 2) if gaps else 1.0
     document = tomlkit.document()
@@ -219,7 +249,7 @@ def _document(name: str, site: str, pages: Sequence[_Page], operations: dict[str
     document["mix"] = mix
     below = tomlkit.table(is_super_table=True)
     for operation, page in operations.items():
-        below[operation] = _operation(page)
+        below[operation] = _operation(page, correlation)
     document["operations"] = below
     return tomlkit.dumps(document)
 
@@ -231,22 +261,26 @@ def _codings(pages: Sequence[_Page]) -> str:
     return ", ".join(one for one in (word.strip() for word in asked.split(",")) if one in CODINGS) or "identity"
 
 
-def _operation(page: _Page) -> tomlkit.items.Table:
+def _operation(page: _Page, correlation: Correlation) -> tomlkit.items.Table:
+    fill = partial(_filled, page, correlation)
     request, parts = page.first.request, page.first.parts
     table = table_of({"method": page.first.method} if page.first.method != "GET" else {})
     query, form = _pairs(parts.query), _form_text(request)
-    table["path"] = _path(page.first, has_query=not query)
+    table["path"] = _filled_path(_path(page.first, has_query=not query), page, correlation)
     if query:
-        table["query"] = _inline(query)
-    headers = dict(_headers(page))
+        table["query"] = fill("query", query)
+    bearer = {BEARER.key: ""} if correlation.value(page.name, BEARER) else {}
+    headers = {**dict(_headers(page)), **bearer}
     if fields := _pairs(form):
-        table["form"] = _inline(fields)
+        table["form"] = fill("field", fields)
     elif text := _body_text(request):
-        table["body"] = literal(text)
+        table["body"] = _filled_body(page, text, correlation)
         kind = request.body.mime_type if request.body else ""
         headers["Content-Type"] = kind if kind.isprintable() and kind.isascii() and kind else UNKNOWN_KIND
     if headers:
-        table["headers"] = {name: literal(value) for name, value in headers.items()}
+        table["headers"] = fill("header", headers)
+    if extracts := correlation.extracts(page.name):
+        table["extract"] = _list(map(_inline, extracts))
     if page.redirects:
         table["redirects"] = page.redirects
     if page.status != 200:
@@ -255,15 +289,50 @@ def _operation(page: _Page) -> tomlkit.items.Table:
     if title:
         table["title"] = literal(title)
     if page.embedded:
-        files = tomlkit.array().multiline(len(page.embedded) > 1)
-        files.extend(_embedded(one) for one in page.embedded)
-        table["embedded"] = files
+        table["embedded"] = _list(map(_embedded, page.embedded))
     return table
 
 
-def _inline(pairs: dict[str, str]) -> tomlkit.items.InlineTable:
+def _list(entries: Iterable[tomlkit.items.InlineTable]) -> tomlkit.items.Array:
+    """An entry a line, where there are several."""
+    listed = list(entries)
+    array = tomlkit.array().multiline(len(listed) > 1)
+    array.extend(listed)
+    return array
+
+
+def _filled(page: _Page, correlation: Correlation, kind: Kind, pairs: Mapping[str, str]) -> tomlkit.items.InlineTable:
+    """Texts by name, values in place of those that are of this visit alone."""
+    filled = {}
+    for key, text in pairs.items():
+        leaf = Leaf(kind, key)
+        name = correlation.value(page.name, leaf)
+        scheme = SCHEME if leaf == BEARER else ""
+        filled[key] = f"{scheme}{{{name}}}" if name else literal(text)
+    return _inline(filled)
+
+
+def _filled_path(path: str, page: _Page, correlation: Correlation) -> str:
+    """A path with values in place of its segments."""
+    bare, mark, query = path.partition("?")
+    names = [correlation.value(page.name, Leaf("path", str(at))) for at in range(bare.count("/") + 1)]
+    segments = [f"{{{name}}}" if name else text for text, name in zip(bare.split("/"), names, strict=True)]
+    return "/".join(segments) + mark + query
+
+
+def _filled_body(page: _Page, text: str, correlation: Correlation) -> str:
+    """A body with values in place of texts of its JSON."""
+    filled = literal(text)
+    for pointer, value in json_leaves(text):
+        name = correlation.value(page.name, Leaf("JSON", pointer))
+        for written in (json.dumps(value), json.dumps(value, ensure_ascii=False)) if name else ():
+            filled = filled.replace(literal(written), f'"{{{name}}}"', 1)
+    return filled
+
+
+def _inline(pairs: Mapping[str, str]) -> tomlkit.items.InlineTable:
     inline = tomlkit.inline_table()
-    inline.update({key: literal(value) for key, value in pairs.items()})
+    inline.update(pairs)
     return inline
 
 
@@ -289,6 +358,13 @@ def _headers(page: _Page) -> Iterator[tuple[str, str]]:
             yield header.name, header.value
 
 
+def _bearer(page: _Page) -> str:
+    """The token that a request is allowed by; empty where there is none."""
+    told = (one.value for one in page.first.request.headers if one.name.lower() == "authorization")
+    value = next(told, "")
+    return value.removeprefix(SCHEME) if value.startswith(SCHEME) else ""
+
+
 def _title(text: str) -> str:
     """The title of a page, if it is plain text."""
     head = text[:TITLE_WITHIN]
@@ -309,27 +385,8 @@ def _embedded(entry: Exchange) -> tomlkit.items.InlineTable:
 
 
 def _doubts(operations: dict[str, _Page]) -> Iterator[str]:
-    """What only this visit could send, or what was not recorded."""
+    """What was not recorded."""
     for name, page in operations.items():
-        request = page.first.request
-        sent = {f"header {key}": value for key, value in _headers(page)}
-        fields = [*parse_qsl(page.first.parts.query), *parse_qsl(_form_text(request))]
-        sent |= {f"field {key}": value for key, value in fields}
-        for what, value in sent.items():
-            plain = re.sub(r"[^a-z]", "", what.partition(" ")[2].lower())
-            if value and any(word in plain for word in ONCE):
-                source = _source(value, name, operations)
-                yield f"{what[:80]} of {name} is of this visit alone: take it from {source}, with `extract`"
-        body = request.body
-        if body is not None and not _body_text(request):
+        body = page.first.request.body
+        if body is not None and not _body_text(page.first.request):
             yield f"the body of {name} ({body.mime_type[:80] or 'of an unknown type'}) was not recorded as a text"
-
-
-def _source(value: str, asking: str, operations: dict[str, _Page]) -> str:
-    """The earlier answer that a value stands in."""
-    for name, page in operations.items():
-        if name == asking:
-            break
-        if value in page.last.response.content.text:
-            return f"the answer of {name}"
-    return "an earlier answer"

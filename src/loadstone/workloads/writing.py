@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import tomlkit
 
@@ -10,17 +9,6 @@ from loadstone.model.workload import END
 
 LONGEST_NAME = 60
 """Characters of a text that a name is made of."""
-
-
-@dataclass(frozen=True)
-class Imported:
-    """A workload's text, where it is to be played, what was left out, and what wants another look."""
-
-    text: str
-    target: str
-    operations: int
-    left_out: tuple[str, ...]
-    doubts: tuple[str, ...] = ()
 
 
 def table_of(content: Mapping[str, object]) -> tomlkit.items.Table:

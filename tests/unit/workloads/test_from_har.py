@@ -88,11 +88,17 @@ def test_a_log_in_that_redirects_stays_what_it_was(tmp_path: Path) -> None:
     assert workload.mix.sequence == ("login", "login_2")
     entering = workload.operations["login_2"]
     assert (entering.method, entering.path, entering.redirects, entering.status) == ("POST", "/login", 1, None)
-    assert entering.form == {"user": "me", "csrfmiddlewaretoken": "Zk39vQ"}
+    assert entering.form == {"user": "me", "csrfmiddlewaretoken": "{csrfmiddlewaretoken}"}
+    (rule,) = workload.operations["login"].extract
+    assert (rule.value, rule.field) == ("csrfmiddlewaretoken", "csrfmiddlewaretoken")
     assert (entering.title, entering.embedded) == ("Your account", (EmbeddedFile(path="/a.css"),))
-    (doubt,) = made.doubts
-    assert "csrfmiddlewaretoken of login_2" in doubt
-    assert "the answer of login" in doubt
+    (one,) = made.correlated
+    assert (one.operation, str(one.leaf), one.source, one.recordings) == (
+        "login_2",
+        "field csrfmiddlewaretoken",
+        "login",
+        1,
+    )
 
 
 def test_a_redirect_to_another_site_is_where_the_operation_ends(tmp_path: Path) -> None:
@@ -140,7 +146,7 @@ def test_what_changes_something_is_an_operation_and_keeps_its_headers(tmp_path: 
     assert put.headers == {"X-CSRF": "y", "X-Requested-With": "y", "Referer": "y", "Content-Type": "application/json"}
     assert operations["item_1_2"].status == (204,)
     assert "OPTIONS /item/1: no method of a workload" in made.left_out
-    assert any("header X-CSRF of item_1 is of this visit alone" in what for what in made.doubts)
+    assert any("header X-CSRF of item_1 stands in no earlier answer" in one.missed for one in made.correlated)
 
 
 def test_files_that_the_browser_had_and_those_that_failed_are_not_fetched(tmp_path: Path) -> None:

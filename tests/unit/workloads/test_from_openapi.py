@@ -15,7 +15,7 @@ from loadstone.model.errors import UsageError
 from loadstone.model.workload import Choice, Uniform, Workload
 from loadstone.workloads import load
 from loadstone.workloads.from_openapi import from_openapi
-from loadstone.workloads.writing import Imported
+from loadstone.workloads.imported import Imported
 
 DOCUMENT: dict[str, Any] = {
     "openapi": "3.1.0",

@@ -1,0 +1,18 @@
+"""What an importer gives: a workload's text, and what whoever asked for it should know of it."""
+
+from dataclasses import dataclass
+
+from loadstone.workloads.correlation import Correlated
+
+
+@dataclass(frozen=True)
+class Imported:
+    """A workload's text, where it is to be played, what was left out, and what wants another look."""
+
+    text: str
+    target: str
+    operations: int
+    left_out: tuple[str, ...]
+    doubts: tuple[str, ...] = ()
+    correlated: tuple[Correlated, ...] = ()
+    """Values of the recorded visit alone."""

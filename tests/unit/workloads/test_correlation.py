@@ -1,0 +1,101 @@
+"""Values that a site gave out for one visit are taken from the answers they stood in."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from loadstone.workloads import load
+from loadstone.workloads.from_har import Imported, from_har
+from tests.unit.workloads.test_from_har import entry
+
+
+def imported(tmp_path: Path, *visits: list[dict[str, Any]]) -> Imported:
+    files = [tmp_path / f"visit-{at}.har" for at in range(len(visits))]
+    for file, entries in zip(files, visits, strict=True):
+        file.write_text(json.dumps({"log": {"entries": entries}}))
+    made = from_har(*files[:1], "mine", *files[1:])
+    (tmp_path / "workload.toml").write_text(made.text)
+    return made
+
+
+def posted(at_s: float, path: str, form: str, **changes: Any) -> dict[str, Any]:
+    body = {"mimeType": "application/x-www-form-urlencoded", "text": form}
+    return entry(at_s, f"http://a.example{path}", request={"method": "POST", "postData": body}, **changes)
+
+
+def shop(page: str, form: str) -> list[dict[str, Any]]:
+    return [entry(0, "http://a.example/", text=page), posted(4, "/buy", form)]
+
+
+@pytest.mark.parametrize(
+    ("page", "rule"),
+    [
+        ('<input value="{}" type=hidden name="key">', {"field": "key"}),
+        ('<meta name="csrf" content="{}">', {"field": "csrf"}),
+        ("<script>start('{}')</script>", {"after": ">start('", "before": "'"}),
+        ('{{"a": {{"b/c": ["x", "{}"]}}}}', {"json_": "/a/b~1c/1"}),
+    ],
+)
+def test_a_value_that_differs_between_two_recordings_is_taken_from_the_plainest_place(
+    tmp_path: Path, page: str, rule: dict[str, str]
+) -> None:
+    made = imported(tmp_path, *(shop(page.format(key), f"sent={key}&user=ann") for key in ("abc1", "xyz2")))
+    operations = load(str(tmp_path)).operations
+    assert operations["buy"].form == {"sent": "{sent}", "user": "ann"}
+    (extract,) = operations["home"].extract
+    assert {key: value for key, value in extract if value is not None} == {"value": "sent", **rule}
+    (one,) = made.correlated
+    assert one.recordings == 2
+
+
+def test_what_is_found_in_one_recording_alone_is_no_rule(tmp_path: Path) -> None:
+    first = shop('<input name="a" value="abc1">', "sent=abc1")
+    second = shop("<b title=xyz2 >", "sent=xyz2")
+    made = imported(tmp_path, first, second)
+    (one,) = made.correlated
+    assert one.rule is None
+    assert "sent of buy stands in no earlier answer" in one.missed
+    assert load(str(tmp_path)).operations["buy"].form == {"sent": "abc1"}
+
+
+def test_values_alike_in_both_recordings_are_data(tmp_path: Path) -> None:
+    page = '<option value="granite">'
+    made = imported(tmp_path, shop(page, "stone=granite"), shop(page, "stone=granite"))
+    assert not made.correlated
+
+
+def test_encoded_values_are_decoded_before_they_are_sent(tmp_path: Path) -> None:
+    made = imported(tmp_path, shop("<b data-key='a&amp;b==12345678abcdef'>", "csrf=a%26b%3D%3D12345678abcdef"))
+    (one,) = made.correlated
+    assert one.rule is not None
+    assert dict(one.rule.how)["decode"] == "html"
+    load(str(tmp_path))
+
+
+def test_a_token_of_an_interface_goes_into_the_header_and_the_path(tmp_path: Path) -> None:
+    def visit(token: str, order: str) -> list[dict[str, Any]]:
+        told = json.dumps({"access_token": token, "order": {"id": order}})
+        allowed = {"headers": [{"name": "Authorization", "value": f"Bearer {token}"}]}
+        return [
+            entry(0, "http://a.example/"),
+            entry(2, "http://a.example/token", "application/json", request={"method": "POST"}, text=told),
+            entry(4, f"http://a.example/orders/{order}/lines", "application/json", request=allowed),
+        ]
+
+    imported(tmp_path, visit("eyJh1", "o-771"), visit("eyJh2", "o-902"))
+    operations = load(str(tmp_path)).operations
+    lines = operations["orders_o_771_lines"]
+    assert lines.path == "/orders/{segment_2}/lines"
+    assert lines.headers == {"Authorization": "Bearer {authorization}"}
+    assert {(one.value, one.json_) for one in operations["token"].extract} == {
+        ("authorization", "/access_token"),
+        ("segment_2", "/order/id"),
+    }
+
+
+def test_a_document_of_strange_values_is_no_trouble(tmp_path: Path) -> None:
+    deep = "[" * 5000
+    made = imported(tmp_path, shop(deep, "csrf=12345678"), shop("<" * 5000, "csrf=87654321"))
+    assert [one.rule for one in made.correlated] == [None]
