@@ -282,7 +282,8 @@ impl Work {
                 }
             }
             let sent = all.iter().all(|shared| shared.report(sender, number, at_ns.min(now.0), cpu));
-            if !sent || ended {
+            let is_told = all.iter().any(|shared| shared.job.traces && shared.is_over.get());
+            if !sent || ended || is_told {
                 break;
             }
         }

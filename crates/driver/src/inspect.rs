@@ -53,6 +53,11 @@ impl Inspector {
         self.decoder.take().map_or(Ok(()), |mut decoder| decoder.end())
     }
 
+    /// Keeps more of the body than its checks need.
+    pub fn keep_at_least(&mut self, bytes: usize) {
+        self.keep = self.keep.max(bytes);
+    }
+
     /// What comes is the rest of the body from this byte on.
     pub fn begin_at(&mut self, offset: u64) {
         self.from = offset;

@@ -179,6 +179,7 @@ async fn receive(
         if age_ns == 0 || player.is_under_way(&shared, age_ns) {
             let _active = Counted::new(&shared.active);
             player.visit(&shared, at_ns, end_ns).await;
+            shared.is_over.set(true);
         }
         free.borrow_mut().push(slot.clone());
     }

@@ -39,6 +39,8 @@ pub struct Job {
     pub seed: u64,
     pub log_starts: usize,
     pub log_operations: usize,
+    /// Whether every exchange is told.
+    pub traces: bool,
     pub script: Script,
     pub operations: Vec<Compiled>,
     /// The machines that users are dealt to; a plan without a target has one that is nowhere.
@@ -82,6 +84,7 @@ impl Job {
             seed: seed_of_part(plan.seed, number),
             log_starts: plan.log_starts as usize,
             log_operations: plan.log_operations as usize,
+            traces: plan.trace,
             script,
             operations,
             servers,
@@ -201,6 +204,8 @@ pub struct Shared {
     largest: RefCell<Vec<u64>>,
     samples: RefCell<HashMap<(usize, Fault), u32>>,
     troubles: RefCell<Vec<Event>>,
+    /// Whether the visit that is traced is over.
+    pub is_over: Cell<bool>,
 }
 
 impl Shared {
@@ -218,6 +223,7 @@ impl Shared {
             largest: RefCell::new(vec![0; job.operations.len()]),
             samples: RefCell::default(),
             troubles: RefCell::default(),
+            is_over: Cell::new(false),
             job,
             timer: common.timer,
             scratch: common.scratch,
@@ -311,6 +317,13 @@ impl Shared {
             let (part, detail) = (self.job.name().to_owned(), detail.to_owned());
             let event = Event::Trouble { part, at_ns: self.now(), operation, kind, detail };
             self.troubles.borrow_mut().push(event);
+        }
+    }
+
+    /// Tells something of a visit that is traced; `what` is asked for nothing else.
+    pub fn trace(&self, what: impl FnOnce() -> Event) {
+        if self.job.traces {
+            self.troubles.borrow_mut().push(what());
         }
     }
 

@@ -23,6 +23,26 @@ pub struct OperationLine {
     pub fault: Option<Fault>,
 }
 
+/// A request and its answer as they were on the connection; times are nanoseconds since the start of the run.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Exchange {
+    pub at_ns: u64,
+    pub first_byte_ns: u64,
+    pub end_ns: u64,
+    pub is_secure: bool,
+    /// As HTTP/1.1 writes it, whatever the version spoken.
+    pub request: String,
+    /// Status line and fields of the answer; empty where none came.
+    pub head: String,
+    /// The beginning of its body, decoded.
+    pub body: String,
+    /// Bytes received, head included, and those of the body, decoded.
+    pub bytes: u64,
+    pub body_bytes: u64,
+    /// Why it failed; empty where it did not.
+    pub fault: String,
+}
+
 /// A line. Times are nanoseconds; `at_ns` counts from the start of the run.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "event", rename_all = "snake_case")]
@@ -78,6 +98,18 @@ pub enum Event {
         operation: String,
         kind: Fault,
         detail: String,
+    },
+    /// A request and its answer, where the plan asks for a trace.
+    Exchange(Box<Exchange>),
+    /// An operation that ended, where the plan asks for a trace.
+    Performed {
+        operation: String,
+        at_ns: u64,
+        end_ns: u64,
+        kind: Option<Fault>,
+        detail: String,
+        /// What was taken from its answer, by name.
+        values: Vec<(String, String)>,
     },
     /// The first starts of the steady state, one by one, where the plan asks for them.
     Starts {

@@ -31,6 +31,9 @@ pub struct Plan {
     /// How many operations each thread writes down one by one, from the start on.
     #[serde(default)]
     pub log_operations: u32,
+    /// Whether every exchange is told as it was, and the run ends with its first visit.
+    #[serde(default)]
+    pub trace: bool,
 }
 
 /// One of the drivers that play a plan together.

@@ -11,7 +11,21 @@ from typing import Any
 import typer
 
 from loadstone import __version__
-from loadstone.cli import doctor, fileset, fleet, pair, report, run, score, serve, simulate, study, tiles, workloads
+from loadstone.cli import (
+    doctor,
+    fileset,
+    fleet,
+    pair,
+    report,
+    run,
+    score,
+    serve,
+    simulate,
+    study,
+    tiles,
+    visit,
+    workloads,
+)
 from loadstone.cli.exits import Exit
 from loadstone.cli.screen import errors, patient_streams, warn
 from loadstone.model.errors import DriverError, LoadstoneError, PlatformError, ServiceError, StudyError
@@ -25,6 +39,7 @@ MEASURING, RESULTS, TOOLS = "Measuring", "Results", "Tools"
 
 app = typer.Typer(help=ABOUT, no_args_is_help=True, rich_markup_mode="rich", pretty_exceptions_enable=False)
 app.command("run", help=run.HELP, rich_help_panel=MEASURING)(run.RunCommand)
+app.command("try", rich_help_panel=MEASURING)(visit.try_)
 app.command("demo", rich_help_panel=MEASURING)(tiles.DemoCommand)
 for name, command, text in study.commands():
     app.command(name, help=text, rich_help_panel=MEASURING)(command)

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
+use loadstone_record::event::{Event, Exchange};
 use loadstone_record::recorder::ConnectionStats;
 use loadstone_record::Fault;
 use loadstone_schedule::line::Line;
@@ -11,7 +12,7 @@ use rustls::ClientConfig;
 
 use super::cookies::Jar;
 use super::dealt::Dealt;
-use crate::inspect::Inspector;
+use crate::inspect::{Inspector, HEAD_BYTES};
 use crate::server::Server;
 use crate::shared::Shared;
 use crate::transport::http1::Reader;
@@ -104,16 +105,40 @@ impl ClientConnection {
             self.reopen(shared);
         }
         let was_kept = self.connection.is_some();
+        let begun_ns = shared.now();
+        if shared.job.traces {
+            self.reader.keeps_head = true;
+            self.inspector.keep_at_least(HEAD_BYTES);
+        }
         let mut result = self.attempt(shared, user, body).await;
         if was_kept && self.may_ask_again(&result) {
             self.reopen(shared);
             result = self.attempt(shared, user, body).await;
         }
+        shared.trace(|| self.told(begun_ns, &result, shared.now()));
         let most = shared.job.policy().requests_each.unwrap_or(u32::MAX);
         if !matches!(&result, Ok(answer) if answer.keep_alive && self.used < most) {
             self.close(shared);
         }
         result
+    }
+
+    /// A request and what came of it, for people.
+    fn told(&self, at_ns: u64, result: &Result<Answer, Failure>, now_ns: u64) -> Event {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(&bytes[..bytes.len().min(HEAD_BYTES)]).into_owned();
+        let answer = result.as_ref().copied().unwrap_or_default();
+        Event::Exchange(Box::new(Exchange {
+            at_ns,
+            first_byte_ns: answer.first_byte_ns,
+            end_ns: now_ns,
+            is_secure: self.scheme == Scheme::Https,
+            request: text(&self.request),
+            head: text(&self.reader.head),
+            body: text(&self.inspector.head),
+            bytes: answer.bytes,
+            body_bytes: self.inspector.body_bytes(),
+            fault: result.as_ref().err().map_or_else(String::new, |failure| failure.detail.clone()),
+        }))
     }
 
     /// Gives up a connection that the server closed; the next attempt opens another.

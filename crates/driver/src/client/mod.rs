@@ -10,6 +10,7 @@ pub mod dealt;
 
 use std::cell::{Cell, RefCell};
 
+use loadstone_record::event::Event;
 use loadstone_record::recorder::{Before, Beside, Grade, Outcome, Window};
 use loadstone_schedule::slots::Values;
 use loadstone_schedule::stationary::Midway;
@@ -101,7 +102,7 @@ impl Client {
         let deadline = sent_ns.saturating_add(compiled.timeout_ns);
         let result = tokio::select! {
             biased;
-            result = self.exchange(shared, operation, (extent, values), &progress) => Some(result),
+            result = self.exchange(shared, operation, (extent, &mut *values), &progress) => Some(result),
             () = shared.timer.deadline(deadline) => None,
         };
         let result = result.unwrap_or_else(|| Err(self.too_late(compiled.timeout_ns as f64 / 1e9)));
@@ -111,6 +112,14 @@ impl Client {
             shared.trouble(operation, failure.fault, &failure.detail);
             shared.ledger.borrow_mut().doubted(operation);
         }
+        shared.trace(|| Event::Performed {
+            operation: compiled.name.clone(),
+            at_ns: sent_ns,
+            end_ns: shared.now(),
+            kind: result.as_ref().err().map(|failure| failure.fault),
+            detail: result.as_ref().err().map_or_else(String::new, |failure| failure.detail.clone()),
+            values: compiled.taken(values),
+        });
         let end_ns = if fault.is_some() { shared.now() } else { progress.end_ns.get() };
         let bytes = progress.bytes.get();
         let grade = match fault {

@@ -125,6 +125,7 @@ impl Follower {
     pub(super) fn report(&mut self, event: Event) -> Result<Option<Report>> {
         Ok(Some(match event {
             Event::Ready { .. } | Event::Start { .. } | Event::Phase { .. } | Event::End { .. } => return Ok(None),
+            Event::Exchange(_) | Event::Performed { .. } => anyhow::bail!("it traces, which nobody asked for"),
             event @ (Event::Trouble { .. }
             | Event::Starts { .. }
             | Event::Operations { .. }

@@ -137,6 +137,11 @@ impl Compiled {
         Ok(())
     }
 
+    /// What is known now of the values that it takes, by name.
+    pub fn taken(&self, values: &Values) -> Vec<(String, String)> {
+        self.extract.iter().map(|one| (one.rule.value.clone(), values.get(one.slot).to_owned())).collect()
+    }
+
     /// Paths of the pictures that a page names, each once.
     pub fn named_images(&self, inspector: &Inspector) -> Vec<Box<str>> {
         let Some(images) = &self.images else { return Vec::new() };

@@ -152,6 +152,9 @@ pub struct Reader {
     pub wanted: Arc<[Box<str>]>,
     /// Those that came: place among the wanted, and text.
     pub told: Vec<(usize, String)>,
+    /// Whether the head is kept as it came, and that head.
+    pub keeps_head: bool,
+    pub head: Vec<u8>,
     framing: Framing,
     in_body: bool,
     body: Body,
@@ -175,6 +178,8 @@ impl Default for Reader {
             coding: None,
             wanted: Arc::default(),
             told: Vec::new(),
+            keeps_head: false,
+            head: Vec::new(),
             framing: Framing::UntilClose,
             in_body: false,
             body: Body::Expected,
@@ -191,8 +196,8 @@ impl Reader {
     pub fn begin(&mut self, body: Body, wants_date: bool) {
         let mut partial = std::mem::take(&mut self.partial);
         partial.clear();
-        let wanted = std::mem::take(&mut self.wanted);
-        *self = Reader { body, wants_date, partial, wanted, ..Reader::default() };
+        let (wanted, keeps_head) = (std::mem::take(&mut self.wanted), self.keeps_head);
+        *self = Reader { body, wants_date, partial, wanted, keeps_head, ..Reader::default() };
     }
 
     /// Bytes of the answer so far.
@@ -300,6 +305,9 @@ impl Reader {
         self.status = response.code.unwrap_or(0);
         if matches!(self.status, 100..=199) {
             return Ok(Some(length));
+        }
+        if self.keeps_head {
+            self.head = data[..length].to_vec();
         }
         self.keep_alive = response.version == Some(1);
         for field in response.headers.iter() {

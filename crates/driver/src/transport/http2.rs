@@ -5,7 +5,7 @@
 use bytes::Bytes;
 use h2::client::SendRequest;
 use h2::{Reason, RecvStream};
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri};
 use loadstone_record::Fault;
 
 use super::http1::{MOST_FIELDS, MOST_HEAD_BYTES};
@@ -57,6 +57,9 @@ impl Http2 {
         let (head, mut body) = answer.await.map_err(|error| failed(&error))?.into_parts();
         let first_byte_ns = context.clock.now();
         let mut bytes = take_fields(context, message, &head.headers);
+        if context.reader.keeps_head {
+            context.reader.head = written(head.status, &head.headers);
+        }
         if context.line.is_limited() {
             context.line.deliver(first_byte_ns, bytes as usize);
         }
@@ -88,6 +91,15 @@ async fn take_body(context: &mut ExchangeContext<'_>, body: &mut RecvStream) -> 
         body.flow_control().release_capacity(piece.len()).map_err(|error| failed(&error))?;
     }
     Ok(bytes)
+}
+
+/// A head as HTTP/1.1 would write it.
+fn written(status: StatusCode, fields: &HeaderMap) -> Vec<u8> {
+    let mut text = format!("HTTP/2 {status}\r\n").into_bytes();
+    for (name, value) in fields {
+        text.extend([name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"].concat());
+    }
+    text
 }
 
 /// Takes over what a user keeps of the fields; returns their length as HTTP/1.1 would write them, so that bytes compare.

@@ -287,7 +287,45 @@ class End:
     reason: str
 
 
-Event = Ready | Start | PhaseChange | Interval | Trouble | Starts | Operations | Ledger | StationUse | Totals | End
+@dataclass(frozen=True)
+class Exchange:
+    """A request and its answer as they were on the connection, of a visit that is traced; times from its start."""
+
+    event: Literal["exchange"]
+    at_ns: int
+    first_byte_ns: int
+    end_ns: int
+    is_secure: bool
+    request: str
+    """As HTTP/1.1 writes it, whatever the version spoken."""
+    head: str
+    """Status line and fields of the answer; empty where none came."""
+    body: str
+    """The beginning of its body, decoded."""
+    bytes: int
+    body_bytes: int
+    fault: str
+
+
+@dataclass(frozen=True)
+class Performed:
+    """An operation of a visit that is traced, when it ended."""
+
+    event: Literal["performed"]
+    operation: str
+    at_ns: int
+    end_ns: int
+    kind: str | None
+    """The kind of error it ended with."""
+    detail: str
+    values: tuple[tuple[str, str], ...]
+    """What was taken from its answer, by name."""
+
+
+Traced = Exchange | Performed
+Event = (
+    Ready | Start | PhaseChange | Interval | Trouble | Starts | Operations | Ledger | StationUse | Totals | End | Traced
+)
 
 EVENT: TypeAdapter[Event] = TypeAdapter(Annotated[Event, Field(discriminator="event")])
 """Reads one line of events; raises pydantic's ValidationError."""

@@ -1,0 +1,139 @@
+"""`loadstone try`: one visit, shown exchange by exchange, and what to do where it goes wrong."""
+
+import asyncio
+import json
+import tempfile
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from loadstone.cli.exits import Exit
+from loadstone.cli.screen import out, say
+from loadstone.model.errors import UsageError
+from loadstone.model.records.events import Exchange, Performed
+from loadstone.model.target import Target
+from loadstone.report.har import as_har, fields_of, status_of
+from loadstone.run.visit import MOST_OPERATIONS, VisitedOperation, visit
+from loadstone.workloads import load
+
+SHOWN = 400
+"""Letters that are shown of a body that was not what it should be."""
+LONGEST_VALUE = 60
+ADVICE = {
+    "status": "See what the answer says. A log-in or a one-use token may be missing: take it with `extract`.",
+    "redirect": "Say with `redirects` how many are followed, or `status` that one is the answer.",
+    "title": "Another page than recorded: a log-in page, or an error? Change `title`, or leave it out.",
+    "content": "Change `contains` or `absent` to what this page always has.",
+    "extract": "Look for the value in the answer, and say where it stands: `field`, `json`, `header`, `regex`.",
+    "length": "Its length is not always the same: leave `bytes` out.",
+    "coding": "Ask for other codings: Accept-Encoding under [headers].",
+    "time_out": "It took longer than `timeout_s`.",
+}
+"""What to do, by kind of error."""
+BY_STATUS = {
+    301: "It redirects: say with `redirects = 1` that it is followed.",
+    302: "It redirects: say with `redirects = 1` that it is followed.",
+    303: "It redirects: say with `redirects = 1` that it is followed.",
+    401: "It wants credentials: give them under [headers], or log in first.",
+    403: "It is forbidden: a log-in, or a one-use token that `extract` must take from the page before.",
+    404: "There is no such page on this target.",
+    429: "The site limits how often one address may ask.",
+}
+"""The same by status, where that says more."""
+
+
+def try_(
+    site: Annotated[str, typer.Argument(help="Folder of your own workload, or the name of one.")],
+    target: Annotated[list[str], typer.Option(help="http://HOST:PORT, and https://HOST:PORT beside it.")],
+    authority: Annotated[
+        Path | None, typer.Option(exists=True, dir_okay=False, help="Certificate of a private authority to believe.")
+    ] = None,
+    insecure: Annotated[bool, typer.Option("--insecure", help="Believe any certificate.")] = False,
+    seed: Annotated[int, typer.Option(min=0, help="Another one draws other values and ways.")] = 1,
+    trace: Annotated[Path | None, typer.Option(help="Write the visit to this file, as HAR.")] = None,
+) -> Exit:
+    """Play one visit without pauses and show each request, its answer and what was taken from it.
+
+    Ends with the first operation that is not as it should be, and says what to do; the exit code is then 1.
+    """
+    workload = load(site)
+    if workload.connections.protocol not in ("http1", "http2"):
+        raise UsageError(f"`{workload.name}` speaks {workload.connections.protocol}: only visits over HTTP are shown.")
+    believed = None if authority is None else authority.read_text()
+    goal = Target.parse(target, believed, not insecure)
+    began, done = datetime.now(UTC), asyncio.run(_visit(site, goal, seed))
+    if trace is not None:
+        sites = {True: f"https://{goal.https}", False: f"http://{goal.http}"}
+        exchanges = (exchange for one in done for exchange in one.exchanges)
+        trace.write_text(json.dumps(as_har(exchanges, began, sites), indent=1), encoding="utf-8")
+        say(f"The visit is in {trace}.")
+    failed = next((one for one in done if one.performed.kind), None)
+    if failed is not None:
+        _explain(failed)
+        return Exit.FAIL
+    requests = sum(len(one.exchanges) for one in done)
+    told = " (it has no end; the rest was left out)" if len(done) == MOST_OPERATIONS else ""
+    out.print(f"[bold green]well[/]: {len(done)} operations in {requests} requests{told}")
+    return Exit.PASS
+
+
+async def _visit(site: str, target: Target, seed: int) -> list[VisitedOperation]:
+    done = []
+    with tempfile.TemporaryDirectory(prefix="loadstone-try-") as folder:
+        async for one in visit(load(site), target, seed, Path(folder) / "driver.log"):
+            _show(one)
+            done.append(one)
+    return done
+
+
+def _show(one: VisitedOperation) -> None:
+    performed = one.performed
+    mark = "[bold red]✗[/]" if performed.kind else "[green]✓[/]"
+    out.print(f"{mark} [bold]{performed.operation}[/]  {_ms(performed.end_ns - performed.at_ns)}")
+    for exchange in one.exchanges:
+        say(f"    {_line(exchange)}")
+        for name, text in fields_of(exchange.head):
+            if name.lower() == "set-cookie":
+                say(f"      cookie {text.partition('=')[0]}")
+    for name, text in performed.values if not performed.kind else ():
+        say(f"    {name} = {_cut(text, LONGEST_VALUE)}")
+
+
+def _line(exchange: Exchange) -> str:
+    asked = exchange.request.partition(" HTTP/")[0]
+    told = {name.lower(): text for name, text in fields_of(exchange.head)}
+    status = status_of(exchange)
+    if status is None:
+        return f"{asked} → {exchange.fault or 'no answer'}"
+    goal = f" to {told['location']}" if "location" in told else ""
+    coding = f", {told['content-encoding']}" if told.get("content-encoding") else ""
+    size = f"{exchange.body_bytes} bytes{coding and f' ({exchange.bytes} with the head came{coding})'}"
+    return f"{asked} → {status}{goal}, {size}, {_ms(exchange.end_ns - exchange.at_ns)}"
+
+
+def _explain(failed: VisitedOperation) -> None:
+    performed = failed.performed
+    out.print(f"[bold red]{performed.operation}: {performed.kind}[/]", end=" ")
+    say(performed.detail)
+    last = failed.exchanges[-1] if failed.exchanges else None
+    if last is not None and last.body and performed.kind not in ("time_out", "coding"):
+        say(f"The answer begins:\n{_cut(' '.join(last.body.split()), SHOWN)}")
+    say(_advice(performed, last))
+
+
+def _advice(performed: Performed, last: Exchange | None) -> str:
+    status = status_of(last) if last is not None else None
+    if performed.kind == "status" and status in BY_STATUS:
+        return BY_STATUS[status]
+    return ADVICE.get(performed.kind or "", "Is the target up, and is it reached as users reach it?")
+
+
+def _cut(text: str, most: int) -> str:
+    shown = "".join(letter if letter.isprintable() else "." for letter in text)
+    return shown if len(shown) <= most else f"{shown[:most]}…"
+
+
+def _ms(length_ns: int) -> str:
+    return f"{length_ns / 1e6:.1f} ms"

@@ -1,0 +1,86 @@
+"""A traced visit as a HAR file (HTTP Archive 1.2), for the network view of any browser. Pure."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from loadstone import __version__
+from loadstone.model.records.events import Exchange
+
+Json = dict[str, Any]
+
+
+def as_har(exchanges: Iterable[Exchange], began: datetime, site: Mapping[bool, str]) -> Json:
+    """The archive of a visit that began then; `site` is the address of the secure side and of the plain one."""
+    entries = [_entry(one, began, site[one.is_secure]) for one in exchanges]
+    return {"log": {"version": "1.2", "creator": {"name": "loadstone", "version": __version__}, "entries": entries}}
+
+
+def _entry(exchange: Exchange, began: datetime, site: str) -> Json:
+    begun_ms, end_ms = exchange.at_ns / 1e6, exchange.end_ns / 1e6
+    wait_ms = max(0.0, (exchange.first_byte_ns or exchange.end_ns) / 1e6 - begun_ms)
+    whole_ms = end_ms - begun_ms
+    return {
+        "startedDateTime": (began.astimezone(UTC) + timedelta(milliseconds=begun_ms)).isoformat(),
+        "time": whole_ms,
+        "request": _request(exchange, site),
+        "response": _response(exchange),
+        "cache": {},
+        "timings": {"send": 0, "wait": wait_ms, "receive": max(0.0, whole_ms - wait_ms)},
+    }
+
+
+def _request(exchange: Exchange, site: str) -> Json:
+    head, _, body = exchange.request.partition("\r\n\r\n")
+    method, path, _ = (*head.partition("\r\n")[0].split(" "), "", "")[:3]
+    kind = next((text for name, text in fields_of(head) if name.lower() == "content-type"), "")
+    return {
+        "method": method,
+        "url": site + path,
+        "httpVersion": "HTTP/1.1",
+        "headers": _named(head),
+        "queryString": [],
+        "cookies": [],
+        "headersSize": len(head) + 4,
+        "bodySize": len(body),
+        **({"postData": {"mimeType": kind, "text": body}} if body else {}),
+    }
+
+
+def _response(exchange: Exchange) -> Json:
+    told = {name.lower(): text for name, text in fields_of(exchange.head)}
+    status = status_of(exchange)
+    return {
+        "status": status or 0,
+        "statusText": "",
+        "httpVersion": exchange.head.partition(" ")[0],
+        "headers": _named(exchange.head),
+        "cookies": [],
+        "content": {
+            "size": exchange.body_bytes,
+            "mimeType": told.get("content-type", ""),
+            "text": exchange.body,
+        },
+        "redirectURL": told.get("location", ""),
+        "headersSize": len(exchange.head),
+        "bodySize": max(0, exchange.bytes - len(exchange.head)),
+        "comment": exchange.fault,
+    }
+
+
+def status_of(exchange: Exchange) -> int | None:
+    """The status of an answer; None where none came."""
+    words = exchange.head.partition("\r\n")[0].split(" ")
+    return int(words[1]) if len(words) > 1 and words[1].isdigit() else None
+
+
+def fields_of(head: str) -> Iterator[tuple[str, str]]:
+    """Names and texts of a head's fields."""
+    for line in head.split("\r\n")[1:]:
+        name, colon, text = line.partition(":")
+        if colon:
+            yield name.strip(), text.strip()
+
+
+def _named(head: str) -> list[Json]:
+    return [{"name": name, "value": text} for name, text in fields_of(head)]
