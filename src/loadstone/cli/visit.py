@@ -115,7 +115,7 @@ def _line(exchange: Exchange) -> str:
 
 def _explain(failed: VisitedOperation) -> None:
     performed = failed.performed
-    out.print(f"[bold red]{performed.operation}: {performed.kind}[/]", end=" ")
+    out.print(f"[bold red]{performed.operation}[/]:", end=" ")
     say(performed.detail)
     last = failed.exchanges[-1] if failed.exchanges else None
     if last is not None and last.body and performed.kind not in ("time_out", "coding"):

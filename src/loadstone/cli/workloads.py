@@ -113,7 +113,7 @@ def _import(importer: Callable[[Path, str], Imported], file: Path, output: Path 
     missing = (one.missed for one in imported.correlated if one.rule is None)
     for what in (*missing, *imported.doubts):
         out.print(f"look at: {what}", soft_wrap=True, markup=False)
-    out.print(f"Edit it, then: loadstone run {folder} --target {imported.target} --sessions 10", soft_wrap=True)
+    out.print(f"Next: loadstone try {folder} --target {imported.target}", soft_wrap=True)
 
 
 def _values_taken(correlated: Sequence[Correlated]) -> Table:
