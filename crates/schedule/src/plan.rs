@@ -527,6 +527,9 @@ pub struct Extract {
     /// Name of a form's field or of a meta element, in HTML.
     #[serde(default)]
     pub field: Option<String>,
+    /// Name of a cookie that the user holds then.
+    #[serde(default)]
+    pub cookie: Option<String>,
     /// How what stands there is encoded.
     #[serde(default)]
     pub decode: Option<Decode>,

@@ -229,6 +229,7 @@ class Extract(Section):
     header: Found | None = Field(default=None, description="the name of a header of the answer")
     regex: Found | None = Field(default=None, description="a pattern, of which the first group counts, or all of it")
     field: Found | None = Field(default=None, description="the name of a form's field or of a meta element, in HTML")
+    cookie: Found | None = Field(default=None, description="the name of a cookie that the user has by then")
     decode: Literal["html", "url"] | None = Field(
         default=None, description="`html`, with character references, or `url`, with percent signs"
     )
@@ -240,9 +241,9 @@ class Extract(Section):
     def _stands_in_one_place(self) -> Self:
         if (self.after is None) != (self.before is None):
             raise ValueError("`after` and `before` go together")
-        places = (self.after, self.json_, self.header, self.regex, self.field)
+        places = (self.after, self.json_, self.header, self.regex, self.field, self.cookie)
         if sum(place is not None for place in places) != 1:
-            raise ValueError("needs one of `after` with `before`, `json`, `header`, `regex` and `field`")
+            raise ValueError("needs one of `after` with `before`, `json`, `header`, `regex`, `field` and `cookie`")
         return self
 
     def planned(self) -> dict[str, str | None]:

@@ -34,6 +34,7 @@ from loadstone.model.workload import (
     Workload,
     Zipf,
 )
+from loadstone.workloads.check import TARGET, filled
 from loadstone.workloads.scaling import rows
 from loadstone.workloads.shares import shares
 
@@ -199,38 +200,46 @@ def _operation(workload: Workload, name: str, target: Target | None) -> Json:
     if unreachable and workload.connections.protocol != "null":
         scheme = "https" if secure else "http"
         raise UsageError(f"Operation `{name}` of `{workload.name}` needs {scheme}. Add --target {scheme}://HOST:PORT.")
+    site = _site(target, secure)
     return {
-        **_request(workload, operation, name, "https" if secure else "http"),
+        **_request(workload, operation, name, site),
         "usual_bytes": operation.document_bytes,
         "embedded": embedded_files(workload, operation),
         "limit": _limit(workload, operation),
         "endings": [{"name": name, **ending.model_dump()} for name, ending in operation.endings.items()],
         "uploads": [{"field": field, **upload.model_dump()} for field, upload in operation.uploads.items()],
-        "before": [_around(workload, operation, one, name, secure) for one in operation.before],
-        "after": [_around(workload, operation, one, name, secure) for one in operation.after],
+        "before": [_around(workload, operation, one, name, site) for one in operation.before],
+        "after": [_around(workload, operation, one, name, site) for one in operation.after],
         "images": None if operation.images is None else operation.images.model_dump(),
         "timeout_ns": _ns(operation.timeout_s),
     }
 
 
-def _around(workload: Workload, operation: Operation, request: RequestAround, name: str, secure: bool) -> Json:
+def _site(target: Target | None, secure: bool) -> str:
+    """The address of a target's side, as `{target}` is filled in; that of the first of several."""
+    endpoint = None if target is None else target.https if secure else target.http
+    return f"{'https' if secure else 'http'}://{endpoint or 'target.invalid'}"
+
+
+def _around(workload: Workload, operation: Operation, request: RequestAround, name: str, site: str) -> Json:
     """A request beside the page of an operation, which it shares its time with."""
-    page = _request(workload, request, f"{name}: {request.name or request.path}", "https" if secure else "http")
+    page = _request(workload, request, f"{name}: {request.name or request.path}", site)
     nothing = {"embedded": [], "limit": {"kind": "none"}, "timeout_ns": _ns(operation.timeout_s)}
     return {"when": list(request.when), "forgets": request.forgets, "page": page | nothing}
 
 
-def _request(workload: Workload, request: Request, name: str, scheme: str) -> Json:
+def _request(workload: Workload, request: Request, name: str, site: str) -> Json:
     checks = workload.checks
+    own = {TARGET: site} if TARGET not in workload.values else {}
     return {
         "name": name,
-        "scheme": scheme,
+        "scheme": site.partition(":")[0],
         "method": request.method,
         "path": request.path,
         "query": _fields(request.query),
         "form": _fields(request.form),
         "body": request.body,
-        "headers": _fields(headers_of(workload, request)),
+        "headers": _fields({key: filled(text, own) for key, text in headers_of(workload, request).items()}),
         "redirects": request.redirects,
         "expect": {
             "status": list(checks.status if request.status is None else request.status),

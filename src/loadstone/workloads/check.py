@@ -1,7 +1,7 @@
 """What must hold between the parts of a workload: names that exist, chains that add up, texts that can be filled in."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from loadstone.model.reading import Document, suggest
 from loadstone.model.workload import (
@@ -27,6 +27,9 @@ from loadstone.model.workload import (
 ACCEPTED = "gzip, deflate, br, zstd"
 """Content codings as browsers ask for them over TLS, all of which the driver decodes."""
 CODINGS = frozenset(ACCEPTED.split(", ")) | {"identity", "*"}
+
+TARGET = "target"
+"""The value that headers have without declaring it: the address of the site, as `http://shop.example:80`."""
 
 ROW_SLACK = 1e-9
 """A row of the matrix may pass 1 by this much, for probabilities that binary fractions cannot hold."""
@@ -55,6 +58,16 @@ def check(workload: Workload, document: Document) -> None:
 def holes(text: str) -> list[str]:
     """Names of the values a text refers to."""
     return [match.group(1) for match in _HOLE.finditer(text) if match.group(1) is not None]
+
+
+def filled(text: str, known: Mapping[str, str]) -> str:
+    """A text with these values in place of their holes; all others are left."""
+
+    def put(match: re.Match[str]) -> str:
+        value = known.get(match.group(1) or "")
+        return match.group(0) if value is None else value.replace("{", "{{").replace("}", "}}")
+
+    return _HOLE.sub(put, text)
 
 
 def value_names(values: dict[str, Value]) -> Iterable[str]:
@@ -99,17 +112,19 @@ def _check_operations(workload: Workload, document: Document) -> None:
     for name, operation in workload.operations.items():
         path = ("operations", name)
         _check_texts(document, path, _operation_texts(operation), known)
+        _check_texts(document, (*path, "headers"), operation.headers.values(), known | {TARGET})
         _check_request(workload, document, path, operation)
         for side in ("before", "after"):
             for request in getattr(operation, side):
                 _check_texts(document, (*path, side), (*_texts(request), *request.when), known)
+                _check_texts(document, (*path, side), request.headers.values(), known | {TARGET})
                 _check_request(workload, document, (*path, side), request)
         if operation.uploads and (operation.body is not None or operation.method in ("GET", "HEAD")):
             remedy = 'Use method = "POST", and no body.'
             document.problem((*path, "uploads"), "files are sent with a form", remedy)
         _check_limit(workload, document, path, operation)
         _check_embedded(workload, document, path, operation)
-    _check_texts(document, ("headers",), workload.headers.values(), known)
+    _check_texts(document, ("headers",), workload.headers.values(), known | {TARGET})
     _check_headers(document, ("headers",), workload.headers)
     if workload.checks is not None:
         _check_status(document, ("checks", "status"), workload.checks.status)
@@ -141,7 +156,7 @@ def _check_headers(document: Document, path: tuple[str, ...], headers: dict[str,
 
 def _texts(request: Request) -> Iterable[str]:
     yield request.path
-    for table in (request.query, request.form, request.headers, request.set):
+    for table in (request.query, request.form, request.set):
         yield from table.values()
     yield from (request.contains or ())
     yield from (request.absent or ())

@@ -60,6 +60,8 @@ class Step:
     path: str
     leaves: Mapping[Leaf, str]
     answer: Exchange
+    cookies: Mapping[str, str] = field(default_factory=dict)
+    """Those that the browser sent, and that an answer had set."""
 
     @property
     def route(self) -> tuple[str, str, tuple[str, ...]]:
@@ -98,7 +100,8 @@ class Rule:
         if "after" in how:
             return f"the text behind `{how['after']}`"
         ((place, key), *_) = self.how
-        return {"json": f"`{key}` of the JSON", "header": f"the header {key}", "field": f"the field {key}"}[place]
+        told = {"json": f"`{key}` of the JSON", "header": f"the header {key}", "field": f"the field {key}"}
+        return told.get(place, f"the cookie {key}")
 
 
 @dataclass(frozen=True)
@@ -142,43 +145,60 @@ class Correlation:
 
 def correlate(steps: Sequence[Step], other: Sequence[Step] = ()) -> Correlation:
     """Looks all leaves of a visit up, with a second recording of the same steps where there is one."""
-    pairs = _aligned(steps, other)
-    correlation = Correlation()
-    names: dict[tuple[str, Rule], str] = {}
-    seen: set[tuple[str, Leaf]] = set()
-    for number, step in enumerate(steps):
-        for leaf, value in step.leaves.items():
-            again = other[pairs[number]].leaves.get(leaf) if number in pairs else None
-            if (step.operation, leaf) in seen or not _is_of_the_visit(leaf, value, again):
-                continue
-            seen.add((step.operation, leaf))
-            correlation.found.append(_looked_up(steps, other, pairs, number, leaf, names))
-    return correlation
+    return Correlation(list(_Search(steps, other).found()))
 
 
-def _looked_up(
-    steps: Sequence[Step],
-    other: Sequence[Step],
-    pairs: Mapping[int, int],
-    number: int,
-    leaf: Leaf,
-    names: dict[tuple[str, Rule], str],
-) -> Correlated:
-    step, value = steps[number], steps[number].leaves[leaf]
-    again = other[pairs[number]].leaves.get(leaf) if number in pairs else None
-    for earlier in range(number - 1, -1, -1) if len(value) >= LEAST_VALUE else ():
-        source = steps[earlier]
-        twin = other[pairs[earlier]] if earlier in pairs else None
-        rivals = [one.answer for one in steps if one.operation == source.operation]
-        for rule in _rules(source.answer, value):
-            if any(rule.taken(answer) is None for answer in rivals):
-                continue  # another visit of the page would be an error
-            proven = again is not None and twin is not None and rule.taken(twin.answer) == again
-            if other and again is not None and not proven:
-                continue
-            name = names.setdefault((source.operation, rule), _new_name(leaf, names.values()))
-            return Correlated(step.operation, leaf, name, source.operation, rule, 2 if proven else 1)
-    return Correlated(step.operation, leaf, why=_kind_of(leaf, value))
+@dataclass
+class _Search:
+    """For the sources of a visit's values."""
+
+    steps: Sequence[Step]
+    other: Sequence[Step]
+    names: dict[tuple[str, Rule], str] = field(default_factory=dict)
+    """Of the values so far, by where they are taken from."""
+
+    def __post_init__(self) -> None:
+        self.pairs = _aligned(self.steps, self.other)
+
+    def found(self) -> Iterator[Correlated]:
+        """Each place of a request that may be of the visit alone, once."""
+        seen: set[tuple[str, Leaf]] = set()
+        for number, step in enumerate(self.steps):
+            for leaf, value in step.leaves.items():
+                place = step.operation, leaf
+                if place not in seen and _is_of_the_visit(leaf, value, self._again(number, leaf)):
+                    seen.add(place)
+                    yield self._looked_up(number, leaf)
+
+    def _twin(self, number: int) -> Step | None:
+        """The same step of the second recording."""
+        return self.other[self.pairs[number]] if number in self.pairs else None
+
+    def _again(self, number: int, leaf: Leaf) -> str | None:
+        twin = self._twin(number)
+        return twin.leaves.get(leaf) if twin is not None else None
+
+    def _looked_up(self, number: int, leaf: Leaf) -> Correlated:
+        step, value, again = self.steps[number], self.steps[number].leaves[leaf], self._again(number, leaf)
+        for source, rule, is_proven in self._ways(number, value, again) if len(value) >= LEAST_VALUE else ():
+            if is_proven or again is None:
+                name = self.names.setdefault((source, rule), _new_name(leaf, self.names.values()))
+                return Correlated(step.operation, leaf, name, source, rule, 2 if is_proven else 1)
+        return Correlated(step.operation, leaf, why=_kind_of(leaf, value))
+
+    def _ways(self, number: int, value: str, again: str | None) -> Iterator[tuple[str, Rule, bool]]:
+        """Operation, rule, and whether the second recording has the value there too; the plainest way first."""
+        twin = self._twin(number)
+        for rule in _cookie_rules(self.steps[number], value) if number else ():
+            is_proven = again is not None and twin is not None and rule in _cookie_rules(twin, again)
+            yield self.steps[number - 1].operation, rule, is_proven
+        for earlier in range(number - 1, -1, -1):
+            source, twin = self.steps[earlier], self._twin(earlier)
+            visits = [one.answer for one in self.steps if one.operation == source.operation]
+            for rule in _rules(source.answer, value):
+                if all(rule.taken(answer) is not None for answer in visits):  # else another visit were an error
+                    is_proven = again is not None and twin is not None and rule.taken(twin.answer) == again
+                    yield source.operation, rule, is_proven
 
 
 def _new_name(leaf: Leaf, known: Any) -> str:
@@ -218,6 +238,17 @@ def _aligned(steps: Sequence[Step], other: Sequence[Step]) -> dict[int, int]:
     for block in matcher.get_matching_blocks():
         pairs.update({block.a + at: block.b + at for at in range(block.size)})
     return pairs
+
+
+def _cookie_rules(step: Step, value: str) -> list[Rule]:
+    """Cookies of a request that a value of it repeats, as programs of pages copy them."""
+    plain = [Rule((("cookie", name),)) for name, text in step.cookies.items() if text == value]
+    coded = [
+        Rule((("cookie", name), ("decode", "url")))
+        for name, text in step.cookies.items()
+        if text != value and unquote(text) == value
+    ]
+    return plain + coded
 
 
 def _rules(answer: Exchange, value: str) -> Iterator[Rule]:

@@ -47,6 +47,8 @@ BROWSERS_OWN = frozenset(
 BEARER = Leaf("header", "Authorization")
 """Of what follows the scheme in that header, where it is a token that an answer told (RFC 6750, section 2.1)."""
 SCHEME = "Bearer "
+ADDRESS = "{target}"
+"""In headers, where the site is that is played, whichever it is."""
 TITLE_WITHIN = 1 << 16
 """Characters of a page in which its title is looked for."""
 UNKNOWN_KIND = "application/octet-stream"
@@ -80,7 +82,7 @@ def from_har(file: Path, name: str, second: Path | None = None) -> Imported:
     operations: dict[str, _Page] = {}
     for page in pages:
         operations.setdefault(page.name, page)
-    correlation = correlate(list(map(_step, pages)), [] if second is None else list(map(_step, _visit(second)[1])))
+    correlation = correlate(_steps(pages), [] if second is None else _steps(_visit(second)[1]))
     text = _document(name, site, pages, operations, correlation)
     told = tuple(map(_counted, left_out.items()))
     return Imported(text, site, len(operations), told, tuple(_doubts(operations)), tuple(correlation.found))
@@ -100,7 +102,26 @@ def _visit(file: Path) -> tuple[str, list[_Page], Counter[str]]:
     return site, pages, left_out
 
 
-def _step(page: _Page) -> Step:
+def _steps(pages: Sequence[_Page]) -> list[Step]:
+    """Pages as their values are looked up."""
+    held: set[str] = set()
+    steps = []
+    for page in pages:
+        sent = {name: text for name, text in _cookies(page.first).items() if name in held}
+        steps.append(_step(page, sent))
+        for exchange in (page.first, page.last, *page.embedded):
+            told = (one.value for one in exchange.response.headers if one.name.lower() == "set-cookie")
+            held |= {line.partition("=")[0].strip() for text in told for line in text.split("\n")}
+    return steps
+
+
+def _cookies(exchange: Exchange) -> dict[str, str]:
+    told = (one.value for one in exchange.request.headers if one.name.lower() == "cookie")
+    pairs = (pair.partition("=") for text in told for pair in text.split(";"))
+    return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+def _step(page: _Page, cookies: Mapping[str, str]) -> Step:
     """A page as its values are looked up."""
     segments = enumerate(page.first.parts.path.split("/"))
     leaves = {Leaf("path", str(at)): unquote(text) for at, text in segments if re.search(r"[0-9]", text)}
@@ -110,7 +131,7 @@ def _step(page: _Page) -> Step:
     leaves |= {BEARER: token} if (token := _bearer(page)) else {}
     if not _form_text(page.first.request):
         leaves |= {Leaf("JSON", pointer): text for pointer, text in json_leaves(_body_text(page.first.request))}
-    return Step(page.name, page.first.method, page.first.parts.path, leaves, page.last)
+    return Step(page.name, page.first.method, page.first.parts.path, leaves, page.last, cookies)
 
 
 def _counted(told: tuple[str, int]) -> str:
@@ -308,7 +329,8 @@ def _filled(page: _Page, correlation: Correlation, kind: Kind, pairs: Mapping[st
         leaf = Leaf(kind, key)
         name = correlation.value(page.name, leaf)
         scheme = SCHEME if leaf == BEARER else ""
-        filled[key] = f"{scheme}{{{name}}}" if name else literal(text)
+        here = ADDRESS if kind == "header" and text.startswith(page.first.site) else ""
+        filled[key] = f"{scheme}{{{name}}}" if name else here + literal(text[len(page.first.site) if here else 0 :])
     return _inline(filled)
 
 

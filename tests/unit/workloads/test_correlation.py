@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from loadstone.model.target import Target
+from loadstone.run.visit import visit_plan
 from loadstone.workloads import load
 from loadstone.workloads.from_har import Imported, from_har
 from tests.unit.workloads.test_from_har import entry
@@ -99,3 +101,39 @@ def test_a_document_of_strange_values_is_no_trouble(tmp_path: Path) -> None:
     deep = "[" * 5000
     made = imported(tmp_path, shop(deep, "csrf=12345678"), shop("<" * 5000, "csrf=87654321"))
     assert [one.rule for one in made.correlated] == [None]
+
+
+def test_a_cookie_that_a_program_copies_is_taken_from_the_cookies(tmp_path: Path) -> None:
+    def visit(key: str) -> list[dict[str, Any]]:
+        headers = [
+            {"name": "Cookie", "value": f"a=b; XSRF-TOKEN={key}%3D"},
+            {"name": "X-XSRF-TOKEN", "value": f"{key}="},
+        ]
+        told = {"headers": [{"name": "Set-Cookie", "value": f"XSRF-TOKEN={key}%3D; Path=/"}]}
+        return [
+            entry(0, "http://a.example/", response=told),
+            entry(4, "http://a.example/buy", request={"method": "POST", "headers": headers}),
+        ]
+
+    made = imported(tmp_path, visit("abc1"), visit("xyz2"))
+    operations = load(str(tmp_path)).operations
+    (extract,) = operations["home"].extract
+    assert (extract.cookie, extract.decode) == ("XSRF-TOKEN", "url")
+    assert operations["buy"].headers == {"X-XSRF-TOKEN": f"{{{extract.value}}}"}
+    assert [one.recordings for one in made.correlated] == [2]
+
+
+def test_the_recorded_address_gives_way_to_the_one_that_is_played(tmp_path: Path) -> None:
+    headers = [{"name": "Origin", "value": "http://a.example"}, {"name": "Referer", "value": "http://a.example/{x}"}]
+    imported(
+        tmp_path,
+        [
+            entry(0, "http://a.example/"),
+            entry(4, "http://a.example/buy", request={"method": "POST", "headers": headers}),
+        ],
+    )
+    workload = load(str(tmp_path))
+    assert workload.operations["buy"].headers == {"Origin": "{target}", "Referer": "{target}/{{x}}"}
+    plan = visit_plan(workload, Target.parse(["http://127.0.0.1:8080"]), 1)
+    sent = plan["parts"][0]["workload"]["operations"][1]["headers"]
+    assert {one["name"]: one["value"] for one in sent}["Referer"] == "http://127.0.0.1:8080/{{x}}"

@@ -228,7 +228,7 @@ impl Browser {
                     return operation.check_rest(&answer, &connection.inspector, values).map(|()| scheme);
                 }
                 operation.check(&answer, &connection.inspector, values)?;
-                operation.extract(&connection.inspector, &connection.reader.told, values)?;
+                operation.extract(&connection.inspector, (&connection.reader.told, &self.jar.borrow()), values)?;
                 let named = operation.named_images(&connection.inspector);
                 progress.named(named.len());
                 self.images.extend(named.into_iter().filter(|path| !self.cache.has_image(path)));

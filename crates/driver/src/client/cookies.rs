@@ -35,6 +35,11 @@ impl Jar {
         }
     }
 
+    /// The value of a cookie; none where there is no such.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(held, _)| held == name).map(|(_, value)| value.as_str())
+    }
+
     /// Appends the `Cookie` field, if there is anything to send.
     pub fn write(&self, out: &mut Vec<u8>) {
         for (index, (name, value)) in self.0.iter().enumerate() {

@@ -14,6 +14,7 @@ use regex::bytes::Regex;
 use serde_json::Value;
 
 use super::Compiled;
+use crate::client::cookies::Jar;
 use crate::inspect::Inspector;
 use crate::transport::Failure;
 
@@ -39,20 +40,24 @@ enum Place {
     Regex(Regex),
     /// The value of a form's field, or the content of a meta element.
     Field(String),
+    /// A cookie that the user holds by now.
+    Cookie(String),
 }
 
 /// What an answer is searched in.
 struct Seen<'a> {
     body: &'a [u8],
     fields: &'a [(usize, String)],
+    jar: &'a Jar,
 }
 
 impl CompiledExtract {
     /// From its rule; header fields that it looks at are added to those `wanted`. Raises for a pattern that is none.
     pub fn new(rule: &Extract, slots: &Slots, wanted: &mut Vec<Box<str>>, at: &str) -> Result<Self, PlanError> {
         let pick = rule.pick.as_ref().map(|text| Template::compile(text, slots, at)).transpose()?;
-        let Extract { json, header, regex, field, .. } = rule;
+        let Extract { json, header, regex, field, cookie, .. } = rule;
         let place = match (json, header, regex, field) {
+            _ if cookie.is_some() => Place::Cookie(cookie.clone().unwrap_or_default()),
             (Some(pointer), ..) => Place::Json(pointer.clone()),
             (_, Some(name), ..) => {
                 wanted.push(name.as_str().into());
@@ -100,6 +105,7 @@ impl CompiledExtract {
                 found.filter_map(|one| one.get(1).or(one.get(0)).map(|part| borrowed(part.as_bytes()))).collect()
             }
             Place::Field(name) => fields_named(seen.body, name.as_bytes(), most),
+            Place::Cookie(name) => seen.jar.get(name).map(|text| Cow::Borrowed(text.as_bytes())).into_iter().collect(),
         }
     }
 
@@ -111,19 +117,20 @@ impl CompiledExtract {
             Place::Header(_) => format!("no `{value}` in the header `{}`", self.rule.header.as_deref().unwrap_or("")),
             Place::Regex(pattern) => format!("no `{value}` by the pattern `{pattern}`"),
             Place::Field(name) => format!("no `{value}` in a field `{name}`"),
+            Place::Cookie(name) => format!("no `{value}` in a cookie `{name}`"),
         }
     }
 }
 
 impl Compiled {
-    /// Takes values for later requests out of the answer: its body, and the header fields that were wanted.
+    /// Takes values for later requests out of the answer: its body, the header fields that were wanted, the cookies.
     pub fn extract(
         &self,
         inspector: &Inspector,
-        fields: &[(usize, String)],
+        (fields, jar): (&[(usize, String)], &Jar),
         values: &mut Values,
     ) -> Result<(), Failure> {
-        let seen = Seen { body: &inspector.head, fields };
+        let seen = Seen { body: &inspector.head, fields, jar };
         for extract in &self.extract {
             let Some(found) = extract.find(&seen, values) else {
                 return Err(Failure::new(Fault::Extract, extract.told() + &inspector.unseen_told()));

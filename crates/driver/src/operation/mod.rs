@@ -516,17 +516,20 @@ mod tests {
     fn a_value_is_taken_from_between_its_texts_or_missed() {
         let extract = json!([{ "value": "token", "after": "id=\"", "before": "\"" }]);
         let (operation, mut values) = compiled(json!({ "extract": extract, "body": "{token}" }));
-        operation.extract(&seen("<a id=\"17\" id=\"18\">"), &[], &mut values).expect("it is there");
+        operation.extract(&seen("<a id=\"17\" id=\"18\">"), (&[], &Jar::default()), &mut values).expect("it is there");
         let mut out = Vec::new();
         operation.write_payload(&values, &mut out);
         assert_eq!(out, b"17");
         let pick = json!([{ "value": "token", "after": "id=\"", "before": "\"", "pick": "4" }]);
         let (picking, mut picked) = compiled(json!({ "extract": pick, "body": "{token}" }));
-        picking.extract(&seen("<a id=\"17\" id=\"18\" id=\"19\">"), &[], &mut picked).expect("it is there");
+        picking
+            .extract(&seen("<a id=\"17\" id=\"18\" id=\"19\">"), (&[], &Jar::default()), &mut picked)
+            .expect("it is there");
         let mut chosen = Vec::new();
         picking.write_payload(&picked, &mut chosen);
         assert_eq!(chosen, b"18", "the fourth, counted round from 0");
-        let missed = operation.extract(&seen("<a id=\"17"), &[], &mut values).expect_err("it has no end");
+        let missed =
+            operation.extract(&seen("<a id=\"17"), (&[], &Jar::default()), &mut values).expect_err("it has no end");
         assert_eq!(missed.fault, Fault::Extract);
     }
 
@@ -535,7 +538,9 @@ mod tests {
         let mut whole = rule;
         whole["value"] = json!("token");
         let (operation, mut values) = compiled(json!({ "extract": [whole], "body": "{token}" }));
-        operation.extract(&seen(body), told, &mut values).ok()?;
+        let mut jar = Jar::default();
+        jar.take("XSRF=a%3Db; Path=/");
+        operation.extract(&seen(body), (told, &jar), &mut values).ok()?;
         let mut out = Vec::new();
         operation.write_payload(&values, &mut out);
         Some(String::from_utf8(out).expect("text"))
@@ -571,6 +576,8 @@ mod tests {
         assert_eq!(by(json!({ "regex": "of \\d", "pick": "1" })).as_deref(), Some("of 4"));
         assert_eq!(by(json!({ "regex": "cart x" })), None);
         assert_eq!(by(json!({ "header": "Authorization" })).as_deref(), Some("Bearer x"));
+        assert_eq!(by(json!({ "cookie": "XSRF", "decode": "url" })).as_deref(), Some("a=b"));
+        assert_eq!(by(json!({ "cookie": "other" })), None);
         let between = |how: &str| json!({ "after": "to=", "before": "\"", "decode": how });
         assert_eq!(by(between("html")).as_deref(), Some("/a%20b&c"));
         assert_eq!(by(between("url")).as_deref(), Some("/a b&amp;c"));
@@ -612,7 +619,7 @@ mod tests {
             String::from_utf8(out).expect("text")
         };
         assert_eq!(payload(&values), "");
-        operation.extract(&seen(""), &[], &mut values).expect("nothing to extract");
+        operation.extract(&seen(""), (&[], &Jar::default()), &mut values).expect("nothing to extract");
         assert_eq!(payload(&values), "of a b&c");
     }
 
