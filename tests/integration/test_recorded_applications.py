@@ -42,11 +42,13 @@ def test_a_log_in_with_a_token_is_played_as_it_was_recorded(loadstone: Loadstone
     with django_admin(tmp_path) as application:
         record(application, tmp_path / "a.har")
         record(application, tmp_path / "b.har")
-        done = loadstone("workloads", "from-har", "a.har", "b.har", "-o", "mine")
+        done = loadstone("workloads", "from-har", "a.har", "b.har", "-o", "mine", "--verify", application.site)
         assert done.returncode == 0, done.stderr
         told = " ".join(done.stdout.split())
         assert "Values taken from answers" in told
         assert "both recordings" in told
+        assert "verified: 2 fresh users at once went through" in told
+        assert "needless" not in told
         before = len(application.requests())
         done = loadstone("try", "mine", "--target", application.site, "--trace", "visit.har")
         assert done.returncode == 0, done.stdout + done.stderr

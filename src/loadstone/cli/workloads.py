@@ -1,7 +1,9 @@
 """`loadstone workloads`."""
 
+import asyncio
 import json
 import re
+import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import partial
@@ -14,8 +16,10 @@ from rich.table import Table
 
 from loadstone.cli.screen import out
 from loadstone.model.errors import UsageError
+from loadstone.model.target import Target
 from loadstone.model.workload import MixKind, Operation, RateLimit, Workload
 from loadstone.run.plan import embedded_files
+from loadstone.run.verify import USERS, verify
 from loadstone.workloads import load, shipped
 from loadstone.workloads.correlation import Correlated
 from loadstone.workloads.from_har import from_har
@@ -79,12 +83,34 @@ def from_har_(
         Path | None, typer.Argument(help="A second recording of the same steps: what differs is no data.")
     ] = None,
     output: Output = None,
+    verify_at: Annotated[
+        str | None,
+        typer.Option(
+            "--verify",
+            metavar="URL",
+            help="Visit this site with each rule left out, to find those that are needless, then by two users at once.",
+        ),
+    ] = None,
 ) -> None:
     """Make a workload of a recorded visit: pages, their files, their order and the think time between them.
 
     Values that the site gave out for this visit alone, such as CSRF tokens, are taken from the answers they stood in.
     """
-    _import(partial(from_har, second=second), file, output)
+    importer = partial(from_har, second=second)
+    _import(partial(_verified, importer, Target.parse([verify_at])) if verify_at else importer, file, output)
+
+
+def _verified(importer: Callable[..., Imported], target: Target, file: Path, name: str) -> Imported:
+    """The same with the rules that a live site needs, of which it says how they went."""
+    values = dict.fromkeys(one.value for one in importer(file, name).correlated if one.value)
+    with tempfile.TemporaryDirectory(prefix="loadstone-verify-") as folder:
+        words = list(values), lambda left: importer(file, name, as_recorded=left).text, target, Path(folder)
+        verified = asyncio.run(verify(*words))
+    for value in verified.needless:
+        out.print(f"needless: {value}: the site takes what was recorded", soft_wrap=True, markup=False)
+    told = f"failed: {verified.fault}" if verified.fault else f"{USERS} fresh users at once went through"
+    out.print(f"verified: {told}", soft_wrap=True, markup=False)
+    return importer(file, name, as_recorded=frozenset(verified.needless))
 
 
 @app.command("from-openapi")

@@ -132,6 +132,10 @@ class Correlation:
 
     found: list[Correlated] = field(default_factory=list)
 
+    def without(self, values: frozenset[str]) -> "Correlation":
+        """The same without the values of these names."""
+        return Correlation([one for one in self.found if one.value not in values])
+
     def value(self, operation: str, leaf: Leaf) -> str | None:
         """Name of the value that stands there instead of what was recorded."""
         same = (one for one in self.found if one.operation == operation and one.leaf == leaf and one.value)

@@ -74,15 +74,16 @@ class _Page:
         return self.last.response.status
 
 
-def from_har(file: Path, name: str, second: Path | None = None) -> Imported:
-    """Reads a HAR file, and a second recording of the same steps where there is one; raises UsageError when it is none
-    or holds no page.
+def from_har(file: Path, name: str, second: Path | None = None, as_recorded: frozenset[str] = frozenset()) -> Imported:
+    """Reads a HAR file, and a second recording of the same steps where there is one; values of these names are sent as
+    they were recorded. Raises UsageError when it is none or holds no page.
     """
     site, pages, left_out = _visit(file)
     operations: dict[str, _Page] = {}
     for page in pages:
         operations.setdefault(page.name, page)
     correlation = correlate(_steps(pages), [] if second is None else _steps(_visit(second)[1]))
+    correlation = correlation.without(as_recorded)
     text = _document(name, site, pages, operations, correlation)
     told = tuple(map(_counted, left_out.items()))
     return Imported(text, site, len(operations), told, tuple(_doubts(operations)), tuple(correlation.found))

@@ -1,0 +1,56 @@
+"""Rules for values of a recorded visit, tried on the live site: each by leaving it out, all by two fresh users at once."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from loadstone.model.target import Target
+from loadstone.run.visit import visit
+from loadstone.workloads import load
+
+USERS = 2
+"""Fresh users who visit at once: a value that only one may send is found out."""
+
+
+@dataclass(frozen=True)
+class Verified:
+    """What came of it."""
+
+    needless: tuple[str, ...]
+    """Values without whose rules the visit went as well: the recorded ones serve."""
+    fault: str
+    """How a visit with all other rules failed; empty where none did."""
+
+
+async def verify(
+    values: Sequence[str], text_without: Callable[[frozenset[str]], str], target: Target, folder: Path
+) -> Verified:
+    """Visits a site with each value left as it was recorded, then with all rules that are needed. Raises UsageError for
+    a target that is not there, DriverError.
+    """
+    needless: list[str] = []
+    for value in values:
+        tried = frozenset({value, *needless})
+        if not await _fault(_written(text_without(tried), folder / f"without-{value}"), target, 0):
+            needless.append(value)
+    made = _written(text_without(frozenset(needless)), folder / "needed")
+    faults = await asyncio.gather(*(_fault(made, target, user) for user in range(USERS)))
+    return Verified(tuple(needless), next((fault for fault in faults if fault), ""))
+
+
+def _written(text: str, folder: Path) -> Path:
+    folder.mkdir()
+    (folder / "workload.toml").write_text(text, encoding="utf-8")
+    return folder
+
+
+async def _fault(folder: Path, target: Target, user: int) -> str:
+    """How a visit fails; empty where it does not."""
+    log = folder / f"driver-{user}.log"
+    faults = [
+        f"{one.performed.operation}: {one.performed.detail}"
+        async for one in visit(load(str(folder)), target, 1 + user, log)
+        if one.performed.kind
+    ]
+    return faults[0] if faults else ""
