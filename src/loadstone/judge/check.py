@@ -36,6 +36,8 @@ TITLES = {
     CheckId.CYCLE_TIME: "cycle time of an operation",
     CheckId.MIX_POINTS: "share of an operation, points off",
     CheckId.SESSION_CYCLE: "sessions by operations a second",
+    CheckId.ERRORS: "operations that ended in an error",
+    CheckId.THROUGHPUT: "operations a second",
     CheckId.WEIGHTED_PERCENTILE: "response time weighted by the mix",
     CheckId.DRIVER_LAG: "driver lag p99",
     CheckId.DRIVER_LAG_TAIL: "driver lag p99.9",

@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 
-from loadstone.judge import counts, driver, ledger, mix
+from loadstone.judge import counts, driver, ledger, mix, own_limits
 from loadstone.judge.chance import most_by_chance, share_interval
 from loadstone.judge.check import OURS, PUBLISHED, at_least, at_most, if_disclosed, limits_source, withdrawn
 from loadstone.judge.mix import ERROR_SHARE_PCT
@@ -36,7 +36,8 @@ def _all(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
     yield _enough(criteria, figures, quality)
     yield from if_disclosed(figures.is_disclosed, _lost_sessions(criteria, figures))
     yield from _audit(criteria, figures)
-    yield from if_disclosed(figures.is_disclosed, _errors(figures))
+    yield from if_disclosed(figures.is_disclosed, _errors(criteria, figures))
+    yield from own_limits.checks(criteria, figures)
     yield from mix.checks(criteria, figures)
     yield from counts.checks(criteria, figures)
     yield from _weighted(criteria, figures)
@@ -154,14 +155,15 @@ def _audit(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
         yield at_least(CheckId.AUDIT_MADE, 0, 1, "", Weight.INVALID, ledger.SOURCE, detail)
 
 
-def _errors(figures: IterationFigures) -> Iterator[Check]:
+def _errors(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
     counts = {blame: sum(op.errors_of(blame) for op in figures.operations) for blame in Blame}
     kinds = {kind for op in figures.operations for kind in op.errors}
     named = {blame: ", ".join(sorted(kind for kind in kinds if blame_of(kind) is blame)) for blame in Blame}
     wrong, share = counts[Blame.VALIDATION], 100 * counts[Blame.TRANSPORT] / max(1, figures.requests)
     detail = named[Blame.VALIDATION]
-    yield at_most(CheckId.VALIDATION_ERRORS, wrong, 0, "errors", Weight.FAIL, PUBLISHED, detail)
-    yield at_most(CheckId.UNANSWERED, share, ERROR_SHARE_PCT, "%", Weight.FAIL, PUBLISHED, named[Blame.TRANSPORT])
+    if criteria.own.errors_pct is None:
+        yield at_most(CheckId.VALIDATION_ERRORS, wrong, 0, "errors", Weight.FAIL, PUBLISHED, detail)
+        yield at_most(CheckId.UNANSWERED, share, ERROR_SHARE_PCT, "%", Weight.FAIL, PUBLISHED, named[Blame.TRANSPORT])
     own = counts[Blame.DRIVER]
     yield at_most(CheckId.DRIVER_ERRORS, own, 0, "errors", Weight.INVALID, OURS, named[Blame.DRIVER])
 

@@ -258,6 +258,26 @@ class CountLimit:
 
 
 @dataclass(frozen=True)
+class PercentileLimit:
+    """The longest response time at a percentile, of one operation or of all."""
+
+    operation: str
+    """Empty for all together."""
+    percentile: float
+    most_s: float
+
+
+@dataclass(frozen=True)
+class OwnLimits:
+    """Limits of a user's own."""
+
+    errors_pct: float | None = None
+    """Most operations that end in an error; None where none may."""
+    percentiles: tuple[PercentileLimit, ...] = ()
+    throughput_per_s: float | None = None
+
+
+@dataclass(frozen=True)
 class Criteria:
     """What a run is held to: load, limits, expectations. Kept with the result, so that it can be judged again."""
 
@@ -313,6 +333,8 @@ class Criteria:
     """Most percentage points between an operation's share and the declared one; None where not judged so."""
     most_cycle_s: float | None = None
     """Most seconds from start to start of a session's operations; None where not judged."""
+    own: OwnLimits = OwnLimits()
+    """What its user asks for beyond the rules of all."""
     limits_s: Mapping[str, float] = field(default_factory=dict)
     """Good times by operation, where all are judged by time and each for itself."""
 

@@ -156,6 +156,10 @@ class Connections(Section):
     )
 
 
+Percentiles = dict[Literal["p50", "p90", "p95", "p99", "p99.9"], Seconds]
+"""Longest response times by percentile."""
+
+
 class Limits(Section):
     """The aggregate limits over all operations."""
 
@@ -172,6 +176,14 @@ class Limits(Section):
     most_cycle_s: Seconds | None = Field(
         default=None, description="most seconds from start to start of a session's operations, on the mean"
     )
+    errors_pct: Annotated[float, Field(ge=0, lt=100)] | None = Field(
+        default=None, description="most operations that end in an error, in percent; wrong answers and none together"
+    )
+    percentiles_s: Percentiles = Field(
+        default_factory=dict,
+        description="longest response times, { p95 = 0.8 }, of p50, p90, p95, p99 and p99.9",
+    )
+    throughput_per_s: Positive | None = Field(default=None, description="least operations a second")
 
 
 class Checks(Section):
@@ -327,6 +339,7 @@ class Operation(Request):
     limit: TimeLimit | RateLimit | None = Field(
         default=None, description="{ good_s, tolerable_s } or { good_bytes_per_s, tolerable_bytes_per_s }"
     )
+    percentiles_s: Percentiles = Field(default_factory=dict, description="its own longest response times")
     timeout_s: Seconds = Field(default=60, description="seconds, above 0")
     endings: dict[Name, Ending] = Field(
         default_factory=dict, description="ways to end well of which the answer tells one, { name = { contains } }"

@@ -3,7 +3,16 @@
 import math
 from dataclasses import dataclass
 
-from loadstone.model.figures import DRIVER_CPU_PCT, FOREIGN_CPU_PCT, LAG_SHARE, CountLimit, Criteria, DrawnPause
+from loadstone.model.figures import (
+    DRIVER_CPU_PCT,
+    FOREIGN_CPU_PCT,
+    LAG_SHARE,
+    CountLimit,
+    Criteria,
+    DrawnPause,
+    OwnLimits,
+    PercentileLimit,
+)
 from loadstone.model.load import Arrivals, Load, Population, ProcessKind
 from loadstone.model.profile import Profile
 from loadstone.model.records.workload_id import WorkloadId
@@ -76,6 +85,7 @@ def make_criteria(
         count_limits=tuple(_count_limit(workload, rule) for rule in workload.rules.values()),
         mix_points=workload.limits.mix_points,
         most_cycle_s=workload.limits.most_cycle_s,
+        own=_own_limits(workload),
         limits_s=_limits_s(workload),
     )
 
@@ -93,6 +103,17 @@ def _count_limit(workload: Workload, rule: CountRule) -> CountLimit:
     names = [request.name for request in workload.operations[rule.operation].around]
     place = 0 if rule.request is None else names.index(rule.request)
     return CountLimit(rule.title, rule.operation, rule.of or "", place, rule.at_least, rule.at_most)
+
+
+def _own_limits(workload: Workload) -> OwnLimits:
+    each = [("", workload.limits.percentiles_s)]
+    each += [(name, operation.percentiles_s) for name, operation in workload.operations.items()]
+    percentiles = tuple(
+        PercentileLimit(name, float(key.removeprefix("p")), most_s)
+        for name, asked in each
+        for key, most_s in asked.items()
+    )
+    return OwnLimits(workload.limits.errors_pct, percentiles, workload.limits.throughput_per_s)
 
 
 def _limits_s(workload: Workload) -> dict[str, float]:

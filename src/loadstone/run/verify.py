@@ -1,4 +1,4 @@
-"""Rules for values of a recorded visit, tried on the live site: each by leaving it out, all by two fresh users at once."""
+"""Rules for values of a recorded visit, tried on the live site: each by leaving it out, all by two users at once."""
 
 import asyncio
 from collections.abc import Callable, Sequence

@@ -1,0 +1,50 @@
+"""Limits of a user's own: errors allowed, response times by percentile, throughput. Pure."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from loadstone.judge.check import DECLARED, at_least, at_most
+from loadstone.model.figures import Blame, Criteria, Distribution, IterationFigures, PercentileLimit
+from loadstone.model.records.check import Check, CheckId, Outcome, Weight
+
+
+def checks(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
+    """One for each limit that was declared."""
+    own = criteria.own
+    if own.errors_pct is not None:
+        yield _errors(own.errors_pct, figures)
+    for limit in own.percentiles:
+        yield _percentile(limit, figures)
+    if own.throughput_per_s is not None:
+        answered = figures.requests - sum(operation.error_count for operation in figures.operations)
+        rate = answered / figures.steady_s if figures.steady_s else 0.0
+        yield at_least(CheckId.THROUGHPUT, rate, own.throughput_per_s, "operations/s", Weight.FAIL, DECLARED)
+
+
+def _errors(most_pct: float, figures: IterationFigures) -> Check:
+    """Operations overdue at the end count as errors: they had no answer when one was due."""
+    lost = sum(op.errors_of(Blame.VALIDATION) + op.errors_of(Blame.TRANSPORT) + op.overdue for op in figures.operations)
+    of = figures.requests + sum(op.overdue for op in figures.operations)
+    kinds = sorted({kind for op in figures.operations for kind in op.errors})
+    share_pct = 100 * lost / max(1, of)
+    return at_most(CheckId.ERRORS, share_pct, most_pct, "%", Weight.FAIL, DECLARED, ", ".join(kinds))
+
+
+def _percentile(limit: PercentileLimit, figures: IterationFigures) -> Check:
+    """A percentile that too few samples support is not known: the largest time stands for it, which can keep the limit
+    but not break it.
+    """
+    times = _times(limit.operation, figures)
+    title = f"p{limit.percentile:g} of {limit.operation or 'all operations'}"
+    known, largest = times.at(limit.percentile), times.at_most(limit.percentile)
+    if largest is None:
+        check = at_most(CheckId.PERCENTILE, 0.0, limit.most_s, "s", Weight.INVALID, DECLARED, "no sample", title)
+        return replace(check, outcome=Outcome.BROKEN)
+    if known is None:
+        detail = f"the largest of {times.count} times: too few to know the percentile"
+        return at_most(CheckId.PERCENTILE, largest, limit.most_s, "s", Weight.INVALID, DECLARED, detail, title)
+    return at_most(CheckId.PERCENTILE, known, limit.most_s, "s", Weight.FAIL, DECLARED, "", title)
+
+
+def _times(operation: str, figures: IterationFigures) -> Distribution:
+    return next((one.response for one in figures.operations if one.name == operation), figures.response)
