@@ -1,6 +1,6 @@
 """Building a study's report: its answer as kept, in HTML, Markdown or JSON."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from pydantic_core import to_json
@@ -105,7 +105,7 @@ def study_blocks(
         yield from (block for block in shown if has_pictures or not isinstance(block, Gallery))
         if runs:
             yield Fold(f"All {len(runs)} runs", [_runs(runs)], is_open=len(runs) <= OPEN_RUNS)
-    yield from _configuration(manifest)
+    yield from _configuration(manifest, answer.runs)
 
 
 def _banner(manifest: StudyManifest, kind: AnyKind, answer: StudyAnswer[Answer]) -> Iterator[Block]:
@@ -158,15 +158,13 @@ def _run(run: RunSummary) -> Row:
     return Row([Cell(request.key or run.folder, link=run.folder), what, verdict, *metrics, "; ".join(run.reasons)])
 
 
-def _configuration(manifest: StudyManifest) -> Iterator[Block]:
-    settings = manifest.system.settings
-    shown_settings = [f"{name.replace('_', ' ')} {value}" for name, value in settings.items() if _is_shown(name, value)]
+def _configuration(manifest: StudyManifest, runs: Sequence[RunSummary]) -> Iterator[Block]:
     yield Heading("Configuration", 2, "configuration")
     yield Facts(
         [
             ("profile", f"{manifest.profile.name}: {phases(manifest.profile)}"),
             ("seed", f"{manifest.seed}; every run adds its own"),
-            ("system", ", ".join([f"kind {manifest.system.kind}", *shown_settings])),
+            ("system", _system(manifest, runs)),
             ("driver threads", rounded(manifest.driver_threads)),
             *noted(manifest.notes),
             *versions_and_host(manifest.versions, manifest.host),
@@ -175,6 +173,25 @@ def _configuration(manifest: StudyManifest) -> Iterator[Block]:
     yield Heading("How to reproduce", 2, "reproduce")
     yield Verbatim(command(manifest.command))
     yield Paragraph(NOTE, Tone.QUIET)
+
+
+def _system(manifest: StudyManifest, runs: Sequence[RunSummary]) -> str:
+    """What was measured: the targets of the sides where each has one of its own, else what all runs share."""
+    targets = {run.request.side.upper(): run.request.settings.get("target", "") for run in runs}
+    if targets and all(targets.values()):
+        each = (f"{side} {target}".strip() for side, target in sorted(targets.items()))
+        return f"set up by others: {', '.join(each)}"
+    settings = manifest.system.settings.items()
+    told = [f"{name.replace('_', ' ')} {_said(value)}" for name, value in settings if _is_shown(name, value)]
+    return ", ".join([f"kind {manifest.system.kind}", *told])
+
+
+def _said(value: object) -> str:
+    """A setting in words; an end of the network as it is written in addresses."""
+    if isinstance(value, Mapping):
+        ends = {"host", "port"} == set(value)
+        return f"{value['host']}:{value['port']}" if ends else ", ".join(f"{key} {one}" for key, one in value.items())
+    return str(value)
 
 
 def _is_shown(name: str, value: object) -> bool:

@@ -1,0 +1,34 @@
+"""What a study's report says was measured."""
+
+from collections.abc import Sequence
+
+from loadstone.model.records.manifest import SystemKind, SystemRecord
+from loadstone.page.blocks import Facts
+from loadstone.report.study import study_blocks
+from loadstone.study.kind import StudyAnswer
+from loadstone.study.registry import kind_of
+from loadstone.study.summary import RunRequest, RunSummary
+from tests.made import made
+from tests.records import study_manifest
+
+
+def told(system: SystemRecord, runs: Sequence[RunSummary]) -> str:
+    manifest = study_manifest(system=system)
+    blocks = study_blocks(manifest, kind_of("repeat"), StudyAnswer("repeat", (), runs=tuple(runs)), False)
+    (facts,) = (block for block in blocks if isinstance(block, Facts))
+    return str(dict(facts.rows)["system"])
+
+
+def run(side: str, target: str) -> RunSummary:
+    return made(RunRequest(side, "banking", {"target": target}, 0, side=side))  # type: ignore[arg-type]
+
+
+def test_two_targets_of_others_are_what_was_measured_and_no_reference_server() -> None:
+    sides = [run("b", "http://b.example:80"), run("a", "http://a.example:80")]
+    said = told(SystemRecord(SystemKind.REFERENCE), sides)
+    assert said == "set up by others: A http://a.example:80, B http://b.example:80"
+
+
+def test_an_address_is_written_as_one() -> None:
+    settings = {"http": {"host": "127.0.0.1", "port": 8080}, "verify": True}
+    assert told(SystemRecord(SystemKind.TARGET, settings), []) == "kind target, http 127.0.0.1:8080, verify True"
