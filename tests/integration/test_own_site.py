@@ -65,6 +65,7 @@ def test_a_wrong_page_is_a_validation_error(nginx: str, loadstone: LoadstoneRunn
     done = loadstone(*words)
     assert done.returncode == 1, done.stdout + done.stderr
     assert "validation errors" in done.stdout
+    assert "`loadstone try SITE --target URL` shows one visit" not in done.stdout, "basalt is as it was"
     errors = report(tmp_path)["workloads"][0]["iterations"][0]["errors"]
     assert any("title `Error` instead of `About granite`" in error for error in errors)
 
@@ -85,3 +86,20 @@ def test_compressed_answers_are_checked_as_pages_and_counted_as_they_came(
     assert front["errors"] == 0
     assert front["body_bytes"] > front["requests"] * 9600
     assert front["bytes"] < front["requests"] * 6000
+
+
+def test_one_visit_is_shown_and_stops_where_it_goes_wrong(
+    nginx: str, loadstone: LoadstoneRunner, tmp_path: Path
+) -> None:
+    done = loadstone("try", str(EXAMPLE), "--target", nginx)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "GET / → 200" in done.stdout
+    for page in ("granite", "basalt", "index"):
+        changed = tmp_path / "nginx-site" / "site" / f"{page}.html"
+        changed.write_text(changed.read_text().replace("<title>", "<title>Not "))
+    done = loadstone("try", str(EXAMPLE), "--target", nginx)
+    assert done.returncode == 1
+    assert "title `Not The stone yard` instead of `The stone yard`" in done.stdout
+    assert "Change `title`, or leave it out" in done.stdout
+    words = ["run", str(EXAMPLE), "--target", nginx, "--sessions", "20", "--profile", "demo", "--results", "results"]
+    assert "never right: front" in loadstone(*words).stdout

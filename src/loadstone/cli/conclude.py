@@ -12,7 +12,7 @@ from loadstone.judge.compliance import obstacle
 from loadstone.judge.consolidation import consolidation
 from loadstone.judge.score import DISCLAIMER, NAME
 from loadstone.judge.tiles import maxima_of, tiles_of
-from loadstone.model.records.manifest import Manifest, Status
+from loadstone.model.records.manifest import Manifest, Status, SystemKind
 from loadstone.model.records.result import Result
 from loadstone.model.records.verdict import ResultVerdict, WorkloadVerdict
 from loadstone.report.build import Format, render, trusted
@@ -76,6 +76,10 @@ def _show_figures(verdict: WorkloadVerdict, result: Result) -> None:
         if workload.id.label == verdict.workload:
             for line in figures.lines(workload):
                 say(f"         {line}")
+            never = figures.never_right(workload) if result.manifest.system.kind is SystemKind.TARGET else ()
+            if never:
+                remedy = "`loadstone try SITE --target URL` shows one visit, exchange by exchange."
+                say(f"         never right: {', '.join(never)}. {remedy}")
 
 
 def _show_state(manifest: Manifest) -> None:

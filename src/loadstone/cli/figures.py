@@ -62,3 +62,10 @@ def _kinds(one: OperationFigures) -> str:
 
 def _ms(seconds: float) -> str:
     return f"{1000 * seconds:.3g} ms"
+
+
+def never_right(result: WorkloadResult) -> tuple[str, ...]:
+    """Operations of which every single one failed."""
+    operations = [one for iteration in result.iterations for one in iteration.figures.operations if one.requests]
+    worked = {one.name for one in operations if one.error_count < one.requests}
+    return tuple(dict.fromkeys(one.name for one in operations if one.name not in worked))
