@@ -326,6 +326,9 @@ pub enum GeneratorKind {
         columns: Vec<String>,
         rows: Vec<Vec<String>>,
         weights: Option<Vec<f64>>,
+        /// The row of the session's number, instead of one that is drawn.
+        #[serde(default)]
+        own: bool,
     },
     Words {
         words: Vec<String>,

@@ -30,7 +30,7 @@ enum Draw {
     Exponential { max: u64, mean: f64 },
     Ranked { weights: Weighted, first: u64, digits: usize },
     Choice { values: Vec<String>, weights: Weighted },
-    Table { slots: Vec<Slot>, rows: Vec<Vec<String>>, weights: Weighted },
+    Table { slots: Vec<Slot>, rows: Vec<Vec<String>>, weights: Weighted, own: bool },
     Words { words: Vec<String>, count: u32, separator: String },
     Date { from: i64, span: u64 },
     User { per_session: u64, first: u64, digits: usize, any: bool },
@@ -84,7 +84,7 @@ impl Source {
                 weights: weights_for(values.len(), weights).ok_or_else(|| bad("needs one weight a value"))?,
                 values: values.clone(),
             },
-            GeneratorKind::Table { columns, rows, weights } => {
+            GeneratorKind::Table { columns, rows, weights, own } => {
                 if rows.iter().any(|row| row.len() != columns.len()) {
                     return Err(bad("every row needs one entry a column"));
                 }
@@ -93,6 +93,7 @@ impl Source {
                     slots: names.filter_map(|name| slots.get(&name)).collect(),
                     rows: rows.clone(),
                     weights: weights_for(rows.len(), weights).ok_or_else(|| bad("needs one weight a row"))?,
+                    own: *own,
                 }
             }
             GeneratorKind::Words { words, .. } if words.is_empty() => return Err(bad("needs at least one word")),
@@ -164,8 +165,11 @@ impl Source {
                 values.format(self.slot, format_args!("{drawn:0digits$}"));
             }
             Draw::Choice { values: choices, weights } => values.set(self.slot, &choices[weights.pick(stream)]),
-            Draw::Table { slots, rows, weights } => {
-                let row = &rows[weights.pick(stream)];
+            Draw::Table { slots, rows, weights, own } => {
+                let row = match own {
+                    true => &rows[(who.session % rows.len() as u64) as usize],
+                    false => &rows[weights.pick(stream)],
+                };
                 slots.iter().zip(row).for_each(|(&slot, text)| values.set(slot, text));
             }
             Draw::Words { words, count, separator } => {
@@ -265,7 +269,7 @@ mod tests {
         assert!(choice(Some(vec![1.0])).contains("one weight a value"));
         let table = |row: &[&str], weights| {
             let rows = vec![row.iter().map(|text| (*text).to_owned()).collect()];
-            refused(GeneratorKind::Table { columns: vec!["a".into(), "b".into()], rows, weights })
+            refused(GeneratorKind::Table { columns: vec!["a".into(), "b".into()], rows, weights, own: false })
         };
         assert_eq!(table(&["1", "2"], None), "");
         assert!(table(&["1"], None).contains("one entry a column"));
@@ -332,6 +336,7 @@ mod tests {
             columns: vec!["a".into(), "b".into()],
             rows: vec![row("1", "one"), row("2", "two")],
             weights: Some(vec![0.0, 1.0]),
+            own: false,
         };
         let generator = Generator { name: "t".into(), scope: Scope::Operation, states: vec![], kind };
         let mut slots = Slots::default();
@@ -342,6 +347,23 @@ mod tests {
         let mut values = Values::new(slots.len());
         source.draw(Drawer { session: 0, visit: 0 }, &mut Stream::new(1, 1, Purpose::Values), &mut values);
         assert_eq!([values.get(a), values.get(b)], ["2", "two"]);
+    }
+
+    #[test]
+    fn a_session_has_its_own_row_at_every_visit() {
+        let rows = ["ann", "ben", "cleo"].map(|name| vec![name.to_owned()]).to_vec();
+        let kind = GeneratorKind::Table { columns: vec!["name".into()], rows, weights: None, own: true };
+        let generator = Generator { name: "t".into(), scope: Scope::Session, states: vec![], kind };
+        let mut slots = Slots::default();
+        Source::reserve(&generator, &mut slots);
+        let source = Source::compile(&generator, &slots).expect("valid");
+        let mut values = Values::new(slots.len());
+        let mut stream = Stream::new(1, 1, Purpose::Values);
+        let mut of = |session, visit| {
+            source.draw(Drawer { session, visit }, &mut stream, &mut values);
+            values.get(0).to_owned()
+        };
+        assert_eq!([of(0, 0), of(0, 9), of(1, 0), of(2, 5)], ["ann", "ann", "ben", "cleo"]);
     }
 
     #[test]

@@ -513,6 +513,10 @@ class Table(_Drawn):
     """One row of a table: fills `{name.column}` for every column."""
 
     kind: Literal["table"]
+    file: str | None = None
+    """A CSV file beside the workload that has columns and rows."""
+    own: bool = False
+    """Whether each session has a row to itself, always the same, instead of one that is drawn."""
     columns: Annotated[tuple[Name, ...], Field(min_length=1)]
     rows: Annotated[tuple[tuple[str, ...], ...], Field(min_length=1)]
     weights: tuple[NotNegative, ...] | None = None

@@ -340,6 +340,9 @@ def _generator(value: Value, size: DataSize) -> Json:
         case User():
             own = {"per_session": value.per_session, "first": value.first, "digits": value.digits}
             return {"kind": "user", **own, "any": value.any}
+        case Table() if value.own and len(value.rows) < size.sessions:
+            what = f"{len(value.rows)} rows for {size.sessions} sessions, of which each is to have its own"
+            raise UsageError(f"A table of values has {what}. Give it more rows, or the load fewer sessions.")
         case Date():
             first, last = (_day(text) for text in (value.from_, value.to))
             return {"kind": "date", "from_days": min(first, last), "to_days": max(first, last)}
@@ -353,8 +356,8 @@ def _chosen(value: Choice | Table | Words | Text) -> Json:
         case Choice():
             return {"kind": "choice", "values": list(value.values), "weights": _list(value.weights)}
         case Table():
-            table = [list(row) for row in value.rows]
-            return {"kind": "table", "columns": list(value.columns), "rows": table, "weights": _list(value.weights)}
+            table = {"columns": list(value.columns), "rows": [list(row) for row in value.rows]}
+            return {"kind": "table", **table, "weights": _list(value.weights), **({"own": True} if value.own else {})}
         case Words():
             return {"kind": "words", "words": list(value.words), "count": value.count, "separator": value.separator}
         case Text():

@@ -26,6 +26,7 @@ from loadstone.model.workload import (
     Workload,
 )
 from loadstone.workloads.check import check
+from loadstone.workloads.tables import with_tables
 
 HERE = Path(__file__).parent
 FILE = "workload.toml"
@@ -122,7 +123,7 @@ def _read(folder: Path) -> Workload:
         mix=parts["mix"],
         published=parts["published"],
         **optional,
-        values=_each(document, "values", Value),
+        values=_each(with_tables(document, folder), "values", Value),
         operations=_each(document, "operations", Operation),
         mixes=_each(document, "mixes", Mix),
         rules=_each(document, "rules", CountRule),
