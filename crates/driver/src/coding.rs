@@ -7,10 +7,7 @@ use std::mem::{replace, take};
 
 use brotli_decompressor::{BrotliDecompressStream, BrotliResult, BrotliState, StandardAlloc};
 use flate2::{Decompress, FlushDecompress, Status};
-use loadstone_record::Fault;
 use zstd::stream::raw::{DParameter, Decoder as Zstd, InBuffer, Operation, OutBuffer};
-
-use crate::transport::Failure;
 
 /// Longest body that is decoded.
 pub const MOST_DECODED_BYTES: u64 = 64 << 20;
@@ -113,15 +110,15 @@ impl Decoder {
         }
     }
 
-    /// Whether the whole body came and was decoded.
-    pub fn end(&mut self) -> Result<(), Failure> {
+    /// Whether the whole body came and was decoded; what was wrong where not.
+    pub fn end(&mut self) -> Result<(), String> {
         let why = match take(&mut self.failed) {
             Some(why) => why,
             None if self.is_complete => return Ok(()),
             None => "it ends too early".to_owned(),
         };
         let name = format!("{:?}", self.coding).to_lowercase();
-        Err(Failure::new(Fault::Coding, format!("the body's content coding, {name}: {why}")))
+        Err(format!("the body's content coding, {name}: {why}"))
     }
 
     /// Bytes used, and bytes made of them.
@@ -229,7 +226,7 @@ mod tests {
         let mut decoder = Decoder::new(Coding::named(name.as_bytes()).expect("a coding"));
         let mut out = Vec::new();
         data.chunks(piece).for_each(|piece| decoder.take(piece, |part| out.extend_from_slice(part)));
-        decoder.end().map(|()| out).map_err(|failure| failure.detail)
+        decoder.end().map(|()| out)
     }
 
     fn page(bytes: usize) -> Vec<u8> {
@@ -274,7 +271,7 @@ mod tests {
             let mut longest = 0;
             decoder.take(&bomb, |part| longest = longest.max(part.len()));
             assert!(longest <= ROOM);
-            assert!(decoder.end().expect_err("too long").detail.contains("decoded"), "{name}");
+            assert!(decoder.end().expect_err("too long").contains("decoded"), "{name}");
         }
     }
 

@@ -3,7 +3,6 @@
 use loadstone_schedule::marker::{marker, MARKER_BYTES};
 
 use crate::coding::{Coding, Decoder};
-use crate::transport::Failure;
 
 /// How much of a body's beginning is kept to look for texts in.
 pub const HEAD_BYTES: usize = 16 * 1024;
@@ -48,8 +47,8 @@ impl Inspector {
         self.decoder = coding.map(|coding| Box::new(Decoder::new(coding)));
     }
 
-    /// Whether all of the body could be decoded.
-    pub fn end(&mut self) -> Result<(), Failure> {
+    /// Whether all of the body could be decoded; what was wrong where not.
+    pub fn end(&mut self) -> Result<(), String> {
         self.decoder.take().map_or(Ok(()), |mut decoder| decoder.end())
     }
 

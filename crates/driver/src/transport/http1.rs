@@ -47,7 +47,7 @@ pub async fn exchange(
         }
     };
     context.reader.wake_at(1, stream);
-    context.inspector.end()?;
+    context.inspector.end().map_err(|why| Failure::new(Fault::Coding, why))?;
     if context.line.is_limited() {
         end_ns = context.line.free_at();
         context.timer.sleep_until(end_ns).await;

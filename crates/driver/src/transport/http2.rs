@@ -66,7 +66,7 @@ impl Http2 {
         let coding = context.reader.coding.filter(|_| !body.is_end_stream());
         context.inspector.decode(coding);
         bytes += take_body(context, &mut body).await?;
-        context.inspector.end()?;
+        context.inspector.end().map_err(|why| Failure::new(Fault::Coding, why))?;
         let mut end_ns = context.clock.now();
         if context.line.is_limited() {
             end_ns = context.line.free_at();
