@@ -14,6 +14,7 @@ from loadstone.cli.screen import out, say
 from loadstone.model.errors import UsageError
 from loadstone.model.records.events import Exchange, Performed
 from loadstone.model.target import Target
+from loadstone.model.workload import Workload
 from loadstone.report.har import as_har, fields_of, status_of
 from loadstone.run.visit import MOST_OPERATIONS, VisitedOperation, visit
 from loadstone.workloads import load
@@ -63,7 +64,7 @@ def try_(
         raise UsageError(f"`{workload.name}` speaks {workload.connections.protocol}: only visits over HTTP are shown.")
     believed = None if authority is None else authority.read_text()
     goal = Target.parse(target, believed, not insecure)
-    began, done = datetime.now(UTC), asyncio.run(_visit(site, goal, seed))
+    began, done = datetime.now(UTC), asyncio.run(_visit(workload, goal, seed))
     if trace is not None:
         sites = {True: f"https://{goal.https}", False: f"http://{goal.http}"}
         exchanges = (exchange for one in done for exchange in one.exchanges)
@@ -79,10 +80,10 @@ def try_(
     return Exit.PASS
 
 
-async def _visit(site: str, target: Target, seed: int) -> list[VisitedOperation]:
+async def _visit(workload: Workload, target: Target, seed: int) -> list[VisitedOperation]:
     done = []
     with tempfile.TemporaryDirectory(prefix="loadstone-try-") as folder:
-        async for one in visit(load(site), target, seed, Path(folder) / "driver.log"):
+        async for one in visit(workload, target, seed, Path(folder) / "driver.log"):
             _show(one)
             done.append(one)
     return done

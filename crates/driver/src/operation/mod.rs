@@ -66,8 +66,8 @@ pub struct Compiled {
     bytes: Option<Needle>,
     usual_bytes: Option<u64>,
     extract: Vec<CompiledExtract>,
-    /// Header fields that values are taken from.
-    pub wanted: Arc<[Box<str>]>,
+    /// Header fields that values are taken from; none where they are taken from none.
+    pub wanted: Option<Arc<[Box<str>]>>,
     set: Vec<(Slot, Template)>,
     uploads: Vec<CompiledUpload>,
     pub endings: Vec<CompiledEnding>,
@@ -187,7 +187,7 @@ impl Compiled {
             bytes: expect.bytes.as_ref().map(needle).transpose()?,
             usual_bytes: operation.usual_bytes,
             extract,
-            wanted: wanted.into(),
+            wanted: (!wanted.is_empty()).then(|| wanted.into()),
             set: operation.set.iter().map(known).collect::<Result<_, _>>()?,
             uploads: operation
                 .uploads
