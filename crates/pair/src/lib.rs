@@ -2,8 +2,8 @@
 //! on in its place.
 //!
 //! `log` is the event log's format, `commit` decides when outputs leave, `machine` what a side does when something
-//! happens: these are pure. `ring` is the memory that QEMU and its agent share, `store` decides who goes on alone, and
-//! `agent` is what runs beside QEMU.
+//! happens: these are pure. `ring` is the memory that QEMU and its agent share, `store` decides who goes on alone,
+//! `witness` does so for sides on hosts of their own, and `agent` is what runs beside QEMU.
 
 #[cfg(feature = "agent")]
 pub mod agent;
@@ -15,6 +15,8 @@ pub mod log;
 pub mod machine;
 pub mod ring;
 pub mod store;
+#[cfg(feature = "agent")]
+mod witness;
 
 #[cfg(feature = "agent")]
 pub use cli::main;

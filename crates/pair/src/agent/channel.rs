@@ -279,11 +279,8 @@ fn finish(control: Option<Socket>, log: Option<Socket>, peer: String, generation
 #[cfg(test)]
 mod tests {
     use std::net::Ipv4Addr;
-    use std::path::Path;
 
-    use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
-
-    use super::super::sealed::Papers;
+    use super::super::sealed::papers::{authority, sealed_by};
     use super::*;
 
     const NOWHERE: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 1);
@@ -329,30 +326,6 @@ mod tests {
     fn messages_and_log_come_through_as_they_were_sent() {
         let (here, there) = both(identity("a", 3, None), identity("b", 2, None));
         come_through(here, there);
-    }
-
-    /// A side's seals, of an authority.
-    fn sealed_by(authority: &CertifiedIssuer<'_, KeyPair>, folder: &Path, name: &str) -> Seals {
-        let (key, address) = (KeyPair::generate().expect("a key"), NOWHERE.to_string());
-        let params = CertificateParams::new(vec![address]).expect("a name");
-        let certificate = params.signed_by(&key, authority).expect("signed");
-        let kept = |what: &str, pem: String| {
-            let path = folder.join(format!("{name}.{what}"));
-            std::fs::write(&path, pem).expect("written");
-            Some(path)
-        };
-        let papers = Papers {
-            certificate: kept("certificate", certificate.pem()),
-            key: kept("key", key.serialize_pem()),
-            authority: kept("authority", authority.pem()),
-        };
-        papers.read().expect("readable").expect("there")
-    }
-
-    fn authority() -> CertifiedIssuer<'static, KeyPair> {
-        let mut params = CertificateParams::default();
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        CertifiedIssuer::self_signed(params, KeyPair::generate().expect("a key")).expect("signed")
     }
 
     #[test]

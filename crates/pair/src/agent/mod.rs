@@ -12,8 +12,8 @@ mod marks;
 mod mover;
 mod network;
 mod progress;
-mod report;
-mod sealed;
+pub(crate) mod report;
+pub(crate) mod sealed;
 mod shadow;
 mod shared;
 mod side;
@@ -29,13 +29,14 @@ use std::sync::mpsc::{channel, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{bail, Context, Result};
 use clap::Args;
 use rustix::event::{PollFd, PollFlags};
 use serde::Deserialize;
 
 use crate::ring::{Shared, State};
 use crate::store::Store;
+use crate::witness::Witness;
 use channel::{Channel, Message};
 use disk::{Decider, Disk};
 use network::{each_frame, next_frame, read_mac};
@@ -55,8 +56,11 @@ pub struct Options {
     #[arg(long)]
     pub memory: PathBuf,
     /// Folder on storage that both sides share, where the generations are
-    #[arg(long)]
-    pub store: PathBuf,
+    #[arg(long, required_unless_present = "witness")]
+    pub store: Option<PathBuf>,
+    /// Address of the witness that has the generations instead, of sides on hosts of their own
+    #[arg(long, conflicts_with_all = ["store", "shared"], requires = "certificate")]
+    pub witness: Option<SocketAddr>,
     /// Socket at which QEMU takes frames for the machine (`-netdev dgram,local.path=`)
     #[arg(long)]
     pub inlet: PathBuf,
@@ -66,6 +70,9 @@ pub struct Options {
     /// The tap that is the machine's network
     #[arg(long)]
     pub tap: String,
+    /// File of the network namespace that the tap is in, where that is not the agent's own (ip-netns(8))
+    #[arg(long)]
+    pub tap_in: Option<PathBuf>,
     /// The machine's address on it
     #[arg(long, value_parser = read_mac)]
     pub mac: [u8; 6],
@@ -92,6 +99,20 @@ pub struct Options {
     /// Silence after which the other side is suspected, in milliseconds
     #[arg(long, default_value_t = 500)]
     pub patience_ms: u64,
+}
+
+impl Options {
+    /// Where it asks who may go on alone.
+    fn generations(&self) -> Result<Store> {
+        match (&self.store, self.witness) {
+            (_, Some(address)) => {
+                let seals = self.papers.read()?.context("a witness answers those alone that have papers")?;
+                Ok(Store::at(Arc::new(Witness { address, seals }), &self.name))
+            }
+            (Some(folder), None) => Ok(Store::new(folder, &self.name)),
+            (None, None) => bail!("neither --store nor --witness was given"),
+        }
+    }
 }
 
 /// What the laboratory says, a JSON object a line.
@@ -154,7 +175,10 @@ pub fn run(options: &Options) -> Result<()> {
     let memory = Arc::new(Shared::create(&options.memory).with_context(|| options.memory.display().to_string())?);
     let sockets = [Some(&options.memory), Some(&options.outlet), options.disk_socket.as_ref()];
     let _removed = Removed(sockets.into_iter().flatten().cloned().collect());
-    let tap = Arc::new(network::tap(&options.tap)?);
+    let tap = Arc::new(match &options.tap_in {
+        Some(namespace) => network::tap_in(namespace, &options.tap)?,
+        None => network::tap(&options.tap)?,
+    });
     let outlet = UnixListener::bind(&options.outlet).with_context(|| options.outlet.display().to_string())?;
     let (sender, events) = channel();
     spawn("orders", {
@@ -180,8 +204,9 @@ pub fn run(options: &Options) -> Result<()> {
 /// The machine's disk, served to it; none where it has none.
 fn disk_of(options: &Options, asker: Asker) -> Result<Option<Arc<Disk>>> {
     let (Some(path), Some(socket)) = (&options.disk, &options.disk_socket) else { return Ok(None) };
-    let shared = || SharedDisk::new(Store::new(&options.store, &options.name), options.reads, options.follow.is_some());
-    let shared = options.shared.then(shared).transpose().with_context(|| options.store.display().to_string())?;
+    let shared =
+        || SharedDisk::new(options.generations()?, options.reads, options.follow.is_some()).context("the store");
+    let shared = options.shared.then(shared).transpose()?;
     let disk = Arc::new(Disk::open(path, shared).with_context(|| path.display().to_string())?);
     let listener = UnixListener::bind(socket).with_context(|| socket.display().to_string())?;
     let served = disk.clone();

@@ -5,12 +5,13 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{ensure, Context, Result};
+use anyhow::{anyhow, ensure, Context, Result};
+use rustix::thread::{move_into_link_name_space, LinkNameSpaceType};
 
 /// Longest frame that a network without jumbo frames carries, its tags included; QEMU adds nothing.
 const LONGEST: usize = 65_536;
@@ -40,6 +41,18 @@ pub fn tap(name: &str) -> Result<File> {
     let done = unsafe { libc::ioctl(file.as_raw_fd(), TUNSETIFF, &raw mut request) };
     ensure!(done == 0, "the tap {name} cannot be used: {}", std::io::Error::last_os_error());
     Ok(file)
+}
+
+/// The same in another network namespace: a file of it that is open stays of use from everywhere.
+pub fn tap_in(namespace: &Path, name: &str) -> Result<File> {
+    let there = File::open(namespace).with_context(|| namespace.display().to_string())?;
+    let (name, place) = (name.to_owned(), namespace.display().to_string());
+    // A thread of its own goes there, and ends there.
+    let opened = std::thread::spawn(move || {
+        move_into_link_name_space(there.as_fd(), Some(LinkNameSpaceType::Network)).context(place)?;
+        tap(&name)
+    });
+    opened.join().map_err(|_| anyhow!("the thread that opens the tap panicked"))?
 }
 
 /// The way to a machine.

@@ -5,6 +5,7 @@
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, Shutdown, TcpStream};
+use std::ops::{Deref, DerefMut};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,7 +21,10 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::server::{ParsedCertificate, WebPkiClientVerifier};
 use rustls::version::TLS13;
-use rustls::{ClientConfig, ClientConnection, Connection, RootCertStore, ServerConfig, ServerConnection};
+use rustls::{
+    ClientConfig, ClientConnection, Connection, ConnectionCommon, RootCertStore, ServerConfig, ServerConnection,
+    SideData, StreamOwned,
+};
 use serde_json::json;
 
 use super::report::report;
@@ -94,23 +98,43 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
 impl Seals {
     /// Of a connection that was accepted, from an address that the other side's certificate names.
     pub fn accepted(&self, tcp: TcpStream) -> Result<UnixStream> {
+        let session = self.answering(&tcp)?.conn;
+        sealed(session.into(), tcp)
+    }
+
+    /// The same for a single question, without a thread.
+    pub fn answering<'tcp>(&self, tcp: &'tcp TcpStream) -> Result<StreamOwned<ServerConnection, &'tcp TcpStream>> {
         let from = tcp.peer_addr()?.ip();
-        let session = shaken(ServerConnection::new(self.server.clone())?.into(), &tcp)?;
+        let session = shaken(ServerConnection::new(self.server.clone())?, tcp)?;
         let shown = session.peer_certificates().and_then(<[_]>::first).context("no certificate was shown")?;
         verify_server_name(&ParsedCertificate::try_from(shown)?, &ServerName::from(from))
             .with_context(|| format!("the certificate that was shown does not name {from}"))?;
-        sealed(session, tcp)
+        Ok(StreamOwned::new(session, tcp))
     }
 
     /// Of a connection to this address.
     pub fn connected(&self, tcp: TcpStream, to: IpAddr) -> Result<UnixStream> {
+        let session = self.asking(&tcp, to)?.conn;
+        sealed(session.into(), tcp)
+    }
+
+    /// The same for a single question, without a thread.
+    pub fn asking<'tcp>(
+        &self,
+        tcp: &'tcp TcpStream,
+        to: IpAddr,
+    ) -> Result<StreamOwned<ClientConnection, &'tcp TcpStream>> {
         let session = ClientConnection::new(self.client.clone(), ServerName::from(to))?;
-        sealed(shaken(session.into(), &tcp)?, tcp)
+        Ok(StreamOwned::new(shaken(session, tcp)?, tcp))
     }
 }
 
 /// Makes the handshake, within the connection's time limit.
-fn shaken(mut session: Connection, mut tcp: &TcpStream) -> Result<Connection> {
+fn shaken<Session, Data>(mut session: Session, mut tcp: &TcpStream) -> Result<Session>
+where
+    Session: DerefMut + Deref<Target = ConnectionCommon<Data>>,
+    Data: SideData,
+{
     while session.is_handshaking() {
         session.complete_io(&mut tcp).context("the handshake with the other side failed")?;
     }
@@ -223,5 +247,38 @@ fn now<T>(done: io::Result<T>) -> io::Result<Option<T>> {
     match done {
         Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(None),
         other => other.map(Some),
+    }
+}
+
+/// Papers for tests.
+#[cfg(test)]
+pub(crate) mod papers {
+    use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+
+    use super::*;
+
+    /// A side's seals, of an authority, for this host's own address.
+    pub fn sealed_by(authority: &CertifiedIssuer<'_, KeyPair>, folder: &Path, name: &str) -> Seals {
+        let (key, address) = (KeyPair::generate().expect("a key"), "127.0.0.1".to_owned());
+        let params = CertificateParams::new(vec![address]).expect("a name");
+        let certificate = params.signed_by(&key, authority).expect("signed");
+        let kept = |what: &str, pem: String| {
+            let path = folder.join(format!("{name}.{what}"));
+            std::fs::write(&path, pem).expect("written");
+            Some(path)
+        };
+        let papers = Papers {
+            certificate: kept("certificate", certificate.pem()),
+            key: kept("key", key.serialize_pem()),
+            authority: kept("authority", authority.pem()),
+        };
+        papers.read().expect("readable").expect("there")
+    }
+
+    /// A new authority.
+    pub fn authority() -> CertifiedIssuer<'static, KeyPair> {
+        let mut params = CertificateParams::default();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        CertifiedIssuer::self_signed(params, KeyPair::generate().expect("a key")).expect("signed")
     }
 }

@@ -103,8 +103,8 @@ impl Agent {
         Devices { tap, disk, differs }: Devices,
         sender: Sender<Event>,
     ) -> Result<Self> {
-        let store = Store::new(&options.store, &options.name);
-        let generation = store.generation().with_context(|| format!("the store {}", options.store.display()))?;
+        let store = options.generations()?;
+        let generation = store.generation().context("the store")?;
         let inputs = Arc::new(Inputs::new(&options.inlet, options.follow.is_none())?);
         let now = Instant::now();
         let mut agent = Agent {

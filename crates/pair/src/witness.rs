@@ -1,0 +1,251 @@
+//! A witness: the generations of a pair whose sides are on hosts of their own, on a third. It answers those alone that show
+//! a certificate of the pair's authority, one question a connection, a JSON object each way.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{ensure, Context, Result};
+use clap::Args;
+use serde::{Deserialize, Serialize};
+
+use crate::agent::report::report;
+use crate::agent::sealed::{Papers, Seals};
+use crate::store::{Claim, Folder, Generations};
+
+/// Longest time until a witness takes a connection: who waits for it holds all its outputs.
+const CONNECTED: Duration = Duration::from_millis(500);
+/// Longest wait for each step of a conversation.
+const ANSWERED: Duration = Duration::from_secs(1);
+/// Longest question or answer, in bytes; names are short.
+const LONGEST: u64 = 4096;
+/// Connections at once; more are closed unheard.
+const MOST: usize = 64;
+
+/// How a witness is started.
+#[derive(Args, Clone, Debug)]
+pub struct Options {
+    /// Folder for the generations, which it need not have made
+    #[arg(long)]
+    pub folder: PathBuf,
+    /// Address that it answers at; a free port where it has none
+    #[arg(long)]
+    pub listen: SocketAddr,
+    #[command(flatten)]
+    pub papers: Papers,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+enum Question {
+    Claim { own: String, generation: u64 },
+    Owner { generation: u64 },
+    Generation,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+enum Answer {
+    Won,
+    Lost { owner: String },
+    Owner(Option<String>),
+    Generation(u64),
+    Failed { why: String },
+}
+
+/// Answers until the standard input ends.
+pub fn run(options: &Options) -> Result<()> {
+    let seals = options.papers.read()?.context("a witness needs --certificate, --key and --authority")?;
+    let folder = Folder(options.folder.clone());
+    folder.generation().with_context(|| options.folder.display().to_string())?;
+    let listener = TcpListener::bind(options.listen).with_context(|| options.listen.to_string())?;
+    report(&serde_json::json!({ "event": "listening", "address": listener.local_addr()?.to_string() }));
+    std::thread::Builder::new().name("listener".into()).spawn(move || serve(&listener, &seals, &folder))?;
+    io::copy(&mut io::stdin().lock(), &mut io::sink())?;
+    Ok(())
+}
+
+fn serve(listener: &TcpListener, seals: &Seals, folder: &Folder) {
+    let conversing = Arc::new(AtomicUsize::new(0));
+    for tcp in listener.incoming().filter_map(io::Result::ok) {
+        if conversing.fetch_add(1, Ordering::AcqRel) >= MOST {
+            conversing.fetch_sub(1, Ordering::AcqRel);
+            continue;
+        }
+        let (own, seals, folder) = (conversing.clone(), seals.clone(), folder.clone());
+        let started = std::thread::Builder::new().name("question".into()).spawn(move || {
+            if let Err(error) = converse(&tcp, &seals, &folder) {
+                report(&serde_json::json!({ "event": "turned_away", "why": format!("{error:#}") }));
+            }
+            own.fetch_sub(1, Ordering::AcqRel);
+        });
+        if started.is_err() {
+            conversing.fetch_sub(1, Ordering::AcqRel);
+        }
+    }
+}
+
+fn converse(tcp: &TcpStream, seals: &Seals, folder: &Folder) -> Result<()> {
+    bound(tcp)?;
+    let mut stream = seals.answering(tcp)?;
+    let question = serde_json::from_str(&line(&mut stream)?)?;
+    let answer = answer(folder, &question).unwrap_or_else(|error| Answer::Failed { why: error.to_string() });
+    tell(&mut stream, &answer)?;
+    stream.conn.send_close_notify();
+    Ok(stream.flush()?)
+}
+
+fn answer(folder: &Folder, question: &Question) -> io::Result<Answer> {
+    Ok(match question {
+        Question::Claim { own, generation } => {
+            if own.is_empty() || !own.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') {
+                return Err(io::Error::other(format!("`{own}` is no name of a side")));
+            }
+            match folder.claim(own, *generation)? {
+                Claim::Won => Answer::Won,
+                Claim::Lost { owner } => Answer::Lost { owner },
+                Claim::Unavailable(error) => return Err(error),
+            }
+        }
+        Question::Owner { generation } => Answer::Owner(folder.owner(*generation)?),
+        Question::Generation => Answer::Generation(folder.generation()?),
+    })
+}
+
+/// A witness as the sides see it.
+#[derive(Clone)]
+pub struct Witness {
+    pub address: SocketAddr,
+    pub seals: Seals,
+}
+
+impl Witness {
+    fn ask(&self, question: &Question) -> io::Result<Answer> {
+        let answered = || -> Result<Answer> {
+            let tcp = TcpStream::connect_timeout(&self.address, CONNECTED)?;
+            bound(&tcp)?;
+            let mut stream = self.seals.asking(&tcp, self.address.ip())?;
+            tell(&mut stream, question)?;
+            Ok(serde_json::from_str(&line(&mut stream)?)?)
+        };
+        match answered() {
+            Ok(Answer::Failed { why }) => Err(io::Error::other(why)),
+            Ok(answer) => Ok(answer),
+            Err(error) => Err(io::Error::other(format!("the witness at {}: {error:#}", self.address))),
+        }
+    }
+}
+
+impl Generations for Witness {
+    fn claim(&self, own: &str, generation: u64) -> io::Result<Claim> {
+        match self.ask(&Question::Claim { own: own.to_owned(), generation })? {
+            Answer::Won => Ok(Claim::Won),
+            Answer::Lost { owner } => Ok(Claim::Lost { owner }),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    fn owner(&self, generation: u64) -> io::Result<Option<String>> {
+        match self.ask(&Question::Owner { generation })? {
+            Answer::Owner(owner) => Ok(owner),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    fn generation(&self) -> io::Result<u64> {
+        match self.ask(&Question::Generation)? {
+            Answer::Generation(generation) => Ok(generation),
+            other => Err(unexpected(&other)),
+        }
+    }
+}
+
+fn unexpected(answer: &Answer) -> io::Error {
+    io::Error::other(format!("the witness answers {answer:?}"))
+}
+
+fn bound(tcp: &TcpStream) -> io::Result<()> {
+    tcp.set_nodelay(true)?;
+    tcp.set_read_timeout(Some(ANSWERED))?;
+    tcp.set_write_timeout(Some(ANSWERED))
+}
+
+fn tell(stream: &mut impl Write, what: &impl Serialize) -> Result<()> {
+    let mut text = serde_json::to_vec(what)?;
+    text.push(b'\n');
+    stream.write_all(&text)?;
+    Ok(stream.flush()?)
+}
+
+fn line(stream: &mut impl Read) -> Result<String> {
+    let mut text = String::new();
+    BufReader::new(stream.take(LONGEST)).read_line(&mut text)?;
+    ensure!(text.ends_with('\n'), "no whole line within {LONGEST} bytes");
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::sealed::papers;
+    use crate::store::Store;
+
+    /// A witness of a folder at a free port, and the seals of a side and of a stranger.
+    fn witness(folder: &std::path::Path) -> (SocketAddr, Seals, Seals) {
+        let [ours, others] = [(); 2].map(|()| papers::authority());
+        let sealed = |authority, name| papers::sealed_by(authority, folder, name);
+        let (own, side, stranger) = (sealed(&ours, "w"), sealed(&ours, "a"), sealed(&others, "s"));
+        let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let generations = folder.join("generations");
+        std::fs::create_dir(&generations).expect("a folder");
+        std::thread::spawn(move || serve(&listener, &own, &Folder(generations)));
+        (address, side, stranger)
+    }
+
+    #[test]
+    fn of_two_sides_that_ask_a_witness_one_goes_on() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (address, seals, _) = witness(folder.path());
+        let [a, b] = ["a", "b"].map(|own| Store::at(Arc::new(Witness { address, seals: seals.clone() }), own));
+        assert_eq!(a.generation().expect("an answer"), 0);
+        assert!(matches!(a.claim(1), Claim::Won));
+        assert!(matches!(a.claim(1), Claim::Won), "asked again it says the same");
+        assert!(matches!(b.claim(1), Claim::Lost { owner } if owner == "a"));
+        assert_eq!((a.is_own(1).expect("told"), b.is_own(1).expect("told")), (Some(true), Some(false)));
+        assert_eq!((a.is_own(2).expect("told"), b.generation().expect("told")), (None, 1));
+        let other = Store::at(Arc::new(Witness { address, seals }), "../elsewhere");
+        assert!(matches!(other.claim(2), Claim::Unavailable(_)));
+    }
+
+    #[test]
+    fn strangers_and_a_witness_that_is_gone_or_mute_give_nothing() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (address, seals, stranger) = witness(folder.path());
+        let stranger = Store::at(Arc::new(Witness { address, seals: stranger }), "s");
+        assert!(matches!(stranger.claim(1), Claim::Unavailable(_)));
+        let mute = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
+        let nobody = mute.local_addr().expect("an address");
+        let asked = Store::at(Arc::new(Witness { address: nobody, seals: seals.clone() }), "a");
+        let begun = std::time::Instant::now();
+        assert!(matches!(asked.claim(1), Claim::Unavailable(_)));
+        assert!(begun.elapsed() < CONNECTED + 3 * ANSWERED);
+        drop(mute);
+        assert!(matches!(asked.claim(1), Claim::Unavailable(_)));
+        let side = Store::at(Arc::new(Witness { address, seals }), "a");
+        assert_eq!(side.generation().expect("told"), 0, "who was turned away has changed nothing");
+    }
+
+    #[test]
+    fn garbage_is_turned_away_and_others_are_answered_meanwhile() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (address, seals, _) = witness(folder.path());
+        let mut held: Vec<_> = (0..MOST - 8).map(|_| TcpStream::connect(address).expect("a connection")).collect();
+        held.iter_mut().for_each(|stream| drop(stream.write_all(b"GET / HTTP/1.1\r\n")));
+        let side = Store::at(Arc::new(Witness { address, seals }), "a");
+        assert!(matches!(side.claim(1), Claim::Won));
+    }
+}
