@@ -25,6 +25,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from loadstone.fleet.open import OpenFleet
 from loadstone.model.fault import FaultKind
 from loadstone.model.machine import PUBLIC
 from loadstone.platforms.pair.disk import Disks, Reads
@@ -140,9 +141,11 @@ def _say(file: io.BufferedRWPair, word: Any) -> list[list[Any]]:
 
 
 @asynccontextmanager
-async def serving(folder: Path, **settings: Any) -> AsyncIterator[tuple[PairMachine, str, int]]:
+async def serving(
+    folder: Path, fleet: OpenFleet | None = None, **settings: Any
+) -> AsyncIterator[tuple[PairMachine, str, int]]:
     """A pair, with further settings of its machine, and with a web service; where that is reached."""
-    async with open_testbed(folder) as base:
+    async with open_testbed(folder, fleet) as base:
         wanted = read_machine({"platform": "pair", "memory": 192, **settings})
         machine = await base.machine("one", wanted, (PUBLIC,))
         assert isinstance(machine, PairMachine)

@@ -1,4 +1,4 @@
-"""A cluster for all tests of a module: three hosts and the one where commands are given."""
+"""A cluster for all tests of a module: four hosts and the one where commands are given."""
 
 import os
 import shutil
@@ -11,7 +11,7 @@ import pytest
 from loadstone.platforms.fabric import may_make_networks
 from tests.fleet.hosts import SSHD, Lab, NamespaceHost, cluster, namespace_hosts
 
-ROLES = {"d1": "driver", "s1": "system", "s2": "system"}
+ROLES = {"d1": "driver", "s1": "system", "s2": "system", "w1": "witness"}
 
 
 @pytest.fixture(scope="module")

@@ -31,7 +31,7 @@ def manifest(result: Path) -> dict[str, Any]:
 def test_the_cluster_says_which_hosts_are_there(lab: Lab) -> None:
     done = lab.loadstone("fleet", "status", lab.file, "--json")
     told = json.loads(done.stdout)
-    assert done.returncode == 0 and set(told) == {"d1", "s1", "s2"}
+    assert done.returncode == 0 and set(told) == {"d1", "s1", "s2", "w1"}
     assert all(host["is_alive"] for host in told.values())
     assert told["s1"]["address"] == "10.77.0.3"
 
@@ -47,6 +47,7 @@ def test_drivers_servers_and_back_ends_are_on_hosts_of_their_own(lab: Lab) -> No
         "d1": ["driver"],
         "s1": ["system"],
         "s2": ["system"],
+        "w1": ["witness"],
     }
     assert said["machines"]["web"]["facts"]["host"] == "s1" and said["machines"]["backend"]["facts"]["host"] == "s2"
     assert "errors 0.00 %" in done.stdout

@@ -4,7 +4,7 @@ import asyncio
 import os
 import socket
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from loadstone.platforms.pair import machine as pair_machine
 from loadstone.platforms.pair.command import SideFiles
 from loadstone.platforms.pair.disk import Disks, Reads
 from loadstone.platforms.pair.machine import PairMachine
-from loadstone.platforms.pair.side import PairSide
+from loadstone.platforms.pair.side import Side
 from tests.contract.conftest import nothing_is_left  # noqa: F401
 from tests.vm.test_pairs import answered, until
 
@@ -155,7 +155,7 @@ def test_a_side_whose_disk_is_full_is_gone_and_the_other_goes_on(
 ) -> None:
     handed = pair_machine._hand_out
 
-    async def hand_out(booted: SideFiles, sides: list[PairSide]) -> None:
+    async def hand_out(booted: SideFiles, sides: Sequence[Side]) -> None:
         """And moves one side's to the file system without room."""
         await handed(booted, sides)
         disk, moved = sides[full].files.disk, small / "disk"

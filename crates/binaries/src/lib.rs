@@ -1,4 +1,5 @@
-//! What both binaries do first; see `bin/`.
+//! All programs, of one package, so that what they are built from is built once; and what those that have many
+//! connections do first.
 
 use rustix::process::{getrlimit, setrlimit, Resource, Rlimit};
 

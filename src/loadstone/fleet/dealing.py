@@ -1,6 +1,6 @@
 """On which host machines come that name none. Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from loadstone.fleet.contract import FleetError
@@ -33,14 +33,15 @@ class Dealer:
     taken: dict[str, list[Room]] = field(default_factory=dict)
     turn: int = 0
 
-    def host_of(self, sizes: Sequence[Room]) -> str:
-        """The host for machines that come together, which they take room of; raises FleetError when none has room."""
-        host = self._next(sizes)
+    def host_of(self, sizes: Sequence[Room], but: Container[str] = ()) -> str:
+        """The host for machines that come together, which they take room of, but for some; raises FleetError when none
+        has room.
+        """
+        host = self._next(sizes, [name for name in self.rooms if name not in but])
         self.taken.setdefault(host, []).extend(sizes)
         return host
 
-    def _next(self, sizes: Sequence[Room]) -> str:
-        names = list(self.rooms)
+    def _next(self, sizes: Sequence[Room], names: Sequence[str]) -> str:
         if self.dealing is Dealing.SPREAD:
             self.turn += 1
             return names[(self.turn - 1) % len(names)]

@@ -6,7 +6,7 @@ import getpass
 import os
 import re
 import socket
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Container, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -15,6 +15,7 @@ from pathlib import Path
 from loadstone.fleet.cluster import head_host
 from loadstone.fleet.contract import Fleet, FleetError
 from loadstone.fleet.dealing import Dealer, Room
+from loadstone.fleet.pairs.spread import Homes, SpreadPair, chosen, is_shared
 from loadstone.fleet.remote import RemoteMachine
 from loadstone.fleet.reserved import BEAT_S, FleetHost
 from loadstone.fleet.routes import block_of, lead
@@ -23,6 +24,7 @@ from loadstone.model.fleet import FleetSpec, HostRole
 from loadstone.model.machine import PUBLIC, MachineSpec
 from loadstone.platforms.contract import Attachment
 from loadstone.platforms.journal import ResourceJournal
+from loadstone.platforms.maker import MachineMaker
 from loadstone.platforms.registry import platform_kind
 
 TAKE_S = 60.0
@@ -53,18 +55,54 @@ class OpenFleet:
         """Hosts that make load."""
         return self.spec.with_role(HostRole.DRIVER)
 
-    def host_of(self, spec: MachineSpec, together: str = "") -> "_Placed | None":
+    def place_of(self, spec: MachineSpec, together: str = "") -> "_Placed | SpreadPair | None":
         """Where a machine is made; None where no host is for systems: here. Raises FleetError."""
         if not self.dealer.rooms and not spec.host:
             return None
-        name = spec.host or self.homes.get(together) or self.dealer.host_of([size_of(spec)])
-        if together:
-            self.homes.setdefault(together, name)
+        homes = self._homes_of(spec, together) if _is_two(spec) else None
+        if homes is not None:
+            return SpreadPair(homes, self.hosts, self.own_address)
+        return _Placed(self, self._system_host(spec.host or self._dealt(spec, together)))
+
+    def _system_host(self, name: str) -> FleetHost:
+        """A host for systems by its name. Raises FleetError."""
         host = self.hosts.get(name)
         if host is None or HostRole.SYSTEM not in host.spec.roles:
             fitting = ", ".join(self.spec.with_role(HostRole.SYSTEM)) or "none"
             raise FleetError(f"`{name}` is no host for systems in this fleet; there are: {fitting}.")
-        return _Placed(self, host)
+        return host
+
+    def _dealt(self, spec: MachineSpec, together: str, but: Container[str] = ()) -> str:
+        """The host of those that it comes together with, where there are any; else one that it is dealt to."""
+        name = self.homes.get(together, "")
+        if not name or name in but:
+            name = self.dealer.host_of([size_of(spec)], but)
+        if together:
+            self.homes.setdefault(together, name)
+        return name
+
+    def _homes_of(self, spec: MachineSpec, together: str) -> Homes | None:
+        """The hosts of a pair: two that are named, or dealt where the fleet has a witness and two machines apart from it;
+        None where it is whole on one. Raises FleetError.
+        """
+        named = spec.host.split("+") if spec.host else []
+        witness = next((self.hosts[name] for name in self.spec.with_role(HostRole.WITNESS) if name not in named), None)
+        if len(named) == 1 or (not named and (witness is None or is_shared(spec))):
+            return None
+        if witness is None:
+            raise FleetError(f"No host of role `witness` is apart from {' and '.join(named)}: add one to the fleet.")
+        if named:
+            return chosen(*(self._system_host(name) for name in named), witness=witness, spec=spec)
+        apart = self._at(witness)
+        if len({self.hosts[name].spec.address for name in self.dealer.rooms if name not in apart}) < 2:
+            return None
+        first = self._system_host(self._dealt(spec, together, apart))
+        second = self._system_host(self.dealer.host_of([size_of(spec)], apart | self._at(first)))
+        return chosen(first, second, witness=witness, spec=spec)
+
+    def _at(self, host: FleetHost) -> set[str]:
+        """Hosts that are the same machine as one."""
+        return {name for name, other in self.hosts.items() if other.spec.address == host.spec.address}
 
     def settle(self, together: str, specs: Sequence[MachineSpec]) -> None:
         """Chooses the host of machines that come together before the first is made. Raises FleetError."""
@@ -147,17 +185,21 @@ class _Placed:
     host: FleetHost
 
     async def machine(
-        self, name: str, spec: MachineSpec, networks: Sequence[str], journal: ResourceJournal
+        self, name: str, spec: MachineSpec, networks: Sequence[str], here: MachineMaker
     ) -> RemoteMachine:
         """Makes it. Raises PlatformError."""
         declared = {key: value for key, value in spec.declared.items() if key != "host"}
         if platform_kind(spec.platform).maker.attachment(spec) is not Attachment.NONE:
-            await self.fleet.lead_to(self.host, journal)
+            await self.fleet.lead_to(self.host, here.journal)
         lines = dict.fromkeys((PUBLIC, *networks))  # other hosts reach it by the public one alone
         words = {"name": name, "machine": declared, "networks": list(lines)}
         made = RemoteMachine(self.host, name, await self.host.ask("make", MAKE_S, **words))
         self.host.machines[name] = made
         return made
+
+
+def _is_two(spec: MachineSpec) -> bool:
+    return platform_kind(spec.platform).maker.attachment(spec) is Attachment.TWO_TAPS
 
 
 def size_of(spec: MachineSpec) -> Room:

@@ -13,16 +13,21 @@ from loadstone.platforms.fabric import BLOCK
 from loadstone.platforms.journal import ResourceJournal
 
 HOST_PREFIX = 18
-"""Addresses of one host's machines: 64 networks of 254, so that 32 hosts have a block each."""
+"""Addresses of one host's machines: 64 networks of 254, so that 31 hosts have a block each."""
 FORWARDING = Path("/proc/sys/net/ipv4/ip_forward")
 
 
 def block_of(number: int) -> IPv4Network:
     """The addresses of a host's machines, hosts counted from 0; raises FleetError when there are none left."""
-    blocks = list(BLOCK.subnets(new_prefix=HOST_PREFIX))
+    blocks = list(BLOCK.subnets(new_prefix=HOST_PREFIX))[:-1]
     if number >= len(blocks):
-        raise FleetError(f"A fleet has {len(blocks)} hosts for systems at most.")
+        raise FleetError(f"A fleet has {len(blocks)} hosts at most.")
     return blocks[number]
+
+
+def wide_block() -> IPv4Network:
+    """The addresses of networks over several hosts: the last block, which is no host's."""
+    return list(BLOCK.subnets(new_prefix=HOST_PREFIX))[-1]
 
 
 async def lead(journal: ResourceJournal, block: IPv4Network, by: str) -> None:

@@ -23,6 +23,7 @@ import psutil
 from loadstone.fleet.contract import FleetError, Json
 from loadstone.fleet.hosted import HostedMachine
 from loadstone.fleet.lease import host_taken
+from loadstone.fleet.pairs.half import HostedHalf
 from loadstone.fleet.routes import forward, lead
 from loadstone.host.cores import core_list, on_cores
 from loadstone.host.process import Child, Readiness, begin
@@ -57,6 +58,7 @@ class Supervisor:
     _gauge: AgentGauge | None = None
     _stack: AsyncExitStack = field(default_factory=AsyncExitStack)
     _machines: dict[str, HostedMachine] = field(default_factory=dict)
+    _halves: dict[str, HostedHalf] = field(default_factory=dict)
     _drivers: dict[str, Child] = field(default_factory=dict)
     _heard_s: float = field(default_factory=time.monotonic)
     _watching: asyncio.Task[None] | None = None
@@ -83,6 +85,7 @@ class Supervisor:
             "lead": self.lead,
             "make": self.make,
             "tell": self.tell,
+            "pair": self.pair,
             "drive": self.drive,
             "stop": self.stop,
             "logs": self.logs,
@@ -143,6 +146,14 @@ class Supervisor:
             words = {**words, "peer": self._machines[words["peer"]].machine}
         return await self._machines[machine].told(what, words)
 
+    async def pair(self, name: str, what: str, words: Json) -> Any:
+        """Has this host's part of a pair over hosts do something. Raises what it raises."""
+        maker = self._made_by()
+        if name not in self._halves:
+            half = self._halves[name] = HostedHalf(name, maker, self.address)
+            maker.stack.push_async_callback(half.end)
+        return await self._halves[name].told(what, words)
+
     async def drive(self, name: str, leader: str, token: str) -> None:
         """Starts a driver that joins the one that leads there. Raises ServiceError."""
         words = [*(on_cores(self.cores) if self.cores else ()), driver(), "join", leader]
@@ -169,6 +180,7 @@ class Supervisor:
             if self._watching is not None and self._watching is not asyncio.current_task():
                 self._watching.cancel()
             self._machines.clear()
+            self._halves.clear()
             self._maker = None
             stack, self._stack = self._stack, AsyncExitStack()
             await stack.aclose()

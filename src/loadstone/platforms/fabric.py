@@ -58,6 +58,47 @@ class NetworkInterface:
     prefix: int = PREFIX
     twin: str = ""
     """Name of a second tap for the same address; for machines that are two."""
+    mtu: int = 0
+    """Longest packet in bytes, where that is less than Ethernet's 1500; 0 where it is not."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """A host that a wide network reaches."""
+
+    number: int
+    """Its place among the network's addresses, counted from 1; the first passes on what is for elsewhere."""
+    underlay: str
+    """Its address as the other hosts reach it."""
+    is_side: bool
+    """Whether machines on this network are there: what is for all goes to such hosts alone, but from one of them."""
+
+
+@dataclass(frozen=True)
+class WideNetwork:
+    """One network over several hosts, each of which has a bridge of it: Ethernet in UDP (RFC 7348)."""
+
+    name: str
+    subnet: ipaddress.IPv4Network
+    number: int
+    """Its identifier, 24 bits, chosen at random."""
+    members: tuple[Member, ...]
+
+    def address(self, member: Member) -> str:
+        """A member's own address on it."""
+        return str(self.subnet[member.number])
+
+    def peers(self, own: Member) -> tuple[Member, ...]:
+        """Members that get what one sends to all, or to a machine."""
+        return tuple(one for one in self.members if one != own and (one.is_side or own.is_side))
+
+
+VXLAN_PORT = 4789
+"""By RFC 7348, section 8."""
+VXLAN_MTU = 1450
+"""Ethernet's 1500 less the headers of Ethernet, VXLAN, UDP and IPv4 (RFC 7348, section 5)."""
+ALL = "00:00:00:00:00:00"
+"""Address of an entry for what no other entry is for."""
 
 
 @dataclass
@@ -67,10 +108,14 @@ class Network:
     name: str
     subnet: ipaddress.IPv4Network
     taken: int = 1
+    own: str = ""
+    """The address of this host, where it is not the first."""
+    mtu: int = 0
+    """Longest packet, where that is less than Ethernet's; 0 where it is not."""
 
     @property
     def host(self) -> str:
-        """The host's address."""
+        """The address of the host that passes on what is for elsewhere."""
         return str(self.subnet[1])
 
     def next_address(self) -> str:
@@ -103,6 +148,11 @@ class Fabric:
                 self.networks[name] = await _guarded(self._make, name)
         return self.networks[name]
 
+    async def join(self, wide: WideNetwork, own: Member) -> None:
+        """Makes this host's bridge of a network over several hosts. Raises PlatformError."""
+        async with locks.waiting(private_folder() / "networks.lock"):
+            self.networks[wide.name] = await _guarded(self._make_wide, wide, own)
+
     async def tap(self, network: str, mbit_per_s: float | None, has_twin: bool = False) -> NetworkInterface:
         """A line for a virtual machine that starts inside the namespace, or two of them. Raises PlatformError."""
         bridge = await self.network(network)
@@ -126,11 +176,40 @@ class Fabric:
 
     def _wire(self, network: Network, interface: str, namespace: str) -> NetworkInterface:
         address = network.next_address()
-        mac = "52:54:" + ":".join(f"{byte:02x}" for byte in ipaddress.ip_address(address).packed)
-        return NetworkInterface(network.name, interface, namespace, address, mac, network.host)
+        return NetworkInterface(
+            network.name, interface, namespace, address, mac_of(address), network.host, mtu=network.mtu
+        )
 
     def _make(self, name: str) -> Network:
-        network = Network(name, _free_subnet(self.block, (held.subnet for held in self.networks.values())))
+        network = Network(name, free_subnet(self.block, (held.subnet for held in self.networks.values())))
+        self._make_bridge(network)
+        return network
+
+    def _make_wide(self, wide: WideNetwork, own: Member) -> Network:
+        address = wide.address(own)
+        network = Network(wide.name, wide.subnet, len(wide.members), address, VXLAN_MTU)
+        self._make_bridge(network)
+        tunnel = f"{self.journal.name}-x{len(self.networks)}"
+        self.journal.note("link", name=tunnel)
+        with IPRoute() as routes:
+            settings = {"vxlan_id": wide.number, "vxlan_local": own.underlay, "vxlan_port": VXLAN_PORT}
+            routes.link("add", ifname=tunnel, kind="vxlan", vxlan_learning=0, **settings)
+            routes.link("set", index=_index(routes, tunnel), net_ns_fd=self.namespace)
+        with NetNS(self.namespace) as inside:
+            index = _index(inside, tunnel)
+            inside.link("set", index=index, mtu=VXLAN_MTU)
+            for peer in wide.peers(own):
+                inside.fdb("append", ifindex=index, lladdr=ALL, dst=peer.underlay)
+            for other in wide.members:
+                if other != own:
+                    inside.fdb("add", ifindex=index, lladdr=mac_of(wide.address(other)), dst=other.underlay)
+            _join(inside, tunnel, network.name)
+        self._send_everywhere(network.name)
+        return network
+
+    def _make_bridge(self, network: Network) -> None:
+        """And the host's own link to it."""
+        name, address = network.name, network.own or network.host
         if not self.networks:
             self.journal.note("namespace", name=self.namespace)
             netns.create(self.namespace)
@@ -144,11 +223,12 @@ class Fabric:
             peer = {"ifname": f"up-{name}", "net_ns_fd": self.namespace}
             routes.link("add", ifname=up, kind="veth", peer=peer)
             index = _index(routes, up)
-            routes.addr("add", index=index, address=network.host, prefixlen=PREFIX)
+            if network.mtu:
+                routes.link("set", index=index, address=mac_of(address), mtu=network.mtu)
+            routes.addr("add", index=index, address=address, prefixlen=PREFIX)
             routes.link("set", index=index, state="up")
         with NetNS(self.namespace) as inside:
             _join(inside, f"up-{name}", name)
-        return network
 
     def _make_tap(self, nic: NetworkInterface, mbit_per_s: float | None) -> None:
         with NetNS(self.namespace) as inside:
@@ -238,7 +318,12 @@ def may_make_networks() -> bool:
     return bool(effective >> 12 & 1 and effective >> 21 & 1) and Path("/dev/net/tun").exists()
 
 
-def _free_subnet(block: ipaddress.IPv4Network, ours: Iterator[ipaddress.IPv4Network]) -> ipaddress.IPv4Network:
+def mac_of(address: str) -> str:
+    """The hardware address of who has an address: locally administered, unlike all others of its network."""
+    return "52:54:" + ":".join(f"{byte:02x}" for byte in ipaddress.ip_address(address).packed)
+
+
+def free_subnet(block: ipaddress.IPv4Network, ours: Iterator[ipaddress.IPv4Network]) -> ipaddress.IPv4Network:
     """A network that no address of this host is in, and no route leads to."""
     taken = [*ours, *_routed()]
     for addresses in psutil.net_if_addrs().values():

@@ -55,9 +55,9 @@ class TestbedContext:
             if spec.host:
                 raise PlatformError(f"{name} is to be on the host {spec.host}. Say with --fleet which hosts there are.")
             return await self.here.machine(name, spec, networks, listen)
-        host = self.fleet.host_of(spec, together)
-        if host is not None:
-            return await host.machine(name, spec, networks, self.here.journal)
+        place = self.fleet.place_of(spec, together)
+        if place is not None:
+            return await place.machine(name, spec, networks, self.here)
         reached = self.fleet.own_address if listen == LOOPBACK else listen
         return await self.here.machine(name, spec, networks, reached)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from loadstone.platforms.fabric import NetworkInterface
-from loadstone.platforms.pair.command import Mode, PairLayout, SideFiles, agent, kernel_line, qemu
+from loadstone.platforms.pair.command import Apart, Mode, PairLayout, SideFiles, agent, kernel_line, qemu
 from loadstone.platforms.pair.disk import Disks, PairDisk, PairSettings, Reads, idle_settings
 from loadstone.platforms.pair.fitness import refusal, unlike
 from loadstone.platforms.pair.machine import disclosed, side_files
@@ -40,9 +40,23 @@ def test_a_machine_that_is_told_nothing_knows_its_address_from_its_kernels_line(
 
 
 def test_an_agent_that_follows_is_told_whom() -> None:
-    alone = agent("loadstone-pair", LAYOUT, FILES, "tap1", Path("/s"), None)
+    alone = agent("loadstone-pair", LAYOUT, FILES, "tap1", None)
     assert "--follow" not in alone
-    assert agent("loadstone-pair", LAYOUT, FILES, "tap2", Path("/s"), "127.0.0.1:9")[-2:] == ["--follow", "127.0.0.1:9"]
+    assert agent("loadstone-pair", LAYOUT, FILES, "tap2", "127.0.0.1:9")[-2:] == ["--follow", "127.0.0.1:9"]
+
+
+def test_a_side_whose_other_is_on_another_host_has_papers_a_witness_and_a_shorter_line() -> None:
+    apart = Apart("10.0.0.2", "10.0.0.4:99", Path("/p/c"), Path("/p/k"), Path("/p/a"))
+    layout = replace(LAYOUT, apart=apart, nic=replace(LAYOUT.nic, mtu=1450))
+    words = " ".join(agent("loadstone-pair", layout, FILES, "tap1", None))
+    assert "--witness 10.0.0.4:99 --listen 10.0.0.2:0" in words
+    assert f"--tap-in /run/netns/{LAYOUT.nic.namespace}" in words
+    assert "--certificate /p/c --key /p/k --authority /p/a" in words
+    assert "--store" not in words and "--store /run/p/store" in " ".join(
+        agent("loadstone-pair", LAYOUT, FILES, "tap1", None)
+    )
+    assert ",host_mtu=1450" in " ".join(qemu(layout, Mode.RECORD, FILES, Path("/c")))
+    assert "host_mtu" not in " ".join(qemu(LAYOUT, Mode.RECORD, FILES, Path("/c")))
 
 
 def test_one_that_is_made_from_a_running_machine_waits_for_its_state() -> None:
@@ -74,18 +88,18 @@ def test_a_disk_is_reached_over_its_agent_where_there_is_a_log_and_as_a_file_whe
     assert "file=nbd+unix:///rustnbd?socket=/run/p/a.nbd,id=stored" in recorded
     assert "driver=blkreplay,if=none,image=stored,id=disk" in recorded
     assert "loadstone.data=/dev/vda,/srv/loadstone" in kernel_line(layout)
-    assert "--disk-socket /run/p/a.nbd" in " ".join(agent("loadstone-pair", layout, FILES, "tap1", Path("/s"), None))
+    assert "--disk-socket /run/p/a.nbd" in " ".join(agent("loadstone-pair", layout, FILES, "tap1", None))
 
 
 def test_a_disk_that_both_sides_share_is_one_file_and_its_agents_know() -> None:
     layout = replace(LAYOUT, disk=PairDisk(64, Disks.SHARED, Reads.SECONDARY))
     files = [side_files(layout, Path("/run/p"), name) for name in ("a", "b")]
-    words = " ".join(agent("loadstone-pair", layout, files[0], "tap1", Path("/s"), None))
+    words = " ".join(agent("loadstone-pair", layout, files[0], "tap1", None))
     assert "--disk /run/p/store/disk --disk-socket /run/p/a.nbd --shared --reads secondary" in words
     assert files[0].disk == files[1].disk
     assert files[0].own_disk == []
     assert "shared" not in " ".join(
-        agent("loadstone-pair", replace(LAYOUT, disk=PairDisk(64)), FILES, "t", Path(), None)
+        agent("loadstone-pair", replace(LAYOUT, disk=PairDisk(64)), FILES, "t", None)
     )
 
 

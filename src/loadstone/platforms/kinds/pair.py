@@ -9,7 +9,7 @@ from loadstone.model.machine import MINIMAL, MachineSpec
 from loadstone.platforms.contract import Attachment, Machine, MachineContext
 from loadstone.platforms.fabric import may_make_networks
 from loadstone.platforms.kind import OWN_LINES, PlatformKind, own_settings
-from loadstone.platforms.pair.build import is_known_build, unfit_qemu
+from loadstone.platforms.pair.build import build_of_qemu, is_known_build, remember_build, unfit_qemu
 from loadstone.platforms.pair.disk import PairSettings, idle_settings
 from loadstone.platforms.pair.gate import pass_gate
 from loadstone.platforms.pair.machine import layout_of, pair_machine
@@ -52,7 +52,8 @@ class PairPlatform:
         guest = Layout(context.name, spec, Accelerator.TCG, built, nowhere, tuple(context.nics.values()))
         async with pair_machine(context, guest, layout_of(context, guest)) as machine:
             if not await asyncio.to_thread(is_known_build):
-                await pass_gate(machine)
+                await pass_gate(machine, build_of_qemu())
+                remember_build()
             async with machine.kept():
                 yield machine
 

@@ -6,7 +6,7 @@ replayed is left out: no serial port is written to, no random numbers come from 
 timer.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 
@@ -92,6 +92,33 @@ class SideFiles:
         """The state that it is made from, where another side runs already."""
         return self._of("snapshot")
 
+    @property
+    def state(self) -> Path:
+        """The state that a new pair's sides both begin with."""
+        return self.folder / "state"
+
+    @property
+    def store(self) -> Path:
+        """The folder that sides of one host share: who serves, and their disk where it is one."""
+        return self.folder / "store"
+
+    def of(self, name: str) -> "SideFiles":
+        """Those of another side in the same place."""
+        return replace(self, name=name)
+
+
+@dataclass(frozen=True)
+class Apart:
+    """What a side is told whose other side is on another host."""
+
+    address: str
+    """Its own host's, where its agent waits for the other's."""
+    witness: str
+    """HOST:PORT of who decides which side goes on."""
+    certificate: Path
+    key: Path
+    authority: Path
+
 
 @dataclass(frozen=True)
 class PairLayout:
@@ -104,6 +131,8 @@ class PairLayout:
     is_locked: bool = False
     """Whether its memory is kept from being swapped out."""
     disk: PairDisk = NO_DISK
+    apart: Apart | None = None
+    """None where both sides are on one host."""
 
 
 def qemu(layout: PairLayout, mode: Mode, files: SideFiles, console: Path, state: int | None = None) -> list[str]:
@@ -132,10 +161,11 @@ def qemu(layout: PairLayout, mode: Mode, files: SideFiles, console: Path, state:
 def _network(layout: PairLayout, files: SideFiles, is_heard: bool) -> list[str]:
     """One card. A filter that is declared later sees what the guest sends first: it goes to the agent on both sides."""
     to = f"socket,id=outlet,path={files.outlet}" + ("" if is_heard else ",server=on,wait=off")
+    mtu = f",host_mtu={layout.nic.mtu}" if layout.nic.mtu else ""
     ends = f"local.type=unix,local.path={files.inlet},remote.type=unix,remote.path={files.inlet}-none"
     return [
         *("-netdev", f"dgram,id={CARD},{ends}"),
-        *("-device", f"virtio-net-pci,tx=timer,netdev={CARD},mac={layout.nic.mac}"),
+        *("-device", f"virtio-net-pci,tx=timer,netdev={CARD},mac={layout.nic.mac}{mtu}"),
         *("-chardev", to),
         *("-object", f"filter-replay,id=recorded,netdev={CARD}"),
         *("-object", f"filter-redirector,id=sent,netdev={CARD},queue=rx,outdev=outlet"),
@@ -150,10 +180,27 @@ def kernel_line(layout: PairLayout) -> str:
     return f"console=ttyS0 panic=-1 quiet {QUIET} {network}{data}"
 
 
-def agent(program: str, layout: PairLayout, files: SideFiles, tap: str, store: Path, follow: str | None) -> list[str]:
+def agent(program: str, layout: PairLayout, files: SideFiles, tap: str, follow: str | None) -> list[str]:
     """The words of the agent beside a machine; one that follows is told its primary's address."""
-    words = [program, "agent", "--name", files.name, "--memory", str(files.memory), "--store", str(store)]
+    words = [program, "agent", "--name", files.name, "--memory", str(files.memory)]
     words += ["--inlet", str(files.inlet), "--outlet", str(files.outlet), "--tap", tap, "--mac", layout.nic.mac]
     if layout.disk.mib:
         words += agent_words(layout.disk, files.disk, files.disk_socket)
+    words += ["--store", str(files.store)] if layout.apart is None else _words_apart(layout.apart, layout.nic.namespace)
     return [*words, "--follow", follow] if follow else words
+
+
+def _words_apart(apart: Apart, namespace: str) -> list[str]:
+    """The agent stays in its host's own network, and has the tap that is in the testbed's."""
+    words = ["--witness", apart.witness, "--listen", f"{apart.address}:0", "--tap-in", namespace_file(namespace)]
+    return [*words, *papers_words(apart.certificate, apart.key, apart.authority)]
+
+
+def papers_words(certificate: Path, key: Path, authority: Path) -> list[str]:
+    """What a program that leaves its host proves who it is with."""
+    return ["--certificate", str(certificate), "--key", str(key), "--authority", str(authority)]
+
+
+def namespace_file(name: str) -> str:
+    """Where a network namespace is entered (ip-netns(8))."""
+    return f"/run/netns/{name}"

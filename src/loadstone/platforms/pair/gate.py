@@ -5,7 +5,7 @@ import time
 
 from loadstone.model.errors import PlatformError
 from loadstone.model.fault import FaultKind
-from loadstone.platforms.pair.build import VERSION, build_of_qemu, remember_build
+from loadstone.platforms.pair.build import VERSION
 from loadstone.platforms.pair.machine import PairMachine
 
 EXCHANGES = 50
@@ -14,7 +14,7 @@ LIVE_S = 10.0
 LOOK_S = 0.1
 
 
-async def pass_gate(machine: PairMachine) -> None:
+async def pass_gate(machine: PairMachine, build: str) -> None:
     """Has the machine talk, compares both sides, makes a new side of it while it runs, kills the one that serves, and
     has it talk again. Raises PlatformError with what did not come out.
     """
@@ -31,10 +31,9 @@ async def pass_gate(machine: PairMachine) -> None:
         await _both_do_the_same(machine)
     except PlatformError as error:
         raise PlatformError(
-            f"This build of QEMU {VERSION} ({build_of_qemu()[:12]}) does not replay what it records, so there is no "
+            f"This build of QEMU {VERSION} ({build[:12]}) does not replay what it records, so there is no "
             f"pair of it: {error} Debian 12's package qemu-system-x86 works."
         ) from None
-    remember_build()
 
 
 async def _both_do_the_same(machine: PairMachine) -> None:
@@ -53,5 +52,5 @@ async def _both_do_the_same(machine: PairMachine) -> None:
     else:
         raise PlatformError(f"the log was not replayed within {REPLAYED_S:g} s.")
     said = [event["event"] for side in machine.sides for event in side.events]
-    if "diverged" in said or secondary is None or not secondary.pid:
+    if "diverged" in said or secondary is None or not secondary.is_up:
         raise PlatformError("the second machine sent something else than the first.")

@@ -3,9 +3,9 @@
 import asyncio
 import signal
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +14,13 @@ from loadstone.model.fault import FaultKind
 from loadstone.model.records.manifest import HELD_CURVE
 from loadstone.model.target import Endpoint
 from loadstone.platforms.contract import MachineContext
-from loadstone.platforms.failing import send
 from loadstone.platforms.kind import own_settings
 from loadstone.platforms.pair.build import VERSION
 from loadstone.platforms.pair.command import AGENT_PORT, Mode, PairLayout, SideFiles
 from loadstone.platforms.pair.disk import PairDisk, PairSettings
 from loadstone.platforms.pair.fitness import may_lock_memory
 from loadstone.platforms.pair.protection import protect_new, protect_running
-from loadstone.platforms.pair.side import PairSide
-from loadstone.platforms.vm import usage
+from loadstone.platforms.pair.side import PairSide, Side
 from loadstone.platforms.vm.agent import Agent
 from loadstone.platforms.vm.command import Layout
 from loadstone.platforms.vm.guest import Guest
@@ -35,8 +33,6 @@ Json = dict[str, Any]
 BOOT_S = 120.0
 """Longest time to boot; instructions are counted, and other load may be on the host."""
 SAVED_S = 60.0
-STORE = "store"
-"""The folder that both sides share: who serves, and their disk where it is one."""
 BOOTED = "boot"
 """Name of the machine whose state both sides begin with."""
 KEPT_S = 0.5
@@ -52,9 +48,12 @@ READY = "loadstone: ready"
 class PairMachine(Guest):
     """A pair that is up."""
 
-    sides: list[PairSide] = field(kw_only=True)
+    sides: list[Side] = field(kw_only=True)
     """All that there were, in the order in which they came."""
-    store: Path = field(kw_only=True)
+    beside: Callable[[str, Side], Side] = field(kw_only=True)
+    """A side of this name that may follow that one, not started yet."""
+    lose_store: Callable[[], Awaitable[None]] = field(kw_only=True)
+    """Takes away what decides who goes on."""
     made: int = 2
     """Sides that there ever were: none has the name of another."""
     may_be_kept: bool = True
@@ -65,28 +64,27 @@ class PairMachine(Guest):
     """Why that failed."""
 
     @property
-    def serving(self) -> PairSide:
+    def serving(self) -> Side:
         """The side that serves: the last that went live, else the first."""
         live = [side for side in self.sides if any(event["event"] == "live" for event in side.events)]
         return live[-1] if live else self.sides[0]
 
     @property
-    def follower(self) -> PairSide | None:
+    def follower(self) -> Side | None:
         """The side that follows the one that serves, or is about to."""
         serving = self.serving
-        return next((side for side in reversed(self.sides) if side is not serving and side.pid), None)
+        return next((side for side in reversed(self.sides) if side is not serving and side.is_up), None)
 
     @property
     def pid(self) -> int:
-        """QEMU's process on the side that serves."""
+        """QEMU's process on the side that serves, where that is on this host."""
         return self.serving.pid
 
     @property
     def companions(self) -> dict[str, int]:
         """The machine that replays, and both agents."""
-        others = {f"machine {side.files.name}": side.pid for side in self.sides if side is not self.serving}
-        agents = {f"agent {side.files.name}": side.agent.pid for side in self.sides if side.agent is not None}
-        return {name: pid for name, pid in {**others, **agents}.items() if pid}
+        all_of = {(what, side): pid for side in self.sides for what, pid in side.processes.items()}
+        return {f"{what} {side.files.name}": pid for (what, side), pid in all_of.items() if pid != self.pid}
 
     @property
     def is_protected(self) -> bool:
@@ -107,14 +105,11 @@ class PairMachine(Guest):
         for side in self.sides:
             if side is not primary:
                 await side.end()  # one that is frozen still has the tap
-        files = side_files(primary.layout, primary.files.folder, f"side-{self.made}")
+        secondary = self.beside(f"side-{self.made}", primary)
         self.made += 1
-        nic = primary.layout.nic
-        tap = nic.interface if primary.tap == nic.twin else nic.twin
-        secondary = PairSide(primary.layout, files, primary.journal, primary.logs)
         self.sides.append(secondary)
         try:
-            return await protect_running(primary, secondary, tap, self.store)
+            return await protect_running(primary, secondary)
         except BaseException:
             self.sides.remove(secondary)
             await secondary.end()
@@ -153,18 +148,18 @@ class PairMachine(Guest):
             case FaultKind.FILL_BUFFER:
                 await secondary.order("stall", after=0)
             case FaultKind.KILL_AGENTS:
-                send([side.agent_pid for side in (primary, secondary)], signal.SIGKILL)
+                await asyncio.gather(*(side.signal(signal.SIGKILL, "agent") for side in (primary, secondary)))
             case FaultKind.LOSE_STORE:
-                await asyncio.to_thread(self.store.rename, self.store.with_suffix(".lost"))
-                send([primary.pid], signal.SIGKILL)
+                await self.lose_store()
+                await primary.signal(signal.SIGKILL, "machine")
             case FaultKind.KILL_PRIMARY:
-                send([primary.pid], signal.SIGKILL)
+                await primary.signal(signal.SIGKILL, "machine")
             case FaultKind.KILL_SECONDARY:
-                send([secondary.pid], signal.SIGKILL)
+                await secondary.signal(signal.SIGKILL, "machine")
             case FaultKind.FREEZE_PRIMARY:
-                send([primary.pid, primary.agent_pid], signal.SIGSTOP)
+                await primary.signal(signal.SIGSTOP, "machine", "agent")
             case FaultKind.FREEZE_SECONDARY:
-                send([secondary.pid, secondary.agent_pid], signal.SIGSTOP)
+                await secondary.signal(signal.SIGSTOP, "machine", "agent")
 
     @asynccontextmanager
     async def kept(self) -> AsyncIterator[None]:
@@ -179,7 +174,7 @@ class PairMachine(Guest):
     async def _keep(self) -> None:
         while True:
             await asyncio.sleep(KEPT_S)
-            if not self.serving.pid or self.is_protected or not self.may_be_kept:
+            if not self.serving.is_up or self.is_protected or not self.may_be_kept:
                 continue
             try:
                 await self.protect()
@@ -193,33 +188,58 @@ class PairMachine(Guest):
 
     async def outside(self) -> Json | None:
         """What the machine that serves costs the host; what its agent measured goes to its facts."""
-        side = self.serving
-        self.facts |= disclosed(side.metrics)
-        if side.qmp is None or not side.pid:
-            return None
-        return await usage.outside(side.pid, side.qmp, {}, {})
+        self.facts |= disclosed(self.serving.metrics)
+        return await self.serving.outside()
 
     def end(self) -> str:
         """How it ended: when neither side serves any more."""
-        return "" if any(side.pid for side in self.sides) else f"both machines of the pair {self.name} are gone"
+        return "" if any(side.is_up for side in self.sides) else f"both machines of the pair {self.name} are gone"
 
 
 @asynccontextmanager
 async def pair_machine(context: MachineContext, guest: Layout, layout: PairLayout) -> AsyncIterator[PairMachine]:
-    """Boots a machine, and goes on with it on two sides. Raises PlatformError."""
-    started = time.monotonic()
+    """Boots a machine, and goes on with it on two sides of this host. Raises PlatformError."""
     folder = context.journal.folder / f"{context.name}-pair"
-    store = folder / STORE
+    store = SideFiles(folder, "a").store
     store.mkdir(parents=True)
-    state = folder / "state"
-    sides = [PairSide(layout, side_files(layout, folder, name), context.journal, context.logs) for name in ("a", "b")]
-    conversation = Agent()
+
+    def side(name: str, tap: str) -> PairSide:
+        return PairSide(layout, side_files(layout, folder, name), tap, journal=context.journal, logs=context.logs)
+
+    def beside(name: str, primary: Side) -> PairSide:
+        return side(name, layout.nic.interface if primary.tap == layout.nic.twin else layout.nic.twin)
+
+    async def lose_store() -> None:
+        await asyncio.to_thread(store.rename, store.with_suffix(".lost"))
+
+    async def booted() -> list[Side]:
+        sides = [side("a", layout.nic.interface), side("b", layout.nic.twin)]
+        await boot(sides[0])
+        await _hand_out(sides[0].files.of(BOOTED), sides)
+        return [*sides]
+
+    async with goes_on(context, guest, booted, beside, lose_store) as machine:
+        yield machine
+
+
+@asynccontextmanager
+async def goes_on(
+    context: MachineContext,
+    guest: Layout,
+    booted: Callable[[], Awaitable[list[Side]]],
+    beside: Callable[[str, Side], Side],
+    lose_store: Callable[[], Awaitable[None]],
+) -> AsyncIterator[PairMachine]:
+    """A machine that was booted, on the two sides that have its state. Raises PlatformError."""
+    started, conversation = time.monotonic(), Agent()
+    sides: list[Side] = []
     try:
-        await _boot(context, layout, folder, state)
-        await _hand_out(SideFiles(folder, BOOTED), sides)
-        await protect_new((sides[0], sides[1]), store, state)
-        machine = PairMachine(context, guest, conversation, sides=sides, store=store)
+        sides += await booted()
+        await protect_new(*sides)
+        ways = {"beside": beside, "lose_store": lose_store}
+        machine = PairMachine(context, guest, conversation, sides=sides, **ways)
         conversation.hear = machine.hear
+        layout = sides[0].layout
         hello = await conversation.connect(layout.nic.address, AGENT_PORT)
         machine.describe(hello, time.monotonic() - started, await conversation.clock())
         machine.facts["qemu"] = VERSION
@@ -234,25 +254,29 @@ async def pair_machine(context: MachineContext, guest: Layout, layout: PairLayou
 
 def side_files(layout: PairLayout, folder: Path, name: str) -> SideFiles:
     """Where a side has what."""
-    return SideFiles(folder, name, folder / STORE / "disk" if layout.disk.is_shared else None)
+    files = SideFiles(folder, name)
+    return replace(files, shared_disk=files.store / "disk") if layout.disk.is_shared else files
 
 
-async def _boot(context: MachineContext, layout: PairLayout, folder: Path, state: Path) -> None:
-    """Boots without a log and keeps the state; the same for both sides, and no storm of a boot's events."""
-    booted = PairSide(layout, SideFiles(folder, BOOTED), context.journal, context.logs)
+async def boot(first: PairSide) -> None:
+    """Boots without a log where the first side will be, and keeps the state: the same for both sides, and no storm of a
+    boot's events. Raises PlatformError.
+    """
+    layout = first.layout
+    booted = PairSide(layout, SideFiles(first.files.folder, BOOTED), first.tap, journal=first.journal, logs=first.logs)
     if layout.disk.mib:
         await asyncio.to_thread(raw_disk, layout.disk.mib, booted.files.disk)
     try:
-        await booted.start_machine(Mode.NONE, None)
+        await booted.start_machine(Mode.NONE, has_state=False)
         await _until_ready(booted)
         await booted.execute("stop")
-        await _save(booted, state)
+        await _save(booted, booted.files.state)
     finally:
         await booted.end(keeps_disk=True)
 
 
-async def _hand_out(booted: SideFiles, sides: list[PairSide]) -> None:
-    """Gives each side the disk as it was when the state was kept."""
+async def _hand_out(booted: SideFiles, sides: Sequence[Side]) -> None:
+    """Gives each side of this host the disk as it was when the state was kept."""
     if booted.disk.is_file():
         for side in sides[:1] if sides[0].files.shared_disk else sides:
             words = ["cp", "--reflink=auto", "--sparse=always", str(booted.disk), str(side.files.disk)]

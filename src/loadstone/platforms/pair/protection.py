@@ -1,13 +1,12 @@
 """Protecting a machine: another side begins with its state, and follows what it records from there on."""
 
 import asyncio
-import subprocess
 import time
 from pathlib import Path
 
 from loadstone.model.errors import PlatformError
 from loadstone.platforms.pair.command import SNAPSHOT, Mode, SideFiles
-from loadstone.platforms.pair.side import PairSide
+from loadstone.platforms.pair.side import Side
 
 TRIES = 20
 """A machine that frames were on their way to when it was stopped cannot be saved: it goes on, and is stopped anew."""
@@ -16,60 +15,62 @@ SETTLED_S = 0.02
 SAVED_S = 60.0
 COPIED_S = 600.0
 """Longest time for a disk to be copied."""
-ROOM = "1M"
-"""Length of the block device that a state is kept beside; a state needs none of it."""
 
 
-async def protect_new(sides: tuple[PairSide, PairSide], store: Path, state: Path) -> None:
+async def protect_new(primary: Side, secondary: Side) -> None:
     """Starts both sides from one state: the first records, the second follows it. Raises PlatformError."""
-    primary, secondary = sides
-    await primary.start_agent(primary.layout.nic.interface, store, None)
+    await primary.start_agent(None)
     address = await _listening(primary)
-    await primary.start_machine(Mode.RECORD, state)
-    await secondary.start_agent(primary.layout.nic.twin, store, address)
-    await secondary.start_machine(Mode.REPLAY, state)
+    await primary.start_machine(Mode.RECORD, has_state=True)
+    await secondary.start_agent(address)
+    await secondary.start_machine(Mode.REPLAY, has_state=True)
     await primary.event("protected")
-    state.unlink()
+    for side in (primary, secondary):
+        await side.forget(side.files.state)
 
 
-async def protect_running(primary: PairSide, secondary: PairSide, tap: str, store: Path) -> float:
+async def protect_running(primary: Side, secondary: Side) -> float:
     """Makes a side from the state of one that serves alone. For how many seconds that one stood still. Raises
     PlatformError.
     """
+    own, there = secondary.files, primary.files.of(secondary.files.name)
+    carried = {there.snapshot: own.snapshot}
     try:
         if primary.layout.disk.mib and not primary.layout.disk.is_shared:
-            await _disk_copied(primary, secondary.files.disk)
-        paused_s = await _saved(primary, secondary.files)
-        await _followed(primary, secondary, tap, store)
+            await _disk_copied(primary, there.disk)
+            carried[there.disk] = own.disk
+        paused_s = await _saved(primary, there)
+        await secondary.fetch(primary, carried)
+        await _followed(primary, secondary)
     except BaseException:
         await primary.order("resume", is_saved=False)  # it records for nobody, and is given frames
         raise
     return paused_s
 
 
-async def _followed(primary: PairSide, secondary: PairSide, tap: str, store: Path) -> None:
+async def _followed(primary: Side, secondary: Side) -> None:
     """Starts the side from the state that was saved, and waits until it follows."""
     seen = len(primary.events)
     address = await _listening(primary)
-    await secondary.start_agent(tap, store, address)
-    await secondary.start_machine(Mode.REPLAY, None)
+    await secondary.start_agent(address)
+    await secondary.start_machine(Mode.REPLAY, has_state=False)
     why = await secondary.job("snapshot-load", SAVED_S)
     if why:
         raise PlatformError(f"The state of {primary.layout.name} could not be loaded: {why}")
     await secondary.execute("cont")
     await primary.event("protected", after=seen)
     await secondary.execute("blockdev-del", **{"node-name": SNAPSHOT})
-    secondary.files.snapshot.unlink()
+    await secondary.forget(secondary.files.snapshot)
 
 
-async def _listening(primary: PairSide) -> str:
+async def _listening(primary: Side) -> str:
     """Where the primary's agent waits for a secondary's."""
     seen = len(primary.events)
     await primary.order("protect")
     return str((await primary.event("listening", after=seen))["address"])
 
 
-async def _disk_copied(primary: PairSide, to: Path) -> None:
+async def _disk_copied(primary: Side, to: Path) -> None:
     """Copies the disk of a machine that runs, and goes on to note what it writes."""
     seen = len(primary.events)
     await primary.order("copy", to=str(to))
@@ -78,9 +79,9 @@ async def _disk_copied(primary: PairSide, to: Path) -> None:
         raise PlatformError(f"The disk of {primary.layout.name} could not be copied: {why}")
 
 
-async def _saved(primary: PairSide, files: SideFiles) -> float:
+async def _saved(primary: Side, files: SideFiles) -> float:
     """Saves the state of a machine that runs; for how many seconds it stood still, all attempts together."""
-    await asyncio.to_thread(_make_file, files.snapshot)
+    await primary.prepare(files.snapshot)
     file = {"driver": "file", "filename": str(files.snapshot)}
     await primary.execute("blockdev-add", driver="qcow2", file=file, **{"node-name": SNAPSHOT})
     try:
@@ -89,11 +90,7 @@ async def _saved(primary: PairSide, files: SideFiles) -> float:
         await primary.execute("blockdev-del", **{"node-name": SNAPSHOT})
 
 
-def _make_file(snapshot: Path) -> None:
-    subprocess.run(["qemu-img", "create", "-q", "-f", "qcow2", snapshot, ROOM], check=True)
-
-
-async def _save_at_rest(primary: PairSide, files: SideFiles) -> float:
+async def _save_at_rest(primary: Side, files: SideFiles) -> float:
     why, stood_s = "", 0.0
     for _ in range(TRIES):
         seen = len(primary.events)
@@ -109,7 +106,7 @@ async def _save_at_rest(primary: PairSide, files: SideFiles) -> float:
     raise PlatformError(f"The state of {primary.layout.name} was not saved in {TRIES} attempts: {why}")
 
 
-async def _save(primary: PairSide, files: SideFiles) -> str:
+async def _save(primary: Side, files: SideFiles) -> str:
     """Saves it once, with the rest of its disk; why that failed, empty when it did not."""
     if not primary.layout.disk.mib:
         return await primary.job("snapshot-save", SAVED_S)
@@ -121,7 +118,7 @@ async def _save(primary: PairSide, files: SideFiles) -> str:
         await primary.execute("cont")
 
 
-async def _rest_copied(primary: PairSide, to: Path) -> str:
+async def _rest_copied(primary: Side, to: Path) -> str:
     """Copies what was written to the disk since, of a machine that stands still."""
     seen = len(primary.events)
     await primary.order("copy_rest", to=str(to))

@@ -1,4 +1,4 @@
-"""One side of a pair: a QEMU and the agent beside it, both children of ours."""
+"""One side of a pair: a QEMU and the agent beside it."""
 
 import asyncio
 import contextlib
@@ -6,6 +6,8 @@ import json
 import os
 import signal
 import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,9 @@ from loadstone.host.programs import pair, preload
 from loadstone.model.errors import PlatformError
 from loadstone.platforms.failing import send
 from loadstone.platforms.journal import ResourceJournal
-from loadstone.platforms.pair.command import SNAPSHOT, Mode, PairLayout, SideFiles, agent, qemu
+from loadstone.platforms.pair.command import SNAPSHOT, Mode, PairLayout, SideFiles, agent, namespace_file, qemu
+from loadstone.platforms.vm import usage
+from loadstone.platforms.vm.kernel import run_tool
 
 Json = dict[str, Any]
 
@@ -24,31 +28,145 @@ READY_S = 20.0
 """Longest wait for a program to say that it is there."""
 QUIT_S = 2.0
 LOOK_S = 0.01
+ROOM = "1M"
+"""Length of the block device that a state is kept beside; a state needs none of it."""
 REFUSED = "refused"
 """What an agent says when it does not do what it was told."""
 MEMORY = "LOADSTONE_PAIR_MEMORY"
 """Tells the library in QEMU where the log is."""
 
 
-@dataclass
-class PairSide:
-    """A machine and its agent."""
+@dataclass(eq=False)
+class Side(ABC):
+    """A machine and its agent, wherever they are."""
 
     layout: PairLayout
     files: SideFiles
-    journal: ResourceJournal
-    logs: Path
+    """Where its host has them."""
+    tap: str
+    """The tap that its agent has."""
     events: list[Json] = field(default_factory=list)
     """What the agent said."""
     metrics: Json = field(default_factory=dict)
     """What it measured last."""
-    tap: str = ""
-    """The tap that its agent has."""
+    _heard: asyncio.Condition = field(default_factory=asyncio.Condition)
+
+    @property
+    @abstractmethod
+    def place(self) -> str:
+        """Its host, for people."""
+
+    @property
+    @abstractmethod
+    def is_up(self) -> bool:
+        """Whether its machine is there."""
+
+    @property
+    @abstractmethod
+    def is_mute(self) -> bool:
+        """Whether its agent says nothing any more."""
+
+    @property
+    def processes(self) -> Mapping[str, int]:
+        """Processes of this host that are its: `machine` and `agent`, as far as they are there."""
+        return {}
+
+    @property
+    def pid(self) -> int:
+        """QEMU's process on this host; 0 where there is none."""
+        return self.processes.get("machine", 0)
+
+    @abstractmethod
+    async def start_agent(self, follow: str | None) -> None:
+        """Starts its agent, which follows the one at that address. Raises PlatformError."""
+
+    @abstractmethod
+    async def start_machine(self, mode: Mode, has_state: bool) -> None:
+        """Starts QEMU, which goes on from the saved state where there is one. Raises PlatformError."""
+
+    @abstractmethod
+    async def job(self, command: str, within_s: float) -> str:
+        """Has QEMU save or load the snapshot; why that failed, empty when it did not. Raises PlatformError."""
+
+    @abstractmethod
+    async def execute(self, command: str, **arguments: Any) -> Any:
+        """Has QEMU do something. Raises PlatformError."""
+
+    @abstractmethod
+    async def order(self, do: str, **what: Any) -> None:
+        """Tells the agent to do something."""
+
+    @abstractmethod
+    async def signal(self, number: int, *whom: str) -> None:
+        """Sends a signal to its `machine`, its `agent`, or both."""
+
+    @abstractmethod
+    async def outside(self) -> Json | None:
+        """What its machine costs its host; None where that is not told."""
+
+    @abstractmethod
+    async def prepare(self, snapshot: Path) -> None:
+        """Makes the empty file on its host that a state will be saved to. Raises PlatformError."""
+
+    @abstractmethod
+    async def fetch(self, source: "Side", files: Mapping[Path, Path]) -> None:
+        """Has files of another side, by where they are there, where it is itself; they are gone there. Raises
+        PlatformError.
+        """
+
+    @abstractmethod
+    async def forget(self, file: Path) -> None:
+        """Removes a file on its host."""
+
+    @abstractmethod
+    async def said(self) -> str:
+        """The last words of its agent's log."""
+
+    @abstractmethod
+    async def end(self) -> None:
+        """Ends both; what they had is gone."""
+
+    async def wait_for(self, is_so: Callable[[], bool], within_s: float) -> None:
+        """Until what its agent has said makes something so, or the time is over."""
+        with contextlib.suppress(TimeoutError):
+            async with self._heard:
+                await asyncio.wait_for(self._heard.wait_for(is_so), within_s)
+
+    async def event(self, name: str, after: int = 0, within_s: float = READY_S) -> Json:
+        """Waits for what the agent says, beyond its first `after` events. Raises PlatformError."""
+
+        def found(what: str = name) -> Json | None:
+            return next((event for event in self.events[after:] if event["event"] == what), None)
+
+        def is_over() -> bool:
+            has_said = found() is not None or found(REFUSED) is not None
+            return has_said or self.is_mute
+
+        await self.wait_for(is_over, within_s)
+        event = found()
+        if event is None and (refused := found(REFUSED)) is not None:
+            raise PlatformError(f"The agent {self.files.name} refused: {refused['why']}")
+        if event is None:
+            said = await self.said() or f"it said {[event['event'] for event in self.events]}"
+            raise PlatformError(f"The agent {self.files.name} did not say `{name}` within {within_s:g} s: {said}")
+        return event
+
+
+@dataclass(eq=False)
+class PairSide(Side):
+    """A machine and its agent, children of this process."""
+
+    journal: ResourceJournal = field(kw_only=True)
+    logs: Path = field(kw_only=True)
     agent: asyncio.subprocess.Process | None = None
     machine: asyncio.subprocess.Process | None = None
     qmp: QMPClient | None = None
-    _heard: asyncio.Condition = field(default_factory=asyncio.Condition)
     _reading: asyncio.Task[None] | None = None
+
+    @property
+    def place(self) -> str:
+        """This one."""
+        return "this host"
 
     @property
     def console(self) -> Path:
@@ -56,20 +174,25 @@ class PairSide:
         return self.logs / f"{self.layout.name}-{self.files.name}-console.log"
 
     @property
-    def pid(self) -> int:
-        """QEMU's process; 0 where there is none."""
-        return self.machine.pid if self.machine is not None and self.machine.returncode is None else 0
+    def processes(self) -> Mapping[str, int]:
+        """As they run."""
+        both = {"machine": self.machine, "agent": self.agent}
+        return {what: one.pid for what, one in both.items() if one is not None and one.returncode is None}
 
     @property
-    def agent_pid(self) -> int:
-        """The agent's process; 0 where there is none."""
-        return self.agent.pid if self.agent is not None and self.agent.returncode is None else 0
+    def is_up(self) -> bool:
+        """Whether its process runs."""
+        return self.pid != 0
 
-    async def start_agent(self, tap: str, store: Path, follow: str | None) -> None:
-        """Starts the agent in the namespace of the machine's network. Raises PlatformError."""
-        self.tap = tap
-        inside = ["nsenter", f"--net=/run/netns/{self.layout.nic.namespace}"]
-        words = agent(pair(), self.layout, self.files, tap, store, follow)
+    @property
+    def is_mute(self) -> bool:
+        """Whether its pipe has ended."""
+        return self._reading is not None and self._reading.done()
+
+    async def start_agent(self, follow: str | None) -> None:
+        """Starts it; in the namespace of the machine's network, where the other agent is there too."""
+        inside = [] if self.layout.apart else ["nsenter", f"--net={namespace_file(self.layout.nic.namespace)}"]
+        words = agent(pair(), self.layout, self.files, self.tap, follow)
         with self._log("agent").open("wb") as log:
             self.agent = await asyncio.create_subprocess_exec(
                 *inside,
@@ -83,13 +206,13 @@ class PairSide:
         self._reading = asyncio.create_task(self._read(self.agent))
         await self.event("ready")
 
-    async def start_machine(self, mode: Mode, state: Path | None) -> None:
-        """Starts QEMU, which goes on from a saved state. Raises PlatformError."""
+    async def start_machine(self, mode: Mode, has_state: bool) -> None:
+        """Starts QEMU, which is given the state as a file that is open."""
         self.qmp = QMPClient(self.files.name)
         # A machine that goes on by itself may tell of it before its answer, which only a running session takes well.
         self.qmp.negotiate = False
         await self.qmp.start_server(str(self.files.qmp))
-        opened = os.open(state, os.O_RDONLY) if state is not None else None
+        opened = os.open(self.files.state, os.O_RDONLY) if has_state else None
         environment = dict(os.environ)
         if mode is not Mode.NONE:
             environment |= {"LD_PRELOAD": preload(), MEMORY: str(self.files.memory)}
@@ -117,7 +240,7 @@ class PairSide:
             await self.order("machine", pid=self.machine.pid)
 
     async def job(self, command: str, within_s: float) -> str:
-        """Has QEMU save or load the snapshot; why that failed, empty when it did not. Raises PlatformError."""
+        """Starts the job, and looks at it until it has ended."""
         named = {"tag": SNAPSHOT, "vmstate": SNAPSHOT, "devices": [SNAPSHOT]}
         await self.execute(command, **{"job-id": command, **named})
         until = time.monotonic() + within_s
@@ -130,7 +253,7 @@ class PairSide:
         raise PlatformError(f"QEMU of {self.files.name} did not end `{command}` within {within_s:g} s.")
 
     async def execute(self, command: str, **arguments: Any) -> Any:
-        """Has QEMU do something. Raises PlatformError."""
+        """By its machine protocol."""
         assert self.qmp is not None
         try:
             return await asyncio.wait_for(self.qmp.execute(command, arguments or None), READY_S)
@@ -140,36 +263,39 @@ class PairSide:
             raise PlatformError(f"QEMU of {self.files.name} did not `{command}`: {error!r}") from None
 
     async def order(self, do: str, **what: Any) -> None:
-        """Tells the agent to do something."""
+        """By a line to its standard input."""
         assert self.agent is not None
         assert self.agent.stdin is not None
         with contextlib.suppress(ConnectionError):
             self.agent.stdin.write(json.dumps({"do": do, **what}).encode() + b"\n")
             await self.agent.stdin.drain()
 
-    async def event(self, name: str, after: int = 0, within_s: float = READY_S) -> Json:
-        """Waits for what the agent says, beyond its first `after` events. Raises PlatformError."""
+    async def signal(self, number: int, *whom: str) -> None:
+        """To those that are there."""
+        send([self.processes[what] for what in whom if what in self.processes], number)
 
-        def found(what: str = name) -> Json | None:
-            return next((event for event in self.events[after:] if event["event"] == what), None)
+    async def outside(self) -> Json | None:
+        """As the kernel counts QEMU's process."""
+        return await usage.outside(self.pid, self.qmp, {}, {}) if self.qmp is not None and self.pid else None
 
-        def is_over() -> bool:
-            has_said = found() is not None or found(REFUSED) is not None
-            return has_said or (self._reading is not None and self._reading.done())
+    async def prepare(self, snapshot: Path) -> None:
+        """By QEMU's own tool."""
+        words = ["qemu-img", "create", "-q", "-f", "qcow2", str(snapshot), ROOM]
+        await asyncio.to_thread(run_tool, words, snapshot.parent, "It is part of qemu-utils.")
 
-        with contextlib.suppress(TimeoutError):
-            async with self._heard:
-                await asyncio.wait_for(self._heard.wait_for(is_over), within_s)
-        event = found()
-        if event is None and (refused := found(REFUSED)) is not None:
-            raise PlatformError(f"The agent {self.files.name} refused: {refused['why']}")
-        if event is None:
-            said = self._said("agent") or f"it said {[event['event'] for event in self.events]}"
-            raise PlatformError(f"The agent {self.files.name} did not say `{name}` within {within_s:g} s: {said}")
-        return event
+    async def fetch(self, source: Side, files: Mapping[Path, Path]) -> None:
+        """They are here already."""
+
+    async def forget(self, file: Path) -> None:
+        """Where it is there."""
+        file.unlink(missing_ok=True)
+
+    async def said(self) -> str:
+        """As it stands."""
+        return self._said("agent")
 
     async def end(self, keeps_disk: bool = False) -> None:
-        """Ends both; what they had is gone but for the disk where that is wanted."""
+        """Asks first; the disk stays where that is wanted."""
         if self.agent is not None and self.agent.returncode is None:
             await self.order("stop")
             with contextlib.suppress(TimeoutError):
@@ -199,7 +325,7 @@ class PairSide:
                 else:
                     self.events.append(event)
                 self._heard.notify_all()
-        send([self.pid], signal.SIGKILL)  # nobody would hold its outputs any more
+        await self.signal(signal.SIGKILL, "machine")  # nobody would hold its outputs any more
         async with self._heard:
             self._heard.notify_all()
 

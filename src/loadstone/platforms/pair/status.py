@@ -8,7 +8,7 @@ from typing import Any
 import psutil
 
 from loadstone.platforms.pair.machine import PairMachine
-from loadstone.platforms.pair.side import PairSide
+from loadstone.platforms.pair.side import Side
 
 Json = dict[str, Any]
 MIB = 1 << 20
@@ -36,8 +36,8 @@ class StatusWatch:
             "failures": list(self.machine.failures),
         }
 
-    def _side(self, side: PairSide) -> Json:
-        found = {"name": side.files.name, "place": "this host", "pid": side.pid, "tap": side.tap}
+    def _side(self, side: Side) -> Json:
+        found = {"name": side.files.name, "place": side.place, "pid": side.pid, "tap": side.tap}
         try:
             process = self._processes.setdefault(side.pid, psutil.Process(side.pid))
             return found | {"cpu_pct": process.cpu_percent(), "memory_mib": round(process.memory_info().rss / MIB)}

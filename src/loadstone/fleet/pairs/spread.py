@@ -1,0 +1,201 @@
+"""A pair over three hosts: its sides on two, the witness on a third; all hosts are on one network with it."""
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import asdict, dataclass
+from ipaddress import IPv4Network
+from pathlib import Path
+
+from loadstone.fleet.contract import FleetError, Json
+from loadstone.fleet.pairs.remote_side import HalfHost, RemoteSide
+from loadstone.fleet.reserved import FleetHost
+from loadstone.fleet.routes import forward, wide_block
+from loadstone.model.machine import PUBLIC, MachineSpec
+from loadstone.platforms.contract import MachineContext
+from loadstone.platforms.fabric import Member, NetworkInterface, WideNetwork, free_subnet
+from loadstone.platforms.kind import own_settings
+from loadstone.platforms.maker import MachineMaker
+from loadstone.platforms.pair.command import PairLayout, SideFiles
+from loadstone.platforms.pair.disk import Disks, PairDisk, PairSettings
+from loadstone.platforms.pair.gate import pass_gate
+from loadstone.platforms.pair.machine import PairMachine, goes_on
+from loadstone.platforms.pair.side import Side
+from loadstone.platforms.registry import described
+from loadstone.platforms.vm.command import Layout, Sockets
+from loadstone.platforms.vm.image import Image
+from loadstone.platforms.vm.settings import Accelerator
+from loadstone.services import reference
+
+MADE_S = 900.0
+"""Longest time for a half to be made, or a machine to be booted: its image may have to be made first."""
+NUMBERS = 1 << 24
+"""Networks are told apart by so many numbers (RFC 7348, section 5)."""
+
+
+@dataclass(frozen=True)
+class Homes:
+    """The hosts of one pair."""
+
+    first: FleetHost
+    second: FleetHost
+    witness: FleetHost
+
+    @property
+    def sides(self) -> tuple[FleetHost, FleetHost]:
+        """Those that have a side."""
+        return self.first, self.second
+
+    @property
+    def told(self) -> Json:
+        """For the report."""
+        return {"host": f"{self.first.name}+{self.second.name}", "witness": self.witness.name}
+
+
+@dataclass(frozen=True)
+class SpreadPair:
+    """A pair that is to be made over hosts."""
+
+    homes: Homes
+    hosts: Mapping[str, FleetHost]
+    """All of the fleet."""
+    own_address: str
+    """Where they reach this machine."""
+
+    async def machine(self, name: str, spec: MachineSpec, networks: Sequence[str], here: MachineMaker) -> PairMachine:
+        """Makes it, on a network of its own; it is gone with what `here` has made. Raises PlatformError."""
+        return await here.stack.enter_async_context(self._machine(name, spec, here))
+
+    @asynccontextmanager
+    async def _machine(self, name: str, spec: MachineSpec, here: MachineMaker) -> AsyncIterator[PairMachine]:
+        halves = {host.name: HalfHost(host, name, host.spec.address) for host in self._machines()}
+        await _papers(halves, self.homes)
+        network = await self._network(halves, here)
+        sides = [halves[host.name] for host in self.homes.sides]
+        witness = halves[self.homes.witness.name]
+        where = await witness.ask("witness")
+        declared = {key: value for key, value in spec.declared.items() if key != "host"}
+        words = {"machine": declared, "network": network.name, "witness": where}
+        made = await asyncio.gather(*(side.ask("half", MADE_S, **words) for side in sides))
+        _refuse_unlike(made, self.homes)
+        maker = _Sides(name, spec, network, dict(zip([side.host.name for side in sides], made, strict=True)), halves)
+        context, guest = maker.context(here), maker.guest(here)
+
+        async def booted() -> list[Side]:
+            first, second = maker.side("a", sides[0]), maker.side("b", sides[1])
+            await sides[0].ask("boot", MADE_S, side="a")
+            carried = {first.files.state: second.files.state}
+            if spec.disk:
+                carried[first.files.disk] = second.files.disk
+            await second.fetch(first, carried, keeps=True)
+            return [first, second]
+
+        async def lose_store() -> None:
+            await witness.ask("lose_witness")
+
+        async with goes_on(context, guest, booted, maker.beside, lose_store) as machine:
+            machine.facts.update({**self.homes.told, "addresses": machine.facts.pop("networks")})
+            if not all(one["is_known"] for one in made):
+                await pass_gate(machine, made[0]["build"])
+                await asyncio.gather(*(side.ask("remember") for side in sides))
+            async with machine.kept():
+                yield machine
+
+    def _machines(self) -> list[FleetHost]:
+        """One host of each address, the pair's own first: several may be one machine."""
+        apart = (*self.homes.sides, self.homes.witness, *self.hosts.values())
+        return list({host.spec.address: host for host in reversed(apart)}.values())
+
+    async def _network(self, halves: Mapping[str, HalfHost], here: MachineMaker) -> WideNetwork:
+        """Makes the network on all hosts, and on this machine where it is none of them: the first of its members, which
+        passes on what is for elsewhere.
+        """
+        at_sides = {host.spec.address for host in self.homes.sides}
+        reached = [self.own_address, *(half.address for half in halves.values() if half.address != self.own_address)]
+        members = [Member(number, at, at in at_sides) for number, at in enumerate(reached, 1)]
+        taken = [network.subnet for network in here.fabric.networks.values()]
+        name = f"wide{secrets.token_hex(3)}"
+        subnet = free_subnet(wide_block(), iter(taken))
+        wide = WideNetwork(name, subnet, secrets.randbelow(NUMBERS), tuple(members))
+        told = {"name": name, "subnet": str(subnet), "number": wide.number, "members": [asdict(one) for one in members]}
+        await asyncio.gather(*(half.ask("join", network=told) for half in halves.values()))
+        if self.own_address not in (half.address for half in halves.values()):
+            await here.fabric.join(wide, members[0])
+            await forward(here.journal)
+        return wide
+
+
+async def _papers(halves: Mapping[str, HalfHost], homes: Homes) -> None:
+    """Gives the three hosts certificates of an authority for this pair alone; all others get a folder too."""
+    apart = [home.spec.address for home in (*homes.sides, homes.witness)]
+    files = await asyncio.to_thread(reference.certificate, apart)
+    await asyncio.gather(*(half.ask("papers", files=files) for half in halves.values() if half.address in apart))
+
+
+def _refuse_unlike(made: list[Json], homes: Homes) -> None:
+    """Raises FleetError where sides of these hosts would not be copies of each other."""
+    first, second = made
+    for key, what in (("image", "images for machines"), ("kernel", "guest kernels"), ("build", "builds of QEMU")):
+        if first[key] != second[key]:
+            names = " and ".join(host.name for host in homes.sides)
+            remedy = "Install the same packages and the same Loadstone on both."
+            raise FleetError(f"{names} have different {what}: {first[key]:.40} and {second[key]:.40}. {remedy}")
+
+
+@dataclass
+class _Sides:
+    """Makes the sides of one pair, as they are known here."""
+
+    name: str
+    spec: MachineSpec
+    network: WideNetwork
+    made: Mapping[str, Json]
+    """What sides are made of, by host."""
+    halves: Mapping[str, HalfHost]
+
+    def nic(self, made: Json) -> NetworkInterface:
+        """The machine's line, as its network knows it."""
+        return NetworkInterface(self.network.name, made["tap"], "", made["address"], made["mac"], made["gateway"])
+
+    def side(self, name: str, home: HalfHost) -> RemoteSide:
+        """A side of this name there, not started yet."""
+        made = self.made[home.host.name]
+        built = Image(self.spec.image, made["image"], Path(), made["kernel"], Path())
+        disk = PairDisk(self.spec.disk)
+        layout = PairLayout(self.name, self.spec.memory, built, self.nic(made), made["is_locked"], disk)
+        return RemoteSide(layout, SideFiles(Path(made["folder"]), name), made["tap"], home=home)
+
+    def beside(self, name: str, primary: Side) -> RemoteSide:
+        """A side on the other host."""
+        (other,) = (host for host in self.made if host != primary.place)
+        return self.side(name, self.halves[other])
+
+    def context(self, here: MachineMaker) -> MachineContext:
+        """What a machine here would be made from."""
+        nics = {PUBLIC: self.nic(next(iter(self.made.values())))}
+        return MachineContext(self.name, self.spec, here.logs, here.journal, nics, described(self.spec))
+
+    def guest(self, here: MachineMaker) -> Layout:
+        """The same for what is told of it."""
+        made = next(iter(self.made.values()))
+        built = Image(self.spec.image, made["image"], Path(), made["kernel"], Path())
+        nowhere = Sockets(Path(), Path(), here.logs / f"{self.name}-a-console.log")
+        return Layout(self.name, self.spec, Accelerator.TCG, built, nowhere, ())
+
+
+def is_shared(spec: MachineSpec) -> bool:
+    """Whether both sides have one disk, so that they are on one host."""
+    return own_settings(spec, PairSettings).disks is Disks.SHARED
+
+
+def chosen(*sides: FleetHost, witness: FleetHost, spec: MachineSpec) -> Homes:
+    """These hosts, for a pair. Raises FleetError where it would not be one."""
+    names = "+".join(host.name for host in sides)
+    if len(sides) != 2:
+        raise FleetError(f"A pair has two sides: `host={names}` names {len(sides)} hosts.")
+    if is_shared(spec):
+        raise FleetError("A disk that both sides share is on one host. Take `disks=replicated`, or name one host.")
+    if len({host.spec.address for host in (*sides, witness)}) < 3:
+        raise FleetError(f"{names} and the witness {witness.name} are not three machines, so no pair would outlive one.")
+    return Homes(*sides, witness)

@@ -1,0 +1,97 @@
+"""A pair over the hosts of a fleet whose primaries are killed in turn, and then the host of one cut off, while a client
+asks over one connection and another counts what it writes. Runs where commands are given; what came of it is printed.
+"""
+
+import asyncio
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from benches.failovers import Client, Writer, database_of, serving
+
+from loadstone.fleet.engines import engine_of
+from loadstone.fleet.inventory import read_fleet
+from loadstone.fleet.open import open_fleet
+from loadstone.model.fault import FaultKind
+from loadstone.platforms.pair.machine import PairMachine
+
+KILLS = 2
+ANSWERS = 20
+WAIT_S = 60.0
+
+
+async def until(is_so: Any) -> None:
+    """Waits for something to become so."""
+    late = time.monotonic() + WAIT_S
+    while not is_so():
+        assert time.monotonic() < late, "it did not become so"
+        await asyncio.sleep(0.05)
+
+
+async def more_answers(client: Client) -> None:
+    """Until it has been answered some more."""
+    wanted = len(client.answers) + ANSWERS
+    await until(lambda: len(client.answers) >= wanted or client.errors)
+
+
+async def killed_in_turn(machine: PairMachine, client: Client) -> list[float]:
+    """Kills the primary again and again; for how long its client had no answer each time."""
+    gaps = []
+    for _ in range(KILLS):
+        await until(lambda: machine.is_protected)
+        await more_answers(client)
+        follower, at = machine.follower, time.monotonic()
+        assert follower is not None
+        await machine.fail(FaultKind.KILL_PRIMARY)
+        await follower.event("live")
+        await more_answers(client)
+        gaps.append(round(client.longest_gap_s(at), 2))
+    await until(lambda: machine.is_protected)
+    return gaps
+
+
+async def cut_off(machine: PairMachine, client: Client, sign: Path) -> float:
+    """Has the host of the primary cut off by whoever reads the sign; for how long its client had no answer."""
+    follower = machine.follower
+    assert follower is not None
+    await more_answers(client)
+    sign.write_text(machine.serving.place)
+    at = time.monotonic()
+    await follower.event("live", within_s=WAIT_S)
+    await more_answers(client)
+    return round(client.longest_gap_s(at), 2)
+
+
+async def play(file: Path, sign: Path) -> dict[str, Any]:
+    """All of it."""
+    spec, logs = read_fleet(file), sign.parent / "pair-logs"
+    logs.mkdir()
+    async with open_fleet(spec, engine_of(spec), logs) as fleet, serving(logs, fleet, disk=64) as (machine, host, port):
+        client, writer = Client(host, port), Writer(*await database_of(machine))
+        asking = [asyncio.create_task(asyncio.to_thread(one.ask)) for one in (client, writer)]
+        gaps = await killed_in_turn(machine, client)
+        writer.end()
+        await asking[1]
+        cut = await cut_off(machine, client, sign)
+        client.end()
+        await asking[0]
+        return {
+            "host": machine.facts["host"],
+            "witness": machine.facts["witness"],
+            "places": [side.place for side in machine.sides[: KILLS + 2]],
+            "serving": machine.serving.place,
+            "gaps_s": gaps,
+            "cut_gap_s": cut,
+            "errors": [*client.errors, *writer.errors],
+            "answers": len(client.answers),
+            "written": len(writer.answers),
+            "lost": writer.lost,
+            "repeated": writer.repeated,
+            "dead": fleet.dead(),
+        }
+
+
+if __name__ == "__main__":
+    print(json.dumps(asyncio.run(play(Path(sys.argv[1]), Path(sys.argv[2])))))
