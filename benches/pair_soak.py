@@ -40,7 +40,7 @@ class Look:
 
 def look(minute: int, machine: PairMachine, client: Client, writer: Writer) -> Look:
     """How it is now."""
-    agents = [memory_mib(side.agent_pid) for side in machine.sides]
+    agents = [memory_mib(side.processes["agent"]) for side in machine.sides]
     metrics = machine.serving.metrics
     return Look(
         minute,

@@ -42,7 +42,9 @@ def test_a_pair_over_hosts_outlives_its_primaries_and_the_host_of_one(
     assert max(*told["gaps_s"], told["cut_gap_s"]) < GAP_S, told
     assert "host s1 was lost" in told["dead"]
     assert told["written"] > 20
-    left = [words for host in hosts.values() for words in host.processes().values() if QEMU in words or "-pair" in words]
+    left = [
+        words for host in hosts.values() for words in host.processes().values() if QEMU in words or "-pair" in words
+    ]
     assert not left
 
 

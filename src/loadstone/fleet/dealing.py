@@ -37,14 +37,14 @@ class Dealer:
         """The host for machines that come together, which they take room of, but for some; raises FleetError when none
         has room.
         """
-        host = self._next(sizes, [name for name in self.rooms if name not in but])
+        host = self._next(sizes, but)
         self.taken.setdefault(host, []).extend(sizes)
         return host
 
-    def _next(self, sizes: Sequence[Room], names: Sequence[str]) -> str:
+    def _next(self, sizes: Sequence[Room], but: Container[str]) -> str:
         if self.dealing is Dealing.SPREAD:
-            self.turn += 1
-            return names[(self.turn - 1) % len(names)]
+            return self._in_turn(but)
+        names = [name for name in self.rooms if name not in but]
         for name in names:
             left = self._left(name).less(sizes)
             if left.cores >= 0 and left.memory_mib >= 0:
@@ -52,6 +52,13 @@ class Dealer:
         wanted = Room(0, 0).less(sizes)
         lefts = "; ".join(f"{name} has {self._left(name)}" for name in names)
         raise FleetError(f"No host has {-wanted.cores} cores and {-wanted.memory_mib} MiB left: {lefts}.")
+
+    def _in_turn(self, but: Container[str]) -> str:
+        """The next host but for some, of which there is one at least."""
+        names = list(self.rooms)
+        at = next(at for at in range(self.turn, self.turn + len(names)) if names[at % len(names)] not in but)
+        self.turn = at + 1
+        return names[at % len(names)]
 
     def _left(self, name: str) -> Room:
         return self.rooms[name].less(self.taken.get(name, []))

@@ -82,8 +82,8 @@ class OpenFleet:
         return name
 
     def _homes_of(self, spec: MachineSpec, together: str) -> Homes | None:
-        """The hosts of a pair: two that are named, or dealt where the fleet has a witness and two machines apart from it;
-        None where it is whole on one. Raises FleetError.
+        """The hosts of a pair: two that are named, or dealt where the fleet has a witness and two machines apart from
+        it; None where it is whole on one. Raises FleetError.
         """
         named = spec.host.split("+") if spec.host else []
         witness = next((self.hosts[name] for name in self.spec.with_role(HostRole.WITNESS) if name not in named), None)
@@ -184,9 +184,7 @@ class _Placed:
     fleet: OpenFleet
     host: FleetHost
 
-    async def machine(
-        self, name: str, spec: MachineSpec, networks: Sequence[str], here: MachineMaker
-    ) -> RemoteMachine:
+    async def machine(self, name: str, spec: MachineSpec, networks: Sequence[str], here: MachineMaker) -> RemoteMachine:
         """Makes it. Raises PlatformError."""
         declared = {key: value for key, value in spec.declared.items() if key != "host"}
         if platform_kind(spec.platform).maker.attachment(spec) is not Attachment.NONE:

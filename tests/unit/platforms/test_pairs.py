@@ -98,9 +98,7 @@ def test_a_disk_that_both_sides_share_is_one_file_and_its_agents_know() -> None:
     assert "--disk /run/p/store/disk --disk-socket /run/p/a.nbd --shared --reads secondary" in words
     assert files[0].disk == files[1].disk
     assert files[0].own_disk == []
-    assert "shared" not in " ".join(
-        agent("loadstone-pair", replace(LAYOUT, disk=PairDisk(64)), FILES, "t", None)
-    )
+    assert "shared" not in " ".join(agent("loadstone-pair", replace(LAYOUT, disk=PairDisk(64)), FILES, "t", None))
 
 
 def test_what_means_nothing_for_a_pairs_disk_is_refused() -> None:

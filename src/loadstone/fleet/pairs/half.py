@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from ipaddress import IPv4Network
 from pathlib import Path
+from signal import Signals
 from typing import Any
 
 from loadstone.fleet.cluster import AUTHORITY, CERTIFICATE, KEY
@@ -96,8 +97,13 @@ class HostedHalf:
         papers = papers_words(self.apart.certificate, self.apart.key, self.apart.authority)
         words = [pair(), "witness", "--folder", str(generations), "--listen", f"{self.address}:0", *papers]
         with (self.maker.logs / f"{self.name}-witness.log").open("wb") as log:
-            pipes = {"stdin": asyncio.subprocess.PIPE, "stdout": asyncio.subprocess.PIPE}
-            process = await asyncio.create_subprocess_exec(*words, **pipes, stderr=log, start_new_session=True)
+            process = await asyncio.create_subprocess_exec(
+                *words,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=log,
+                start_new_session=True,
+            )
         self.witness = process
         self.maker.journal.note_process(process.pid, f"witness of the pair {self.name}")
         assert process.stdout is not None
@@ -169,8 +175,9 @@ class HostedHalf:
     def _side_of(self, name: str) -> PairSide:
         assert self.layout is not None
         if name not in self.sides:
-            own = {"journal": self.maker.journal, "logs": self.maker.logs}
-            self.sides[name] = PairSide(self.layout, SideFiles(self.folder, name), self.layout.nic.interface, **own)
+            files, tap = SideFiles(self.folder, name), self.layout.nic.interface
+            journal, logs = self.maker.journal, self.maker.logs
+            self.sides[name] = PairSide(self.layout, files, tap, journal=journal, logs=logs)
         return self.sides[name]
 
     async def _side(self, side: str, what: str, words: Json) -> Any:
@@ -182,7 +189,7 @@ class HostedHalf:
             "job": one.job,
             "execute": lambda command, arguments: one.execute(command, **arguments),
             "order": lambda do, what: one.order(do, **what),
-            "signal": lambda number, whom: one.signal(number, *whom),
+            "signal": lambda number, whom: one.signal(Signals(number), *whom),
             "outside": one.outside,
             "prepare": lambda file: one.prepare(self._own(file)),
             "forget": lambda file: one.forget(self._own(file)),

@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from signal import Signals
 from typing import Any
 
 from loadstone.fleet.contract import FleetError, HostLostError, Json
@@ -31,7 +32,7 @@ class HalfHost:
     address: str
     """At which others reach it."""
 
-    async def ask(self, what: str, timeout_s: float = TELLING_S, **words: Any) -> Any:
+    async def ask(self, what: str, timeout_s: float = TELLING_S, /, **words: Any) -> Any:
         """Has it do something for this pair. Raises LoadstoneError."""
         return await self.host.ask("pair", timeout_s, name=self.pair, what=what, words=words)
 
@@ -83,9 +84,9 @@ class RemoteSide(Side):
         with contextlib.suppress(HostLostError):
             await self.ask("order", TELLING_S, do=do, what=what)
 
-    async def signal(self, number: int, *whom: str) -> None:
+    async def signal(self, number: Signals, *whom: str) -> None:
         """Has it sent."""
-        await self.ask("signal", TELLING_S, number=number, whom=list(whom))
+        await self.ask("signal", TELLING_S, number=int(number), whom=list(whom))
 
     async def outside(self) -> Json | None:
         """As its host counts."""
@@ -130,7 +131,7 @@ class RemoteSide(Side):
             self._hearing.cancel()
             await asyncio.gather(self._hearing, return_exceptions=True)
 
-    async def ask(self, what: str, timeout_s: float, **words: Any) -> Any:
+    async def ask(self, what: str, timeout_s: float, /, **words: Any) -> Any:
         """Has its host do something with it. Raises PlatformError."""
         return await self.home.ask("side", timeout_s, side=self.files.name, what=what, words=words)
 

@@ -5,7 +5,6 @@ import secrets
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass
-from ipaddress import IPv4Network
 from pathlib import Path
 
 from loadstone.fleet.contract import FleetError, Json
@@ -197,5 +196,7 @@ def chosen(*sides: FleetHost, witness: FleetHost, spec: MachineSpec) -> Homes:
     if is_shared(spec):
         raise FleetError("A disk that both sides share is on one host. Take `disks=replicated`, or name one host.")
     if len({host.spec.address for host in (*sides, witness)}) < 3:
-        raise FleetError(f"{names} and the witness {witness.name} are not three machines, so no pair would outlive one.")
+        raise FleetError(
+            f"{names} and the witness {witness.name} are not three machines, so no pair would outlive one."
+        )
     return Homes(*sides, witness)

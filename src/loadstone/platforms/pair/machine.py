@@ -236,8 +236,7 @@ async def goes_on(
     try:
         sides += await booted()
         await protect_new(*sides)
-        ways = {"beside": beside, "lose_store": lose_store}
-        machine = PairMachine(context, guest, conversation, sides=sides, **ways)
+        machine = PairMachine(context, guest, conversation, sides=sides, beside=beside, lose_store=lose_store)
         conversation.hear = machine.hear
         layout = sides[0].layout
         hello = await conversation.connect(layout.nic.address, AGENT_PORT)

@@ -97,7 +97,7 @@ class Side(ABC):
         """Tells the agent to do something."""
 
     @abstractmethod
-    async def signal(self, number: int, *whom: str) -> None:
+    async def signal(self, number: signal.Signals, *whom: str) -> None:
         """Sends a signal to its `machine`, its `agent`, or both."""
 
     @abstractmethod
@@ -270,7 +270,7 @@ class PairSide(Side):
             self.agent.stdin.write(json.dumps({"do": do, **what}).encode() + b"\n")
             await self.agent.stdin.drain()
 
-    async def signal(self, number: int, *whom: str) -> None:
+    async def signal(self, number: signal.Signals, *whom: str) -> None:
         """To those that are there."""
         send([self.processes[what] for what in whom if what in self.processes], number)
 
