@@ -115,7 +115,7 @@ class SpreadPair:
         members = [Member(number, at, at in at_sides) for number, at in enumerate(reached, 1)]
         taken = [network.subnet for network in here.fabric.networks.values()]
         name = f"wide{secrets.token_hex(3)}"
-        subnet = free_subnet(wide_block(), iter(taken))
+        subnet = await asyncio.to_thread(free_subnet, wide_block(), iter(taken))
         wide = WideNetwork(name, subnet, secrets.randbelow(NUMBERS), tuple(members))
         told = {"name": name, "subnet": str(subnet), "number": wide.number, "members": [asdict(one) for one in members]}
         await asyncio.gather(*(half.ask("join", network=told) for half in halves.values()))
