@@ -20,6 +20,8 @@ from loadstone.platforms.pair.machine import PairMachine
 KILLS = 2
 ANSWERS = 20
 WAIT_S = 60.0
+SILENT_S = 4.0
+"""For so long a client waits for a pair that must not answer."""
 
 
 async def until(is_so: Any) -> None:
@@ -77,6 +79,7 @@ async def play(file: Path, sign: Path) -> dict[str, Any]:
         cut = await cut_off(machine, client, sign)
         client.end()
         await asking[0]
+        await until(fleet.dead)
         return {
             "host": machine.facts["host"],
             "witness": machine.facts["witness"],
@@ -93,5 +96,28 @@ async def play(file: Path, sign: Path) -> dict[str, Any]:
         }
 
 
+async def without_a_witness(file: Path, logs: Path) -> dict[str, Any]:
+    """Takes a pair's witness and its primary away: what its other side says, and whether anybody is answered."""
+    spec = read_fleet(file)
+    logs.mkdir()
+    async with open_fleet(spec, engine_of(spec), logs) as fleet, serving(logs, fleet) as (machine, host, port):
+        machine.may_be_kept = False
+        client, follower = Client(host, port, patience_s=SILENT_S), machine.follower
+        asking = asyncio.create_task(asyncio.to_thread(client.ask))
+        await more_answers(client)
+        await machine.fail(FaultKind.LOSE_STORE)
+        assert follower is not None
+        await follower.event("claim")
+        answered = len(client.answers)
+        await asking
+        return {
+            "claims": [event["came"] for event in follower.events if event["event"] == "claim"],
+            "went_on": [event for event in follower.events if event["event"] == "live"],
+            "answers_without": len(client.answers) - answered,
+        }
+
+
 if __name__ == "__main__":
-    print(json.dumps(asyncio.run(play(Path(sys.argv[1]), Path(sys.argv[2])))))
+    file, *signs = map(Path, sys.argv[1:])
+    asked = play(file, *signs) if signs else without_a_witness(file, Path("/tmp/without-logs"))
+    print(json.dumps(asyncio.run(asked)))

@@ -57,6 +57,16 @@ def test_drivers_servers_and_back_ends_are_on_hosts_of_their_own(lab: Lab) -> No
     assert "host s1" in (result / "report.html").read_text()
 
 
+def test_a_virtual_machine_is_on_a_host_of_its_own(lab: Lab) -> None:
+    words = ["--sessions", "10", *QUICK, "--platform", "vm", "--machine", "host=s2"]
+    done = lab.loadstone("run", "support", *words, "--name", "virtual")
+    said = manifest(lab.result("virtual"))
+    assert said["status"] == "complete", done.stdout + done.stderr
+    facts = said["machines"]["web"]["facts"]
+    assert (facts["host"], facts["network"]) == ("s2", "bridge") and "qemu" in facts, facts
+    assert "errors 0.00 %" in done.stdout
+
+
 def test_tiles_are_spread_over_hosts_and_have_one_report(lab: Lab) -> None:
     done = lab.loadstone("tiles", "--tiles", "2", "--platform", "container", *QUICK, "--name", "spread")
     result = lab.result("spread")

@@ -1,15 +1,16 @@
 """Pairs whose halves are on two hosts and whose witness is on a third: killed, cut off, measured."""
 
 import json
+import subprocess
 import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from loadstone.platforms.vm.command import QEMU
-from tests.fleet import pair_over_hosts
 from tests.fleet.hosts import Lab, NamespaceHost
 from tests.fleet.test_cluster import manifest
 
@@ -19,33 +20,56 @@ GAP_S = 10.0
 """Longest time without an answer: machines are emulated on a host that four others share."""
 
 
+def playing(lab: Lab, *words: str) -> subprocess.Popen[str]:
+    """The play where commands are given."""
+    root = Path(__file__).parents[2]
+    return lab.host.start(["env", f"PYTHONPATH={root}", sys.executable, "-m", "tests.fleet.pair_over_hosts", *words])
+
+
+def told(play: subprocess.Popen[str]) -> dict[str, Any]:
+    """What it says at its end."""
+    said, errors = play.communicate(timeout=200)
+    assert play.returncode == 0, said + errors
+    read: dict[str, Any] = json.loads(said.splitlines()[-1])
+    return read
+
+
+def left(hosts: Mapping[str, NamespaceHost]) -> list[str]:
+    """Processes of pairs on any host."""
+    running = [words for host in hosts.values() for words in host.processes().values()]
+    return [words for words in running if QEMU in words or "loadstone-pair" in words]
+
+
 def test_a_pair_over_hosts_outlives_its_primaries_and_the_host_of_one(
     lab: Lab, hosts: Mapping[str, NamespaceHost]
 ) -> None:
     sign = lab.host.tmp / "cut"
-    words = ["env", f"PYTHONPATH={Path(__file__).parents[2]}", sys.executable, "-m", "tests.fleet.pair_over_hosts"]
-    playing = lab.host.start([*words, lab.file, "/tmp/cut"])
+    play = playing(lab, lab.file, "/tmp/cut")
     until = time.monotonic() + 300
-    while not (sign.is_file() and sign.read_text()) and playing.poll() is None and time.monotonic() < until:
+    while not (sign.is_file() and sign.read_text()) and play.poll() is None and time.monotonic() < until:
         time.sleep(0.05)
     served = sign.read_text() if sign.is_file() else ""
     if served:
         hosts[served].cut()
-    said, errors = playing.communicate(timeout=200)
-    lab.heal(hosts)
-    assert playing.returncode == 0, said + errors
-    told = json.loads(said.splitlines()[-1])
-    assert not told["errors"] and (told["lost"], told["repeated"]) == (0, 0), told
-    assert (told["host"], told["witness"]) == ("s1+s2", "w1")
-    assert told["places"] == ["s1", "s2", "s1", "s2"][: pair_over_hosts.KILLS + 2], "each follows on the other host"
-    assert served == "s1" and told["serving"] == "s2", told
-    assert max(*told["gaps_s"], told["cut_gap_s"]) < GAP_S, told
-    assert "host s1 was lost" in told["dead"]
-    assert told["written"] > 20
-    left = [
-        words for host in hosts.values() for words in host.processes().values() if QEMU in words or "-pair" in words
-    ]
-    assert not left
+    try:
+        seen = told(play)
+    finally:
+        lab.heal(hosts)
+    assert not seen["errors"] and (seen["lost"], seen["repeated"]) == (0, 0), seen
+    assert (seen["host"], seen["witness"]) == ("s1+s2", "w1")
+    assert seen["places"] == ["s1", "s2", "s1", "s2"], "each follows on the other host"
+    assert served == "s1" and seen["serving"] == "s2", seen
+    assert max(*seen["gaps_s"], seen["cut_gap_s"]) < GAP_S, seen
+    assert "host s1 was lost" in seen["dead"]
+    assert seen["written"] > 20
+    assert not left(hosts)
+
+
+def test_without_its_witness_no_side_goes_on(lab: Lab, hosts: Mapping[str, NamespaceHost]) -> None:
+    seen = told(playing(lab, lab.file))
+    assert seen["claims"] and all("the witness at 10.77.0.5:" in claim for claim in seen["claims"]), seen
+    assert not seen["went_on"] and seen["answers_without"] == 0, seen
+    assert not left(hosts)
 
 
 def test_a_failover_over_hosts_is_measured_and_reported(lab: Lab, hosts: Mapping[str, NamespaceHost]) -> None:
@@ -61,5 +85,5 @@ def test_a_failover_over_hosts_is_measured_and_reported(lab: Lab, hosts: Mapping
     assert failure["live_s"] < GAP_S and failure["protected_s"] < 60
     (run,) = result.glob("runs/*/report.html")
     assert "s1+s2" in run.read_text() and "w1" in run.read_text()
-    said = manifest(result)
+    said = manifest(run.parent)
     assert said["status"] == "complete"
