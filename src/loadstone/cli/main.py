@@ -12,6 +12,7 @@ import typer
 
 from loadstone import __version__
 from loadstone.cli import (
+    baseline,
     doctor,
     fileset,
     fleet,
@@ -51,6 +52,7 @@ app.command("report", rich_help_panel=RESULTS)(report.report)
 app.command("export", rich_help_panel=RESULTS)(report.export)
 app.command("import", rich_help_panel=RESULTS)(report.import_table)
 app.command("serve", rich_help_panel=RESULTS)(serve.serve)
+app.add_typer(baseline.app, name="baseline", rich_help_panel=RESULTS)
 app.add_typer(score.app, name="score", rich_help_panel=RESULTS)
 app.command("placement", rich_help_panel=RESULTS)(score.placement)
 app.command("doctor", rich_help_panel=TOOLS)(doctor.doctor)

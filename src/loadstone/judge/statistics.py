@@ -5,7 +5,7 @@ never disagree.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -242,3 +242,47 @@ def unpaired(a: Sequence[float], b: Sequence[float]) -> float:
         rng=np.random.default_rng(1),
     )
     return float(result.pvalue)
+
+
+@dataclass(frozen=True)
+class GroupRatio:
+    """B against A, of series that were not made in pairs, as a ratio of geometric means; `low` to `high` are the ratios
+    that the test of `unpaired` does not refuse, None where the values are too few for it to refuse any.
+    """
+
+    ratio: float
+    low: float | None
+    high: float | None
+
+
+FARTHEST = 1e3
+"""Largest ratio that is looked at."""
+STEPS = 40
+"""Halvings of what lies between; the interval is exact to a billionth of that."""
+
+
+def ratio_of_groups(a: Sequence[float], b: Sequence[float], tests: int = 1) -> GroupRatio | None:
+    """Compares two series by their logarithms, corrected for asking so often; None where a figure is not above 0."""
+    if not a or not b or min(*a, *b) <= 0:
+        return None
+    first, second = np.log(a), np.log(b)
+    shift = float(np.mean(second) - np.mean(first))
+    if min(len(a), len(b)) < least_for_unpaired(tests):
+        return GroupRatio(math.exp(shift), None, None)
+
+    def is_refused(by: float) -> bool:
+        return unpaired([*first], [*(second - by)]) <= (1 - LEVEL) / tests
+
+    low, high = (_edge(is_refused, shift, way * math.log(FARTHEST)) for way in (-1, 1))
+    return GroupRatio(math.exp(shift), math.exp(low), math.exp(high))
+
+
+def _edge(is_refused: Callable[[float], bool], inside: float, outside: float) -> float:
+    """Between what is not refused and what is, by halving; the outer end where even that is not refused."""
+    outside += inside
+    if not is_refused(outside):
+        return outside
+    for _ in range(STEPS):
+        middle = (inside + outside) / 2
+        inside, outside = (inside, middle) if is_refused(middle) else (middle, outside)
+    return outside

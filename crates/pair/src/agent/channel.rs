@@ -3,6 +3,8 @@
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{sync_channel, SyncSender};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -11,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use socket2::Socket;
 
-use super::lock;
+use super::{lock, spawn};
 use super::report::report;
 use super::sealed::Seals;
 use super::shared::Mark;
@@ -25,6 +27,8 @@ const LONGEST: usize = 1 << 20;
 const LONGEST_MARK: usize = (transmission::LONGEST as usize) + (1 << 10);
 /// Between two looks whether anybody came.
 const LOOK: Duration = Duration::from_millis(2);
+/// Connections of whom it is not known yet who they are, at most.
+const MOST_STRANGERS: usize = 64;
 /// Longest wait for the other agent to say who it is.
 const HELLO: Duration = Duration::from_secs(5);
 
@@ -172,36 +176,59 @@ pub struct Identity {
     pub seals: Option<Seals>,
 }
 
-/// Waits for the other agent's two connections, as long as they are waited for; others are turned away.
+/// Waits for the other agent's two connections, as long as they are waited for; others are turned away, each by a thread
+/// of its own: who says nothing holds up nobody.
 pub fn accept(listener: &TcpListener, identity: &Identity, is_waited_for: impl Fn() -> bool) -> Result<Channel> {
     listener.set_nonblocking(true)?;
+    let (greeted, greetings) = sync_channel(MOST_STRANGERS);
+    let strangers = Arc::new(AtomicUsize::new(0));
     let (mut control, mut log, mut peer, mut theirs) = (None, None, String::new(), 0);
     while control.is_none() || log.is_none() {
         ensure!(is_waited_for(), "no secondary came while it was waited for");
-        let (tcp, from) = match listener.accept() {
-            Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                std::thread::sleep(LOOK);
-                continue;
+        match listener.accept() {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => std::thread::sleep(LOOK),
+            Err(error) => return Err(error.into()),
+            Ok((tcp, from)) => greet_apart(tcp, from, identity, &greeted, &strangers)?,
+        }
+        for (stream, name, generation, is_log) in greetings.try_iter() {
+            if peer != name {
+                (control, log) = (None, None);
             }
-            accepted => accepted?,
-        };
-        match welcome(tcp, identity) {
-            Ok((stream, name, generation, is_log)) => {
-                if peer != name {
-                    (control, log) = (None, None);
-                }
-                (peer, theirs) = (name, generation);
-                *(if is_log { &mut log } else { &mut control }) = Some(stream);
-            }
-            Err(error) => {
-                report(&json!({ "event": "turned_away", "from": from.to_string(), "why": format!("{error:#}") }));
-            }
+            (peer, theirs) = (name, generation);
+            *(if is_log { &mut log } else { &mut control }) = Some(stream);
         }
     }
     finish(control, log, peer, theirs)
 }
 
-fn welcome(tcp: TcpStream, identity: &Identity) -> Result<(Socket, String, u64, bool)> {
+/// Connection, name, generation, and whether it is for the log.
+type Greeting = (Socket, String, u64, bool);
+
+/// Hears who a connection is of, beside all others; more than so many at once are closed unheard.
+fn greet_apart(
+    tcp: TcpStream,
+    from: SocketAddr,
+    identity: &Identity,
+    greeted: &SyncSender<Greeting>,
+    strangers: &Arc<AtomicUsize>,
+) -> Result<()> {
+    if strangers.load(Ordering::Acquire) >= MOST_STRANGERS {
+        return Ok(());
+    }
+    strangers.fetch_add(1, Ordering::AcqRel);
+    let (identity, greeted, strangers) = (identity.clone(), greeted.clone(), strangers.clone());
+    spawn("greeting", move || {
+        match welcome(tcp, &identity) {
+            Ok(greeting) => drop(greeted.try_send(greeting)),
+            Err(error) => {
+                report(&json!({ "event": "turned_away", "from": from.to_string(), "why": format!("{error:#}") }));
+            }
+        }
+        strangers.fetch_sub(1, Ordering::AcqRel);
+    })
+}
+
+fn welcome(tcp: TcpStream, identity: &Identity) -> Result<Greeting> {
     tcp.set_nonblocking(false)?;
     let mut stream = prepare(tcp, identity.seals.as_ref(), Seals::accepted)?;
     let (name, generation, is_log) = greet(&mut stream, identity, false)?;
@@ -340,6 +367,17 @@ mod tests {
             let (here, _) = both(identity("a", 3, Some(a.clone())), identity("b", 2, seals));
             assert!(here.is_err());
         }
+    }
+
+    #[test]
+    fn who_says_nothing_holds_up_nobody() {
+        let (listener, address) = listen((NOWHERE, 0).into(), &identity("a", 0, None)).expect("a port");
+        let mute: Vec<_> = (0..MOST_STRANGERS / 2).map(|_| TcpStream::connect(address).expect("connected")).collect();
+        let begun = std::time::Instant::now();
+        let there = std::thread::spawn(move || accept(&listener, &identity("a", 3, None), || true));
+        let here = connect(address, &identity("b", 2, None));
+        come_through(here, there.join().expect("no panic"));
+        assert!(begun.elapsed() < HELLO, "{} waited for", mute.len());
     }
 
     #[test]

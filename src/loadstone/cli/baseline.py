@@ -1,0 +1,145 @@
+"""`loadstone baseline`: keeping a series of runs, and comparing later ones with it."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from pydantic import TypeAdapter
+from rich.box import SIMPLE_HEAD
+from rich.markup import escape
+from rich.table import Table
+
+from loadstone.cli.exits import BY_VERDICT
+from loadstone.cli.options import RESULTS, Results
+from loadstone.cli.report import find_result
+from loadstone.cli.screen import VERDICT_STYLE, out, say, warn
+from loadstone.model.errors import StoreError, UsageError
+from loadstone.store.documents import checked, read_raw, write_document
+from loadstone.store.study import is_study, read_answer, read_study_manifest
+from loadstone.study.baseline import BASELINE_SCHEMA, EXAMPLE, Against, Baseline, against, baseline_of, read_condition
+from loadstone.study.registry import study_kinds
+
+FOLDER = "baselines"
+"""Below the results."""
+BASELINES: TypeAdapter[Baseline] = TypeAdapter(Baseline)
+
+app = typer.Typer(no_args_is_help=True)
+Series = Annotated[str, typer.Argument(metavar="STUDY", help="A study of `loadstone repeat`, or `latest`.")]
+
+
+@app.callback()
+def baseline() -> None:
+    """Keep a series of runs, and have later ones fail that are worse.
+
+    [bold]loadstone repeat my-site --target URL --sessions 20 --runs 6 && loadstone baseline save main[/]
+    [bold]loadstone baseline check main --fail-if "p95 > +10%"[/]: after the same series of what is new.
+    """
+
+
+@app.command()
+def save(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="What it is called, or a file to keep it in.")],
+    series: Series = "latest",
+    results: Results = RESULTS,
+) -> None:
+    """Keep a series: below the results by its name, or in a file (`NAME.json`), for version control."""
+    kept = _of_study(series, results, Path(name).stem)
+    file = _file(name, results)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    write_document(file, BASELINES, kept)
+    say(f"{file}: {', '.join(f'{one.workload}, {one.runs} runs' for one in kept.series)}")
+
+
+@app.command("list")
+def list_(
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False, results: Results = RESULTS
+) -> None:
+    """List those that are kept below the results."""
+    found = list(_kept(results))
+    if as_json:
+        out.print_json(json.dumps([asdict(one) for one in found], default=str))
+        return
+    table = Table(box=SIMPLE_HEAD)
+    for title in ("name", "made", "study", "workloads"):
+        table.add_column(title)
+    for one in found:
+        workloads = ", ".join(f"{series.workload} ({series.runs} runs)" for series in one.series)
+        table.add_row(*map(escape, (one.name, one.made[:16].replace("T", " "), one.study, workloads)))
+    out.print(table if found else f"None is kept in {results / FOLDER}. `loadstone baseline save NAME` keeps one.")
+
+
+@app.command()
+def check(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A kept series: its name, or its file.")],
+    series: Series = "latest",
+    fail_if: Annotated[
+        list[str] | None, typer.Option("--fail-if", metavar="CHANGE", help=f"As '{EXAMPLE}'; several times.")
+    ] = None,
+    elsewhere: Annotated[
+        bool, typer.Option("--elsewhere", help="Also where the kept one was made on another machine.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    results: Results = RESULTS,
+) -> None:
+    """Compare a series with a kept one.
+
+    Exit code 0 where no change is beyond what is allowed, 1 where one is for sure, 3 where that cannot be said.
+    """
+    conditions = [read_condition(text) for text in fail_if or ()]
+    kept, new = _read(name, results), _of_study(series, results, "this")
+    answer = against(kept, new, conditions, elsewhere)
+    if as_json:
+        out.print_json(json.dumps({**asdict(answer), "verdict": answer.verdict}, default=str))
+    else:
+        _show(answer, len(conditions) > 0)
+    raise typer.Exit(BY_VERDICT[answer.verdict])
+
+
+def _show(answer: Against, is_judged: bool) -> None:
+    for change in answer.changes:
+        word = f"{change.standing:<10}" if change.condition else ""
+        say(f"{word}{change.workload}: {change.said}")
+    for note in answer.notes:
+        warn(note)
+    if is_judged:
+        style = VERDICT_STYLE[answer.verdict]
+        out.print(f"[{style}]{answer.verdict.upper()}[/]")
+
+
+def _of_study(series: str, results: Path, name: str) -> Baseline:
+    """Raises UsageError for what is no series."""
+    path = find_result(series, results)
+    if not is_study(path):
+        remedy = "`loadstone repeat` makes a series"
+        raise UsageError(f"{path.name} is a single run, which says nothing of how far runs scatter; {remedy}.")
+    manifest = read_study_manifest(path)
+    answer = read_answer(path, study_kinds()[manifest.kind].adapter)
+    return baseline_of(name, path.name, manifest, answer.runs)
+
+
+def _file(name: str, results: Path) -> Path:
+    return Path(name) if name.endswith(".json") else results / FOLDER / f"{Path(name).name}.json"
+
+
+def _read(name: str, results: Path) -> Baseline:
+    """Raises StoreError, UsageError where there is none."""
+    file = _file(name, results)
+    if not file.is_file():
+        known = ", ".join(one.name for one in _kept(results)) or "none"
+        raise UsageError(f"There is no {file}. Kept are: {known}. `loadstone baseline save NAME` keeps one.")
+    document = read_raw(file)
+    if document.get("schema") != BASELINE_SCHEMA:
+        raise StoreError(f"{file} is of schema {document.get('schema')}, this reads {BASELINE_SCHEMA}.")
+    return checked(file, BASELINES, document)
+
+
+def _kept(results: Path) -> Iterator[Baseline]:
+    """Those that can be read."""
+    for file in sorted((results / FOLDER).glob("*.json")):
+        try:
+            yield _read(str(file), results)
+        except StoreError as error:
+            warn(str(error))
