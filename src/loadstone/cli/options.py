@@ -92,9 +92,20 @@ class LengthOptions(FitnessOptions):
 
     steady: Annotated[
         float | None,
-        typer.Option(min=1, help="Another length of the steady state, in seconds.", rich_help_panel=RUN),
+        typer.Option(
+            "--steady", "--seconds", min=1, help="Another length of the steady state, in seconds.", rich_help_panel=RUN
+        ),
+    ] = None
+    warm_up: Annotated[
+        float | None,
+        typer.Option(min=0, help="Another length of the warm-up before it, in seconds.", rich_help_panel=RUN),
     ] = None
     seed: Seed = 1
+
+    @property
+    def lengths(self) -> dict[str, float | None]:
+        """Phases of the profile that are to have another length; None for its own."""
+        return {"steady_s": self.steady, "warm_up_s": self.warm_up}
 
 
 @dataclass(frozen=True, kw_only=True)

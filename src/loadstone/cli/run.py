@@ -13,8 +13,9 @@ from loadstone.cli.conclude import conclude
 from loadstone.cli.exits import Exit
 from loadstone.cli.live import View
 from loadstone.cli.options import LOAD, RUN, WorkloadOptions, make_placement, profile_of
-from loadstone.cli.screen import errors, warn
+from loadstone.cli.screen import errors, say, warn
 from loadstone.cli.specs import parts_of, spec_of_file, study_file, with_companions
+from loadstone.host.cache import cached, digest
 from loadstone.host.secrets import JOIN_TOKEN, is_join_token_given, join_token
 from loadstone.model.errors import UsageError
 from loadstone.model.records.events import Event
@@ -27,11 +28,13 @@ from loadstone.study.registry import file_sections
 from loadstone.telemetry.otlp import push_otlp
 from loadstone.telemetry.prometheus import serve_prometheus
 from loadstone.telemetry.tally import Tally
-from loadstone.workloads.catalogue import is_shipped_folder
+from loadstone.workloads.catalogue import FILE, is_shipped_folder
+from loadstone.workloads.look import GOOD_S, TOLERABLE_S, is_address, look_at
 
 HELP = """Run one or more workloads, judge them, and write a report.
 
 [bold]loadstone run banking --sessions 200[/] plays the bank against the reference server;
+[bold]loadstone run http://127.0.0.1:8080/page --sessions 10 --seconds 20[/] looks at one page;
 [bold]loadstone run ./my-site --target http://127.0.0.1:8080 --sessions 50[/] plays your own workload;
 [bold]loadstone run static --rate 200[/] lets 200 sessions arrive every second, however fast they are served.
 """
@@ -76,6 +79,8 @@ class RunCommand(WorkloadOptions):
         """Runs, judges, reports; returns what the shell is told. Raises LoadstoneError."""
         if not self.names:
             raise UsageError("Name a workload, or a study file. `loadstone workloads` lists what there is.")
+        if any(map(is_address, self.names)):
+            return self._of_addresses(self.names).carry_out()
         file = study_file(self.names)
         spec = self._spec() if file is None else self._spec_of_file(file)
         _warn_of_the_reference(spec)
@@ -94,6 +99,18 @@ class RunCommand(WorkloadOptions):
                 stack.enter_context(push_otlp(self.otlp, tally))
             return _carry_out(spec, [tally.hear] if self.prometheus or self.otlp else [])
 
+    def _of_addresses(self, names: list[str]) -> "RunCommand":
+        """The same of the workload whose users open these pages. Raises UsageError."""
+        others = [name for name in names if not is_address(name)]
+        if others or self.target:
+            other = others[0] if others else "--target"
+            raise UsageError(f"An address names its site: leave out `{other}`, or give a workload with --target.")
+        look = look_at(names)
+        text = look.text.encode()
+        folder = cached("look", digest(text), lambda into: _written(into, text))
+        say(f"{folder / FILE}: 95 % of the answers within {GOOD_S:g} s, 99 % within {TOLERABLE_S:g} s, or it fails.")
+        return replace(self, names=[str(folder)], target=[look.target], name=self.name or look.name)
+
     def _spec(self) -> RunSpec:
         names = self.names or []
         placement = make_placement(self.platform, self.machine, self.backend)
@@ -102,7 +119,7 @@ class RunCommand(WorkloadOptions):
         return RunSpec(
             name=self.name or "-".join(Path(word).name for word in names),
             parts=parts,
-            profile=profile_of(self.profile).changed(steady_s=self.steady),
+            profile=profile_of(self.profile).changed(**self.lengths),
             seed=self.seed,
             threads=self.driver_threads,
             system=self.system(placement),
@@ -122,6 +139,10 @@ class RunCommand(WorkloadOptions):
             raise UsageError(f"{file} leaves the load to its questions. Ask one: {', '.join(study.questions)}.")
         spec = spec_of_file(study, self.name, self.threads, self.server_threads, self.results)
         return replace(self.loosened(spec), fleet=self.hosts())
+
+
+def _written(into: Path, text: bytes) -> None:
+    (into / FILE).write_bytes(text)
 
 
 def _warn_of_the_reference(spec: RunSpec) -> None:

@@ -105,7 +105,7 @@ class StudyCommand(WorkloadOptions):
         return RunSpec(
             name="-".join(Path(word).name for word in self.workloads),
             parts=parts_of(self.workloads, self.load_or_none()),
-            profile=profile_of(self.profile).changed(steady_s=self.steady),
+            profile=profile_of(self.profile).changed(**self.lengths),
             seed=self.seed,
             threads=self.driver_threads,
             system=self.system(placement),

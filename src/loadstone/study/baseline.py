@@ -188,8 +188,8 @@ def _change(
 ) -> Change:
     before, now = (sum(side) / len(side) for side in values)
     standing, said = _standing(name, values, found, condition)
-    interval = (found.ratio, found.low, found.high) if found else (None, None, None)
-    return Change(workload, name, before, now, *interval, standing=standing, condition=_text(condition), said=said)
+    ratio, low, high = (found.ratio, found.low, found.high) if found else (None, None, None)
+    return Change(workload, name, before, now, ratio, low, high, standing, _text(condition), said)
 
 
 def _text(condition: Condition | None) -> str:

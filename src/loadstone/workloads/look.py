@@ -1,0 +1,80 @@
+"""A workload of some addresses and nothing else, for a look at a site that nobody has declared yet. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from urllib.parse import SplitResult, urlsplit
+
+import tomlkit
+
+from loadstone.model.errors import UsageError
+from loadstone.model.target import encoded
+from loadstone.workloads.writing import name_of, table_of
+
+SCHEMES = ("http", "https")
+GOOD_S, TOLERABLE_S = 1.0, 3.0
+"""Limits of a look: a guess, which the report calls declared."""
+CODINGS = "gzip, deflate, br, zstd"
+"""As browsers ask for."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """A workload's text, and the site that it is for."""
+
+    name: str
+    text: str
+    target: str
+
+
+def is_address(word: str) -> bool:
+    """Whether a word is the address of a page rather than the name of a workload."""
+    return word.partition("://")[0].lower() in SCHEMES
+
+
+def look_at(addresses: Sequence[str]) -> Look:
+    """The workload whose users each open one of these pages, all equally often. Raises UsageError for addresses that
+    are none, or of several sites.
+    """
+    parts = [_parts(address) for address in addresses]
+    sites = dict.fromkeys(f"{part.scheme.lower()}://{part.netloc}" for part in parts)
+    if len(sites) > 1:
+        raise UsageError(f"These are several sites: {', '.join(sites)}. Run them one after the other.")
+    operations: dict[str, str] = {}
+    for part in parts:
+        path = (part.path or "/") + (f"?{part.query}" if part.query else "")
+        operations.setdefault(_free(name_of(part.path, "home", "page"), operations), path)
+    name = name_of(parts[0].hostname or "", "site", "site").lower().replace("_", "-")
+    return Look(name, _text(name, operations), next(iter(sites)))
+
+
+def _parts(address: str) -> SplitResult:
+    try:
+        parts = urlsplit(address)
+        is_whole = bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except ValueError:
+        is_whole = False
+    if not is_whole or parts.username is not None:
+        raise UsageError(f"`{address}` is no address of a page. Write it as http://HOST:PORT/PATH.")
+    return parts
+
+
+def _free(name: str, taken: dict[str, str]) -> str:
+    names = (name, *(f"{name}_{number}" for number in range(2, len(taken) + 3)))
+    return next(one for one in names if one not in taken)
+
+
+def _text(name: str, operations: dict[str, str]) -> str:
+    document = tomlkit.document()
+    title = f"A look at {name}"
+    about = "Users open one page each, without a pause; limits are a guess."
+    document["workload"] = table_of({"name": name, "title": title, "about": about})
+    document["pacing"] = table_of({"kind": "think", "mean_s": 0})
+    document["connections"] = table_of({"kept_between_users": True})
+    document["headers"] = table_of({"Accept-Encoding": CODINGS})
+    document["limits"] = table_of({"good_s": GOOD_S, "tolerable_s": TOLERABLE_S})
+    shares = dict.fromkeys(operations, 1)
+    document["mix"] = table_of({"kind": "flat", "shares": shares, "operations_per_session": 1})
+    for operation, path in operations.items():
+        document.setdefault("operations", tomlkit.table(is_super_table=True))
+        document["operations"][operation] = table_of({"path": encoded(path)})
+    return tomlkit.dumps(document)
