@@ -103,3 +103,14 @@ def test_one_visit_is_shown_and_stops_where_it_goes_wrong(
     assert "Change `title`, or leave it out" in done.stdout
     words = ["run", str(EXAMPLE), "--target", nginx, "--sessions", "20", "--profile", "demo", "--results", "results"]
     assert "never right: front" in loadstone(*words).stdout
+
+
+def test_an_address_alone_is_looked_at(nginx: str, loadstone: LoadstoneRunner, tmp_path: Path) -> None:
+    words = ["--rate", "60", "--seconds", "5", "--warm-up", "1", "--profile", "brief", "--foreign-cpu", "100"]
+    done = loadstone("run", f"{nginx}/granite.html", f"{nginx}/", *words, "--results", "results")
+    assert done.returncode == 0, done.stdout + done.stderr
+    operations = rows(report(tmp_path))
+    assert set(operations) == {"granite_html", "home", "Total"}
+    assert operations["Total"]["errors"] == 0 and operations["Total"]["requests"] > 200
+    refused = loadstone("run", nginx, "banking", "--sessions", "2")
+    assert refused.returncode == 2 and "leave out `banking`" in " ".join(refused.stderr.split())

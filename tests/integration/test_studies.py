@@ -295,3 +295,29 @@ def test_a_signal_ends_both_runs_of_a_duet(tmp_path: Path) -> None:
     (study_folder,) = (tmp_path / "results").iterdir()
     states = [manifest.status for _, manifest in catalogue(study_folder / "runs")]
     assert states == [Status.INTERRUPTED, Status.INTERRUPTED]
+
+
+def test_a_kept_series_fails_what_is_slower_and_passes_what_is_not(tmp_path: Path, loadstone: LoadstoneRunner) -> None:
+    def series(service_s: float, seed: int) -> None:
+        station = ("--station", f"workers=2,service={service_s}", "--seed", str(seed))
+        done = loadstone(
+            "repeat", "static", "--rate", "100", "--runs", "5", "--virtual", "--profile", "quick", *station
+        )
+        assert done.returncode in (0, 3), done.stdout + done.stderr
+
+    series(0.004, 1)
+    kept = loadstone("baseline", "save", "main")
+    assert kept.returncode == 0 and "static, 5 runs" in " ".join(kept.stdout.split()), kept.stdout + kept.stderr
+    assert "main" in loadstone("baseline", "list").stdout
+    series(0.004, 100)
+    same = loadstone("baseline", "check", "main", "--fail-if", "mean > +10%", "--fail-if", "throughput < -10%")
+    assert same.returncode == 0 and "PASS" in same.stdout, same.stdout + same.stderr
+    series(0.006, 200)
+    slower = loadstone("baseline", "check", "main", "--fail-if", "mean > +10%", "--json")
+    answer = json.loads(slower.stdout)
+    assert slower.returncode == 1 and answer["verdict"] == "fail", slower.stdout
+    assert answer["changes"][0]["low"] > 1.1
+    single = loadstone("run", "static", "--rate", "100", "--virtual", "--station", "workers=2,service=0.004")
+    refused = loadstone("baseline", "save", "one")
+    assert single.returncode == 0 and refused.returncode == 2
+    assert "single run" in " ".join(refused.stderr.split())
