@@ -1,6 +1,7 @@
 """The web page in a real browser: list, run, study, side by side, live; in the light and the dark, wide and narrow."""
 
 import contextlib
+import shutil
 import socket
 import subprocess
 import time
@@ -13,6 +14,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from loadstone.host.http import free_port
+from loadstone.web.listing import PAGE
 from tests.integration.conftest import LoadstoneRunner, command
 
 pytestmark = pytest.mark.integration
@@ -79,6 +81,9 @@ def look_around(page: Page, address: str, width: int) -> None:
 
     page.goto(address)
     expect(page.locator("table tr")).to_have_count(4)
+    assert "4 results" not in page.inner_text("form.filter") and "3 results" in page.inner_text("form.filter")
+    fastest = page.locator("tr", has_text="run-600").locator("td").all_inner_texts()
+    assert 500 < float(fastest[-3]) < 700 and 0 < float(fastest[-2]) < 100 and fastest[-1] == "0.00", fastest
     assert fits()
     page.fill("input[name=words]", "run-300 pass")
     page.click("text=filter")
@@ -98,6 +103,24 @@ def look_around(page: Page, address: str, width: int) -> None:
     page.click("td a >> nth=0")
     expect(page.locator("h1")).to_contain_text("001-static")
     assert fits()
+
+
+def test_of_many_results_a_page_is_shown_and_the_rest_is_leafed_through(
+    tmp_path: Path, loadstone: LoadstoneRunner, browser: Browser
+) -> None:
+    loadstone("run", "static", "--rate", "300", "--virtual", "--name", "one", *STATION)
+    (made,) = (tmp_path / "results").iterdir()
+    for number in range(2 * PAGE + 20):
+        shutil.copytree(made, made.with_name(f"20200101-{number:06}-copy"))
+    with served(tmp_path) as address, opened(browser) as page:
+        page.goto(f"{address}/?words=copy")
+        expect(page.locator("table tr")).to_have_count(PAGE + 1)
+        page.click("text=older")
+        page.click("text=older")
+        expect(page.locator("table tr")).to_have_count(20 + 1)
+        assert "page 3 of 3" in page.inner_text(".pages") and "copy" in page.input_value("input[name=words]")
+        page.goto(f"{address}/?page=99999999999999999999")
+        expect(page.locator("table tr")).to_have_count(PAGE + 1)
 
 
 def test_the_live_page_follows_a_run(tmp_path: Path, browser: Browser) -> None:

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator
 
-from loadstone.model.figures import Distribution, IterationFigures, OperationFigures
+from loadstone.judge.verdict import headline_of
+from loadstone.model.figures import IterationFigures, OperationFigures
 from loadstone.model.records.result import WorkloadResult
+from loadstone.model.records.verdict import Headline
 
-PERCENTILES = (50.0, 95.0, 99.0)
 MOST_FAILING = 3
 """Failing operations that are named; the report has all."""
 
@@ -14,29 +15,22 @@ def lines(result: WorkloadResult) -> Iterator[str]:
     """Of each iteration its rate, percentiles and share of errors; then what was slowest and what failed."""
     for iteration in result.iterations:
         figures = iteration.figures
-        if not figures.requests:
+        headline = headline_of(figures)
+        if headline is None:
             continue
         number = f"iteration {iteration.number}: " if len(result.iterations) > 1 else ""
-        yield f"{number}{'; '.join(_whole(figures))}"
+        yield f"{number}{'; '.join(_whole(figures, headline))}"
         yield from _failing(figures)
 
 
-def _whole(figures: IterationFigures) -> Iterator[str]:
-    failed = sum(one.error_count for one in figures.operations)
-    yield f"{figures.requests / max(figures.steady_s, 1e-9):.4g} operations/s"
-    yield ", ".join(_times(figures.response)) or "no times"
-    yield f"errors {100 * failed / figures.requests:.2f} %"
+def _whole(figures: IterationFigures, headline: Headline) -> Iterator[str]:
+    yield f"{headline.per_s:.4g} operations/s"
+    times = {"p50": headline.p50_s, "p95": headline.p95_s, "p99": headline.p99_s}
+    yield ", ".join(f"{name} {_ms(time)}" for name, time in times.items() if time is not None) or "no times"
+    yield f"errors {headline.errors_pct:.2f} %"
     slowest = _slowest(figures)
     if slowest:
         yield slowest
-
-
-def _times(response: Distribution) -> Iterator[str]:
-    """Percentiles that there are samples enough for."""
-    for percentile in PERCENTILES:
-        known = response.at(percentile)
-        if known is not None:
-            yield f"p{percentile:g} {_ms(known)}"
 
 
 def _slowest(figures: IterationFigures) -> str:

@@ -5,13 +5,23 @@ from collections.abc import Sequence
 from loadstone.judge.compliance import obstacle
 from loadstone.judge.rules import checks
 from loadstone.model.figures import Criteria, IterationFigures
-from loadstone.model.records.verdict import IterationVerdict, Verdict, WorkloadVerdict, verdict_on, worst
+from loadstone.model.records.verdict import Headline, IterationVerdict, Verdict, WorkloadVerdict, verdict_on, worst
 
 
 def judge_iteration(criteria: Criteria, figures: IterationFigures) -> IterationVerdict:
     """Applies all rules to an iteration."""
     judged = checks(criteria, figures)
-    return IterationVerdict(verdict_on(judged), judged)
+    return IterationVerdict(verdict_on(judged), judged, headline_of(figures))
+
+
+def headline_of(figures: IterationFigures) -> Headline | None:
+    """What is asked for first; None where nothing was measured."""
+    if not figures.requests or not figures.steady_s:
+        return None
+    failed = sum(one.error_count for one in figures.operations)
+    p50_s, p95_s, p99_s = (figures.response.at(percentile) for percentile in (50.0, 95.0, 99.0))
+    rate = figures.requests / figures.steady_s
+    return Headline(figures.requests, rate, p50_s, p95_s, p99_s, 100 * failed / figures.requests)
 
 
 def judge_workload(

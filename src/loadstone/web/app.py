@@ -26,13 +26,15 @@ from loadstone.report.html import environment
 from loadstone.report.study import render_study
 from loadstone.store.documents import read_text
 from loadstone.telemetry.pairs import pair_metrics
-from loadstone.web.listing import find, is_study, rows
+from loadstone.web.listing import find, is_study, page_of
 from loadstone.web.live import Lookout, follow
 from loadstone.web.side_by_side import pairs
 
 Next = Callable[[Request], Awaitable[Response]]
 
 COOKIE = "loadstone_token"
+LONGEST_PAGE = 6
+"""Digits of a page's number."""
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data:; script-src 'self'; connect-src 'self'; "
@@ -78,9 +80,10 @@ class Pages:
 
     async def list(self, request: Request) -> Response:
         """All results and studies, narrowed by words."""
-        words = request.query_params.get("words", "")
-        listed = await run_in_threadpool(rows, self.results, words)
-        return self._page("list.html.j2", rows=listed, words=words, folder=str(self.results))
+        words, page = request.query_params.get("words", ""), request.query_params.get("page", "1")
+        number = int(page) if page.isascii() and page.isdigit() and len(page) <= LONGEST_PAGE else 1
+        listed = await run_in_threadpool(page_of, self.results, words, number)
+        return self._page("list.html.j2", listed=listed, words=words, folder=str(self.results))
 
     async def run(self, request: Request) -> Response:
         """A run's report."""

@@ -1,13 +1,14 @@
 """What the page lists: results and studies of a folder, newest first, narrowed by words."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
 from loadstone.model.errors import StoreError
 from loadstone.model.records.manifest import Manifest, Status, StudyManifest
-from loadstone.store.folder import RUNS, is_folder
+from loadstone.model.records.verdict import Headline
+from loadstone.store.folder import REJUDGED, RUNS, VERDICT, is_folder
 from loadstone.store.read import KEPT_MANIFESTS, catalogue, read_verdict
 from loadstone.store.study import ANSWER, is_study, read_answer, studies
 from loadstone.study.registry import kind_of
@@ -27,11 +28,32 @@ class ListRow:
     """Workloads with their loads."""
     verdicts: tuple[tuple[str, str], ...]
     """Workload and verdict, of runs."""
+    target: str = ""
+    """Where the load of a run went."""
+    headlines: tuple[Headline | None, ...] = ()
+    """Of each workload's last iteration, in the order of the verdicts."""
 
     def says(self, words: str) -> bool:
         """Whether every one of the words occurs in the line."""
-        text = " ".join([self.name, self.kind, self.status, self.profile, self.what, *map(" ".join, self.verdicts)])
+        parts = [self.name, self.kind, self.status, self.profile, self.what, self.target]
+        text = " ".join([*parts, *map(" ".join, self.verdicts)])
         return all(word in text.lower() for word in words.lower().split())
+
+
+PAGE = 100
+"""Lines that are shown at once."""
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A page of the list."""
+
+    rows: tuple[ListRow, ...]
+    page: int
+    """Counted from 1."""
+    pages: int
+    count: int
+    """Of all lines that match."""
 
 
 def rows(results: Path, words: str = "") -> list[ListRow]:
@@ -40,18 +62,47 @@ def rows(results: Path, words: str = "") -> list[ListRow]:
     return sorted(matching, key=lambda row: row.name, reverse=True)
 
 
+def page_of(results: Path, words: str, page: int) -> Listed:
+    """One page of it; of a page that there is none of, the nearest."""
+    found = rows(results, words)
+    pages = max(1, -(-len(found) // PAGE))
+    page = min(max(1, page), pages)
+    return Listed(tuple(found[(page - 1) * PAGE : page * PAGE]), page, pages, len(found))
+
+
 def _runs(results: Path) -> Iterator[ListRow]:
     for path, manifest in catalogue(results):
         what = ", ".join(f"{criteria.workload}: {criteria.load_in_words}" for criteria in manifest.criteria)
-        yield _row(path, manifest, "run", what, _verdicts(path))
+        verdicts, headlines = _judged(path)
+        row = _row(path, manifest, "run", what, verdicts)
+        yield replace(row, target=manifest.target, headlines=headlines)
 
 
-def _verdicts(path: Path) -> tuple[tuple[str, str], ...]:
+def _judged(path: Path) -> tuple[tuple[tuple[str, str], ...], tuple[Headline | None, ...]]:
+    """Verdict and figures of each workload; read once for each time that they were written."""
     try:
-        verdict = read_verdict(path)
+        return _read_judged(path, tuple(_written_ns(path / name) for name in (REJUDGED, VERDICT)))
     except StoreError:
-        return (("all", "unreadable"),)
-    return tuple((workload.workload, workload.verdict.value) for workload in verdict.workloads) if verdict else ()
+        return (("all", "unreadable"),), ()
+
+
+def _written_ns(file: Path) -> int:
+    try:
+        return file.lstat().st_mtime_ns
+    except OSError:
+        return 0
+
+
+@lru_cache(KEPT_MANIFESTS)
+def _read_judged(
+    path: Path, written_ns: tuple[int, ...]
+) -> tuple[tuple[tuple[str, str], ...], tuple[Headline | None, ...]]:
+    verdict = read_verdict(path)
+    if verdict is None:
+        return (), ()
+    words = tuple((workload.workload, workload.verdict.value) for workload in verdict.workloads)
+    iterations = (workload.iterations for workload in verdict.workloads)
+    return words, tuple(each[-1].headline if each else None for each in iterations)
 
 
 def _studies(results: Path) -> Iterator[ListRow]:
@@ -111,4 +162,4 @@ def running(results: Path) -> Path | None:
     return max(alive)[1] if alive else None
 
 
-__all__ = ["ListRow", "find", "is_study", "rows", "running"]
+__all__ = ["ListRow", "Listed", "find", "is_study", "page_of", "rows", "running"]

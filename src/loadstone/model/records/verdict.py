@@ -40,11 +40,25 @@ def worst(verdicts: Sequence[Verdict]) -> Verdict:
 
 
 @dataclass(frozen=True)
+class Headline:
+    """What is asked for first of an iteration; times in seconds, None where too few samples support them."""
+
+    operations: int
+    per_s: float
+    p50_s: float | None
+    p95_s: float | None
+    p99_s: float | None
+    errors_pct: float
+
+
+@dataclass(frozen=True)
 class IterationVerdict:
     """One iteration judged."""
 
     verdict: Verdict
     checks: tuple[Check, ...]
+    headline: Headline | None = None
+    """None where nothing was measured, and in verdicts of earlier versions."""
 
     @property
     def reasons(self) -> tuple[str, ...]:
