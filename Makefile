@@ -97,7 +97,7 @@ $(VENV)/installed: $(SOURCES) | $(VENV)/bin/python
 	@echo "building the programs and installing them into $(VENV) (a minute or two the first time) ..."
 	@# the compiler begins while packages are still being fetched; what it has built is then there
 	@cargo build --quiet --release --package loadstone-binaries & \
-	  $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e . || { wait; exit 1; }; wait
+	  $(BIN)/pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt -e . || { wait; exit 1; }; wait
 	@scripts/static-server $(BIN)
 	@touch $@
 

@@ -90,6 +90,28 @@ fn a_kept_connection_that_ends_under_a_request_is_no_error_and_a_new_one_is() {
 }
 
 #[test]
+fn an_answer_that_comes_before_its_request_is_malformed_and_a_farewell_is_not() {
+    let ahead = |unasked: &'static [u8]| {
+        server(move |mut stream| {
+            while hear(&mut stream)
+                && stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nloadstone").is_ok()
+            {
+                std::thread::sleep(Duration::from_millis(2));
+                let _ = stream.write_all(unasked);
+            }
+        })
+    };
+    let mut paced = plan(ahead(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nloadstone"), population(2), 1.0);
+    paced["parts"][0]["workload"]["pacing"]["mean_ns"] = json!(20_000_000);
+    let (requests, errors) = counted(&play(paced.clone()));
+    assert!(errors.len() == 1 && errors[0].0 == "malformed", "{requests} {errors:?}");
+    let farewell = ahead(b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n");
+    paced["parts"][0]["targets"][0]["http"]["port"] = json!(farewell.port());
+    let (requests, errors) = counted(&play(paced));
+    assert!(requests > 10 && errors.is_empty(), "{requests} {errors:?}");
+}
+
+#[test]
 fn a_server_that_hangs_up_at_once_is_named() {
     for kind in kinds(server(drop)) {
         assert!(["closed_early", "reset"].contains(&kind.as_str()), "{kind}");

@@ -17,7 +17,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     /// Runs beside one machine of a pair: moves its log, holds its outputs, watches the other side
-    Agent(agent::Options),
+    Agent(Box<agent::Options>),
     /// Decides which side goes on, for sides on hosts of their own; until its standard input ends
     Witness(witness::Options),
 }

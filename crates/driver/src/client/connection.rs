@@ -17,7 +17,7 @@ use crate::server::Server;
 use crate::shared::Shared;
 use crate::transport::http1::Reader;
 use crate::transport::http2::Http2;
-use crate::transport::stream::{connect, secure, Handshake, Intake, Stream};
+use crate::transport::stream::{connect, secure, Handshake, Idle, Intake, Stream};
 use crate::transport::{Answer, Body, Connection, ExchangeContext, Failure, Message};
 
 /// Time after which the kernel asks again for a connection (RFC 6298, section 2.1).
@@ -101,8 +101,13 @@ impl ClientConnection {
 
     /// Sends what stands in `request` and reads the answer; the inspector must be reset for it.
     pub async fn exchange(&mut self, shared: &Shared, user: UserContext<'_>, body: Body) -> Result<Answer, Failure> {
-        if self.connection.as_mut().is_some_and(Connection::is_stale) {
-            self.reopen(shared);
+        match self.connection.as_mut().map(Connection::idle) {
+            Some(Idle::Closed) => self.reopen(shared),
+            Some(Idle::Unasked) => {
+                self.close(shared);
+                return Err(unasked());
+            }
+            Some(Idle::Quiet) | None => {}
         }
         let was_kept = self.connection.is_some();
         let begun_ns = shared.now();
@@ -169,6 +174,9 @@ impl ClientConnection {
         let Some(connection) = self.connection.as_mut() else {
             return Err(Failure::new(Fault::Driver, "no connection"));
         };
+        if self.used == 0 && connection.idle() == Idle::Unasked {
+            return Err(unasked());
+        }
         shared.recorder.borrow_mut().request(shared.now());
         self.used += 1;
         let mut context = ExchangeContext {
@@ -183,6 +191,11 @@ impl ClientConnection {
         let message = Message { bytes: &self.request, body, wants_date: self.wants_date };
         connection.exchange(&mut context, &message).await
     }
+}
+
+/// An answer to a request is none that begins before it is sent (RFC 9112, section 9.2).
+fn unasked() -> Failure {
+    Failure::new(Fault::Malformed, "an answer began before its request was sent")
 }
 
 /// Whether a limited line takes what comes: connections serve pages and their files alike.

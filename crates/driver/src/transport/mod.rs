@@ -22,7 +22,7 @@ use crate::inspect::Inspector;
 use crate::scratch::Scratch;
 use crate::timer::Timer;
 use http1::Reader;
-use stream::Stream;
+use stream::{Idle, Stream};
 
 /// Whether an answer may have a body.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -104,12 +104,15 @@ impl Connection {
         }
     }
 
-    /// Whether a kept connection is of no more use.
-    pub fn is_stale(&mut self) -> bool {
+    /// What it is good for while nothing is under way on it.
+    pub fn idle(&mut self) -> Idle {
         match self {
-            Connection::Http1(stream) | Connection::Echo(stream) => stream.is_stale(),
-            Connection::Http2(http2) => http2.is_stale(),
-            Connection::Null => false,
+            Connection::Http1(stream) | Connection::Echo(stream) => stream.idle(),
+            Connection::Http2(http2) => match http2.is_stale() {
+                true => Idle::Closed,
+                false => Idle::Quiet,
+            },
+            Connection::Null => Idle::Quiet,
         }
     }
 }

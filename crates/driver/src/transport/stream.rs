@@ -39,6 +39,21 @@ pub enum Handshake {
 /// has no memory for TCP left and all of them crawl.
 const LIMITED_RECEIVE_BYTES: u32 = 128 * 1024;
 
+/// Bytes of what nobody asked for that are looked at.
+const BEGINNING: usize = 16;
+/// What some servers say before they close a connection that has been idle (RFC 9110, section 15.5.9).
+const GIVEN_UP: &[u8] = b"HTTP/1.1 408";
+
+/// What a connection is good for on which nothing is under way.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Idle {
+    Quiet,
+    /// The other side closes it.
+    Closed,
+    /// The other side has begun to answer what it was not asked.
+    Unasked,
+}
+
 /// How fast the user's side takes what comes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Intake {
@@ -101,17 +116,25 @@ fn set_option(descriptor: RawFd, level: libc::c_int, option: libc::c_int, value:
 }
 
 impl Stream {
-    /// Whether a kept connection has been closed by the other side, or holds bytes nobody asked for. Nothing is sent
-    /// on such a one; what fails after sending is the server's failure and is not tried again.
-    pub fn is_stale(&mut self) -> bool {
-        match self {
-            Stream::Plain(stream) => {
-                !matches!(stream.try_read(&mut [0]), Err(error) if error.kind() == std::io::ErrorKind::WouldBlock)
-            }
+    /// What a connection is good for on which nothing is under way. Nothing is sent on one that is not quiet; what fails
+    /// after sending is the server's failure and is not tried again.
+    pub fn idle(&mut self) -> Idle {
+        let mut begun = [0; BEGINNING];
+        let read = match self {
+            Stream::Plain(stream) => match stream.try_read(&mut begun) {
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return Idle::Quiet,
+                read => read,
+            },
             Stream::Tls(secure) => {
-                let mut context = Context::from_waker(std::task::Waker::noop());
-                secure.poll_piece(&mut context, &mut [0]).is_ready()
+                match secure.poll_piece(&mut Context::from_waker(std::task::Waker::noop()), &mut begun) {
+                    Poll::Pending => return Idle::Quiet,
+                    Poll::Ready(read) => read,
+                }
             }
+        };
+        match read {
+            Ok(count @ 1..) if !begun[..count].starts_with(GIVEN_UP) => Idle::Unasked,
+            _ => Idle::Closed,
         }
     }
 

@@ -13,11 +13,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use socket2::Socket;
 
-use super::{lock, spawn};
 use super::report::report;
 use super::sealed::Seals;
 use super::shared::Mark;
 use super::transmission;
+use super::{lock, spawn};
 
 /// What both agents must speak; they must be of one build, since they compare hashes.
 pub const VERSION: u32 = 2;
