@@ -6,6 +6,7 @@ from loadstone.judge.verdict import headline_of
 from loadstone.model.figures import IterationFigures, OperationFigures
 from loadstone.model.records.result import WorkloadResult
 from loadstone.model.records.verdict import Headline
+from loadstone.page.numbers import milliseconds
 
 MOST_FAILING = 3
 """Failing operations that are named; the report has all."""
@@ -26,7 +27,7 @@ def lines(result: WorkloadResult) -> Iterator[str]:
 def _whole(figures: IterationFigures, headline: Headline) -> Iterator[str]:
     yield f"{headline.per_s:.4g} operations/s"
     times = {"p50": headline.p50_s, "p95": headline.p95_s, "p99": headline.p99_s}
-    yield ", ".join(f"{name} {_ms(time)}" for name, time in times.items() if time is not None) or "no times"
+    yield ", ".join(f"{name} {milliseconds(time)}" for name, time in times.items() if time is not None) or "no times"
     yield f"errors {headline.errors_pct:.2f} %"
     slowest = _slowest(figures)
     if slowest:
@@ -39,7 +40,7 @@ def _slowest(figures: IterationFigures) -> str:
     times = {one.name: one.response.at(95.0) for one in figures.operations}
     known = {name: time_s for name, time_s in times.items() if time_s is not None}
     name = max(known, key=lambda name: known[name], default="")
-    return f"slowest {name}, p95 {_ms(known[name])}" if name else ""
+    return f"slowest {name}, p95 {milliseconds(known[name])}" if name else ""
 
 
 def _failing(figures: IterationFigures) -> Iterator[str]:
@@ -52,10 +53,6 @@ def _failing(figures: IterationFigures) -> Iterator[str]:
 
 def _kinds(one: OperationFigures) -> str:
     return ", ".join(f"{kind} {count}" for kind, count in one.errors.items() if count)
-
-
-def _ms(seconds: float) -> str:
-    return f"{1000 * seconds:.3g} ms"
 
 
 def never_right(result: WorkloadResult) -> tuple[str, ...]:

@@ -140,6 +140,13 @@ class Cards:
 
 
 @dataclass(frozen=True)
+class Numbers:
+    """A few figures that are looked at first: what each is, and its value with its unit."""
+
+    items: Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True)
 class Fold:
     """Blocks behind a line that opens them."""
 
@@ -148,4 +155,4 @@ class Fold:
     is_open: bool = False
 
 
-Block = Heading | Paragraph | Table | Gallery | Facts | Verbatim | Cards | Fold
+Block = Heading | Paragraph | Table | Gallery | Facts | Verbatim | Cards | Numbers | Fold

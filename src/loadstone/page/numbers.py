@@ -19,6 +19,11 @@ def seconds(value: float | None) -> str:
     return "" if value is None else f"{value:.3f}"
 
 
+def milliseconds(seconds: float) -> str:
+    """A time with three digits, and its unit."""
+    return f"{1000 * seconds:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"
+
+
 def rounded(value: float | None) -> str:
     """Four significant figures, never in powers of ten; empty for none."""
     if value is None:

@@ -72,4 +72,14 @@ class HeatPlot:
     window: tuple[float, float]
 
 
-AnyPlot = Plot | DifferencePlot | TimePlot | PercentilePlot | BarPlot | HeatPlot
+@dataclass(frozen=True)
+class CrowdPlot:
+    """Where the times of operations lay over the time of a run: rows of {from, to, low, high, value}, times in
+    milliseconds, the value how many; on a scale of factors.
+    """
+
+    rows: Rows
+    bands: Rows = ()
+
+
+AnyPlot = CrowdPlot | Plot | DifferencePlot | TimePlot | PercentilePlot | BarPlot | HeatPlot

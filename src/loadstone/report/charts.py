@@ -9,6 +9,7 @@ import vl_convert
 from loadstone.page.plot import (
     AnyPlot,
     BarPlot,
+    CrowdPlot,
     DifferencePlot,
     HeatPlot,
     PercentilePlot,
@@ -27,6 +28,8 @@ OUTCOMES = {"pass": GREEN, "fail": RED, "invalid": "#d9822b"}
 WIDTH, HEIGHT = 420, 170
 PADDING = {"left": 14, "top": 5, "right": 5, "bottom": 5}
 """Points about a picture; on the left more, for browsers' fonts may be wider than the ones it was measured with."""
+ROOM: Any = {"columnPadding": 30, "labelLimit": 190}
+"""Points between series of a legend: browsers' fonts may be wider than the ones it was measured with."""
 LEGEND_COLUMNS = 3
 """Series side by side in a legend: more would take the picture's width from it."""
 COUNTED = ("run", "pair", "search")
@@ -47,6 +50,8 @@ def draw(plot: AnyPlot, width: int = WIDTH) -> str:
             return _svg(_percentiles(plot), width)
         case BarPlot():
             return _svg(_bars(plot), width, height=15 * len({row["name"] for row in plot.rows}))
+        case CrowdPlot():
+            return _svg(_crowds(plot), width)
         case HeatPlot():
             return _svg(_heat(plot), 2 * WIDTH, height=17 * max(2, len(plot.names)))
 
@@ -86,7 +91,7 @@ def _color(series: Sequence[str], symbol: str = "stroke", named: Sequence[str] |
     shown = list(series if named is None else named)
     legend = None
     if shown and len(series) > 1:
-        legend = alt.Legend(title=None, orient="top", symbolType=symbol, values=shown, columns=LEGEND_COLUMNS)
+        legend = alt.Legend(title=None, orient="top", symbolType=symbol, values=shown, columns=LEGEND_COLUMNS, **ROOM)
     return alt.Color("series:N", sort=list(series), scale=alt.Scale(domain=list(series), range=colors), legend=legend)
 
 
@@ -156,6 +161,20 @@ def _heat(plot: HeatPlot) -> Any:
     )
     edges = _of([{"x": edge} for edge in plot.window]).mark_rule(color=INK, strokeDash=[4, 3])
     return alt.layer(cells, edges.encode(x="x:Q"))
+
+
+def _crowds(plot: CrowdPlot) -> Any:
+    """The more of a second's operations, the darker."""
+    many = alt.Color(
+        "value:Q", title="operations", scale=alt.Scale(type="log", range=["#c9dcee", "#0b3a66"]), legend=None
+    )
+    time = alt.Y("low:Q", title="milliseconds", scale=alt.Scale(type="log", nice=False))
+    cells = (
+        _of(plot.rows)
+        .mark_rect(stroke=None)
+        .encode(x=alt.X("from:Q", title="seconds since the start"), x2="to:Q", y=time, y2="high:Q", color=many)
+    )
+    return alt.layer(_shaded(plot.bands), cells) if plot.bands else cells
 
 
 def _differences(plot: DifferencePlot) -> Any:

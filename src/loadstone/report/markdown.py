@@ -12,6 +12,7 @@ from loadstone.page.blocks import (
     Fold,
     Gallery,
     Heading,
+    Numbers,
     Paragraph,
     Row,
     Table,
@@ -33,25 +34,33 @@ def markdown(title: str, blocks: Sequence[Block]) -> str:
 def _parts(blocks: Sequence[Block], depth: int = 0) -> Iterator[str]:
     for block in blocks:
         match block:
-            case Heading():
-                aside = f" ({escape(block.aside)})" if block.aside else ""
-                yield f"{'#' * min(DEEPEST, block.level + depth)} {escape(block.text)}{aside}"
-            case Paragraph():
-                strong = f"**{escape(block.strong)}**" if block.strong else ""
-                yield " ".join(part for part in (strong, escape(block.text)) if part)
             case Table():
                 yield from _table(block)
-            case Facts():
-                yield "\n".join(f"- {escape(term)}: {escape(said)}" for term, said in block.rows)
-            case Verbatim():
-                yield _fenced(block.text)
-            case Cards():
-                yield "\n".join(_card(card.strong, card.title, card.lines) for card in block.cards)
             case Fold():
                 yield f"{'#' * min(DEEPEST, 4 + depth)} {escape(block.summary)}"
                 yield from _parts(block.blocks, depth)
             case Gallery():
                 continue  # pictures are of the page alone; their figures stand in the tables
+            case _:
+                yield _part(block, depth)
+
+
+def _part(block: Heading | Paragraph | Facts | Verbatim | Cards | Numbers, depth: int) -> str:
+    match block:
+        case Heading():
+            aside = f" ({escape(block.aside)})" if block.aside else ""
+            return f"{'#' * min(DEEPEST, block.level + depth)} {escape(block.text)}{aside}"
+        case Paragraph():
+            strong = f"**{escape(block.strong)}**" if block.strong else ""
+            return " ".join(part for part in (strong, escape(block.text)) if part)
+        case Facts():
+            return "\n".join(f"- {escape(term)}: {escape(said)}" for term, said in block.rows)
+        case Verbatim():
+            return _fenced(block.text)
+        case Cards():
+            return "\n".join(_card(card.strong, card.title, card.lines) for card in block.cards)
+        case Numbers():
+            return "; ".join(f"{escape(term)} **{escape(value)}**" for term, value in block.items)
 
 
 def _card(strong: str, title: str, lines: Sequence[str | Cell]) -> str:

@@ -2,8 +2,10 @@
 
 import base64
 import binascii
+import math
 import struct
 import zlib
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
@@ -35,6 +37,24 @@ def distribution(encoded: EncodedHistogram) -> Distribution:
     if not encoded.count:
         return NOTHING
     return _figures(_decoded(encoded.hdr), encoded.mean_ns / 1e9, ())
+
+
+CROWD_STEPS = 6
+"""Steps of the crowd for each factor of ten."""
+
+
+def crowd(encoded: Sequence[EncodedHistogram]) -> list[tuple[float, float, int]]:
+    """How many values lay between two times in seconds, in steps of one factor. Raises StoreError."""
+    counts: Counter[int] = Counter()
+    for histogram in encoded:
+        for value in _decoded(histogram.hdr).get_recorded_iterator() if histogram.count else ():
+            step = math.floor(CROWD_STEPS * math.log10(max(1, value.value_iterated_to)))
+            counts[step] += value.count_added_in_this_iter_step
+    return [(_edge_s(step), _edge_s(step + 1), count) for step, count in sorted(counts.items())]
+
+
+def _edge_s(step: int) -> float:
+    return float(10 ** (step / CROWD_STEPS) / 1e6)
 
 
 def merged(encoded: Sequence[EncodedHistogram]) -> Distribution:

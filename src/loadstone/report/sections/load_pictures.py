@@ -7,14 +7,19 @@ from loadstone.model.figures import Distribution
 from loadstone.model.records.events import Interval
 from loadstone.model.records.result import Iteration
 from loadstone.page.blocks import Block, Figure, Gallery
-from loadstone.page.plot import BarPlot, PercentilePlot, TimePlot
+from loadstone.page.plot import BarPlot, CrowdPlot, PercentilePlot, TimePlot
 from loadstone.report.section import IterationContext, Section
 from loadstone.report.sections.operations import OperationRow, operation_rows
+from loadstone.store.histograms import crowd
 
 PHASES = {"ramp_up": "ramp-up", "warm_up": "warm-up", "steady": "steady state", "ramp_down": "ramp-down"}
 SHADED = "Shaded: outside the steady state."
 SHORTEST_S = 0.2
 """Shorter intervals, at the end of a run, say nothing of a rate."""
+MOST_SERIES = 6
+"""Operations that have a line each, at most."""
+MOST_COLUMNS = 120
+"""Columns of the picture of times over time, at most."""
 Drawn = Iterator[dict[str, Any]]
 
 
@@ -34,12 +39,20 @@ def figures_of(context: IterationContext) -> list[Figure]:
         Figure("Throughput", SHADED, TimePlot("operations per second", list(_throughput(iteration)), bands)),
         Figure("Response time", times, TimePlot("seconds", list(_percentiles(iteration)), bands)),
     ]
+    names = [operation.name for operation in figures.operations]
+    if 1 < len(names) <= MOST_SERIES:
+        each = TimePlot("operations per second", list(_throughput_each(iteration, names)), bands)
+        pictures.append(Figure("Throughput of each operation", SHADED, each))
+    crowds = list(_crowds(iteration))
+    if crowds:
+        caption = f"How many operations took how long in each second, the more the darker. {SHADED}"
+        pictures.append(Figure("Response times over time", caption, CrowdPlot(crowds, bands)))
     if figures.response.count:
         caption = "Where the two part, operations waited before they could be sent."
         both = (("response time (intended start)", figures.response), ("service time (actual send)", figures.service))
         plot = PercentilePlot([row for name, times in both for row in _curve(name, times)])
         pictures.append(Figure("Distribution", caption, plot))
-    if rows and rows[-1].line_s is not None:
+    if rows and rows[-1].line_s:
         caption = "Mean page time: what the user's line needs, and what is left for server and network."
         pictures.append(Figure("Line and server", caption, BarPlot("seconds", list(_parts(rows)))))
     if any(interval.error_count for interval in iteration.intervals):
@@ -65,6 +78,24 @@ def _throughput(iteration: Iteration) -> Drawn:
         if interval.length_ns / 1e9 > SHORTEST_S:
             rate = interval.requests / interval.length_s
             yield {"second": interval.middle_s, "value": rate, "series": "operations"}
+
+
+def _throughput_each(iteration: Iteration, names: Sequence[str]) -> Drawn:
+    for interval in iteration.intervals:
+        if interval.length_ns / 1e9 > SHORTEST_S:
+            for name, counts in zip(names, interval.operations, strict=False):
+                rate = counts.requests / interval.length_s
+                yield {"second": interval.middle_s, "value": rate, "series": name}
+
+
+def _crowds(iteration: Iteration) -> Drawn:
+    """Of many seconds several together."""
+    together = -(-len(iteration.intervals) // MOST_COLUMNS)
+    for at in range(0, len(iteration.intervals), max(1, together)):
+        some = iteration.intervals[at : at + together]
+        since_s, until_s = some[0].middle_s - some[0].length_s / 2, some[-1].middle_s + some[-1].length_s / 2
+        for low_s, high_s, count in crowd([interval.response for interval in some]):
+            yield {"from": since_s, "to": until_s, "low": 1e3 * low_s, "high": 1e3 * high_s, "value": count}
 
 
 def _percentiles(iteration: Iteration) -> Drawn:

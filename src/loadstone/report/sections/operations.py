@@ -14,6 +14,16 @@ NOTE = (
     "Line is what the user's line alone needs for the bytes; server delay is the rest. The weighted byte rate of an "
     "operation is its bytes by the response time of all operations."
 )
+PLAIN_NOTE = (
+    "Tolerable means tolerable but not good. Times are in milliseconds, estimated from all operations that were under "
+    "way in the steady state, errors apart; none is said that too few samples support. Overdue were under way at its "
+    "end, and beyond their tolerable time."
+)
+PLAIN_TITLES = (
+    *("operation", "requests", "per second", "good", "tolerable", "fail", "errors", "average,\nms"),
+    *("p50", "p90", "p95", "p99", "p99.9", "max", "first byte\np50", "average\nbytes", "overdue\nat the end"),
+)
+"""Of workloads whose users have no line of their own: nothing is said of what a line does."""
 TITLES = (
     *("operation", "requests", "good", "tolerable", "fail", "errors", "weighted\nbyte rate, B/s", "average,\ns"),
     *("p50", "p90", "p99", "p99.9", "max", "service\np99.9", "first byte\np50", "line,\ns", "server\ndelay, s"),
@@ -27,6 +37,7 @@ class OperationRow:
 
     name: str
     requests: int
+    per_s: float | None
     good: int
     tolerable: int
     """Tolerable but not good."""
@@ -37,6 +48,7 @@ class OperationRow:
     mean_s: float | None
     p50_s: float | None
     p90_s: float | None
+    p95_s: float | None
     p99_s: float | None
     p999_s: float | None
     max_s: float | None
@@ -61,16 +73,17 @@ class OperationRow:
 def operation_rows(criteria: Criteria, figures: IterationFigures) -> list[OperationRow]:
     """A row for each operation and one for the total."""
     total_s = sum((op.inside.mean_s or 0) * op.inside.count for op in figures.operations)
-    rows = [_row(op, total_s, criteria.published_bytes.get(op.name)) for op in figures.operations]
-    return [*rows, _row(total(figures), total_s, None)]
+    own = [(op, criteria.published_bytes.get(op.name)) for op in figures.operations]
+    return [_row(op, total_s, figures.steady_s, published) for op, published in (*own, (total(figures), None))]
 
 
-def _row(operation: OperationFigures, total_s: float, published: float | None) -> OperationRow:
+def _row(operation: OperationFigures, total_s: float, steady_s: float, published: float | None) -> OperationRow:
     response, mean_s = operation.response, operation.response.mean_s
     line_s = operation.line_mean_s if operation.inside.count else None
     return OperationRow(
         name=operation.name,
         requests=operation.requests,
+        per_s=operation.requests / steady_s if steady_s else None,
         good=operation.good,
         tolerable=operation.tolerable,
         fail=operation.fail,
@@ -79,6 +92,7 @@ def _row(operation: OperationFigures, total_s: float, published: float | None) -
         mean_s=mean_s,
         p50_s=response.at(50.0),
         p90_s=response.at(90.0),
+        p95_s=response.at(95.0),
         p99_s=response.at(99.0),
         p999_s=response.at(99.9),
         max_s=response.at(100.0),
@@ -145,9 +159,11 @@ def blocks(context: IterationContext) -> Iterator[Block]:
     if not figures.operations:
         return
     rows = operation_rows(context.workload.criteria, figures)
+    has_lines = bool(rows[-1].line_s)
+    titles, note, line = (TITLES, NOTE, _table_row) if has_lines else (PLAIN_TITLES, PLAIN_NOTE, _plain_row)
     yield Heading("Operations")
-    yield Table([Column(title) for title in TITLES], [_table_row(row, row is rows[-1]) for row in rows])
-    yield Paragraph(NOTE, Tone.QUIET)
+    yield Table([Column(title) for title in titles], [line(row, row is rows[-1]) for row in rows])
+    yield Paragraph(note, Tone.QUIET)
     if told := _compressed(figures.operations):
         yield Paragraph(told, Tone.QUIET)
 
@@ -172,6 +188,24 @@ def _table_row(row: OperationRow, is_total: bool) -> Row:
             *map(seconds, (*times, row.first_byte_p50_s, row.line_s, row.server_delay_s)),
             *map(number, (row.mean_bytes, row.published_bytes, row.bytes)),
             f"{row.cut_at_start} / {row.cut_at_end}",
+            _alarming(row.overdue),
+        ],
+        is_total,
+    )
+
+
+def _plain_row(row: OperationRow, is_total: bool) -> Row:
+    times = (row.mean_s, row.p50_s, row.p90_s, row.p95_s, row.p99_s, row.p999_s, row.max_s, row.first_byte_p50_s)
+    return Row(
+        [
+            row.name,
+            number(row.requests),
+            number(row.per_s, 1),
+            *map(number, (row.good, row.tolerable)),
+            _alarming(row.fail),
+            _alarming(row.errors),
+            *("" if time_s is None else f"{1000 * time_s:,.3g}" for time_s in times),
+            number(row.mean_bytes),
             _alarming(row.overdue),
         ],
         is_total,

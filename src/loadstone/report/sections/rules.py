@@ -1,16 +1,24 @@
-"""Of an iteration: every rule with its figure, its limit, its outcome and its source."""
+"""Of an iteration: every rule with its figure, its limit, its outcome and its source; the broken ones first."""
 
 from collections.abc import Iterator
 
-from loadstone.page.blocks import Block
+from loadstone.model.records.check import Outcome
+from loadstone.page.blocks import Block, Fold
 from loadstone.report.rules_table import rules_table
 from loadstone.report.section import IterationContext, Section
 
 
 def blocks(context: IterationContext) -> Iterator[Block]:
-    """The table, of what was judged."""
-    if context.verdict is not None:
-        yield rules_table(context.verdict.checks)
+    """Those that were broken; all of them behind a line."""
+    if context.verdict is None:
+        return
+    checks = context.verdict.checks
+    broken = [check for check in checks if check.outcome is Outcome.BROKEN]
+    if broken:
+        yield rules_table(broken)
+    counts = [(outcome, sum(check.outcome is outcome for check in checks)) for outcome in Outcome]
+    told = ", ".join(f"{count} {outcome}" for outcome, count in counts if count)
+    yield Fold(f"All rules with figure, limit and source ({told})", [rules_table(checks)])
 
 
 SECTION = Section(rank=10, of_iteration=blocks)

@@ -1,0 +1,34 @@
+"""What is asked for first: how much, how fast, and what failed."""
+
+from collections.abc import Iterator
+
+from loadstone.judge.verdict import headline_of
+from loadstone.model.records.result import WorkloadResult
+from loadstone.page.blocks import Block, Numbers
+from loadstone.page.numbers import milliseconds, number
+from loadstone.report.section import ReportContext, Section
+
+
+def blocks(context: ReportContext) -> Iterator[Block]:
+    """Of each workload's last iteration; of tiles the scores say it."""
+    result = context.result
+    if result.manifest.is_of_tiles:
+        return
+    for workload in result.workloads:
+        items = list(_items(workload))
+        if items:
+            name = [("workload", workload.id.label)] if len(result.workloads) > 1 else []
+            yield Numbers([*name, *items])
+
+
+def _items(workload: WorkloadResult) -> Iterator[tuple[str, str]]:
+    headline = headline_of(workload.iterations[-1].figures) if workload.iterations else None
+    if headline is None:
+        return
+    yield "operations/s", number(headline.per_s, 1)
+    for name, time_s in (("p50", headline.p50_s), ("p95", headline.p95_s), ("p99", headline.p99_s)):
+        yield name, "too few samples" if time_s is None else milliseconds(time_s)
+    yield "errors", f"{number(headline.errors_pct, 2)} %"
+
+
+SECTION = Section(rank=25, of_result=blocks)
