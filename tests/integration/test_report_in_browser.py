@@ -34,3 +34,11 @@ def test_the_report_is_legible_everywhere(browser: Browser, loadstone: Loadstone
             assert colors[1] == colors[2], "charts take the page's text color"
             page.close()
     assert paper["light"] != paper["dark"]
+    on_paper = browser.new_page(viewport={"width": 1047, "height": 720})  # A4 across, less its margins
+    on_paper.goto(address)
+    assert not on_paper.locator("details td").first.is_visible()
+    on_paper.emulate_media(media="print")
+    assert on_paper.locator("details td").first.is_visible(), "what is folded is printed"
+    right = "Math.max(...[...document.querySelectorAll('table')].map((one) => one.getBoundingClientRect().right))"
+    assert on_paper.evaluate(right) <= 1047, "no column is cut off"
+    on_paper.close()

@@ -522,6 +522,18 @@ class Table(_Drawn):
     weights: tuple[NotNegative, ...] | None = None
 
 
+class Environment(_Drawn):
+    """What a variable of the lab's environment holds: a secret, which no record and no report shows."""
+
+    kind: Literal["environment"]
+    variable: Annotated[str, StringConstraints(pattern=r"^[A-Z_][A-Z0-9_]{0,60}$")]
+
+    @property
+    def stand_in(self) -> str:
+        """What stands for it in plans, until a driver is told them."""
+        return f"\u27e8secret {self.variable}\u27e9"
+
+
 class Words(_Drawn):
     """Some words in a row."""
 
@@ -565,7 +577,8 @@ class Text(_Drawn):
 
 
 Value = Annotated[
-    Uniform | Exponential | Zipf | Choice | Table | Words | Date | User | Text, Field(discriminator="kind")
+    Uniform | Exponential | Zipf | Choice | Table | Environment | Words | Date | User | Text,
+    Field(discriminator="kind"),
 ]
 
 

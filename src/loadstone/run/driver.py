@@ -6,7 +6,7 @@ import json
 import signal
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from loadstone.model.records.events import EVENT, EVENT_SCHEMA, Event, Ready, St
 from loadstone.model.records.simulation import Simulated
 from loadstone.model.system import Station
 from loadstone.run.spec import Joining
+from loadstone.run.withheld import Withheld, withheld_of
 from loadstone.services.station import layout
 
 LONGEST_LINE = 64 * 1024 * 1024
@@ -38,6 +39,7 @@ class Driving:
     process: asyncio.subprocess.Process
     log: Path
     role: str
+    withheld: Withheld = field(default_factory=Withheld)
 
     @property
     def pid(self) -> int:
@@ -48,6 +50,8 @@ class Driving:
         """Its events, each as the line it wrote and what it says; raises DriverError when it fails."""
         assert self.process.stdout is not None
         async for line in self.process.stdout:
+            if self.withheld.secrets:
+                line = self.withheld.without(line.decode(errors="replace")).encode()
             yield line.decode(errors="replace"), _read(line)
         code = await self.process.wait()
         if code not in (0, 130):
@@ -127,7 +131,11 @@ def simulating(plan: Document, station: Station) -> Task:
 
 @asynccontextmanager
 async def driving(task: Task, log: Path, role: str = "driver", cores: str = "") -> AsyncIterator[Driving]:
-    """Starts the driver on a task, on these cores or all; it is gone when the block ends, however it ends."""
+    """Starts the driver on a task, on these cores or all; it is gone when the block ends, however it ends. Raises
+    UsageError for a value that the environment lacks.
+    """
+    document = json.dumps(task.document)
+    withheld = withheld_of(document)
     with log.open("ab") as errors:
         process = await asyncio.create_subprocess_exec(
             *(on_cores(cores.replace(",", "+")) if cores else ()),
@@ -143,11 +151,11 @@ async def driving(task: Task, log: Path, role: str = "driver", cores: str = "") 
     try:
         assert process.stdin is not None
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-            process.stdin.write(json.dumps(task.document).encode() + b"\n")
+            process.stdin.write(withheld.told(document).encode() + b"\n")
             await process.stdin.drain()
             if not task.is_told:
                 process.stdin.close()
-        yield Driving(process, log, role)
+        yield Driving(process, log, role, withheld)
     finally:
         if process.returncode is None:
             await stop(process)

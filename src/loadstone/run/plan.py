@@ -19,6 +19,7 @@ from loadstone.model.workload import (
     Choice,
     Date,
     EmbeddedFile,
+    Environment,
     Exponential,
     MixKind,
     Operation,
@@ -350,7 +351,7 @@ def _generator(value: Value, size: DataSize) -> Json:
             return _chosen(value)
 
 
-def _chosen(value: Choice | Table | Words | Text) -> Json:
+def _chosen(value: Choice | Table | Environment | Words | Text) -> Json:
     """Generators of texts that stand in the declaration."""
     match value:
         case Choice():
@@ -358,6 +359,8 @@ def _chosen(value: Choice | Table | Words | Text) -> Json:
         case Table():
             table = {"columns": list(value.columns), "rows": [list(row) for row in value.rows]}
             return {"kind": "table", **table, "weights": _list(value.weights), **({"own": True} if value.own else {})}
+        case Environment():
+            return {"kind": "choice", "values": [value.stand_in], "weights": None}
         case Words():
             return {"kind": "words", "words": list(value.words), "count": value.count, "separator": value.separator}
         case Text():
