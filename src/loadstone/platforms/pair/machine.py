@@ -215,7 +215,7 @@ async def pair_machine(context: MachineContext, guest: Layout, layout: PairLayou
     async def booted() -> list[Side]:
         sides = [side("a", layout.nic.interface), side("b", layout.nic.twin)]
         await boot(sides[0])
-        await _hand_out(sides[0].files.of(BOOTED), sides)
+        await _hand_out(SideFiles(folder, BOOTED), sides)
         return [*sides]
 
     async with goes_on(context, guest, booted, beside, lose_store) as machine:
