@@ -78,6 +78,24 @@ def test_tiles_are_spread_over_hosts_and_have_one_report(lab: Lab) -> None:
     assert "Loadstone consolidation score" in done.stdout
 
 
+def test_a_cluster_that_others_started_is_joined_by_its_address(lab: Lab) -> None:
+    own = lab.host.tmp / "joined.toml"
+    declared = (lab.host.tmp / "fleet.toml").read_text()
+    own.write_text(f'cluster = "10.77.0.1:{PORT}"\n{declared}')
+    keys = lab.host.tmp / f"state/loadstone/fleet/10.77.0.1-{PORT}"
+    files = {"SERVER_CERT": CERTIFICATE, "SERVER_KEY": KEY, "CA_CERT": AUTHORITY}
+    tls = [f"RAY_TLS_{name}=/{(keys / file).relative_to(lab.host.folder)}" for name, file in files.items()]
+    token = (keys / "token").read_text().strip()
+    known = ["RAY_USE_TLS=1", *tls, "RAY_AUTH_MODE=token", f"RAY_AUTH_TOKEN={token}", "XDG_STATE_HOME=/tmp/none"]
+    loadstone = str(Path(sys.executable).parent / "loadstone")
+    words = ["run", "static", "--rate", "20", *QUICK, "--name", "joined", "--fleet", "/tmp/joined.toml"]
+    done = lab.host.run(["env", *known, loadstone, *words])
+    assert done.returncode in (0, 3), done.stdout + done.stderr
+    assert manifest(lab.result("joined"))["status"] == "complete"
+    refused = lab.loadstone("fleet", "down", "/tmp/joined.toml")
+    assert refused.returncode == 2 and "Others started the cluster" in " ".join(refused.stderr.split())
+
+
 def test_two_coordinators_cannot_use_a_host_at_once(lab: Lab) -> None:
     first = lab.start("run", "static", "--rate", "20", *QUICK, "--steady", "15", "--name", "first")
     deadline = time.monotonic() + 60

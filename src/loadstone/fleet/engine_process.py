@@ -11,7 +11,7 @@ from typing import IO, Any, Protocol
 
 from loadstone.fleet.contract import FleetError, FoundHost, HostLostError, Json, answer_of
 from loadstone.host.process import stop
-from loadstone.host.secrets import without_secrets
+from loadstone.host.secrets import CLUSTER_TOKEN, without_secrets
 from loadstone.model.errors import LoadstoneError
 
 LONGEST_LINE = 64 << 20
@@ -143,7 +143,7 @@ class ProcessFleet:
                 stderr=asyncio.subprocess.DEVNULL,
                 limit=LONGEST_LINE,
                 start_new_session=True,
-                env={**without_secrets(), **self.environment},
+                env={**without_secrets(CLUSTER_TOKEN), **self.environment},  # one that others started has a token too
             )
             self.reading = asyncio.create_task(self._read(self.process))
         return self.process
