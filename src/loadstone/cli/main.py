@@ -5,7 +5,7 @@ import os
 import sys
 import tempfile
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import typer
@@ -31,14 +31,24 @@ from loadstone.cli.exits import Exit
 from loadstone.cli.screen import errors, patient_streams, warn
 from loadstone.model.errors import DriverError, LoadstoneError, PlatformError, ServiceError, StudyError
 from loadstone.platforms.journal import reap
+from loadstone.run.disclosure import ENVIRONMENT
 
 ABOUT = """Measure what a platform costs: play realistic server workloads with honest timing and judge what held.
 
-Exit codes: 0 pass, 1 fail, 2 wrong input or set-up, 3 invalid run, 70 an error of the program, 130 interrupted."""
+Exit codes: 0 pass, 1 fail, 2 wrong input or set-up, 3 invalid run, 70 an error of the program, 130 interrupted.
+
+Every option can be set in the environment: LOADSTONE_RUN_SESSIONS=20 is `run --sessions 20`. --install-completion has
+the shell complete commands and options; --help-all shows the help of every command."""
 
 MEASURING, RESULTS, TOOLS = "Measuring", "Results", "Tools"
 
-app = typer.Typer(help=ABOUT, no_args_is_help=True, rich_markup_mode="rich", pretty_exceptions_enable=False)
+app = typer.Typer(
+    help=ABOUT,
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"auto_envvar_prefix": ENVIRONMENT},
+)
 app.command("run", help=run.HELP, rich_help_panel=MEASURING)(run.RunCommand)
 app.command("try", rich_help_panel=MEASURING)(visit.try_)
 app.command("demo", rich_help_panel=MEASURING)(tiles.DemoCommand)
@@ -61,6 +71,21 @@ app.add_typer(fleet.app, name="fleet", rich_help_panel=TOOLS)
 app.add_typer(fileset.app, name="fileset", rich_help_panel=TOOLS)
 
 
+def _help_all(context: typer.Context, wanted: bool) -> None:
+    if wanted:
+        for path, command in _commands(context.command, ()):
+            own = command.make_context(" ".join(("loadstone", *path)), [], resilient_parsing=True)
+            typer.echo(command.get_help(own) or "")
+        raise typer.Exit
+
+
+def _commands(command: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """A command and all below it."""
+    yield path, command
+    for name, below in sorted(getattr(command, "commands", {}).items()):
+        yield from _commands(below, (*path, name))
+
+
 def _version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"loadstone {__version__}")
@@ -70,6 +95,9 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def options(
     version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version."),
+    help_all: bool = typer.Option(
+        False, "--help-all", callback=_help_all, is_eager=True, help="Print the help of every command."
+    ),
 ) -> None:
     """Options of the program itself."""
     for found in reap():

@@ -348,6 +348,21 @@ class WorkloadOptions(LoadOptions, SystemOptions, LengthOptions, ResultOptions):
     threads: Annotated[
         int | None, typer.Option(min=1, help="Driver threads. Default: half the cores.", rich_help_panel=RUN)
     ] = None
+    tag: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=TEXT", help="What the report is to note, and the list finds; several.", rich_help_panel=RESULT
+        ),
+    ] = None
+
+    @property
+    def tags(self) -> dict[str, str]:
+        """What is noted; raises UsageError for what has no name."""
+        parts = [word.partition("=") for word in self.tag or ()]
+        wrong = [name + mark for name, mark, text in parts if not (name.strip() and mark and text.strip())]
+        if wrong:
+            raise UsageError(f"`{wrong[0]}` notes nothing. Write it as --tag release=1.4.")
+        return {name.strip(): text.strip() for name, _, text in parts}
 
     @property
     def driver_threads(self) -> int:
@@ -355,7 +370,8 @@ class WorkloadOptions(LoadOptions, SystemOptions, LengthOptions, ResultOptions):
         return self.threads or half_the_cores()
 
     def loosened(self, spec: RunSpec) -> RunSpec:
-        """What a file declares, with the limit on other load as the environment or the command line says it."""
+        """What a file declares, with tags, and the limit on other load as environment or command line say it."""
+        spec = replace(spec, notes={**spec.notes, **self.tags})
         if self.foreign_cpu == FOREIGN_CPU_PCT:
             return spec
         return replace(spec, driver_limits=replace(spec.driver_limits, foreign_cpu_pct=self.foreign_cpu))
@@ -370,7 +386,19 @@ class WorkloadOptions(LoadOptions, SystemOptions, LengthOptions, ResultOptions):
 
 IN_A_FILE = (
     *("sessions", "rate", "arrivals", "most_sessions"),
-    *("profile", "target", "agent", "authority", "insecure", "station", "nginx", "virtual", "seed", "steady"),
+    *(
+        "profile",
+        "target",
+        "agent",
+        "authority",
+        "insecure",
+        "station",
+        "nginx",
+        "virtual",
+        "seed",
+        "steady",
+        "warm_up",
+    ),
     *("platform", "machine", "backend"),
 )
 """Options whose matter a study file says."""

@@ -130,6 +130,7 @@ class RunCommand(WorkloadOptions):
             agents=tuple(self.agent or ()),
             driver_limits=self.driver_limits,
             fleet=self.hosts(),
+            notes=self.tags,
         )
 
     def _spec_of_file(self, file: Path) -> RunSpec:

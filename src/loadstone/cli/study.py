@@ -115,6 +115,7 @@ class StudyCommand(WorkloadOptions):
             agents=tuple(self.agent or ()),
             driver_limits=self.driver_limits,
             fleet=self.hosts(),
+            notes=self.tags,
         )
 
     def _of_file(self, file: Path) -> tuple[StudySection, RunSpec, bool]:

@@ -1,7 +1,8 @@
 """What every result and study says of itself beside its figures: the one place where manifests are made."""
 
+import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,10 @@ from loadstone.model.machine import MachineSpec, Placement
 from loadstone.model.records.manifest import Manifest, Settings, StudyManifest, SystemKind, SystemRecord
 from loadstone.model.system import System
 from loadstone.model.workload import Workload
+
+
+ENVIRONMENT = "LOADSTONE"
+"""What variables begin with that set options, as LOADSTONE_RUN_SESSIONS those of `run`."""
 
 
 def make_manifest(**what: Any) -> Manifest:
@@ -28,10 +33,17 @@ def make_study_manifest(**what: Any) -> StudyManifest:
 def _here() -> dict[str, Any]:
     return {
         "started": datetime.now(UTC).isoformat(),
-        "command": tuple(word.encode("utf-8", "replace").decode() for word in sys.argv),
+        "command": tuple(word.encode("utf-8", "replace").decode() for word in (*_set_before(sys.argv), *sys.argv)),
         "versions": facts.versions(),
         "host": facts.facts(),
     }
+
+
+def _set_before(words: Sequence[str]) -> list[str]:
+    """What the environment says of the command's options."""
+    name = next((word for word in words[1:] if not word.startswith("-")), "")
+    own = f"{ENVIRONMENT}_{name.upper().replace('-', '_')}_"
+    return [f"{key}={value}" for key, value in sorted(os.environ.items()) if name and key.startswith(own)]
 
 
 def system_record(system: System) -> SystemRecord:

@@ -30,12 +30,14 @@ class ListRow:
     """Workload and verdict, of runs."""
     target: str = ""
     """Where the load of a run went."""
+    notes: str = ""
+    """What the user noted."""
     headlines: tuple[Headline | None, ...] = ()
     """Of each workload's last iteration, in the order of the verdicts."""
 
     def says(self, words: str) -> bool:
         """Whether every one of the words occurs in the line."""
-        parts = [self.name, self.kind, self.status, self.profile, self.what, self.target]
+        parts = [self.name, self.kind, self.status, self.profile, self.what, self.target, self.notes]
         text = " ".join([*parts, *map(" ".join, self.verdicts)])
         return all(word in text.lower() for word in words.lower().split())
 
@@ -134,7 +136,8 @@ def _row(
     path: Path, manifest: Manifest | StudyManifest, kind: str, what: str, verdicts: tuple[tuple[str, str], ...]
 ) -> ListRow:
     started = manifest.started[:19].replace("T", " ")
-    return ListRow(path.name, kind, started, manifest.status, manifest.profile.name, what, verdicts)
+    notes = ", ".join(f"{name}={text}" for name, text in manifest.notes.items())
+    return ListRow(path.name, kind, started, manifest.status, manifest.profile.name, what, verdicts, notes=notes)
 
 
 def find(results: Path, name: str) -> Path:

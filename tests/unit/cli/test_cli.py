@@ -1,6 +1,7 @@
 """The command line: what it lists and explains."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -95,3 +96,23 @@ def test_output_that_nobody_reads_changes_no_exit_code() -> None:
         ["bash", "-c", '"$@" | true; exit ${PIPESTATUS[0]}', "bash", *words], timeout=60, check=False
     )
     assert piped.returncode == 0
+
+
+def test_options_can_be_set_in_the_environment_and_the_result_says_so(tmp_path: Path) -> None:
+    station = ["--virtual", "--station", "workers=2,service=0.004", "--profile", "brief", "--results", str(tmp_path)]
+    words = [sys.executable, "-m", "loadstone", "run", "static", *station, "--tag", "release=1.4", "--tag", "by=me"]
+    environment = {**os.environ, "LOADSTONE_RUN_SESSIONS": "3"}
+    done = subprocess.run(words, capture_output=True, text=True, env=environment, check=False)
+    assert "static with 3 sessions" in " ".join(done.stdout.split()), done.stdout + done.stderr
+    (manifest,) = tmp_path.glob("*/manifest.json")
+    kept = json.loads(manifest.read_text())
+    assert kept["command"][0] == "LOADSTONE_RUN_SESSIONS=3"
+    assert kept["notes"] == {"release": "1.4", "by": "me"}
+    refused = subprocess.run([*words, "--tag", "nothing"], capture_output=True, text=True, env=environment, check=False)
+    assert refused.returncode == 2 and "--tag release=1.4" in " ".join(refused.stderr.split())
+
+
+def test_the_help_of_every_command_comes_at_once() -> None:
+    done = subprocess.run([sys.executable, "-m", "loadstone", "--help-all"], capture_output=True, text=True, check=True)
+    for command in ("run", "workloads from-har", "baseline check", "fleet up"):
+        assert f"loadstone {command}" in " ".join(done.stdout.split()), command
