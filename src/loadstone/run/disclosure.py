@@ -15,7 +15,6 @@ from loadstone.model.records.manifest import Manifest, Settings, StudyManifest, 
 from loadstone.model.system import System
 from loadstone.model.workload import Workload
 
-
 ENVIRONMENT = "LOADSTONE"
 """What variables begin with that set options, as LOADSTONE_RUN_SESSIONS those of `run`."""
 
