@@ -90,6 +90,26 @@ fn a_kept_connection_that_ends_under_a_request_is_no_error_and_a_new_one_is() {
 }
 
 #[test]
+fn a_body_of_json_must_say_what_is_declared_and_no_more() {
+    let answers = |body: &'static str, json: serde_json::Value| {
+        let answer = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+        let mut plan = plan(parrot(answer.leak().as_bytes()), population(2), 0.3);
+        plan["parts"][0]["workload"]["operations"][0]["expect"]["contains"] = json!([]);
+        plan["parts"][0]["workload"]["operations"][0]["expect"]["json"] = json;
+        counted(&play(plan)).1.into_iter().map(|(kind, _)| kind).collect::<Vec<_>>()
+    };
+    let is = |pointer: &str, text: &str| json!({ "pointer": pointer, "is": text });
+    let absent = json!({ "pointer": "/errors", "is": null });
+    let body = r#"{"data":{"user":{"name":"Ann \u00e4","age":7}},"errors":null}"#;
+    let told = json!([is("/data/user/name", "Ann ä"), is("/data/user/age", "7"), absent]);
+    assert!(answers(body, told).is_empty());
+    assert_eq!(answers(body, json!([is("/data/user/name", "Ben")])), ["content"]);
+    assert_eq!(answers(body, json!([is("/data/nobody", "Ann")])), ["content"]);
+    assert_eq!(answers(r#"{"errors":[{"message":"no"}]}"#, json!([absent])), ["content"]);
+    assert_eq!(answers("<html>", json!([absent])), ["content"]);
+}
+
+#[test]
 fn an_answer_that_comes_before_its_request_is_malformed_and_a_farewell_is_not() {
     let ahead = |unasked: &'static [u8]| {
         server(move |mut stream| {

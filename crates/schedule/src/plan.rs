@@ -507,6 +507,19 @@ pub struct Expect {
     pub markers_every: u32,
     /// Length of the body in bytes, as a text that may hold a value.
     pub bytes: Option<String>,
+    /// What must stand in a body of JSON, and what must not.
+    #[serde(default)]
+    pub json: Vec<JsonExpect>,
+}
+
+/// What must stand at a place of a body of JSON.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct JsonExpect {
+    /// RFC 6901.
+    pub pointer: String,
+    /// A text that may hold values, as it stands there without quotes; none where nothing may stand but null.
+    pub is: Option<String>,
 }
 
 /// Takes something of an answer into a session value: what stands between two texts of the body, or in one other place.

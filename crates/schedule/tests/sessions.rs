@@ -21,6 +21,7 @@ fn operation(name: &str) -> Operation {
             absent: vec![],
             markers_every: 0,
             bytes: None,
+            json: Vec::new(),
         },
         extract: vec![],
         embedded: vec![],

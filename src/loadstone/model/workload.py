@@ -1,11 +1,12 @@
 """What a `workload.toml` says: the typed sections, as a user writes them; checked further in the workloads' room."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
@@ -297,10 +298,46 @@ class Request(Section):
     bytes: str | Annotated[int, Field(ge=0, le=LARGEST_WHOLE)] | None = Field(
         default=None, description="the body's length in bytes"
     )
+    json_is: dict[str, str] = Field(
+        default_factory=dict, description='what stands in a body of JSON, by pointer, { "/user/name" = "{name}" }'
+    )
+    json_absent: tuple[str, ...] = Field(
+        default=(), description='pointers into a body of JSON at which nothing may stand, as ["/errors"]'
+    )
+    graphql: str | None = Field(default=None, description="a query, sent by POST; an answer with errors is wrong")
+    variables: dict[str, str | int | float | bool] = Field(
+        default_factory=dict, description="those of the query, a table; texts may hold values"
+    )
     extract: tuple[Extract, ...] = Field(
         default=(), description="a list of { value, after, before }, or with `json`, `header`, `regex` or `field`"
     )
     set: dict[Name, str] = Field(default_factory=dict, description="what is known after it, a table of texts")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _sends_its_query(cls, given: Any) -> Any:
+        """A query as the request that it is (graphql.org, GraphQL over HTTP)."""
+        if not isinstance(given, dict) or not isinstance(given.get("graphql"), str):
+            return given
+        beside = sorted({"method", "body", "form"} & given.keys())
+        if beside:
+            raise ValueError(f"a query is the body of a POST: leave out `{beside[0]}`")
+        query = given["graphql"].replace("{", "{{").replace("}", "}}")
+        members = _members(given.get("variables"))
+        body = f'{{{{"query":{json.dumps(query)},"variables":{{{{{members}}}}}}}}}'
+        return {
+            "json_absent": ("/errors",),
+            **given,
+            "method": "POST",
+            "body": body,
+            "headers": {"Content-Type": "application/json", **given.get("headers", {})},
+        }
+
+
+def _members(variables: Any) -> str:
+    """Members of a JSON object whose texts may hold values."""
+    pairs = variables.items() if isinstance(variables, dict) else ()
+    return ",".join(f"{json.dumps(str(name))}:{json.dumps(value)}" for name, value in pairs)
 
 
 class RequestAround(Request):

@@ -249,6 +249,10 @@ def _request(workload: Workload, request: Request, name: str, site: str) -> Json
             "absent": list(checks.absent if request.absent is None else request.absent),
             "markers_every": checks.markers_every if request.markers_every is None else request.markers_every,
             "bytes": None if request.bytes is None else str(request.bytes),
+            "json": [
+                *({"pointer": pointer, "is": text} for pointer, text in request.json_is.items()),
+                *({"pointer": pointer, "is": None} for pointer in request.json_absent),
+            ],
         },
         "extract": [extract.planned() for extract in request.extract],
         "set": _fields(request.set),

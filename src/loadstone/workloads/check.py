@@ -160,6 +160,7 @@ def _texts(request: Request) -> Iterable[str]:
         yield from table.values()
     yield from (request.contains or ())
     yield from (request.absent or ())
+    yield from request.json_is.values()
     yield from (extract.pick for extract in request.extract if extract.pick is not None)
     yield from (text for text in (request.title, request.bytes) if isinstance(text, str))
     if request.body is not None:

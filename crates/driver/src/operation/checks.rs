@@ -6,11 +6,14 @@ use loadstone_record::Fault;
 use loadstone_schedule::plan::Images;
 use loadstone_schedule::slots::Values;
 use memchr::memmem;
+use serde_json::Value;
 
 use super::{Compiled, EmbeddedFile};
 use crate::inspect::Inspector;
 use crate::transport::{Answer, Failure};
 
+/// Letters of what stood in a body that are told.
+const MOST_TOLD: usize = 200;
 /// Partial Content (RFC 9110, section 15.3.7).
 pub const PARTIAL: u16 = 206;
 
@@ -37,6 +40,28 @@ impl Compiled {
                     Fault::Content,
                     format!("`{}` {found}{}", needle.text(values), inspector.unseen_told()),
                 ));
+            }
+        }
+        self.check_json(inspector, values)
+    }
+
+    fn check_json(&self, inspector: &Inspector, values: &Values) -> Result<(), Failure> {
+        if self.json.is_empty() {
+            return Ok(());
+        }
+        let wrong = |detail: String| Err(Failure::new(Fault::Content, detail + &inspector.unseen_told()));
+        let Ok(document) = serde_json::from_slice::<Value>(&inspector.head) else {
+            return wrong("the body is no JSON".into());
+        };
+        for (pointer, expected) in &self.json {
+            let found = document.pointer(pointer).filter(|value| !value.is_null()).map(plain);
+            let expected = expected.as_ref().map(|needle| needle.text(values).into_owned());
+            if found != expected {
+                let told = |text: &Option<String>| match text {
+                    Some(text) => format!("`{}`", text.chars().take(MOST_TOLD).collect::<String>()),
+                    None => "nothing".into(),
+                };
+                return wrong(format!("{} at `{pointer}` of the JSON instead of {}", told(&found), told(&expected)));
             }
         }
         Ok(())
@@ -86,6 +111,14 @@ pub fn check_image(images: &Images, answer: &Answer, inspector: &Inspector) -> R
         return Err(Failure::new(Fault::Length, detail));
     }
     Ok(())
+}
+
+/// A value of JSON as it stands there, a text without its quotes.
+pub fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
 }
 
 fn check_markers(inspector: &Inspector) -> Result<(), Failure> {

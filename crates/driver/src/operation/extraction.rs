@@ -13,6 +13,7 @@ use percent_encoding::percent_decode;
 use regex::bytes::Regex;
 use serde_json::Value;
 
+use super::checks::plain;
 use super::Compiled;
 use crate::client::cookies::Jar;
 use crate::inspect::Inspector;
@@ -181,10 +182,7 @@ fn all_between<'a, 'b>(
 
 /// What a pointer leads to: texts as they are, lists entry by entry, the rest as JSON.
 fn pointed_at(body: &[u8], pointer: &str) -> Vec<Cow<'static, [u8]>> {
-    let plain = |value: &Value| match value {
-        Value::String(text) => Cow::Owned(text.clone().into_bytes()),
-        other => Cow::Owned(other.to_string().into_bytes()),
-    };
+    let plain = |value: &Value| Cow::Owned(plain(value).into_bytes());
     let Ok(document) = serde_json::from_slice::<Value>(body) else { return Vec::new() };
     match document.pointer(pointer) {
         Some(Value::Array(entries)) => entries.iter().map(plain).collect(),

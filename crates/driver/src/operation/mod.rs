@@ -64,6 +64,8 @@ pub struct Compiled {
     contains: Vec<Needle>,
     absent: Vec<Needle>,
     bytes: Option<Needle>,
+    /// Pointers into a body of JSON, with what must stand there; nothing where there is none.
+    json: Vec<(String, Option<Needle>)>,
     usual_bytes: Option<u64>,
     extract: Vec<CompiledExtract>,
     /// Header fields that values are taken from; none where they are taken from none.
@@ -185,6 +187,11 @@ impl Compiled {
             contains: expect.contains.iter().map(needle).collect::<Result<_, _>>()?,
             absent: expect.absent.iter().map(needle).collect::<Result<_, _>>()?,
             bytes: expect.bytes.as_ref().map(needle).transpose()?,
+            json: expect
+                .json
+                .iter()
+                .map(|one| Ok((one.pointer.clone(), one.is.as_ref().map(needle).transpose()?)))
+                .collect::<Result<_, PlanError>>()?,
             usual_bytes: operation.usual_bytes,
             extract,
             wanted: (!wanted.is_empty()).then(|| wanted.into()),
@@ -274,7 +281,7 @@ impl Compiled {
         let looks =
             self.title.is_some() || !self.contains.is_empty() || !self.absent.is_empty() || !self.endings.is_empty();
         match looks {
-            _ if !self.extract.is_empty() => crate::inspect::BODY_BYTES,
+            _ if !self.extract.is_empty() || !self.json.is_empty() => crate::inspect::BODY_BYTES,
             _ if self.images.is_some() => crate::inspect::PAGE_BYTES,
             true => crate::inspect::HEAD_BYTES,
             false => 0,
