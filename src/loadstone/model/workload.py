@@ -348,6 +348,15 @@ class RequestAround(Request):
         default=(), description="a list of texts with values: where one is empty, nothing is asked"
     )
     forgets: bool = Field(default=False, description="true where the browser forgets cookies and files after it")
+    repeat: Annotated[int, Field(ge=1, le=100)] = Field(
+        default=1, description="how often it is made, one after the other, 1 to 100"
+    )
+
+    @model_validator(mode="after")
+    def _is_counted_once(self) -> Self:
+        if self.name is not None and self.repeat > 1:
+            raise ValueError("what a rule counts by its name is made once: leave out `name` or `repeat`")
+        return self
 
 
 class Upload(Section):
@@ -396,9 +405,23 @@ class Operation(Request):
     )
 
     @property
+    def before_it(self) -> tuple[RequestAround, ...]:
+        """Requests before the page, each as often as it is made."""
+        return _each(self.before)
+
+    @property
+    def after_it(self) -> tuple[RequestAround, ...]:
+        """Those after it."""
+        return _each(self.after)
+
+    @property
     def around(self) -> tuple[RequestAround, ...]:
-        """Requests beside the page, in their order."""
-        return self.before + self.after
+        """Both, in their order."""
+        return self.before_it + self.after_it
+
+
+def _each(requests: tuple[RequestAround, ...]) -> tuple[RequestAround, ...]:
+    return tuple(request for request in requests for _ in range(request.repeat))
 
 
 class CountRule(Section):

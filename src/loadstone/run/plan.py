@@ -209,8 +209,8 @@ def _operation(workload: Workload, name: str, target: Target | None) -> Json:
         "limit": _limit(workload, operation),
         "endings": [{"name": name, **ending.model_dump()} for name, ending in operation.endings.items()],
         "uploads": [{"field": field, **upload.model_dump()} for field, upload in operation.uploads.items()],
-        "before": [_around(workload, operation, one, name, site) for one in operation.before],
-        "after": [_around(workload, operation, one, name, site) for one in operation.after],
+        "before": [_around(workload, operation, one, name, site) for one in operation.before_it],
+        "after": [_around(workload, operation, one, name, site) for one in operation.after_it],
         "images": None if operation.images is None else operation.images.model_dump(),
         "timeout_ns": _ns(operation.timeout_s),
     }

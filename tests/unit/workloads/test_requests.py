@@ -1,4 +1,4 @@
-"""Checks of JSON, and queries of GraphQL, as they reach the driver."""
+"""Checks of JSON, queries of GraphQL and repeated requests, as they reach the driver."""
 
 import json
 from pathlib import Path
@@ -56,3 +56,14 @@ def test_what_a_query_cannot_have_is_named(changed: str, why: str, tmp_path: Pat
     with pytest.raises(StudyError) as raised:
         load(workload(tmp_path, query + changed))
     assert why in " ".join(map(str, raised.value.problems))
+
+
+def test_a_request_beside_a_page_is_made_as_often_as_it_says(tmp_path: Path) -> None:
+    polled = '[operations.page]\npath = "/"\nafter = [{ path = "/state", repeat = 3 }, { path = "/end" }]\n'
+    plan = make_plan([Part(load(workload(tmp_path, polled)), Population(1))], Timing(Phases(0, 0, 1, 0), 1))
+    (operation,) = plan["parts"][0]["workload"]["operations"]
+    assert [request["page"]["path"] for request in operation["after"]] == ["/state", "/state", "/state", "/end"]
+    counted = polled.replace("repeat = 3", 'repeat = 3, name = "state"')
+    with pytest.raises(StudyError) as raised:
+        load(workload(tmp_path, counted))
+    assert "leave out `name` or `repeat`" in " ".join(map(str, raised.value.problems))
