@@ -126,7 +126,7 @@ class SpreadPair:
 
 
 async def _papers(halves: Mapping[str, HalfHost], homes: Homes) -> None:
-    """Gives the three hosts certificates of an authority for this pair alone; all others get a folder too."""
+    """Gives the three hosts a certificate of an authority that is of this pair alone."""
     apart = [home.spec.address for home in (*homes.sides, homes.witness)]
     files = await asyncio.to_thread(reference.certificate, apart)
     await asyncio.gather(*(half.ask("papers", files=files) for half in halves.values() if half.address in apart))
