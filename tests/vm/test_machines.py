@@ -18,6 +18,7 @@ pytestmark = [
 DOWNLOADS = Path(__file__).parents[2] / "examples" / "downloads"
 
 
+@pytest.mark.alone
 def test_web_and_backend_in_machines_of_their_own_play_all_three_workloads_validly(
     tmp_path: Path,
     loadstone: LoadstoneRunner,  # noqa: F811
