@@ -97,7 +97,7 @@ def test_a_cluster_that_others_started_is_joined_by_its_address(lab: Lab) -> Non
 
 
 def test_two_coordinators_cannot_use_a_host_at_once(lab: Lab) -> None:
-    first = lab.start("run", "static", "--rate", "20", *QUICK, "--steady", "15", "--name", "first")
+    first = lab.start("run", "static", "--rate", "20", *QUICK, "--steady", "35", "--name", "first")
     deadline = time.monotonic() + 60
     while not list(lab.host.tmp.glob("results/*-first/runs/*/events.jsonl")) and time.monotonic() < deadline:
         time.sleep(0.1)
