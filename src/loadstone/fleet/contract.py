@@ -2,7 +2,7 @@
 small messages to it. Load and its figures never go this way: drivers speak to each other themselves.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -64,3 +64,10 @@ def _kinds(above: type[LoadstoneError]) -> list[type[LoadstoneError]]:
     """All kinds of errors that a text alone makes."""
     below = [kind for one in above.__subclasses__() for kind in _kinds(one)]
     return [kind for kind in [above, *below] if kind.__init__ in (LoadstoneError.__init__, Exception.__init__)]
+
+
+async def done_by(known: Mapping[str, Callable[..., Awaitable[Any]]], who: str, what: str, words: Json) -> Any:
+    """What comes of a word from another host. Raises FleetError for one that is not known, and what doing it raises."""
+    if what not in known:
+        raise FleetError(f"{who} do not know `{what}`.")
+    return await known[what](**words)

@@ -7,7 +7,7 @@ from typing import Any
 
 import psutil
 
-from loadstone.fleet.contract import FleetError, Json
+from loadstone.fleet.contract import Json, done_by
 from loadstone.host.process import Readiness
 from loadstone.model.fault import FaultKind
 from loadstone.model.target import Endpoint
@@ -43,9 +43,7 @@ class HostedMachine:
             "outside": self._outside,
             "fail": self._fail,
         }
-        if what not in known:
-            raise FleetError(f"Machines do not know `{what}`.")
-        return await known[what](**words)
+        return await done_by(known, "Machines", what, words)
 
     async def _start(self, role: str, command: list[str], readiness: str) -> str:
         self.services[role] = await self.machine.start(role, command, Readiness[readiness])

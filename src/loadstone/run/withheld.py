@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from urllib.parse import quote, quote_plus
 
 from loadstone.model.errors import UsageError
@@ -33,7 +34,7 @@ class Withheld:
             line = line.replace(form, SHOWN)
         return line
 
-    @property
+    @cached_property
     def _forms(self) -> list[str]:
         encodings = (str, quote, quote_plus, html.escape, _quoted)
         texts = {encode(secret) for secret in self.secrets.values() for encode in encodings}

@@ -12,7 +12,7 @@ from signal import Signals
 from typing import Any
 
 from loadstone.fleet.cluster import AUTHORITY, CERTIFICATE, KEY
-from loadstone.fleet.contract import FleetError, Json
+from loadstone.fleet.contract import FleetError, Json, done_by
 from loadstone.fleet.pairs.carrying import fetched, offered
 from loadstone.fleet.routes import forward
 from loadstone.host.programs import pair
@@ -71,9 +71,7 @@ class HostedHalf:
             "remember": self._remember,
             "side": self._side,
         }
-        if what not in known:
-            raise FleetError(f"Halves of pairs do not know `{what}`.")
-        return await known[what](**words)
+        return await done_by(known, "Halves of pairs", what, words)
 
     async def _papers(self, files: dict[str, str]) -> None:
         """What this host proves to the pair's others that it is of the pair, and knows them by."""
@@ -197,9 +195,7 @@ class HostedHalf:
             "end": one.end,
             "hear": lambda after: _heard(one, after),
         }
-        if what not in known:
-            raise FleetError(f"Sides of pairs do not know `{what}`.")
-        return await known[what](**words)
+        return await done_by(known, "Sides of pairs", what, words)
 
     async def end(self) -> None:
         """Ends all of it here; files and links go with the journal."""
