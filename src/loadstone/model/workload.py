@@ -37,6 +37,13 @@ def _day(text: str) -> str:
 Day = Annotated[str, StringConstraints(pattern=r"^\d{4}-\d{2}-\d{2}$"), AfterValidator(_day)]
 """A day of the calendar."""
 
+
+def _no_option(variable: str) -> str:
+    if variable.startswith("LOADSTONE_"):
+        raise ValueError("names that begin with LOADSTONE_ set options, which results tell")
+    return variable
+
+
 END = "end"
 """The pseudo-state in which a user session ends as its user meant it to."""
 
@@ -586,7 +593,7 @@ class Environment(_Drawn):
     """What a variable of the lab's environment holds: a secret, which no record and no report shows."""
 
     kind: Literal["environment"]
-    variable: Annotated[str, StringConstraints(pattern=r"^[A-Z_][A-Z0-9_]{0,60}$")]
+    variable: Annotated[str, StringConstraints(pattern=r"^[A-Z_][A-Z0-9_]{0,60}$"), AfterValidator(_no_option)]
 
     @property
     def stand_in(self) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from loadstone.model.errors import UsageError
+from loadstone.model.errors import StudyError, UsageError
 from loadstone.model.load import Population
 from loadstone.model.profile import Phases
 from loadstone.run.plan import Part, Timing, make_plan
@@ -70,3 +70,12 @@ def test_a_secret_that_is_missing_or_cannot_be_withheld_is_refused(
     monkeypatch.setenv("SHOP_PASSWORD", "abc")
     with pytest.raises(UsageError, match="shorter than 4"):
         withheld_of(kept)
+
+
+def test_a_secret_is_not_taken_from_a_variable_that_results_tell(tmp_path: Path) -> None:
+    plan_of(tmp_path)
+    file = tmp_path / "workload.toml"
+    file.write_text(file.read_text().replace("SHOP_PASSWORD", "LOADSTONE_RUN_PASSWORD"))
+    with pytest.raises(StudyError) as raised:
+        load(str(tmp_path))
+    assert "which results tell" in " ".join(map(str, raised.value.problems))
