@@ -11,7 +11,7 @@ FUZZ_S := 600
 SOURCES := pyproject.toml Cargo.toml Cargo.lock $(wildcard src/loadstone/workloads/*/workload.toml) \
            $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: help setup demo test test-rust test-python test-fast wheel fleet-trial bench calibrate fuzz mutants lint format schemas checksums clean
+.PHONY: help setup demo test test-rust test-python test-fast wheel sites fleet-trial bench calibrate fuzz mutants lint format schemas checksums clean
 
 help:            ## say what there is
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*##/\t/' | expand -t 16
@@ -27,7 +27,7 @@ test-rust:       ## tests of the driver and the servers
 	cargo test --workspace --quiet --release
 
 test-python: $(VENV)/testing   ## tests of everything else, real runs and virtual machines included
-	@scripts/system-packages nginx chromium qemu images containers podman kernel dovecot postgresql mariadb php apache tomcat balancers caches nfs ssh
+	@scripts/system-packages nginx chromium qemu images containers podman kernel dovecot postgresql mariadb php apache tomcat balancers caches nfs ssh h2
 	@rm -f $(SKIPPED)
 	LOADSTONE_TEST_SKIPPED=$(SKIPPED) $(BIN)/pytest --numprocesses 2 --dist worksteal -m "not alone" tests
 	LOADSTONE_TEST_SKIPPED=$(SKIPPED) $(BIN)/pytest -m alone tests
@@ -60,6 +60,11 @@ fleet-trial: $(VENV)/developing   ## starts on eight hosts and deaths of every p
 	@scripts/system-packages ssh nginx
 	$(BIN)/python -m tests.fleet.trial starts
 	$(BIN)/python -m tests.fleet.trial kills
+
+sites: $(VENV)/developing   ## record, import and run ten stock applications (a quarter of an hour) and write docs/stock-applications.md
+	@scripts/system-packages chromium h2 sites
+	@scripts/stock-applications target/sites $(PYTHON)
+	$(BIN)/python -m tests.sites $(CASES)
 
 fuzz: $(VENV)/developing   ## ten minutes each on importers, the answer's parser and plans (needs a nightly Rust and cargo-fuzz)
 	for shape in document_of_any_shape visit_of_any_shape; do \

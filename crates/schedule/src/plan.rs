@@ -546,6 +546,12 @@ pub struct Extract {
     /// Name of a cookie that the user holds then.
     #[serde(default)]
     pub cookie: Option<String>,
+    /// A CSS selector of an element, in HTML.
+    #[serde(default)]
+    pub css: Option<String>,
+    /// The element's attribute that is meant; none for its text.
+    #[serde(default)]
+    pub attribute: Option<String>,
     /// How what stands there is encoded.
     #[serde(default)]
     pub decode: Option<Decode>,
@@ -562,6 +568,10 @@ pub enum Decode {
     Html,
     /// With percent signs.
     Url,
+    /// As in a text of JSON or of a program, with `\\u002b` and `\\/`.
+    Json,
+    /// By 64 letters, of either alphabet (RFC 4648).
+    Base64,
 }
 
 /// A file that belongs to a page.

@@ -102,12 +102,18 @@ def from_har_(
 
 def _verified(importer: Callable[..., Imported], target: Target, file: Path, name: str) -> Imported:
     """The same with the rules that a live site needs, of which it says how they went."""
-    values = dict.fromkeys(one.value for one in importer(file, name).correlated if one.value)
+    values: dict[str, bool] = {}
+    for one in importer(file, name).correlated:
+        if one.value:
+            values[one.value] = values.get(one.value, False) or one.differs
     with tempfile.TemporaryDirectory(prefix="loadstone-verify-") as folder:
-        words = list(values), lambda left: importer(file, name, as_recorded=left).text, target, Path(folder)
+        words = values, lambda left: importer(file, name, as_recorded=left).text, target, Path(folder)
         verified = asyncio.run(verify(*words))
     for value in verified.needless:
         out.print(f"needless: {value}: the site takes what was recorded", soft_wrap=True, markup=False)
+    for value in verified.unnoticed:
+        told = "the site took what was recorded, too, but it is another in each visit"
+        out.print(f"kept: {value}: {told}", soft_wrap=True, markup=False)
     told = f"failed: {verified.fault}" if verified.fault else f"{USERS} fresh users at once went through"
     out.print(f"verified: {told}", soft_wrap=True, markup=False)
     return importer(file, name, as_recorded=frozenset(verified.needless))

@@ -250,8 +250,13 @@ class Extract(Section):
     regex: Found | None = Field(default=None, description="a pattern, of which the first group counts, or all of it")
     field: Found | None = Field(default=None, description="the name of a form's field or of a meta element, in HTML")
     cookie: Found | None = Field(default=None, description="the name of a cookie that the user has by then")
-    decode: Literal["html", "url"] | None = Field(
-        default=None, description="`html`, with character references, or `url`, with percent signs"
+    css: Found | None = Field(
+        default=None, description="a CSS selector of an element, in HTML, of which the text counts"
+    )
+    attribute: Found | None = Field(default=None, description="the attribute that counts instead, with `css`")
+    decode: Literal["html", "url", "json", "base64"] | None = Field(
+        default=None,
+        description="`html`, with character references, `url`, with percent signs, `json`, as its texts, or `base64`",
     )
     pick: str | None = Field(
         default=None, description="which of several: a number, as a text with values, reckoned round their count"
@@ -261,9 +266,11 @@ class Extract(Section):
     def _stands_in_one_place(self) -> Self:
         if (self.after is None) != (self.before is None):
             raise ValueError("`after` and `before` go together")
-        places = (self.after, self.json_, self.header, self.regex, self.field, self.cookie)
+        if self.attribute is not None and self.css is None:
+            raise ValueError("`attribute` goes with `css`")
+        places = (self.after, self.json_, self.header, self.regex, self.field, self.cookie, self.css)
         if sum(place is not None for place in places) != 1:
-            raise ValueError("needs one of `after` with `before`, `json`, `header`, `regex`, `field` and `cookie`")
+            raise ValueError("needs one of `after` with `before`, `json`, `header`, `regex`, `field`, `cookie`, `css`")
         return self
 
     def planned(self) -> dict[str, str | None]:

@@ -1,7 +1,7 @@
 """Rules for values of a recorded visit, tried on the live site: each by leaving it out, all by two users at once."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,24 +19,33 @@ class Verified:
 
     needless: tuple[str, ...]
     """Values without whose rules the visit went as well: the recorded ones serve."""
+    unnoticed: tuple[str, ...]
+    """The same of values that are others in each visit: a site may take what it gave out to another user, such as the
+    number of a session, and answer for that user. Their rules stay.
+    """
     fault: str
     """How a visit with all other rules failed; empty where none did."""
 
 
 async def verify(
-    values: Sequence[str], text_without: Callable[[frozenset[str]], str], target: Target, folder: Path
+    values: Mapping[str, bool], text_without: Callable[[frozenset[str]], str], target: Target, folder: Path
 ) -> Verified:
-    """Visits a site with each value left as it was recorded, then with all rules that are needed. Raises UsageError for
-    a target that is not there, DriverError.
+    """Visits a site with all rules, then with each value left as it was recorded, then with all rules that are needed.
+    `values` tells of each whether it is another in each visit. Raises UsageError for a target that is not there,
+    DriverError.
     """
+    made = _written(text_without(frozenset()), folder / "all")
+    if fault := await _fault(made, target, 0):
+        return Verified((), (), fault)
     needless: list[str] = []
-    for value in values:
+    unnoticed: list[str] = []
+    for value, differs in values.items():
         tried = frozenset({value, *needless})
         if not await _fault(_written(text_without(tried), folder / f"without-{value}"), target, 0):
-            needless.append(value)
+            (unnoticed if differs else needless).append(value)
     made = _written(text_without(frozenset(needless)), folder / "needed")
     faults = await asyncio.gather(*(_fault(made, target, user) for user in range(USERS)))
-    return Verified(tuple(needless), next((fault for fault in faults if fault), ""))
+    return Verified(tuple(needless), tuple(unnoticed), next((fault for fault in faults if fault), ""))
 
 
 def _written(text: str, folder: Path) -> Path:

@@ -6,18 +6,20 @@ that holds it; the plainest rule that finds it there, in both recordings where t
 declares.
 """
 
+import base64
+import binascii
 import html
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from html.parser import HTMLParser
 from typing import Any, Literal
 from urllib.parse import quote, unquote
 
 from loadstone.workloads.har import Exchange
-from loadstone.workloads.writing import name_of
+from loadstone.workloads.writing import literal, name_of
 
 ONCE = ("csrf", "xsrf", "token", "nonce", "viewstate", "eventvalidation", "signature", "requestid")
 """Parts of names whose values servers give out for one use."""
@@ -34,10 +36,45 @@ CONTEXTS = (8, 16, 24, 40)
 MOST_PLACES = 20
 """Places of one answer that are tried."""
 
-DECODERS: Mapping[str, Callable[[str], str]] = {"html": html.unescape, "url": unquote}
+LEAST_PART = 8
+"""Letters of a value that is looked for within others."""
 
-Kind = Literal["path", "query", "field", "header", "JSON"]
-Why = Literal["one use", "client-made", "unknown"]
+
+def _of_json(text: str) -> str:
+    try:
+        return str(json.loads(f'"{text}"'))
+    except ValueError:
+        return text
+
+
+def _of_base64(text: str) -> str:
+    padded = text.translate(str.maketrans("-_", "+/")) + "=" * (-len(text) % 4)
+    try:
+        return base64.b64decode(padded).decode()
+    except (ValueError, binascii.Error):
+        return text
+
+
+def _to_base64(value: str) -> str:
+    return base64.b64encode(value.encode()).decode().rstrip("=")
+
+
+DECODERS: Mapping[str, Callable[[str], str]] = {
+    "html": html.unescape,
+    "url": unquote,
+    "json": _of_json,
+    "base64": _of_base64,
+}
+"""How a value may be written in an answer, as the driver decodes it."""
+
+Kind = Literal["path", "query", "field", "part", "header", "JSON"]
+Why = Literal["one use", "client-made", "chosen from a list", "typed data", "unknown"]
+TIMES = (
+    r"1[0-9]{9}([0-9]{3})?(\.[0-9]+)?",
+    r"20[0-9]{2}[01][0-9][0-3][0-9]([0-2][0-9][0-5][0-9][0-5][0-9]([0-9]{3})?)?",
+    r"20[0-9]{2}-[01][0-9]-[0-3][0-9]([T ][0-9:.]+(Z|[+-][0-9:]+)?)?",
+)
+"""A moment in seconds or milliseconds since 1970, in digits alone, and by ISO 8601."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +99,11 @@ class Step:
     answer: Exchange
     cookies: Mapping[str, str] = field(default_factory=dict)
     """Those that the browser sent, and that an answer had set."""
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the browser did not keep the answer, as of pages that were left at once."""
+        return not self.answer.response.content.text
 
     @property
     def route(self) -> tuple[str, str, tuple[str, ...]]:
@@ -119,6 +161,10 @@ class Correlated:
     """In how many the rule finds it."""
     why: Why = "unknown"
     """What it is held for, where no rule was found."""
+    differs: bool = False
+    """Whether it is another in the second recording."""
+    text: str = ""
+    """What stands there instead, values as `{name}`: a value alone, or one within other letters."""
 
     @property
     def missed(self) -> str:
@@ -136,10 +182,10 @@ class Correlation:
         """The same without the values of these names."""
         return Correlation([one for one in self.found if one.value not in values])
 
-    def value(self, operation: str, leaf: Leaf) -> str | None:
-        """Name of the value that stands there instead of what was recorded."""
+    def text(self, operation: str, leaf: Leaf) -> str | None:
+        """What stands there instead of what was recorded, with values as `{name}`."""
         same = (one for one in self.found if one.operation == operation and one.leaf == leaf and one.value)
-        return next((one.value for one in same), None)
+        return next((one.text for one in same), None)
 
     def extracts(self, operation: str) -> list[dict[str, str]]:
         """What is taken from an operation's answer, as workloads declare it."""
@@ -160,19 +206,22 @@ class _Search:
     other: Sequence[Step]
     names: dict[tuple[str, Rule], str] = field(default_factory=dict)
     """Of the values so far, by where they are taken from."""
+    known: dict[str, tuple[str | None, Correlated]] = field(default_factory=dict)
+    """What was recorded of them, in the second recording too, and what was found of each."""
 
     def __post_init__(self) -> None:
-        self.pairs = _aligned(self.steps, self.other)
+        self.pairs = aligned(self.steps, self.other)
 
     def found(self) -> Iterator[Correlated]:
         """Each place of a request that may be of the visit alone, once."""
         seen: set[tuple[str, Leaf]] = set()
         for number, step in enumerate(self.steps):
             for leaf, value in step.leaves.items():
-                place = step.operation, leaf
-                if place not in seen and _is_of_the_visit(leaf, value, self._again(number, leaf)):
-                    seen.add(place)
-                    yield self._looked_up(number, leaf)
+                place, again = (step.operation, leaf), self._again(number, leaf)
+                if place in seen or not _is_of_the_visit(leaf, value, again):
+                    continue
+                seen.add(place)
+                yield self._looked_up(number, leaf)
 
     def _twin(self, number: int) -> Step | None:
         """The same step of the second recording."""
@@ -184,25 +233,79 @@ class _Search:
 
     def _looked_up(self, number: int, leaf: Leaf) -> Correlated:
         step, value, again = self.steps[number], self.steps[number].leaves[leaf], self._again(number, leaf)
-        for source, rule, is_proven in self._ways(number, value, again) if len(value) >= LEAST_VALUE else ():
-            if is_proven or again is None:
-                name = self.names.setdefault((source, rule), _new_name(leaf, self.names.values()))
-                return Correlated(step.operation, leaf, name, source, rule, 2 if is_proven else 1)
-        return Correlated(step.operation, leaf, why=_kind_of(leaf, value))
+        if value in self.known and self.known[value][0] == again:
+            return replace(self.known[value][1], operation=step.operation, leaf=leaf)
+        if way := next(self._ways(number, value, again), None):
+            source, rule, recordings = way
+            name = self.names.setdefault((source, rule), _new_name(leaf, self.names.values()))
+            differs = again is not None and again != value
+            found = Correlated(
+                step.operation, leaf, name, source, rule, recordings, differs=differs, text=f"{{{name}}}"
+            )
+            self.known[value] = again, found
+            return found
+        return self._composed(step.operation, leaf, value, again) or Correlated(
+            step.operation, leaf, why=self._kind_of(number, leaf, value)
+        )
 
-    def _ways(self, number: int, value: str, again: str | None) -> Iterator[tuple[str, Rule, bool]]:
-        """Operation, rule, and whether the second recording has the value there too; the plainest way first."""
+    def _composed(self, operation: str, leaf: Leaf, value: str, again: str | None) -> Correlated | None:
+        """A leaf that holds a value found before, such as the address of the page before: the longest there is."""
+        for part in sorted(self.known, key=len, reverse=True):
+            told_again, found = self.known[part]
+            before, is_there, behind = value.partition(part)
+            is_same = again is None or (told_again is not None and value.replace(part, told_again) == again)
+            if is_there and len(part) >= LEAST_PART and is_same:
+                text = literal(before) + found.text + literal(behind).replace(literal(part), found.text)
+                return replace(found, operation=operation, leaf=leaf, text=text)
+        return None
+
+    def _kind_of(self, number: int, leaf: Leaf, value: str) -> Why:
+        """What a value is held for that stands in no earlier answer."""
+        is_time = any(re.fullmatch(pattern, value) for pattern in TIMES)
+        is_uuid = re.fullmatch(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}", value)
+        if is_time or is_uuid:
+            return "client-made"
+        if is_token(leaf.key, value):
+            return "one use"
+        option = re.compile(rf"""<option[^>]*value=["']?{re.escape(html.escape(value))}["' >]""", re.IGNORECASE)
+        is_option = any(option.search(text_of(step.answer)) for step in self.steps[:number])
+        if is_option:
+            return "chosen from a list"
+        is_worded = leaf.kind in ("field", "part", "JSON") and re.search(r"[^\W\d_]{2}", value)
+        return "typed data" if is_worded else "unknown"
+
+    def _ways(self, number: int, value: str, again: str | None) -> Iterator[tuple[str, Rule, int]]:
+        """Operations, rules, and in how many recordings each finds the value; the plainest way first. A rule that the
+        second recording contradicts is none.
+        """
         twin = self._twin(number)
         for rule in _cookie_rules(self.steps[number], value) if number else ():
             is_proven = again is not None and twin is not None and rule in _cookie_rules(twin, again)
-            yield self.steps[number - 1].operation, rule, is_proven
+            if is_proven or again is None:
+                yield self.steps[number - 1].operation, rule, 2 if is_proven else 1
         for earlier in range(number - 1, -1, -1):
-            source, twin = self.steps[earlier], self._twin(earlier)
-            visits = [one.answer for one in self.steps if one.operation == source.operation]
-            for rule in _rules(source.answer, value):
+            source = self.steps[earlier]
+            visits = [one.answer for one in self.steps if one.operation == source.operation and not one.is_lost]
+            for rule, recordings in _rules_of_both(source, value, self._twin(earlier), again):
                 if all(rule.taken(answer) is not None for answer in visits):  # else another visit were an error
-                    is_proven = again is not None and twin is not None and rule.taken(twin.answer) == again
-                    yield source.operation, rule, is_proven
+                    yield source.operation, rule, recordings
+
+
+def _rules_of_both(source: Step, value: str, twin: Step | None, again: str | None) -> Iterator[tuple[Rule, int]]:
+    """Rules by which a value is found in an answer, and in how many recordings: the same in both, or in the only one of
+    which the browser kept the answer.
+    """
+    if again is None:
+        yield from ((rule, 1) for rule in _rules(source.answer, value))
+    elif twin is None:
+        return
+    elif source.is_lost:
+        yield from ((rule, 1) for rule in _rules(twin.answer, again))
+    elif twin.is_lost:
+        yield from ((rule, 1) for rule in _rules(source.answer, value))
+    else:
+        found = _rules(source.answer, value, is_short=again != value)
+        yield from ((rule, 2) for rule in found if rule.taken(twin.answer) == again)
 
 
 def _new_name(leaf: Leaf, known: Any) -> str:
@@ -214,8 +317,8 @@ def _new_name(leaf: Leaf, known: Any) -> str:
 
 
 def _is_of_the_visit(leaf: Leaf, value: str, again: str | None) -> bool:
-    """Whether a value may be of its visit alone."""
-    return is_token(leaf.key, value) or (again is not None and again != value)
+    """Whether a value is of its visit alone: another in the second recording, or without one by its looks."""
+    return is_token(leaf.key, value) if again is None else again != value
 
 
 def is_token(key: str, value: str) -> bool:
@@ -227,15 +330,7 @@ def is_token(key: str, value: str) -> bool:
     return is_random and any(letter.isdigit() for letter in value) and any(letter.isalpha() for letter in value)
 
 
-def _kind_of(leaf: Leaf, value: str) -> Why:
-    is_time = re.fullmatch(r"1[0-9]{9}([0-9]{3})?(\.[0-9]+)?", value)
-    is_uuid = re.fullmatch(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}", value)
-    if is_time or is_uuid:
-        return "client-made"
-    return "one use" if is_token(leaf.key, value) else "unknown"
-
-
-def _aligned(steps: Sequence[Step], other: Sequence[Step]) -> dict[int, int]:
+def aligned(steps: Sequence[Step], other: Sequence[Step]) -> dict[int, int]:
     """Which step of the second recording each of the first is."""
     matcher = SequenceMatcher(None, [one.route for one in steps], [one.route for one in other], autojunk=False)
     pairs = {}
@@ -255,8 +350,10 @@ def _cookie_rules(step: Step, value: str) -> list[Rule]:
     return plain + coded
 
 
-def _rules(answer: Exchange, value: str) -> Iterator[Rule]:
-    """Ways in which a value can be found in an answer, the plainest first."""
+def _rules(answer: Exchange, value: str, *, is_short: bool = False) -> Iterator[Rule]:
+    """Ways in which a value can be found in an answer, the plainest first; where it `is_short`, by its place alone."""
+    if len(value) < LEAST_VALUE and not (is_short and value):
+        return
     for one in answer.response.headers:
         if one.value == value and one.name.lower() not in ("set-cookie", "location"):
             yield Rule((("header", one.name),))
@@ -265,12 +362,13 @@ def _rules(answer: Exchange, value: str) -> Iterator[Rule]:
         if found == value:
             yield Rule((("json", pointer),))
     forms = {"": value, "html": html.escape(value), "url": quote(value, safe="")}
+    forms |= {"json": json.dumps(value)[1:-1], "base64": _to_base64(value)}
     if not any(form in text for form in forms.values()):
         return
     named = list(fields_of(text))
     firsts = dict(reversed(named))
     yield from (Rule((("field", name),)) for name, found in firsts.items() if found == value and name)
-    for how, form in forms.items():
+    for how, form in forms.items() if len(value) >= LEAST_VALUE else ():
         if how and form == value:
             continue
         yield from (Rule((*rule, *((("decode", how),) if how else ()))) for rule in _between(text, form))

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import pairwise
+from itertools import accumulate
 from pathlib import Path
 from urllib.parse import parse_qsl, quote, unquote
 
@@ -21,7 +21,7 @@ import tomlkit
 from loadstone.model.errors import UsageError
 from loadstone.model.target import encoded
 from loadstone.workloads.check import ACCEPTED, CODINGS
-from loadstone.workloads.correlation import Correlation, Kind, Leaf, Step, correlate, json_leaves
+from loadstone.workloads.correlation import Correlation, Kind, Leaf, Step, aligned, correlate, is_token, json_leaves
 from loadstone.workloads.har import Exchange, Request, read
 from loadstone.workloads.imported import Imported
 from loadstone.workloads.writing import literal, name_of, table_of
@@ -44,9 +44,12 @@ BROWSERS_OWN = frozenset(
     }
 )
 """Headers that browsers send by themselves, or the driver does."""
-BEARER = Leaf("header", "Authorization")
+AUTHORIZATION = Leaf("header", "Authorization")
 """Of what follows the scheme in that header, where it is a token that an answer told (RFC 6750, section 2.1)."""
-SCHEME = "Bearer "
+SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9_-]* (?! )|")
+"""Before the token (RFC 9110, section 11.4); some sites have none."""
+PART = re.compile(r"\r\n?(Content-Disposition: form-data[^\r\n]*(?:\r\n[^\r\n]+)*)\r\n\r\n([^\r\n]*)\r\n--")
+"""Head and text of a part that is one line."""
 ADDRESS = "{target}"
 """In headers, where the site is that is played, whichever it is."""
 TITLE_WITHIN = 1 << 16
@@ -64,6 +67,17 @@ class _Page:
     redirects: int = 0
     embedded: list[Exchange] = field(default_factory=list)
     name: str = ""
+    is_part: bool = False
+    """Whether a page asked for it, and no user."""
+    titles: set[str] = field(default_factory=set)
+    """Of the answers to it, in all visits."""
+    statuses: set[int] = field(default_factory=set)
+
+    def learn(self, visit: "_Page") -> None:
+        """Takes over how it was answered in a visit, as far as the browser kept that."""
+        self.statuses.add(visit.status)
+        if visit.last.response.content.text:
+            self.titles.add(_title(visit.last))
 
     @property
     def end_s(self) -> float:
@@ -78,27 +92,31 @@ def from_har(file: Path, name: str, second: Path | None = None, as_recorded: fro
     """Reads a HAR file, and a second recording of the same steps where there is one; values of these names are sent as
     they were recorded. Raises UsageError when it is none or holds no page.
     """
-    site, pages, left_out = _visit(file)
+    site, pages, left_out = _visit(file, second)
+    others = [] if second is None else _visit(second, file)[1]
+    steps, again = _steps(pages), _steps(others)
     operations: dict[str, _Page] = {}
     for page in pages:
-        operations.setdefault(page.name, page)
-    correlation = correlate(_steps(pages), [] if second is None else _steps(_visit(second)[1]))
-    correlation = correlation.without(as_recorded)
+        operations.setdefault(page.name, page).learn(page)
+    for at, other in aligned(steps, again).items():
+        operations[pages[at].name].learn(others[other])
+    correlation = correlate(steps, again).without(as_recorded)
     text = _document(name, site, pages, operations, correlation)
     told = tuple(map(_counted, left_out.items()))
     return Imported(text, site, len(operations), told, tuple(_doubts(operations)), tuple(correlation.found))
 
 
-def _visit(file: Path) -> tuple[str, list[_Page], Counter[str]]:
+def _visit(file: Path, twin: Path | None) -> tuple[str, list[_Page], Counter[str]]:
     """The site, what was visited there, and what was left out."""
     entries = read(file)
     first = next((entry for entry in entries if entry.is_html and entry.site.startswith("http")), None)
     if first is None:
         raise UsageError(f"{file} holds no page: no answer of type text/html.")
     site = first.site
+    known = None if twin is None else frozenset(entry.request.url for entry in read(twin))
     left_out: Counter[str] = Counter()
     own = [entry for entry in entries if _is_played(entry, site, left_out)]
-    pages = _pages(own, left_out)
+    pages = _pages(own, left_out, known)
     _give_names(pages)
     return site, pages, left_out
 
@@ -129,7 +147,8 @@ def _step(page: _Page, cookies: Mapping[str, str]) -> Step:
     leaves |= {Leaf("query", key): text for key, text in _pairs(page.first.parts.query).items()}
     leaves |= {Leaf("field", key): text for key, text in _pairs(_form_text(page.first.request)).items()}
     leaves |= {Leaf("header", key): text for key, text in _headers(page)}
-    leaves |= {BEARER: token} if (token := _bearer(page)) else {}
+    leaves |= {AUTHORIZATION: token} if (token := _token(page)[1]) else {}
+    leaves |= {Leaf("part", name): text for name, text in _parts(page.first.request)}
     if not _form_text(page.first.request):
         leaves |= {Leaf("JSON", pointer): text for pointer, text in json_leaves(_body_text(page.first.request))}
     return Step(page.name, page.first.method, page.first.parts.path, leaves, page.last, cookies)
@@ -170,12 +189,15 @@ def _unplayable(entry: Exchange, site: str) -> str:
     return ""
 
 
-def _pages(entries: Sequence[Exchange], left_out: Counter[str]) -> list[_Page]:
-    """Groups a site's exchanges: operations, and what each page among them loads."""
+def _pages(entries: Sequence[Exchange], left_out: Counter[str], known: frozenset[str] | None) -> list[_Page]:
+    """Groups a site's exchanges: operations, and what each page among them loads. `known` are the addresses of another
+    visit.
+    """
     operations: list[_Page] = []
     page: _Page | None = None
     for made in _joined(entries):
-        if _begins(made, page):
+        made.is_part = not _begins(made, page)
+        if not made.is_part or (page is not None and _needs_more(made, known)):
             operations.append(made)
             page = made if page is None or made.last.is_html else page
         elif page is None:
@@ -193,6 +215,24 @@ def _begins(made: _Page, page: _Page | None) -> bool:
         return page is None or made.first.start_s - page.end_s >= LEAST_THINK_S
     late = page is not None and made.first.start_s - page.last.end_s >= BACKGROUND_S
     return made.last.is_background and late
+
+
+def _needs_more(made: _Page, known: frozenset[str] | None) -> bool:
+    """Whether it is more than an embedded file, which is asked for as it is declared: a page or what a program asked
+    for, with headers of its own, or at an address that is another in each visit.
+    """
+    if not (made.last.is_html or made.last.is_background):
+        return False
+    if made.status >= 400:
+        return True
+    own = [name for name, _ in _headers(made) if name.lower() != "accept"]
+    if own or any(header.name.lower() == "authorization" for header in made.first.request.headers):
+        return True
+    if known is not None:
+        return made.first.request.url not in known
+    parts = made.first.parts
+    leaves = [*parse_qsl(parts.query), *(("", segment) for segment in parts.path.split("/"))]
+    return any(is_token(key, text) for key, text in leaves)
 
 
 def _joined(entries: Sequence[Exchange]) -> list[_Page]:
@@ -252,17 +292,18 @@ def _body_text(request: Request) -> str:
 def _document(
     name: str, site: str, pages: Sequence[_Page], operations: dict[str, _Page], correlation: Correlation
 ) -> str:
-    gaps = [max(0.0, after.first.start_s - before.end_s) for before, after in pairwise(pages)]
+    ends = list(accumulate((page.end_s for page in pages), max))
+    gaps = [max(0.0, page.first.start_s - end) for end, page in zip(ends, pages[1:], strict=False) if not page.is_part]
+    at_once = sorted({page.name for page in pages} - {page.name for page in pages if not page.is_part})
     think_s = round(max(0.01, sum(gaps) / len(gaps)), 2) if gaps else 1.0
     document = tomlkit.document()
     document.add(tomlkit.comment(f"Imported from a recorded visit to {site}. Edit it: one person's visit is a guess."))
     header = {"name": name, "title": f"A visit to {site}", "about": f"One recorded visit of {len(pages)} operations."}
     document["workload"] = table_of(header)
-    document["pacing"] = table_of(
-        {"kind": "think", "distribution": "exponential", "mean_s": think_s, "cap_s": round(15 * think_s, 2)}
-    )
+    pacing = {"kind": "think", "distribution": "exponential", "mean_s": think_s, "cap_s": round(15 * think_s, 2)}
+    document["pacing"] = table_of(pacing | ({"no_pause_before": at_once} if at_once else {}))
     document["connections"] = table_of({"parallel": PARALLEL})
-    document["headers"] = table_of({"Accept-Encoding": _codings(pages)})
+    document["headers"] = table_of({"Accept-Encoding": _codings(pages)} | _kept_open(pages))
     limits = table_of({"good_s": 2.0, "tolerable_s": 4.0})
     limits.comment("what is good enough for you?")
     document["limits"] = limits
@@ -283,6 +324,12 @@ def _codings(pages: Sequence[_Page]) -> str:
     return ", ".join(one for one in (word.strip() for word in asked.split(",")) if one in CODINGS) or "identity"
 
 
+def _kept_open(pages: Sequence[_Page]) -> dict[str, str]:
+    """What browsers say of connections by HTTP/1.1: there are servers that close them otherwise, without a word."""
+    told = (header for header in pages[0].first.request.headers if header.name.lower() == "connection")
+    return {"Connection": "keep-alive"} if any(one.value.lower() == "keep-alive" for one in told) else {}
+
+
 def _operation(page: _Page, correlation: Correlation) -> tomlkit.items.Table:
     fill = partial(_filled, page, correlation)
     request, parts = page.first.request, page.first.parts
@@ -291,8 +338,8 @@ def _operation(page: _Page, correlation: Correlation) -> tomlkit.items.Table:
     table["path"] = _filled_path(_path(page.first, has_query=not query), page, correlation)
     if query:
         table["query"] = fill("query", query)
-    bearer = {BEARER.key: ""} if correlation.value(page.name, BEARER) else {}
-    headers = {**dict(_headers(page)), **bearer}
+    allowed = {AUTHORIZATION.key: ""} if correlation.text(page.name, AUTHORIZATION) else {}
+    headers = {**dict(_headers(page)), **allowed}
     if fields := _pairs(form):
         table["form"] = fill("field", fields)
     elif text := _body_text(request):
@@ -305,10 +352,9 @@ def _operation(page: _Page, correlation: Correlation) -> tomlkit.items.Table:
         table["extract"] = _list(map(_inline, extracts))
     if page.redirects:
         table["redirects"] = page.redirects
-    if page.status != 200:
-        table["status"] = [page.status]
-    title = _title(page.last.response.content.text) if page.last.is_html else ""
-    if title:
+    if page.statuses != {200}:
+        table["status"] = sorted(page.statuses)
+    if len(page.titles) == 1 and (title := min(page.titles)):
         table["title"] = literal(title)
     if page.embedded:
         table["embedded"] = _list(map(_embedded, page.embedded))
@@ -328,18 +374,18 @@ def _filled(page: _Page, correlation: Correlation, kind: Kind, pairs: Mapping[st
     filled = {}
     for key, text in pairs.items():
         leaf = Leaf(kind, key)
-        name = correlation.value(page.name, leaf)
-        scheme = SCHEME if leaf == BEARER else ""
-        here = ADDRESS if kind == "header" and text.startswith(page.first.site) else ""
-        filled[key] = f"{scheme}{{{name}}}" if name else here + literal(text[len(page.first.site) if here else 0 :])
+        scheme = _token(page)[0] if leaf == AUTHORIZATION else ""
+        written = scheme + (correlation.text(page.name, leaf) or literal(text))
+        site = page.first.site
+        filled[key] = ADDRESS + written[len(site) :] if kind == "header" and written.startswith(site) else written
     return _inline(filled)
 
 
 def _filled_path(path: str, page: _Page, correlation: Correlation) -> str:
     """A path with values in place of its segments."""
     bare, mark, query = path.partition("?")
-    names = [correlation.value(page.name, Leaf("path", str(at))) for at in range(bare.count("/") + 1)]
-    segments = [f"{{{name}}}" if name else text for text, name in zip(bare.split("/"), names, strict=True)]
+    texts = [correlation.text(page.name, Leaf("path", str(at))) for at in range(bare.count("/") + 1)]
+    segments = [found or text for text, found in zip(bare.split("/"), texts, strict=True)]
     return "/".join(segments) + mark + query
 
 
@@ -347,9 +393,17 @@ def _filled_body(page: _Page, text: str, correlation: Correlation) -> str:
     """A body with values in place of texts of its JSON."""
     filled = literal(text)
     for pointer, value in json_leaves(text):
-        name = correlation.value(page.name, Leaf("JSON", pointer))
-        for written in (json.dumps(value), json.dumps(value, ensure_ascii=False)) if name else ():
-            filled = filled.replace(literal(written), f'"{{{name}}}"', 1)
+        found = correlation.text(page.name, Leaf("JSON", pointer))
+        if not found:
+            continue
+        for written in (json.dumps(value), json.dumps(value, ensure_ascii=False)):
+            filled = filled.replace(literal(written), f'"{found}"', 1)
+        key = re.escape(literal(json.dumps(pointer.rpartition("/")[2])))
+        number = re.search(rf"{key}\s*:\s*({re.escape(value)})(?![0-9.eE])", filled)
+        filled = filled[: number.start(1)] + found + filled[number.end(1) :] if number else filled
+    for name, value in _parts(page.first.request):
+        if found := correlation.text(page.name, Leaf("part", name)):
+            filled = filled.replace(f"\r\n\r\n{literal(value)}\r\n", f"\r\n\r\n{found}\r\n", 1)
     return filled
 
 
@@ -381,16 +435,28 @@ def _headers(page: _Page) -> Iterator[tuple[str, str]]:
             yield header.name, header.value
 
 
-def _bearer(page: _Page) -> str:
-    """The token that a request is allowed by; empty where there is none."""
+def _token(page: _Page) -> tuple[str, str]:
+    """Scheme and token that a request is allowed by; empty where there is none, or the user's own name and password."""
     told = (one.value for one in page.first.request.headers if one.name.lower() == "authorization")
     value = next(told, "")
-    return value.removeprefix(SCHEME) if value.startswith(SCHEME) else ""
+    matched = SCHEME.match(value)
+    scheme = matched.group() if matched else ""
+    return ("", "") if scheme.lower() in ("basic ", "digest ") else (scheme, value.removeprefix(scheme))
 
 
-def _title(text: str) -> str:
-    """The title of a page, if it is plain text."""
-    head = text[:TITLE_WITHIN]
+def _parts(request: Request) -> Iterator[tuple[str, str]]:
+    """Names and texts of a form of several parts (RFC 7578), but for files."""
+    if request.body is None or "multipart/form-data" not in request.body.mime_type:
+        return
+    for head, text in PART.findall(request.body.text):
+        named = re.search(r'[; ]name="([^"]*)"', head)
+        if named and "filename" not in head:
+            yield named.group(1), text
+
+
+def _title(answer: Exchange) -> str:
+    """The title of a page, if it is plain text; empty for what is no page."""
+    head = answer.response.content.text[:TITLE_WITHIN] if answer.is_html else ""
     lower = head.lower()
     begin = lower.find(">", lower.find("<title")) + 1 if "<title" in lower else 0
     end = lower.find("</title", begin)

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use base64::alphabet;
+use base64::engine::{DecodePaddingMode, Engine, GeneralPurpose, GeneralPurposeConfig};
 use html5gum::{Token, Tokenizer};
 use loadstone_record::Fault;
 use loadstone_schedule::plan::{Decode, Extract};
@@ -11,6 +13,7 @@ use loadstone_schedule::PlanError;
 use memchr::memmem;
 use percent_encoding::percent_decode;
 use regex::bytes::Regex;
+use scraper::{Html, Selector};
 use serde_json::Value;
 
 use super::checks::plain;
@@ -43,7 +46,15 @@ enum Place {
     Field(String),
     /// A cookie that the user holds by now.
     Cookie(String),
+    /// The text of an element, or one of its attributes.
+    Css(Selector),
 }
+
+/// Either end of a text by 64 letters may be left out.
+const BASE64: GeneralPurposeConfig =
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
+const STANDARD: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, BASE64);
+const URL_SAFE: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, BASE64);
 
 /// What an answer is searched in.
 struct Seen<'a> {
@@ -56,9 +67,10 @@ impl CompiledExtract {
     /// From its rule; header fields that it looks at are added to those `wanted`. Raises for a pattern that is none.
     pub fn new(rule: &Extract, slots: &Slots, wanted: &mut Vec<Box<str>>, at: &str) -> Result<Self, PlanError> {
         let pick = rule.pick.as_ref().map(|text| Template::compile(text, slots, at)).transpose()?;
-        let Extract { json, header, regex, field, cookie, .. } = rule;
+        let Extract { json, header, regex, field, cookie, css, .. } = rule;
         let place = match (json, header, regex, field) {
             _ if cookie.is_some() => Place::Cookie(cookie.clone().unwrap_or_default()),
+            _ if css.is_some() => Place::Css(selector(css.as_deref().unwrap_or_default(), at)?),
             (Some(pointer), ..) => Place::Json(pointer.clone()),
             (_, Some(name), ..) => {
                 wanted.push(name.as_str().into());
@@ -107,6 +119,7 @@ impl CompiledExtract {
             }
             Place::Field(name) => fields_named(seen.body, name.as_bytes(), most),
             Place::Cookie(name) => seen.jar.get(name).map(|text| Cow::Borrowed(text.as_bytes())).into_iter().collect(),
+            Place::Css(selector) => selected(seen.body, selector, self.rule.attribute.as_deref(), most),
         }
     }
 
@@ -119,6 +132,11 @@ impl CompiledExtract {
             Place::Regex(pattern) => format!("no `{value}` by the pattern `{pattern}`"),
             Place::Field(name) => format!("no `{value}` in a field `{name}`"),
             Place::Cookie(name) => format!("no `{value}` in a cookie `{name}`"),
+            Place::Css(_) => {
+                let Extract { css, attribute, .. } = &self.rule;
+                let what = attribute.as_ref().map(|name| format!("the attribute `{name}` of ")).unwrap_or_default();
+                format!("no `{value}` in {what}an element `{}`", css.as_deref().unwrap_or(""))
+            }
         }
     }
 }
@@ -209,6 +227,22 @@ fn fields_named(body: &[u8], name: &[u8], most: usize) -> Vec<Cow<'static, [u8]>
     found
 }
 
+/// A selector; raises for what is none.
+fn selector(text: &str, at: &str) -> Result<Selector, PlanError> {
+    Selector::parse(text).map_err(|error| PlanError::invalid(at, format!("`{text}` is no CSS selector: {error}")))
+}
+
+/// Texts of elements without the space around them, or attributes of those that have them, as a browser builds the page.
+fn selected(body: &[u8], selector: &Selector, attribute: Option<&str>, most: usize) -> Vec<Cow<'static, [u8]>> {
+    let page = Html::parse_document(&String::from_utf8_lossy(body));
+    let text = |element: scraper::ElementRef<'_>| match attribute {
+        Some(name) => element.attr(name).map(str::to_owned),
+        None => Some(element.text().collect::<String>().trim().to_owned()),
+    };
+    let found = page.select(selector).filter_map(text).take(most);
+    found.map(|text| Cow::Owned(text.into_bytes())).collect()
+}
+
 /// What was found, as it is meant.
 fn decoded(found: Cow<'_, [u8]>, how: Option<Decode>) -> Cow<'_, [u8]> {
     match how {
@@ -222,6 +256,15 @@ fn decoded(found: Cow<'_, [u8]>, how: Option<Decode>) -> Cow<'_, [u8]> {
                 }
             }
             Cow::Owned(text)
+        }
+        Some(Decode::Json) => {
+            let quoted = [b"\"", found.as_ref(), b"\""].concat();
+            serde_json::from_slice::<String>(&quoted).map_or(found, |text| Cow::Owned(text.into_bytes()))
+        }
+        Some(Decode::Base64) => {
+            let is_url_safe = found.iter().any(|letter| matches!(letter, b'-' | b'_'));
+            let alphabet = if is_url_safe { &URL_SAFE } else { &STANDARD };
+            alphabet.decode(found.as_ref()).map_or(found, Cow::Owned)
         }
     }
 }

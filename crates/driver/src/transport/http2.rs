@@ -132,6 +132,10 @@ fn translate(message: &[u8], scheme: &str) -> Result<(Request<()>, Bytes), Failu
             host = std::str::from_utf8(field.value).unwrap_or("");
             continue;
         }
+        // Of one connection alone, and forbidden here (RFC 9113, section 8.2.2).
+        if field.name.eq_ignore_ascii_case("connection") {
+            continue;
+        }
         let name = HeaderName::from_bytes(field.name.as_bytes()).map_err(|error| unusable(&error))?;
         request.headers_mut().append(name, HeaderValue::from_bytes(field.value).map_err(|error| unusable(&error))?);
     }
@@ -161,12 +165,12 @@ mod tests {
 
     #[test]
     fn a_request_is_the_same_in_both_versions() {
-        let text = b"POST /a?b=c HTTP/1.1\r\nHost: shop:81\r\nCookie: x=y\r\nContent-Length: 3\r\n\r\nabc";
+        let text = b"POST /a?b=c HTTP/1.1\r\nHost: shop:81\r\nConnection: keep-alive\r\nCookie: x=y\r\nContent-Length: 3\r\n\r\nabc";
         let (request, body) = translate(text, "https").expect("valid");
         assert_eq!(request.method(), Method::POST);
         assert_eq!(request.uri(), "https://shop:81/a?b=c");
         assert_eq!(request.headers()["cookie"], "x=y");
-        assert!(!request.headers().contains_key("host"));
+        assert!(["host", "connection"].iter().all(|name| !request.headers().contains_key(*name)));
         assert_eq!(body, "abc");
     }
 }

@@ -1,19 +1,16 @@
-"""Stock applications that are visited by a real browser, with their own logs of what they were asked."""
+"""Django's own administration: a log-in with a token for one use, pages behind it, answers by gzip."""
 
-import os
-import re
-import socket
-import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
-from loadstone.host.http import free_port
+from playwright.sync_api import Page
 
-UP_S = 30.0
+from loadstone.host.http import free_port
+from tests.sites.contract import Application, Stock, settled
+from tests.sites.program import done, running
+
 ADMIN = """
 import os, sys
 from django.conf import settings
@@ -54,45 +51,32 @@ if sys.argv[1] == "migrate":
 else:
     execute_from_command_line(sys.argv)
 """
-"""Django's own administration: a log-in with a token for one use, pages behind it, answers by gzip."""
-
-
-@dataclass(frozen=True)
-class Application:
-    """One that is up."""
-
-    site: str
-    log: Path
-
-    def requests(self) -> list[str]:
-        """Method and path of each request that it logged."""
-        return re.findall(r'"((?:GET|POST|HEAD) \S+) HTTP', self.log.read_text())
 
 
 @contextmanager
-def django_admin(folder: Path) -> Iterator[Application]:
-    """Django's administration with one user, `ann`."""
+def up(fetched: Path, folder: Path) -> Iterator[Application]:
+    """With one user, `ann`."""
     program, log, port = folder / "application.py", folder / "application.log", free_port()
     program.write_text(ADMIN)
-    environment = {**os.environ, "APPLICATION_FOLDER": str(folder)}
-    subprocess.run([sys.executable, program, "migrate"], env=environment, check=True, capture_output=True, timeout=120)
-    with log.open("wb") as out:
-        words = [sys.executable, "-u", program, "runserver", "--noreload", f"127.0.0.1:{port}"]
-        process = subprocess.Popen(words, env=environment, stdout=out, stderr=out)
-    try:
-        _wait_for(port)
+    environment = {"APPLICATION_FOLDER": str(folder)}
+    done([sys.executable, program, "migrate"], folder, environment)
+    words = [sys.executable, "-u", program, "runserver", "--noreload", f"127.0.0.1:{port}"]
+    with running(words, port, log, environment):
         yield Application(f"http://127.0.0.1:{port}", log)
-    finally:
-        process.kill()
-        process.wait(timeout=10)
 
 
-def _wait_for(port: int) -> None:
-    end = time.monotonic() + UP_S
-    while time.monotonic() < end:
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=0.2).close()
-            return
-        except OSError:
-            time.sleep(0.05)
-    raise AssertionError(f"nothing listens at port {port} within {UP_S:g} s")
+def visit(page: Page, site: str) -> None:
+    """Logs in, looks at the users and at one of them, logs out."""
+    page.goto(f"{site}/admin/")
+    page.wait_for_timeout(300)
+    page.fill("#id_username", "ann")
+    page.fill("#id_password", "granite-and-basalt")
+    page.click("input[type=submit]")
+    settled(page)
+    page.click("text=Users")
+    settled(page)
+    page.click("#logout-form button")
+    settled(page)
+
+
+STOCK = Stock("django-admin", "Python, Django", "a log-in with a CSRF token in a cookie and a hidden field", up, visit)

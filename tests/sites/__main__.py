@@ -1,0 +1,102 @@
+"""Records, imports and runs all stock applications, and writes what each needed to docs/stock-applications.md."""
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable
+from itertools import starmap
+from pathlib import Path
+
+from tests.integration.conftest import command
+from tests.places import PROJECT
+from tests.sites.applications import (
+    datasette,
+    django_admin,
+    dokuwiki,
+    flask_appbuilder,
+    h2_console,
+    mediawiki,
+    node_red,
+    pocketbase,
+    roundup_tracker,
+    tiddlywiki,
+)
+from tests.sites.contract import Stock
+from tests.sites.recorded import Proof, proven
+
+MODULES = (
+    django_admin,
+    flask_appbuilder,
+    datasette,
+    roundup_tracker,
+    dokuwiki,
+    mediawiki,
+    node_red,
+    tiddlywiki,
+    h2_console,
+    pocketbase,
+)
+PAGE = PROJECT / "docs" / "stock-applications.md"
+HEAD = """# Ten stock applications, from a recording to a run
+
+`make sites` starts each of them, visits it twice by a fresh Chromium, imports both recordings with `--verify`, tries
+what came of it and runs it with three sessions. Nothing is edited by hand. The table is what it wrote.
+
+*values*: what is taken from answers instead of being sent as it was recorded; *needless*: rules that the live site does
+without, and that were dropped; *requests*: those of one visit, all of which the application's own log has, and none
+besides, but for those of the preflight; *left to you*: recorded values that stand in no answer, such as what a user
+typed, and that are sent as they were recorded.
+
+"""
+COLUMNS = (
+    *("application", "made with", "its visits need", "recording, MB", "import, s", "operations", "values", "needless"),
+    *("requests", "run: operations, errors", "left to you"),
+)
+
+
+def main(names: list[str]) -> int:
+    """All of them, or those that are named; 1 when one did not hold."""
+    chosen = [one.STOCK for one in MODULES if not names or one.STOCK.name in names]
+    proofs = {stock: _proof(stock, PROJECT / "target" / "sites") for stock in chosen}
+    if not names:
+        PAGE.write_text(HEAD + _line(COLUMNS) + _line("-" for _ in COLUMNS) + "".join(starmap(_row, proofs.items())))
+    return int(any(proof.faults() for proof in proofs.values()))
+
+
+def _proof(stock: Stock, fetched: Path) -> Proof:
+    with tempfile.TemporaryDirectory(prefix="loadstone-site-") as place:
+        folder = Path(place)
+
+        def loadstone(*words: str, timeout: float = 300) -> "subprocess.CompletedProcess[str]":
+            return subprocess.run(
+                command(*words), cwd=folder, capture_output=True, text=True, timeout=timeout, check=False
+            )
+
+        proof = proven(stock, fetched, folder, loadstone)
+    print(f"{stock.name}: {'; '.join(proof.faults()) or 'holds'}", flush=True)
+    return proof
+
+
+def _row(stock: Stock, proof: Proof) -> str:
+    cells = (
+        stock.name,
+        stock.made_with,
+        stock.needs,
+        f"{proof.recorded_bytes / 1e6:.1f}",
+        f"{proof.import_s:.1f}",
+        proof.operations,
+        proof.values,
+        proof.needless,
+        proof.sent,
+        f"{proof.requests}, {proof.errors}",
+        proof.left,
+    )
+    return _line(cells)
+
+
+def _line(cells: Iterable[object]) -> str:
+    return f"| {' | '.join(map(str, cells))} |\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

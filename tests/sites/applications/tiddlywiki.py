@@ -1,0 +1,35 @@
+"""TiddlyWiki: a page of two megabytes that keeps what is written by a program's requests."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from playwright.sync_api import Page
+
+from loadstone.host.http import free_port
+from tests.sites.contract import Application, Stock, settled
+from tests.sites.program import done, running
+
+
+@contextmanager
+def up(fetched: Path, folder: Path) -> Iterator[Application]:
+    """With its server's edition."""
+    program = fetched / "node" / "node_modules" / "tiddlywiki" / "tiddlywiki.js"
+    log, port = folder / "application.log", free_port()
+    done(["node", program, folder / "wiki", "--init", "server"], folder)
+    words = ["node", program, folder / "wiki", "--listen", f"port={port}", "debug-level=debug"]
+    with running(words, port, log):
+        yield Application(f"http://127.0.0.1:{port}", log)
+
+
+def visit(page: Page, site: str) -> None:
+    """Writes a note, and keeps it."""
+    page.goto(site)
+    settled(page, 2000)
+    page.click("button[aria-label='new tiddler']")
+    page.wait_for_timeout(500)
+    page.click("button:has(.tc-image-done-button)")
+    page.wait_for_timeout(4000)
+
+
+STOCK = Stock("tiddlywiki", "JavaScript, its own framework", "a page of two megabytes; notes kept by PUT", up, visit)

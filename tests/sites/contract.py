@@ -1,0 +1,48 @@
+"""What a stock application is to the tests that record it."""
+
+import re
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+
+from playwright.sync_api import Page
+
+LINE = r"(GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS) (/\S*)"
+"""Method and path of a request, as most programs log them."""
+
+
+@dataclass(frozen=True)
+class Application:
+    """One that is up."""
+
+    site: str
+    log: Path
+    line: str = LINE
+    """How its log tells of a request: a regular expression with method and path."""
+
+    def requests(self) -> list[str]:
+        """Method and path of each request that it logged."""
+        found = re.findall(self.line, self.log.read_text(errors="replace"))
+        return [f"{method} {path}" for method, path in found]
+
+
+@dataclass(frozen=True)
+class Stock:
+    """An application as it is to be had."""
+
+    name: str
+    made_with: str
+    """Language and framework."""
+    needs: str
+    """What a visit to it has that cannot be sent as it was recorded."""
+    up: Callable[[Path, Path], AbstractContextManager[Application]]
+    """Starts it, given the folder of what was fetched and an empty one of its own."""
+    visit: Callable[[Page, str], None]
+    """What its user does, given the address of the site."""
+
+
+def settled(page: Page, pause_ms: int = 300) -> None:
+    """Waits until a page has what it loads, and a moment of its user's."""
+    page.wait_for_load_state("networkidle")
+    page.wait_for_timeout(pause_ms)

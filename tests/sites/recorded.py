@@ -1,0 +1,121 @@
+"""A stock application from a real browser's two recordings to a run: what it took, and what did not hold."""
+
+import json
+import re
+import time
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from playwright.sync_api import sync_playwright
+
+from tests.integration.conftest import CHROMIUM, OPTIONS, LoadstoneRunner, report, rows
+from tests.sites.contract import Application, Stock
+
+WENT_THROUGH = "verified: 2 fresh users at once went through"
+LONGEST_IMPORT_S = 10.0
+"""Of a recording of a megabyte."""
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What was found; counts of one visit."""
+
+    operations: int
+    values: int
+    """Rules that the import found for values of one visit."""
+    needless: int
+    """Of those, how many the live site does without: they are dropped."""
+    import_s: float
+    recorded_bytes: int
+    left: int
+    """Values that stand in no answer and are sent as they were recorded."""
+    is_verified: bool
+    sent: int
+    """Requests that `try` sent."""
+    unlogged: tuple[str, ...]
+    """Of those, what the application's own log does not have."""
+    unsent: tuple[str, ...]
+    """What it has besides, but for the preflight and dates of files that browsers had before."""
+    requests: int
+    """Operations of the run that was made of it."""
+    errors: int
+
+    def faults(self) -> list[str]:
+        """What does not hold, in words."""
+        found = {
+            "two users at once did not go through": not self.is_verified,
+            f"the import took {self.import_s:.1f} s": self.import_s > LONGEST_IMPORT_S,
+            f"{self.needless} of {self.values} rules are needless": self.needless > 0.05 * self.values,
+            f"its log does not have {', '.join(self.unlogged)}": bool(self.unlogged),
+            f"its log has besides {', '.join(self.unsent)}": bool(self.unsent),
+            f"{self.errors} of {self.requests} operations failed": self.errors > 0,
+        }
+        return [told for told, is_so in found.items() if is_so]
+
+
+def record(stock: Stock, application: Application, file: Path) -> None:
+    """Visits an application by a fresh browser, to a HAR file."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=OPTIONS)
+        context = browser.new_context(record_har_path=str(file), record_har_content="embed")
+        page = context.new_page()
+        page.set_default_timeout(20_000)
+        try:
+            stock.visit(page, application.site)
+        except Exception:
+            page.screenshot(path=str(file.with_suffix(".png")))
+            raise
+        finally:
+            context.close()
+            browser.close()
+
+
+def proven(stock: Stock, fetched: Path, folder: Path, loadstone: LoadstoneRunner) -> Proof:
+    """Records an application twice, imports, verifies, tries and runs what was made, without a hand edit."""
+    own = folder / "application"
+    own.mkdir()
+    with stock.up(fetched, own) as application:
+        for name in ("a.har", "b.har"):
+            record(stock, application, folder / name)
+        began = time.monotonic()
+        made = loadstone("workloads", "from-har", "a.har", "b.har", "-o", "first")
+        import_s = time.monotonic() - began
+        assert made.returncode == 0, made.stderr
+        made = loadstone("workloads", "from-har", "a.har", "b.har", "-o", "mine", "--verify", application.site)
+        assert made.returncode == 0, made.stderr
+        told = made.stdout
+        before = len(application.requests())
+        tried = loadstone("try", "mine", "--target", application.site, "--trace", "visit.har")
+        assert tried.returncode == 0, tried.stdout + tried.stderr
+        sent = _sent(folder / "visit.har", application.site)
+        seen = Counter(application.requests()[before:])
+        words = ["--sessions", "3", "--profile", "demo", "--results", "results"]
+        ran = loadstone("run", "mine", "--target", application.site, *words)
+        assert ran.returncode in (0, 1, 3), ran.stdout + ran.stderr  # as fast as the machine is
+    total = rows(report(folder))["Total"]
+    text = (folder / "mine" / "workload.toml").read_text()
+    return Proof(
+        operations=len(set(re.findall(r"^\[operations\.([^\].]+)\]", text, re.MULTILINE))),
+        values=(folder / "first" / "workload.toml").read_text().count("{value ="),
+        needless=told.count("needless: "),
+        import_s=round(import_s, 1),
+        recorded_bytes=(folder / "a.har").stat().st_size,
+        left=told.count("stands in no earlier answer"),
+        is_verified=WENT_THROUGH in told,
+        sent=sent.total(),
+        unlogged=tuple((sent - seen).elements()),
+        unsent=tuple(_beyond_preflight(seen - sent)),
+        requests=total["requests"],
+        errors=total["errors"],
+    )
+
+
+def _sent(trace: Path, site: str) -> Counter[str]:
+    entries = json.loads(trace.read_text())["log"]["entries"]
+    return Counter(f"{one['request']['method']} {one['request']['url'].removeprefix(site)}" for one in entries)
+
+
+def _beyond_preflight(learned: Counter[str]) -> list[str]:
+    """What is left when each file was asked for its date once and the site once whether it is there."""
+    return [one for one, times in learned.items() if times > 1 or not one.startswith(("HEAD /", "GET /"))]
