@@ -1,13 +1,13 @@
 """What chance alone may do to a figure: how far counts stray, how sure a share is. Pure."""
 
 from collections.abc import Mapping
+from statistics import NormalDist
 
-from scipy.special import betainc, ndtri, pdtrc
-from scipy.stats import binomtest  # type: ignore[attr-defined]
+import scipy
 
 LEVEL = 0.001
 """Chance that a rule of our own is broken by a healthy run; several rules together stay below one per cent."""
-SURE = -float(ndtri(LEVEL / 2))
+SURE = -NormalDist().inv_cdf(LEVEL / 2)
 """Standard errors within which chance is to be expected at that level (normal distribution, both sides)."""
 FORGIVEN = 0.05
 """Part of its share by which an operation's may be off before chance is asked: a system that takes its time over some
@@ -23,8 +23,8 @@ def chance_of_count(count: int, drawn: int, share: float, dispersion: float = 1.
     bunch = max(1.0, dispersion)
     number, of = count / bunch, drawn / bunch
     most, least = min(1.0, share * (1 + FORGIVEN)), share * (1 - FORGIVEN)
-    above = betainc(number, of - number + 1, most) if number > 0 else 1.0
-    below = 1 - betainc(number + 1, of - number, least) if number < of else 1.0
+    above = scipy.special.betainc(number, of - number + 1, most) if number > 0 else 1.0
+    below = 1 - scipy.special.betainc(number + 1, of - number, least) if number < of else 1.0
     return min(1.0, 2 * float(min(above, below)))
 
 
@@ -43,12 +43,12 @@ def share_tests(
 def most_by_chance(expected: float) -> int:
     """The largest count that chance explains where so many are expected (Poisson, one side)."""
     most = 0
-    while pdtrc(most, expected) > LEVEL:
+    while scipy.special.pdtrc(most, expected) > LEVEL:
         most += 1
     return most
 
 
 def share_interval(good: int, of: int) -> tuple[float, float]:
     """A share's 95 % interval (Wilson 1927)."""
-    interval = binomtest(good, of).proportion_ci(0.95, method="wilson")
+    interval = scipy.stats.binomtest(good, of).proportion_ci(0.95, method="wilson")
     return float(interval.low), float(interval.high)

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtri
+import scipy
 
 from loadstone.judge.consolidation import Consolidation, Tile
 from loadstone.judge.statistics import holm, unpaired
@@ -128,7 +128,7 @@ def reach(groups: Sequence[str], figures: Mapping[str, Sequence[float]]) -> Reac
         return Reach(least_p, None)
     inside = min(sizes)
     error = float(np.std(scores, ddof=1)) * math.sqrt(1 / inside + 1 / (len(scores) - inside))
-    seen = error * float(ndtri(1 - LEVEL / tests / 2) + ndtri(POWER))
+    seen = error * float(scipy.special.ndtri(1 - LEVEL / tests / 2) + scipy.special.ndtri(POWER))
     mean = float(np.mean(scores))
     return Reach(least_p, 100 * seen / mean if mean else None)
 

@@ -10,10 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from scipy import stats
-from scipy.optimize import brentq
-from scipy.special import chdtri, stdtr, stdtrit
-from scipy.stats import permutation_test  # type: ignore[attr-defined]
+import scipy
 
 LEVEL = 0.95
 """Confidence of all intervals; tests are made at one less this."""
@@ -57,7 +54,7 @@ def summary(values: Sequence[float]) -> Summary:
 
 def t_quantile(freedom: float) -> float:
     """The factor of a two-sided interval."""
-    return float(stdtrit(freedom, (1 + LEVEL) / 2))
+    return float(scipy.special.stdtrit(freedom, (1 + LEVEL) / 2))
 
 
 def least_for_drift(tests: int) -> int:
@@ -72,7 +69,7 @@ def drift(values: Sequence[float]) -> float | None:
     """p-value of no trend over the series (Kendall's tau, exact for short series); None below four values."""
     if len(values) < 4 or len(set(values)) < 2:
         return None
-    return float(stats.kendalltau(range(len(values)), values).pvalue)
+    return float(scipy.stats.kendalltau(range(len(values)), values).pvalue)
 
 
 def outlier(values: Sequence[float]) -> tuple[int, float] | None:
@@ -91,7 +88,7 @@ def outlier(values: Sequence[float]) -> tuple[int, float] | None:
     if left <= 0:
         return place, 0.0
     t = math.sqrt(count * (count - 2) * squared / left)
-    return place, min(1.0, 2 * count * float(stdtr(count - 2, -t)))
+    return place, min(1.0, 2 * count * float(scipy.special.stdtr(count - 2, -t)))
 
 
 @dataclass(frozen=True)
@@ -160,7 +157,7 @@ def seen_scatters(pairs: int) -> float:
     `POWER`: of few by trying it on drawn ones, of more by Student's t, which it is then as powerful as.
     """
     if pairs > MOST_TRIED_PAIRS:
-        return (t_quantile(pairs - 1) + float(stdtrit(pairs - 1, POWER))) / math.sqrt(pairs)
+        return (t_quantile(pairs - 1) + float(scipy.special.stdtrit(pairs - 1, POWER))) / math.sqrt(pairs)
     drawn = np.random.default_rng(1).standard_normal((TRIED, pairs))
     signs = _signs(pairs)
 
@@ -169,7 +166,7 @@ def seen_scatters(pairs: int) -> float:
         chances = np.mean(np.abs(logs @ signs.T) >= np.abs(logs.sum(axis=1))[:, None] - 1e-12, axis=1)
         return POWER - float(np.mean(chances <= 1 - LEVEL))
 
-    return float(brentq(lacks, 0.0, 10.0, xtol=0.01))
+    return float(scipy.optimize.brentq(lacks, 0.0, 10.0, xtol=0.01))
 
 
 def pairs_needed(seen_pct: float, pairs: int, pct: float) -> int | None:
@@ -180,7 +177,7 @@ def pairs_needed(seen_pct: float, pairs: int, pct: float) -> int | None:
     (Browne 1995, Statistics in Medicine 14, 1933).
     """
     sd = math.log1p(seen_pct / 100) / seen_scatters(pairs)
-    most = sd * math.sqrt((pairs - 1) / float(chdtri(pairs - 1, UPPER)))
+    most = sd * math.sqrt((pairs - 1) / float(scipy.special.chdtri(pairs - 1, UPPER)))
     enough = (n for n in range(pairs, MOST_PAIRS + 1) if 100 * math.expm1(seen_scatters(n) * most) <= pct)
     return next(enough, None)
 
@@ -233,7 +230,7 @@ def unpaired(a: Sequence[float], b: Sequence[float]) -> float:
     def apart(first: np.ndarray, second: np.ndarray, axis: int) -> np.ndarray:
         return np.asarray(np.mean(first, axis=axis) - np.mean(second, axis=axis))
 
-    result = permutation_test(
+    result = scipy.stats.permutation_test(
         (np.asarray(a, float), np.asarray(b, float)),
         apart,
         permutation_type="independent",

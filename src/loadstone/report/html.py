@@ -6,7 +6,7 @@ import jinja2
 from markupsafe import Markup
 
 from loadstone.page.blocks import Block
-from loadstone.report.charts import draw
+from loadstone.page.plot import AnyPlot
 
 
 def environment(*packages: str) -> jinja2.Environment:
@@ -19,9 +19,15 @@ def environment(*packages: str) -> jinja2.Environment:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    templates.filters["drawn"] = lambda plot: Markup(draw(plot))
+    templates.filters["drawn"] = _drawn
     templates.filters["kind"] = lambda block: type(block).__name__
     return templates
+
+
+def _drawn(plot: AnyPlot) -> Markup:
+    from loadstone.report.charts import draw  # takes a third of a second, which commands without pictures do not need
+
+    return Markup(draw(plot))
 
 
 def html(title: str, blocks: Sequence[Block], run_link: str = "runs/{folder}/report.html") -> str:

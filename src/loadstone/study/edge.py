@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
-from scipy.special import gammaln
+import scipy
 
 from loadstone.judge.statistics import LEVEL
 from loadstone.model.records.check import Bound, Check, CheckId
@@ -155,6 +155,7 @@ def _chance_of(count: float, bunches: np.ndarray, bunch: np.ndarray) -> np.ndarr
     if count == 0:
         return none
     size = bunches / np.log(bunch)
+    gammaln = scipy.special.gammaln
     return np.asarray(none + gammaln(count + size) - gammaln(size) + count * np.log1p(-1 / bunch))
 
 

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy.optimize import OptimizeWarning, brentq, curve_fit
-from scipy.special import gammainc, gammaincc, gammaln, logsumexp
+import scipy
 
 MOST_FIXED = 0.24
 """What the term of several workers with fixed service times is at most (Whitt 1993)."""
@@ -99,9 +98,10 @@ def _present(centre: Centre, sessions: int, away_s: float) -> np.ndarray:
     """Probability of each number of sessions at the centre: N! / (N - n)! (demand / away)^n / product of min(i, k)."""
     workers, here = _workers(centre), np.arange(sessions + 1)
     ratio = math.log(centre.demand_s / max(away_s, centre.demand_s * 1e-9))
+    gammaln = scipy.special.gammaln
     rates = np.where(here <= workers, gammaln(here + 1), gammaln(workers + 1) + (here - workers) * math.log(workers))
     weights = gammaln(sessions + 1) - gammaln(sessions - here + 1) + here * ratio - rates
-    return np.asarray(np.exp(weights - logsumexp(weights)))
+    return np.asarray(np.exp(weights - scipy.special.logsumexp(weights)))
 
 
 def closed_quantile_s(centre: Centre, sessions: int, away_s: float, share: float) -> float:
@@ -111,6 +111,7 @@ def closed_quantile_s(centre: Centre, sessions: int, away_s: float, share: float
     exponential times of all workers together. Exact for exponential service; another spread scales the waiting.
     """
     top = centre.demand_s * -math.log(1 - share) + 3 * sessions / centre.capacity + 20 * centre.demand_s
+    brentq = scipy.optimize.brentq
     return float(brentq(lambda seconds: closed_beyond(centre, sessions, away_s, seconds) - (1 - share), 0, top))
 
 
@@ -127,12 +128,13 @@ def closed_beyond(centre: Centre, sessions: int, away_s: float, seconds: float) 
 def _tail(ahead: np.ndarray, drain: float, serve: float, seconds: float) -> np.ndarray:
     """Probability that `ahead` exponential times at rate `drain` and one at `serve` take longer than `seconds`."""
     if drain <= serve * (1 + 1e-6):  # one worker: all at one rate
-        return np.asarray(gammaincc(ahead + 1, drain * seconds))
+        return np.asarray(scipy.special.gammaincc(ahead + 1, drain * seconds))
     some = np.maximum(ahead, 1)
     gap = drain - serve
     with np.errstate(divide="ignore", over="ignore"):
-        served = np.exp(some * math.log(drain / gap) - serve * seconds + np.log(gammainc(some, gap * seconds)))
-    both = np.clip(gammaincc(some, drain * seconds) + served, 0, 1)
+        within = np.log(scipy.special.gammainc(some, gap * seconds))
+        served = np.exp(some * math.log(drain / gap) - serve * seconds + within)
+    both = np.clip(scipy.special.gammaincc(some, drain * seconds) + served, 0, 1)
     return np.asarray(np.where(ahead == 0, math.exp(-serve * seconds), both))
 
 
@@ -145,7 +147,7 @@ def open_quantile_s(centre: Centre, rate: float, share: float) -> float:
         return math.inf
     slowest = 1 / centre.demand_s, (centre.capacity - rate) / _slower(centre, rate)
     top = -math.log(1 - share) * sum(1 / one for one in slowest) * 3
-    return float(brentq(lambda seconds: open_beyond(centre, rate, seconds) - (1 - share), 0, top))
+    return float(scipy.optimize.brentq(lambda seconds: open_beyond(centre, rate, seconds) - (1 - share), 0, top))
 
 
 def _slower(centre: Centre, rate: float) -> float:
@@ -197,8 +199,8 @@ def fit_scalability(sessions: Sequence[float], throughput: Sequence[float]) -> S
 
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", OptimizeWarning)  # of a covariance that is not used
-            found, _ = curve_fit(
+            warnings.simplefilter("ignore", scipy.optimize.OptimizeWarning)  # of a covariance that is not used
+            found, _ = scipy.optimize.curve_fit(
                 _law, loads, rates, (guess, 1e-4, 1e-8), bounds=([0, 0, 0], [np.inf, 1, 1]), x_scale="jac"
             )
     except (RuntimeError, ValueError):

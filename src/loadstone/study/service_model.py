@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 
 import numpy as np
-from scipy.optimize import least_squares
+import scipy
 
 from loadstone.judge.statistics import t_quantile
 from loadstone.study.queueing import (
@@ -142,7 +142,7 @@ def fit(made: Sequence[RunSummary], load: str, resource: tuple[str, str]) -> Mod
         return np.asarray(np.log(predicted / response_s))
 
     start_s = max(1e-9, float(np.min(response_s)) - demand_s)
-    fit = least_squares(  # type: ignore[operator]
+    fit = scipy.optimize.least_squares(
         off, (start_s, 1.0), bounds=([0, 0], [np.inf, MOST_VARIABILITY]), x_scale=(start_s, 1.0)
     )
     model = _with(first, fit.x)

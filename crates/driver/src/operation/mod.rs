@@ -588,6 +588,20 @@ mod tests {
         let between = |how: &str| json!({ "after": "to=", "before": "\"", "decode": how });
         assert_eq!(by(between("html")).as_deref(), Some("/a%20b&c"));
         assert_eq!(by(between("url")).as_deref(), Some("/a b&amp;c"));
+        let told = |text: &str, how: &str| taken(json!({ "after": "[", "before": "]", "decode": how }), text, &[]);
+        assert_eq!(told("[a\\/b\\u002bc]", "json").as_deref(), Some("a/b+c"));
+        assert_eq!(told("[YS9iPz4_]", "base64").as_deref(), Some("a/b?>?"));
+        assert_eq!(told("[YQ==]", "base64").as_deref(), Some("a"));
+    }
+
+    #[test]
+    fn a_value_is_taken_from_the_element_that_a_css_selector_finds_in_the_page_as_browsers_build_it() {
+        let page = "<table><tr><td class='price sale'> 12 &euro; <b>net</b></td></table><a rel=next href='/p?a=1&amp;b=2'>on</a><a rel=next href=/last>";
+        let by = |rule: Value| taken(rule, page, &[]);
+        assert_eq!(by(json!({ "css": "table > tbody .sale" })).as_deref(), Some("12 € net"));
+        assert_eq!(by(json!({ "css": "a[rel=next]", "attribute": "href" })).as_deref(), Some("/p?a=1&b=2"));
+        assert_eq!(by(json!({ "css": "a", "attribute": "href", "pick": "1" })).as_deref(), Some("/last"));
+        assert_eq!(by(json!({ "css": ".gone" })), None);
     }
 
     #[test]

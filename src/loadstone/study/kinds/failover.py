@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Annotated, Literal
 
+import scipy
 from pydantic import Field
-from scipy.special import betaincinv
 
 from loadstone.judge.outage import Outage
 from loadstone.judge.statistics import LEVEL
@@ -167,7 +167,7 @@ def failing_at_most(survived: int, trials: int) -> float:
 
     50 of 50 leave 5.8 %.
     """
-    return float(betaincinv(trials - survived + 1, survived, LEVEL)) if survived else 1.0
+    return float(scipy.special.betaincinv(trials - survived + 1, survived, LEVEL)) if survived else 1.0
 
 
 def _headline(fault: FaultKind, trials: Sequence[Trial]) -> Iterator[str]:

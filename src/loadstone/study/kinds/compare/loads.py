@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.stats import binomtest  # type: ignore[attr-defined]
+import scipy
 
 from loadstone.judge.statistics import (
     LEVEL,
@@ -275,7 +275,7 @@ def _passing(pairs: Sequence[tuple[RunSummary, RunSummary]]) -> Passing | None:
         return None
     a, b = sum(pair[0].passed for pair in pairs), sum(pair[1].passed for pair in pairs)
     only = [pair[0].passed for pair in pairs if pair[0].passed != pair[1].passed]
-    p = float(binomtest(sum(only), len(only)).pvalue) if only else 1.0
+    p = float(scipy.stats.binomtest(sum(only), len(only)).pvalue) if only else 1.0
     broken = Counter(check.rule for _, run in pairs for check in run.broken())
     return Passing(a, b, len(pairs), p, tuple(rule for rule, _ in broken.most_common()))
 
