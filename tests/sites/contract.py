@@ -12,19 +12,28 @@ LINE = r"(GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS) (/\S*)"
 """Method and path of a request, as most programs log them."""
 
 
+def lines_of(log: Path) -> Callable[[], list[str]]:
+    """Requests as most programs log them, one a line."""
+    return lambda: [f"{method} {path}" for method, path in re.findall(LINE, log.read_text(errors="replace"))]
+
+
 @dataclass(frozen=True)
 class Application:
     """One that is up."""
 
     site: str
-    log: Path
-    line: str = LINE
-    """How its log tells of a request: a regular expression with method and path."""
+    requests: Callable[[], list[str]]
+    """Method and path of each request that it logged."""
+    logged: str = "/"
+    """Beginning of the paths that its log tells of."""
+    tells_methods: bool = True
 
-    def requests(self) -> list[str]:
-        """Method and path of each request that it logged."""
-        found = re.findall(self.line, self.log.read_text(errors="replace"))
-        return [f"{method} {path}" for method, path in found]
+    def told(self, request: str) -> str:
+        """A request as its log tells it; empty where it does not."""
+        path = request.partition(" ")[2]
+        if not path.startswith(self.logged):
+            return ""
+        return request if self.tells_methods else path
 
 
 @dataclass(frozen=True)

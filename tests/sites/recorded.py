@@ -84,11 +84,12 @@ def proven(stock: Stock, fetched: Path, folder: Path, loadstone: LoadstoneRunner
         assert made.returncode == 0, made.stderr
         made = loadstone("workloads", "from-har", "a.har", "b.har", "-o", "mine", "--verify", application.site)
         assert made.returncode == 0, made.stderr
-        told = made.stdout
+        said = made.stdout
         before = len(application.requests())
         tried = loadstone("try", "mine", "--target", application.site, "--trace", "visit.har")
         assert tried.returncode == 0, tried.stdout + tried.stderr
         sent = _sent(folder / "visit.har", application.site)
+        told = Counter(filter(None, map(application.told, sent.elements())))
         seen = Counter(application.requests()[before:])
         words = ["--sessions", "3", "--profile", "demo", "--results", "results"]
         ran = loadstone("run", "mine", "--target", application.site, *words)
@@ -98,14 +99,14 @@ def proven(stock: Stock, fetched: Path, folder: Path, loadstone: LoadstoneRunner
     return Proof(
         operations=len(set(re.findall(r"^\[operations\.([^\].]+)\]", text, re.MULTILINE))),
         values=(folder / "first" / "workload.toml").read_text().count("{value ="),
-        needless=told.count("needless: "),
+        needless=said.count("needless: "),
         import_s=round(import_s, 1),
         recorded_bytes=(folder / "a.har").stat().st_size,
-        left=told.count("stands in no earlier answer"),
-        is_verified=WENT_THROUGH in told,
+        left=said.count("stands in no earlier answer"),
+        is_verified=WENT_THROUGH in said,
         sent=sent.total(),
-        unlogged=tuple((sent - seen).elements()),
-        unsent=tuple(_beyond_preflight(seen - sent)),
+        unlogged=tuple((told - seen).elements()),
+        unsent=tuple(_beyond_preflight(seen - told)),
         requests=total["requests"],
         errors=total["errors"],
     )
@@ -118,4 +119,4 @@ def _sent(trace: Path, site: str) -> Counter[str]:
 
 def _beyond_preflight(learned: Counter[str]) -> list[str]:
     """What is left when each file was asked for its date once and the site once whether it is there."""
-    return [one for one, times in learned.items() if times > 1 or not one.startswith(("HEAD /", "GET /"))]
+    return [one for one, times in learned.items() if times > 1 or not one.startswith(("HEAD /", "GET /", "/"))]

@@ -395,6 +395,25 @@ pub struct Operation {
     /// Pictures that the page itself names.
     #[serde(default)]
     pub images: Option<Images>,
+    /// An exchange over a WebSocket that its path asks for, step by step; none for a page.
+    #[serde(default)]
+    pub websocket: Vec<SocketStep>,
+}
+
+/// A step of an exchange over a WebSocket (RFC 6455).
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SocketStep {
+    /// A message of text, which may hold values.
+    Send(String),
+    /// A message of bytes, by base64.
+    SendBytes(String),
+    /// A ping, whose pong is waited for.
+    Ping,
+    /// The next message must hold this text.
+    Expect(String),
+    /// One of the next messages must; the others are passed over.
+    Await(String),
 }
 
 /// A request that an operation consists of, besides its page.

@@ -21,6 +21,8 @@ from loadstone.workloads import load
 
 SHOWN = 400
 """Letters that are shown of a body that was not what it should be."""
+SWITCHED = 101
+"""Status of an answer after which messages went to and fro (RFC 6455, section 4.2.2)."""
 LONGEST_VALUE = 60
 ADVICE = {
     "status": "See what the answer says. A log-in or a one-use token may be missing: take it with `extract`.",
@@ -95,6 +97,8 @@ def _show(one: VisitedOperation) -> None:
     out.print(f"{mark} [bold]{performed.operation}[/]  {_ms(performed.end_ns - performed.at_ns)}")
     for exchange in one.exchanges:
         say(f"    {_line(exchange)}")
+        for message in exchange.body.splitlines() if status_of(exchange) == SWITCHED else ():
+            say(f"      {_cut(message, SHOWN)}")
         for name, text in fields_of(exchange.head):
             if name.lower() == "set-cookie":
                 say(f"      cookie {text.partition('=')[0]}")

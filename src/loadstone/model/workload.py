@@ -389,8 +389,38 @@ class Images(Section):
     least_bytes: Annotated[int, Field(ge=1, le=LARGEST_WHOLE)] = Field(default=1, description="shorter ones are errors")
 
 
+class SocketStep(Section):
+    """A step of an exchange over a WebSocket (RFC 6455)."""
+
+    send: str | None = Field(default=None, description="a message of text that is sent, with values")
+    send_bytes: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9+/]*={0,2}$")] | None = Field(
+        default=None, description="a message of bytes that is sent, by base64"
+    )
+    ping: Literal[True] | None = Field(default=None, description="true: a ping, whose pong is waited for")
+    expect: str | None = Field(default=None, description="a text that the next message must hold")
+    await_: str | None = Field(
+        default=None, alias="await", description="a text that one of the next messages must hold; others are passed"
+    )
+
+    @model_validator(mode="after")
+    def _is_one_step(self) -> Self:
+        if len(self.planned_pairs()) != 1:
+            raise ValueError("needs one of `send`, `send_bytes`, `ping`, `expect` and `await`")
+        return self
+
+    def planned_pairs(self) -> dict[str, str | bool]:
+        """Its key with what it holds."""
+        return self.model_dump(by_alias=True, exclude_none=True)
+
+    def planned(self) -> str | dict[str, str | bool]:
+        """As plans have it."""
+        return "ping" if self.ping else self.planned_pairs()
+
+
 class Operation(Request):
-    """A timed unit: a page with its embedded files and what is asked beside it, or one request."""
+    """A timed unit: a page with its embedded files and what is asked beside it, one request, or an exchange over a
+    WebSocket.
+    """
 
     tls: bool | None = Field(default=None, description="true or false")
     embedded: tuple[str | EmbeddedFile, ...] = Field(
@@ -414,9 +444,24 @@ class Operation(Request):
     uploads: dict[str, Upload] = Field(
         default_factory=dict, description="files sent with the form, { field = { file_name, content, bytes } }"
     )
+    websocket: tuple[SocketStep, ...] = Field(
+        default=(),
+        description="an exchange over a WebSocket at the path, a list of { send }, { expect }, { await }, { ping } ...",
+    )
     images: Images | None = Field(
         default=None, description="pictures that the page names, { after, before, least_bytes }, each fetched once"
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _becomes_a_websocket(cls, given: Any) -> Any:
+        """What is checked is the latest message, and that hands were shaken (RFC 6455, section 4.2.2)."""
+        if not isinstance(given, dict) or not given.get("websocket"):
+            return given
+        beside = sorted({"method", "body", "form", "redirects", "embedded", "uploads", "images"} & given.keys())
+        if beside:
+            raise ValueError(f"an exchange over a WebSocket is no page: leave out `{beside[0]}`")
+        return {"status": (101,), "contains": (), "absent": (), "markers_every": 0, **given}
 
     @property
     def before_it(self) -> tuple[RequestAround, ...]:

@@ -212,6 +212,7 @@ def _operation(workload: Workload, name: str, target: Target | None) -> Json:
         "before": [_around(workload, operation, one, name, site) for one in operation.before_it],
         "after": [_around(workload, operation, one, name, site) for one in operation.after_it],
         "images": None if operation.images is None else operation.images.model_dump(),
+        "websocket": [step.planned() for step in operation.websocket],
         "timeout_ns": _ns(operation.timeout_s),
     }
 

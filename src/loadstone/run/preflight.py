@@ -30,16 +30,19 @@ async def look(target: Target, workloads: Sequence[Workload]) -> None:
     protocols = {one.connections.protocol if one.connections else "http1" for one in workloads}
     if "null" in protocols:
         return
-    path = _path(workloads) if protocols == {"http1"} else ""  # what else is spoken, drivers alone speak
+    asked = _asked(workloads) if protocols == {"http1"} else ""  # what else is spoken, drivers alone speak
     sides = ((target.http, None), (target.https, _context(target)))
-    await asyncio.gather(*(_look(side, context, path) for side, context in sides if side is not None))
+    await asyncio.gather(*(_look(side, context, asked) for side, context in sides if side is not None))
 
 
-def _path(workloads: Sequence[Workload]) -> str:
-    """What users ask for anyway, if there is a page that needs no values."""
-    operations = (operation for workload in workloads for operation in workload.operations.values())
+def _asked(workloads: Sequence[Workload]) -> str:
+    """What users ask for anyway, if there is a page that needs no values; servers of WebSockets may know GET alone (RFC
+    6455, section 4.1).
+    """
+    operations = [operation for workload in workloads for operation in workload.operations.values()]
     plain = (one.path for one in operations if one.method == "GET" and "{" not in one.path)
-    return encoded(next(plain, "/"))
+    method = "GET" if any(one.websocket for one in operations) else "HEAD"
+    return f"{method} {encoded(next(plain, '/'))}"
 
 
 def _context(target: Target) -> ssl.SSLContext:
@@ -50,13 +53,13 @@ def _context(target: Target) -> ssl.SSLContext:
     return context
 
 
-async def _look(side: Endpoint, context: ssl.SSLContext | None, path: str) -> None:
+async def _look(side: Endpoint, context: ssl.SSLContext | None, asked: str) -> None:
     host, about = side.host.strip("[]"), f"{'https' if context else 'http'}://{side}"
     await _resolve(host, side.port)
     reader, writer = await _connect(host, side, context, about)
     try:
-        if path:
-            await _first_answer(reader, writer, f"HEAD {path} HTTP/1.1\r\nHost: {side}", about)
+        if asked:
+            await _first_answer(reader, writer, f"{asked} HTTP/1.1\r\nHost: {side}", about)
     finally:
         writer.close()
         with contextlib.suppress(OSError, ssl.SSLError, TimeoutError):

@@ -122,6 +122,9 @@ def _check_operations(workload: Workload, document: Document) -> None:
         if operation.uploads and (operation.body is not None or operation.method in ("GET", "HEAD")):
             remedy = 'Use method = "POST", and no body.'
             document.problem((*path, "uploads"), "files are sent with a form", remedy)
+        if operation.websocket and workload.connections is not None and workload.connections.protocol != "http1":
+            remedy = 'Use protocol = "http1" under [connections], or leave it out.'
+            document.problem((*path, "websocket"), "a WebSocket begins as HTTP/1.1", remedy)
         _check_limit(workload, document, path, operation)
         _check_embedded(workload, document, path, operation)
     _check_texts(document, ("headers",), workload.headers.values(), known | {TARGET})
@@ -173,6 +176,8 @@ def _operation_texts(operation: Operation) -> Iterable[str]:
     yield from (ending.ledger for ending in operation.endings.values() if ending.ledger is not None)
     yield from (file.path for file in operation.embedded if isinstance(file, EmbeddedFile))
     yield from (upload.file_name for upload in operation.uploads.values())
+    for step in operation.websocket:
+        yield from (text for text in (step.send, step.expect, step.await_) if text is not None)
 
 
 def _check_status(document: Document, path: tuple[str, ...], status: tuple[int, ...] | None) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from playwright.sync_api import Page
 
 from loadstone.host.http import free_port
-from tests.sites.contract import Application, Stock, settled
+from tests.sites.contract import Application, Stock, lines_of, settled
 from tests.sites.program import running
 
 
@@ -22,7 +22,7 @@ def up(fetched: Path, folder: Path) -> Iterator[Application]:
     database.close()
     words = [fetched / "python" / "bin" / "datasette", "serve", "works.db", "-h", "127.0.0.1", "-p", str(port)]
     with running(words, port, log):
-        yield Application(f"http://127.0.0.1:{port}", log)
+        yield Application(f"http://127.0.0.1:{port}", lines_of(log))
 
 
 def visit(page: Page, site: str) -> None:

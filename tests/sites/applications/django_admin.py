@@ -8,7 +8,7 @@ from pathlib import Path
 from playwright.sync_api import Page
 
 from loadstone.host.http import free_port
-from tests.sites.contract import Application, Stock, settled
+from tests.sites.contract import Application, Stock, lines_of, settled
 from tests.sites.program import done, running
 
 ADMIN = """
@@ -62,7 +62,7 @@ def up(fetched: Path, folder: Path) -> Iterator[Application]:
     done([sys.executable, program, "migrate"], folder, environment)
     words = [sys.executable, "-u", program, "runserver", "--noreload", f"127.0.0.1:{port}"]
     with running(words, port, log, environment):
-        yield Application(f"http://127.0.0.1:{port}", log)
+        yield Application(f"http://127.0.0.1:{port}", lines_of(log))
 
 
 def visit(page: Page, site: str) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from playwright.sync_api import Page
 
 from loadstone.host.http import free_port
-from tests.sites.contract import Application, Stock, settled
+from tests.sites.contract import Application, Stock, lines_of, settled
 from tests.sites.program import done, running
 
 USERS = "ann:{hash}:Ann:ann@example.org:admin,user\n"
@@ -33,7 +33,7 @@ def up(fetched: Path, folder: Path) -> Iterator[Application]:
     done(["sh", "-c", f'php -r "{HASH.replace("$", chr(92) + "$")}" > hash'], folder)
     (site / "conf" / "users.auth.php").write_text(USERS.format(hash=(folder / "hash").read_text()))
     with running(["php", "-S", f"127.0.0.1:{port}", "-t", site], port, log, {"PHP_CLI_SERVER_WORKERS": "4"}):
-        yield Application(f"http://127.0.0.1:{port}", log)
+        yield Application(f"http://127.0.0.1:{port}", lines_of(log))
 
 
 def visit(page: Page, site: str) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from playwright.sync_api import Page
 
 from loadstone.host.http import free_port
-from tests.sites.contract import Application, Stock, settled
+from tests.sites.contract import Application, Stock, lines_of, settled
 from tests.sites.program import done, running
 
 PROGRAM = """
@@ -40,7 +40,7 @@ def up(fetched: Path, folder: Path) -> Iterator[Application]:
     program.write_text(PROGRAM)
     done([python, program, folder], folder)
     with running([python, "-u", program, folder, str(port)], port, log):
-        yield Application(f"http://127.0.0.1:{port}", log)
+        yield Application(f"http://127.0.0.1:{port}", lines_of(log))
 
 
 def visit(page: Page, site: str) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from playwright.sync_api import Page
 
 from loadstone.host.http import free_port
-from tests.sites.contract import Application, Stock, settled
+from tests.sites.contract import Application, Stock, lines_of, settled
 from tests.sites.program import running
 
 JAR = "/usr/share/java/h2.jar"
@@ -19,7 +19,7 @@ def up(fetched: Path, folder: Path) -> Iterator[Application]:
     log, port = folder / "application.log", free_port()
     words = ["java", "-cp", JAR, "org.h2.tools.Server", "-web", "-webPort", str(port), "-ifNotExists", "-trace"]
     with running([*words, "-baseDir", folder], port, log):
-        yield Application(f"http://127.0.0.1:{port}", log)
+        yield Application(f"http://127.0.0.1:{port}", lines_of(log))
 
 
 def visit(page: Page, site: str) -> None:

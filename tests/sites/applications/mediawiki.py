@@ -7,7 +7,7 @@ from pathlib import Path
 from playwright.sync_api import Page
 
 from loadstone.host.http import free_port
-from tests.sites.contract import Application, Stock, settled
+from tests.sites.contract import Application, Stock, lines_of, settled
 from tests.sites.program import done, running
 
 
@@ -21,7 +21,7 @@ def up(fetched: Path, folder: Path) -> Iterator[Application]:
     done([*words, "--skins", "Vector", "Stock", "Ann"], folder)
     environment = {"MW_CONFIG_FILE": str(folder / "LocalSettings.php"), "PHP_CLI_SERVER_WORKERS": "4"}
     with running(["php", "-S", f"127.0.0.1:{port}", "-t", wiki], port, log, environment):
-        yield Application(site, log)
+        yield Application(site, lines_of(log))
 
 
 def visit(page: Page, site: str) -> None:

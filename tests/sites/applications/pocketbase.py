@@ -1,7 +1,11 @@
 """PocketBase: a front of a single page before a database, allowed by a token without a scheme."""
 
+import json
+import sqlite3
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 
 from playwright.sync_api import Page
@@ -12,15 +16,27 @@ from tests.sites.program import done, running
 
 USER = ("ann@example.org", "granite-and-basalt")
 
+WRITTEN_S = 4.0
+"""Its log is written every three seconds."""
+
 
 @contextmanager
 def up(fetched: Path, folder: Path) -> Iterator[Application]:
     """With one user."""
     program, log, port = fetched / "go" / "bin" / "base", folder / "application.log", free_port()
     done([program, "superuser", "upsert", *USER, "--dir", folder / "data"], folder)
-    words = [program, "serve", "--http", f"127.0.0.1:{port}", "--dir", folder / "data", "--dev"]
+    words = [program, "serve", "--http", f"127.0.0.1:{port}", "--dir", folder / "data"]
     with running(words, port, log):
-        yield Application(f"http://127.0.0.1:{port}", log)
+        requests = partial(_logged, folder / "data" / "auxiliary.db")
+        yield Application(f"http://127.0.0.1:{port}", requests, logged="/api/")
+
+
+def _logged(database: Path) -> list[str]:
+    time.sleep(WRITTEN_S)
+    with closing(sqlite3.connect(database)) as log:
+        rows = log.execute("select data from _logs order by rowid").fetchall()
+    told = [json.loads(data) for (data,) in rows]
+    return [f"{one['method']} {one['url']}" for one in told if "url" in one]
 
 
 def visit(page: Page, site: str) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from playwright.sync_api import Page
 
 from loadstone.host.http import free_port
-from tests.sites.contract import Application, Stock, settled
+from tests.sites.contract import Application, Stock, lines_of, settled
 from tests.sites.program import done, running
 
 INSTALL = """
@@ -39,7 +39,7 @@ def up(fetched: Path, folder: Path) -> Iterator[Application]:
     home, log, port = folder / "tracker", folder / "application.log", free_port()
     done([sys.executable, "-c", INSTALL, home, str(port)], folder)
     with running([sys.executable, "-u", "-c", SERVE, home, str(port)], port, log):
-        yield Application(f"http://127.0.0.1:{port}", log)
+        yield Application(f"http://127.0.0.1:{port}", lines_of(log))
 
 
 def visit(page: Page, site: str) -> None:

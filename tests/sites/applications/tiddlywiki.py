@@ -1,5 +1,6 @@
 """TiddlyWiki: a page of two megabytes that keeps what is written by a program's requests."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,6 +11,8 @@ from loadstone.host.http import free_port
 from tests.sites.contract import Application, Stock, settled
 from tests.sites.program import done, running
 
+PATH = re.compile(r'^Request path: .*"path":"([^"]*)"', re.MULTILINE)
+
 
 @contextmanager
 def up(fetched: Path, folder: Path) -> Iterator[Application]:
@@ -19,7 +22,7 @@ def up(fetched: Path, folder: Path) -> Iterator[Application]:
     done(["node", program, folder / "wiki", "--init", "server"], folder)
     words = ["node", program, folder / "wiki", "--listen", f"port={port}", "debug-level=debug"]
     with running(words, port, log):
-        yield Application(f"http://127.0.0.1:{port}", log)
+        yield Application(f"http://127.0.0.1:{port}", lambda: re.findall(PATH, log.read_text()), tells_methods=False)
 
 
 def visit(page: Page, site: str) -> None:

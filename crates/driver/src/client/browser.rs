@@ -33,12 +33,12 @@ pub struct Browser {
     pub jar: RefCell<Jar>,
     pub tls: Option<Arc<ClientConfig>>,
     /// The machine it talks to, by its number.
-    server: usize,
+    pub(super) server: usize,
     files: RefCell<Vec<File>>,
     /// Pictures that the page under way names, as far as the browser lacks them.
     images: Vec<Box<str>>,
     cache: Cache,
-    dealt: Dealt,
+    pub(super) dealt: Dealt,
 }
 
 /// A file of the page under way.
@@ -138,7 +138,10 @@ impl Browser {
         for request in &operation.before {
             self.ask(shared, request, values, (extent, progress)).await?;
         }
-        let scheme = self.load_page(shared, operation, values, (extent, progress)).await?;
+        let scheme = match operation.websocket.is_empty() {
+            true => self.load_page(shared, operation, values, (extent, progress)).await?,
+            false => self.converse(shared, operation, values, progress).await?,
+        };
         for request in &operation.after {
             self.ask(shared, request, values, (extent, progress)).await?;
         }
@@ -257,7 +260,7 @@ impl Browser {
         }
     }
 
-    fn page_connection(&mut self, scheme: Scheme) -> &mut ClientConnection {
+    pub(super) fn page_connection(&mut self, scheme: Scheme) -> &mut ClientConnection {
         match scheme {
             Scheme::Http => &mut self.http[0],
             Scheme::Https => &mut self.https[0],
@@ -389,7 +392,7 @@ impl Page<'_> {
 }
 
 impl Progress {
-    fn take(&self, answer: &Answer) {
+    pub(super) fn take(&self, answer: &Answer) {
         self.bytes.set(self.bytes.get() + answer.bytes);
         self.body_bytes.set(self.body_bytes.get() + answer.body_bytes);
         self.end_ns.set(self.end_ns.get().max(answer.end_ns));

@@ -217,6 +217,21 @@ async fn open(
     if protocol == Protocol::Null {
         return Ok(Connection::Null);
     }
+    let stream = open_stream(shared, scheme, user, connecting).await?;
+    Ok(match protocol {
+        Protocol::Http2 => Connection::Http2(Http2::open(stream).await?),
+        Protocol::Echo => Connection::Echo(stream),
+        Protocol::Http1 | Protocol::Imap | Protocol::Null => Connection::Http1(stream),
+    })
+}
+
+/// Opens a connection's bytes, plain or over TLS.
+pub async fn open_stream(
+    shared: &Shared,
+    scheme: Scheme,
+    user: UserContext<'_>,
+    connecting: &mut bool,
+) -> Result<Stream, Failure> {
     let missing = || Failure::new(Fault::Driver, format!("the target has no {scheme:?} side"));
     let destination = user.server.destination(scheme).ok_or_else(missing)?;
     let begun_ns = shared.now();
@@ -238,9 +253,5 @@ async fn open(
         _ => Stream::Plain(tcp),
     };
     shared.recorder.borrow_mut().connections(shared.now(), change);
-    Ok(match protocol {
-        Protocol::Http2 => Connection::Http2(Http2::open(stream).await?),
-        Protocol::Echo => Connection::Echo(stream),
-        Protocol::Http1 | Protocol::Imap | Protocol::Null => Connection::Http1(stream),
-    })
+    Ok(stream)
 }

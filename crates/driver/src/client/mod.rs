@@ -4,6 +4,7 @@
 pub mod browser;
 pub mod cache;
 pub mod connection;
+pub mod conversation;
 pub mod cookies;
 pub mod dates;
 pub mod dealt;

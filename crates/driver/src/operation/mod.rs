@@ -3,6 +3,7 @@
 mod checks;
 mod extraction;
 mod grade;
+pub mod websocket;
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -24,6 +25,7 @@ use crate::client::cookies::Jar;
 use crate::ending::CompiledEnding;
 use crate::needle::Needle;
 use crate::upload::{self, CompiledUpload};
+use websocket::CompiledStep;
 
 /// Bytes sent to an echo service where the operation does not say.
 const PING_BYTES: usize = 64;
@@ -77,6 +79,8 @@ pub struct Compiled {
     pub before: Vec<CompiledRequest>,
     pub after: Vec<CompiledRequest>,
     pub images: Option<Images>,
+    /// Steps of an exchange over a WebSocket; none for a page.
+    pub websocket: Vec<CompiledStep>,
 }
 
 /// A request around an operation's page.
@@ -204,6 +208,11 @@ impl Compiled {
             before,
             after,
             images: operation.images.clone(),
+            websocket: operation
+                .websocket
+                .iter()
+                .map(|step| CompiledStep::new(step, slots, &place))
+                .collect::<Result<_, _>>()?,
             endings: operation
                 .endings
                 .iter()
@@ -273,7 +282,12 @@ impl Compiled {
     pub fn leaves_traces(&self, is_first: bool) -> bool {
         let is_looked_at = matches!(self.method, Method::Get | Method::Head);
         let is_alone = self.before.is_empty() && self.after.is_empty();
-        is_first || !is_looked_at || !is_alone || !self.extract.is_empty() || !self.set.is_empty()
+        is_first
+            || !is_looked_at
+            || !is_alone
+            || !self.websocket.is_empty()
+            || !self.extract.is_empty()
+            || !self.set.is_empty()
     }
 
     /// How much of the body's beginning the checks need.

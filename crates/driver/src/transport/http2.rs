@@ -114,7 +114,7 @@ fn take_fields(context: &mut ExchangeContext<'_>, message: &Message<'_>, fields:
 }
 
 /// The request HTTP/1.1 would write, as HTTP/2 has it (RFC 9113, section 8.3.1).
-fn translate(message: &[u8], scheme: &str) -> Result<(Request<()>, Bytes), Failure> {
+pub fn translate(message: &[u8], scheme: &str) -> Result<(Request<()>, Bytes), Failure> {
     let unusable = |detail: &dyn std::fmt::Display| Failure::new(Fault::Driver, format!("unusable request: {detail}"));
     let mut fields = [httparse::EMPTY_HEADER; MOST_FIELDS];
     let mut read = httparse::Request::new(&mut fields);

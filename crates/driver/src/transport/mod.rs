@@ -10,6 +10,7 @@ pub mod http2;
 pub mod secure;
 pub mod stream;
 pub mod tls;
+pub mod websocket;
 
 use std::cell::RefCell;
 
