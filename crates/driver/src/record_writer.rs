@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use anyhow::{Context, Result};
 use loadstone_record::event::{CpuShare, EndReason, Event, Moment, PartNames, EVENT_SCHEMA};
 use loadstone_record::{Interval, Totals};
-use loadstone_schedule::plan::{Phase, Plan};
+use loadstone_schedule::plan::{Operation, Phase, Plan};
 
 use crate::clock::{kernel_ns, reading_cost_ns, Clock};
 use crate::report::{ticks, Report};
@@ -57,7 +57,9 @@ impl<'a> RecordWriter<'a> {
         let parts = plan.parts.iter().map(|part| {
             let operations: Vec<String> = part.workload.operations.iter().map(|one| one.name.clone()).collect();
             let totals = Totals::new(operations.len());
-            let names = PartNames { workload: part.workload.name.clone(), operations };
+            let files = |one: &Operation| one.embedded.iter().map(|file| file.path.clone()).collect();
+            let files = part.workload.operations.iter().map(files).collect();
+            let names = PartNames { workload: part.workload.name.clone(), operations, files };
             PartAccumulator { names, pending: BTreeMap::new(), totals, steady_ns: 0, cpu: Vec::new() }
         });
         let begins = ticks(&plan.phases).map(|(from, _)| from).collect();

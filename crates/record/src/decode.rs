@@ -1,5 +1,6 @@
 //! Events read back into counters, so that what several drivers wrote can be merged without loss.
 
+use crate::detail::{Detail, FileTotals};
 use crate::event::{Encoded, OperationCounts, OperationRecord};
 use crate::recorder::{Counts, LifeTable, OperationTotals};
 use crate::TimeHistogram;
@@ -65,6 +66,11 @@ impl TryFrom<OperationRecord> for OperationTotals {
             response,
             service: (&read.service).try_into()?,
             first_byte: (&read.first_byte).try_into()?,
+            detail: Detail {
+                statuses: read.statuses,
+                slowest: read.slowest,
+                files: read.files.iter().map(FileTotals::from).collect(),
+            },
         })
     }
 }
@@ -92,6 +98,7 @@ mod tests {
             beside: Beside { images_named: 10, images_loaded: 4, image_bytes: 5_000, requests: 0b101 },
             grade: Grade::Good,
             fault,
+            status: 200,
             before: Before::default(),
         }
     }
@@ -109,13 +116,13 @@ mod tests {
         whole.merge(&right);
         let mut read_back = OperationTotals::default();
         for part in [&left, &right] {
-            let record = OperationRecord::new("page", &part.operations[0]);
+            let record = OperationRecord::new("page", &["/x".to_owned()], &part.operations[0]);
             let text = serde_json::to_string(&record).expect("plain data");
             let record: OperationRecord = serde_json::from_str(&text).expect("as written");
             read_back.merge(&record.try_into().expect("readable"));
         }
-        let expected = OperationRecord::new("page", &whole.operations[0]);
-        let found = OperationRecord::new("page", &read_back);
+        let expected = OperationRecord::new("page", &["/x".to_owned()], &whole.operations[0]);
+        let found = OperationRecord::new("page", &["/x".to_owned()], &read_back);
         assert_eq!(serde_json::to_string(&found).expect("plain"), serde_json::to_string(&expected).expect("plain"));
     }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::detail::{FileRecord, Slowest};
 use crate::recorder::{ConnectionStats, Counts, Interval, OperationTotals, PauseCounts, SessionCounts, Totals};
 use crate::{Fault, TimeHistogram};
 
@@ -174,6 +175,9 @@ pub struct LedgerEntry {
 pub struct PartNames {
     pub workload: String,
     pub operations: Vec<String>,
+    /// Paths of the embedded files of each operation; they stand with the totals.
+    #[serde(skip)]
+    pub files: Vec<Vec<String>>,
 }
 
 /// Why a run ended.
@@ -290,11 +294,22 @@ pub struct OperationRecord {
     pub response: Encoded,
     pub service: Encoded,
     pub first_byte: Encoded,
+    /// How often each status ended its page; 0 where no answer came.
+    #[serde(default)]
+    pub statuses: BTreeMap<u16, u64>,
+    /// The longest response time, and when it began.
+    #[serde(default)]
+    pub slowest: Slowest,
+    /// Its embedded files, in their order; shorter where the last never came.
+    #[serde(default)]
+    pub files: Vec<FileRecord>,
 }
 
 impl OperationRecord {
-    /// The record of an operation from its totals.
-    pub fn new(name: &str, totals: &OperationTotals) -> Self {
+    /// The record of an operation from its totals; `paths` are those of its embedded files.
+    pub fn new(name: &str, paths: &[String], totals: &OperationTotals) -> Self {
+        let path = |at: usize| paths.get(at).map_or("", String::as_str);
+        let files = totals.detail.files.iter().enumerate();
         let timed = totals.response.count();
         OperationRecord {
             name: name.to_owned(),
@@ -321,6 +336,9 @@ impl OperationRecord {
             response: (&totals.response).into(),
             service: (&totals.service).into(),
             first_byte: (&totals.first_byte).into(),
+            statuses: totals.detail.statuses.clone(),
+            slowest: totals.detail.slowest,
+            files: files.map(|(at, file)| FileRecord::new(path(at), file)).collect(),
         }
     }
 }
@@ -357,11 +375,12 @@ impl Event {
 
     /// The event of a part's steady state of `steady_ns`.
     pub fn totals(part: &PartNames, steady_ns: u64, totals: &Totals, cpu: CpuShare) -> Self {
-        let records = part.operations.iter().zip(&totals.operations);
+        let records = part.operations.iter().zip(&totals.operations).enumerate();
+        let paths = |at: usize| part.files.get(at).map_or(&[][..], Vec::as_slice);
         Event::Totals {
             part: part.workload.clone(),
             steady_ns,
-            operations: records.map(|(name, totals)| OperationRecord::new(name, totals)).collect(),
+            operations: records.map(|(at, (name, totals))| OperationRecord::new(name, paths(at), totals)).collect(),
             lag: (&totals.lag).into(),
             longest_gap_ns: totals.longest_gap_ns,
             sessions: totals.sessions,

@@ -3,6 +3,7 @@
 //! Pure: no clock is read here, times come in as nanoseconds.
 
 pub mod decode;
+pub mod detail;
 pub mod event;
 pub mod fault;
 pub mod histogram;

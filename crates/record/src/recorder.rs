@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::detail::{Detail, FileSample};
 use crate::{Fault, TimeHistogram};
 
 /// Where an operation lies relative to the steady state.
@@ -62,6 +63,8 @@ pub struct Outcome {
     pub beside: Beside,
     pub grade: Grade,
     pub fault: Option<Fault>,
+    /// Status that ended its page; 0 where no answer came.
+    pub status: u16,
     /// What of the operation lay before the run, where its user was found half-way.
     pub before: Before,
 }
@@ -108,6 +111,7 @@ impl Outcome {
             beside: Beside::default(),
             grade: Grade::Good,
             fault: None,
+            status: 0,
             before: Before::default(),
         }
     }
@@ -208,6 +212,8 @@ pub struct OperationTotals {
     pub response: TimeHistogram,
     pub service: TimeHistogram,
     pub first_byte: TimeHistogram,
+    /// What explains its times.
+    pub detail: Detail,
 }
 
 impl OperationTotals {
@@ -219,11 +225,14 @@ impl OperationTotals {
         self.redirects += u64::from(outcome.redirects);
         self.add_beside(&outcome.beside);
         self.body_bytes += outcome.body_bytes;
+        *self.detail.statuses.entry(outcome.status).or_default() += 1;
         if outcome.fault.is_some() {
             return; // an answer that is wrong or missing has no response time
         }
         self.line_ns += u128::from(outcome.line_ns);
-        self.response.record(outcome.end_ns.saturating_sub(outcome.intended_ns));
+        let response_ns = outcome.end_ns.saturating_sub(outcome.intended_ns);
+        self.response.record(response_ns);
+        self.detail.slowest.record(response_ns, outcome.intended_ns);
         self.service.record(outcome.end_ns.saturating_sub(outcome.sent_ns));
         if let Some(first_byte) = outcome.first_byte_ns {
             self.first_byte.record(first_byte);
@@ -245,6 +254,7 @@ impl OperationTotals {
     /// Adds what another thread or driver counted.
     pub fn merge(&mut self, other: &OperationTotals) {
         self.counts.merge(&other.counts);
+        self.detail.merge(&other.detail);
         self.cut_at_start += other.cut_at_start;
         self.ended_ns += other.ended_ns;
         self.ended_bytes += other.ended_bytes;
@@ -400,6 +410,13 @@ impl Recorder {
     /// `steady` is the steady state on the run's clock, in nanoseconds.
     pub fn new(operations: usize, steady: std::ops::Range<u64>) -> Self {
         Recorder { steady, interval: Interval::new(operations), totals: Totals::new(operations) }
+    }
+
+    /// Counts an embedded file that came in the steady state.
+    pub fn file(&mut self, sample: &FileSample) {
+        if Window::of(sample.begun_ns, Some(sample.end_ns), self.steady.clone()) == Window::Inside {
+            self.totals.operations[sample.operation].detail.file(sample);
+        }
     }
 
     /// Counts an operation that has ended: in this interval, and in the steady state by how it lies in it.
@@ -577,6 +594,7 @@ mod tests {
             beside: Beside { images_named: 29, images_loaded: 31, image_bytes: 37, requests: 0b11 },
             grade,
             fault: None,
+            status: 200,
             before: Before::default(),
         }
     }

@@ -34,6 +34,7 @@ fn operation(name: &str) -> Operation {
         before: vec![],
         after: vec![],
         images: None,
+        websocket: Vec::new(),
     }
 }
 

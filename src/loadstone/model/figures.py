@@ -74,6 +74,27 @@ NOTHING = Distribution(0, None, {})
 
 
 @dataclass(frozen=True)
+class Slowest:
+    """The longest time of its kind."""
+
+    time_s: float
+    at_s: float
+    """When it began, from the beginning of the run."""
+
+
+@dataclass(frozen=True)
+class FileFigures:
+    """One embedded file of an operation in the steady state; its time is from the request to the last byte."""
+
+    path: str
+    requests: int
+    not_modified: int
+    bytes: int
+    mean_s: float
+    slowest: Slowest
+
+
+@dataclass(frozen=True)
 class OperationFigures:
     """One operation in the steady state."""
 
@@ -117,6 +138,12 @@ class OperationFigures:
     """Bodies of its answers, decoded."""
     requests_beside: tuple[int, ...] = ()
     """How often each request around its page was answered, by its place; shorter where the last ones never were."""
+    statuses: Mapping[int, int] = field(default_factory=dict)
+    """How often each status ended its page, 0 where no answer came; empty where that is not known."""
+    slowest: Slowest | None = None
+    """The longest response time; None where that is not known."""
+    files: tuple[FileFigures, ...] = ()
+    """Its embedded files that came."""
 
     @property
     def ended(self) -> int:

@@ -31,6 +31,13 @@ def rounded(value: float | None) -> str:
     return f"{Decimal(f'{value:.4g}'):f}" if abs(value) < 10_000 else f"{value:.0f}"
 
 
+def three_digits(value: float | None) -> str:
+    """Three significant figures or all whole ones, never in powers of ten; empty for none."""
+    if value is None:
+        return ""
+    return f"{Decimal(f'{value:.3g}'):f}" if abs(value) < 1_000 else number(value)
+
+
 def shown(value: float | None, digits: int | None) -> str:
     """With so many places, or where none are given with four significant figures; empty for none."""
     return rounded(value) if digits is None else number(value, digits)

@@ -14,7 +14,8 @@ from pydantic_core import from_json
 from loadstone.host import locks
 from loadstone.model.errors import StoreError
 from loadstone.model.fault import FaultRecord
-from loadstone.model.figures import Audit, Criteria, IterationFigures, OperationFigures
+from loadstone.model.figures import Audit, Criteria, FileFigures, IterationFigures, OperationFigures, Slowest
+from loadstone.model.records import events as records
 from loadstone.model.records.events import (
     EVENT,
     End,
@@ -293,4 +294,16 @@ def _operation(record: OperationTotals) -> OperationFigures:
         image_bytes=record.image_bytes,
         body_bytes=record.body_bytes,
         requests_beside=record.requests_beside,
+        statuses=record.statuses,
+        slowest=_slowest(record.slowest) if record.slowest.time_ns else None,
+        files=tuple(map(_file, filter(lambda file: file.requests, record.files))),
     )
+
+
+def _slowest(record: records.Slowest) -> Slowest:
+    return Slowest(record.time_ns / 1e9, record.at_ns / 1e9)
+
+
+def _file(record: records.FileTotals) -> FileFigures:
+    counts = record.path, record.requests, record.not_modified, record.bytes
+    return FileFigures(*counts, record.mean_ns / 1e9, _slowest(record.slowest))

@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use futures_util::future::try_join_all;
+use loadstone_record::detail::FileSample;
 use loadstone_record::recorder::{Before, Beside};
 use loadstone_record::Fault;
 use loadstone_schedule::line::page_line_time;
@@ -142,9 +143,11 @@ impl Browser {
             true => self.load_page(shared, operation, values, (extent, progress)).await?,
             false => self.converse(shared, operation, values, progress).await?,
         };
+        let status = progress.status.get();
         for request in &operation.after {
             self.ask(shared, request, values, (extent, progress)).await?;
         }
+        progress.status.set(status);
         if extent == Extent::Page {
             self.keep_files(operation); // they came before the run
             return Ok(());
@@ -153,7 +156,7 @@ impl Browser {
             return Ok(());
         }
         let turn = self.dealt.perform(number);
-        self.load_files(shared, (operation, turn), scheme, values, progress).await
+        self.load_files(shared, (number, turn), scheme, values, progress).await
     }
 
     /// Makes a request around an operation's page, where it is due.
@@ -219,6 +222,7 @@ impl Browser {
             connection.inspector.lend(&mut shared.heads.borrow_mut());
             let answer = connection.exchange(shared, user, body).await?;
             progress.take(&answer);
+            progress.status.set(answer.status);
             progress.page_bytes.set(progress.page_bytes.get() + answer.bytes);
             if progress.first_byte_ns.get().is_none() {
                 progress.first_byte_ns.set(Some(answer.first_byte_ns));
@@ -270,14 +274,16 @@ impl Browser {
     async fn load_files(
         &mut self,
         shared: &Shared,
-        (operation, turn): (&Compiled, u64),
+        (number, turn): (usize, u64),
         scheme: Scheme,
         values: &Values,
         progress: &Progress,
     ) -> Result<(), Failure> {
+        let operation = &shared.job.operations[number];
         self.list_files(operation, turn, shared.job.policy().warm_caches.is_some());
         let server = &shared.job.servers[self.server];
         let page = Page {
+            number,
             operation,
             values,
             host: host(shared, server, scheme)?,
@@ -318,6 +324,8 @@ impl Browser {
 
 /// A page whose embedded files are being fetched, over all connections at once.
 struct Page<'a> {
+    /// Of its operation.
+    number: usize,
     operation: &'a Compiled,
     values: &'a Values,
     host: &'a str,
@@ -342,9 +350,7 @@ impl Page<'_> {
             let number = self.next.replace(self.next.get() + 1);
             let Some(File { what, .. }) = self.files.borrow().get(number).copied() else { return Ok(()) };
             let bytes = match what {
-                What::Embedded { at, asks } => {
-                    self.fetch_embedded(shared, connection, &self.operation.embedded[at], asks).await?
-                }
+                What::Embedded { at, asks } => self.fetch_embedded(shared, connection, at, asks).await?,
                 What::Image { at } => self.fetch_image(shared, connection, &self.images[at]).await?,
             };
             self.files.borrow_mut()[number].bytes = bytes;
@@ -355,17 +361,22 @@ impl Page<'_> {
         &self,
         shared: &Shared,
         connection: &mut ClientConnection,
-        file: &EmbeddedFile,
+        at: usize,
         asks: bool,
     ) -> Result<u64, Failure> {
+        let (file, begun_ns) = (&self.operation.embedded[at], shared.now());
         let date = if asks { self.date(file) } else { None };
         let path = |out: &mut Vec<u8>| file.path.render(self.values, Encoding::Target, out);
         self.operation.write_get(&self.sending(), date, &mut connection.request, path);
         connection.inspector.reset(file.markers_every, 0);
         let answer = connection.exchange(shared, self.user, Body::Expected).await?;
         self.progress.take(&answer);
-        let not_modified = check_embedded(file, date.is_some(), &answer, &connection.inspector)?;
+        let checked = check_embedded(file, date.is_some(), &answer, &connection.inspector);
+        let not_modified = checked.map_err(|wrong| wrong.of(&file.path.text(self.values)))?;
         self.progress.embedded(date.is_some(), not_modified);
+        let (operation, bytes, end_ns) = (self.number, answer.bytes, answer.end_ns);
+        let sample = FileSample { operation, file: at, begun_ns, end_ns, bytes, not_modified };
+        shared.recorder.borrow_mut().file(&sample);
         Ok(answer.bytes)
     }
 

@@ -45,6 +45,7 @@ impl Browser {
         connection.inspector.reset(operation.markers_every, operation.keeps());
         connection.inspector.take(&latest);
         progress.take(&answer);
+        progress.status.set(answer.status);
         progress.page_bytes.set(progress.page_bytes.get() + answer.bytes);
         progress.first_byte_ns.set(Some(answer.first_byte_ns));
         let connection = self.page_connection(scheme);

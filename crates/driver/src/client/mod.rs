@@ -46,6 +46,8 @@ pub struct Progress {
     pub beside: Cell<Beside>,
     pub ended: RefCell<Option<Ended>>,
     pub before: Cell<Before>,
+    /// Of the latest answer to its page.
+    pub status: Cell<u16>,
 }
 
 /// How much of an operation is performed.
@@ -148,6 +150,7 @@ impl Client {
             beside: progress.beside.get(),
             grade,
             fault,
+            status: progress.status.get(),
             before: progress.before.get(),
         }
     }

@@ -143,7 +143,7 @@ impl<'a> Simulator<'a> {
         let parts = plan.parts.iter().zip(scripts).enumerate().map(|(number, (part, script))| {
             let operations: Vec<String> = part.workload.operations.iter().map(|one| one.name.clone()).collect();
             let recorder = Recorder::new(operations.len(), steady.clone());
-            let names = PartNames { workload: part.workload.name.clone(), operations };
+            let names = PartNames { workload: part.workload.name.clone(), operations, files: Vec::new() };
             let (rules, seed) = (Rules::of(part, script), seed_of_part(plan.seed, number));
             let visit_ns = mean_visit_ns(&rules, seed, &AT_ONCE);
             PartState { part, seed, rules, visit_ns, names, recorder, arrivals: None, active: 0 }

@@ -264,7 +264,7 @@ mod tests {
             for at_ns in [10, 20, 30] {
                 follower.report(interval(part, at_ns)).expect("known");
             }
-            let names = PartNames { workload: part.into(), operations: vec!["page".into()] };
+            let names = PartNames { workload: part.into(), operations: vec!["page".into()], files: Vec::new() };
             let totals = Event::totals(&names, 1, &Totals::new(1), CpuShare::default());
             follower.report(totals.clone()).expect("known");
             assert!(follower.report(totals).is_err());

@@ -131,6 +131,11 @@ impl Failure {
         Failure { fault, detail: detail.into() }
     }
 
+    /// The same of a file, by its path.
+    pub fn of(self, path: &str) -> Self {
+        Failure { detail: format!("{}: {path}", self.detail), ..self }
+    }
+
     /// An operation that was given up after so many seconds.
     pub fn too_late(seconds: f64, was_connecting: bool) -> Self {
         match was_connecting {

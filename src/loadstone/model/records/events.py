@@ -1,7 +1,7 @@
 """What the driver says, one record an event: `schemas/events.json`, which is made from the driver's own types."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 from pydantic import Field, TypeAdapter
@@ -53,6 +53,29 @@ class PairedTimes:
 
 
 @dataclass(frozen=True)
+class Slowest:
+    """The longest time of its kind, and when it began."""
+
+    time_ns: int
+    at_ns: int
+
+
+NEVER = Slowest(0, 0)
+
+
+@dataclass(frozen=True)
+class FileTotals:
+    """One embedded file of an operation in the steady state; its time is from the request to the last byte."""
+
+    path: str
+    requests: int
+    not_modified: int
+    bytes: int
+    mean_ns: float
+    slowest: Slowest
+
+
+@dataclass(frozen=True)
 class OperationTotals:
     """One operation over the steady state."""
 
@@ -85,6 +108,11 @@ class OperationTotals:
     """Bodies of its answers, decoded; 0 in older records."""
     requests_beside: tuple[int, ...] = ()
     """How often each request around its page was answered, by its place; none in older records."""
+    statuses: Mapping[int, int] = field(default_factory=dict)
+    """How often each status ended its page, 0 where no answer came; none in older records."""
+    slowest: Slowest = NEVER
+    files: tuple[FileTotals, ...] = ()
+    """Its embedded files, in their order; none in older records."""
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from loadstone.model.figures import NOTHING, Criteria, Distribution, IterationFigures, OperationFigures
 from loadstone.page.blocks import Block, Cell, Column, Heading, Paragraph, Row, Table, Tone
-from loadstone.page.numbers import number, seconds
+from loadstone.page.numbers import number, seconds, three_digits
 from loadstone.report.section import IterationContext, Section
 
 NOTE = (
@@ -204,7 +204,7 @@ def _plain_row(row: OperationRow, is_total: bool) -> Row:
             *map(number, (row.good, row.tolerable)),
             _alarming(row.fail),
             _alarming(row.errors),
-            *("" if time_s is None else f"{1000 * time_s:,.3g}" for time_s in times),
+            *(three_digits(None if time_s is None else 1000 * time_s) for time_s in times),
             number(row.mean_bytes),
             _alarming(row.overdue),
         ],
