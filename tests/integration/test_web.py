@@ -136,7 +136,11 @@ def test_the_live_page_follows_a_run(tmp_path: Path, browser: Browser) -> None:
             assert 20 <= float(page.inner_text("#per_s")) <= 90
             assert page.inner_text("#errors") == "0"
             says(page, "study", "1 done")
-            assert "," in (page.get_attribute("#line_per_s", "points") or "")
+            for chart in ("per_s", "times", "errors", "each"):
+                assert "," in (page.get_attribute(f"#chart_{chart} polyline", "points") or "")
+                axes = page.locator(f"#chart_{chart} text").all_inner_texts()
+                assert "0" in axes and any(text.endswith(" s") for text in axes)
+            assert "99th percentile" in page.inner_text("#key_times")
         finally:
             process.wait(timeout=90)
         says(page, "phase", "complete")

@@ -61,6 +61,7 @@ def make_app(results: Path, token: str | None = None) -> Starlette:
             Route("/live", pages.live),
             Route("/live/events", pages.events),
             Route("/live.js", pages.script),
+            Route("/live_chart.js", pages.script),
             Route("/pairs", pages.pairs),
             Route("/pairs/metrics", pages.pair_metrics),
         ],
@@ -137,8 +138,8 @@ class Pages:
         return PlainTextResponse(pair_metrics(await statuses()))
 
     async def script(self, request: Request) -> Response:
-        """The live page's script."""
-        text = (Path(__file__).parent / "live.js").read_text(encoding="utf-8")
+        """A script of the live page, by its route."""
+        text = (Path(__file__).parent / request.url.path.lstrip("/")).read_text(encoding="utf-8")
         return Response(text, media_type="text/javascript")
 
     def _page(self, name: str, **content: object) -> Response:

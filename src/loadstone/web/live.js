@@ -1,6 +1,8 @@
 // Draws the server-sent events of the run that is under way. Several workloads of one run are added up; of percentiles
 // the worst is shown.
 "use strict";
+const MOST_SECONDS = 300;
+const MOST_LINES = 6;
 const show = (id, text) => { document.getElementById(id).textContent = text; };
 let run, seconds, errors;
 
@@ -12,21 +14,17 @@ function begin(event) {
   show("study", event.study);
 }
 
-function line(id, values, unit) {
-  const top = Math.max(...values, 1e-9);
-  const step = 300 / Math.max(1, values.length - 1);
-  const points = values.map((value, at) => `${(at * step).toFixed(1)},${(100 - 95 * value / top).toFixed(1)}`);
-  document.getElementById("line_" + id).setAttribute("points", points.join(" "));
-  show("top_" + id, `highest: ${top.toPrecision(4)} ${unit}`);
-}
-
 function second(event) {
   if (!run) return;
-  const at = seconds.get(event.at_s) || { per_s: 0, p50_s: 0, p99_s: 0, active: 0 };
+  const at = seconds.get(event.at_s) || { per_s: 0, p50_s: 0, p99_s: 0, active: 0, errors: 0, operations: {} };
   at.per_s += event.per_s;
   at.active += event.active;
+  at.errors += event.errors;
   at.p50_s = Math.max(at.p50_s, event.p50_s);
   at.p99_s = Math.max(at.p99_s, event.p99_s);
+  Object.entries(event.operations).forEach(([name, per_s]) => {
+    at.operations[name] = (at.operations[name] || 0) + per_s;
+  });
   seconds.set(event.at_s, at);
   errors += event.errors;
   show("phase", event.phase);
@@ -38,9 +36,25 @@ function second(event) {
   show("driver", event.driver.toFixed(0));
   document.getElementById("progress").value = event.at_s / run.total_s;
   show("left", `${Math.max(0, run.total_s - event.at_s).toFixed(0)} s left of this iteration`);
-  const shown = [...seconds.values()].slice(-300);
-  line("per_s", shown.map((one) => one.per_s), "operations/s");
-  line("p99", shown.map((one) => 1000 * one.p99_s), "ms");
+  draw([...seconds.entries()].slice(-MOST_SECONDS));
+}
+
+function draw(shown) {
+  const line = (value) => shown.map(([at, one]) => [at, value(one)]);
+  chart("per_s", new Map([["operations", line((one) => one.per_s)]]));
+  const answered = (name) => shown.filter(([, one]) => one.p99_s > 0).map(([at, one]) => [at, 1000 * one[name]]);
+  chart("times", new Map([["median", answered("p50_s")], ["99th percentile", answered("p99_s")]]));
+  chart("errors", new Map([["errors", line((one) => one.errors)]]));
+  chart("each", new Map(busiest(shown).map((name) => [name, line((one) => one.operations[name] || 0)])));
+}
+
+// Operations by how often they came, the rest left out.
+function busiest(shown) {
+  const sums = new Map();
+  shown.forEach(([, one]) => Object.entries(one.operations).forEach(([name, per_s]) => {
+    sums.set(name, (sums.get(name) || 0) + per_s);
+  }));
+  return [...sums.entries()].sort((a, b) => b[1] - a[1]).slice(0, MOST_LINES).map(([name]) => name);
 }
 
 new EventSource("/live/events").onmessage = (message) => {

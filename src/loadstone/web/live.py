@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -83,6 +83,7 @@ async def follow(lookout: Lookout) -> AsyncIterator[Message]:
     """What happens, for ever: `run` and `iteration` when another begins, `second` for each interval, `end`, `idle`."""
     tail: Tail | None = None
     told_idle, began = False, None
+    names: dict[str, tuple[str, ...]] = {}
     while True:
         path = await lookout.running()
         if path is not None and (tail is None or tail.path != path):
@@ -91,11 +92,13 @@ async def follow(lookout: Lookout) -> AsyncIterator[Message]:
         if tail is not None:
             for event in await run_in_threadpool(tail.new):
                 # Workloads that are played together each have the same start in their file.
+                if isinstance(event, Start):
+                    names |= {part.workload: part.operations for part in event.parts}
                 if isinstance(event, Start) and event.start_unix_ns != began:
                     began = event.start_unix_ns
                     yield {"kind": "iteration"}
                 if isinstance(event, Interval):
-                    yield second(event)
+                    yield second(event, names.get(event.part, ()))
             if path is None:
                 yield {"kind": "end", "status": _status(tail.path), "run": tail.path.name}
                 tail = None
@@ -105,8 +108,9 @@ async def follow(lookout: Lookout) -> AsyncIterator[Message]:
         await asyncio.sleep(PERIOD_S)
 
 
-def second(interval: Interval) -> Message:
-    """An interval record as the page draws it."""
+def second(interval: Interval, names: Sequence[str]) -> Message:
+    """An interval record as the page draws it; `names` are those of its operations."""
+    operations = zip(names, interval.operations, strict=False)
     return {
         "kind": "second",
         "part": interval.part,
@@ -118,6 +122,7 @@ def second(interval: Interval) -> Message:
         "p99_s": interval.response.p99_ns / 1e9,
         "active": interval.sessions_active,
         "driver": 100 * interval.cpu.busiest,
+        "operations": {name: counts.requests / interval.length_s for name, counts in operations},
     }
 
 
