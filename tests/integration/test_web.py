@@ -82,7 +82,7 @@ def look_around(page: Page, address: str, width: int) -> None:
     page.goto(address)
     expect(page.locator("table tr")).to_have_count(4)
     assert "4 results" not in page.inner_text("form.filter") and "3 results" in page.inner_text("form.filter")
-    fastest = page.locator("tr", has_text="run-600").locator("td").all_inner_texts()
+    fastest = page.locator("tr", has_text="run-600").locator("td").all_text_contents()
     assert 500 < float(fastest[4]) < 700 and 0 < float(fastest[5]) < 100 and fastest[6] == "0.00", fastest
     assert fits()
     page.fill("input[name=words]", "run-300 pass")
@@ -138,7 +138,7 @@ def test_the_live_page_follows_a_run(tmp_path: Path, browser: Browser) -> None:
             says(page, "study", "1 done")
             for chart in ("per_s", "times", "errors", "each"):
                 assert "," in (page.get_attribute(f"#chart_{chart} polyline", "points") or "")
-                axes = page.locator(f"#chart_{chart} text").all_inner_texts()
+                axes = page.locator(f"#chart_{chart} text").all_text_contents()
                 assert "0" in axes and any(text.endswith(" s") for text in axes)
             assert "99th percentile" in page.inner_text("#key_times")
         finally:
