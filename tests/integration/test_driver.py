@@ -8,6 +8,7 @@ import signal
 import subprocess
 import time
 import urllib.request
+from itertools import groupby
 from pathlib import Path
 
 import psutil
@@ -98,6 +99,22 @@ def test_arrivals_at_a_rate_are_judged_by_their_rate(loadstone: LoadstoneRunner,
     checks = {check["rule"]: check for check in content["workloads"][0]["iterations"][0]["verdict"]["checks"]}
     assert checks["sessions begun of those due"]["outcome"] == "kept"
     assert 1780 <= rows(content)["page"]["requests"] <= 1800  # 4.5 s of each
+
+
+def test_a_number_of_sessions_grows_and_shrinks_as_declared(loadstone: LoadstoneRunner, tmp_path: Path) -> None:
+    words = ["--sessions", "20,60,20", "--profile", "demo", "--results", "results"]
+    done = loadstone("run", "support", *words)
+    assert done.returncode in (0, 1, 3), done.stdout + done.stderr  # as fast as the machine is
+    assert "20, then 60, then 20 sessions" in " ".join(done.stdout.split())
+    events = [json.loads(line) for line in (newest(tmp_path) / "runs" / "support-1" / "events.jsonl").open()]
+    steady = [one["sessions_active"] for one in events if one["event"] == "interval" and one["phase"] == "steady"]
+    steps = [count for count, _ in groupby(steady)]
+    assert steps[0] == 20 and max(steps) == 60
+    assert min(steady[-2:]) <= 40, "those who leave end what they are at"
+    begun = next(one for one in events if one["event"] == "totals")["sessions"]["begun"]
+    assert begun >= 40
+    refused = loadstone("simulate", "support", "--sessions", "20-60")
+    assert refused.returncode == 2
 
 
 def test_a_trace_is_played_as_it_is(loadstone: LoadstoneRunner, tmp_path: Path) -> None:

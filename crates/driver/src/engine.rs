@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use loadstone_record::event::{EndReason, Event, EVENT_SCHEMA};
-use loadstone_schedule::plan::{Load, Phases, Plan, Scheme};
+use loadstone_schedule::plan::{Load, Phases, Plan, PopulationStage, Scheme};
+use loadstone_schedule::population::presence;
 use tokio::signal::unix::{signal, Signal, SignalKind};
 use tokio::sync::{mpsc, watch};
 use tokio::task::LocalSet;
@@ -126,7 +127,7 @@ async fn prepare(jobs: &[Arc<Job>], plan: &Plan) -> Result<()> {
 /// Fills the mailboxes of the sessions that this driver plays.
 async fn populate(jobs: &[Arc<Job>], plan: &Plan) -> Result<()> {
     for job in jobs {
-        let (Some(mail), Load::Population { sessions }) = (&job.mail, &job.part.load) else { continue };
+        let (Some(mail), Load::Population { sessions, .. }) = (&job.mail, &job.part.load) else { continue };
         let ours = (0..u64::from(*sessions)).filter(|&id| plan.member.plays(id, plan.threads));
         let address = |id: u64| job.servers[job.server_of(id)].destination(Scheme::Http).map(|to| (id, to.address));
         mail::populate::populate(mail, ours.filter_map(address)).await?;
@@ -299,8 +300,8 @@ impl Work {
         let of = u64::from(self.plan.threads.max(1)) * u64::from(member.of.max(1));
         let index = u64::from(member.index) * u64::from(self.plan.threads.max(1)) + u64::from(self.index);
         match &shared.job.part.load {
-            Load::Population { sessions } => {
-                for window in session_windows(self.plan.phases, u64::from(*sessions), index, of) {
+            Load::Population { sessions, path } => {
+                for window in session_windows((self.plan.phases, path), u64::from(*sessions), index, of) {
                     tokio::task::spawn_local(run_session(shared.clone(), window, gate.clone()));
                 }
             }
@@ -340,15 +341,30 @@ async fn watch_gaps(timer: Timer, all: Vec<Rc<Shared>>) {
 
 /// Every `of`-th session of a population, with its place in ramp-up and ramp-down.
 pub(crate) fn session_windows(
-    phases: Phases,
+    (phases, path): (Phases, &[PopulationStage]),
     sessions: u64,
     index: u64,
     of: u64,
-) -> impl Iterator<Item = SessionWindow> {
-    (index..sessions).step_by(of as usize).map(move |id| {
-        let part = |length: u64| (u128::from(length) * u128::from(id) / u128::from(sessions)) as u64;
-        let (start_ns, stop_ns) = (part(phases.ramp_up_ns), phases.steady_end() + part(phases.ramp_down_ns));
-        SessionWindow { id, start_ns, stop_ns }
+) -> impl Iterator<Item = SessionWindow> + use<'_> {
+    let (first, last) = match (path.first(), path.last()) {
+        (Some(first), Some(last)) => (u64::from(first.from), u64::from(last.to)),
+        _ => (sessions, sessions),
+    };
+    (index..sessions).step_by(of as usize).filter_map(move |id| {
+        let part = |length: u64, all: u64| (u128::from(length) * u128::from(id) / u128::from(all.max(1))) as u64;
+        let (lead_ns, end_ns) = (phases.steady_start(), phases.steady_end());
+        let mut times: Vec<_> = match path.is_empty() {
+            true => std::iter::once(lead_ns..end_ns).collect(),
+            false => presence(path, id).into_iter().map(|time| lead_ns + time.start..lead_ns + time.end).collect(),
+        };
+        if let Some(time) = times.last_mut().filter(|time| time.end == end_ns) {
+            time.end += part(phases.ramp_down_ns, last);
+        }
+        let mut times = times.into_iter();
+        let first_time = times.next()?;
+        let is_new = first_time.start > lead_ns;
+        let start_ns = if is_new { first_time.start } else { part(phases.ramp_up_ns, first) };
+        Some(SessionWindow { id, start_ns, stop_ns: first_time.end, is_new, later: times.collect() })
     })
 }
 

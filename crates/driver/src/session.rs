@@ -3,6 +3,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
+use std::ops::Range;
 use std::rc::Rc;
 use std::task::{Poll, Waker};
 
@@ -26,33 +27,31 @@ pub const BEGUN_NS: u64 = 1;
 const ADMITTED_A_TURN: usize = 32;
 
 /// When a session of a population starts and when it performs no more operations.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct SessionWindow {
     /// Number of the session in the whole population.
     pub id: u64,
     pub start_ns: u64,
     pub stop_ns: u64,
+    /// Whether its first user comes then, instead of being found half-way: where the population grows.
+    pub is_new: bool,
+    /// When it is there again, where the population shrinks and grows.
+    pub later: Box<[Range<u64>]>,
 }
 
 /// Plays users for as long as the session lasts. What its first user did before it is found, the server is told before
 /// the clock starts: a slow one would otherwise still be at it when the measuring begins.
 pub async fn run_session(shared: Rc<Shared>, window: SessionWindow, gate: Gate) {
-    let mut player = Player::new(&shared, window.id, window.stop_ns);
-    player.settle(&shared, window.id);
-    player.begin(&shared, window.start_ns);
-    let next_ns = player.tell(&shared, &gate).await;
-    gate.pass().await;
-    shared.timer.sleep_until(window.start_ns.max(BEGUN_NS)).await;
-    let _active = Counted::new(&shared.active);
-    count(&shared, SessionCounts { begun: 1, broken: u64::from(next_ns.is_some()), ..SessionCounts::default() });
-    let mut free_ns = match next_ns {
-        Some(next_ns) => next_ns,
-        None => player.go_on(&shared, window.stop_ns).await,
-    };
-    shared.timer.sleep_until(free_ns.min(window.stop_ns)).await;
-    while free_ns < window.stop_ns {
-        free_ns = player.visit(&shared, free_ns, window.stop_ns).await;
-        shared.timer.sleep_until(free_ns.min(window.stop_ns)).await;
+    let end_ns = window.later.last().map_or(window.stop_ns, |last| last.end);
+    let mut player = Player::new(&shared, window.id, end_ns);
+    if window.is_new {
+        gate.pass().await;
+        player.stay(&shared, window.start_ns..window.stop_ns).await;
+    } else {
+        player.found(&shared, &window, gate).await;
+    }
+    for again in window.later {
+        player.stay(&shared, again).await;
     }
     player.client.close(&shared);
 }
@@ -203,6 +202,37 @@ struct Player {
 }
 
 impl Player {
+    /// Plays the session from where its first user is found on.
+    async fn found(&mut self, shared: &Rc<Shared>, window: &SessionWindow, gate: Gate) {
+        self.settle(shared, window.id);
+        self.begin(shared, window.start_ns);
+        let next_ns = self.tell(shared, &gate).await;
+        gate.pass().await;
+        shared.timer.sleep_until(window.start_ns.max(BEGUN_NS)).await;
+        let _active = Counted::new(&shared.active);
+        count(shared, SessionCounts { begun: 1, broken: u64::from(next_ns.is_some()), ..SessionCounts::default() });
+        let free_ns = match next_ns {
+            Some(next_ns) => next_ns,
+            None => self.go_on(shared, window.stop_ns).await,
+        };
+        self.users(shared, free_ns, window.stop_ns).await;
+    }
+
+    /// Plays users who come one after the other over this time.
+    async fn stay(&mut self, shared: &Rc<Shared>, time: Range<u64>) {
+        shared.timer.sleep_until(time.start.max(BEGUN_NS)).await;
+        let _active = Counted::new(&shared.active);
+        self.users(shared, time.start, time.end).await;
+    }
+
+    async fn users(&mut self, shared: &Rc<Shared>, mut free_ns: u64, stop_ns: u64) {
+        shared.timer.sleep_until(free_ns.min(stop_ns)).await;
+        while free_ns < stop_ns {
+            free_ns = self.visit(shared, free_ns, stop_ns).await;
+            shared.timer.sleep_until(free_ns.min(stop_ns)).await;
+        }
+    }
+
     fn new(shared: &Shared, id: u64, stop_ns: u64) -> Self {
         let session = Session::new(&shared.job.script, shared.job.seed, id);
         Player {

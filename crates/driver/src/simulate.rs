@@ -118,6 +118,7 @@ pub fn simulate(simulation: &Simulation) -> Result<Simulated> {
     let plan = &simulation.plan;
     let part = plan.parts.first().context("the plan has no part")?;
     anyhow::ensure!(plan.phases.are_sane(), "the plan's phases are longer than ten years");
+    anyhow::ensure!(!part.load.changes(), "a number of sessions that changes is not simulated");
     let operations = part.workload.operations.len();
     if let Server::Table { response_ns } = &simulation.server {
         if response_ns.len() != operations {
@@ -162,7 +163,7 @@ impl Stage<'_> {
     /// Plays every `of`-th session of the population or of the arrivals.
     fn play(&self, index: u64, of: u64, sums: &mut PartAccumulator) {
         match &self.part.load {
-            Load::Population { sessions } => {
+            Load::Population { sessions, .. } => {
                 let sessions = u64::from(*sessions);
                 for id in (index..sessions).step_by(of as usize) {
                     let start = (u128::from(self.ramp_up_ns) * u128::from(id) / u128::from(sessions)) as u64;
@@ -361,7 +362,7 @@ fn summarize(plan: &Plan, part: &Part, sums: &PartAccumulator) -> Option<Simulat
     let finished = sums.sessions.finished;
     let per_s = total as f64 / seconds;
     let sessions = match &part.load {
-        Load::Population { sessions } => u64::from(*sessions),
+        Load::Population { sessions, .. } => u64::from(*sessions),
         Load::Arrivals { .. } => sums.sessions.due,
     };
     Some(Simulated {

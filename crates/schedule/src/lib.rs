@@ -11,6 +11,7 @@ pub mod marker;
 pub mod mix;
 pub mod pacing;
 pub mod plan;
+pub mod population;
 pub mod rng;
 pub mod session;
 pub mod session_loop;

@@ -90,7 +90,14 @@ pub struct Curve {
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Load {
     /// Closed: this many sessions at once, user after user.
-    Population { sessions: u32 },
+    Population {
+        /// How many; of a number that changes the largest.
+        sessions: u32,
+        /// How many there are over the steady state, where that changes; before it as many as at its beginning, after
+        /// it as many as at its end.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        path: Vec<PopulationStage>,
+    },
     /// Open: user sessions begin at their time, however many are still there.
     Arrivals {
         process: Process,
@@ -103,10 +110,24 @@ pub enum Load {
 }
 
 impl Load {
+    /// Whether it is a population whose number changes: only drivers play that.
+    pub fn changes(&self) -> bool {
+        matches!(self, Load::Population { path, .. } if !path.is_empty())
+    }
+
     /// Whether nobody comes.
     pub fn is_none(&self) -> bool {
-        matches!(self, Load::Population { sessions: 0 })
+        matches!(self, Load::Population { sessions: 0, .. })
     }
+}
+
+/// A time over which the number of sessions changes evenly.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PopulationStage {
+    pub length_ns: Nanos,
+    pub from: u32,
+    pub to: u32,
 }
 
 /// How arrivals are spread at a given rate.

@@ -48,9 +48,10 @@ ArrivalProcess = Annotated[
     ),
 ]
 Sessions = Annotated[
-    int | None,
+    str | None,
     typer.Option(
-        min=1, max=MOST_SESSIONS, help="Closed load: simultaneous sessions of each workload.", rich_help_panel=LOAD
+        help="Closed load: simultaneous sessions of each workload; steps as 50,100,150, a ramp as 10-100.",
+        rich_help_panel=LOAD,
     ),
 ]
 

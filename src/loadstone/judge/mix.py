@@ -66,9 +66,11 @@ def expected(criteria: Criteria, figures: IterationFigures) -> Deviation | None:
     state is not what began in it.
     """
     actual = {operation.name: operation.ended for operation in figures.operations}
+    if not criteria.is_even:
+        return None
     if criteria.due is not None:
         total = figures.sessions.get("due", 0) * (criteria.operations_per_session or 1)
-        return deviation_from(total, criteria.expected_shares, actual) if criteria.is_even else None
+        return deviation_from(total, criteria.expected_shares, actual)
     if criteria.pacing != "think":
         return None
     pause_s = criteria.mean_pause_s * criteria.paused_share
@@ -160,8 +162,8 @@ def _shares(criteria: Criteria, figures: IterationFigures) -> Check:
     due = criteria.expected_shares.get(name, 0.0) * sum(counts.values())
     detail = f"{name}: {counts.get(name, 0)}, {due:.1f} due; binomial test, corrected" if name else ""
     check = at_least(CheckId.SHARES, least, LEVEL, "", Weight.INVALID, OURS, detail)
-    if criteria.due is not None and not criteria.is_even:
-        return withdrawn(check, "the rate changes, and so does who is there")
+    if not criteria.is_even:
+        return withdrawn(check, "the load changes, and so does who is there")
     return withdrawn(check, DISTURBED) if is_disturbed(figures) else check
 
 
@@ -233,7 +235,7 @@ def _points(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
     """The published rule of paced workloads: shares in percentage points, so that rare operations may vanish by it;
     what chance says of each is asked beside it.
     """
-    if criteria.mix_points is None or not figures.ended:
+    if criteria.mix_points is None or not figures.ended or not criteria.is_even:
         return
     shares = {operation.name: operation.ended / figures.ended for operation in figures.operations}
     off = {name: 100 * (shares.get(name, 0.0) - share) for name, share in criteria.expected_shares.items()}
@@ -249,7 +251,7 @@ def _points(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
 
 def _session_cycle(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
     """Whether the population brings the operations that its pacing declares."""
-    if criteria.most_cycle_s is None or criteria.due is not None or not figures.answered:
+    if criteria.most_cycle_s is None or criteria.due is not None or not criteria.is_even or not figures.answered:
         return
     cycle_s = criteria.sessions * figures.steady_s / figures.answered
     chance = SURE * criteria.most_cycle_s * math.sqrt(criteria.total_dispersion / figures.answered)

@@ -65,9 +65,35 @@ class Population:
     """Closed: this many sessions at once, user after user."""
 
     sessions: int
+    """Of a number that changes the largest."""
+    counts: tuple[int, ...] = ()
+    """Sessions over the steady state, where they change: steps of equal length, or the two ends of a ramp."""
+    is_ramp: bool = False
 
     def __str__(self) -> str:
+        if self.counts:
+            return (" to " if self.is_ramp else ", then ").join(map(str, self.counts)) + " sessions"
         return f"{self.sessions} session{'s' * (self.sessions != 1)}"
+
+    @property
+    def is_even(self) -> bool:
+        """Whether there are as many all the time."""
+        return not self.counts
+
+    def steady_stages(self, seconds: float) -> list["SessionStage"]:
+        """The path over a steady state of this length; empty where they do not change."""
+        if self.is_ramp:
+            return [SessionStage(seconds, self.counts[0], self.counts[-1])]
+        return [SessionStage(seconds / len(self.counts), count, count) for count in self.counts]
+
+
+@dataclass(frozen=True)
+class SessionStage:
+    """A time over which the number of sessions changes evenly."""
+
+    seconds: float
+    from_sessions: int
+    to_sessions: int
 
 
 @dataclass(frozen=True)
@@ -152,13 +178,17 @@ class Curve:
 
 
 def make_load(
-    sessions: int | None, rate: str | None, trace: Path | None, process: Process, most_sessions: int = MOST_AT_ONCE
+    sessions: str | int | None,
+    rate: str | None,
+    trace: Path | None,
+    process: Process,
+    most_sessions: int = MOST_AT_ONCE,
 ) -> Load:
     """The load from exactly one of a number of sessions, a rate and a trace. Raises UsageError."""
     if [sessions, rate, trace].count(None) != 2:
         raise UsageError("Say how much load, in one way: sessions (a number at once), rate (arrivals/s) or trace.")
     if sessions is not None:
-        return Population(sessions)
+        return read_sessions(str(sessions))
     if trace is not None:
         return Arrivals((), trace_s=read_trace(trace), most_sessions=most_sessions)
     rates, is_ramp = read_rate(rate or "")
@@ -188,6 +218,20 @@ def read_process(text: str) -> Process:
             f"`{text}`: give an {scatter.name} {between}, as {kind}:{scatter.usual:g}.".replace("an H", "a H")
         )
     return Process(kind, value)
+
+
+def read_sessions(text: str) -> Population:
+    """A number of sessions: `100`, steps `50,100,150`, a ramp `10-100`. Raises UsageError."""
+    is_ramp = "-" in text
+    parts = text.split("-" if is_ramp else ",")
+    counts = tuple(int(part) for part in parts if part.strip().isdecimal() and len(part) < len(str(MOST_SESSIONS)) + 2)
+    is_whole = len(counts) == len(parts) and (not is_ramp or len(parts) == 2)
+    if not is_whole or not 1 <= max(counts, default=0) <= MOST_SESSIONS:
+        remedy = f"Give 1 to {MOST_SESSIONS:,} at once: 100, steps as 50,100,150, a ramp as 10-100."
+        raise UsageError(f"`{text}` is no number of sessions. {remedy}")
+    if len(set(counts)) == 1:
+        return Population(counts[0])
+    return Population(max(counts), counts, is_ramp)
 
 
 def read_rate(text: str) -> tuple[tuple[float, ...], bool]:

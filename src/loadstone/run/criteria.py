@@ -55,7 +55,7 @@ def make_criteria(
         load=_in_words(load, mix),
         due=load.due(profile.phases.steady_s) if isinstance(load, Arrivals) else None,
         due_dispersion=_due_dispersion(load),
-        is_even=isinstance(load, Population) or load.is_even,
+        is_even=load.is_even,
         ramp_up_s=profile.phases.ramp_up_s,
         warm_up_s=profile.phases.warm_up_s,
         steady_s=profile.phases.steady_s,

@@ -11,7 +11,7 @@ from datetime import date
 from typing import Any
 
 from loadstone.model.errors import UsageError
-from loadstone.model.load import Arrivals, Curve, Load, Population, Process, ProcessKind
+from loadstone.model.load import Arrivals, Curve, Load, Population, Process, ProcessKind, SessionStage
 from loadstone.model.profile import SECOND, Phases
 from loadstone.model.target import Endpoint, Target
 from loadstone.model.workload import (
@@ -141,7 +141,10 @@ def data_sessions(workload: Workload, load: Load, phases: Phases) -> int:
 
 def _load(load: Load, phases: Phases, owners: int) -> Json:
     if isinstance(load, Population):
-        return {"kind": "population", "sessions": load.sessions}
+        told: Json = {"kind": "population", "sessions": load.sessions}
+        return (
+            told if load.is_even else {**told, "path": list(map(_session_stage, load.steady_stages(phases.steady_s)))}
+        )
     if load.trace_s:
         path: Json = {"kind": "trace", "at_ns": [_ns(at) for at in load.instants(phases)]}
     else:
@@ -157,6 +160,10 @@ def _load(load: Load, phases: Phases, owners: int) -> Json:
         "most_sessions": load.most_sessions,
         "data_sessions": owners,
     }
+
+
+def _session_stage(stage: SessionStage) -> Json:
+    return {"length_ns": _ns(stage.seconds), "from": stage.from_sessions, "to": stage.to_sessions}
 
 
 def _process(process: Process) -> Json:

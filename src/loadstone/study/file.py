@@ -9,7 +9,7 @@ from pydantic import Field
 
 from loadstone.model.errors import UsageError
 from loadstone.model.figures import DRIVER_CPU_PCT, FOREIGN_CPU_PCT, LAG_SHARE
-from loadstone.model.load import MOST_AT_ONCE, POISSON, Arrivals, Load, Process, make_load, read_process
+from loadstone.model.load import MOST_AT_ONCE, POISSON, Arrivals, Load, Process, make_load, read_process, read_sessions
 from loadstone.model.machine import MachineSpec, Placement
 from loadstone.model.profile import PROFILES
 from loadstone.model.reading import Document, Section, refusing, suggest
@@ -31,11 +31,19 @@ class StudyHeader(Section):
     virtual: bool = Field(default=False, description="true to play in virtual time against the [station]")
 
 
+def _sessions(text: str) -> str:
+    """A number of sessions as it is written; raises UsageError where it is none."""
+    read_sessions(text)
+    return text
+
+
 class LoadEntry(Section):
     """One workload and its load: sessions, a rate of arrivals, or a trace of them."""
 
     workload: str = Field(description="the name of a workload, or the folder of your own")
-    sessions: Whole | None = Field(default=None, description="a whole number, 1 or more")
+    sessions: Annotated[str, refusing(_sessions)] | None = Field(
+        default=None, description='sessions at once: 100, "50,100,50" or "10-100"'
+    )
     rate: float | str | None = Field(default=None, description='sessions per second: 100, "50,100,150" or "10-100"')
     arrivals: Annotated[Process, refusing(read_process)] = Field(
         default=POISSON, description="`poisson`, `constant`, `bursty` or `self-similar`, the latter two as `bursty:25`"

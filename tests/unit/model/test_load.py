@@ -35,6 +35,27 @@ def test_rates_are_steps_or_ramps(text: str, rates: tuple[float, ...], is_ramp: 
     assert read_rate(text) == (rates, is_ramp)
 
 
+@pytest.mark.parametrize(
+    ("text", "load", "words"),
+    [
+        ("100", Population(100), "100 sessions"),
+        ("50,50", Population(50), "50 sessions"),
+        ("2,6,2", Population(6, (2, 6, 2)), "2, then 6, then 2 sessions"),
+        ("0-60", Population(60, (0, 60), is_ramp=True), "0 to 60 sessions"),
+    ],
+)
+def test_sessions_are_a_number_steps_or_a_ramp(text: str, load: Population, words: str) -> None:
+    read = make_load(text, None, None, POISSON)
+    assert read == load
+    assert str(read) == words
+
+
+@pytest.mark.parametrize("text", ["", "x", "0", "0,0", "1-2-3", "-5", "1,,2", "1.5", "10000001", "9" * 50, "²"])
+def test_what_is_no_number_of_sessions_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="is no number of sessions"):
+        make_load(text, None, None, POISSON)
+
+
 @pytest.mark.parametrize("text", ["", "x", "1-2-3", "-5", "1,,2", "nan", "1e99", "0", "0,0"])
 def test_what_is_no_rate_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match=r"rate|brings nobody"):

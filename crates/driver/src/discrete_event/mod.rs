@@ -78,6 +78,7 @@ pub fn play(simulation: &DiscreteEvents, start_unix_ns: u64, out: &mut dyn Write
 }
 
 fn compile(part: &Part) -> Result<Script> {
+    anyhow::ensure!(!part.load.changes(), "a number of sessions that changes is not simulated");
     let script = Script::compile(&part.workload)?;
     if let Load::Arrivals { process, path, .. } = &part.load {
         arrivals::check(*process, path)?;
@@ -165,8 +166,8 @@ impl<'a> Simulator<'a> {
         for number in 0..self.parts.len() {
             let part = self.parts[number].part;
             match &part.load {
-                Load::Population { sessions } => {
-                    let all = session_windows(self.phases, u64::from(*sessions), 0, 1);
+                Load::Population { sessions, path } => {
+                    let all = session_windows((self.phases, path), u64::from(*sessions), 0, 1);
                     for window in all.filter(|window| member.plays(window.id, 1)) {
                         let PartState { rules, seed, visit_ns, .. } = &self.parts[number];
                         let session = Session::new(rules.script, *seed, window.id);

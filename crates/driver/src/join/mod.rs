@@ -161,7 +161,7 @@ impl<F: Fn() -> Result<Plan> + Send> Setting for Leader<F> {
 /// A plan without its load: nobody is played.
 fn leave_to_others(plan: &mut Plan) {
     for part in &mut plan.parts {
-        part.load = Load::Population { sessions: 0 };
+        part.load = Load::Population { sessions: 0, path: Vec::new() };
     }
 }
 
