@@ -49,8 +49,8 @@ typed, and that are sent as they were recorded.
 
 """
 COLUMNS = (
-    *("application", "made with", "its visits need", "recording, MB", "import, s", "operations", "values", "needless"),
-    *("requests", "run: operations, errors", "left to you"),
+    *("application", "made with", "its visits need", "recording, MB", "import, CPU s"),
+    *("operations", "values", "needless", "requests", "run: operations, errors", "left to you"),
 )
 
 

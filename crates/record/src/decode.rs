@@ -67,7 +67,7 @@ impl TryFrom<OperationRecord> for OperationTotals {
             service: (&read.service).try_into()?,
             first_byte: (&read.first_byte).try_into()?,
             detail: Detail {
-                statuses: read.statuses,
+                statuses: read.statuses.iter().map(|one| (one.status, one.count)).collect(),
                 slowest: read.slowest,
                 files: read.files.iter().map(FileTotals::from).collect(),
             },

@@ -18,9 +18,10 @@ impl Slowest {
         self.merge(&Slowest { time_ns, at_ns });
     }
 
-    /// The longer of the two.
+    /// The longer of the two; of equal ones the earlier, so that the order in which threads are asked does not matter.
     pub fn merge(&mut self, other: &Slowest) {
-        if other.time_ns > self.time_ns {
+        let is_earlier = other.time_ns == self.time_ns && other.at_ns < self.at_ns;
+        if other.time_ns > self.time_ns || is_earlier {
             *self = *other;
         }
     }
@@ -79,6 +80,11 @@ pub struct Detail {
 }
 
 impl Detail {
+    /// Its statuses, as records have them.
+    pub fn status_counts(&self) -> Vec<StatusCount> {
+        self.statuses.iter().map(|(&status, &count)| StatusCount { status, count }).collect()
+    }
+
     /// Counts a file that came.
     pub fn file(&mut self, sample: &FileSample) {
         if self.files.len() <= sample.file {
@@ -98,6 +104,14 @@ impl Detail {
         }
         self.files.iter_mut().zip(&other.files).for_each(|(own, added)| own.merge(added));
     }
+}
+
+/// How often a status ended an operation's page; 0 where no answer came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StatusCount {
+    pub status: u16,
+    pub count: u64,
 }
 
 /// One embedded file, as records have it.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::detail::{FileRecord, Slowest};
+use crate::detail::{FileRecord, Slowest, StatusCount};
 use crate::recorder::{ConnectionStats, Counts, Interval, OperationTotals, PauseCounts, SessionCounts, Totals};
 use crate::{Fault, TimeHistogram};
 
@@ -294,9 +294,9 @@ pub struct OperationRecord {
     pub response: Encoded,
     pub service: Encoded,
     pub first_byte: Encoded,
-    /// How often each status ended its page; 0 where no answer came.
+    /// How often each status ended its page.
     #[serde(default)]
-    pub statuses: BTreeMap<u16, u64>,
+    pub statuses: Vec<StatusCount>,
     /// The longest response time, and when it began.
     #[serde(default)]
     pub slowest: Slowest,
@@ -336,7 +336,7 @@ impl OperationRecord {
             response: (&totals.response).into(),
             service: (&totals.service).into(),
             first_byte: (&totals.first_byte).into(),
-            statuses: totals.detail.statuses.clone(),
+            statuses: totals.detail.status_counts(),
             slowest: totals.detail.slowest,
             files: files.map(|(at, file)| FileRecord::new(path(at), file)).collect(),
         }

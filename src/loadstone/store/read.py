@@ -294,7 +294,7 @@ def _operation(record: OperationTotals) -> OperationFigures:
         image_bytes=record.image_bytes,
         body_bytes=record.body_bytes,
         requests_beside=record.requests_beside,
-        statuses=record.statuses,
+        statuses={one.status: one.count for one in record.statuses},
         slowest=_slowest(record.slowest) if record.slowest.time_ns else None,
         files=tuple(map(_file, filter(lambda file: file.requests, record.files))),
     )

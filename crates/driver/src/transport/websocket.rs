@@ -239,7 +239,7 @@ mod tests {
             tokio::io::AsyncWriteExt::write_all(&mut stream, answer).await.expect("sent");
         });
         let stream = Stream::Plain(TcpStream::connect(address).await.expect("connected"));
-        let request = Request::get(format!("http://{address}/chat")).body(()).expect("valid");
+        let request = Request::get(format!("ws://{address}/chat")).body(()).expect("valid");
         let failure = Socket::open(stream, request, false).await.err().expect("there is none");
         assert_eq!((failure.fault, failure.detail.as_str()), (Fault::Status, "status 404 instead of 101"));
     }

@@ -1,7 +1,7 @@
 """What the driver says, one record an event: `schemas/events.json`, which is made from the driver's own types."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from pydantic import Field, TypeAdapter
@@ -64,6 +64,15 @@ NEVER = Slowest(0, 0)
 
 
 @dataclass(frozen=True)
+class StatusCount:
+    """How often a status ended an operation's page."""
+
+    status: int
+    """0 where no answer came."""
+    count: int
+
+
+@dataclass(frozen=True)
 class FileTotals:
     """One embedded file of an operation in the steady state; its time is from the request to the last byte."""
 
@@ -108,8 +117,8 @@ class OperationTotals:
     """Bodies of its answers, decoded; 0 in older records."""
     requests_beside: tuple[int, ...] = ()
     """How often each request around its page was answered, by its place; none in older records."""
-    statuses: Mapping[int, int] = field(default_factory=dict)
-    """How often each status ended its page, 0 where no answer came; none in older records."""
+    statuses: tuple[StatusCount, ...] = ()
+    """How often each status ended its page; none in older records."""
     slowest: Slowest = NEVER
     files: tuple[FileTotals, ...] = ()
     """Its embedded files, in their order; none in older records."""
