@@ -116,19 +116,21 @@ fn an_answer_that_comes_before_its_request_is_malformed_and_a_farewell_is_not() 
             while hear(&mut stream)
                 && stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nloadstone").is_ok()
             {
-                std::thread::sleep(Duration::from_millis(2));
+                std::thread::sleep(Duration::from_millis(30));
                 let _ = stream.write_all(unasked);
             }
         })
     };
     let mut paced = plan(ahead(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nloadstone"), population(2), 1.0);
-    paced["parts"][0]["workload"]["pacing"]["mean_ns"] = json!(20_000_000);
+    // What is said 30 ms after an answer meets no request on its way, and is read with no answer by a driver that is late.
+    paced["parts"][0]["workload"]["pacing"]["distribution"] = json!("fixed");
+    paced["parts"][0]["workload"]["pacing"]["mean_ns"] = json!(90_000_000);
     let (requests, errors) = counted(&play(paced.clone()));
     assert!(errors.len() == 1 && errors[0].0 == "malformed", "{requests} {errors:?}");
     let farewell = ahead(b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n");
     paced["parts"][0]["targets"][0]["http"]["port"] = json!(farewell.port());
     let (requests, errors) = counted(&play(paced));
-    assert!(requests > 10 && errors.is_empty(), "{requests} {errors:?}");
+    assert!(requests > 5 && errors.is_empty(), "{requests} {errors:?}");
 }
 
 #[test]
