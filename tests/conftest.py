@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-settings.register_profile("always", derandomize=True)
+settings.register_profile("always", derandomize=True, deadline=None)  # libraries load when they are first used
 settings.load_profile("always")
 """The same examples for everybody; `make fuzz` looks for others, until somebody ends it."""
-settings.register_profile("fuzz", max_examples=1_000_000_000)
+settings.register_profile("fuzz", max_examples=1_000_000_000, deadline=None)
 WORKER = os.environ.get("PYTEST_XDIST_WORKER", "")
 """Of tests that run in parallel: which of them this process does."""
 
