@@ -141,10 +141,8 @@ def data_sessions(workload: Workload, load: Load, phases: Phases) -> int:
 
 def _load(load: Load, phases: Phases, owners: int) -> Json:
     if isinstance(load, Population):
-        told: Json = {"kind": "population", "sessions": load.sessions}
-        return (
-            told if load.is_even else {**told, "path": list(map(_session_stage, load.steady_stages(phases.steady_s)))}
-        )
+        stages = [] if load.is_even else [_session_stage(one) for one in load.steady_stages(phases.steady_s)]
+        return {"kind": "population", "sessions": load.sessions} | ({"path": stages} if stages else {})
     if load.trace_s:
         path: Json = {"kind": "trace", "at_ns": [_ns(at) for at in load.instants(phases)]}
     else:

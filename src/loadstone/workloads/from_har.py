@@ -92,8 +92,9 @@ def from_har(file: Path, name: str, second: Path | None = None, as_recorded: fro
     """Reads a HAR file, and a second recording of the same steps where there is one; values of these names are sent as
     they were recorded. Raises UsageError when it is none or holds no page.
     """
-    site, pages, left_out = _visit(file, second)
-    others = [] if second is None else _visit(second, file)[1]
+    entries, twins = read(file), [] if second is None else read(second)
+    site, pages, left_out = _visit(file, entries, twins)
+    others = [] if second is None else _visit(second, twins, entries)[1]
     steps, again = _steps(pages), _steps(others)
     operations: dict[str, _Page] = {}
     for page in pages:
@@ -106,14 +107,13 @@ def from_har(file: Path, name: str, second: Path | None = None, as_recorded: fro
     return Imported(text, site, len(operations), told, tuple(_doubts(operations)), tuple(correlation.found))
 
 
-def _visit(file: Path, twin: Path | None) -> tuple[str, list[_Page], Counter[str]]:
-    """The site, what was visited there, and what was left out."""
-    entries = read(file)
+def _visit(file: Path, entries: Sequence[Exchange], twins: Sequence[Exchange]) -> tuple[str, list[_Page], Counter[str]]:
+    """The site, what was visited there, and what was left out; `twins` are those of another visit, if there is one."""
     first = next((entry for entry in entries if entry.is_html and entry.site.startswith("http")), None)
     if first is None:
         raise UsageError(f"{file} holds no page: no answer of type text/html.")
     site = first.site
-    known = None if twin is None else frozenset(entry.request.url for entry in read(twin))
+    known = frozenset(entry.request.url for entry in twins) or None
     left_out: Counter[str] = Counter()
     own = [entry for entry in entries if _is_played(entry, site, left_out)]
     pages = _pages(own, left_out, known)
@@ -226,7 +226,7 @@ def _needs_more(made: _Page, known: frozenset[str] | None) -> bool:
     if made.status >= 400:
         return True
     own = [name for name, _ in _headers(made) if name.lower() != "accept"]
-    if own or any(header.name.lower() == "authorization" for header in made.first.request.headers):
+    if own or made.first.request.header("authorization"):
         return True
     if known is not None:
         return made.first.request.url not in known
@@ -326,8 +326,8 @@ def _codings(pages: Sequence[_Page]) -> str:
 
 def _kept_open(pages: Sequence[_Page]) -> dict[str, str]:
     """What browsers say of connections by HTTP/1.1: there are servers that close them otherwise, without a word."""
-    told = (header for header in pages[0].first.request.headers if header.name.lower() == "connection")
-    return {"Connection": "keep-alive"} if any(one.value.lower() == "keep-alive" for one in told) else {}
+    is_kept = pages[0].first.request.header("connection").lower() == "keep-alive"
+    return {"Connection": "keep-alive"} if is_kept else {}
 
 
 def _operation(page: _Page, correlation: Correlation) -> tomlkit.items.Table:
@@ -437,8 +437,7 @@ def _headers(page: _Page) -> Iterator[tuple[str, str]]:
 
 def _token(page: _Page) -> tuple[str, str]:
     """Scheme and token that a request is allowed by; empty where there is none, or the user's own name and password."""
-    told = (one.value for one in page.first.request.headers if one.name.lower() == "authorization")
-    value = next(told, "")
+    value = page.first.request.header("authorization")
     matched = SCHEME.match(value)
     scheme = matched.group() if matched else ""
     return ("", "") if scheme.lower() in ("basic ", "digest ") else (scheme, value.removeprefix(scheme))

@@ -42,6 +42,10 @@ class Request(_Lenient):
     headers: list[Pair] = Field(default_factory=list)
     body: Body | None = Field(default=None, alias="postData")
 
+    def header(self, name: str) -> str:
+        """The first of a name in small letters; empty where there is none."""
+        return next((one.value for one in self.headers if one.name.lower() == name), "")
+
 
 class Content(_Lenient):
     """What came."""
