@@ -193,9 +193,11 @@ class Correlation:
         return [{"value": name, **dict(rule.how)} for name, rule in rules.items()]
 
 
-def correlate(steps: Sequence[Step], other: Sequence[Step] = ()) -> Correlation:
-    """Looks all leaves of a visit up, with a second recording of the same steps where there is one."""
-    return Correlation(list(_Search(steps, other).found()))
+def correlate(steps: Sequence[Step], other: Sequence[Step], pairs: Mapping[int, int]) -> Correlation:
+    """Looks all leaves of a visit up, with a second recording of the same steps where there is one; `pairs` are those
+    that are the same (`aligned`).
+    """
+    return Correlation(list(_Search(steps, other, pairs).found()))
 
 
 @dataclass
@@ -204,13 +206,11 @@ class _Search:
 
     steps: Sequence[Step]
     other: Sequence[Step]
+    pairs: Mapping[int, int]
     names: dict[tuple[str, Rule], str] = field(default_factory=dict)
     """Of the values so far, by where they are taken from."""
     known: dict[str, tuple[str | None, Correlated]] = field(default_factory=dict)
     """What was recorded of them, in the second recording too, and what was found of each."""
-
-    def __post_init__(self) -> None:
-        self.pairs = aligned(self.steps, self.other)
 
     def found(self) -> Iterator[Correlated]:
         """Each place of a request that may be of the visit alone, once."""

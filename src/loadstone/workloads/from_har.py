@@ -99,9 +99,10 @@ def from_har(file: Path, name: str, second: Path | None = None, as_recorded: fro
     operations: dict[str, _Page] = {}
     for page in pages:
         operations.setdefault(page.name, page).learn(page)
-    for at, other in aligned(steps, again).items():
+    pairs = aligned(steps, again)
+    for at, other in pairs.items():
         operations[pages[at].name].learn(others[other])
-    correlation = correlate(steps, again).without(as_recorded)
+    correlation = correlate(steps, again, pairs).without(as_recorded)
     text = _document(name, site, pages, operations, correlation)
     told = tuple(map(_counted, left_out.items()))
     return Imported(text, site, len(operations), told, tuple(_doubts(operations)), tuple(correlation.found))
