@@ -102,6 +102,29 @@ def _bound(name: str) -> socket.socket | None:
     return sign
 
 
+ADDRESSES = "\0loadstone-addresses"
+"""Such a name too: each network namespace has its own, as it has its own addresses."""
+ADDRESSES_S = 60.0
+"""Longest wait for another process that chooses addresses, which takes it less than a second."""
+
+
+@asynccontextmanager
+async def choosing_addresses() -> AsyncIterator[None]:
+    """Waits until no other process of this network namespace chooses addresses, whoever's it is.
+
+    Raises TimeoutError after a minute.
+    """
+    until = time.monotonic() + ADDRESSES_S
+    while (held := _bound(ADDRESSES)) is None:
+        if time.monotonic() > until:
+            raise TimeoutError(f"Another process has been choosing network addresses for {ADDRESSES_S:.0f} s.")
+        await asyncio.sleep(PAUSE_S)
+    try:
+        yield
+    finally:
+        held.close()
+
+
 @contextmanager
 def measuring() -> Iterator[bool]:
     """Holds the sign that this machine is being measured on; whether nobody else held it: no other process."""

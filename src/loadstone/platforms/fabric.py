@@ -8,7 +8,8 @@ import ipaddress
 import os
 import signal
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from pyroute2.netlink.exceptions import NetlinkError
 from loadstone.host import locks
 from loadstone.model.errors import PlatformError
 from loadstone.model.machine import PUBLIC
-from loadstone.platforms.journal import ResourceJournal, private_folder
+from loadstone.platforms.journal import ResourceJournal
 
 BLOCK = ipaddress.IPv4Network("10.200.0.0/13")
 """Private addresses from which each testbed takes networks that the host does not use."""
@@ -144,13 +145,13 @@ class Fabric:
     async def network(self, name: str) -> Network:
         """A network by name; made when it is not there yet. Raises PlatformError."""
         if name not in self.networks:
-            async with locks.waiting(private_folder() / "networks.lock"):  # two may not choose the same addresses
+            async with _choosing():
                 self.networks[name] = await _guarded(self._make, name)
         return self.networks[name]
 
     async def join(self, wide: WideNetwork, own: Member) -> None:
         """Makes this host's bridge of a network over several hosts. Raises PlatformError."""
-        async with locks.waiting(private_folder() / "networks.lock"):
+        async with _choosing():
             self.networks[wide.name] = await _guarded(self._make_wide, wide, own)
 
     async def tap(self, network: str, mbit_per_s: float | None, has_twin: bool = False) -> NetworkInterface:
@@ -357,6 +358,16 @@ def _slow(routes: IPRoute, name: str, mbit_per_s: float) -> None:
     bytes_per_s = int(mbit_per_s * 1e6 / 8)
     index = _index(routes, name)
     routes.tc("add", "tbf", index, rate=bytes_per_s, burst=BURST_BYTES, latency=f"{QUEUE_MS}ms")
+
+
+@asynccontextmanager
+async def _choosing() -> AsyncIterator[None]:
+    """No two testbeds of this host may choose the same addresses; raises PlatformError when another never ends."""
+    try:
+        async with locks.choosing_addresses():
+            yield
+    except TimeoutError as error:
+        raise PlatformError(f"A network cannot be made: {error} End that process (`ss -xlp`).") from None
 
 
 async def _guarded(make: Any, *what: Any) -> Any:

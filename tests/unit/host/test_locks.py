@@ -1,5 +1,6 @@
 """Who measures on this machine at the same time is known: other processes, not the other half of a duet."""
 
+import asyncio
 import os
 import subprocess
 import sys
@@ -17,6 +18,18 @@ from loadstone.host import locks
 locks.MEASURING = {OURS!r}
 with locks.measuring() as alone:
     print(alone)
+"""
+
+
+CHOOSING = """
+import asyncio
+from loadstone.host import locks
+async def choose():
+    async with locks.choosing_addresses():
+        print("chosen", flush=True)
+        input()
+locks.ADDRESSES = {name!r}
+asyncio.run(choose())
 """
 
 
@@ -58,3 +71,24 @@ def test_both_halves_say_the_same_and_the_sign_stays_until_the_last_one_ends(mon
     other.join()
     assert said == [True, True]
     assert another_is_alone()
+
+
+def test_addresses_are_chosen_by_one_process_at_a_time_wherever_it_keeps_its_files(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(locks, "ADDRESSES", f"{locks.ADDRESSES}-{os.getpid()}")
+    monkeypatch.setattr(locks, "ADDRESSES_S", 0.1)
+
+    async def choose() -> None:
+        async with locks.choosing_addresses():
+            pass
+
+    command = [sys.executable, "-c", CHOOSING.format(name=locks.ADDRESSES)]
+    elsewhere = os.environ | {"LOADSTONE_RUNTIME_DIR": "/nowhere"}
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=elsewhere) as other:
+        assert other.stdin and other.stdout
+        assert other.stdout.readline() == "chosen\n"
+        with pytest.raises(TimeoutError, match="choosing network addresses"):
+            asyncio.run(choose())
+        other.communicate("\n", timeout=10)
+    asyncio.run(choose())
