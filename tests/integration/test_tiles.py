@@ -199,6 +199,7 @@ def test_an_interrupted_run_is_kept_and_marked(tmp_path: Path) -> None:
     assert (manifest.status, "ended by a signal" in manifest.reason) == (Status.INTERRUPTED, True)
 
 
+@pytest.mark.alone
 def test_a_search_ends_by_itself_with_a_reason(loadstone: LoadstoneRunner, tmp_path: Path) -> None:
     done = loadstone("tiles", "search", "--tile", TINY, "--most-tiles", "2", "--name", "peak")
     assert done.returncode == 0, done.stdout + done.stderr
