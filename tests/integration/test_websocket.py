@@ -1,15 +1,20 @@
 """Workloads whose operations are exchanges over a WebSocket, against a server of another make."""
 
+import json
+import secrets
 import threading
 from collections.abc import Iterator
 from http import HTTPStatus
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import sync_playwright
+from websockets.datastructures import Headers
 from websockets.http11 import Request, Response
 from websockets.sync.server import ServerConnection, serve
 
-from tests.integration.conftest import LoadstoneRunner, report, rows
+from loadstone.workloads import load
+from tests.integration.conftest import CHROMIUM, OPTIONS, LoadstoneRunner, report, rows
 
 pytestmark = pytest.mark.integration
 
@@ -123,3 +128,98 @@ def test_a_page_in_place_of_a_websocket_is_a_wrong_status(room: str, chat: Path,
     refused = loadstone("try", "chat", "--target", room)
     assert refused.returncode == 2
     assert "leave out `method`" in " ".join(refused.stderr.split())
+
+
+FOYER = """<!doctype html><title>Foyer</title><meta name="room-key" content="{key}">
+<script>
+const key = document.querySelector("meta").content;
+const socket = new WebSocket(`ws://${{location.host}}/room`, "chat");
+socket.onmessage = (told) => {{
+  const message = JSON.parse(told.data);
+  if (message.kind === "who") socket.send(JSON.stringify({{ kind: "me", name: "Ann", key: key }}));
+  if (message.kind === "in") setTimeout(() => fetch("/ticket/" + message.ticket), 1500);
+}};
+</script>"""
+
+
+class Club:
+    """A site that lets people in by a key of their own, and gives each a ticket of their own."""
+
+    def __init__(self) -> None:
+        self.keys: set[str] = set()
+        self.tickets: set[str] = set()
+
+    def talk(self, connection: ServerConnection) -> None:
+        """Of those inside, at once somebody is heard."""
+        connection.send(json.dumps({"kind": "who", "at": secrets.token_hex(8)}))
+        for message in connection:
+            key = json.loads(message)["key"]
+            if key not in self.keys:
+                connection.send('{"kind": "out"}')
+                continue
+            self.keys.remove(key)
+            self.tickets.add(ticket := secrets.token_hex(8))
+            connection.send('{"kind": "said", "words": "granite"}')
+            connection.send(json.dumps({"kind": "in", "ticket": ticket}))
+
+    def page(self, connection: ServerConnection, request: Request) -> Response | None:
+        """All but the room."""
+        if request.path == "/room":
+            return None
+        if request.path.startswith("/ticket/"):
+            is_known = request.path.rpartition("/")[2] in self.tickets
+            return connection.respond(HTTPStatus.OK if is_known else HTTPStatus.NOT_FOUND, "a ticket")
+        if request.path != "/":
+            return connection.respond(HTTPStatus.NOT_FOUND, "nothing")
+        self.keys.add(key := secrets.token_urlsafe(12))
+        page = FOYER.format(key=key).encode()
+        headers = Headers({"Content-Type": "text/html", "Content-Length": str(len(page)), "Connection": "close"})
+        return Response(200, "OK", headers, page)
+
+
+@pytest.fixture
+def club() -> Iterator[str]:
+    """The club's address."""
+    club = Club()
+    with serve(club.talk, "127.0.0.1", 0, process_request=club.page, subprotocols=["chat"]) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.socket.getsockname()[1]}"
+        server.shutdown()
+        thread.join(timeout=5)
+
+
+def test_a_recorded_exchange_is_played_by_many_with_keys_of_their_own(
+    club: str, loadstone: LoadstoneRunner, tmp_path: Path
+) -> None:
+    for name in ("a.har", "b.har"):
+        record(club, tmp_path / name)
+    done = loadstone("workloads", "from-har", "a.har", "b.har", "-o", "mine", "--verify", club)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "2 fresh users at once went through" in done.stdout, done.stdout
+    made = load(str(tmp_path / "mine"))
+    assert made.mix.sequence == ("home", "room", "ticket")
+    assert [list(step.planned_pairs()) for step in made.operations["room"].websocket] == [
+        ["await"],
+        ["send"],
+        ["await"],
+    ]
+    assert made.operations["room"].websocket[1].send == '{{"kind":"me","name":"Ann","key":"{key}"}}'
+    words = ["--sessions", "4", "--profile", "demo", "--results", "results"]
+    done = loadstone("run", "mine", "--target", club, *words)
+    assert done.returncode in (0, 1, 3), done.stdout + done.stderr  # as fast as the machine is
+    operations = rows(report(tmp_path))
+    assert operations["room"]["requests"] > 4
+    assert operations["Total"]["errors"] == 0
+
+
+def record(site: str, file: Path) -> None:
+    """Enters the club by a fresh browser."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=OPTIONS)
+        context = browser.new_context(record_har_path=str(file), record_har_content="embed")
+        page = context.new_page()
+        page.goto(site)
+        page.wait_for_event("response", lambda answer: "/ticket/" in answer.url)
+        context.close()
+        browser.close()

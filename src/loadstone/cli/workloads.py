@@ -21,10 +21,10 @@ from loadstone.model.workload import MixKind, Operation, RateLimit, Workload
 from loadstone.run.plan import embedded_files
 from loadstone.run.verify import USERS, verify
 from loadstone.workloads import load, shipped
-from loadstone.workloads.correlation import Correlated
-from loadstone.workloads.from_har import from_har
-from loadstone.workloads.from_openapi import from_openapi
-from loadstone.workloads.imported import Imported
+from loadstone.workloads.importers.correlation import Correlated
+from loadstone.workloads.importers.from_har import from_har
+from loadstone.workloads.importers.from_openapi import from_openapi
+from loadstone.workloads.importers.imported import Imported
 from loadstone.workloads.shares import shares
 
 app = typer.Typer(help="The workloads there are, and what each of them does.")

@@ -9,7 +9,7 @@ import pytest
 from loadstone.model.target import Target
 from loadstone.run.visit import visit_plan
 from loadstone.workloads import load
-from loadstone.workloads.from_har import Imported, from_har
+from loadstone.workloads.importers.from_har import Imported, from_har
 from tests.unit.workloads.test_from_har import entry
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from loadstone.model.errors import UsageError
 from loadstone.model.workload import EmbeddedFile
 from loadstone.workloads import load
-from loadstone.workloads.from_har import Imported, from_har
+from loadstone.workloads.importers.from_har import Imported, from_har
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 

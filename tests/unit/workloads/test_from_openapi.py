@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from loadstone.model.errors import UsageError
 from loadstone.model.workload import Choice, Uniform, Workload
 from loadstone.workloads import load
-from loadstone.workloads.from_openapi import from_openapi
-from loadstone.workloads.imported import Imported
+from loadstone.workloads.importers.from_openapi import from_openapi
+from loadstone.workloads.importers.imported import Imported
 
 DOCUMENT: dict[str, Any] = {
     "openapi": "3.1.0",

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from loadstone.workloads.correlation import Correlated
+from loadstone.workloads.importers.correlation import Correlated
 
 
 @dataclass(frozen=True)

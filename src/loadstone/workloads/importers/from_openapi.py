@@ -16,9 +16,9 @@ import tomlkit
 
 from loadstone.model.errors import UsageError
 from loadstone.model.target import encoded
-from loadstone.workloads.imported import Imported
-from loadstone.workloads.openapi import METHODS, Document, Json, table
-from loadstone.workloads.schema_values import example, generator, plain
+from loadstone.workloads.importers.imported import Imported
+from loadstone.workloads.importers.openapi import METHODS, Document, Json, table
+from loadstone.workloads.importers.schema_values import example, generator, plain
 from loadstone.workloads.writing import LONGEST_NAME, literal, name_of, table_of
 
 SHARES = {"GET": 100, "HEAD": 100, "POST": 10, "PUT": 10, "PATCH": 10, "DELETE": 1}

@@ -1,6 +1,7 @@
 """Which values of a recorded visit a server gave out for this visit alone, and how to take them from its answers. Pure.
 
-A request is a set of leaves: segments of its path, fields of its query and form, headers, values of its JSON. A leaf
+A request is a set of leaves: segments of its path, fields of its query and form, headers, values of its JSON and of
+messages over a WebSocket. A leaf
 that differs between two recordings of the same steps, or looks like a token, is looked up in the latest earlier answer
 that holds it; the plainest rule that finds it there, in both recordings where there are two, is what the workload
 declares.
@@ -18,7 +19,7 @@ from html.parser import HTMLParser
 from typing import Any, Literal
 from urllib.parse import quote, unquote
 
-from loadstone.workloads.har import Exchange
+from loadstone.workloads.importers.har import Exchange
 from loadstone.workloads.writing import literal, name_of
 
 ONCE = ("csrf", "xsrf", "token", "nonce", "viewstate", "eventvalidation", "signature", "requestid")
@@ -67,7 +68,7 @@ DECODERS: Mapping[str, Callable[[str], str]] = {
 }
 """How a value may be written in an answer, as the driver decodes it."""
 
-Kind = Literal["path", "query", "field", "part", "header", "JSON"]
+Kind = Literal["path", "query", "field", "part", "header", "JSON", "message"]
 Why = Literal["one use", "client-made", "chosen from a list", "typed data", "unknown"]
 TIMES = (
     r"1[0-9]{9}([0-9]{3})?(\.[0-9]+)?",
@@ -109,7 +110,7 @@ class Step:
     def route(self) -> tuple[str, str, tuple[str, ...]]:
         """What it has in common with the same step of another recording."""
         masked = re.sub(r"/[^/]*[0-9][^/]*", "/#", self.path)
-        return self.method, masked, tuple(sorted(map(str, self.leaves)))
+        return self.method, masked, tuple(sorted(str(leaf) for leaf in self.leaves if leaf.kind != "message"))
 
 
 @dataclass(frozen=True)
@@ -271,7 +272,7 @@ class _Search:
         is_option = any(option.search(text_of(step.answer)) for step in self.steps[:number])
         if is_option:
             return "chosen from a list"
-        is_worded = leaf.kind in ("field", "part", "JSON") and re.search(r"[^\W\d_]{2}", value)
+        is_worded = leaf.kind in ("field", "part", "JSON", "message") and re.search(r"[^\W\d_]{2}", value)
         return "typed data" if is_worded else "unknown"
 
     def _ways(self, number: int, value: str, again: str | None) -> Iterator[tuple[str, Rule, int]]:

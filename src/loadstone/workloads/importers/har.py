@@ -13,6 +13,10 @@ MOST_BYTES = 256 << 20
 BACKGROUND = frozenset({"xhr", "fetch"})
 """What browsers call requests that a page's program makes."""
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
+LATEST_S = 1e11
+"""A moment above this is told in milliseconds: in seconds it would be the year 5138."""
+SITES_OF = {"ws": "http", "wss": "https"}
+"""Schemes of WebSockets, and of the pages that open them (RFC 6455, section 3)."""
 
 
 class _Lenient(BaseModel):
@@ -64,6 +68,30 @@ class Response(_Lenient):
     transferred: int | None = Field(default=None, alias="_transferSize")
 
 
+class Message(_Lenient):
+    """One message of a WebSocket: text, or bytes by base64."""
+
+    direction: str = Field(alias="type")
+    time: float = Field(default=0, allow_inf_nan=False)
+    opcode: int = 1
+    data: str = ""
+
+    @property
+    def is_sent(self) -> bool:
+        """Whether the browser sent it."""
+        return self.direction == "send"
+
+    @property
+    def is_text(self) -> bool:
+        """Whether it is text (RFC 6455, section 5.2)."""
+        return self.opcode == 1
+
+    @property
+    def at_s(self) -> float:
+        """When it came or went: some browsers write seconds since 1970, some milliseconds."""
+        return self.time / 1000 if self.time > LATEST_S else self.time
+
+
 class Exchange(_Lenient):
     """A request and its answer; times in seconds."""
 
@@ -73,6 +101,7 @@ class Exchange(_Lenient):
     response: Response
     kind: str = Field(default="", alias="_resourceType")
     cached: str = Field(default="", alias="_fromCache")
+    messages: list[Message] = Field(default_factory=list, alias="_webSocketMessages")
 
     @property
     def start_s(self) -> float:
@@ -81,7 +110,9 @@ class Exchange(_Lenient):
 
     @property
     def end_s(self) -> float:
-        """When its answer was there."""
+        """When its answer was there; of a WebSocket, which stays open beside what follows, when it began."""
+        if self.is_upgrade:
+            return self.start_s
         return self.start_s + max(0.0, self.time_ms) / 1000
 
     @property
@@ -96,10 +127,11 @@ class Exchange(_Lenient):
 
     @property
     def site(self) -> str:
-        """Scheme, host and port, without credentials; empty for what is no address."""
+        """Scheme, host and port, without credentials; empty for what is no address. WebSockets are their site's."""
         try:
             parts = self.parts
-            return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}" if parts.netloc else ""
+            scheme = SITES_OF.get(parts.scheme, parts.scheme)
+            return f"{scheme}://{parts.netloc.rpartition('@')[2]}" if parts.netloc else ""
         except ValueError:
             return ""
 
@@ -123,7 +155,12 @@ class Exchange(_Lenient):
     def is_upgrade(self) -> bool:
         """Whether it became something else than HTTP, such as a WebSocket."""
         upgrades = any(header.name.lower() == "upgrade" for header in self.request.headers)
-        return self.response.status == 101 or upgrades or self.kind == "websocket" or self.site.startswith("ws")
+        return self.response.status == 101 or upgrades or self.kind == "websocket"
+
+    @property
+    def is_socket(self) -> bool:
+        """Whether it became a WebSocket whose messages were recorded."""
+        return self.kind == "websocket" and self.response.status == 101 and bool(self.messages)
 
     @property
     def goal(self) -> str:

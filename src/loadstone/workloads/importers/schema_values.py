@@ -9,7 +9,7 @@ from typing import Any
 import rstr
 
 from loadstone.model.workload import LARGEST_WHOLE
-from loadstone.workloads.openapi import Json, listed, table
+from loadstone.workloads.importers.openapi import Json, listed, table
 
 WORD = "granite"
 """Stands for any text."""

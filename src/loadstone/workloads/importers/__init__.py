@@ -1,0 +1,1 @@
+"""Workloads out of what others recorded or declared: HAR files of browsers, and OpenAPI documents."""

@@ -1,0 +1,68 @@
+"""What a recorded request is made of: the places whose texts may be another in each visit. Pure."""
+
+import re
+from collections.abc import Mapping, Sequence
+from urllib.parse import unquote
+
+from loadstone.workloads.importers.correlation import Leaf, Step, json_leaves
+from loadstone.workloads.importers.har import Content, Exchange
+from loadstone.workloads.importers.recorded_request import body_text, form_text, pairs_of, parts_of, token_of
+from loadstone.workloads.importers.sockets import leaves_of
+from loadstone.workloads.importers.visit import Page
+
+AUTHORIZATION = Leaf("header", "Authorization")
+"""Of what follows the scheme in that header, where it is a token that an answer told (RFC 6750, section 2.1)."""
+
+
+def steps_of(pages: Sequence[Page]) -> list[Step]:
+    """Pages as their values are looked up."""
+    held: set[str] = set()
+    steps = []
+    for page in pages:
+        sent = {name: text for name, text in _cookies(page.first).items() if name in held}
+        steps.append(_step(page, sent))
+        for exchange in (page.first, page.last, *page.embedded):
+            told = (one.value for one in exchange.response.headers if one.name.lower() == "set-cookie")
+            held |= {line.partition("=")[0].strip() for text in told for line in text.split("\n")}
+    return steps
+
+
+def _cookies(exchange: Exchange) -> dict[str, str]:
+    told = (one.value for one in exchange.request.headers if one.name.lower() == "cookie")
+    pairs = (pair.partition("=") for text in told for pair in text.split(";"))
+    return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+def _step(page: Page, cookies: Mapping[str, str]) -> Step:
+    """A page as its values are looked up."""
+    segments = enumerate(page.first.parts.path.split("/"))
+    leaves = {Leaf("path", str(at)): unquote(text) for at, text in segments if re.search(r"[0-9]", text)}
+    leaves |= {Leaf("query", key): text for key, text in pairs_of(page.first.parts.query).items()}
+    leaves |= {Leaf("field", key): text for key, text in pairs_of(form_text(page.first.request)).items()}
+    leaves |= {Leaf("header", key): text for key, text in page.own_headers()}
+    leaves |= {AUTHORIZATION: token} if (token := token_of(page.first.request)[1]) else {}
+    leaves |= {Leaf("part", name): text for name, text in parts_of(page.first.request)}
+    leaves |= _message_leaves(page) if page.first.is_socket else {}
+    if not form_text(page.first.request):
+        leaves |= {Leaf("JSON", pointer): text for pointer, text in json_leaves(body_text(page.first.request))}
+    answer = _last_message(page) if page.first.is_socket else page.last
+    return Step(page.name, page.first.method, page.first.parts.path, leaves, answer, cookies)
+
+
+def _message_leaves(page: Page) -> dict[Leaf, str]:
+    sent = enumerate(turn.sent for turn in page.talk)
+    texts = ((number, one.data) for number, one in sent if one is not None and one.is_text)
+    return {message_leaf(number, pointer): text for number, told in texts for pointer, text in leaves_of(told)}
+
+
+def message_leaf(number: int, pointer: str) -> Leaf:
+    """A place in what was sent in a turn over a WebSocket; the empty pointer is the whole message."""
+    return Leaf("message", f"{number}{pointer}")
+
+
+def _last_message(page: Page) -> Exchange:
+    """A WebSocket's exchange with the message that ends it for an answer: what values are taken from."""
+    heard = [turn.heard for turn in page.talk if turn.heard is not None]
+    text = heard[-1].data if heard and heard[-1].is_text else ""
+    response = page.last.response.model_copy(update={"content": Content(text=text)})
+    return page.last.model_copy(update={"response": response})

@@ -1,0 +1,153 @@
+"""What recorded messages of a WebSocket become."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from loadstone.model.workload import Workload
+from loadstone.workloads import load
+from loadstone.workloads.importers.from_har import Imported, from_har
+from loadstone.workloads.importers.har import Message
+from loadstone.workloads.importers.sockets import sign, turns
+from tests.unit.workloads.test_from_har import START, entry
+
+PAGE = '<title>Room</title><meta name="room-key" content="{key}">'
+
+
+def message(at_s: float, kind: str, data: str, opcode: int = 1) -> dict[str, Any]:
+    return {"type": kind, "time": START.timestamp() + at_s, "opcode": opcode, "data": data}
+
+
+def socket(at_s: float, *messages: dict[str, Any], url: str = "ws://a.example/room", **changes: Any) -> dict[str, Any]:
+    headers = [
+        {"name": "Upgrade", "value": "websocket"},
+        {"name": "Origin", "value": "http://a.example"},
+        {"name": "Sec-WebSocket-Protocol", "value": "chat"},
+        {"name": "Sec-WebSocket-Key", "value": "x3JJHMbDL1EzLkh9GBhXDw=="},
+    ]
+    more = {"_resourceType": "websocket", "status": 101, "_webSocketMessages": list(messages), **changes}
+    return entry(at_s, url, "", request={"headers": headers}, **more)
+
+
+def made_of(tmp_path: Path, *visits: list[dict[str, Any]]) -> tuple[Imported, Workload]:
+    files = []
+    for number, entries in enumerate(visits):
+        files.append(tmp_path / f"{number}.har")
+        files[-1].write_text(json.dumps({"log": {"entries": entries}}))
+    made = from_har(files[0], "mine", *files[1:])
+    (tmp_path / "workload.toml").write_text(made.text)
+    return made, load(str(tmp_path))
+
+
+def visit(key: str, ticket: int) -> list[dict[str, Any]]:
+    talk = (
+        message(0.3, "receive", f'{{"kind": "welcome", "key": "{key}"}}'),
+        message(0.4, "send", f'{{"kind": "enter", "room": "Granite", "key": "{key}"}}'),
+        message(0.5, "receive", f'{{"kind": "entered", "at": {ticket * 7}, "ticket": "{ticket}"}}'),
+        message(15, "receive", '{"kind": "heartbeat"}'),
+    )
+    return [
+        entry(0, "http://a.example/", text=PAGE.format(key=key)),
+        socket(0.2, *talk),
+        entry(5, f"http://a.example/ticket/{ticket}", text="<title>Ticket</title>"),
+    ]
+
+
+def test_messages_become_an_exchange_with_the_values_of_its_answers(tmp_path: Path) -> None:
+    made, workload = made_of(tmp_path, visit("k7Qw90ZxVb12Lm34", 4711), visit("p0Ol81MnJu76Hy65", 2323))
+    assert workload.mix.sequence == ("home", "room", "ticket_4711")
+    assert workload.pacing.no_pause_before == ("room",)
+    room = workload.operations["room"]
+    assert [step.planned() for step in room.websocket] == [
+        {"await": '{{"kind": "welcome", "key": "'},
+        {"send": '{{"kind": "enter", "room": "Granite", "key": "{key}"}}'},
+        {"await": '{{"kind": "entered", "at":'},
+    ]
+    assert room.headers == {"Origin": "{target}", "Sec-WebSocket-Protocol": "chat"}
+    assert workload.operations["ticket_4711"].path == "/ticket/{segment_2}"
+    (ticket,) = room.extract
+    assert (ticket.value, ticket.json_) == ("segment_2", "/ticket")
+    assert not made.left_out
+    told = {str(one.leaf): (one.source, one.recordings) for one in made.correlated}
+    assert told == {"message 1/key": ("home", 2), "path 2": ("room", 2)}
+
+
+def test_one_recording_is_known_by_what_looks_the_same_in_each_visit(tmp_path: Path) -> None:
+    _, workload = made_of(tmp_path, visit("k7Qw90ZxVb12Lm34", 4711))
+    steps = [step.planned() for step in workload.operations["room"].websocket]
+    assert steps[0] == {"await": '{{"kind": "welcome", "key": "'}
+    assert steps[2] == {"await": '{{"kind": "entered", "at":'}
+
+
+def test_bytes_framed_messages_and_milliseconds(tmp_path: Path) -> None:
+    def at(message: dict[str, Any]) -> dict[str, Any]:
+        return message | {"time": message["time"] * 1000}
+
+    talk = [
+        at(message(0.2, "receive", '0{"sid":"k7Qw90ZxVb12Lm34"}')),
+        at(message(0.3, "send", '42["say",{"words":"granite {x}"}]')),
+        at(message(0.4, "receive", "AAECAw==", 2)),
+        at(message(0.5, "send", "AAEC", 2)),
+        at(message(9, "receive", "2")),
+        at(message(9.1, "send", "3")),
+    ]
+    made, workload = made_of(tmp_path, [entry(0, "http://a.example/"), socket(0.1, *talk)])
+    assert [step.planned() for step in workload.operations["room"].websocket] == [
+        {"await": '{{"sid":"'},
+        {"send": '42["say",{{"words":"granite {{x}}"}}]'},
+        {"expect": ""},
+        {"send_bytes": "AAEC"},
+        {"send": "3"},
+    ]
+    assert made.doubts == ("room sends its 3 messages one after another; the recorded visit took 9 s",)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"_webSocketMessages": []}, "no message was recorded"),
+        ({"status": -1}, "no message was recorded"),
+        ({"url": "wss://a.example/room"}, "another site"),
+    ],
+)
+def test_what_cannot_be_played_is_left_out_and_said(tmp_path: Path, changes: dict[str, Any], said: str) -> None:
+    made, workload = made_of(
+        tmp_path, [entry(0, "http://a.example/"), socket(0.1, message(0.2, "receive", "hello"), **changes)]
+    )
+    assert list(workload.operations) == ["home"]
+    assert any(said in told for told in made.left_out), made.left_out
+
+
+def test_a_room_that_is_entered_later_comes_after_a_pause(tmp_path: Path) -> None:
+    _, workload = made_of(
+        tmp_path, [entry(0, "http://a.example/"), socket(7.1, message(7.2, "receive", "You are welcome."))]
+    )
+    assert workload.pacing.no_pause_before == ()
+    assert workload.pacing.mean_s == pytest.approx(7.0)
+
+
+MESSAGES = st.lists(
+    st.builds(
+        lambda kind, at_s, text, opcode: Message(type=kind, time=at_s, data=text, opcode=opcode),
+        st.sampled_from(["send", "receive", "other"]),
+        st.floats(0, 60),
+        st.text(max_size=20),
+        st.integers(0, 3),
+    )
+)
+
+
+@given(messages=MESSAGES)
+def test_all_that_was_sent_is_sent_again_in_its_order(messages: list[Message]) -> None:
+    made = turns(messages, 0)
+    assert [turn.sent for turn in made if turn.sent] == [one for one in messages if one.is_sent]
+    assert all(turn.heard is None or not turn.heard.is_sent for turn in made)
+
+
+@given(texts=st.lists(st.text(max_size=60), min_size=1, max_size=3))
+def test_a_sign_stands_in_all_of_them(texts: list[str]) -> None:
+    assert all(sign(texts) in text for text in texts)
