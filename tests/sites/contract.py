@@ -27,11 +27,13 @@ class Application:
     logged: str = "/"
     """Beginning of the paths that its log tells of."""
     tells_methods: bool = True
+    silent: str = ""
+    """Path of its WebSocket, of which its log tells nothing."""
 
     def told(self, request: str) -> str:
         """A request as its log tells it; empty where it does not."""
         path = request.partition(" ")[2]
-        if not path.startswith(self.logged):
+        if not path.startswith(self.logged) or (self.silent and path.startswith(self.silent)):
             return ""
         return request if self.tells_methods else path
 

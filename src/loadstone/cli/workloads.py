@@ -21,7 +21,7 @@ from loadstone.model.workload import MixKind, Operation, RateLimit, Workload
 from loadstone.run.plan import embedded_files
 from loadstone.run.verify import USERS, verify
 from loadstone.workloads import load, shipped
-from loadstone.workloads.importers.correlation import Correlated
+from loadstone.workloads.importers.correlation import Place
 from loadstone.workloads.importers.from_har import from_har
 from loadstone.workloads.importers.from_openapi import from_openapi
 from loadstone.workloads.importers.imported import Imported
@@ -141,23 +141,23 @@ def _import(importer: Callable[[Path, str], Imported], file: Path, output: Path 
     for what in imported.left_out:
         out.print(f"left out: {what}", soft_wrap=True, markup=False)
     if any(one.rule for one in imported.correlated):
-        out.print(_values_taken(imported.correlated))
-    missing = (one.missed for one in imported.correlated if one.rule is None)
+        out.print(_values_taken(imported.places))
+    missing = (place.missed for place in imported.places if place.found.rule is None)
     for what in (*missing, *imported.doubts):
         out.print(f"look at: {what}", soft_wrap=True, markup=False)
     out.print(f"Next: loadstone try {folder} --target {imported.target}", soft_wrap=True)
 
 
-def _values_taken(correlated: Sequence[Correlated]) -> Table:
+def _values_taken(places: Sequence[Place]) -> Table:
     """What is taken from answers instead of being sent as it was recorded."""
     table = Table(title="Values taken from answers")
     for column in ("value", "stands in", "taken from", "proof"):
         table.add_column(column, overflow="fold")
-    for one in correlated:
+    for place in places:
+        one = place.found
         if one.rule is not None:
             proof = "both recordings" if one.recordings > 1 else "this recording alone"
-            place = f"{one.leaf} of {one.operation}"
-            table.add_row(*map(escape, (one.value, place, f"{one.rule} of {one.source}", proof)))
+            table.add_row(*map(escape, (one.value, str(place), f"{one.rule} of {one.source}", proof)))
     return table
 
 

@@ -33,7 +33,7 @@ def up(fetched: Path, folder: Path) -> Iterator[Application]:
     modules = fetched / "node" / "node_modules"
     words = ["node", modules / "node-red" / "red.js", "--userDir", folder, "--settings", settings, "-p", str(port)]
     with running(words, port, log, {"NODE_PATH": str(modules)}):
-        yield Application(f"http://127.0.0.1:{port}", lines_of(log))
+        yield Application(f"http://127.0.0.1:{port}", lines_of(log), silent="/comms")
 
 
 def visit(page: Page, site: str) -> None:
@@ -50,4 +50,10 @@ def visit(page: Page, site: str) -> None:
     page.wait_for_timeout(1500)
 
 
-STOCK = Stock("node-red", "JavaScript, Express", "a single page, allowed by a token out of JSON", up, visit)
+STOCK = Stock(
+    "node-red",
+    "JavaScript, Express",
+    "a single page, allowed by a token out of JSON, which it tells a WebSocket too",
+    up,
+    visit,
+)

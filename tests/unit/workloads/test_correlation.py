@@ -9,6 +9,7 @@ import pytest
 from loadstone.model.target import Target
 from loadstone.run.visit import visit_plan
 from loadstone.workloads import load
+from loadstone.workloads.importers.correlation import Correlated, Leaf, places
 from loadstone.workloads.importers.from_har import Imported, from_har
 from tests.unit.workloads.test_from_har import entry
 
@@ -58,8 +59,17 @@ def test_what_is_found_in_one_recording_alone_is_no_rule(tmp_path: Path) -> None
     made = imported(tmp_path, first, second)
     (one,) = made.correlated
     assert one.rule is None
-    assert "sent of buy stands in no earlier answer" in one.missed
+    assert "sent of buy stands in no earlier answer" in made.places[0].missed
     assert load(str(tmp_path)).operations["buy"].form == {"sent": "abc1"}
+
+
+def test_a_value_of_many_operations_is_one_line() -> None:
+    leaf = Leaf("header", "X-Key")
+    found = [Correlated(f"page_{number}", leaf, "key") for number in range(5)]
+    assert [str(place) for place in places(found)] == ["header X-Key of page_0, page_1, page_2 and 2 more"]
+    assert [str(place) for place in places(found[:4])] == ["header X-Key of page_0, page_1, page_2, page_3"]
+    other = Correlated("page_9", leaf, "key_2")
+    assert [place.operations for place in places([*found[:1], other])] == [("page_0",), ("page_9",)]
 
 
 def test_values_alike_in_both_recordings_are_data(tmp_path: Path) -> None:

@@ -146,7 +146,7 @@ def test_what_changes_something_is_an_operation_and_keeps_its_headers(tmp_path: 
     assert put.headers == {"X-CSRF": "y", "X-Requested-With": "y", "Referer": "y", "Content-Type": "application/json"}
     assert operations["item_1_2"].status == (204,)
     assert "OPTIONS /item/1: no method of a workload" in made.left_out
-    assert any("header X-CSRF of item_1 stands in no earlier answer" in one.missed for one in made.correlated)
+    assert any("header X-CSRF of item_1 stands in no earlier answer" in place.missed for place in made.places)
 
 
 def test_files_that_the_browser_had_and_those_that_failed_are_not_fetched(tmp_path: Path) -> None:

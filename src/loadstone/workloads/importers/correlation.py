@@ -37,6 +37,8 @@ CONTEXTS = (8, 16, 24, 40)
 MOST_PLACES = 20
 """Places of one answer that are tried."""
 
+MOST_NAMED = 3
+"""Operations that are named of many."""
 LEAST_PART = 8
 """Letters of a value that is looked for within others."""
 
@@ -167,10 +169,33 @@ class Correlated:
     text: str = ""
     """What stands there instead, values as `{name}`: a value alone, or one within other letters."""
 
+
+@dataclass(frozen=True)
+class Place:
+    """The same leaf of several operations, and what became of it in all of them."""
+
+    found: Correlated
+    """Of the first."""
+    operations: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """For people: the first few of many are enough."""
+        more = len(self.operations) - MOST_NAMED
+        names = ", ".join(self.operations[: MOST_NAMED if more > 1 else None])
+        return f"{self.found.leaf} of {names}{f' and {more} more' if more > 1 else ''}"
+
     @property
     def missed(self) -> str:
         """That no rule was found, for people."""
-        return f"{self.leaf} of {self.operation} stands in no earlier answer ({self.why}): give it a value of your own"
+        return f"{self} stands in no earlier answer ({self.found.why}): give it a value of your own"
+
+
+def places(found: Sequence[Correlated]) -> list[Place]:
+    """Values of a visit, those together that stand in the same leaf and are found the same way."""
+    operations: dict[Correlated, list[str]] = {}
+    for one in found:
+        operations.setdefault(replace(one, operation=""), []).append(one.operation)
+    return [Place(one, tuple(names)) for one, names in operations.items()]
 
 
 @dataclass

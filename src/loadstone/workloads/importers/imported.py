@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from loadstone.workloads.importers.correlation import Correlated
+from loadstone.workloads.importers.correlation import Correlated, Place, places
 
 
 @dataclass(frozen=True)
@@ -16,3 +16,8 @@ class Imported:
     doubts: tuple[str, ...] = ()
     correlated: tuple[Correlated, ...] = ()
     """Values of the recorded visit alone."""
+
+    @property
+    def places(self) -> list[Place]:
+        """Where they stand."""
+        return places(self.correlated)
