@@ -11,7 +11,7 @@ FUZZ_S := 600
 SOURCES := pyproject.toml Cargo.toml Cargo.lock $(wildcard src/loadstone/workloads/*/workload.toml) \
            $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: help setup demo test test-rust test-python test-fast wheel sites fleet-trial bench calibrate fuzz mutants lint format schemas checksums clean
+.PHONY: help setup demo test test-rust test-python test-fast wheel image sites fleet-trial bench calibrate fuzz mutants lint format schemas checksums clean
 
 help:            ## say what there is
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*##/\t/' | expand -t 16
@@ -84,6 +84,10 @@ mutants: $(VENV)/developing   ## which changes of judge, schedule and record no 
 schemas: setup   ## write the documents' schemas from the driver's types
 	for document in plan events simulation discrete-events; do \
 	  $(BIN)/loadstone-driver schema $$document > schemas/$$document.json; done
+
+image: $(VENV)/developing   ## the container image `loadstone`, by podman
+	@scripts/system-packages podman
+	@scripts/make-image $(BIN)
 
 wheel: $(VENV)/developing   ## one file with the package and its programs, for other hosts: dist/loadstone-*.whl
 	@scripts/make-wheel $(BIN)
