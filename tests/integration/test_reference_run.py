@@ -275,6 +275,7 @@ def test_results_are_listed_and_reported_in_every_form(loadstone: LoadstoneRunne
         assert all(word in text for word in ("small", "support", "pass", "validation errors")), form
     kept = report(tmp_path)["workloads"][0]["iterations"][0]["operations"][-1]
     summary = json.loads(loadstone("export", "latest", "--format", "k6").stdout)["metrics"]
+    assert "http_reqs" not in summary  # what is counted are pages with their files
     assert summary["operations"]["count"] == kept["requests"]
     assert summary["group_duration"]["p(99)"] == pytest.approx(1000 * kept["p99_s"])
     series = list(csv.DictReader(loadstone("export", "latest", "--format", "csv").stdout.splitlines()))

@@ -6,8 +6,15 @@ import pytest
 from playwright.sync_api import Browser
 
 from tests.integration.conftest import LoadstoneRunner, newest
+from tests.integration.test_own_site import nginx  # noqa: F401  the example's server
 
 pytestmark = pytest.mark.integration
+
+CUT = (
+    "[...document.querySelectorAll('.scroll')].filter((one) => one.scrollWidth > one.clientWidth && one.clientWidth)"
+    ".map((one) => one.innerText.slice(0, 60))"
+)
+"""What begins tables that are wider than their place."""
 
 
 def test_the_report_is_legible_everywhere(browser: Browser, loadstone: LoadstoneRunner, tmp_path: Path) -> None:
@@ -42,3 +49,21 @@ def test_the_report_is_legible_everywhere(browser: Browser, loadstone: Loadstone
     right = "Math.max(...[...document.querySelectorAll('table')].map((one) => one.getBoundingClientRect().right))"
     assert on_paper.evaluate(right) <= 1047, "no column is cut off"
     on_paper.close()
+
+
+def test_of_a_site_that_is_not_ours_no_table_is_cut_off(
+    browser: Browser,
+    nginx: str,  # noqa: F811
+    loadstone: LoadstoneRunner,
+    tmp_path: Path,
+) -> None:
+    words = [f"{nginx}/", "--sessions", "5", "--seconds", "3", "--warm-up", "1", "--results", "results"]
+    assert loadstone("run", *words).returncode in (0, 1, 3)
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    page.goto((newest(tmp_path) / "report.html").as_uri())
+    assert not page.evaluate(CUT)
+    page.set_viewport_size({"width": 400, "height": 900})
+    page.evaluate("document.querySelector('.dense').parentElement.scrollLeft = 200")
+    name = page.locator(".dense td").first.bounding_box()
+    assert name and name["x"] >= 0, "the operation's name stays in sight"
+    page.close()

@@ -16,6 +16,7 @@ from playwright.sync_api import Browser, Page, expect
 from loadstone.host.http import free_port
 from loadstone.web.listing import PAGE
 from tests.integration.conftest import LoadstoneRunner, command
+from tests.integration.test_report_in_browser import CUT
 
 pytestmark = pytest.mark.integration
 
@@ -119,6 +120,9 @@ def test_of_many_results_a_page_is_shown_and_the_rest_is_leafed_through(
         page.click("text=older")
         expect(page.locator("table tr")).to_have_count(20 + 1)
         assert "page 3 of 3" in page.inner_text(".pages") and "copy" in page.input_value("input[name=words]")
+        for width in (1280, 400):
+            page.set_viewport_size({"width": width, "height": 900})
+            assert not page.evaluate(CUT), f"the list is cut off at {width}"
         page.goto(f"{address}/?page=99999999999999999999")
         expect(page.locator("table tr")).to_have_count(PAGE + 1)
 
