@@ -231,22 +231,28 @@ TEXTS = st.text(max_size=12) | st.sampled_from(
             "http://a.example:99999/",
             "http://[::1/",
             "ws://a.example/",
+            '{"key": "k7Qw90ZxVb12Lm34"}',
         ),
-        *("xhr", "memory", "X-Token", "Location", "/next", "//", "<title>x</title>", "\x00", "\ud7ff"),
+        *("xhr", "websocket", "memory", "X-Token", "Location", "/next", "//", "<title>x</title>", "\x00", "\ud7ff"),
     ]
 )
 PAIRS = st.lists(st.fixed_dictionaries({"name": TEXTS, "value": TEXTS}), max_size=3)
+MESSAGES = st.fixed_dictionaries(
+    {"type": st.sampled_from(["send", "receive"]), "time": st.floats(0, 20), "opcode": st.integers(0, 9), "data": TEXTS}
+)
 ENTRIES = st.builds(
-    lambda at, request, body, response, content, kind: {
+    lambda at, request, body, response, content, kind, messages: {
         **entry(at, "", _resourceType=kind, request=request | ({"postData": body} if body else {}), response=response),
         "response": {**response, "content": content},
+        "_webSocketMessages": messages,
     },
     st.floats(0, 20),
     st.fixed_dictionaries({"method": TEXTS, "url": TEXTS, "headers": PAIRS}),
     st.none() | st.fixed_dictionaries({"mimeType": TEXTS, "text": TEXTS, "params": PAIRS}),
-    st.fixed_dictionaries({"status": st.integers(-1, 600), "redirectURL": TEXTS, "headers": PAIRS}),
+    st.fixed_dictionaries({"status": st.integers(-1, 600) | st.just(101), "redirectURL": TEXTS, "headers": PAIRS}),
     st.fixed_dictionaries({"mimeType": TEXTS, "text": TEXTS}),
     TEXTS,
+    st.lists(MESSAGES, max_size=4),
 )
 
 

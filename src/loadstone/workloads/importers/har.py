@@ -1,5 +1,6 @@
 """Reading a HAR file: a browser's record of a visit, as one site's exchanges in the order in which they began."""
 
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import SplitResult, urljoin, urlsplit
@@ -13,6 +14,9 @@ MOST_BYTES = 256 << 20
 BACKGROUND = frozenset({"xhr", "fetch"})
 """What browsers call requests that a page's program makes."""
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
+TEXT, BYTES = 1, 2
+"""Opcodes of what a WebSocket carries for its users (RFC 6455, section 11.8)."""
+BASE64 = "[A-Za-z0-9+/]*={0,2}"
 LATEST_S = 1e11
 """A moment above this is told in milliseconds: in seconds it would be the year 5138."""
 SITES_OF = {"ws": "http", "wss": "https"}
@@ -83,8 +87,8 @@ class Message(_Lenient):
 
     @property
     def is_text(self) -> bool:
-        """Whether it is text (RFC 6455, section 5.2)."""
-        return self.opcode == 1
+        """Whether it is text (RFC 6455, section 5.2), or bytes of which the browser did not keep the base64."""
+        return self.opcode == TEXT or re.fullmatch(BASE64, self.data) is None
 
     @property
     def at_s(self) -> float:
@@ -160,7 +164,8 @@ class Exchange(_Lenient):
     @property
     def is_socket(self) -> bool:
         """Whether it became a WebSocket whose messages were recorded."""
-        return self.kind == "websocket" and self.response.status == 101 and bool(self.messages)
+        is_open = self.kind == "websocket" and self.method == "GET" and self.response.status == 101
+        return is_open and any(message.opcode in (TEXT, BYTES) for message in self.messages)
 
     @property
     def goal(self) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 from loadstone.workloads.importers.correlation import json_leaves
-from loadstone.workloads.importers.har import Message
+from loadstone.workloads.importers.har import BYTES, TEXT, Message
 
 ANSWER_S = 5.0
 """The first message so long after the hands were shaken, or after one was sent, comes of itself and answers nothing."""
@@ -37,7 +37,7 @@ def turns(messages: Sequence[Message], started_s: float) -> list[Turn]:
     """An exchange by what was sent; a server's messages that answer nothing, such as heartbeats, are passed over."""
     made: list[Turn] = []
     sent, heard, until_s = None, None, started_s + ANSWER_S
-    for message in messages:
+    for message in (one for one in messages if one.opcode in (TEXT, BYTES)):
         if message.is_sent:
             made.append(Turn(sent, heard))
             sent, heard, until_s = message, None, message.at_s + ANSWER_S
