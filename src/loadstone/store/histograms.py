@@ -6,7 +6,7 @@ import math
 import struct
 import zlib
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -47,9 +47,8 @@ def crowd(encoded: Sequence[EncodedHistogram]) -> list[tuple[float, float, int]]
     """How many values lay between two times in seconds, in steps of one factor. Raises StoreError."""
     counts: Counter[int] = Counter()
     for histogram in encoded:
-        for value in _decoded(histogram.hdr).get_recorded_iterator() if histogram.count else ():
-            step = math.floor(CROWD_STEPS * math.log10(max(1, value.value_iterated_to)))
-            counts[step] += value.count_added_in_this_iter_step
+        for time_us, number in _counted(histogram.hdr) if histogram.count else ():
+            counts[math.floor(CROWD_STEPS * math.log10(max(1, time_us)))] += number
     return [(_edge_s(step), _edge_s(step + 1), count) for step, count in sorted(counts.items())]
 
 
@@ -116,13 +115,17 @@ def counts_us(hdr: str) -> list[tuple[int, int]]:
 
 @lru_cache(KEPT_COUNTS)
 def _counts_us(hdr: str) -> tuple[tuple[int, int], ...]:
+    return tuple(_counted(hdr))
+
+
+def _counted(hdr: str) -> Iterator[tuple[int, int]]:
     """Only what was counted is looked at: the library's own iterator goes through tens of thousands of empty places."""
     histogram = _decoded(hdr)
     counts = np.ctypeslib.as_array(histogram.counts)
     places = np.flatnonzero(counts)
     highest: Callable[[int], int] = histogram.get_highest_equivalent_value
     value: Callable[[int], int] = histogram.get_value_from_index
-    return tuple((highest(value(int(at))), int(counts[at])) for at in places)
+    return ((highest(value(int(at))), int(counts[at])) for at in places)
 
 
 def _decoded(hdr: str) -> HdrHistogram:
