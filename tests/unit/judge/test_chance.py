@@ -2,6 +2,9 @@
 
 import numpy as np
 import pytest
+import scipy
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from loadstone.judge.chance import LEVEL, chance_of_count, most_by_chance, share_interval, share_tests
 from loadstone.judge.mix import least_sessions
@@ -62,6 +65,13 @@ def test_most_by_chance_is_the_quantile_of_a_poisson_count() -> None:
 def test_a_share_has_its_interval() -> None:
     # Wilson 1927, 190 of 200: 91.0 to 97.3 %.
     assert share_interval(190, 200) == pytest.approx((0.9104, 0.9726), abs=2e-4)
+
+
+@given(st.integers(1, 10_000_000).flatmap(lambda of: st.tuples(st.integers(0, of), st.just(of))))
+@settings(deadline=None)
+def test_the_interval_of_a_share_is_the_librarys(counted: tuple[int, int]) -> None:
+    interval = scipy.stats.binomtest(*counted).proportion_ci(0.95, method="wilson")
+    assert share_interval(*counted) == pytest.approx((interval.low, interval.high), abs=1e-12)
 
 
 def test_published_limits_are_fair_from_some_number_of_sessions_on() -> None:
