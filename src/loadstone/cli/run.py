@@ -12,7 +12,7 @@ import typer
 from loadstone.cli.conclude import conclude
 from loadstone.cli.exits import Exit
 from loadstone.cli.live import View
-from loadstone.cli.options import LOAD, RUN, WorkloadOptions, make_placement, profile_of
+from loadstone.cli.options import DEFAULT_PROFILE, LOAD, RUN, WorkloadOptions, make_placement, profile_of
 from loadstone.cli.screen import errors, say, warn
 from loadstone.cli.specs import parts_of, spec_of_file, study_file, with_companions
 from loadstone.host.cache import cached, digest
@@ -34,10 +34,12 @@ from loadstone.workloads.look import GOOD_S, TOLERABLE_S, is_address, look_at
 HELP = """Run one or more workloads, judge them, and write a report.
 
 [bold]loadstone run banking --sessions 200[/] plays the bank against the reference server;
-[bold]loadstone run http://127.0.0.1:8080/page --sessions 10 --seconds 20[/] looks at one page;
+[bold]loadstone run http://127.0.0.1:8080/page --sessions 10 --seconds 20[/] looks at one page for 20 s;
 [bold]loadstone run ./my-site --target http://127.0.0.1:8080 --sessions 50[/] plays your own workload;
 [bold]loadstone run static --rate 200[/] lets 200 sessions arrive every second, however fast they are served.
 """
+LOOK = "brief"
+"""The profile of a look whose seconds are given: whoever asks for three does not wait ten for a ramp-up."""
 TELEMETRY, DRIVERS = "Live figures for other tools", "Several drivers"
 
 
@@ -109,7 +111,8 @@ class RunCommand(WorkloadOptions):
         text = look.text.encode()
         folder = cached("look", digest(text), lambda into: _written(into, text))
         say(f"{folder / FILE}: 95 % of the answers within {GOOD_S:g} s, 99 % within {TOLERABLE_S:g} s, or it fails.")
-        return replace(self, names=[str(folder)], target=[look.target], name=self.name or look.name)
+        profile = LOOK if self.steady and self.profile == DEFAULT_PROFILE else self.profile
+        return replace(self, names=[str(folder)], target=[look.target], name=self.name or look.name, profile=profile)
 
     def _spec(self) -> RunSpec:
         names = self.names or []

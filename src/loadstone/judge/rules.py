@@ -61,7 +61,7 @@ def _quality(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
     requests = figures.requests + overdue
     good = sum(operation.good for operation in figures.operations)
     tolerable = good + sum(operation.tolerable for operation in figures.operations)
-    detail = "over all pages together, downloads by their byte rate"
+    detail = "over all operations together, each by its own limit"
     detail = f"{overdue} overdue at the end count as failed" if overdue else detail
     for name, count, limit in (
         (CheckId.GOOD_SHARE, good, criteria.good_share_pct),
