@@ -8,7 +8,7 @@ import pytest
 from tests.integration.conftest import LoadstoneRunner, newest, report
 
 pytestmark = pytest.mark.integration
-WORDS = ("--sessions", "40", "--profile", "demo", "--steady", "15", "--foreign-cpu", "100")
+WORDS = ("--sessions", "40", "--profile", "brief", "--steady", "15", "--foreign-cpu", "100")
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from tests.integration.conftest import LoadstoneRunner, newest, report
 
 pytestmark = pytest.mark.integration
-WORDS = ("--sessions", "25", "--profile", "demo", "--steady", "15", "--foreign-cpu", "100")
+WORDS = ("--sessions", "25", "--profile", "brief", "--steady", "15", "--foreign-cpu", "100")
 
 
 def operations(tmp_path: Path) -> dict[str, Any]:

@@ -33,7 +33,7 @@ def test_a_recorded_visit_becomes_a_workload(nginx: str, loadstone: LoadstoneRun
     text = (tmp_path / "mine" / "workload.toml").read_text()
     assert 'title = "The stone yard"' in text
     assert "/style.css" in text
-    done = loadstone("run", "mine", "--target", nginx, "--sessions", "10", "--profile", "demo", "--results", "results")
+    done = loadstone("run", "mine", "--target", nginx, "--sessions", "10", "--profile", "brief", "--results", "results")
     assert done.returncode == 0, done.stdout + done.stderr
     operations = rows(report(tmp_path))
     assert set(operations) == {"home", "granite_html", "basalt_html", "Total"}

@@ -46,7 +46,7 @@ def nginx(tmp_path: Path) -> Iterator[str]:
 def test_a_site_that_is_not_ours_runs_from_its_toml_alone(
     nginx: str, loadstone: LoadstoneRunner, tmp_path: Path
 ) -> None:
-    words = ["run", str(EXAMPLE), "--target", nginx, "--sessions", "40", "--profile", "demo", "--results", "results"]
+    words = ["run", str(EXAMPLE), "--target", nginx, "--sessions", "40", "--profile", "brief", "--results", "results"]
     done = loadstone(*words, "--threads", "2")
     assert done.returncode == 0, done.stdout + done.stderr
     operations = rows(report(tmp_path))
@@ -61,7 +61,7 @@ def test_a_site_that_is_not_ours_runs_from_its_toml_alone(
 def test_a_wrong_page_is_a_validation_error(nginx: str, loadstone: LoadstoneRunner, tmp_path: Path) -> None:
     changed = tmp_path / "nginx-site" / "site" / "granite.html"
     changed.write_text(changed.read_text().replace("About granite", "Error"))
-    words = ["run", str(EXAMPLE), "--target", nginx, "--sessions", "20", "--profile", "demo", "--results", "results"]
+    words = ["run", str(EXAMPLE), "--target", nginx, "--sessions", "20", "--profile", "brief", "--results", "results"]
     done = loadstone(*words)
     assert done.returncode == 1, done.stdout + done.stderr
     assert "validation errors" in done.stdout
@@ -79,7 +79,7 @@ def test_compressed_answers_are_checked_as_pages_and_counted_as_they_came(
     (tmp_path / "nginx-site" / "site" / "index.html").write_text(page + "<!-- granite -->" * 600)
     declared = (site / "workload.toml").read_text()
     (site / "workload.toml").write_text(f'{declared}\n[headers]\nAccept-Encoding = "gzip"\n')
-    words = ["run", str(site), "--target", nginx, "--sessions", "20", "--profile", "demo", "--results", "results"]
+    words = ["run", str(site), "--target", nginx, "--sessions", "20", "--profile", "brief", "--results", "results"]
     done = loadstone(*words)
     assert done.returncode == 0, done.stdout + done.stderr
     front = rows(report(tmp_path))["front"]
@@ -101,7 +101,7 @@ def test_one_visit_is_shown_and_stops_where_it_goes_wrong(
     assert done.returncode == 1
     assert "title `Not The stone yard` instead of `The stone yard`" in done.stdout
     assert "Change `title`, or leave it out" in done.stdout
-    words = ["run", str(EXAMPLE), "--target", nginx, "--sessions", "20", "--profile", "demo", "--results", "results"]
+    words = ["run", str(EXAMPLE), "--target", nginx, "--sessions", "20", "--profile", "brief", "--results", "results"]
     assert "never right: front" in loadstone(*words).stdout
 
 

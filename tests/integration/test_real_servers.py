@@ -163,7 +163,7 @@ def test_every_page_is_what_the_reference_server_gives(service: str, tmp_path: P
 
 @pytest.mark.parametrize("service", SERVICES)
 def test_a_run_of_it_finds_nothing_wrong(service: str, tmp_path: Path, loadstone: LoadstoneRunner) -> None:
-    words = ["--sessions", "10", "--profile", "demo", "--steady", "15", "--foreign-cpu", "100"]
+    words = ["--sessions", "10", "--profile", "brief", "--steady", "15", "--foreign-cpu", "100"]
     done = loadstone("run", "banking", "--service", service, *words)
     assert done.returncode in (0, 3), done.stdout + done.stderr  # a run so short may be no verdict
     (iteration,) = report(tmp_path)["workloads"][0]["iterations"]
@@ -175,7 +175,7 @@ def test_a_run_of_it_finds_nothing_wrong(service: str, tmp_path: Path, loadstone
 def test_a_balancer_deals_users_and_leaves_them_where_they_are(
     balancer: str, tmp_path: Path, loadstone: LoadstoneRunner
 ) -> None:
-    words = ["--machine", "count=2", "--sessions", "30", "--profile", "demo", "--steady", "15", "--foreign-cpu", "100"]
+    words = ["--machine", "count=2", "--sessions", "30", "--profile", "brief", "--steady", "15", "--foreign-cpu", "100"]
     done = loadstone("run", "shopping", "--balancer", balancer, *words)
     assert done.returncode in (0, 3), done.stdout + done.stderr
     (iteration,) = report(tmp_path)["workloads"][0]["iterations"]

@@ -178,7 +178,7 @@ def test_real_cycles_are_measured_and_judged(tmp_path: Path) -> None:
 
 def test_a_run_whose_every_operation_fails_does_not_pass(tmp_path: Path, loadstone: LoadstoneRunner) -> None:
     station = "workers=2,service=0.001,error_share=1"
-    done = loadstone("run", "static", "--sessions", "5", "--station", station, "--profile", "demo", "--steady", "3")
+    done = loadstone("run", "static", "--sessions", "5", "--station", station, "--profile", "brief", "--steady", "3")
     assert done.returncode == 1, done.stdout + done.stderr
     (iteration,) = report(tmp_path)["workloads"][0]["iterations"]
     total = next(row for row in iteration["operations"] if row["name"] == "Total")

@@ -160,7 +160,7 @@ def test_loads_up_to_half_of_the_capacity_predict_four_fifths_of_it(
 
 
 def test_an_interrupted_sweep_goes_on_with_the_missing_runs_only(tmp_path: Path, loadstone: LoadstoneRunner) -> None:
-    words = ("sweep", "static", "--over", "sessions=1,2,3", "--profile", "demo", "--steady", "2")
+    words = ("sweep", "static", "--over", "sessions=1,2,3", "--profile", "brief", "--steady", "2")
     words = (*words, "--station", "workers=2,service=0.01", "--results", "results")
     process = subprocess.Popen(command(*words), cwd=tmp_path, start_new_session=True, stderr=subprocess.DEVNULL)
     try:
@@ -230,7 +230,7 @@ def test_a_search_for_real_ends_with_a_verified_peak(tmp_path: Path, loadstone: 
     # Beyond its capacity the station refuses; limits this long leave the driver on a busy machine room.
     workload = one_page(tmp_path / "page", *OPEN, "good_s = 1\ntolerable_s = 2")
     station = "workers=2,service=0.01,spread=fixed,queue=40"
-    words = ("--load", "rate", "--start", "60", "--width", "15", "--verify", "2", "--profile", "demo", "--steady", "3")
+    words = ("--load", "rate", "--start", "60", "--width", "15", "--verify", "2", "--profile", "brief", "--steady", "3")
     done = loadstone("search", str(workload), "--station", station, *words)
     assert done.returncode == 0, done.stderr
     assert "verified by 2 passing runs" in done.stdout
@@ -243,7 +243,7 @@ def test_a_search_for_real_ends_with_a_verified_peak(tmp_path: Path, loadstone: 
 
 
 def test_two_programs_do_not_work_on_one_study(tmp_path: Path, loadstone: LoadstoneRunner) -> None:
-    words = ("repeat", "static", "--sessions", "1", "--runs", "3", "--profile", "demo", "--steady", "2")
+    words = ("repeat", "static", "--sessions", "1", "--runs", "3", "--profile", "brief", "--steady", "2")
     words = (*words, "--station", "workers=1")
     process = subprocess.Popen(command(*words), cwd=tmp_path, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     try:
@@ -261,7 +261,7 @@ def test_a_duet_makes_both_runs_at_the_same_time_on_cores_of_their_own(
     tmp_path: Path, loadstone: LoadstoneRunner
 ) -> None:
     folder = one_page(tmp_path / "page", 'kind = "think"\nmean_s = 0.1', limits="good_s = 5\ntolerable_s = 10")
-    words = ["compare", str(folder), "--sessions", "20", "--steady", "4", "--pairs", "2", "--duet"]
+    words = ["compare", str(folder), "--sessions", "20", "--profile", "brief", "--pairs", "2", "--duet"]
     words += ["--foreign-cpu", "100", "--b", "server.threads=2", "--results", str(tmp_path / "results")]
     done = loadstone(*words)
     assert "2 pairs cannot tell a difference from chance" in done.stdout, done.stderr

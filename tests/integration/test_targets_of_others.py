@@ -90,7 +90,7 @@ def secure(tmp_path: Path) -> Iterator[str]:
     site.server_close()
 
 
-WORDS = ("run", "mine", "--sessions", "5", "--profile", "demo", "--results", "results")
+WORDS = ("run", "mine", "--sessions", "5", "--profile", "brief", "--results", "results")
 
 
 def test_what_is_declared_is_sent_encoded_to_a_site_whose_certificate_signed_itself(

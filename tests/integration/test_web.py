@@ -20,7 +20,7 @@ from tests.integration.test_report_in_browser import CUT
 
 pytestmark = pytest.mark.integration
 
-STATION = ("--station", "workers=4,service=0.004", "--profile", "demo")
+STATION = ("--station", "workers=4,service=0.004", "--profile", "brief")
 
 
 @contextlib.contextmanager

@@ -102,7 +102,7 @@ def test_messages_are_an_operation_with_its_time_and_its_values(
     assert tried.returncode == 0, tried.stdout + tried.stderr
     assert "GET /room → 101" in tried.stdout
     assert "→ ping" in tried.stdout and "ticket = 7" in tried.stdout
-    words = ["--sessions", "5", "--profile", "demo", "--results", "results"]
+    words = ["--sessions", "5", "--profile", "brief", "--results", "results"]
     done = loadstone("run", "chat", "--target", room, *words)
     assert done.returncode in (0, 1, 3), done.stdout + done.stderr  # as fast as the machine is
     operations = rows(report(tmp_path))
@@ -205,7 +205,7 @@ def test_a_recorded_exchange_is_played_by_many_with_keys_of_their_own(
         ["await"],
     ]
     assert made.operations["room"].websocket[1].send == '{{"kind":"me","name":"Ann","key":"{key}"}}'
-    words = ["--sessions", "4", "--profile", "demo", "--results", "results"]
+    words = ["--sessions", "4", "--profile", "brief", "--results", "results"]
     done = loadstone("run", "mine", "--target", club, *words)
     assert done.returncode in (0, 1, 3), done.stdout + done.stderr  # as fast as the machine is
     operations = rows(report(tmp_path))

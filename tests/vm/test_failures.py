@@ -98,7 +98,7 @@ def test_a_disk_that_fills_up_during_a_run_keeps_what_was_measured(
     loadstone: LoadstoneRunner,  # noqa: F811
 ) -> None:
     with small_disk(tmp_path / "disk", "300k") as folder:
-        done = loadstone("run", "static", "--rate", "50", "--profile", "demo", "--results", str(folder / "results"))
+        done = loadstone("run", "static", "--rate", "50", "--profile", "brief", "--results", str(folder / "results"))
         assert done.returncode == 3, done.stdout + done.stderr
         assert "Records can no longer be written" in " ".join(done.stdout.split())
         (result,) = (folder / "results").iterdir()
@@ -148,7 +148,7 @@ def test_a_killed_hypervisor_makes_the_run_invalid_with_time_and_console(
 
 def test_the_next_command_clears_up_after_a_killed_laboratory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LOADSTONE_RUNTIME_DIR", str(tmp_path / "r"))
-    words = ("repeat", "support", "--machine", "platform=vm", "--sessions", "5", "--profile", "demo", "--runs", "3")
+    words = ("repeat", "support", "--machine", "platform=vm", "--sessions", "5", "--profile", "brief", "--runs", "3")
     running = subprocess.Popen(command(*words), cwd=tmp_path, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     qemu = wait_for(lambda: hypervisor(running.pid))
     (folder,) = (tmp_path / "r").glob("ls*")
@@ -170,7 +170,7 @@ def test_the_next_command_clears_up_after_a_killed_laboratory(tmp_path: Path, mo
 
 def test_a_signal_while_a_machine_boots_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LOADSTONE_RUNTIME_DIR", str(tmp_path / "r"))
-    words = ("run", "support", "--machine", "platform=vm", "--sessions", "5", "--profile", "demo")
+    words = ("run", "support", "--machine", "platform=vm", "--sessions", "5", "--profile", "brief")
     running = subprocess.Popen(command(*words), cwd=tmp_path, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     qemu = wait_for(lambda: hypervisor(running.pid))
     running.terminate()

@@ -23,7 +23,7 @@ def test_web_and_backend_in_machines_of_their_own_play_all_three_workloads_valid
     tmp_path: Path,
     loadstone: LoadstoneRunner,  # noqa: F811
 ) -> None:
-    words = ["run", "banking", "shopping", "support", "--sessions", "30", "--profile", "demo", "--steady", "45"]
+    words = ["run", "banking", "shopping", "support", "--sessions", "30", "--profile", "brief", "--steady", "45"]
     words += ["--platform", "vm"]
     done = loadstone(*words, "--backend", "platform=vm,memory=192")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -55,7 +55,7 @@ def test_a_line_of_ten_megabits_is_measured_as_such(
         '[mix]\nkind = "flat"\nshares = { file = 1 }\n[operations.file]\nbytes = 104858\n'
         'path = "/support/downloads/dir0000000001/download0_0"\n'
     )
-    words = ["run", str(workload), "--sessions", "8", "--profile", "demo", "--platform", "container"]
+    words = ["run", str(workload), "--sessions", "8", "--profile", "brief", "--platform", "container"]
     loadstone(*words, "--machine", "mbit_per_s=10", "--nginx", "files=support,sessions=4")
     total = rows(report(tmp_path))["Total"]
     steady_s = report(tmp_path)["workloads"][0]["iterations"][0]["steady_s"]
@@ -72,7 +72,7 @@ def test_a_stock_nginx_on_a_debian_machine_serves_the_written_files(
     tmp_path: Path,
     loadstone: LoadstoneRunner,  # noqa: F811
 ) -> None:
-    words = ["run", str(DOWNLOADS), "--sessions", "20", "--profile", "demo", "--nginx", "files=support,sessions=4"]
+    words = ["run", str(DOWNLOADS), "--sessions", "20", "--profile", "brief", "--nginx", "files=support,sessions=4"]
     machine = "image=debian,memory=256,cache=writeback,io_threads=1"
     done = loadstone(*words, "--platform", "vm", "--machine", machine, timeout=800)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -89,7 +89,7 @@ def test_the_bank_in_php_runs_on_machines_too(
     tmp_path: Path,
     loadstone: LoadstoneRunner,  # noqa: F811
 ) -> None:
-    words = ["--sessions", "5", "--profile", "demo", "--steady", "15", "--foreign-cpu", "100", "--tuning", "tuned"]
+    words = ["--sessions", "5", "--profile", "brief", "--steady", "15", "--foreign-cpu", "100", "--tuning", "tuned"]
     done = loadstone("run", "banking", "--service", "nginx-php", "--platform", platform, *words, timeout=800)
     assert done.returncode in (0, 3), done.stdout + done.stderr  # so few operations are no verdict
     content = report(tmp_path)
@@ -109,7 +109,7 @@ def test_a_bookstore_and_its_database_in_machines_of_their_own_agree_on_every_or
     tmp_path: Path,
     loadstone: LoadstoneRunner,  # noqa: F811
 ) -> None:
-    words = ["--sessions", "10", "--profile", "demo", "--steady", "20", "--foreign-cpu", "100"]
+    words = ["--sessions", "10", "--profile", "brief", "--steady", "20", "--foreign-cpu", "100"]
     done = loadstone("run", "bookstore", "--platform", "vm", "--backend", "platform=vm", *words, timeout=500)
     assert done.returncode in (0, 3), done.stdout + done.stderr  # so few operations may be no verdict
     content = report(tmp_path)
@@ -124,7 +124,7 @@ def test_users_are_dealt_to_several_machines_in_turn(
     tmp_path: Path,
     loadstone: LoadstoneRunner,  # noqa: F811
 ) -> None:
-    words = ["run", "support", "--sessions", "150", "--profile", "demo", "--machine", "platform=container,count=2"]
+    words = ["run", "support", "--sessions", "150", "--profile", "brief", "--machine", "platform=container,count=2"]
     done = loadstone(*words)
     assert done.returncode == 0, done.stdout + done.stderr
     samples = [json.loads(line) for line in next(newest(tmp_path).glob("runs/*/monitor.jsonl")).open()]
