@@ -598,6 +598,9 @@ pub struct Extract {
     /// Which of several: a number, as a text that may hold a value, reckoned round their count. None for the first.
     #[serde(default)]
     pub pick: Option<String>,
+    /// Whether it may be missing: the value is empty then.
+    #[serde(default)]
+    pub optional: bool,
 }
 
 /// How a value is encoded where it stands.
@@ -643,6 +646,9 @@ pub struct State {
     pub operation: u32,
     pub pause: Pause,
     pub set: Vec<Field>,
+    /// Texts of which none may be empty, or the sequence passes it over.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub when: Vec<String>,
     /// What a cycle time that begins with it lasts at least: the rest of the mean is drawn.
     #[serde(default)]
     pub least_pause_ns: Nanos,

@@ -32,6 +32,8 @@ pub struct Place {
     pub operation: usize,
     pub pause: Pause,
     pub set: Vec<(Slot, Template)>,
+    /// What must not be empty, or it is passed over.
+    when: Vec<Template>,
     least_pause_ns: Nanos,
     /// Whether what the user did before makes no difference after it: its browser forgets all it has.
     pub begins_anew: bool,
@@ -73,6 +75,9 @@ impl Script {
         let places = states.map(|(index, state)| compile_place(index, state, workload, &slots, &sources));
         let places = places.collect::<Result<_, _>>()?;
         let chooser = Chooser::compile(&workload.mix, workload.states.len())?;
+        if let Some(name) = must_come(&chooser, workload) {
+            return Err(PlanError::invalid(format!("state {name}"), "only a sequence's later steps may be passed over"));
+        }
         Ok(Script { slots, places, sources, chooser, pacing: workload.pacing })
     }
 
@@ -85,6 +90,17 @@ impl Script {
     pub fn is_endless(&self) -> bool {
         self.chooser.is_endless()
     }
+}
+
+/// A state that depends on values and must not: every session performs an operation, and the chances of other mixes are
+/// declared.
+fn must_come<'a>(chooser: &Chooser, workload: &'a Workload) -> Option<&'a str> {
+    let depends = |at: &usize| !workload.states[*at].when.is_empty();
+    let found = match chooser {
+        Chooser::Sequence { states } => states.first().copied().filter(|at| depends(at)),
+        Chooser::Matrix { .. } | Chooser::Flat { .. } => (0..workload.states.len()).find(|at| depends(at)),
+    };
+    found.map(|at| workload.states[at].name.as_str())
 }
 
 fn compile_place(
@@ -103,6 +119,7 @@ fn compile_place(
         Template::compile(&field.value, slots, &place).map(|template| (slot, template))
     };
     let set: Vec<(Slot, Template)> = state.set.iter().map(compile).collect::<Result<_, _>>()?;
+    let when = state.when.iter().map(|text| Template::compile(text, slots, &place)).collect::<Result<Vec<_>, _>>()?;
     let mut used: HashSet<Slot> = set.iter().flat_map(|(_, template)| template.slots()).collect();
     for text in requests(operation).flat_map(texts).chain(conditions(operation)) {
         used.extend(Template::compile(text, slots, &format!("operation {}", operation.name))?.slots());
@@ -121,6 +138,7 @@ fn compile_place(
         operation: state.operation as usize,
         pause: state.pause,
         set,
+        when,
         least_pause_ns: state.least_pause_ns,
         begins_anew,
         due,
@@ -162,6 +180,8 @@ pub struct Session {
     owner: u64,
     visit: u64,
     done: u32,
+    /// Operations that were passed over.
+    passed: u32,
     state: usize,
     mix: Stream,
     pauses: Stream,
@@ -176,6 +196,7 @@ impl Session {
             owner: id,
             visit: 0,
             done: 0,
+            passed: 0,
             state: 0,
             mix: Stream::new(seed, id, Purpose::Mix),
             pauses: Stream::new(seed, id, Purpose::Pause),
@@ -195,7 +216,7 @@ impl Session {
 
     /// Starts the next user session: a new user, new session values.
     pub fn begin(&mut self, script: &Script) {
-        self.done = 0;
+        (self.done, self.passed) = (0, 0);
         self.values.clear();
         let who = self.drawer();
         for source in script.sources.iter().filter(|source| source.is_of_session()) {
@@ -205,10 +226,13 @@ impl Session {
 
     /// Decides what comes next. A new user's first operation has no pause.
     pub fn next(&mut self, script: &Script) -> Step {
-        let state = match script.chooser.next(self.state, self.done, &mut self.mix) {
-            Next::State(state) => state,
-            Next::Finish => return self.depart(Departure::Finished),
-            Next::Abandon => return self.depart(Departure::Abandoned),
+        let state = loop {
+            match script.chooser.next(self.state, self.done + self.passed, &mut self.mix) {
+                Next::State(state) if self.comes(&script.places[state]) => break state,
+                Next::State(_) => self.passed += 1,
+                Next::Finish => return self.depart(Departure::Finished),
+                Next::Abandon => return self.depart(Departure::Abandoned),
+            }
         };
         // A mix without an end has no user sessions to begin, so its first operation is paced as well.
         let pause = match script.places[state].pause {
@@ -221,6 +245,10 @@ impl Session {
         self.state = state;
         self.done += 1;
         Step::Perform { state, pause }
+    }
+
+    fn comes(&self, place: &Place) -> bool {
+        place.when.iter().all(|text| !text.text(&self.values).is_empty())
     }
 
     /// Draws the operation's values and applies what its state sets. Call before rendering its request.

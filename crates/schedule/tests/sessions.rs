@@ -44,6 +44,7 @@ fn workload(mix: Mix) -> Workload {
         operation,
         pause: if *name == "b" { Pause::None } else { Pause::Drawn },
         least_pause_ns: 0,
+        when: Vec::new(),
         set: vec![Field { name: "last".into(), value: format!("{name}-{{user}}") }],
     };
     let names = ["a", "b", "c"];
@@ -117,6 +118,44 @@ fn a_sequence_is_played_in_order_and_ends() {
     let (steps, departure) = visit(&mut Session::new(&script, 1, 1), &script);
     assert_eq!(steps, [(2, None), (0, Some(7)), (2, Some(7))]);
     assert_eq!(departure, Departure::Finished);
+}
+
+#[test]
+fn what_depends_on_an_unknown_value_is_passed_over() {
+    let mut workload = workload(Mix::Sequence { states: vec![0, 2, 1, 2] });
+    workload.operations[1].extract = vec![extract("ticket")];
+    workload.states[2].when = vec!["{ticket}".into(), "{user}".into()];
+    let script = Script::compile(&workload).expect("valid");
+    let ticket = script.slots.get("ticket").expect("a value");
+    let mut session = Session::new(&script, 1, 1);
+    for _ in 0..3 {
+        session.begin(&script);
+        let mut performed = Vec::new();
+        while let Step::Perform { state, .. } = session.next(&script) {
+            session.prepare(&script);
+            performed.push(state);
+            if state == 1 {
+                session.values.set(ticket, "7"); // as the answer tells it
+            }
+        }
+        assert_eq!(performed, [0, 1, 2], "the first time nobody has a ticket");
+        assert_eq!(session.operations(), 3);
+    }
+}
+
+#[test]
+fn only_later_steps_of_sequences_may_be_passed_over() {
+    for (mix, state) in [(Mix::Sequence { states: vec![1, 0] }, 1), (matrix(), 2)] {
+        let mut workload = workload(mix);
+        workload.states[state].when = vec!["{user}".into()];
+        let said = Script::compile(&workload).expect_err("refused").to_string();
+        assert!(said.contains("only a sequence's later steps"), "{said}");
+    }
+}
+
+fn extract(value: &str) -> Extract {
+    let json = serde_json::json!({ "value": value, "json": "/ticket" });
+    serde_json::from_value(json).expect("an extraction")
 }
 
 #[test]

@@ -66,7 +66,7 @@ def expected(criteria: Criteria, figures: IterationFigures) -> Deviation | None:
     state is not what began in it.
     """
     actual = {operation.name: operation.ended for operation in figures.operations}
-    if not criteria.is_even:
+    if not criteria.is_even or not criteria.expected_shares:
         return None
     if criteria.due is not None:
         total = figures.sessions.get("due", 0) * (criteria.operations_per_session or 1)
@@ -164,6 +164,8 @@ def _shares(criteria: Criteria, figures: IterationFigures) -> Check:
     check = at_least(CheckId.SHARES, least, LEVEL, "", Weight.INVALID, OURS, detail)
     if not criteria.is_even:
         return withdrawn(check, "the load changes, and so does who is there")
+    if not criteria.expected_shares:
+        return withdrawn(check, "what comes depends on what answers tell")
     return withdrawn(check, DISTURBED) if is_disturbed(figures) else check
 
 
@@ -235,7 +237,7 @@ def _points(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
     """The published rule of paced workloads: shares in percentage points, so that rare operations may vanish by it;
     what chance says of each is asked beside it.
     """
-    if criteria.mix_points is None or not figures.ended or not criteria.is_even:
+    if criteria.mix_points is None or not figures.ended or not criteria.is_even or not criteria.expected_shares:
         return
     shares = {operation.name: operation.ended / figures.ended for operation in figures.operations}
     off = {name: 100 * (shares.get(name, 0.0) - share) for name, share in criteria.expected_shares.items()}

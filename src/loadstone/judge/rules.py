@@ -97,7 +97,11 @@ def weighted_s(criteria: Criteria, figures: IterationFigures) -> float | None:
     """
     percentile = criteria.each_share_pct
     times = {one.name: one.response.at_most(percentile) for one in figures.operations} if percentile else {}
-    if not criteria.limits_s or any(times.get(name) is None for name in criteria.limits_s):
+    if (
+        not criteria.limits_s
+        or not criteria.expected_shares
+        or any(times.get(name) is None for name in criteria.limits_s)
+    ):
         return None
     return sum(share * (times[name] or 0.0) for name, share in criteria.expected_shares.items())
 

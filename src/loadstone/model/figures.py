@@ -321,6 +321,7 @@ class Criteria:
     shipped: bool
     """Whether the workload is one of ours, unchanged."""
     expected_shares: Mapping[str, float]
+    """Share of each operation; empty where what comes depends on what answers tell."""
     operations_per_session: float | None
     paused_share: float
     mean_pause_s: float

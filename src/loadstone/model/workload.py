@@ -261,6 +261,7 @@ class Extract(Section):
     pick: str | None = Field(
         default=None, description="which of several: a number, as a text with values, reckoned round their count"
     )
+    optional: bool = Field(default=False, description="true where it may be missing: the value is empty then")
 
     @model_validator(mode="after")
     def _stands_in_one_place(self) -> Self:
@@ -273,7 +274,7 @@ class Extract(Section):
             raise ValueError("needs one of `after` with `before`, `json`, `header`, `regex`, `field`, `cookie`, `css`")
         return self
 
-    def planned(self) -> dict[str, str | None]:
+    def planned(self) -> dict[str, str | bool | None]:
         """As plans have it."""
         told = self.model_dump(by_alias=True)
         return {**told, "after": self.after or "", "before": self.before or ""}
@@ -532,6 +533,10 @@ class State(Section):
 
     operation: str = Field(description="the name of an operation")
     set: dict[str, str] = Field(default_factory=dict, description="values to set before it, a table of texts")
+    when: tuple[str, ...] = Field(
+        default=(), description="texts of which none may be empty, or the sequence passes it over"
+    )
+    repeat: Annotated[int, Field(ge=1, le=1000)] = Field(default=1, description="how often in a row a sequence has it")
 
 
 class Mix(Section):
@@ -743,6 +748,16 @@ class Workload:
     def mixed(self, name: str) -> "Workload":
         """The same with another of its mixes; raises KeyError where it has none of that name."""
         return replace(self, mix=self.mixes[name], mix_name=name)
+
+    @property
+    def is_conditional(self) -> bool:
+        """Whether what a session performs depends on what answers tell: then nobody knows how often what comes."""
+        return any(state.when for state in self.states().values())
+
+    def order(self) -> list[str]:
+        """The states of a sequence, each as often as it comes."""
+        states = self.states()
+        return [name for name in self.mix.sequence for _ in range(states[name].repeat)]
 
     def states(self) -> dict[str, State]:
         """All states of the mix by name, in a fixed order: those named in it, operations standing for themselves."""

@@ -63,7 +63,7 @@ def make_criteria(
         rigor=profile.rigor,
         profile=profile.name,
         shipped=shipped,
-        expected_shares=mix.operations,
+        expected_shares={} if workload.is_conditional else mix.operations,
         operations_per_session=mix.operations_per_session,
         paused_share=mix.paused,
         mean_pause_s=mean_pause_s(workload.pacing),

@@ -106,6 +106,7 @@ def _part(part: Part, phases: Phases) -> Json:
                     "operation": operations[state.operation],
                     "pause": "none" if name in workload.pacing.no_pause_before else "drawn",
                     "set": _fields(state.set),
+                    "when": list(state.when),
                     "least_pause_ns": _ns(workload.pacing.least_s.get(name, 0)),
                 }
                 for name, state in states.items()
@@ -304,7 +305,7 @@ def _limit(workload: Workload, operation: Operation) -> Json:
 def _mix(workload: Workload, index: dict[str, int]) -> Json:
     mix = workload.mix
     if mix.kind is MixKind.SEQUENCE:
-        return {"kind": "sequence", "states": [index[name] for name in mix.sequence]}
+        return {"kind": "sequence", "states": [index[name] for name in workload.order()]}
     if mix.kind is MixKind.FLAT:
         shares = [mix.shares[name] for name in index]
         return {"kind": "flat", "shares": shares, "operations_per_session": mix.operations_per_session}

@@ -307,7 +307,15 @@ def _check_state(workload: Workload, document: Document, name: str, state: State
     if name in workload.mix.states and state.operation not in operations:
         message = f"state `{name}` has the unknown operation `{state.operation}`"
         document.problem((*workload.mix_section, "states", name), message, suggest(state.operation, operations))
-    _check_texts(document, (*workload.mix_section, "states", name), state.set.values(), _known_names(workload))
+    path = (*workload.mix_section, "states", name)
+    _check_texts(document, path, (*state.set.values(), *state.when), _known_names(workload))
+    if workload.mix.kind is not MixKind.SEQUENCE and (state.when or state.repeat > 1):
+        what = "when" if state.when else "repeat"
+        document.problem((*path, what), f"`{what}` has a meaning in sequences alone", "Give chances in the matrix.")
+    for value in (value for text in state.when for value in holes(text) if value in workload.values):
+        if workload.values[value].redraw == "operation":
+            message = f"`{{{value}}}` is drawn anew before every operation"
+            document.problem((*path, "when"), message, 'Use redraw = "session", or a value that an answer tells.')
 
 
 def _check_matrix(workload: Workload, document: Document) -> None:
@@ -359,6 +367,10 @@ def _check_sequence(workload: Workload, document: Document) -> None:
         document.problem(
             (*workload.mix_section, "sequence"), "a sequence needs its states", 'Add sequence = ["first", "second"].'
         )
+    elif workload.states()[workload.mix.sequence[0]].when:
+        message = "the first of a sequence always comes"
+        place = (*workload.mix_section, "states", workload.mix.sequence[0], "when")
+        document.problem(place, message, "Begin with what every user does.")
 
 
 def _check_pacing(workload: Workload, document: Document) -> None:

@@ -109,5 +109,5 @@ def _flat(workload: Workload) -> tuple[dict[str, float], float | None, float | N
 
 
 def _sequence(workload: Workload) -> tuple[dict[str, float], float, float]:
-    sequence = workload.mix.sequence
+    sequence = workload.order()
     return {name: float(sequence.count(name)) for name in workload.states()}, float(len(sequence)), 1.0

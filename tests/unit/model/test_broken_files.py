@@ -138,6 +138,12 @@ WORKLOADS = {
         "looks for no pictures",
         "images",
     ),
+    "condition of a matrix": (
+        ("[mix.from]", '[mix.states]\nsearch = { operation = "search", when = ["a"] }\n[mix.from]'),
+        20,
+        "in sequences alone",
+        "chances",
+    ),
     "half a brace": (('path = "/search"', 'path = "/{search"'), 26, "brace", "{name}"),
     "control character": (('path = "/search"', 'path = "/a\\nb"'), 26, "control character", "out"),
     "header name": (('path = "/"', 'path = "/"\nheaders = { "Bad Name" = "1" }'), 25, "no header name", "Letters"),

@@ -151,10 +151,11 @@ impl Compiled {
     ) -> Result<(), Failure> {
         let seen = Seen { body: &inspector.head, fields, jar };
         for extract in &self.extract {
-            let Some(found) = extract.find(&seen, values) else {
-                return Err(Failure::new(Fault::Extract, extract.told() + &inspector.unseen_told()));
-            };
-            values.set(extract.slot, &String::from_utf8_lossy(&found));
+            match extract.find(&seen, values) {
+                Some(found) => values.set(extract.slot, &String::from_utf8_lossy(&found)),
+                None if extract.rule.optional => values.set(extract.slot, ""),
+                None => return Err(Failure::new(Fault::Extract, extract.told() + &inspector.unseen_told())),
+            }
         }
         for (slot, template) in &self.set {
             let text = template.text(values);

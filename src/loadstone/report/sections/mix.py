@@ -33,8 +33,9 @@ def mix_rows(criteria: Criteria, figures: IterationFigures) -> Iterator[MixRow]:
 
 def blocks(context: IterationContext) -> Iterator[Block]:
     """A folded table, where operations were measured."""
-    rows = list(mix_rows(context.workload.criteria, context.iteration.figures))
-    if not rows:
+    criteria = context.workload.criteria
+    rows = list(mix_rows(criteria, context.iteration.figures))
+    if not rows or not criteria.expected_shares:
         return
     titles = ("operation", "ended", "share, %", "expected, %", "deviation, %")
     lines = [
