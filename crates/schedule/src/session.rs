@@ -76,7 +76,10 @@ impl Script {
         let places = places.collect::<Result<_, _>>()?;
         let chooser = Chooser::compile(&workload.mix, workload.states.len())?;
         if let Some(name) = must_come(&chooser, workload) {
-            return Err(PlanError::invalid(format!("state {name}"), "only a sequence's later steps may be passed over"));
+            return Err(PlanError::invalid(
+                format!("state {name}"),
+                "only a sequence's later steps may be passed over",
+            ));
         }
         Ok(Script { slots, places, sources, chooser, pacing: workload.pacing })
     }
