@@ -22,7 +22,7 @@ from loadstone.run.plan import embedded_files
 from loadstone.run.verify import USERS, verify
 from loadstone.workloads import load, shipped
 from loadstone.workloads.importers.correlation import Place
-from loadstone.workloads.importers.from_har import from_har
+from loadstone.workloads.importers.from_har import Recording, recorded
 from loadstone.workloads.importers.from_openapi import from_openapi
 from loadstone.workloads.importers.imported import Imported
 from loadstone.workloads.shares import shares
@@ -96,18 +96,22 @@ def from_har_(
 
     Values that the site gave out for this visit alone, such as CSRF tokens, are taken from the answers they stood in.
     """
-    importer = partial(from_har, second=second)
-    _import(partial(_verified, importer, Target.parse([verify_at])) if verify_at else importer, file, output)
+
+    def importer(name: str) -> Imported:
+        recording = recorded(file, second)
+        return _verified(recording, Target.parse([verify_at]), name) if verify_at else recording.workload(name)
+
+    _import(importer, file, output)
 
 
-def _verified(importer: Callable[..., Imported], target: Target, file: Path, name: str) -> Imported:
-    """The same with the rules that a live site needs, of which it says how they went."""
+def _verified(recording: Recording, target: Target, name: str) -> Imported:
+    """Its workload with the rules that a live site needs, of which it says how they went."""
     values: dict[str, bool] = {}
-    for one in importer(file, name).correlated:
+    for one in recording.correlation.found:
         if one.value:
             values[one.value] = values.get(one.value, False) or one.differs
     with tempfile.TemporaryDirectory(prefix="loadstone-verify-") as folder:
-        words = values, lambda left: importer(file, name, as_recorded=left).text, target, Path(folder)
+        words = values, lambda left: recording.workload(name, left).text, target, Path(folder)
         verified = asyncio.run(verify(*words))
     for value in verified.needless:
         out.print(f"needless: {value}: the site takes what was recorded", soft_wrap=True, markup=False)
@@ -116,7 +120,7 @@ def _verified(importer: Callable[..., Imported], target: Target, file: Path, nam
         out.print(f"kept: {value}: {told}", soft_wrap=True, markup=False)
     told = f"failed: {verified.fault}" if verified.fault else f"{USERS} fresh users at once went through"
     out.print(f"verified: {told}", soft_wrap=True, markup=False)
-    return importer(file, name, as_recorded=frozenset(verified.needless))
+    return recording.workload(name, frozenset(verified.needless))
 
 
 @app.command("from-openapi")
@@ -125,15 +129,15 @@ def from_openapi_(
     output: Output = None,
 ) -> None:
     """Make a workload of a described interface: its operations with their parameters and bodies."""
-    _import(from_openapi, file, output)
+    _import(partial(from_openapi, file), file, output)
 
 
-def _import(importer: Callable[[Path, str], Imported], file: Path, output: Path | None) -> None:
+def _import(importer: Callable[[str], Imported], file: Path, output: Path | None) -> None:
     folder = output or Path(file.stem)
     declaration = folder / "workload.toml"
     if declaration.exists():
         raise UsageError(f"{declaration} is there already. Name another folder with --output.")
-    imported = importer(file, re.sub(r"[^A-Za-z0-9_-]+", "-", folder.name).strip("-") or "site")
+    imported = importer(re.sub(r"[^A-Za-z0-9_-]+", "-", folder.name).strip("-") or "site")
     folder.mkdir(parents=True, exist_ok=True)
     declaration.write_text(imported.text, encoding="utf-8")
     load(str(folder))

@@ -10,7 +10,8 @@ from loadstone.model.target import Target
 from loadstone.run.visit import visit_plan
 from loadstone.workloads import load
 from loadstone.workloads.importers.correlation import Correlated, Leaf, places
-from loadstone.workloads.importers.from_har import Imported, from_har
+from loadstone.workloads.importers.from_har import recorded
+from loadstone.workloads.importers.imported import Imported
 from tests.unit.workloads.test_from_har import entry
 
 
@@ -18,7 +19,7 @@ def imported(tmp_path: Path, *visits: list[dict[str, Any]]) -> Imported:
     files = [tmp_path / f"visit-{at}.har" for at in range(len(visits))]
     for file, entries in zip(files, visits, strict=True):
         file.write_text(json.dumps({"log": {"entries": entries}}))
-    made = from_har(*files[:1], "mine", *files[1:])
+    made = recorded(*files).workload("mine")
     (tmp_path / "workload.toml").write_text(made.text)
     return made
 

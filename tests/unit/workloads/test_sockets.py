@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from loadstone.model.workload import Workload
 from loadstone.workloads import load
-from loadstone.workloads.importers.from_har import Imported, from_har
+from loadstone.workloads.importers.from_har import recorded
 from loadstone.workloads.importers.har import Message
+from loadstone.workloads.importers.imported import Imported
 from loadstone.workloads.importers.sockets import sign, turns
 from tests.unit.workloads.test_from_har import START, entry
 
@@ -38,7 +39,7 @@ def made_of(tmp_path: Path, *visits: list[dict[str, Any]]) -> tuple[Imported, Wo
     for number, entries in enumerate(visits):
         files.append(tmp_path / f"{number}.har")
         files[-1].write_text(json.dumps({"log": {"entries": entries}}))
-    made = from_har(files[0], "mine", *files[1:])
+    made = recorded(*files).workload("mine")
     (tmp_path / "workload.toml").write_text(made.text)
     return made, load(str(tmp_path))
 

@@ -9,6 +9,7 @@ answers that it came with (`correlation`), or pointed at.
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
 from pathlib import Path
@@ -34,9 +35,27 @@ UNKNOWN_KIND = "application/octet-stream"
 """Of a body of which the recording tells no type (RFC 9110, section 8.3)."""
 
 
-def from_har(file: Path, name: str, second: Path | None = None, as_recorded: frozenset[str] = frozenset()) -> Imported:
-    """Reads a HAR file, and a second recording of the same steps where there is one; values of these names are sent as
-    they were recorded. Raises UsageError when it is none or holds no page.
+@dataclass(frozen=True)
+class Recording:
+    """What was recorded, with where its values come from: workloads with some of them are written from it."""
+
+    site: str
+    pages: Sequence[Page]
+    operations: Mapping[str, Page]
+    left_out: Sequence[str]
+    correlation: Correlation
+
+    def workload(self, name: str, as_recorded: frozenset[str] = frozenset()) -> Imported:
+        """The workload of this name; values of the names `as_recorded` are sent as they were recorded."""
+        values = self.correlation.without(as_recorded)
+        text = _document(name, self.site, self.pages, self.operations, values)
+        doubts = tuple(_doubts(self.operations))
+        return Imported(text, self.site, len(self.operations), tuple(self.left_out), doubts, tuple(values.found))
+
+
+def recorded(file: Path, second: Path | None = None) -> Recording:
+    """Reads a HAR file, and a second recording of the same steps where there is one; raises UsageError when it is none
+    or holds no page.
     """
     entries, twins = read(file), [] if second is None else read(second)
     site, pages, left_out = visited(file, entries, twins)
@@ -48,10 +67,8 @@ def from_har(file: Path, name: str, second: Path | None = None, as_recorded: fro
     pairs = aligned(steps, again)
     for at, other in pairs.items():
         operations[pages[at].name].learn(others[other])
-    correlation = correlate(steps, again, pairs).without(as_recorded)
-    text = _document(name, site, pages, operations, correlation)
     told = tuple(map(_counted, left_out.items()))
-    return Imported(text, site, len(operations), told, tuple(_doubts(operations)), tuple(correlation.found))
+    return Recording(site, pages, operations, told, correlate(steps, again, pairs))
 
 
 def _counted(told: tuple[str, int]) -> str:
@@ -60,7 +77,7 @@ def _counted(told: tuple[str, int]) -> str:
 
 
 def _document(
-    name: str, site: str, pages: Sequence[Page], operations: dict[str, Page], correlation: Correlation
+    name: str, site: str, pages: Sequence[Page], operations: Mapping[str, Page], correlation: Correlation
 ) -> str:
     ends = list(accumulate((page.end_s for page in pages), max))
     gaps = [max(0.0, page.first.start_s - end) for end, page in zip(ends, pages[1:], strict=False) if not page.is_part]
@@ -240,7 +257,7 @@ def _embedded(entry: Exchange) -> tomlkit.items.InlineTable:
     return inline
 
 
-def _doubts(operations: dict[str, Page]) -> Iterator[str]:
+def _doubts(operations: Mapping[str, Page]) -> Iterator[str]:
     """What was not recorded, or is played otherwise."""
     for name, page in operations.items():
         body = page.first.request.body
