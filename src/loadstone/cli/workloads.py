@@ -17,7 +17,9 @@ from rich.table import Table
 from loadstone.cli.screen import out
 from loadstone.model.errors import UsageError
 from loadstone.model.target import Target
-from loadstone.model.workload import MixKind, Operation, RateLimit, Workload
+from loadstone.model.workload import Workload
+from loadstone.model.workload.mix import MixKind
+from loadstone.model.workload.operation import Operation, RateLimit
 from loadstone.run.plan import embedded_files
 from loadstone.run.verify import USERS, verify
 from loadstone.workloads import load, shipped

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from loadstone.model.reading import Section, from_settings, settings_of
 from loadstone.model.service import Mechanism, Tuning
 from loadstone.model.target import Target
-from loadstone.model.workload import NotNegative, Positive, Probability
+from loadstone.model.workload.bounds import NotNegative, Positive, Probability
 
 
 class Spread(StrEnum):

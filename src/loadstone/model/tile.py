@@ -10,7 +10,7 @@ from pydantic import Field
 from loadstone.model.load import Curve
 from loadstone.model.profile import Phases
 from loadstone.model.reading import Document, Section
-from loadstone.model.workload import Name, Positive
+from loadstone.model.workload.bounds import Name, Positive
 
 IDLE_S = 60.0
 """Longest phase of active idle."""

@@ -16,7 +16,9 @@ from loadstone.model.figures import (
 from loadstone.model.load import Arrivals, Load, Population, ProcessKind
 from loadstone.model.profile import Profile
 from loadstone.model.records.workload_id import WorkloadId
-from loadstone.model.workload import CountRule, Operation, Pacing, RateLimit, Table, TimeLimit, Workload
+from loadstone.model.workload import CountRule, Pacing, Workload
+from loadstone.model.workload.operation import Operation, RateLimit, TimeLimit
+from loadstone.model.workload.values import Table
 from loadstone.workloads.catalogue import is_shipped_folder
 from loadstone.workloads.check import holes
 from loadstone.workloads.shares import Shares, dispersion, shares

@@ -14,25 +14,20 @@ from loadstone.model.errors import UsageError
 from loadstone.model.load import Arrivals, Curve, Load, Population, Process, ProcessKind, SessionStage
 from loadstone.model.profile import SECOND, Phases
 from loadstone.model.target import Endpoint, Target
-from loadstone.model.workload import (
-    END,
+from loadstone.model.workload import Workload
+from loadstone.model.workload.mix import END, MixKind
+from loadstone.model.workload.operation import EmbeddedFile, Operation, RateLimit, Request, RequestAround
+from loadstone.model.workload.values import (
     Choice,
     Date,
-    EmbeddedFile,
     Environment,
     Exponential,
-    MixKind,
-    Operation,
-    RateLimit,
-    Request,
-    RequestAround,
     Table,
     Text,
     Uniform,
     User,
     Value,
     Words,
-    Workload,
     Zipf,
 )
 from loadstone.workloads.check import TARGET, filled

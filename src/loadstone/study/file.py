@@ -16,7 +16,7 @@ from loadstone.model.reading import Document, Section, refusing, suggest
 from loadstone.model.service import Mechanism, Tuning
 from loadstone.model.system import FileServer, Station
 from loadstone.model.target import Target
-from loadstone.model.workload import NotNegative, Percent, Positive
+from loadstone.model.workload.bounds import NotNegative, Percent, Positive
 from loadstone.platforms.registry import machine_kind, refuse_foreign
 from loadstone.services.kind import EMBEDDED
 

@@ -16,15 +16,15 @@ from loadstone.model.workload import (
     Header,
     Limits,
     Mailboxes,
-    Mix,
-    Operation,
     Pacing,
     Published,
     Rows,
     TargetRules,
-    Value,
     Workload,
 )
+from loadstone.model.workload.mix import Mix
+from loadstone.model.workload.operation import Operation
+from loadstone.model.workload.values import Value
 from loadstone.workloads.check import check
 from loadstone.workloads.tables import with_tables
 

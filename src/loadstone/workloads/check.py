@@ -4,25 +4,10 @@ import re
 from collections.abc import Iterable, Mapping
 
 from loadstone.model.reading import Document, suggest
-from loadstone.model.workload import (
-    END,
-    Choice,
-    EmbeddedFile,
-    Exponential,
-    Mix,
-    MixKind,
-    Operation,
-    RateLimit,
-    Request,
-    State,
-    Table,
-    Text,
-    TimeLimit,
-    Uniform,
-    Value,
-    Workload,
-    Zipf,
-)
+from loadstone.model.workload import Workload
+from loadstone.model.workload.mix import END, Mix, MixKind, State
+from loadstone.model.workload.operation import EmbeddedFile, Operation, RateLimit, Request, TimeLimit
+from loadstone.model.workload.values import Choice, Exponential, Table, Text, Uniform, Value, Zipf
 
 ACCEPTED = "gzip, deflate, br, zstd"
 """Content codings as browsers ask for them over TLS, all of which the driver decodes."""

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from loadstone.model.workload import END, MixKind, Workload
+from loadstone.model.workload import Workload
+from loadstone.model.workload.mix import END, MixKind
 
 ENDLESS = 1e-9
 """What the rows of a matrix without an end may miss of 1, together."""

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import tomlkit
 
-from loadstone.model.workload import END
+from loadstone.model.workload.mix import END
 
 LONGEST_NAME = 60
 """Characters of a text that a name is made of."""

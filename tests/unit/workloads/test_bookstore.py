@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from loadstone.cli.main import app
 from loadstone.model.errors import UsageError
-from loadstone.model.workload import TimeLimit
+from loadstone.model.workload.operation import TimeLimit
 from loadstone.workloads import load
 from loadstone.workloads.shares import shares
 

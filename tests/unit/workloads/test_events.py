@@ -9,7 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from loadstone.cli.main import app
-from loadstone.model.workload import TimeLimit, Workload
+from loadstone.model.workload import Workload
+from loadstone.model.workload.operation import TimeLimit
 from loadstone.run.plan import embedded_files
 from loadstone.workloads import load
 from loadstone.workloads.scaling import rows

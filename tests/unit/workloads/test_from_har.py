@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from loadstone.model.errors import UsageError
-from loadstone.model.workload import EmbeddedFile
+from loadstone.model.workload.operation import EmbeddedFile
 from loadstone.workloads import load
 from loadstone.workloads.importers.from_har import recorded
 from loadstone.workloads.importers.imported import Imported

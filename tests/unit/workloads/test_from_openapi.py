@@ -12,7 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from loadstone.model.errors import UsageError
-from loadstone.model.workload import Choice, Uniform, Workload
+from loadstone.model.workload import Workload
+from loadstone.model.workload.values import Choice, Uniform
 from loadstone.workloads import load
 from loadstone.workloads.importers.from_openapi import from_openapi
 from loadstone.workloads.importers.imported import Imported

@@ -6,7 +6,8 @@ import pytest
 
 from loadstone.model.load import Population
 from loadstone.model.profile import PROFILES
-from loadstone.model.workload import EmbeddedFile, Pacing
+from loadstone.model.workload import Pacing
+from loadstone.model.workload.operation import EmbeddedFile
 from loadstone.run.criteria import make_criteria, mean_pause_s
 from loadstone.run.plan import embedded_files
 from loadstone.workloads import is_unchanged, load, shipped

@@ -13,7 +13,8 @@ from loadstone.model.machine import MachineSpec
 from loadstone.model.profile import Phases, Profile, Rigor
 from loadstone.model.records.workload_id import LoadPhase, TileLoadKind, WorkloadId
 from loadstone.model.tile import IDLE_S, Role, Tile, TileLoad, read_tile
-from loadstone.model.workload import Published, Table, Workload
+from loadstone.model.workload import Published, Workload
+from loadstone.model.workload.values import Table
 from loadstone.run.criteria import DRIVER_LIMITS, DriverLimits, mean_pause_s
 from loadstone.run.plan import Part, Timing, make_plan
 from loadstone.run.seeds import seed_of_tile

@@ -8,7 +8,7 @@ from typing import Any
 
 import rstr
 
-from loadstone.model.workload import LARGEST_WHOLE
+from loadstone.model.workload.bounds import LARGEST_WHOLE
 from loadstone.workloads.importers.openapi import Json, listed, table
 
 WORD = "granite"

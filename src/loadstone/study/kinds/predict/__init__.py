@@ -7,7 +7,8 @@ from pydantic import Field
 
 from loadstone.model.errors import UsageError
 from loadstone.model.reading import Flag, refusing
-from loadstone.model.workload import RateLimit, TimeLimit, Workload
+from loadstone.model.workload import Workload
+from loadstone.model.workload.operation import RateLimit, TimeLimit
 from loadstone.study.kind import StudyContext, StudyKind, StudySection
 from loadstone.study.kinds.predict.answer import PredictAnswer
 from loadstone.study.kinds.predict.fitting import FIGURES, MOST_ROUNDS, Predict

@@ -9,7 +9,7 @@ from loadstone.judge.score import web_index
 from loadstone.model.load import MOST_PER_S, MOST_SESSIONS
 from loadstone.model.profile import Profile
 from loadstone.model.reading import Flag
-from loadstone.model.workload import Percent, Positive
+from loadstone.model.workload.bounds import Percent, Positive
 from loadstone.study.kind import StudyContext, StudyKind, StudySection
 from loadstone.study.kinds.search.answer import SearchAnswer
 from loadstone.study.kinds.search.page import blocks

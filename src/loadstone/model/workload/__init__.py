@@ -1,0 +1,314 @@
+"""What a `workload.toml` says: the typed sections, as a user writes them; checked further in the workloads' room."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, StringConstraints, model_validator
+
+from loadstone.model.reading import Section
+from loadstone.model.service import Mechanism
+from loadstone.model.workload.bounds import (
+    LARGEST_WHOLE,
+    LONGEST_S,
+    Name,
+    NotNegative,
+    Percent,
+    Positive,
+    Probability,
+    Seconds,
+)
+from loadstone.model.workload.mix import END, Mix, MixKind, State
+from loadstone.model.workload.operation import Operation, Percentiles
+from loadstone.model.workload.values import Value
+
+
+class Need(StrEnum):
+    """What a workload's users talk to."""
+
+    WEB = "web"
+    """The web sites with their back end."""
+    APPLICATION = "application"
+    """The dealership with its database."""
+    BOOKSTORE = "bookstore"
+    """The bookstore with its database."""
+    EVENTS = "events"
+    """The site of events with its database and its pictures."""
+    MAIL = "mail"
+    IDLE = "idle"
+    WEBSERVER = "webserver"
+    """A web server alone: files, and short answers by one of its mechanisms."""
+
+
+@dataclass(frozen=True)
+class ServerNeeds:
+    """What the workloads of a run want of the reference servers."""
+
+    need: Need = Need.WEB
+    injection_rate: int = 1
+    """Injection rate that the dealership's database is filled for."""
+    file_sets: Mapping[str, int] = field(default_factory=dict)
+    """Sessions whose files are wanted of a web server that keeps them, by workload."""
+    directories: int = 1
+    """Of the files of a web server alone."""
+    mechanisms: tuple[Mechanism, ...] = ()
+    """By what a web server alone may make its answers."""
+    rows: Mapping[str, int] = field(default_factory=dict)
+    """What an application's database is filled with, by table."""
+
+
+WEB_NEEDS = ServerNeeds()
+
+
+class Header(Section):
+    """What the workload is."""
+
+    name: Name = Field(description="a short name of letters, digits, `_` and `-`")
+    title: str = Field(description="a title in a few words")
+    about: str = Field(default="", description="one sentence about its users")
+    sources: tuple[str, ...] = Field(default=(), description="where its figures come from, a list of texts")
+    document: str = Field(default="docs/web-workloads.md", description="the page that its limits come from")
+    needs: Need = Field(
+        default=Need.WEB, description=f"what is to be served: {', '.join(f'`{need}`' for need in Need)}"
+    )
+    mechanisms: tuple[Mechanism, ...] = Field(
+        default=(), description=f"by what a web server may answer, a list of {', '.join(map(str, Mechanism))}"
+    )
+    audit: Literal["orders", "work_orders", "additions"] | None = Field(
+        default=None,
+        description="what the application's audit is asked for after a run: `orders`, `work_orders` or `additions`",
+    )
+    companions: dict[Name, Positive] = Field(
+        default_factory=dict, description="workloads played with it, { name = sessions of it for each of ours }"
+    )
+
+
+class TargetRules(Section):
+    """How the site is reached."""
+
+    tls: bool | None = Field(default=None, description="true or false; left out, the target's address decides")
+
+
+class Pacing(Section):
+    """Pauses between a user's operations."""
+
+    kind: Literal["think", "cycle"] = Field(description="`think` (from the answer on) or `cycle` (from start to start)")
+    distribution: Literal["exponential", "uniform", "fixed"] = Field(
+        default="exponential", description="`exponential`, `uniform` (0 to twice the mean) or `fixed`"
+    )
+    mean_s: Annotated[float, Field(ge=0, le=LONGEST_S)] = Field(description="the mean pause in seconds, 0 or more")
+    cap_s: Seconds | None = Field(default=None, description="the longest pause in seconds")
+    no_pause_before: tuple[str, ...] = Field(default=(), description="states that follow at once, a list of names")
+    least_s: dict[str, Seconds] = Field(
+        default_factory=dict, description="the shortest pause after a state, { state = seconds }; its mean stays"
+    )
+
+
+class Connections(Section):
+    """What a user's line and browser allow."""
+
+    protocol: Literal["http1", "http2", "echo", "imap", "null"] = Field(
+        default="http1", description="`http1`, `http2`, `echo` (bytes come back), `imap` or `null` (no server at all)"
+    )
+    parallel: Annotated[int, Field(ge=1, le=16)] = Field(default=2, description="a whole number from 1 to 16")
+    page_bytes_per_s: Positive | None = Field(default=None, description="bytes per second, above 0; none for no limit")
+    embedded_bytes_per_s: Positive | None = Field(
+        default=None, description="bytes per second of each connection, above 0; none for no limit"
+    )
+    requests_each: Annotated[int, Field(ge=1, le=LARGEST_WHOLE)] | None = Field(
+        default=None, description="requests after which a connection is given up, 1 or more; none for no end"
+    )
+    kept_between_users: bool = Field(
+        default=False, description="true where a new user takes over the connections of the one before"
+    )
+    full_handshakes: Probability = Field(
+        default=0, description="share of a user's TLS connections after the first that do not resume, 0 to 1"
+    )
+    warm_caches: Probability | None = Field(
+        default=None,
+        description="share of visits that begin with all files in the browser and ask for each whether it has changed, "
+        "0 to 1; the others fetch each file once",
+    )
+
+
+class Limits(Section):
+    """The aggregate limits over all operations."""
+
+    good_s: Seconds = Field(description="seconds below which an operation is good")
+    tolerable_s: Seconds = Field(description="seconds below which an operation is tolerable, at least `good_s`")
+    good_share_pct: Percent = Field(default=95, description="least share of good operations, above 0 to 100")
+    tolerable_share_pct: Percent = Field(default=99, description="least share of tolerable ones, above 0 to 100")
+    each_share_pct: Percent | None = Field(
+        default=None, description="least share of good ones among the operations of each kind, above 0 to 100"
+    )
+    mix_points: Positive | None = Field(
+        default=None, description="most percentage points between an operation's share and the declared one"
+    )
+    most_cycle_s: Seconds | None = Field(
+        default=None, description="most seconds from start to start of a session's operations, on the mean"
+    )
+    errors_pct: Annotated[float, Field(ge=0, lt=100)] | None = Field(
+        default=None, description="most operations that end in an error, in percent; wrong answers and none together"
+    )
+    percentiles_s: Percentiles = Field(
+        default_factory=dict,
+        description="longest response times, { p95 = 0.8 }, of p50, p90, p95, p99 and p99.9",
+    )
+    throughput_per_s: Positive | None = Field(default=None, description="least operations a second")
+
+
+class Checks(Section):
+    """What every answer must be, unless an operation says otherwise."""
+
+    status: tuple[int, ...] = Field(default=(200,), description="the accepted status codes, a list of whole numbers")
+    markers_every: Annotated[int, Field(ge=0, le=LARGEST_WHOLE)] = Field(
+        default=0, description="spacing in bytes, 0 for no markers"
+    )
+    contains: tuple[str, ...] = Field(default=(), description="texts that must be there, a list")
+    absent: tuple[str, ...] = Field(default=(), description="texts that must not be there, a list")
+
+
+class EmbeddedPattern(Section):
+    """How the short form `"size@probability"` becomes a path."""
+
+    path: str = Field(description='a path that contains `{name}`, as "/static/{name}.gif"')
+
+
+class CountRule(Section):
+    """What an operation must bring, on the mean over all of its kind."""
+
+    title: str = Field(description="what it is called in a verdict")
+    operation: str = Field(description="the name of an operation")
+    of: Literal["images_named", "images_loaded", "image_bytes"] | None = Field(
+        default=None, description="`images_named`, `images_loaded` or `image_bytes`"
+    )
+    request: str | None = Field(default=None, description="instead of it, the name of a request around its page")
+    at_least: NotNegative | None = Field(default=None, description="for each operation, on the mean")
+    at_most: NotNegative | None = Field(default=None, description="for each operation, on the mean")
+
+    @model_validator(mode="after")
+    def _counts_one_thing(self) -> Self:
+        if (self.of is None) == (self.request is None):
+            raise ValueError("needs one of `of` and `request`")
+        if self.at_least is None and self.at_most is None:
+            raise ValueError("needs `at_least`, `at_most` or both")
+        return self
+
+
+class MessageSize(Section):
+    """A length of messages and how often it comes."""
+
+    bytes: Annotated[int, Field(ge=512, le=1 << 26)] = Field(description="whole bytes, 512 or more")
+    weight: Positive = Field(description="how often, against the others, above 0")
+
+
+class Mailboxes(Section):
+    """What stands in the mailboxes of mail users; the session's number follows their name."""
+
+    user: Annotated[str, StringConstraints(pattern=r"^[a-z]+$")] = Field(
+        default="user", description="what user names begin with, small letters"
+    )
+    password: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9]+$")] = Field(
+        default="loadstone", description="every user's password, letters and digits"
+    )
+    folders: Annotated[tuple[Name, ...], Field(min_length=1)] = Field(
+        default=("INBOX",), description="a list of names; most mail is read in the first"
+    )
+    messages: Annotated[int, Field(ge=1, le=100_000)] = Field(default=20, description="messages of a user at first")
+    sizes: Annotated[tuple[MessageSize, ...], Field(min_length=1)] = Field(description="a list of { bytes, weight }")
+
+
+class Rows(Section):
+    """How many rows of a kind the data has."""
+
+    per_session: Positive | None = Field(default=None, description="for each session")
+    least_sessions: Annotated[int, Field(ge=1, le=LARGEST_WHOLE)] = Field(
+        default=1, description="sessions that are reckoned with at least"
+    )
+    of: Name | None = Field(default=None, description="instead: another kind that stands before it")
+    times: Positive | None = Field(default=None, description="so many for each of those")
+    most: Positive | None = Field(default=None, description="instead: so many at most, with `scale`")
+    scale: Positive | None = Field(default=None, description="of those, from which half of the most is not far")
+
+    @model_validator(mode="after")
+    def _says_one_thing(self) -> Self:
+        if (self.per_session is None) == (self.of is None):
+            raise ValueError("needs one of `per_session` and `of`")
+        if self.of is not None and (self.times is None) == (self.most is None):
+            raise ValueError("needs one of `times` and `most`")
+        if (self.most is None) != (self.scale is None):
+            raise ValueError("`most` and `scale` go together")
+        return self
+
+
+class Published(Section):
+    """Published figures by operation, for the simulator and for comparison."""
+
+    response_s: dict[str, Positive] = Field(default_factory=dict, description="seconds by operation")
+    bytes: dict[str, Positive] = Field(default_factory=dict, description="bytes by operation")
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A workload as declared and checked: what load one kind of user makes."""
+
+    folder: Path
+    header: Header
+    target: TargetRules
+    pacing: Pacing
+    connections: Connections
+    limits: Limits
+    checks: Checks
+    embedded: EmbeddedPattern | None
+    mailboxes: Mailboxes | None
+    scale: dict[str, float]
+    values: dict[str, Value]
+    mix: Mix
+    operations: dict[str, Operation]
+    published: Published
+    data: dict[str, Rows] = field(default_factory=dict)
+    """How much data there is, by kind."""
+    rules: dict[str, CountRule] = field(default_factory=dict)
+    """What operations must bring, by name."""
+    headers: dict[str, str] = field(default_factory=dict)
+    """Of all requests, where an operation has no other of the name."""
+    mixes: dict[str, Mix] = field(default_factory=dict)
+    """Other mixes than the usual one, by name."""
+    mix_name: str = ""
+    """Which of them is `mix`; empty for the usual one."""
+
+    @property
+    def name(self) -> str:
+        """Its short name, with that of its mix."""
+        return f"{self.header.name}-{self.mix_name}" if self.mix_name else self.header.name
+
+    @property
+    def mix_section(self) -> tuple[str, ...]:
+        """Where its mix is declared."""
+        return ("mixes", self.mix_name) if self.mix_name else ("mix",)
+
+    def mixed(self, name: str) -> "Workload":
+        """The same with another of its mixes; raises KeyError where it has none of that name."""
+        return replace(self, mix=self.mixes[name], mix_name=name)
+
+    @property
+    def is_conditional(self) -> bool:
+        """Whether what a session performs depends on what answers tell: then nobody knows how often what comes."""
+        return any(state.when for state in self.states().values())
+
+    def order(self) -> list[str]:
+        """The states of a sequence, each as often as it comes."""
+        states = self.states()
+        return [name for name in self.mix.sequence for _ in range(states[name].repeat)]
+
+    def states(self) -> dict[str, State]:
+        """All states of the mix by name, in a fixed order: those named in it, operations standing for themselves."""
+        named = {
+            MixKind.MATRIX: [*self.mix.from_, *(to for row in self.mix.from_.values() for to in row)],
+            MixKind.FLAT: list(self.mix.shares),
+            MixKind.SEQUENCE: list(self.mix.sequence),
+        }[self.mix.kind]
+        names = [name for name in dict.fromkeys(named) if name != END]
+        return {name: self.mix.states.get(name, State(operation=name)) for name in names}

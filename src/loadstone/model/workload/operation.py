@@ -1,0 +1,291 @@
+"""What a workload's users ask for: operations, the requests they consist of, and what answers must be."""
+
+import json
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, StringConstraints, model_validator
+
+from loadstone.model.reading import Section
+from loadstone.model.workload.bounds import (
+    LARGEST_WHOLE,
+    Name,
+    Positive,
+    Probability,
+    Seconds,
+)
+
+Percentiles = dict[Literal["p50", "p90", "p95", "p99", "p99.9"], Seconds]
+"""Longest response times by percentile."""
+
+
+class TimeLimit(Section):
+    """An operation's own bounds on its response time."""
+
+    good_s: Seconds
+    tolerable_s: Seconds
+
+
+class RateLimit(Section):
+    """Bounds on an operation's byte rate, for downloads."""
+
+    good_bytes_per_s: Positive
+    tolerable_bytes_per_s: Positive
+
+
+class EmbeddedFile(Section):
+    """A file that belongs to a page."""
+
+    path: str
+    bytes: Annotated[int, Field(ge=0, le=LARGEST_WHOLE)] | None = None
+    conditional: Probability = 0
+    markers_every: Annotated[int, Field(ge=0, le=LARGEST_WHOLE)] | None = None
+
+
+Found = Annotated[str, StringConstraints(min_length=1)]
+
+
+class Extract(Section):
+    """A value taken out of an answer: from between two texts of its body, or from one other place."""
+
+    value: Name = Field(description="the name of the value")
+    after: Found | None = Field(default=None, description="the text before it, with `before`")
+    before: Found | None = Field(default=None, description="the text behind it, with `after`")
+    json_: str | None = Field(
+        default=None, alias="json", pattern="^(/.*)?$", description='a pointer into JSON (RFC 6901), as "/items/0/id"'
+    )
+    header: Found | None = Field(default=None, description="the name of a header of the answer")
+    regex: Found | None = Field(default=None, description="a pattern, of which the first group counts, or all of it")
+    field: Found | None = Field(default=None, description="the name of a form's field or of a meta element, in HTML")
+    cookie: Found | None = Field(default=None, description="the name of a cookie that the user has by then")
+    css: Found | None = Field(
+        default=None, description="a CSS selector of an element, in HTML, of which the text counts"
+    )
+    attribute: Found | None = Field(default=None, description="the attribute that counts instead, with `css`")
+    decode: Literal["html", "url", "json", "base64"] | None = Field(
+        default=None,
+        description="`html`, with character references, `url`, with percent signs, `json`, as its texts, or `base64`",
+    )
+    pick: str | None = Field(
+        default=None, description="which of several: a number, as a text with values, reckoned round their count"
+    )
+    optional: bool = Field(default=False, description="true where it may be missing: the value is empty then")
+
+    @model_validator(mode="after")
+    def _stands_in_one_place(self) -> Self:
+        if (self.after is None) != (self.before is None):
+            raise ValueError("`after` and `before` go together")
+        if self.attribute is not None and self.css is None:
+            raise ValueError("`attribute` goes with `css`")
+        places = (self.after, self.json_, self.header, self.regex, self.field, self.cookie, self.css)
+        if sum(place is not None for place in places) != 1:
+            raise ValueError("needs one of `after` with `before`, `json`, `header`, `regex`, `field`, `cookie`, `css`")
+        return self
+
+    def planned(self) -> dict[str, str | bool | None]:
+        """As plans have it."""
+        told = self.model_dump(by_alias=True)
+        return {**told, "after": self.after or "", "before": self.before or ""}
+
+
+class Ending(Section):
+    """A way in which an operation ends well."""
+
+    contains: Annotated[str, StringConstraints(min_length=1)] = Field(
+        description="the text of the answer that tells it"
+    )
+    ledger: str | None = Field(default=None, description="what the server must then hold, once, as a text with values")
+
+
+class Request(Section):
+    """What is asked for, and what the answer must be."""
+
+    method: Literal["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"] = Field(
+        default="GET", description="`GET`, `POST`, `PUT`, `PATCH`, `DELETE` or `HEAD`"
+    )
+    path: str = Field(description='the path, as "/search", values as {name}')
+    query: dict[str, str] = Field(default_factory=dict, description='a table of texts, as { q = "{words}" }')
+    form: dict[str, str] = Field(default_factory=dict, description='a table of texts, as { user = "{user_id}" }')
+    body: str | None = Field(default=None, description="the request's body as it is sent, instead of a form")
+    headers: dict[str, str] = Field(
+        default_factory=dict, description="a table of texts; they go before those under [headers], an empty one removes"
+    )
+    redirects: Annotated[int, Field(ge=0, le=20)] = Field(default=0, description="how many may be followed, 0 to 20")
+    status: tuple[int, ...] | None = Field(default=None, description="the accepted status codes, a list")
+    title: str | None = Field(default=None, description="the exact page title, a text")
+    contains: tuple[str, ...] | None = Field(default=None, description="texts that must be there, a list")
+    absent: tuple[str, ...] | None = Field(default=None, description="texts that must not be there, a list")
+    markers_every: Annotated[int, Field(ge=0, le=LARGEST_WHOLE)] | None = Field(
+        default=None, description="spacing in bytes, 0 for none"
+    )
+    bytes: str | Annotated[int, Field(ge=0, le=LARGEST_WHOLE)] | None = Field(
+        default=None, description="the body's length in bytes"
+    )
+    json_is: dict[str, str] = Field(
+        default_factory=dict, description='what stands in a body of JSON, by pointer, { "/user/name" = "{name}" }'
+    )
+    json_absent: tuple[str, ...] = Field(
+        default=(), description='pointers into a body of JSON at which nothing may stand, as ["/errors"]'
+    )
+    graphql: str | None = Field(default=None, description="a query, sent by POST; an answer with errors is wrong")
+    variables: dict[str, str | int | float | bool] = Field(
+        default_factory=dict, description="those of the query, a table; texts may hold values"
+    )
+    extract: tuple[Extract, ...] = Field(
+        default=(), description="a list of { value, after, before }, or with `json`, `header`, `regex` or `field`"
+    )
+    set: dict[Name, str] = Field(default_factory=dict, description="what is known after it, a table of texts")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _sends_its_query(cls, given: Any) -> Any:
+        """A query as the request that it is (graphql.org, GraphQL over HTTP)."""
+        if not isinstance(given, dict) or not isinstance(given.get("graphql"), str):
+            return given
+        beside = sorted({"method", "body", "form"} & given.keys())
+        if beside:
+            raise ValueError(f"a query is the body of a POST: leave out `{beside[0]}`")
+        query = given["graphql"].replace("{", "{{").replace("}", "}}")
+        members = _members(given.get("variables"))
+        body = f'{{{{"query":{json.dumps(query)},"variables":{{{{{members}}}}}}}}}'
+        return {
+            "json_absent": ("/errors",),
+            **given,
+            "method": "POST",
+            "body": body,
+            "headers": {"Content-Type": "application/json", **given.get("headers", {})},
+        }
+
+
+def _members(variables: Any) -> str:
+    """Members of a JSON object whose texts may hold values."""
+    pairs = variables.items() if isinstance(variables, dict) else ()
+    return ",".join(f"{json.dumps(str(name))}:{json.dumps(value)}" for name, value in pairs)
+
+
+class RequestAround(Request):
+    """A request that an operation consists of beside its page."""
+
+    name: Name | None = Field(default=None, description="a name, for rules that count it")
+    when: tuple[str, ...] = Field(
+        default=(), description="a list of texts with values: where one is empty, nothing is asked"
+    )
+    forgets: bool = Field(default=False, description="true where the browser forgets cookies and files after it")
+    repeat: Annotated[int, Field(ge=1, le=100)] = Field(
+        default=1, description="how often it is made, one after the other, 1 to 100"
+    )
+
+    @model_validator(mode="after")
+    def _is_counted_once(self) -> Self:
+        if self.name is not None and self.repeat > 1:
+            raise ValueError("what a rule counts by its name is made once: leave out `name` or `repeat`")
+        return self
+
+
+class Upload(Section):
+    """A file that is sent with a form."""
+
+    file_name: str = Field(description="what it is called, a text with values")
+    content: Literal["jpeg", "filler"] = Field(default="filler", description="`jpeg`, a picture, or `filler`")
+    bytes: Annotated[int, Field(ge=1, le=1 << 26)] = Field(description="its exact length")
+
+
+class Images(Section):
+    """Pictures whose paths stand in a page."""
+
+    after: Annotated[str, StringConstraints(min_length=1)] = Field(description="the text before each path")
+    before: Annotated[str, StringConstraints(min_length=1)] = Field(description="the text behind it")
+    least_bytes: Annotated[int, Field(ge=1, le=LARGEST_WHOLE)] = Field(default=1, description="shorter ones are errors")
+
+
+class SocketStep(Section):
+    """A step of an exchange over a WebSocket (RFC 6455)."""
+
+    send: str | None = Field(default=None, description="a message of text that is sent, with values")
+    send_bytes: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9+/]*={0,2}$")] | None = Field(
+        default=None, description="a message of bytes that is sent, by base64"
+    )
+    ping: Literal[True] | None = Field(default=None, description="true: a ping, whose pong is waited for")
+    expect: str | None = Field(default=None, description="a text that the next message must hold")
+    await_: str | None = Field(
+        default=None, alias="await", description="a text that one of the next messages must hold; others are passed"
+    )
+
+    @model_validator(mode="after")
+    def _is_one_step(self) -> Self:
+        if len(self.planned_pairs()) != 1:
+            raise ValueError("needs one of `send`, `send_bytes`, `ping`, `expect` and `await`")
+        return self
+
+    def planned_pairs(self) -> dict[str, str | bool]:
+        """Its key with what it holds."""
+        return self.model_dump(by_alias=True, exclude_none=True)
+
+    def planned(self) -> str | dict[str, str | bool]:
+        """As plans have it."""
+        return "ping" if self.ping else self.planned_pairs()
+
+
+class Operation(Request):
+    """A timed unit: a page with its embedded files and what is asked beside it, one request, or an exchange over a
+    WebSocket.
+    """
+
+    tls: bool | None = Field(default=None, description="true or false")
+    embedded: tuple[str | EmbeddedFile, ...] = Field(
+        default=(), description='a list of "size@probability" or { path, bytes, conditional }'
+    )
+    limit: TimeLimit | RateLimit | None = Field(
+        default=None, description="{ good_s, tolerable_s } or { good_bytes_per_s, tolerable_bytes_per_s }"
+    )
+    percentiles_s: Percentiles = Field(default_factory=dict, description="its own longest response times")
+    timeout_s: Seconds = Field(default=60, description="seconds, above 0")
+    endings: dict[Name, Ending] = Field(
+        default_factory=dict, description="ways to end well of which the answer tells one, { name = { contains } }"
+    )
+    document_bytes: Annotated[int, Field(ge=0, le=LARGEST_WHOLE)] | None = Field(
+        default=None, description="length of the page itself on the reference server"
+    )
+    before: tuple[RequestAround, ...] = Field(default=(), description="requests that come before the page, a list")
+    after: tuple[RequestAround, ...] = Field(
+        default=(), description="requests that come after the page and before its files, a list"
+    )
+    uploads: dict[str, Upload] = Field(
+        default_factory=dict, description="files sent with the form, { field = { file_name, content, bytes } }"
+    )
+    websocket: tuple[SocketStep, ...] = Field(
+        default=(),
+        description="an exchange over a WebSocket at the path, a list of { send }, { expect }, { await }, { ping } ...",
+    )
+    images: Images | None = Field(
+        default=None, description="pictures that the page names, { after, before, least_bytes }, each fetched once"
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _becomes_a_websocket(cls, given: Any) -> Any:
+        """What is checked is the latest message, and that hands were shaken (RFC 6455, section 4.2.2)."""
+        if not isinstance(given, dict) or not given.get("websocket"):
+            return given
+        beside = sorted({"method", "body", "form", "redirects", "embedded", "uploads", "images"} & given.keys())
+        if beside:
+            raise ValueError(f"an exchange over a WebSocket is no page: leave out `{beside[0]}`")
+        return {"status": (101,), "contains": (), "absent": (), "markers_every": 0, **given}
+
+    @property
+    def before_it(self) -> tuple[RequestAround, ...]:
+        """Requests before the page, each as often as it is made."""
+        return _each(self.before)
+
+    @property
+    def after_it(self) -> tuple[RequestAround, ...]:
+        """Those after it."""
+        return _each(self.after)
+
+    @property
+    def around(self) -> tuple[RequestAround, ...]:
+        """Both, in their order."""
+        return self.before_it + self.after_it
+
+
+def _each(requests: tuple[RequestAround, ...]) -> tuple[RequestAround, ...]:
+    return tuple(request for request in requests for _ in range(request.repeat))

@@ -1,0 +1,135 @@
+"""Values that a workload draws, one class a kind of generator."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import AfterValidator, Field, StringConstraints, model_validator
+
+from loadstone.model.reading import Section
+from loadstone.model.workload.bounds import LARGEST_WHOLE, Day, Name, NotNegative, Positive, Whole
+
+
+def _no_option(variable: str) -> str:
+    if variable.startswith("LOADSTONE_"):
+        raise ValueError("names that begin with LOADSTONE_ set options, which results tell")
+    return variable
+
+
+class _Drawn(Section):
+    redraw: Literal["operation", "session"] | tuple[str, ...] = Field(
+        default="operation", description='`"operation"`, `"session"` or a list of states'
+    )
+
+
+class Uniform(_Drawn):
+    """A whole number, zero-padded."""
+
+    kind: Literal["uniform"]
+    min: Whole = 1
+    max: Whole | None = None
+    max_per_session: Positive | None = None
+    max_of: Name | None = None
+    """As many as there are rows of this name in [data]."""
+    digits: Annotated[int, Field(ge=0, le=20)] = 0
+
+
+class Exponential(_Drawn):
+    """A whole number from 1 on, the smaller the likelier."""
+
+    kind: Literal["exponential"]
+    max: Annotated[int, Field(ge=1, le=LARGEST_WHOLE)] | None = None
+    max_of: Name | None = None
+    """As many as there are rows of this name in [data]."""
+    mean_share: Positive
+    """Its mean, before it is cut off at the largest, as a share of that."""
+
+
+class Zipf(_Drawn):
+    """A rank by Zipf's law, zero-padded."""
+
+    kind: Literal["zipf"]
+    alpha: NotNegative
+    n: Annotated[int, Field(ge=1, le=LARGEST_WHOLE)] | None = None
+    n_per_session: Positive | None = None
+    first: Annotated[int, Field(ge=0, le=LARGEST_WHOLE)] = 1
+    digits: Annotated[int, Field(ge=0, le=20)] = 0
+
+
+class Choice(_Drawn):
+    """One of several texts."""
+
+    kind: Literal["choice"]
+    values: Annotated[tuple[str, ...], Field(min_length=1)]
+    weights: tuple[NotNegative, ...] | None = None
+
+
+class Table(_Drawn):
+    """One row of a table: fills `{name.column}` for every column."""
+
+    kind: Literal["table"]
+    file: str | None = None
+    """A CSV file beside the workload that has columns and rows."""
+    own: bool = False
+    """Whether each session has a row to itself, always the same, instead of one that is drawn."""
+    columns: Annotated[tuple[Name, ...], Field(min_length=1)]
+    rows: Annotated[tuple[tuple[str, ...], ...], Field(min_length=1)]
+    weights: tuple[NotNegative, ...] | None = None
+
+
+class Environment(_Drawn):
+    """What a variable of the lab's environment holds: a secret, which no record and no report shows."""
+
+    kind: Literal["environment"]
+    variable: Annotated[str, StringConstraints(pattern=r"^[A-Z_][A-Z0-9_]{0,60}$"), AfterValidator(_no_option)]
+
+    @property
+    def stand_in(self) -> str:
+        """What stands for it in plans, until a driver is told them."""
+        return f"\u27e8secret {self.variable}\u27e9"
+
+
+class Words(_Drawn):
+    """Some words in a row."""
+
+    kind: Literal["words"]
+    words: Annotated[tuple[str, ...], Field(min_length=1)]
+    count: Annotated[int, Field(ge=1, le=100)] = 3
+    separator: str = " "
+
+
+class Date(_Drawn):
+    """A date between two, written YYYY-MM-DD."""
+
+    kind: Literal["date"]
+    from_: Day = Field(alias="from")
+    to: Day
+
+    @model_validator(mode="after")
+    def _is_in_order(self) -> Self:
+        if self.to < self.from_:
+            raise ValueError("`to` lies before `from`")
+        return self
+
+
+class User(Section):
+    """User ids: each session owns some and takes the next one at each new user session."""
+
+    kind: Literal["user"]
+    per_session: Annotated[int, Field(ge=1, le=LARGEST_WHOLE)] = 1
+    first: Annotated[int, Field(ge=0, le=LARGEST_WHOLE)] = 1
+    digits: Annotated[int, Field(ge=0, le=20)] = 0
+    any: bool = False
+    """Any of the session's own at each draw, instead of the next."""
+    redraw: Literal["operation", "session"] | tuple[str, ...] = "session"
+
+
+class Text(_Drawn):
+    """A text made of other values."""
+
+    kind: Literal["text"]
+    text: str
+
+
+Value = Annotated[
+    Uniform | Exponential | Zipf | Choice | Table | Environment | Words | Date | User | Text,
+    Field(discriminator="kind"),
+]
