@@ -66,6 +66,7 @@ def _talk(connection: ServerConnection) -> None:
             connection.send('{"last": {"ticket": 7}}')
         else:
             connection.send("somebody else speaks")
+            assert json.loads(message)["say"] in ("granite", "basalt")
             connection.send(f"said: {message.partition(':')[2]}")
 
 

@@ -437,6 +437,16 @@ pub enum SocketStep {
     Await(String),
 }
 
+impl SocketStep {
+    /// Its text that may hold values.
+    pub fn text(&self) -> Option<&String> {
+        match self {
+            SocketStep::Send(text) | SocketStep::Expect(text) | SocketStep::Await(text) => Some(text),
+            SocketStep::SendBytes(_) | SocketStep::Ping => None,
+        }
+    }
+}
+
 /// A request that an operation consists of, besides its page.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -3,7 +3,7 @@
 use crate::mix::{Chooser, Next};
 use std::collections::HashSet;
 
-use crate::plan::{Field, Operation, Pacing, Pause, State, Workload};
+use crate::plan::{Field, Operation, Pacing, Pause, SocketStep, State, Workload};
 use crate::rng::{Purpose, Stream};
 use crate::slots::{Slot, Slots, Values};
 use crate::template::Template;
@@ -169,6 +169,8 @@ fn texts(operation: &Operation) -> impl Iterator<Item = &String> {
         .chain(&expect.contains)
         .chain(&expect.absent)
         .chain(&expect.bytes)
+        .chain(expect.json.iter().filter_map(|wanted| wanted.is.as_ref()))
+        .chain(operation.websocket.iter().filter_map(SocketStep::text))
         .chain(operation.endings.iter().flat_map(|ending| &ending.ledger))
         .chain(operation.embedded.iter().map(|file| &file.path))
         .chain(operation.extract.iter().filter_map(|extract| extract.pick.as_ref()))

@@ -188,8 +188,10 @@ impl SessionLoop {
             place.ahead -= place.skipped - number;
         }
         let is_first = number <= place.skipped;
-        let Step::Perform { state, .. } = self.session.next(rules.script) else {
-            return Turn::Stop { at_ns: self.stop_ns }; // the visit on paper had this operation
+        let state = match self.session.next(rules.script) {
+            Step::Perform { state, .. } => state,
+            // The visit on paper had this operation; a real answer told that it does not come.
+            Step::End(departure) => return Turn::Leave { departure, operations: self.session.operations() },
         };
         let operation = rules.script.places[state].operation;
         if place.ahead > 0 {
@@ -316,6 +318,22 @@ mod tests {
         turns.ended(90);
         assert_eq!(turns.next(&rules), Turn::Leave { departure: Departure::Finished, operations: 3 });
         assert_eq!(turns.ended_ns(), 90);
+    }
+
+    #[test]
+    fn who_is_found_before_what_an_answer_takes_away_leaves_and_does_not_stop() {
+        let mut workload = workload("think");
+        workload.operations[2].extract = vec![crate::plan::Extract { value: "ticket".into(), ..Default::default() }];
+        (0..2).for_each(|state| workload.states[state].when = vec!["{ticket}".into()]);
+        let script = script(&workload);
+        let rules = Rules { script: &script, pacing: workload.pacing, curve: None };
+        let mut turns = turns(&script, 1000);
+        turns.place = Some(Place { skipped: 0, ahead: 1, found: Found::Pausing { done_ns: 0, left_ns: 5 } });
+        turns.begin(&rules, 0);
+        assert_eq!(turns.next(&rules), Turn::CatchUp { operation: 2, is_first: true });
+        assert_eq!(turns.next(&rules), Turn::Leave { departure: Departure::Finished, operations: 1 });
+        turns.begin(&rules, 0);
+        assert!(matches!(turns.next(&rules), Turn::Perform { operation: 2, .. }), "the next user comes");
     }
 
     #[test]

@@ -153,7 +153,7 @@ impl Compiled {
         for extract in &self.extract {
             match extract.find(&seen, values) {
                 Some(found) => values.set(extract.slot, &String::from_utf8_lossy(&found)),
-                None if extract.rule.optional => values.set(extract.slot, ""),
+                None if extract.rule.optional && inspector.unseen_told().is_empty() => values.set(extract.slot, ""),
                 None => return Err(Failure::new(Fault::Extract, extract.told() + &inspector.unseen_told())),
             }
         }
