@@ -25,7 +25,6 @@ from loadstone.services.kind import EMBEDDED, ServiceRole
 from loadstone.services.registry import service_kinds
 
 RESULTS = Path("results")
-DEFAULT_PROFILE = "quick"
 LOAD, SYSTEM, MACHINE, RUN, RESULT = "Load", "System under test", "Where it runs", "Run", "Result"
 """Groups in which help shows options."""
 
@@ -345,7 +344,7 @@ class WorkloadOptions(LoadOptions, SystemOptions, LengthOptions, ResultOptions):
         typer.Argument(metavar="WORKLOAD...", help="Workloads by name or folder, or one study file (.toml)."),
     ] = None
     profile: Annotated[str, typer.Option(help=f"Length and rigor: {', '.join(PROFILES)}.", rich_help_panel=RUN)] = (
-        DEFAULT_PROFILE
+        "quick"
     )
     threads: Annotated[
         int | None, typer.Option(min=1, help="Driver threads. Default: half the cores.", rich_help_panel=RUN)

@@ -12,7 +12,7 @@ import typer
 from loadstone.cli.conclude import conclude
 from loadstone.cli.exits import Exit
 from loadstone.cli.live import View
-from loadstone.cli.options import DEFAULT_PROFILE, LOAD, RUN, WorkloadOptions, make_placement, profile_of
+from loadstone.cli.options import LOAD, RUN, WorkloadOptions, make_placement, profile_of
 from loadstone.cli.screen import errors, say, warn
 from loadstone.cli.specs import parts_of, spec_of_file, study_file, with_companions
 from loadstone.host.cache import cached, digest
@@ -111,7 +111,9 @@ class RunCommand(WorkloadOptions):
         text = look.text.encode()
         folder = cached("look", digest(text), lambda into: _written(into, text))
         say(f"{folder / FILE}: 95 % of the answers within {GOOD_S:g} s, 99 % within {TOLERABLE_S:g} s, or it fails.")
-        profile = LOOK if self.steady and self.profile == DEFAULT_PROFILE else self.profile
+        source = self.context.get_parameter_source("profile")
+        is_given = source is not None and source.name != "DEFAULT"
+        profile = LOOK if self.steady and not is_given else self.profile
         return replace(self, names=[str(folder)], target=[look.target], name=self.name or look.name, profile=profile)
 
     def _spec(self) -> RunSpec:

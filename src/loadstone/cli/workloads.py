@@ -169,7 +169,8 @@ def _values_taken(places: Sequence[Place]) -> Table:
 
 def _operations(workload: Workload) -> Table:
     mix = shares(workload)
-    table = Table(title="Operations and their stationary shares")
+    whether = ", if all comes that answers decide" if workload.is_conditional else ""
+    table = Table(title=f"Operations and their stationary shares{whether}")
     for column in ("operation", "share %", "request", "files", "bytes", "304 share %", "limit"):
         is_number = column in ("share %", "files", "bytes", "304 share %")
         table.add_column(column, justify="right" if is_number else "left", overflow="fold")

@@ -54,7 +54,7 @@ def make_criteria(
         id=identity or WorkloadId(workload.name),
         title=workload.header.title,
         sessions=load.sessions if isinstance(load, Population) else 0,
-        load=_in_words(load, mix),
+        load=_in_words(load, mix, "at most " if workload.is_conditional else ""),
         due=load.due(profile.phases.steady_s) if isinstance(load, Arrivals) else None,
         due_dispersion=_due_dispersion(load),
         is_even=load.is_even,
@@ -125,12 +125,12 @@ def _limits_s(workload: Workload) -> dict[str, float]:
     return {name: limit.good_s for name, limit in limits.items() if not isinstance(limit, RateLimit)}
 
 
-def _in_words(load: Load, mix: Shares) -> str:
+def _in_words(load: Load, mix: Shares, most: str) -> str:
     """The load as it is reported: where whole visits arrive, each of several operations, it is partly open (Schroeder,
     Wierman and Harchol-Balter 2006).
     """
     if isinstance(load, Arrivals) and mix.operations_per_session and mix.operations_per_session > 1:
-        return f"{load}, partly open: visits of {mix.operations_per_session:.1f} operations"
+        return f"{load}, partly open: visits of {most}{mix.operations_per_session:.1f} operations"
     return str(load)
 
 

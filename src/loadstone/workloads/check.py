@@ -155,6 +155,10 @@ def _texts(request: Request) -> Iterable[str]:
         yield re.sub(r"[\r\n\t]", " ", request.body)  # a body may have lines
 
 
+def _printable(text: str) -> str:
+    return "".join(letter if letter.isprintable() else " " for letter in text)
+
+
 def _operation_texts(operation: Operation) -> Iterable[str]:
     yield from _texts(operation)
     yield from (ending.contains for ending in operation.endings.values())
@@ -162,7 +166,9 @@ def _operation_texts(operation: Operation) -> Iterable[str]:
     yield from (file.path for file in operation.embedded if isinstance(file, EmbeddedFile))
     yield from (upload.file_name for upload in operation.uploads.values())
     for step in operation.websocket:
-        yield from (text for text in (step.send, step.expect, step.await_) if text is not None)
+        yield from (text for text in (step.expect, step.await_) if text is not None)
+        if step.send is not None:
+            yield _printable(step.send)  # a message may hold anything
 
 
 def _check_status(document: Document, path: tuple[str, ...], status: tuple[int, ...] | None) -> None:
@@ -297,10 +303,19 @@ def _check_state(workload: Workload, document: Document, name: str, state: State
     if workload.mix.kind is not MixKind.SEQUENCE and (state.when or state.repeat > 1):
         what = "when" if state.when else "repeat"
         document.problem((*path, what), f"`{what}` has a meaning in sequences alone", "Give chances in the matrix.")
-    for value in (value for text in state.when for value in holes(text) if value in workload.values):
-        if workload.values[value].redraw == "operation":
-            message = f"`{{{value}}}` is drawn anew before every operation"
-            document.problem((*path, "when"), message, 'Use redraw = "session", or a value that an answer tells.')
+    for text in state.when:
+        _check_condition(workload, document, (*path, "when"), text)
+
+
+def _check_condition(workload: Workload, document: Document, path: tuple[str, ...], text: str) -> None:
+    """It is asked before anything is drawn for the operation."""
+    named = holes(text)
+    if not named:
+        document.problem(path, f"`{text}` is always the same", "Name a value, as {basket}.")
+    for value in (workload.values.get(name.partition(".")[0]) for name in named):
+        if getattr(value, "redraw", "session") != "session":
+            message = f"`{text}` is drawn anew before operations"
+            document.problem(path, message, 'Use redraw = "session", or a value that an answer tells.')
 
 
 def _check_matrix(workload: Workload, document: Document) -> None:

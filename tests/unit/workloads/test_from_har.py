@@ -257,7 +257,16 @@ ENTRIES = st.builds(
 )
 
 
-@given(entries=st.lists(ENTRIES, max_size=6))
+SOCKETS = st.builds(
+    lambda at, messages: entry(
+        at, "ws://a.example/live", "", status=101, _resourceType="websocket", _webSocketMessages=messages
+    ),
+    st.floats(0, 20),
+    st.lists(MESSAGES, min_size=1, max_size=4),
+)
+
+
+@given(entries=st.lists(ENTRIES | SOCKETS, max_size=6))
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 def test_a_visit_of_any_shape_is_taken_or_refused(tmp_path: Path, entries: list[dict[str, Any]]) -> None:
     with contextlib.suppress(UsageError):

@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 
 from loadstone.model.workload import Workload
 from loadstone.workloads import load
+from loadstone.workloads.importers.correlation import json_places
 from loadstone.workloads.importers.from_har import recorded
 from loadstone.workloads.importers.har import Message
 from loadstone.workloads.importers.imported import Imported
-from loadstone.workloads.importers.sockets import sign, turns
+from loadstone.workloads.importers.sockets import framed, leaves_of, sign, turns
 from tests.unit.workloads.test_from_har import START, entry
 
 PAGE = '<title>Room</title><meta name="room-key" content="{key}">'
@@ -131,6 +132,99 @@ def test_a_room_that_is_entered_later_comes_after_a_pause(tmp_path: Path) -> Non
     assert workload.pacing.mean_s == pytest.approx(7.0)
 
 
+def talk(*messages: tuple[str, str], at_s: float = 0.2, path: str = "room") -> dict[str, Any]:
+    told = [message(at_s + number / 10, kind, data) for number, (kind, data) in enumerate(messages)]
+    return socket(at_s, *told, url=f"ws://a.example/{path}")
+
+
+def steps_of(workload: Workload, operation: str = "room") -> list[Any]:
+    return [step.planned() for step in workload.operations[operation].websocket]
+
+
+HOME = entry(0, "http://a.example/")
+
+
+def test_a_messages_end_may_be_no_letter(tmp_path: Path) -> None:
+    visits = (
+        [
+            entry(0, "http://a.example/", text=PAGE.format(key=key)),
+            talk(("send", f'{{"target":"enter","arguments":["{key}"]}}\x1e'), ("receive", '{"type":6}\x1e')),
+        ]
+        for key in ("k7Qw90ZxVb12Lm34", "p0Ol81MnJu76Hy65")
+    )
+    _, workload = made_of(tmp_path, *visits)
+    (name,) = (extract.value for extract in workload.operations["home"].extract)
+    assert steps_of(workload)[0] == {"send": f'{{{{"target":"enter","arguments":["{{{name}}}"]}}}}\x1e'}
+
+
+def test_numbers_in_lists_are_taken_too(tmp_path: Path) -> None:
+    visits = (
+        [
+            HOME,
+            entry(3, "http://a.example/rooms", "application/json", text=f'{{"room": {room}}}', _resourceType="fetch"),
+            talk(("send", f'42["join",{room}]'), at_s=6),
+        ]
+        for room in (4711, 2323)
+    )
+    _, workload = made_of(tmp_path, *visits)
+    (name,) = (extract.value for extract in workload.operations["rooms"].extract)
+    assert steps_of(workload) == [{"send": f'42["join",{{{name}}}]'}]
+
+
+def test_of_several_messages_the_last_is_waited_for_by_what_it_alone_holds(tmp_path: Path) -> None:
+    last = '{"channel":"orders","user":"granite","seq":13,"ticket":"4711"}'
+    first = '{"channel":"orders","user":"granite","seq":12,"kind":"ack"}'
+    _, workload = made_of(tmp_path, [HOME, talk(("send", "order"), ("receive", first), ("receive", last))])
+    assert steps_of(workload) == [{"send": "order"}, {"await": ',"ticket":"'}]
+    (tmp_path / "workload.toml").unlink()
+    _, workload = made_of(tmp_path, [HOME, talk(("send", "order"), ("receive", "11"), ("receive", "12"))])
+    assert steps_of(workload) == [{"send": "order"}, {"expect": ""}, {"expect": ""}]
+
+
+def test_two_exchanges_at_one_path_are_two_operations(tmp_path: Path) -> None:
+    _, workload = made_of(tmp_path, [HOME, talk(("send", '{"sub":"list"}')), talk(("send", '{"sub":"order"}'), at_s=5)])
+    assert workload.mix.sequence == ("home", "room", "room_2")
+    assert steps_of(workload, "room_2") == [{"send": '{{"sub":"order"}}'}]
+
+
+def test_whether_the_server_speaks_first_makes_no_difference_to_what_is_sent(tmp_path: Path) -> None:
+    greeting = ("receive", "Welcome to all of you.")
+    visits = []
+    for key, first in (("abcd", True), ("efgh", False)):
+        send = ("send", f'{{"key":"{key}"}}')
+        order = (greeting, send) if first else (send, greeting)
+        visits.append([entry(0, "http://a.example/", text=PAGE.format(key=key)), talk(*order)])
+    _, workload = made_of(tmp_path, *visits)
+    assert {"send": '{{"key":"{key}"}}'} in steps_of(workload)
+
+
+def test_a_value_told_in_passing_is_pointed_at(tmp_path: Path) -> None:
+    visits = (
+        [
+            HOME,
+            talk(
+                ("receive", f'{{"kind":"hello","socket":"{key}"}}'),
+                ("send", f'{{"socket":"{key}"}}'),
+                ("receive", '{"kind":"done"}'),
+            ),
+        ]
+        for key in ("k7Qw90ZxVb12Lm34", "p0Ol81MnJu76Hy65")
+    )
+    made, _ = made_of(tmp_path, *visits)
+    (place,) = made.places
+    assert "is told by a message before the last" in place.missed
+
+
+def test_bytes_that_the_browser_did_not_keep_are_sent_as_the_text_that_it_kept(tmp_path: Path) -> None:
+    told = message(0.3, "send", "hello", 2), message(0.4, "send", "aGVsbG8=", 2)
+    _, workload = made_of(tmp_path, [HOME, socket(0.2, *told)])
+    assert steps_of(workload) == [{"send": "hello"}, {"send_bytes": "aGVsbG8="}]
+
+
+LEAVES = st.text(max_size=8) | st.integers(-99, 99) | st.booleans() | st.none()
+JSON = st.dictionaries(st.text(max_size=4), LEAVES | st.lists(LEAVES, max_size=3), max_size=4) | st.lists(
+    LEAVES, max_size=4
+)
 MESSAGES = st.lists(
     st.builds(
         lambda kind, at_s, text, opcode: Message(type=kind, time=at_s, data=text, opcode=opcode),
@@ -148,9 +242,21 @@ def test_all_that_was_sent_is_sent_again_in_its_order(messages: list[Message]) -
     assert [turn.sent for turn in made if turn.sent] == [
         one for one in messages if one.is_sent and one.opcode in (1, 2)
     ]
-    assert all(turn.heard is None or not turn.heard.is_sent for turn in made)
+    assert not any(heard.is_sent for turn in made for heard in turn.heard)
 
 
 @given(texts=st.lists(st.text(max_size=60), min_size=1, max_size=3))
 def test_a_sign_stands_in_all_of_them(texts: list[str]) -> None:
-    assert all(sign(texts) in text for text in texts)
+    assert all(sign(tuple(texts)) in text for text in texts)
+
+
+@given(text=st.text(max_size=60) | JSON.map(json.dumps) | JSON.map(lambda value: f"42{json.dumps(value)}\x1e"))
+def test_a_message_is_put_together_again(text: str) -> None:
+    assert "".join(framed(text)) == text
+    places = json_places(framed(text)[1])
+    assert {pointer: value for pointer, value in leaves_of(text) if places} == {
+        pointer: told if isinstance(told := json.loads(framed(text)[1][begin:end]), str) else json.dumps(told)
+        for pointer, (begin, end) in places.items()
+        if isinstance(json.loads(framed(text)[1][begin:end]), str | int | float)
+        and not isinstance(json.loads(framed(text)[1][begin:end]), bool)
+    }

@@ -1,5 +1,6 @@
 """Figures, names and days that users may write in a `workload.toml`: none is beyond measure."""
 
+import base64
 from datetime import date
 from typing import Annotated
 
@@ -25,5 +26,20 @@ def _day(text: str) -> str:
     return text
 
 
+def is_base64(text: str) -> bool:
+    """Whether a text is bytes by base64 as RFC 4648 writes them, which the driver asks for."""
+    try:
+        return base64.b64encode(base64.b64decode(text, validate=True)).decode() == text
+    except ValueError:
+        return False
+
+
+def _base64(text: str) -> str:
+    if not is_base64(text):
+        raise ValueError("is no base64")
+    return text
+
+
+Base64 = Annotated[str, AfterValidator(_base64)]
 Day = Annotated[str, StringConstraints(pattern=r"^\d{4}-\d{2}-\d{2}$"), AfterValidator(_day)]
 """A day of the calendar."""

@@ -8,6 +8,7 @@ from pydantic import Field, StringConstraints, model_validator
 from loadstone.model.reading import Section
 from loadstone.model.workload.bounds import (
     LARGEST_WHOLE,
+    Base64,
     Name,
     Positive,
     Probability,
@@ -201,9 +202,7 @@ class SocketStep(Section):
     """A step of an exchange over a WebSocket (RFC 6455)."""
 
     send: str | None = Field(default=None, description="a message of text that is sent, with values")
-    send_bytes: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9+/]*={0,2}$")] | None = Field(
-        default=None, description="a message of bytes that is sent, by base64"
-    )
+    send_bytes: Base64 | None = Field(default=None, description="a message of bytes that is sent, by base64")
     ping: Literal[True] | None = Field(default=None, description="true: a ping, whose pong is waited for")
     expect: str | None = Field(default=None, description="a text that the next message must hold")
     await_: str | None = Field(

@@ -17,7 +17,8 @@ class MixRow:
     name: str
     ended: int
     share_pct: float
-    expected_pct: float
+    expected_pct: float | None
+    """None where what comes depends on what answers tell."""
     deviation_pct: float | None
 
 
@@ -27,15 +28,15 @@ def mix_rows(criteria: Criteria, figures: IterationFigures) -> Iterator[MixRow]:
     deviations: Mapping[str, float] = shares.operations_pct if shares else {}
     for operation in figures.operations:
         share = 100 * operation.ended / max(1, figures.ended)
-        wanted = 100 * criteria.expected_shares.get(operation.name, 0.0)
+        known = criteria.expected_shares
+        wanted = 100 * known.get(operation.name, 0.0) if known else None
         yield MixRow(operation.name, operation.ended, share, wanted, deviations.get(operation.name))
 
 
 def blocks(context: IterationContext) -> Iterator[Block]:
     """A folded table, where operations were measured."""
-    criteria = context.workload.criteria
-    rows = list(mix_rows(criteria, context.iteration.figures))
-    if not rows or not criteria.expected_shares:
+    rows = list(mix_rows(context.workload.criteria, context.iteration.figures))
+    if not rows:
         return
     titles = ("operation", "ended", "share, %", "expected, %", "deviation, %")
     lines = [

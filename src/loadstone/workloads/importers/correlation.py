@@ -37,6 +37,9 @@ CONTEXTS = (8, 16, 24, 40)
 MOST_PLACES = 20
 """Places of one answer that are tried."""
 
+DECODER = json.JSONDecoder()
+BLANKS = (" ", "\t", "\n", "\r")
+"""Between parts of a JSON document (RFC 8259, section 2)."""
 MOST_NAMED = 3
 """Operations that are named of many."""
 LEAST_PART = 8
@@ -71,7 +74,7 @@ DECODERS: Mapping[str, Callable[[str], str]] = {
 """How a value may be written in an answer, as the driver decodes it."""
 
 Kind = Literal["path", "query", "field", "part", "header", "JSON", "message"]
-Why = Literal["one use", "client-made", "chosen from a list", "typed data", "unknown"]
+Why = Literal["one use", "client-made", "chosen from a list", "typed data", "unknown", "told in passing"]
 TIMES = (
     r"1[0-9]{9}([0-9]{3})?(\.[0-9]+)?",
     r"20[0-9]{2}[01][0-9][0-3][0-9]([0-2][0-9][0-5][0-9][0-5][0-9]([0-9]{3})?)?",
@@ -102,6 +105,8 @@ class Step:
     answer: Exchange
     cookies: Mapping[str, str] = field(default_factory=dict)
     """Those that the browser sent, and that an answer had set."""
+    passed: str = ""
+    """What else was heard over a WebSocket, of which the last message alone can be used."""
 
     @property
     def is_lost(self) -> bool:
@@ -187,6 +192,9 @@ class Place:
     @property
     def missed(self) -> str:
         """That no rule was found, for people."""
+        if self.found.why == "told in passing":
+            remedy = "of a WebSocket's messages the last alone can be used: split the exchange"
+            return f"{self} is told by a message before the last ({remedy}, or give it a value of your own)"
         return f"{self} stands in no earlier answer ({self.found.why}): give it a value of your own"
 
 
@@ -287,6 +295,8 @@ class _Search:
 
     def _kind_of(self, number: int, leaf: Leaf, value: str) -> Why:
         """What a value is held for that stands in no earlier answer."""
+        if any(value in step.passed for step in self.steps[: number + 1]):
+            return "told in passing"
         is_time = any(re.fullmatch(pattern, value) for pattern in TIMES)
         is_uuid = re.fullmatch(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}", value)
         if is_time or is_uuid:
@@ -441,6 +451,46 @@ def json_leaves(text: str) -> Iterator[tuple[str, str]]:
             waiting += [(f"{pointer}/{at}", below) for at, below in reversed(list(enumerate(value)))]
         elif isinstance(value, str | int | float) and not isinstance(value, bool):
             yield pointer, value if isinstance(value, str) else json.dumps(value)
+
+
+def json_places(text: str) -> dict[str, tuple[int, int]]:
+    """Where texts and numbers of a JSON document begin and end, by their pointers, in their order; none of what is no
+    JSON.
+    """
+    found: dict[str, tuple[int, int]] = {}
+    if not any(True for _ in json_leaves(text)):
+        return found
+    try:
+        _walk(text, _beyond_blanks(text, 0), "", found)
+    except (ValueError, RecursionError, IndexError):
+        return {}
+    return found
+
+
+def _walk(text: str, at: int, pointer: str, found: dict[str, tuple[int, int]]) -> int:
+    """Notes what begins at a place, and all below it; returns where it ends."""
+    closes = {"{": "}", "[": "]"}.get(text[at])
+    if closes is None:
+        _, end = DECODER.raw_decode(text, at)
+        found[pointer] = at, end
+        return end
+    number, at = 0, _beyond_blanks(text, at + 1)
+    while text[at] != closes:
+        key = str(number)
+        if closes == "}":
+            told, at = DECODER.raw_decode(text, at)
+            key = str(told).replace("~", "~0").replace("/", "~1")
+            at = _beyond_blanks(text, _beyond_blanks(text, at) + 1)
+        at = _beyond_blanks(text, _walk(text, at, f"{pointer}/{key}", found))
+        at = _beyond_blanks(text, at + 1) if text[at] == "," else at
+        number += 1
+    return at + 1
+
+
+def _beyond_blanks(text: str, at: int) -> int:
+    while text[at : at + 1] in BLANKS and at < len(text):
+        at += 1
+    return at
 
 
 class _Fields(HTMLParser):

@@ -6,8 +6,6 @@ think time. What a workload cannot repeat is left out, and said to be; what only
 answers that it came with (`correlation`), or pointed at.
 """
 
-import json
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -18,12 +16,20 @@ import tomlkit
 
 from loadstone.model.target import encoded
 from loadstone.workloads.check import ACCEPTED, CODINGS
-from loadstone.workloads.importers.correlation import Correlation, Kind, Leaf, aligned, correlate, json_leaves
+from loadstone.workloads.importers.correlation import (
+    Correlation,
+    Kind,
+    Leaf,
+    aligned,
+    correlate,
+    json_leaves,
+    json_places,
+)
 from loadstone.workloads.importers.har import Exchange, Message, read
 from loadstone.workloads.importers.imported import Imported
 from loadstone.workloads.importers.leaves import AUTHORIZATION, message_leaf, steps_of
 from loadstone.workloads.importers.recorded_request import body_text, form_text, pairs_of, parts_of, token_of
-from loadstone.workloads.importers.sockets import ANSWER_S, framing, leaves_of, sign
+from loadstone.workloads.importers.sockets import ANSWER_S, framed, leaves_of, waits
 from loadstone.workloads.importers.visit import Page, visited
 from loadstone.workloads.writing import literal, table_of
 
@@ -186,15 +192,11 @@ def _filled_path(path: str, page: Page, correlation: Correlation) -> str:
 
 def _messages(page: Page, correlation: Correlation) -> Iterator[dict[str, str]]:
     """Steps of an exchange over a WebSocket."""
-    own, *others = page.talks
-    alike = [own, *(other for other in others if len(other) == len(own))]
-    for number, turn in enumerate(own):
+    for number, turn in enumerate(page.talks[0]):
         if turn.sent is not None:
             yield _sent(page, number, turn.sent, correlation)
-        if turn.heard is not None:
-            heard = (talk[number].heard for talk in alike)
-            told = sign([one.data for one in heard if one is not None]) if turn.heard.is_text else ""
-            yield {"await": literal(told)} if told else {"expect": ""}
+        for step in waits(page.talks, number):
+            yield {how: literal(text) for how, text in step.items()}
 
 
 def _sent(page: Page, number: int, message: Message, correlation: Correlation) -> dict[str, str]:
@@ -203,11 +205,11 @@ def _sent(page: Page, number: int, message: Message, correlation: Correlation) -
     text = message.data
     if whole := correlation.text(page.name, message_leaf(number, "")):
         return {"send": whole}
-    before = framing(text)
+    before, inner, behind = framed(text)
     found = {
         pointer: correlation.text(page.name, message_leaf(number, pointer)) for pointer, _ in leaves_of(text) if pointer
     }
-    return {"send": before + _filled_json(text[len(before) :], found)}
+    return {"send": literal(before) + _filled_json(inner, found) + literal(behind)}
 
 
 def _filled_body(page: Page, text: str, correlation: Correlation) -> str:
@@ -222,17 +224,13 @@ def _filled_body(page: Page, text: str, correlation: Correlation) -> str:
 
 def _filled_json(text: str, values: Mapping[str, str | None]) -> str:
     """A document with values in place of what stands at their pointers."""
-    filled = literal(text)
-    for pointer, value in json_leaves(text):
-        found = values.get(pointer)
-        if not found:
-            continue
-        for written in (json.dumps(value), json.dumps(value, ensure_ascii=False)):
-            filled = filled.replace(literal(written), f'"{found}"', 1)
-        key = re.escape(literal(json.dumps(pointer.rpartition("/")[2])))
-        number = re.search(rf"{key}\s*:\s*({re.escape(value)})(?![0-9.eE])", filled)
-        filled = filled[: number.start(1)] + found + filled[number.end(1) :] if number else filled
-    return filled
+    filled, at = "", 0
+    for pointer, (begin, end) in json_places(text).items():
+        if found := values.get(pointer):
+            is_text = text[begin] == '"'
+            filled += literal(text[at:begin]) + (f'"{found}"' if is_text else found)
+            at = end
+    return filled + literal(text[at:])
 
 
 def _inline(pairs: Mapping[str, str]) -> tomlkit.items.InlineTable:

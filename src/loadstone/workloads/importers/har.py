@@ -1,6 +1,5 @@
 """Reading a HAR file: a browser's record of a visit, as one site's exchanges in the order in which they began."""
 
-import re
 from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import SplitResult, urljoin, urlsplit
@@ -8,6 +7,7 @@ from urllib.parse import SplitResult, urljoin, urlsplit
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from loadstone.model.errors import UsageError
+from loadstone.model.workload.bounds import is_base64
 
 MOST_BYTES = 256 << 20
 """Longest file that is read: a visit of an hour with all bodies has a tenth of it."""
@@ -16,7 +16,6 @@ BACKGROUND = frozenset({"xhr", "fetch"})
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 TEXT, BYTES = 1, 2
 """Opcodes of what a WebSocket carries for its users (RFC 6455, section 11.8)."""
-BASE64 = "[A-Za-z0-9+/]*={0,2}"
 LATEST_S = 1e11
 """A moment above this is told in milliseconds: in seconds it would be the year 5138."""
 SITES_OF = {"ws": "http", "wss": "https"}
@@ -88,7 +87,7 @@ class Message(_Lenient):
     @property
     def is_text(self) -> bool:
         """Whether it is text (RFC 6455, section 5.2), or bytes of which the browser did not keep the base64."""
-        return self.opcode == TEXT or re.fullmatch(BASE64, self.data) is None
+        return self.opcode == TEXT or not is_base64(self.data)
 
     @property
     def at_s(self) -> float:

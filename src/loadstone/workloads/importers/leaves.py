@@ -45,13 +45,19 @@ def _step(page: Page, cookies: Mapping[str, str]) -> Step:
     leaves |= _message_leaves(page) if page.first.is_socket else {}
     if not form_text(page.first.request):
         leaves |= {Leaf("JSON", pointer): text for pointer, text in json_leaves(body_text(page.first.request))}
-    answer = _last_message(page) if page.first.is_socket else page.last
-    return Step(page.name, page.first.method, page.first.parts.path, leaves, answer, cookies)
+    route = page.name, page.first.method, page.first.parts.path
+    if not page.first.is_socket:
+        return Step(*route, leaves, page.last, cookies)
+    return Step(*route, leaves, _last_message(page), cookies, _passed_messages(page))
+
+
+def _passed_messages(page: Page) -> str:
+    last = next((turn.heard[-1] for turn in reversed(page.talk) if turn.heard), None)
+    return "\n".join(one.data for turn in page.talk for one in turn.heard if one is not last and one.is_text)
 
 
 def _message_leaves(page: Page) -> dict[Leaf, str]:
-    sent = enumerate(turn.sent for turn in page.talk)
-    texts = ((number, one.data) for number, one in sent if one is not None and one.is_text)
+    texts = ((number, turn.text) for number, turn in enumerate(page.talk) if turn.text)
     return {message_leaf(number, pointer): text for number, told in texts for pointer, text in leaves_of(told)}
 
 
@@ -62,7 +68,6 @@ def message_leaf(number: int, pointer: str) -> Leaf:
 
 def _last_message(page: Page) -> Exchange:
     """A WebSocket's exchange with the message that ends it for an answer: what values are taken from."""
-    heard = [turn.heard for turn in page.talk if turn.heard is not None]
-    text = heard[-1].data if heard and heard[-1].is_text else ""
+    text = next((turn.last for turn in reversed(page.talk) if turn.heard), "")
     response = page.last.response.model_copy(update={"content": Content(text=text)})
     return page.last.model_copy(update={"response": response})

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from functools import lru_cache
 
 from loadstone.workloads.importers.correlation import json_leaves
 from loadstone.workloads.importers.har import BYTES, TEXT, Message
@@ -16,57 +17,105 @@ MOST_LETTERS = 4096
 """Letters of a message in which a text is looked for that tells it."""
 LONGEST_SIGN, SHORTEST_SIGN = 80, 3
 """Letters of such a text."""
-OF_ONE_VISIT = re.compile(r"[A-Za-z0-9+/=_~-]{16,}|[0-9]+|[^ -~]+")
-"""What is likely to be another in each visit: numbers, and long words such as tokens; what is not plain text is passed
-over with them.
-"""
-FRAMING = re.compile(r"[0-9]*")
-"""Digits before a message's JSON, by which Engine.IO and its kind tell what it is."""
+WORD = re.compile(r"[A-Za-z0-9/+=_~-]{16,}")
+"""With a digit, such a word is likely to be another in each visit."""
+OTHERS = re.compile(r"[0-9]+|[^ -~]+")
+"""So are numbers; what is not plain text is passed over with them."""
+ROOM = re.compile(r"[0-9]*(?:/[^,\[{]*,)?")
+"""Before a message's JSON: Socket.IO's digits and the name of a room."""
+ENDS = "".join(map(chr, range(33)))
+"""Behind it: SignalR ends its messages with U+001E, STOMP with U+0000."""
 
 
 @dataclass(frozen=True)
 class Turn:
-    """What was sent, and the latest message of those that answered it."""
+    """What was sent, and the messages that answered it, the last of which is waited for."""
 
     sent: Message | None
     """None before anything was sent: what the server says first."""
-    heard: Message | None
+    heard: tuple[Message, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """What was sent, if it is text."""
+        return self.sent.data if self.sent is not None and self.sent.is_text else ""
+
+    @property
+    def last(self) -> str:
+        """The message that is waited for, if it is text."""
+        return self.heard[-1].data if self.heard and self.heard[-1].is_text else ""
+
+    @property
+    def shape(self) -> str:
+        """What was sent, but for what may be another in each visit."""
+        return "" if self.sent is None else _lasting(self.text) or "bytes"
 
 
 def turns(messages: Sequence[Message], started_s: float) -> list[Turn]:
-    """An exchange by what was sent; a server's messages that answer nothing, such as heartbeats, are passed over."""
-    made: list[Turn] = []
-    sent, heard, until_s = None, None, started_s + ANSWER_S
+    """An exchange by what was sent, after what the server says first; a server's messages that answer nothing, such as
+    heartbeats, are passed over.
+    """
+    made = [Turn(None)]
+    until_s = started_s + ANSWER_S
     for message in (one for one in messages if one.opcode in (TEXT, BYTES)):
         if message.is_sent:
-            made.append(Turn(sent, heard))
-            sent, heard, until_s = message, None, message.at_s + ANSWER_S
+            made.append(Turn(message))
+            until_s = message.at_s + ANSWER_S
         elif message.at_s <= until_s:
-            heard, until_s = message, message.at_s + BURST_S
-    made.append(Turn(sent, heard))
-    return [turn for turn in made if turn.sent or turn.heard]
+            made[-1] = Turn(made[-1].sent, (*made[-1].heard, message))
+            until_s = message.at_s + BURST_S
+    return made
 
 
-def sign(texts: Sequence[str]) -> str:
-    """A text by which a message is known in every visit; empty where there is none. With one visit to go by, what looks
-    like that visit's alone is no part of it.
+def waits(talks: Sequence[Sequence[Turn]], number: int) -> Iterator[dict[str, str]]:
+    """Steps that wait for what answered a turn; `talks` are the same exchange in one or more visits."""
+    turn = talks[0][number]
+    alike = [talk[number] for talk in talks if len(talk) == len(talks[0])]
+    texts = tuple(one.last for one in alike if one.last) if turn.last else ()
+    passed = tuple(message.data for one in alike for message in one.heard[:-1] if message.is_text)
+    told = sign(texts, passed)
+    if told:
+        yield {"await": told}
+    else:
+        yield from ({"expect": ""} for _ in turn.heard)
+
+
+@lru_cache(4096)
+def sign(texts: tuple[str, ...], passed: tuple[str, ...] = ()) -> str:
+    """A text that all of these hold and none of those that are passed over before; empty where there is none.
+
+    What looks like one visit's alone is no part of it.
     """
-    first, *others = (text[:MOST_LETTERS] for text in texts)
+    if not texts:
+        return ""
+    common, *others = (text[:MOST_LETTERS] for text in texts)
     for other in others:
-        match = SequenceMatcher(None, first, other, autojunk=False).find_longest_match()
-        first = first[match.a : match.a + match.size]
-    pieces = (piece.strip() for piece in OF_ONE_VISIT.split(first))
-    longest = max(pieces, key=len)[:LONGEST_SIGN]
-    return longest if len(longest) >= SHORTEST_SIGN and re.search("[A-Za-z]", longest) else ""
+        match = SequenceMatcher(None, common, other, autojunk=False).find_longest_match()
+        common = common[match.a : match.a + match.size]
+    pieces = sorted(_lasting(common).split("\0"), key=len, reverse=True)
+    fitting = (piece.strip()[:LONGEST_SIGN] for piece in pieces)
+    return next((piece for piece in fitting if _tells(piece) and not any(piece in text for text in passed)), "")
+
+
+def _lasting(text: str) -> str:
+    """What is likely to be the same in each visit, with U+0000 in place of all else."""
+    return OTHERS.sub("\0", WORD.sub(lambda word: "\0" if re.search("[0-9]", word[0]) else word[0], text))
+
+
+def _tells(piece: str) -> bool:
+    return len(piece) >= SHORTEST_SIGN and re.search("[A-Za-z]", piece) is not None
 
 
 def leaves_of(text: str) -> Iterator[tuple[str, str]]:
     """Values of a message by their pointers, where it is JSON; else the message itself, with the empty pointer."""
-    found = list(json_leaves(text[len(framing(text)) :]))
+    found = list(json_leaves(framed(text)[1]))
     yield from found or [("", text)]
 
 
-def framing(text: str) -> str:
-    """What stands before a message's JSON."""
-    matched = FRAMING.match(text)
-    return matched.group() if matched else ""
+def framed(text: str) -> tuple[str, str, str]:
+    """What stands before a message's JSON, that, and what stands behind it."""
+    whole = text.rstrip(ENDS)
+    matched = ROOM.match(whole)
+    begin = matched.end() if matched else 0
+    begin += len(whole[begin:]) - len(whole[begin:].lstrip("0123456789"))  # the number of an acknowledgement
+    return whole[:begin], whole[begin:], text[len(whole) :]

@@ -190,7 +190,8 @@ def _give_names(pages: list[Page]) -> None:
         parts = page.first.parts
         keys = tuple(sorted({key for key, _ in parse_qsl(parts.query, keep_blank_values=True)}))
         files = tuple(sorted(one.request.url for one in page.embedded))
-        identity = (page.first.method, parts.path, keys, page.redirects, page.status, files)
+        said = tuple(turn.shape for turn in page.talk)
+        identity = (page.first.method, parts.path, keys, page.redirects, page.status, files, said)
         base = name_of(_without_tokens(parts.path), "home", "page")
         same = known.setdefault(base, {})
         page.name = same.setdefault(identity, base if not same else f"{base}_{len(same) + 1}")
