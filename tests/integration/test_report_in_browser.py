@@ -18,7 +18,7 @@ CUT = (
 
 
 def test_the_report_is_legible_everywhere(browser: Browser, loadstone: LoadstoneRunner, tmp_path: Path) -> None:
-    words = ["run", "support", "--sessions", "150", "--profile", "brief", "--results", "results"]
+    words = ["run", "support", "--sessions", "150", "--profile", "demo", "--results", "results"]
     assert loadstone(*words).returncode == 0
     address = (newest(tmp_path) / "report.html").as_uri()
     paper = {}

@@ -98,7 +98,7 @@ def test_a_disk_that_fills_up_during_a_run_keeps_what_was_measured(
     loadstone: LoadstoneRunner,  # noqa: F811
 ) -> None:
     with small_disk(tmp_path / "disk", "300k") as folder:
-        done = loadstone("run", "static", "--rate", "50", "--profile", "brief", "--results", str(folder / "results"))
+        done = loadstone("run", "static", "--rate", "50", "--profile", "demo", "--results", str(folder / "results"))
         assert done.returncode == 3, done.stdout + done.stderr
         assert "Records can no longer be written" in " ".join(done.stdout.split())
         (result,) = (folder / "results").iterdir()

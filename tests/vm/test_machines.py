@@ -55,7 +55,7 @@ def test_a_line_of_ten_megabits_is_measured_as_such(
         '[mix]\nkind = "flat"\nshares = { file = 1 }\n[operations.file]\nbytes = 104858\n'
         'path = "/support/downloads/dir0000000001/download0_0"\n'
     )
-    words = ["run", str(workload), "--sessions", "8", "--profile", "brief", "--platform", "container"]
+    words = ["run", str(workload), "--sessions", "8", "--profile", "demo", "--platform", "container"]
     loadstone(*words, "--machine", "mbit_per_s=10", "--nginx", "files=support,sessions=4")
     total = rows(report(tmp_path))["Total"]
     steady_s = report(tmp_path)["workloads"][0]["iterations"][0]["steady_s"]
@@ -124,7 +124,7 @@ def test_users_are_dealt_to_several_machines_in_turn(
     tmp_path: Path,
     loadstone: LoadstoneRunner,  # noqa: F811
 ) -> None:
-    words = ["run", "support", "--sessions", "150", "--profile", "brief", "--machine", "platform=container,count=2"]
+    words = ["run", "support", "--sessions", "150", "--profile", "demo", "--machine", "platform=container,count=2"]
     done = loadstone(*words)
     assert done.returncode == 0, done.stdout + done.stderr
     samples = [json.loads(line) for line in next(newest(tmp_path).glob("runs/*/monitor.jsonl")).open()]
