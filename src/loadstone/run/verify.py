@@ -1,14 +1,17 @@
 """Rules for values of a recorded visit, tried on the live site: each by leaving it out, all by two users at once."""
 
 import asyncio
+import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from loadstone.model.target import Target
 from loadstone.run.visit import visit
 from loadstone.workloads import load
 
+TRIED_S = 10.0
+"""Longest that an operation may take that is tried without one of its values: of a slower site, the rule stays."""
 USERS = 2
 """Fresh users who visit at once: a value that only one may send is found out."""
 
@@ -41,7 +44,7 @@ async def verify(
     unnoticed: list[str] = []
     for value, differs in values.items():
         tried = frozenset({value, *needless})
-        if not await _fault(_written(text_without(tried), folder / f"without-{value}"), target, 0):
+        if not await _fault(_written(text_without(tried), folder / f"without-{value}"), target, 0, TRIED_S):
             (unnoticed if differs else needless).append(value)
     made = _written(text_without(frozenset(needless)), folder / "needed")
     faults = await asyncio.gather(*(_fault(made, target, user) for user in range(USERS)))
@@ -54,12 +57,16 @@ def _written(text: str, folder: Path) -> Path:
     return folder
 
 
-async def _fault(folder: Path, target: Target, user: int) -> str:
-    """How a visit fails; empty where it does not."""
-    log = folder / f"driver-{user}.log"
+async def _fault(folder: Path, target: Target, user: int, most_s: float = math.inf) -> str:
+    """How a visit fails of which no operation takes longer; empty where it does not."""
+    log, workload = folder / f"driver-{user}.log", load(str(folder))
+    hurried = {
+        name: operation.model_copy(update={"timeout_s": min(most_s, operation.timeout_s)})
+        for name, operation in workload.operations.items()
+    }
     faults = [
         f"{one.performed.operation}: {one.performed.detail}"
-        async for one in visit(load(str(folder)), target, 1 + user, log)
+        async for one in visit(replace(workload, operations=hurried), target, 1 + user, log)
         if one.performed.kind
     ]
     return faults[0] if faults else ""
