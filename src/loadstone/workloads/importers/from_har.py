@@ -6,7 +6,7 @@ think time. What a workload cannot repeat is left out, and said to be; what only
 answers that it came with (`correlation`), or pointed at.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
@@ -22,14 +22,13 @@ from loadstone.workloads.importers.correlation import (
     Leaf,
     aligned,
     correlate,
-    json_leaves,
     json_places,
 )
 from loadstone.workloads.importers.har import Exchange, Message, read
 from loadstone.workloads.importers.imported import Imported
 from loadstone.workloads.importers.leaves import AUTHORIZATION, message_leaf, steps_of
 from loadstone.workloads.importers.recorded_request import body_text, form_text, pairs_of, parts_of, token_of
-from loadstone.workloads.importers.sockets import ANSWER_S, framed, leaves_of, waits
+from loadstone.workloads.importers.sockets import ANSWER_S, framed, waits
 from loadstone.workloads.importers.visit import Page, visited
 from loadstone.workloads.writing import literal, table_of
 
@@ -202,31 +201,27 @@ def _messages(page: Page, correlation: Correlation) -> Iterator[dict[str, str]]:
 def _sent(page: Page, number: int, message: Message, correlation: Correlation) -> dict[str, str]:
     if not message.is_text:
         return {"send_bytes": message.data}
-    text = message.data
     if whole := correlation.text(page.name, message_leaf(number, "")):
         return {"send": whole}
-    before, inner, behind = framed(text)
-    found = {
-        pointer: correlation.text(page.name, message_leaf(number, pointer)) for pointer, _ in leaves_of(text) if pointer
-    }
-    return {"send": literal(before) + _filled_json(inner, found) + literal(behind)}
+    before, inner, behind = framed(message.data)
+    filled = _filled_json(inner, lambda pointer: correlation.text(page.name, message_leaf(number, pointer)))
+    return {"send": literal(before) + filled + literal(behind)}
 
 
 def _filled_body(page: Page, text: str, correlation: Correlation) -> str:
     """A body with values in place of texts of its JSON, or of its parts."""
-    pointers = (pointer for pointer, _ in json_leaves(text))
-    filled = _filled_json(text, {one: correlation.text(page.name, Leaf("JSON", one)) for one in pointers})
+    filled = _filled_json(text, lambda pointer: correlation.text(page.name, Leaf("JSON", pointer)))
     for name, value in parts_of(page.first.request):
         if found := correlation.text(page.name, Leaf("part", name)):
             filled = filled.replace(f"\r\n\r\n{literal(value)}\r\n", f"\r\n\r\n{found}\r\n", 1)
     return filled
 
 
-def _filled_json(text: str, values: Mapping[str, str | None]) -> str:
+def _filled_json(text: str, value_at: Callable[[str], str | None]) -> str:
     """A document with values in place of what stands at their pointers."""
     filled, at = "", 0
     for pointer, (begin, end) in json_places(text).items():
-        if found := values.get(pointer):
+        if found := value_at(pointer):
             is_text = text[begin] == '"'
             filled += literal(text[at:begin]) + (f'"{found}"' if is_text else found)
             at = end
@@ -261,6 +256,6 @@ def _doubts(operations: Mapping[str, Page]) -> Iterator[str]:
         body = page.first.request.body
         if body is not None and not body_text(page.first.request):
             yield f"the body of {name} ({body.mime_type[:80] or 'of an unknown type'}) was not recorded as a text"
-        said = [turn.sent.at_s for turn in page.talk if turn.sent] if page.first.is_socket else []
+        said = [turn.sent.at_s for turn in page.talk if turn.sent]
         if said and (took_s := said[-1] - said[0]) > ANSWER_S:
             yield f"{name} sends its {len(said)} messages one after another; the recorded visit took {took_s:.0f} s"

@@ -42,7 +42,7 @@ def _step(page: Page, cookies: Mapping[str, str]) -> Step:
     leaves |= {Leaf("header", key): text for key, text in page.own_headers()}
     leaves |= {AUTHORIZATION: token} if (token := token_of(page.first.request)[1]) else {}
     leaves |= {Leaf("part", name): text for name, text in parts_of(page.first.request)}
-    leaves |= _message_leaves(page) if page.first.is_socket else {}
+    leaves |= _message_leaves(page)
     if not form_text(page.first.request):
         leaves |= {Leaf("JSON", pointer): text for pointer, text in json_leaves(body_text(page.first.request))}
     route = page.name, page.first.method, page.first.parts.path

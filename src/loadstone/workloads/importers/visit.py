@@ -7,6 +7,7 @@ load from the same site becomes their embedded files.
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from urllib.parse import parse_qsl
 
@@ -49,13 +50,13 @@ class Page:
         self.statuses.add(visit.status)
         if visit.last.response.content.text:
             self.titles.add(_title(visit.last))
-        if self.first.is_socket and visit.first.is_socket:
+        if self.talk and visit.talk:
             self.talks.append(visit.talk)
 
-    @property
+    @cached_property
     def talk(self) -> list[Turn]:
-        """What was said over a WebSocket."""
-        return turns(self.first.messages, self.first.start_s)
+        """What was said over a WebSocket; empty of all else."""
+        return turns(self.first.messages, self.first.start_s) if self.first.is_socket else []
 
     def own_headers(self) -> Iterator[tuple[str, str]]:
         """What a page's program has put into the request."""
