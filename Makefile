@@ -4,14 +4,14 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 # Where tests note what they skip and why.
-SKIPPED := target/skipped-tests
+SKIPPED := target/test-skipped.txt
 # Seconds of each fuzzing.
 FUZZ_S := 600
 # What the installed programs are built from.
 SOURCES := pyproject.toml Cargo.toml Cargo.lock $(wildcard src/loadstone/workloads/*/workload.toml) \
            $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: help setup demo test test-rust test-python test-fast wheel image sites fleet-trial bench calibrate fuzz mutants lint format schemas checksums clean
+.PHONY: help setup demo test test-rust test-python test-fast test-all rates wheel image sites fleet-trial bench calibrate fuzz mutants lint format schemas checksums clean
 
 help:            ## say what there is
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*##/\t/' | expand -t 16
@@ -21,21 +21,26 @@ setup: $(VENV)/installed   ## build the programs and install them into .venv
 demo: setup      ## run one laptop tile of six roles for half a minute, judge and score it, write a report
 	@$(BIN)/loadstone demo
 
-test: test-rust test-python   ## every test, with the system packages they need
+test: test-rust test-python   ## every behaviour once, in a quarter of an hour, with the system packages that takes
 
 test-rust:       ## tests of the driver and the servers
 	cargo test --workspace --quiet --release
 
 test-python: $(VENV)/testing   ## tests of everything else, real runs and virtual machines included
 	@scripts/system-packages nginx chromium qemu images containers podman kernel dovecot postgresql mariadb php apache tomcat balancers caches nfs ssh h2
-	@rm -f $(SKIPPED)
-	LOADSTONE_TEST_SKIPPED=$(SKIPPED) $(BIN)/pytest --numprocesses 2 --dist worksteal -m "not alone" tests
-	LOADSTONE_TEST_SKIPPED=$(SKIPPED) $(BIN)/pytest -m alone tests
+	@# programs start several times faster with their byte code kept
+	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest --numprocesses 2 --dist loadgroup tests
+	@echo "durations: target/test-durations.txt"
 	@if [ -s $(SKIPPED) ]; then echo "skipped:"; cat $(SKIPPED); else echo "skipped: nothing"; fi
 
-test-fast: $(VENV)/developing   ## what starts no servers, in a minute or two, for the daily loop
+test-fast: $(VENV)/developing   ## what starts no servers, in two minutes, for the daily loop
 	cargo test --workspace --quiet --release
-	$(BIN)/pytest --numprocesses 2 tests/unit
+	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest --numprocesses 2 --dist loadgroup tests/unit
+
+test-all: test rates sites fleet-trial image   ## every behaviour many times (hours; goes on where it was interrupted)
+
+rates: $(VENV)/developing   ## count how often what must always hold does hold, and write docs/test-rates.md
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m tests.rates $(CASES)
 
 lint: $(VENV)/developing   ## style, types, direction of imports; warnings are errors
 	$(BIN)/ruff check

@@ -15,6 +15,7 @@ import pytest
 from playwright.sync_api import Browser, sync_playwright
 
 from loadstone.model.system import Reference
+from loadstone.report.build import Format, write_report
 from loadstone.testbed.up import Testbed, reference_testbed
 
 Json = dict[str, Any]
@@ -40,13 +41,19 @@ def _is_below(process: psutil.Process, others: set[int]) -> bool:
         return False  # it is gone
 
 
+COMMANDS = ("RUN", "TILES", "TILES_SEARCH", "COMPARE", "FAILOVER", "PEAKS", "PREDICT", "REPEAT", "SEARCH", "SWEEP")
+NO_REPORT = {f"LOADSTONE_{name}_REPORT": "false" for name in COMMANDS}
+"""Environment of commands whose report a test does not look at: a report takes as long as a short run."""
+
+
 @pytest.fixture
 def loadstone(tmp_path: Path) -> LoadstoneRunner:
-    """Runs the program in an empty folder, with results in `results`."""
+    """Runs the program in an empty folder, with results in `results`; writes reports only with `has_report=True`."""
 
-    def run(*words: str, timeout: float = 240) -> subprocess.CompletedProcess[str]:
+    def run(*words: str, timeout: float = 240, has_report: bool = False) -> subprocess.CompletedProcess[str]:
+        environment = dict(os.environ) if has_report else NO_REPORT | os.environ
         return subprocess.run(
-            command(*words), cwd=tmp_path, capture_output=True, text=True, timeout=timeout, check=False
+            command(*words), cwd=tmp_path, capture_output=True, text=True, timeout=timeout, check=False, env=environment
         )
 
     return run
@@ -86,11 +93,13 @@ def newest(folder: Path) -> Path:
 
 def report(folder: Path) -> Json:
     """The JSON report of the newest result."""
-    words = command("report", str(newest(folder)), "--format", "json")
-    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 0, done.stderr
-    content: Json = json.loads((newest(folder) / "report.json").read_text())
+    content: Json = json.loads(write_report(newest(folder), Format.JSON).read_text())
     return content
+
+
+def page(folder: Path) -> str:
+    """The HTML report of the newest result."""
+    return write_report(newest(folder)).read_text()
 
 
 def rows(content: Json) -> dict[str, Json]:

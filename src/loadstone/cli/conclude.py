@@ -21,19 +21,22 @@ from loadstone.store.folder import seal_of
 from loadstone.store.read import read_result
 
 
-def conclude(path: Path) -> Exit:
-    """Prints the verdict of a run, writes its report and says where that is; returns what the shell is told.
+def conclude(path: Path, has_report: bool = True) -> Exit:
+    """Prints the verdict of a run, writes its report and prints where it is; returns the exit code.
 
-    The result is read once for all of it. Raises LoadstoneError.
+    Without a report, prints the result folder instead. The result is read once for all of it. Raises LoadstoneError.
     """
     seal = seal_of(path)
     result, note = trusted(read_result(path), seal)
     verdict = result.verdict or ResultVerdict("")
     _show_verdicts(result, verdict)
     _show_state(result.manifest)
-    report = path / "report.html"
-    write_atomic(report, render(result, Format.HTML, seal, note).encode("utf-8", "replace"))
-    say(f"report: {report}")
+    if has_report:
+        report = path / "report.html"
+        write_atomic(report, render(result, Format.HTML, seal, note).encode("utf-8", "replace"))
+        say(f"report: {report}")
+    else:
+        say(f"result: {path}")
     return _exit(result.manifest.status, verdict)
 
 

@@ -62,6 +62,14 @@ class ResultOptions:
 
     name: Annotated[str | None, typer.Option(help="Name of the result folder.", rich_help_panel=RESULT)] = None
     results: Results = RESULTS
+    report: Annotated[
+        bool,
+        typer.Option(
+            "--report/--no-report",
+            help="Write report.html into the result folder. Without it, `loadstone report` writes it later.",
+            rich_help_panel=RESULT,
+        ),
+    ] = True
 
 
 @dataclass(frozen=True, kw_only=True)

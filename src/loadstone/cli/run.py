@@ -99,7 +99,7 @@ class RunCommand(WorkloadOptions):
                 stack.enter_context(serve_prometheus(self.prometheus, tally))
             if self.otlp is not None:
                 stack.enter_context(push_otlp(self.otlp, tally))
-            return _carry_out(spec, [tally.hear] if self.prometheus or self.otlp else [])
+            return _carry_out(spec, [tally.hear] if self.prometheus or self.otlp else [], self.report)
 
     def _of_addresses(self, names: list[str]) -> "RunCommand":
         """The same of the workload whose users open these pages. Raises UsageError."""
@@ -159,7 +159,7 @@ def _warn_of_the_reference(spec: RunSpec) -> None:
         warn(f"{', '.join(own)} is played against the reference server. {remedy}")
 
 
-def _carry_out(spec: RunSpec, listeners: Sequence[Listener]) -> Exit:
+def _carry_out(spec: RunSpec, listeners: Sequence[Listener], has_report: bool) -> Exit:
     with View() as view:
 
         def hear(event: Event) -> None:
@@ -167,6 +167,6 @@ def _carry_out(spec: RunSpec, listeners: Sequence[Listener]) -> Exit:
                 listener(event)
 
         path = asyncio.run(execute(spec, hear, view.begin))
-        if errors.is_terminal:
+        if errors.is_terminal and has_report:
             view.phase = "writing the report"
-    return conclude(path)
+    return conclude(path, has_report)

@@ -65,7 +65,7 @@ class StudyCommand(WorkloadOptions):
         asked = questions(self.kind, section, workloads, spec.profile, load)
         name = self.name or f"{self.kind.name}-{spec.name}"
         declaration = {"kind": self.kind.name, **section.model_dump(mode="json")}
-        return _carry_out(StudySpec(name, self.kind, asked, WorkloadRuns(spec), declaration, self.fresh))
+        return _carry_out(StudySpec(name, self.kind, asked, WorkloadRuns(spec), declaration, self.fresh), self.report)
 
     def _declared(self) -> tuple[StudySection, RunSpec, bool]:
         section = self._section()
@@ -171,12 +171,13 @@ def _option(flag: Flag, default: Any) -> tuple[Any, Any]:
     return Annotated[bool if flag.kind is bool else flag.kind | None, option], default
 
 
-def _carry_out(spec: StudySpec[Any]) -> Exit:
+def _carry_out(spec: StudySpec[Any], has_report: bool) -> Exit:
     for promised in filter(None, map(spec.kind.promise, spec.questions.questions)):
         say(promised)
     with StudyView() as view:
         path = asyncio.run(run_study(spec, view.hear, view.begin, view.tell))
-        report = write_study_reports(path)
+        if has_report:
+            write_study_reports(path)
     manifest, answer = read_study_manifest(path), read_answer(path, spec.kind.adapter)
     for part in answer.parts:
         out.print(f"[bold]{part.workload}[/]")
@@ -186,14 +187,19 @@ def _carry_out(spec: StudySpec[Any]) -> Exit:
         out.print(f"{NAME} of these peaks: {answer.index:.1f}. {DISCLAIMER}")
     if manifest.status is not Status.COMPLETE:
         say(f"{manifest.status}: {manifest.reason}")
-    say(f"report: {report}")
+    say_where(path, has_report)
     return exit_of(manifest, spec.kind, answer)
 
 
-def write_study_reports(path: Path) -> Path:
-    """Writes the reports of a study and of its runs; returns where the study's is."""
+def write_study_reports(path: Path) -> None:
+    """Writes the reports of a study and of its runs."""
     write_run_reports(path)
-    return write_study_report(path)
+    write_study_report(path)
+
+
+def say_where(path: Path, has_report: bool) -> None:
+    """Prints where the report of a study is, or its folder where it has no report."""
+    say(f"report: {path / 'report.html'}" if has_report else f"result: {path}")
 
 
 def exit_of(manifest: StudyManifest, kind: AnyKind, answer: StudyAnswer[Answer]) -> Exit:

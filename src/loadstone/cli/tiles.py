@@ -22,7 +22,7 @@ from loadstone.cli.options import (
     profile_of,
 )
 from loadstone.cli.screen import errors, out, say, warn
-from loadstone.cli.study import write_study_reports
+from loadstone.cli.study import say_where, write_study_reports
 from loadstone.judge.score import DISCLAIMER
 from loadstone.model.errors import UsageError
 from loadstone.model.profile import PROFILES, Phases
@@ -148,7 +148,7 @@ class TilesCommand(TileOptions):
             groups=_groups(self.group or []),
             power=tuple(self.power or ()),
         )
-        return _carry_out(spec)[1]
+        return _carry_out(spec, self.report)[1]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,7 +161,7 @@ class DemoCommand(FitnessOptions, ResultOptions):
     def carry_out(self) -> Exit:
         """Runs, judges, scores, reports; returns what the shell is told. Raises LoadstoneError."""
         spec = TileOptions(name=self.name, results=self.results, foreign_cpu=self.foreign_cpu).spec("demo")
-        path, ended = _carry_out(replace(spec, phases=DEMO, profile_name="demo"))
+        path, ended = _carry_out(replace(spec, phases=DEMO, profile_name="demo"), self.report)
         return Exit.PASS if read_manifest(path).status is Status.COMPLETE else ended
 
 
@@ -184,13 +184,14 @@ class TilesSearchCommand(TileOptions):
         study = StudySpec(spec.name, kind, questions, base, {"tile": spec.tile.name}, self.fresh)
         with View() as view:
             path = asyncio.run(run_study(study, view.hear, view.begin, _tell))
-            view.phase = "writing the reports"
-            report = write_study_reports(path)
+            if self.report:
+                view.phase = "writing the reports"
+                write_study_reports(path)
         manifest, answer = read_study_manifest(path), read_answer(path, kind.adapter).parts[0]
         for line in answer.headline:
             say(line)
         out.print(DISCLAIMER, style="dim", soft_wrap=True)
-        say(f"report: {report}")
+        say_where(path, self.report)
         if manifest.status is Status.INTERRUPTED:
             return Exit.INTERRUPTED
         return Exit.PASS if answer.is_answered else Exit.FAIL
@@ -202,12 +203,12 @@ def _tell(progress: Progress) -> None:
         warn(f"{words(trial.tenths)}: {trial.verdict}, score {trial.score:g}")
 
 
-def _carry_out(spec: TilesSpec) -> tuple[Path, Exit]:
+def _carry_out(spec: TilesSpec, has_report: bool) -> tuple[Path, Exit]:
     with View() as view:
         path = asyncio.run(run_tiles(spec, view.hear, view.begin))
-        if errors.is_terminal:
+        if errors.is_terminal and has_report:
             view.phase = "writing the report"
-    return path, conclude(path)
+    return path, conclude(path, has_report)
 
 
 def _groups(texts: list[str]) -> dict[str, tuple[str, ...]]:

@@ -1,0 +1,85 @@
+"""How long each test took: `target/test-durations.txt`, and a failure for a long test that is not marked as such."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.places import PROJECT
+
+DURATIONS = PROJECT / "target" / "test-durations.txt"
+LONGEST_S = 10.0
+"""Longest time for a test without the mark `slow`. Its fixtures are not counted, for others may use them too, nor is
+the time in which a busy machine had no processor for some process.
+"""
+PRESSURE = Path("/proc/pressure/cpu")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+    """Fails a test that took long without the mark `slow`, and notes the reason of one that has it."""
+    report = yield
+    if call.when == "setup":
+        _stalled_at_start[item.nodeid] = stalled_s()
+    marker = item.get_closest_marker("slow")
+    reason = str(marker.args[0]) if marker is not None and marker.args else ""
+    report.user_properties.append(("slow", reason))  # type: ignore[attr-defined]
+    if call.when != "call":
+        return report
+    took_s = call.duration - (stalled_s() - _stalled_at_start.pop(item.nodeid, stalled_s()))
+    if call.excinfo is None and took_s > LONGEST_S and not reason:
+        report.outcome = "failed"  # type: ignore[attr-defined]
+        report.longrepr = (  # type: ignore[attr-defined]
+            f"The test took {took_s:.1f} s, more than {LONGEST_S:g} s. Make it shorter, or mark it with "
+            '`@pytest.mark.slow("why it takes long")`.'
+        )
+    return report
+
+
+_stalled_at_start: dict[str, float] = {}
+
+
+def stalled_s() -> float:
+    """Returns for how many seconds since its start this machine had no processor for some process; 0 if unknown."""
+    if not PRESSURE.is_file():
+        return 0.0
+    return int(PRESSURE.read_text().splitlines()[0].rpartition("total=")[2]) / 1e6
+
+
+class Durations:
+    """Adds up the time of each test, with its fixtures."""
+
+    def __init__(self) -> None:
+        self.seconds: defaultdict[str, dict[str, float]] = defaultdict(dict)
+        self.reasons: dict[str, str] = {}
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Notes one phase of a test."""
+        name = plain(report.nodeid)
+        self.seconds[name][report.when] = report.duration
+        self.reasons[name] = dict(report.user_properties).get("slow", "") or self.reasons.get(name, "")
+
+    def pytest_sessionfinish(self) -> None:
+        """Writes all durations, the longest first."""
+        if not self.seconds:
+            return
+        DURATIONS.parent.mkdir(exist_ok=True)
+        rows = sorted(((sum(phases.values()), name, phases) for name, phases in self.seconds.items()), reverse=True)
+        DURATIONS.write_text("seconds\tset-up\ttest\ttear-down\tname\twhy it is slow\n" + "".join(map(self._row, rows)))
+
+    def _row(self, row: tuple[float, str, dict[str, float]]) -> str:
+        total, name, phases = row
+        times = "\t".join(f"{phases.get(when, 0):.2f}" for when in ("setup", "call", "teardown"))
+        return f"{total:.2f}\t{times}\t{name}\t{self.reasons[name]}\n"
+
+
+def plain(nodeid: str) -> str:
+    """The name of a test without its group."""
+    name, _, group = nodeid.rpartition("@")
+    return name if name and "]" not in group and "::" not in group else nodeid
+
+
+def skipped_file() -> Path:
+    """Where skipped tests are noted with their reasons."""
+    return PROJECT / "target" / "test-skipped.txt"
