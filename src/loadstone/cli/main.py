@@ -1,37 +1,23 @@
 """The program `loadstone`: its commands, and what each kind of error means to the shell."""
 
 import asyncio
+import importlib
 import os
 import sys
 import tempfile
 import traceback
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import typer
 
 from loadstone import __version__
-from loadstone.cli import (
-    baseline,
-    doctor,
-    fileset,
-    fleet,
-    pair,
-    report,
-    run,
-    score,
-    serve,
-    simulate,
-    study,
-    tiles,
-    visit,
-    workloads,
-)
 from loadstone.cli.exits import Exit
 from loadstone.cli.screen import errors, patient_streams, warn
+from loadstone.host.environment import ENVIRONMENT
 from loadstone.model.errors import DriverError, LoadstoneError, PlatformError, ServiceError, StudyError
 from loadstone.platforms.journal import reap
-from loadstone.run.disclosure import ENVIRONMENT
 
 ABOUT = """Measure what a platform costs: play realistic server workloads with honest timing and judge what held.
 
@@ -42,33 +28,104 @@ the shell complete commands and options; --help-all shows the help of every comm
 
 MEASURING, RESULTS, TOOLS = "Measuring", "Results", "Tools"
 
-app = typer.Typer(
-    help=ABOUT,
-    no_args_is_help=True,
-    rich_markup_mode="rich",
-    pretty_exceptions_enable=False,
-    context_settings={"auto_envvar_prefix": ENVIRONMENT},
+COMPLETION = "_LOADSTONE_COMPLETE"
+"""Set by the shell that asks for completions."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A command, or a group of commands, in a module that is imported when it is called."""
+
+    name: str
+    module: str
+    attribute: str
+    panel: str
+    """Heading that the help shows it under."""
+
+    def register(self, program: typer.Typer) -> None:
+        """Adds the command to a program; imports its module."""
+        module = importlib.import_module(f"loadstone.cli.{self.module}")
+        command = getattr(module, self.attribute)
+        if isinstance(command, typer.Typer):
+            program.add_typer(command, name=self.name, rich_help_panel=self.panel)
+        else:
+            text = module.HELP if self.name == "run" else None
+            program.command(self.name, help=text, rich_help_panel=self.panel)(command)
+
+
+FIRST = (
+    Entry("run", "run", "RunCommand", MEASURING),
+    Entry("try", "visit", "try_", MEASURING),
+    Entry("demo", "tiles", "DemoCommand", MEASURING),
 )
-app.command("run", help=run.HELP, rich_help_panel=MEASURING)(run.RunCommand)
-app.command("try", rich_help_panel=MEASURING)(visit.try_)
-app.command("demo", rich_help_panel=MEASURING)(tiles.DemoCommand)
-for name, command, text in study.commands():
-    app.command(name, help=text, rich_help_panel=MEASURING)(command)
-app.add_typer(tiles.app, name="tiles", rich_help_panel=MEASURING)
-app.command("simulate", rich_help_panel=MEASURING)(simulate.simulate)
-app.add_typer(pair.app, name="pair", rich_help_panel=MEASURING)
-app.command("results", rich_help_panel=RESULTS)(report.results)
-app.command("report", rich_help_panel=RESULTS)(report.report)
-app.command("export", rich_help_panel=RESULTS)(report.export)
-app.command("import", rich_help_panel=RESULTS)(report.import_table)
-app.command("serve", rich_help_panel=RESULTS)(serve.serve)
-app.add_typer(baseline.app, name="baseline", rich_help_panel=RESULTS)
-app.add_typer(score.app, name="score", rich_help_panel=RESULTS)
-app.command("placement", rich_help_panel=RESULTS)(score.placement)
-app.command("doctor", rich_help_panel=TOOLS)(doctor.doctor)
-app.add_typer(workloads.app, name="workloads", rich_help_panel=TOOLS)
-app.add_typer(fleet.app, name="fleet", rich_help_panel=TOOLS)
-app.add_typer(fileset.app, name="fileset", rich_help_panel=TOOLS)
+STUDIES = "study"
+"""The module whose commands are those of the kinds of study."""
+LAST = (
+    Entry("tiles", "tiles", "app", MEASURING),
+    Entry("simulate", "simulate", "simulate", MEASURING),
+    Entry("pair", "pair", "app", MEASURING),
+    Entry("results", "report", "results", RESULTS),
+    Entry("report", "report", "report", RESULTS),
+    Entry("export", "report", "export", RESULTS),
+    Entry("import", "report", "import_table", RESULTS),
+    Entry("serve", "serve", "serve", RESULTS),
+    Entry("baseline", "baseline", "app", RESULTS),
+    Entry("score", "score", "app", RESULTS),
+    Entry("placement", "score", "placement", RESULTS),
+    Entry("doctor", "doctor", "doctor", TOOLS),
+    Entry("workloads", "workloads", "app", TOOLS),
+    Entry("fleet", "fleet", "app", TOOLS),
+    Entry("fileset", "fileset", "app", TOOLS),
+)
+"""Commands in the order of the help; those of studies stand between these two."""
+
+
+def whole_program() -> typer.Typer:
+    """Returns the program with all its commands."""
+    program = _empty_program()
+    for entry in FIRST:
+        entry.register(program)
+    _register_studies(program)
+    for entry in LAST:
+        entry.register(program)
+    return program
+
+
+def program_for(arguments: Sequence[str]) -> typer.Typer:
+    """Returns the program with the command that is called alone, or with all of them for a help or a wrong name."""
+    if COMPLETION in os.environ or not arguments:
+        return whole_program()
+    program, called = _empty_program(), arguments[0]
+    if called == "--version":
+        return program
+    entry = next((entry for entry in (*FIRST, *LAST) if entry.name == called), None)
+    if entry is not None:
+        entry.register(program)
+        return program
+    if called.isidentifier() and called in _register_studies(program):
+        return program
+    return whole_program()
+
+
+def _register_studies(program: typer.Typer) -> list[str]:
+    """Adds the commands of all kinds of study; returns their names."""
+    names = []
+    for name, command, text in importlib.import_module(f"loadstone.cli.{STUDIES}").commands():
+        program.command(name, help=text, rich_help_panel=MEASURING)(command)
+        names.append(name)
+    return names
+
+
+def _empty_program() -> typer.Typer:
+    program = typer.Typer(
+        help=ABOUT,
+        no_args_is_help=True,
+        rich_markup_mode="rich",
+        pretty_exceptions_enable=False,
+        context_settings={"auto_envvar_prefix": ENVIRONMENT},
+    )
+    program.callback()(options)
+    return program
 
 
 def _help_all(context: typer.Context, wanted: bool) -> None:
@@ -92,7 +149,6 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def options(
     version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version."),
     help_all: bool = typer.Option(
@@ -113,7 +169,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _run(arguments: Sequence[str] | None) -> int:
     try:
-        done: Any = app(args=arguments, prog_name="loadstone", standalone_mode=False)
+        arguments = sys.argv[1:] if arguments is None else arguments
+        done: Any = program_for(arguments)(args=arguments, prog_name="loadstone", standalone_mode=False)
         return done.carry_out() if hasattr(done, "carry_out") else done or Exit.PASS
     except typer.Exit as end:
         return end.exit_code

@@ -25,8 +25,6 @@ from loadstone.run.runner import run as execute
 from loadstone.run.spec import Joining, RunSpec
 from loadstone.study.file import read_study
 from loadstone.study.registry import file_sections
-from loadstone.telemetry.otlp import push_otlp
-from loadstone.telemetry.prometheus import serve_prometheus
 from loadstone.telemetry.tally import Tally
 from loadstone.workloads.catalogue import FILE, is_shipped_folder
 from loadstone.workloads.look import GOOD_S, TOLERABLE_S, is_address, look_at
@@ -96,8 +94,12 @@ class RunCommand(WorkloadOptions):
         tally = Tally()
         with ExitStack() as stack:
             if self.prometheus is not None:
+                from loadstone.telemetry.prometheus import serve_prometheus
+
                 stack.enter_context(serve_prometheus(self.prometheus, tally))
             if self.otlp is not None:
+                from loadstone.telemetry.otlp import push_otlp
+
                 stack.enter_context(push_otlp(self.otlp, tally))
             return _carry_out(spec, [tally.hear] if self.prometheus or self.otlp else [], self.report)
 

@@ -21,7 +21,6 @@ from loadstone.model.reading import Flag, remedy
 from loadstone.model.records.manifest import Status, StudyManifest
 from loadstone.model.records.verdict import Verdict, worst
 from loadstone.model.service import Tuning
-from loadstone.report.study import write_run_reports, write_study_report
 from loadstone.run.spec import RunSpec
 from loadstone.store.study import read_answer, read_study_manifest
 from loadstone.study.base import WorkloadRuns
@@ -193,6 +192,8 @@ def _carry_out(spec: StudySpec[Any], has_report: bool) -> Exit:
 
 def write_study_reports(path: Path) -> None:
     """Writes the reports of a study and of its runs."""
+    from loadstone.report.study import write_run_reports, write_study_report
+
     write_run_reports(path)
     write_study_report(path)
 

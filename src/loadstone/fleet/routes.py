@@ -5,10 +5,8 @@ import contextlib
 from ipaddress import IPv4Network
 from pathlib import Path
 
-from pyroute2 import IPRoute
-from pyroute2.netlink.exceptions import NetlinkError
-
 from loadstone.fleet.contract import FleetError
+from loadstone.host import netlink
 from loadstone.platforms.fabric import BLOCK
 from loadstone.platforms.journal import ResourceJournal
 
@@ -35,13 +33,13 @@ async def lead(journal: ResourceJournal, block: IPv4Network, by: str) -> None:
     journal.note("route", block=str(block), by=by)
     try:
         await asyncio.to_thread(_lead, block, by)
-    except (NetlinkError, OSError) as error:
+    except (netlink.NetlinkError, OSError) as error:
         remedy = "Machines with lines of their own, on other hosts, need root on all of them."
         raise FleetError(f"No way to {block} by {by}: {error}. {remedy}") from None
 
 
 def _lead(block: IPv4Network, by: str) -> None:
-    with IPRoute() as routes:
+    with netlink.IPRoute() as routes:
         routes.route("replace", dst=str(block), gateway=by)
 
 

@@ -15,10 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-from pyroute2 import IPRoute, NetNS, netns
-from pyroute2.netlink.exceptions import NetlinkError
 
-from loadstone.host import locks
+from loadstone.host import locks, netlink
 from loadstone.model.errors import PlatformError
 from loadstone.model.machine import PUBLIC
 from loadstone.platforms.journal import ResourceJournal
@@ -192,11 +190,11 @@ class Fabric:
         self._make_bridge(network)
         tunnel = f"{self.journal.name}-x{len(self.networks)}"
         self.journal.note("link", name=tunnel)
-        with IPRoute() as routes:
+        with netlink.IPRoute() as routes:
             settings = {"vxlan_id": wide.number, "vxlan_local": own.underlay, "vxlan_port": VXLAN_PORT}
             routes.link("add", ifname=tunnel, kind="vxlan", vxlan_learning=0, **settings)
             routes.link("set", index=_index(routes, tunnel), net_ns_fd=self.namespace)
-        with NetNS(self.namespace) as inside:
+        with netlink.NetNS(self.namespace) as inside:
             index = _index(inside, tunnel)
             inside.link("set", index=index, mtu=VXLAN_MTU)
             for peer in wide.peers(own):
@@ -213,14 +211,14 @@ class Fabric:
         name, address = network.name, network.own or network.host
         if not self.networks:
             self.journal.note("namespace", name=self.namespace)
-            netns.create(self.namespace)
+            netlink.netns.create(self.namespace)
         up = f"{self.journal.name}-{len(self.networks)}"
         self.journal.note("link", name=up)
-        with NetNS(self.namespace) as inside:
+        with netlink.NetNS(self.namespace) as inside:
             inside.link("set", index=_index(inside, "lo"), state="up")
             inside.link("add", ifname=name, kind="bridge", br_forward_delay=0)
             inside.link("set", index=_index(inside, name), state="up")
-        with IPRoute() as routes:
+        with netlink.IPRoute() as routes:
             peer = {"ifname": f"up-{name}", "net_ns_fd": self.namespace}
             routes.link("add", ifname=up, kind="veth", peer=peer)
             index = _index(routes, up)
@@ -228,11 +226,11 @@ class Fabric:
                 routes.link("set", index=index, address=mac_of(address), mtu=network.mtu)
             routes.addr("add", index=index, address=address, prefixlen=PREFIX)
             routes.link("set", index=index, state="up")
-        with NetNS(self.namespace) as inside:
+        with netlink.NetNS(self.namespace) as inside:
             _join(inside, f"up-{name}", name)
 
     def _make_tap(self, nic: NetworkInterface, mbit_per_s: float | None) -> None:
-        with NetNS(self.namespace) as inside:
+        with netlink.NetNS(self.namespace) as inside:
             inside.link("add", ifname=nic.interface, kind="tuntap", mode="tap")
             if mbit_per_s is None:
                 _join(inside, nic.interface, nic.network)
@@ -250,21 +248,21 @@ class Fabric:
 
     def _send_everywhere(self, network: str) -> None:
         """Has a network's bridge forget at once who is where: whoever follows a machine sees what is sent to it."""
-        with NetNS(self.namespace) as inside:
+        with netlink.NetNS(self.namespace) as inside:
             inside.link("set", index=_index(inside, network), kind="bridge", br_ageing_time=0)
 
     def _make_link(self, nic: NetworkInterface, mbit_per_s: float | None) -> None:
-        if nic.namespace not in netns.listnetns():
+        if nic.namespace not in netlink.netns.listnetns():
             self.journal.note("namespace", name=nic.namespace)
-            netns.create(nic.namespace)
+            netlink.netns.create(nic.namespace)
         far = f"far{nic.interface}"
-        with NetNS(self.namespace) as inside:
+        with netlink.NetNS(self.namespace) as inside:
             peer = {"ifname": nic.interface, "net_ns_fd": nic.namespace}
             inside.link("add", ifname=far, kind="veth", peer=peer)
             _join(inside, far, nic.network)
             if mbit_per_s is not None:
                 _slow(inside, far, mbit_per_s)
-        with NetNS(nic.namespace) as own:
+        with netlink.NetNS(nic.namespace) as own:
             own.link("set", index=_index(own, "lo"), state="up")
             index = _index(own, nic.interface)
             own.link("set", index=index, address=nic.mac)
@@ -339,21 +337,21 @@ def free_subnet(block: ipaddress.IPv4Network, ours: Iterator[ipaddress.IPv4Netwo
 
 def _routed() -> list[ipaddress.IPv4Network]:
     """Where this host's routes lead, the default one left out."""
-    with IPRoute() as routes:
+    with netlink.IPRoute() as routes:
         answers = routes.get_routes(family=socket.AF_INET)
         leads = [(one.get_attr("RTA_DST"), one["dst_len"]) for one in answers]
     return [ipaddress.IPv4Network(f"{address}/{length}", strict=False) for address, length in leads if address]
 
 
-def _index(routes: IPRoute, name: str) -> int:
+def _index(routes: "netlink.IPRoute", name: str) -> int:
     return int(routes.link_lookup(ifname=name)[0])
 
 
-def _join(routes: IPRoute, name: str, bridge: str) -> None:
+def _join(routes: "netlink.IPRoute", name: str, bridge: str) -> None:
     routes.link("set", index=_index(routes, name), master=_index(routes, bridge), state="up")
 
 
-def _slow(routes: IPRoute, name: str, mbit_per_s: float) -> None:
+def _slow(routes: "netlink.IPRoute", name: str, mbit_per_s: float) -> None:
     """A token bucket on what leaves by a link. Packets are cut to their length on the wire before."""
     bytes_per_s = int(mbit_per_s * 1e6 / 8)
     index = _index(routes, name)
@@ -374,6 +372,6 @@ async def _guarded(make: Any, *what: Any) -> Any:
     """Makes something in a thread, since the library waits; raises PlatformError when the kernel refuses."""
     try:
         return await asyncio.to_thread(make, *what)
-    except (NetlinkError, OSError) as error:
+    except (netlink.NetlinkError, OSError) as error:
         remedy = "Networks of their own need root; `network=user` works without."
         raise PlatformError(f"A network cannot be made: {error}. {remedy}") from None

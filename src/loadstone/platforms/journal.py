@@ -21,9 +21,8 @@ from pathlib import Path
 from typing import IO, Any
 
 import psutil
-from pyroute2 import IPRoute, netns
-from pyroute2.netlink.exceptions import NetlinkError
 
+from loadstone.host import netlink
 from loadstone.model.errors import PlatformError
 
 Json = dict[str, Any]
@@ -145,7 +144,7 @@ def undo(folder: Path) -> list[str]:
 
 def _undo(entry: Json) -> str:
     """Takes one thing away; what cannot be, or an older journal says in other words, keeps nobody from the rest."""
-    with contextlib.suppress(KeyError, TypeError, OSError, psutil.Error, NetlinkError):
+    with contextlib.suppress(KeyError, TypeError, OSError, psutil.Error, netlink.NetlinkError):
         return UNDO[entry["kind"]](entry)
     return ""
 
@@ -188,14 +187,14 @@ def _end_process(entry: Json) -> str:
 
 
 def _remove_namespace(entry: Json) -> str:
-    if entry["name"] not in netns.listnetns():
+    if entry["name"] not in netlink.netns.listnetns():
         return ""
-    netns.remove(entry["name"])
+    netlink.netns.remove(entry["name"])
     return f"network namespace {entry['name']}"
 
 
 def _remove_link(entry: Json) -> str:
-    with IPRoute() as routes:
+    with netlink.IPRoute() as routes:
         links = routes.link_lookup(ifname=entry["name"])
         for index in links:
             with contextlib.suppress(Exception):  # it goes with its namespace, a moment later
@@ -223,10 +222,10 @@ def _run(entry: Json) -> str:
 
 
 def _remove_route(entry: Json) -> str:
-    with IPRoute() as routes:
+    with netlink.IPRoute() as routes:
         try:
             routes.route("del", dst=entry["block"], gateway=entry["by"])
-        except NetlinkError:
+        except netlink.NetlinkError:
             return ""
     return f"route to {entry['block']}"
 

@@ -9,14 +9,12 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from loadstone.host.environment import ENVIRONMENT
 from loadstone.measure import facts
 from loadstone.model.machine import MachineSpec, Placement
 from loadstone.model.records.manifest import Manifest, Settings, StudyManifest, SystemKind, SystemRecord
 from loadstone.model.system import System
 from loadstone.model.workload import Workload
-
-ENVIRONMENT = "LOADSTONE"
-"""What variables begin with that set options, as LOADSTONE_RUN_SESSIONS those of `run`."""
 
 
 def make_manifest(**what: Any) -> Manifest:

@@ -118,8 +118,21 @@ def test_the_help_of_every_command_comes_at_once() -> None:
         assert f"loadstone {command}" in " ".join(done.stdout.split()), command
 
 
-def test_a_command_loads_no_statistics_and_no_charts_before_it_needs_them() -> None:
-    heavy = {"scipy.stats", "scipy.optimize", "altair", "pandas", "pyarrow", "ray", "vl_convert"}
-    program = f"import sys, loadstone.cli.main; sys.exit(', '.join({heavy} & set(sys.modules)) or 0)"
+HEAVY = {"scipy.stats", "scipy.optimize", "altair", "pandas", "pyarrow", "ray", "vl_convert", "pyroute2"}
+
+
+@pytest.mark.parametrize(
+    ("called", "unneeded"),
+    [
+        ("whole", HEAVY),
+        ("run", HEAVY | {"uvicorn", "prometheus_client", "opentelemetry", "loadstone.cli.pair"}),
+        ("--version", HEAVY | {"numpy", "pydantic", "loadstone.run.spec"}),
+    ],
+)
+def test_a_command_loads_what_it_needs_alone(called: str, unneeded: set[str]) -> None:
+    load = "whole_program()" if called == "whole" else f"program_for([{called!r}])"
+    program = (
+        f"import sys; from loadstone.cli.main import *; {load}; sys.exit(', '.join({unneeded} & set(sys.modules)) or 0)"
+    )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr

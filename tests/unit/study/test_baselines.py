@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from loadstone.cli.main import app
+from loadstone.cli.main import whole_program
 from loadstone.judge.statistics import ratio_of_groups
 from loadstone.model.errors import UsageError
 from loadstone.model.records.manifest import HostFacts, ProfileRecord
@@ -112,7 +112,7 @@ def test_an_interval_of_series_holds_the_true_ratio_as_often_as_it_claims() -> N
 
 def test_the_command_says_what_is_missing(tmp_path: Path) -> None:
     def said(*words: str) -> Any:
-        return CliRunner().invoke(app, ["baseline", *words, "--results", str(tmp_path)])
+        return CliRunner().invoke(whole_program(), ["baseline", *words, "--results", str(tmp_path)])
 
     assert "loadstone baseline save" in said("list").output
     assert json.loads(said("list", "--json").output) == []

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from loadstone.cli.main import app
+from loadstone.cli.main import whole_program
 from loadstone.model.errors import UsageError
 from loadstone.model.workload.operation import TimeLimit
 from loadstone.workloads import load
@@ -56,7 +56,7 @@ def test_each_mix_has_the_shares_of_its_published_matrix(mix: str) -> None:
 
 
 def test_show_tells_all_three() -> None:
-    told = json.loads(CliRunner().invoke(app, ["workloads", "show", "bookstore", "--json"]).stdout)
+    told = json.loads(CliRunner().invoke(whole_program(), ["workloads", "show", "bookstore", "--json"]).stdout)
     found = {"shopping": told["operations"]} | {name: mix["operations"] for name, mix in told["mixes"].items()}
     for mix, operations in found.items():
         assert 100 * operations["search_request"] == pytest.approx(published(mix)["search_request"], abs=0.3)

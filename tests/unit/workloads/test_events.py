@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from loadstone.cli.main import app
+from loadstone.cli.main import whole_program
 from loadstone.model.workload import Workload
 from loadstone.model.workload.operation import TimeLimit
 from loadstone.run.plan import embedded_files
@@ -37,7 +37,7 @@ def events() -> Workload:
 
 
 def simulated(*words: str) -> dict[str, object]:
-    done = CliRunner().invoke(app, ["simulate", "events", "--sessions", "100", "--json", *words])
+    done = CliRunner().invoke(whole_program(), ["simulate", "events", "--sessions", "100", "--json", *words])
     assert done.exit_code == 0, done.output
     told: dict[str, object] = json.loads(done.stdout)
     return told

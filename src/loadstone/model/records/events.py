@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from pydantic import Field, TypeAdapter
+from pydantic import ConfigDict, Field, TypeAdapter
 
 EVENT_SCHEMA = 6
 """Version of the events' schema that this version of the program speaks."""
@@ -364,5 +364,7 @@ Event = (
     Ready | Start | PhaseChange | Interval | Trouble | Starts | Operations | Ledger | StationUse | Totals | End | Traced
 )
 
-EVENT: TypeAdapter[Event] = TypeAdapter(Annotated[Event, Field(discriminator="event")])
-"""Reads one line of events; raises pydantic's ValidationError."""
+EVENT: TypeAdapter[Event] = TypeAdapter(
+    Annotated[Event, Field(discriminator="event")], config=ConfigDict(defer_build=True)
+)
+"""Built at its first use. Reads one line of events; raises pydantic's ValidationError."""
