@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::network::Interface;
 use anyhow::{bail, Context, Result};
+use rustix::ioctl;
 use rustix::mount::{mount, mount_move, MountFlags};
 use rustix::system::{finit_module, reboot, RebootCommand};
 
@@ -13,9 +14,8 @@ use rustix::system::{finit_module, reboot, RebootCommand};
 const MODULES: &str = "/modules/order";
 /// Word that names one more such list beside that.
 const MORE_MODULES: &str = "loadstone.modules=";
-/// Word of the kernel's command line that names the root disk.
-const ROOT: &str = "loadstone.root=";
-/// Word that names a disk and where it is to be, for what services keep.
+/// Word that names a disk and where it is to be, for what services keep; of machines that cannot be asked to mount it
+/// later, as those of pairs.
 const DATA: &str = "loadstone.data=";
 /// Word that names the machine's network, and the port of it that its agent listens at:
 /// `MAC,ADDRESS/PREFIX,GATEWAY,PORT`.
@@ -24,6 +24,8 @@ const NETWORK: &str = "loadstone.network=";
 /// breaks off when a network card that sends by a timer is shut down, as those of pairs do, and ends well when the
 /// machine is reset.
 const AT_ONCE: &str = "/proc/sysrq-trigger";
+/// `BLKFLSBUF` of linux/fs.h.
+const FLUSH_BUFFERS: ioctl::Opcode = ioctl::opcode::none(0x12, 97);
 const DISK_PATIENCE: Duration = Duration::from_secs(10);
 const DISK_LOOK: Duration = Duration::from_millis(10);
 
@@ -35,7 +37,8 @@ pub fn is_init() -> bool {
     std::process::id() == 1 && std::env::args_os().next().is_some_and(|name| name == INIT)
 }
 
-/// Mounts what every program expects, loads the modules, and goes over to the root disk where there is one.
+/// Mounts what every program expects and loads the modules. Disks are mounted when the laboratory asks for it: the state
+/// of a machine that is saved before that has nothing of a disk in it.
 pub fn set_up() -> Result<()> {
     mount_at("devtmpfs", "/dev", "devtmpfs", c"")?;
     mount_at("proc", "/proc", "proc", c"")?;
@@ -45,20 +48,25 @@ pub fn set_up() -> Result<()> {
     if let Some(more) = word(&line, MORE_MODULES) {
         load_modules(&Path::new(MODULES).with_file_name(more))?;
     }
-    if let Some(disk) = word(&line, ROOT) {
-        await_disk(disk)?;
-        go_over(disk)?;
-    }
     for (path, mode) in [("/run", c"mode=755"), ("/tmp", c"mode=1777"), ("/dev/shm", c"mode=1777")] {
         mount_at("tmpfs", path, "tmpfs", mode)?;
     }
     if let Some((disk, path)) = word(&line, DATA).and_then(|value| value.split_once(',')) {
-        await_disk(disk)?;
-        std::fs::create_dir_all(path)?;
-        mount_disk(disk, path)?;
+        attach(disk, path)?;
     }
     std::env::set_var("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
     Ok(())
+}
+
+/// Mounts a disk; at `/` it becomes the root.
+pub fn attach(disk: &str, path: &str) -> Result<()> {
+    await_disk(disk)?;
+    forget_cached(disk)?;
+    if path == "/" {
+        return go_over(disk);
+    }
+    std::fs::create_dir_all(path)?;
+    mount_disk(disk, path)
 }
 
 /// A network that was declared before the machine was started.
@@ -80,6 +88,7 @@ fn read_network(text: &str) -> Result<DeclaredNetwork> {
     let (address, prefix) = address.split_once('/').context("an address without its prefix")?;
     let interface = Interface {
         mac: mac.to_owned(),
+        made_as: None,
         address: address.parse()?,
         prefix: prefix.parse()?,
         gateway: Some(gateway.parse()?),
@@ -136,6 +145,15 @@ fn await_disk(disk: &str) -> Result<()> {
     Ok(())
 }
 
+/// Drops what the kernel has read of a disk before: a restored machine looked for partitions on another one.
+fn forget_cached(disk: &str) -> Result<()> {
+    let file = File::open(disk)?;
+    // SAFETY: BLKFLSBUF takes no argument.
+    let flush = unsafe { ioctl::NoArg::<FLUSH_BUFFERS>::new() };
+    // SAFETY: as above; what is no disk refuses it.
+    unsafe { ioctl::ioctl(&file, flush) }.with_context(|| format!("the cache of {disk} cannot be dropped"))
+}
+
 fn mount_disk(disk: &str, path: &str) -> Result<()> {
     mount(disk, path, "ext4", MountFlags::NOATIME, c"").with_context(|| format!("cannot mount {disk}"))
 }
@@ -145,7 +163,7 @@ fn go_over(disk: &str) -> Result<()> {
     let root = "/disk";
     std::fs::create_dir_all(root)?;
     mount_disk(disk, root)?;
-    for path in ["dev", "proc", "sys"] {
+    for path in ["dev", "proc", "sys", "run", "tmp"] {
         let into = format!("{root}/{path}");
         std::fs::create_dir_all(&into)?;
         mount_move(format!("/{path}"), &into).with_context(|| format!("cannot move /{path}"))?;

@@ -7,6 +7,7 @@
 
 mod boot;
 mod counters;
+mod identity;
 mod network;
 mod programs;
 pub mod watch;
@@ -35,11 +36,17 @@ const PORT_PATIENCE: Duration = Duration::from_secs(600);
 const READY: &str = "loadstone: ready";
 const PORT_LOOK: Duration = Duration::from_millis(10);
 /// What both sides must speak.
-const SCHEMA: u32 = 1;
+const SCHEMA: u32 = 2;
 
 #[derive(Debug, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case", deny_unknown_fields)]
 enum Wish {
+    /// Draw from random numbers of its own from now on
+    Seed { entropy: String },
+    /// Mount a disk; at `/` it becomes the root
+    Mount { disk: String, path: String },
+    /// Set the wall clock by a difference
+    ShiftClock { by_ns: i64 },
     /// Give interfaces their addresses
     Network { interfaces: Vec<network::Interface> },
     /// Start a program under a name; `loadstone-server` is this program
@@ -133,6 +140,9 @@ fn answer(line: &str, programs: &Programs, speaker: &Speaker) {
 
 fn fulfil(wish: Wish, programs: &Programs) -> Result<Value> {
     match wish {
+        Wish::Seed { entropy } => identity::seed(&entropy).map(|boot_id| json!({ "boot_id": boot_id })),
+        Wish::Mount { disk, path } => boot::attach(&disk, &path).map(|()| Value::Null),
+        Wish::ShiftClock { by_ns } => identity::shift_clock(by_ns).map(|()| Value::Null),
         Wish::Network { interfaces } => network::set_up(&interfaces).map(|()| Value::Null),
         Wish::Start { name, command } => programs.start(&name, &command).map(|pid| json!({ "pid": pid })),
         Wish::Stop { name } => programs.stop(&name).map(|()| Value::Null),

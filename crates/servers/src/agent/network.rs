@@ -8,11 +8,15 @@ use rtnetlink::packet_route::link::{LinkAttribute, LinkMessage};
 use rtnetlink::{new_connection, Handle, LinkUnspec, RouteMessageBuilder};
 use serde::Deserialize;
 
-/// An interface by its hardware address.
+/// An interface, and the addresses that it is to have.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Interface {
+    /// Hardware address that it is to have
     pub mac: String,
+    /// Hardware address that it has now, where that is another
+    #[serde(default)]
+    pub made_as: Option<String>,
     pub address: IpAddr,
     /// Bits of the network
     pub prefix: u8,
@@ -30,9 +34,14 @@ pub fn set_up(interfaces: &[Interface]) -> Result<()> {
         bring_up(&handle, loopback).await?;
         for wanted in interfaces {
             let hardware = hardware_address(&wanted.mac)?;
-            let Some(link) = links.iter().find(|link| hardware_of(link) == Some(&hardware)) else {
-                bail!("there is no interface {}", wanted.mac);
+            let present = wanted.made_as.as_deref().map_or(Ok(hardware.clone()), hardware_address)?;
+            let Some(link) = links.iter().find(|link| hardware_of(link) == Some(&present)) else {
+                bail!("there is no interface {}", wanted.made_as.as_ref().unwrap_or(&wanted.mac));
             };
+            if present != hardware {
+                let changed = LinkUnspec::new_with_index(link.header.index).address(hardware).build();
+                handle.link().set(changed).execute().await.context("the hardware address cannot be changed")?;
+            }
             handle.address().add(link.header.index, wanted.address, wanted.prefix).execute().await?;
             bring_up(&handle, link).await?;
             if let Some(gateway) = wanted.gateway {
