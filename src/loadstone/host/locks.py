@@ -59,6 +59,21 @@ def is_held(path: Path) -> bool:
     return False
 
 
+def remove_unlocked(path: Path) -> bool:
+    """Removes a file that no living process has locked; whether it did."""
+    descriptor = None
+    try:
+        descriptor = _lock(path, fcntl.LOCK_EX)
+        if descriptor is not None:
+            path.unlink()
+    except OSError:
+        return False
+    finally:
+        if descriptor is not None:
+            release(descriptor)
+    return descriptor is not None
+
+
 MEASURING = "\0loadstone-measuring"
 """A name in the kernel's own space of socket names: no file, and gone with its holder."""
 

@@ -22,7 +22,7 @@ from typing import IO, Any
 
 import psutil
 
-from loadstone.host import netlink
+from loadstone.host import locks, netlink
 from loadstone.model.errors import PlatformError
 
 Json = dict[str, Any]
@@ -212,6 +212,12 @@ def _remove_group(entry: Json) -> str:
     return f"control group {path}" if remove_group(path) else ""
 
 
+def _remove_unfinished(entry: Json) -> str:
+    """A file that was to be renamed when it was complete; another process may write it meanwhile."""
+    path = Path(entry["path"])
+    return f"unfinished file {path.name}" if locks.remove_unlocked(path) else ""
+
+
 def _run(entry: Json) -> str:
     """Something of another program's: a command takes it away, and says by its exit code whether it was there."""
     words: list[str] = entry["undo"].split("\0")
@@ -242,6 +248,7 @@ UNDO: dict[str, Callable[[Json], str]] = {
     "group": _remove_group,
     "foreign": _run,
     "route": _remove_route,
+    "unfinished": _remove_unfinished,
     "forwarding": _stop_forwarding,
 }
 """How each kind of thing is taken away."""

@@ -18,13 +18,14 @@ from loadstone.fleet.routes import forward
 from loadstone.host.programs import pair
 from loadstone.platforms.fabric import Member, WideNetwork
 from loadstone.platforms.maker import MachineMaker, able
-from loadstone.platforms.pair.build import build_of_qemu, is_known_build, remember_build
+from loadstone.platforms.pair.build import is_known_build, remember_build
 from loadstone.platforms.pair.command import Apart, Mode, PairLayout, SideFiles, papers_words
 from loadstone.platforms.pair.disk import PairDisk
 from loadstone.platforms.pair.fitness import may_lock_memory
 from loadstone.platforms.pair.machine import BOOTED, boot
 from loadstone.platforms.pair.side import PairSide
 from loadstone.platforms.registry import read_machine
+from loadstone.platforms.vm.host_identity import build_of_qemu
 from loadstone.platforms.vm.image import image
 
 READY_S = 10.0

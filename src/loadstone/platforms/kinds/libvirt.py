@@ -182,7 +182,7 @@ class LibvirtPlatform:
             agent.hear = machine.hear
             if has_guest:
                 hello = await _hello(agent, context.name, sockets.console)
-                await agent.ask("network", interfaces=interfaces({}))
+                await machine.personalize(interfaces({}))
                 machine.describe(hello, time.monotonic() - started, await agent.clock())
             machine.facts |= {"platform": NAME, "uri": settings.uri, "driver": connection.getType()}
             yield machine

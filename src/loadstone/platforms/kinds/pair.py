@@ -9,11 +9,12 @@ from loadstone.model.machine import MINIMAL, MachineSpec
 from loadstone.platforms.contract import Attachment, Machine, MachineContext
 from loadstone.platforms.fabric import may_make_networks
 from loadstone.platforms.kind import OWN_LINES, PlatformKind, own_settings
-from loadstone.platforms.pair.build import build_of_qemu, is_known_build, remember_build, unfit_qemu
+from loadstone.platforms.pair.build import is_known_build, remember_build, unfit_qemu
 from loadstone.platforms.pair.disk import PairSettings, idle_settings
 from loadstone.platforms.pair.gate import pass_gate
 from loadstone.platforms.pair.machine import layout_of, pair_machine
 from loadstone.platforms.vm.command import QEMU, Layout, Sockets
+from loadstone.platforms.vm.host_identity import build_of_qemu
 from loadstone.platforms.vm.image import image
 from loadstone.platforms.vm.settings import Accelerator
 

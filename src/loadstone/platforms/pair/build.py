@@ -1,14 +1,13 @@
 """Whether the QEMU that is installed is one whose record and replay pairs work with: known, or found out here."""
 
-import hashlib
 import json
-import shutil
 import subprocess
 from functools import cache
 from pathlib import Path
 
 from loadstone.host.cache import cache_folder
 from loadstone.platforms.vm.command import QEMU
+from loadstone.platforms.vm.host_identity import build_of_qemu
 
 VERSION = "7.2.22"
 """Of Debian 12. The log's format and the layout of `ReplayState` were read and tried there; later versions were seen to
@@ -29,13 +28,6 @@ def unfit_qemu() -> str:
         return ""
     found = said.partition("\n")[0]
     return f"Pairs work with QEMU {VERSION} of Debian 12 (package qemu-system-x86); this is `{found}`."
-
-
-@cache
-def build_of_qemu() -> str:
-    """Which build is installed: SHA-256 of its program."""
-    with Path(shutil.which(QEMU) or QEMU).open("rb") as program:
-        return hashlib.file_digest(program, "sha256").hexdigest()
 
 
 def is_known_build() -> bool:

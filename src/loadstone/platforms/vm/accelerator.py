@@ -76,7 +76,7 @@ async def _probe() -> Found:
         sockets = short(journal, "probe", journal.folder / "console.log")
         layout = Layout("probe", context.spec, Accelerator.KVM, built, sockets)
         try:
-            async with virtual_machine(context, layout, PROBE_S):
+            async with virtual_machine(context, layout, PROBE_S, is_cold=True):
                 return Found(Accelerator.KVM, "a machine was booted with it")
         except PlatformError as error:
             first = str(error).split("; console kept")[0].replace(str(journal.folder), "")[:300]

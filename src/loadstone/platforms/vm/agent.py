@@ -13,7 +13,7 @@ from loadstone.model.errors import PlatformError
 
 Json = dict[str, Any]
 
-SCHEMA = 1
+SCHEMA = 2
 ANSWER_S = 20.0
 """Longest wait for an answer: a machine that is emulated and loaded takes seconds."""
 RETRY_S = 0.05
@@ -94,6 +94,15 @@ class Agent:
                 best = ((there - (before + after) / 2) / 1e9, doubt)
         assert best is not None
         return {"ahead_s": round(best[0], 6), "within_s": round(best[1], 6)}
+
+    async def set_clock(self) -> None:
+        """Sets the machine's clock to the host's, by the difference: the time that the request takes does not matter."""
+        ahead_s = (await self.clock())["ahead_s"]
+        await self.ask("shift_clock", by_ns=-round(ahead_s * 1e9))
+
+    def assume_hello(self, said: Json) -> None:
+        """Takes a first message that the agent of a restored machine sent before its state was saved."""
+        self._hello.set_result(said)
 
     @property
     def was_there(self) -> bool:

@@ -15,6 +15,8 @@ from loadstone.platforms.vm.settings import Accelerator, Cache, Pages, VmSetting
 QEMU = "qemu-system-x86_64"
 PORT = "org.loadstone.agent"
 """Name of the agent's serial port; the agent looks for it."""
+DISK = "/dev/vda"
+"""The machine's disk, as its kernel names it."""
 FILES = "/srv/loadstone"
 """The machine's folder for what services keep; on its data disk where it has one."""
 TRANSLATION_MIB = 64
@@ -54,9 +56,19 @@ class Layout:
     disk: Path | None = None
 
     @property
+    def disk_place(self) -> str:
+        """Where the machine mounts its disk: as its root, or for what services keep."""
+        return "/" if self.image.root else FILES
+
+    @property
     def settings(self) -> VmSettings:
         """Its own settings."""
         return own_settings(self.spec, VmSettings)
+
+
+RESTORING = ("-incoming", "defer", "-global", "migration.announce-rounds=0")
+"""What QEMU is told besides when it restores a saved state: it waits for the state, and does not announce the addresses
+that the cards have in it."""
 
 
 def command(layout: Layout) -> list[str]:
@@ -82,11 +94,8 @@ def _confinement(is_root: bool) -> list[str]:
 
 def kernel_line(layout: Layout) -> str:
     """The kernel's command line: messages on the serial port, an end instead of a stand-still after a panic."""
-    disk = ""
-    if layout.disk is not None:
-        disk = " loadstone.root=/dev/vda" if layout.image.root else f" loadstone.data=/dev/vda,{FILES}"
     nfs = f" loadstone.modules={NFS}" if NFS_PACKAGE in layout.image.name.split("+") else ""
-    return f"console=ttyS0 panic=-1 quiet{disk}{nfs}"
+    return f"console=ttyS0 panic=-1 quiet{nfs}"
 
 
 def _processor(layout: Layout) -> list[str]:
@@ -111,10 +120,17 @@ def _networks(layout: Layout) -> list[str]:
     if not layout.nics:
         return ["-netdev", "user,id=public", "-device", f"{model},netdev=public,mac={user_mac()}"]
     words: list[str] = []
-    for nic in layout.nics:
-        tap = f"tap,id={nic.network},ifname={nic.interface},script=no,downscript=no"
-        words += ["-netdev", tap, "-device", f"{model},netdev={nic.network},mac={nic.mac}"]
+    for number, nic in enumerate(layout.nics):
+        tap = f"tap,id=line{number},ifname={nic.interface},script=no,downscript=no"
+        words += ["-netdev", tap, "-device", f"{model},netdev=line{number},mac={card_mac(number)}"]
     return words
+
+
+def card_mac(number: int) -> str:
+    """The address that a machine's card is made with. The agent gives it the machine's own address: a saved state holds
+    that of no machine.
+    """
+    return f"52:54:00:00:00:{number:02x}"
 
 
 def user_mac() -> str:

@@ -3,9 +3,10 @@
 import asyncio
 import contextlib
 import json
+import secrets
 import signal
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,9 +23,12 @@ from loadstone.platforms.local import claim
 from loadstone.platforms.routing import LOOPBACK, way_over
 from loadstone.platforms.vm import usage
 from loadstone.platforms.vm.agent import Agent
-from loadstone.platforms.vm.command import FILES, USER_GUEST, USER_HOST, Layout, user_mac
+from loadstone.platforms.vm.command import DISK, FILES, USER_GUEST, USER_HOST, Layout, card_mac, user_mac
 
 Json = dict[str, Any]
+
+SEED_BYTES = 32
+"""As many as the key of Linux's generator of random numbers."""
 
 
 @dataclass
@@ -207,6 +211,17 @@ class Guest(StaysDead, ABC):
             return None
         return counters
 
+    async def personalize(self, nics: Sequence[Json]) -> None:
+        """Gives a machine that has just booted, or was restored, what is its own: random numbers, the host's time, its
+        disk, its addresses. Raises PlatformError.
+        """
+        seeded = await self.agent.ask("seed", entropy=secrets.token_hex(SEED_BYTES))
+        self.facts["boot_id"] = seeded["boot_id"]
+        await self.agent.set_clock()
+        if self.layout.disk is not None:
+            await self.agent.ask("mount", disk=DISK, path=self.layout.disk_place)
+        await self.agent.ask("network", interfaces=nics)
+
     def describe(self, hello: Json, boot_s: float, clock: Json) -> None:
         """Notes what it is made of, for the disclosure."""
         spec, layout = self.context.spec, self.layout
@@ -247,10 +262,11 @@ def interfaces(nics: Mapping[str, NetworkInterface]) -> list[Json]:
         return [{"mac": user_mac(), "address": USER_GUEST, "prefix": 24, "gateway": USER_HOST}]
     return [
         {
+            "made_as": card_mac(number),
             "mac": nic.mac,
             "address": nic.address,
             "prefix": nic.prefix,
             "gateway": nic.host if name == PUBLIC else None,
         }
-        for name, nic in nics.items()
+        for number, (name, nic) in enumerate(nics.items())
     ]

@@ -23,8 +23,12 @@ from loadstone.platforms.journal import ResourceJournal
 from loadstone.platforms.routing import LOOPBACK
 from loadstone.platforms.vm import usage
 from loadstone.platforms.vm.agent import Agent
-from loadstone.platforms.vm.command import Layout, Sockets, command
+from loadstone.platforms.vm.command import RESTORING, Layout, Sockets, command
 from loadstone.platforms.vm.guest import Guest, interfaces
+from loadstone.platforms.vm.host_identity import host_identity
+from loadstone.platforms.vm.saved_state import SavedState, UnusableStateError, new_state, opened_state, remove_state
+from loadstone.platforms.vm.state_key import state_key
+from loadstone.platforms.vm.state_transfer import LOAD_S, load_state, save_state
 
 Json = dict[str, Any]
 
@@ -80,21 +84,89 @@ class VirtualMachine(Guest):
         """Where that is declared."""
         return self.layout.settings.restart
 
-    async def come_up(self) -> None:
-        """Starts QEMU, waits for its agent, gives its interfaces their addresses. Raises PlatformError."""
-        started = time.monotonic()
+    async def come_up(self, is_cold: bool = False) -> None:
+        """Restores the machine from the saved state of its kind; boots it where there is none that can be used, or it
+        is to be `cold`. Raises PlatformError.
+        """
+        key = "" if is_cold else await asyncio.to_thread(_key_of, self.layout)
+        started, unusable = time.monotonic(), ""
+        if key:
+            try:
+                if await self._restore(key):
+                    await self._describe(time.monotonic() - started)
+                    return
+            except UnusableStateError as error:
+                unusable = f": the saved state could not be restored, {error}"
+                await self._give_up(key)
+        saved_s = await self._boot(key)
+        self.facts["started"] = f"booted{unusable}"
+        if saved_s:
+            self.facts["saved_s"] = round(saved_s, 2)
+        await self._describe(time.monotonic() - started - saved_s)
+
+    async def _boot(self, key: str) -> float:
+        """Boots it, and keeps its state under the key; for how many seconds it stood still for that."""
+        await self._start_qemu()
+        await self.qmp.execute("cont")
+        hello = await _within(self, self.agent.hello(), self.boot_s, "boot")
+        saved_s = await self._keep_state(key, hello) if key else 0.0
+        await self.personalize(interfaces(self.context.nics))
+        return saved_s
+
+    async def _keep_state(self, key: str, hello: Json) -> float:
+        """Saves the state, before anything in it is one machine's own. One that cannot be saved is worth no error."""
+        with new_state(key, self.context.journal) as writer:
+            if writer is None:
+                return 0.0
+            began = time.monotonic()
+            with contextlib.suppress(OSError, QMPError, EOFError, TimeoutError):
+                await save_state(self.qmp, writer)
+                await asyncio.to_thread(writer.finish, hello)
+            return time.monotonic() - began
+
+    async def _restore(self, key: str) -> bool:
+        """Starts it from the state of this key; whether there is one. Raises UnusableStateError."""
+        with opened_state(key) as state:
+            if state is None:
+                return False
+            checking = asyncio.create_task(asyncio.to_thread(state.verify))
+            try:
+                await self._start_qemu(state)
+                await checking
+                await _within(self, load_state(self.qmp, state), LOAD_S, "restore its state")
+                self.agent.assume_hello(state.header.hello)
+                await self.qmp.execute("cont")
+                await self.personalize(interfaces(self.context.nics))
+            except (PlatformError, QMPError, EOFError, OSError) as error:
+                raise UnusableStateError(str(error)) from None
+            finally:
+                await asyncio.gather(checking, return_exceptions=True)
+            self.facts["started"] = f"restored from a state saved at {state.saved_at}"
+            return True
+
+    async def _give_up(self, key: str) -> None:
+        """Ends a machine that could not be restored, and removes the state."""
+        await asyncio.to_thread(remove_state, key)
+        if hasattr(self, "process"):
+            with contextlib.suppress(ProcessLookupError):
+                self.process.kill()
+            await self.process.wait()
+            await _end(self.process, self.qmp, self.agent)
+        self.qmp, self.agent = QMPClient(self.name), Agent()
+
+    async def _start_qemu(self, state: SavedState | None = None) -> None:
+        """Starts QEMU, paused, with its threads where they belong; it can read the state that is given."""
         sockets = self.layout.sockets
         await self.qmp.start_server(str(sockets.qmp))
         await self.agent.listen(sockets.agent)
-        self.process = await _spawn(self.layout, self.log)
-        self.context.journal.note_process(self.process.pid, f"virtual machine {self.name}")
         self.agent.hear = self.hear
+        self.process = await _spawn(self.layout, self.log, state)
+        self.context.journal.note_process(self.process.pid, f"virtual machine {self.name}")
         await _within(self, self.qmp.accept(), CONNECT_S, "start")
         await _place_threads(self)
-        await self.qmp.execute("cont")
-        hello = await _within(self, self.agent.hello(), self.boot_s, "boot")
-        await self.agent.ask("network", interfaces=interfaces(self.context.nics))
-        self.describe(hello, time.monotonic() - started, await self.agent.clock())
+
+    async def _describe(self, boot_s: float) -> None:
+        self.describe(await self.agent.hello(), boot_s, await self.agent.clock())
         self.facts["qemu"] = await _version(self.qmp)
 
     async def keep(self) -> None:
@@ -111,7 +183,7 @@ class VirtualMachine(Guest):
     async def _come_back(self) -> None:
         await _end(self.process, self.qmp, self.agent)
         self.qmp, self.agent = QMPClient(self.name), Agent()
-        await self.come_up()
+        await self.come_up(is_cold=True)  # its recovery is measured, which is a boot
         for name, text in self.written.items():
             await self.agent.ask("write", path=f"{self.files}/{name}", text=text)
         for service in self.services.values():
@@ -139,9 +211,10 @@ class VirtualMachine(Guest):
 
 @asynccontextmanager
 async def virtual_machine(
-    context: MachineContext, layout: Layout, boot_s: float | None = None
+    context: MachineContext, layout: Layout, boot_s: float | None = None, is_cold: bool = False
 ) -> AsyncIterator[VirtualMachine]:
-    """Starts a machine, waits for its agent, gives its interfaces their addresses; ends it with the block.
+    """Starts a machine, waits for its agent, gives it what is its own; ends it with the block. One that is declared
+    `cold`, or is to be, boots.
 
     Raises PlatformError with the end of its console when it does not come up.
     """
@@ -150,7 +223,7 @@ async def virtual_machine(
         context, layout, Agent(), qmp=QMPClient(context.name), log=log, boot_s=BOOT_S if boot_s is None else boot_s
     )
     try:
-        await machine.come_up()
+        await machine.come_up(is_cold or layout.settings.cold)
         async with _kept(machine):
             yield machine
     finally:
@@ -172,16 +245,26 @@ async def _kept(machine: VirtualMachine) -> AsyncIterator[None]:
         await asyncio.gather(keeping, return_exceptions=True)
 
 
-async def _spawn(layout: Layout, log: Path) -> asyncio.subprocess.Process:
+def _key_of(layout: Layout) -> str:
+    """The key of its saved state; empty where it has none, since QEMU cannot be read."""
+    try:
+        return state_key(layout, host_identity())
+    except OSError:
+        return ""
+
+
+async def _spawn(layout: Layout, log: Path, state: SavedState | None) -> asyncio.subprocess.Process:
     inside = ["nsenter", f"--net=/run/netns/{layout.nics[0].namespace}"] if layout.nics else []
     with log.open("wb") as errors:
         return await asyncio.create_subprocess_exec(
             *inside,
             *command(layout),
+            *(RESTORING if state else ()),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=errors,
             stderr=errors,
             start_new_session=True,
+            pass_fds=(state.file.fileno(),) if state else (),
         )
 
 

@@ -57,4 +57,5 @@ class VmSettings(HypervisorSettings):
         default=0, description="threads of its own for disks, 0 to 16"
     )
     restart: bool = Field(default=False, description="`true`: started anew, with its services, when it dies")
+    cold: bool = Field(default=False, description="`true`: always booted, never restored from a saved state")
     pages: Pages = Field(default=Pages.NORMAL, description="`normal` or `huge`")
