@@ -3,7 +3,7 @@
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -12,7 +12,7 @@ from loadstone.model.errors import UsageError
 from loadstone.model.figures import FOREIGN_CPU_PCT
 from loadstone.model.fleet import FleetSpec
 from loadstone.model.load import MOST_AT_ONCE, MOST_SESSIONS, Arrivals, Load, make_load, read_process
-from loadstone.model.machine import PLAIN, MachineSpec, Placement
+from loadstone.model.machine import PLAIN, PROCESS, MachineSpec, Placement
 from loadstone.model.profile import PROFILES, Profile
 from loadstone.model.reading import settings_of
 from loadstone.model.service import Mechanism, Tuning
@@ -27,6 +27,8 @@ from loadstone.services.registry import service_kinds
 RESULTS = Path("results")
 LOAD, SYSTEM, MACHINE, RUN, RESULT = "Load", "System under test", "Where it runs", "Run", "Result"
 """Groups in which help shows options."""
+COLD = "cold"
+"""Setting of machines that boot although they could be restored."""
 
 Results = Annotated[
     Path, typer.Option(help="Where result folders are made.", envvar="LOADSTONE_RESULTS", rich_help_panel=RESULT)
@@ -164,6 +166,14 @@ class MachineOptions:
             rich_help_panel=MACHINE,
         ),
     ] = None
+    cold: Annotated[
+        bool,
+        typer.Option(
+            "--cold",
+            help="Boot virtual machines. Default: restored from a saved state of a machine of the same kind.",
+            rich_help_panel=MACHINE,
+        ),
+    ] = False
     fleet: Annotated[
         Path | None,
         typer.Option(
@@ -408,7 +418,7 @@ IN_A_FILE = (
         "steady",
         "warm_up",
     ),
-    *("platform", "machine", "backend"),
+    *("platform", "machine", "backend", "cold"),
 )
 """Options whose matter a study file says."""
 
@@ -426,16 +436,32 @@ def profile_of(name: str) -> Profile:
     return PROFILES[name]
 
 
-def make_placement(platform: str | None, machine: str | None, backend: str | None, varied: bool = False) -> Placement:
+def make_placement(
+    platform: str | None, machine: str | None, backend: str | None, varied: bool = False, cold: bool = False
+) -> Placement:
     """Where services run; raises UsageError. Where the platform is `varied`, some settings fit one of them alone."""
     given, behind = settings_of(machine or ""), settings_of(backend or "")
     if platform is not None:
         given["platform"] = platform
+    if cold:
+        _make_cold(given, behind, varied)
     placement = Placement(read_machine(given), read_machine(behind))
     if not varied:
         refuse_foreign(placement.machine, given)
     refuse_foreign(placement.backend, behind)
     return placement
+
+
+def _make_cold(given: dict[str, Any], behind: dict[str, Any], varied: bool) -> None:
+    """Declares those machines `cold` that could be restored. Raises UsageError when there is none of them."""
+    able = [name for name, kind in platform_kinds().items() if COLD in kind.settings]
+    machines = [one for one in (given, behind) if one.get("platform", PROCESS) in able]
+    if varied:
+        machines.append(given)
+    if not machines:
+        raise UsageError(f"--cold applies to machines that are booted. Add --platform {' or '.join(able)}.")
+    for machine in machines:
+        machine[COLD] = "true"
 
 
 def make_system(

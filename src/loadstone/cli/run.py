@@ -120,7 +120,7 @@ class RunCommand(WorkloadOptions):
 
     def _spec(self) -> RunSpec:
         names = self.names or []
-        placement = make_placement(self.platform, self.machine, self.backend)
+        placement = make_placement(self.platform, self.machine, self.backend, cold=self.cold)
         alone = parts_of(names, self.given_load(self.trace))
         parts = with_companions(alone)
         return RunSpec(

@@ -100,7 +100,7 @@ class StudyCommand(WorkloadOptions):
     def _spec(self, varied: bool) -> RunSpec:
         # What a kind means otherwise, as `--platform` of a comparison, is not the platform of all its runs.
         platform = None if "platform" in self.kind.section.model_fields else self.platform
-        placement = make_placement(platform, self.machine, self.backend, varied)
+        placement = make_placement(platform, self.machine, self.backend, varied, self.cold)
         return RunSpec(
             name="-".join(Path(word).name for word in self.workloads),
             parts=parts_of(self.workloads, self.load_or_none()),

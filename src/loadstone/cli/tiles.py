@@ -103,7 +103,7 @@ class TileOptions(MachineOptions, LengthOptions, ResultOptions):
             phases, profile = profile_of(self.profile).phases, self.profile
         if self.steady is not None:
             phases, profile = replace(phases, steady_s=self.steady), f"{profile} (changed)"
-        machine = make_placement(self.platform, self.machine, None).machine
+        machine = make_placement(self.platform, self.machine, None, cold=self.cold).machine
         return TilesSpec(
             self.name or name,
             declared,

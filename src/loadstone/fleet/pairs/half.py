@@ -17,10 +17,11 @@ from loadstone.fleet.pairs.carrying import fetched, offered
 from loadstone.fleet.routes import forward
 from loadstone.host.programs import pair
 from loadstone.platforms.fabric import Member, WideNetwork
+from loadstone.platforms.kind import own_settings
 from loadstone.platforms.maker import MachineMaker, able
 from loadstone.platforms.pair.build import is_known_build, remember_build
 from loadstone.platforms.pair.command import Apart, Mode, PairLayout, SideFiles, papers_words
-from loadstone.platforms.pair.disk import PairDisk
+from loadstone.platforms.pair.disk import PairDisk, PairSettings
 from loadstone.platforms.pair.fitness import may_lock_memory
 from loadstone.platforms.pair.machine import BOOTED, boot
 from loadstone.platforms.pair.side import PairSide
@@ -125,8 +126,8 @@ class HostedHalf:
         built = await asyncio.to_thread(image, spec.image)
         nic = await self.maker.fabric.tap(network, spec.mbit_per_s)
         self.apart = replace(self.apart, witness=witness)
-        disk = PairDisk(spec.disk)
-        self.layout = PairLayout(self.name, spec.memory, built, nic, may_lock_memory(), disk, self.apart)
+        disk, cold = PairDisk(spec.disk), own_settings(spec, PairSettings).cold
+        self.layout = PairLayout(self.name, spec.memory, built, nic, may_lock_memory(), disk, self.apart, cold)
         return {
             "folder": str(self.folder),
             "tap": nic.interface,
@@ -140,13 +141,14 @@ class HostedHalf:
             "is_known": await asyncio.to_thread(is_known_build),
         }
 
-    async def _boot(self, side: str) -> None:
-        """Boots the machine here, and keeps its state and its disk for that side."""
+    async def _boot(self, side: str) -> str:
+        """Boots the machine here, and keeps its state and its disk for that side; how it started."""
         first = self._side_of(side)
         await boot(first)
         booted = first.files.of(BOOTED).disk
         if booted.is_file():
             booted.rename(first.files.disk)
+        return first.started
 
     async def _remember(self) -> None:
         await asyncio.to_thread(remember_build)

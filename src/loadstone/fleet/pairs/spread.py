@@ -83,7 +83,7 @@ class SpreadPair:
 
         async def booted() -> list[Side]:
             first, second = maker.side("a", sides[0]), maker.side("b", sides[1])
-            await sides[0].ask("boot", MADE_S, side="a")
+            first.started = str(await sides[0].ask("boot", MADE_S, side="a"))
             carried = {first.files.state: second.files.state}
             if spec.disk:
                 carried[first.files.disk] = second.files.disk

@@ -133,6 +133,13 @@ class PairLayout:
     disk: PairDisk = NO_DISK
     apart: Apart | None = None
     """None where both sides are on one host."""
+    is_cold: bool = False
+    """Whether it boots although there is a saved state of its kind."""
+
+    @property
+    def is_restorable(self) -> bool:
+        """Whether it may begin with a saved state: its machine mounts a disk before it can be saved."""
+        return not self.is_cold and not self.disk.mib
 
 
 def qemu(layout: PairLayout, mode: Mode, files: SideFiles, console: Path, state: int | None = None) -> list[str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from loadstone.model.reading import Section
+from loadstone.platforms.vm.settings import RestorableSettings
 
 EXPORT = "rustnbd"
 """What the library that our agents serve disks with calls every disk (crate `nbd`)."""
@@ -34,7 +34,7 @@ class Reads(StrEnum):
     SECONDARY = "secondary"
 
 
-class PairSettings(Section):
+class PairSettings(RestorableSettings):
     """Of pairs."""
 
     disks: Disks = Field(

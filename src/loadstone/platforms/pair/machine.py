@@ -20,6 +20,7 @@ from loadstone.platforms.pair.command import AGENT_PORT, Mode, PairLayout, SideF
 from loadstone.platforms.pair.disk import PairDisk, PairSettings
 from loadstone.platforms.pair.fitness import may_lock_memory
 from loadstone.platforms.pair.protection import protect_new, protect_running
+from loadstone.platforms.pair.saved import copy_saved, keep_saved, pair_key
 from loadstone.platforms.pair.side import PairSide, Side
 from loadstone.platforms.vm.agent import Agent
 from loadstone.platforms.vm.command import Layout
@@ -27,6 +28,7 @@ from loadstone.platforms.vm.guest import Guest
 from loadstone.platforms.vm.image import raw_disk
 from loadstone.platforms.vm.kernel import run_tool
 from loadstone.platforms.vm.machine import last_words
+from loadstone.platforms.vm.saved_state import remove_state
 
 Json = dict[str, Any]
 
@@ -235,12 +237,18 @@ async def goes_on(
     sides: list[Side] = []
     try:
         sides += await booted()
-        await protect_new(*sides)
+        try:
+            await protect_new(*sides)
+        except PlatformError:
+            await asyncio.to_thread(remove_state, pair_key(sides[0].layout))  # the next pair boots
+            raise
         machine = PairMachine(context, guest, conversation, sides=sides, beside=beside, lose_store=lose_store)
         conversation.hear = machine.hear
         layout = sides[0].layout
         hello = await conversation.connect(layout.nic.address, AGENT_PORT)
+        await machine.renew()  # over the network, which is in the log: both sides take it alike
         machine.describe(hello, time.monotonic() - started, await conversation.clock())
+        machine.facts["started"] = sides[0].started
         machine.facts["qemu"] = VERSION
         machine.facts["memory_locked"] = layout.is_locked
         machine.facts["disk"] = layout.disk.told
@@ -258,9 +266,19 @@ def side_files(layout: PairLayout, folder: Path, name: str) -> SideFiles:
 
 
 async def boot(first: PairSide) -> None:
-    """Boots without a log where the first side will be, and keeps the state: the same for both sides, and no storm of a
-    boot's events. Raises PlatformError.
+    """Makes the state that both sides begin with, where the first side will be: a copy of the saved state of this kind
+    of pair, or that of a machine that boots. Raises PlatformError.
     """
+    key = await asyncio.to_thread(pair_key, first.layout) if first.layout.is_restorable else ""
+    first.started = await asyncio.to_thread(copy_saved, key, first.files.state) if key else "booted"
+    if first.started.startswith("booted"):
+        await _boot(first)
+        if key:
+            await asyncio.to_thread(keep_saved, key, first.files.state, first.journal)
+
+
+async def _boot(first: PairSide) -> None:
+    """Boots without a log: no storm of a boot's events."""
     layout = first.layout
     booted = PairSide(layout, SideFiles(first.files.folder, BOOTED), first.tap, journal=first.journal, logs=first.logs)
     if layout.disk.mib:
@@ -342,4 +360,4 @@ def layout_of(context: MachineContext, guest: Layout) -> PairLayout:
     (nic,) = context.nics.values()
     settings = own_settings(guest.spec, PairSettings)
     disk = PairDisk(guest.spec.disk, settings.disks, settings.reads)
-    return PairLayout(context.name, guest.spec.memory, guest.image, nic, may_lock_memory(), disk)
+    return PairLayout(context.name, guest.spec.memory, guest.image, nic, may_lock_memory(), disk, is_cold=settings.cold)

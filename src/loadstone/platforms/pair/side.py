@@ -49,6 +49,8 @@ class Side(ABC):
     """What the agent said."""
     metrics: Json = field(default_factory=dict)
     """What it measured last."""
+    started: str = ""
+    """How the machine began whose state this side was given first, for the report."""
     _heard: asyncio.Condition = field(default_factory=asyncio.Condition)
 
     @property

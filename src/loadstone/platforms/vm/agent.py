@@ -96,7 +96,7 @@ class Agent:
         return {"ahead_s": round(best[0], 6), "within_s": round(best[1], 6)}
 
     async def set_clock(self) -> None:
-        """Sets the machine's clock to the host's, by the difference: the time that the request takes does not matter."""
+        """Sets the machine's clock to the host's. It is shifted: how long the request takes does not matter."""
         ahead_s = (await self.clock())["ahead_s"]
         await self.ask("shift_clock", by_ns=-round(ahead_s * 1e9))
 

@@ -10,7 +10,7 @@ from loadstone.model.machine import MachineSpec
 from loadstone.platforms.fabric import NetworkInterface
 from loadstone.platforms.kind import own_settings
 from loadstone.platforms.vm.image import NFS, NFS_PACKAGE, Image
-from loadstone.platforms.vm.settings import Accelerator, Cache, Pages, VmSettings
+from loadstone.platforms.vm.settings import Accelerator, Cache, Nic, Pages, VmSettings
 
 QEMU = "qemu-system-x86_64"
 PORT = "org.loadstone.agent"
@@ -54,6 +54,11 @@ class Layout:
     nics: Sequence[NetworkInterface] = ()
     """None for user-mode network."""
     disk: Path | None = None
+
+    @property
+    def is_restorable(self) -> bool:
+        """Whether the machine may begin with the saved state of another one: its cards can be given addresses."""
+        return self.settings.nic is Nic.VIRTIO and not self.settings.cold
 
     @property
     def disk_place(self) -> str:
@@ -122,15 +127,15 @@ def _networks(layout: Layout) -> list[str]:
     words: list[str] = []
     for number, nic in enumerate(layout.nics):
         tap = f"tap,id=line{number},ifname={nic.interface},script=no,downscript=no"
-        words += ["-netdev", tap, "-device", f"{model},netdev=line{number},mac={card_mac(number)}"]
+        words += ["-netdev", tap, "-device", f"{model},netdev=line{number},mac={card_mac(number, nic, model)}"]
     return words
 
 
-def card_mac(number: int) -> str:
-    """The address that a machine's card is made with. The agent gives it the machine's own address: a saved state holds
-    that of no machine.
+def card_mac(number: int, nic: NetworkInterface, model: Nic) -> str:
+    """The address that a machine's card is made with. The agent then gives it the machine's own address, so that a
+    saved state holds that of no machine; a `vmxnet3` of QEMU 7.2 receives nothing at an address that it is given.
     """
-    return f"52:54:00:00:00:{number:02x}"
+    return f"52:54:00:00:00:{number:02x}" if model is Nic.VIRTIO else nic.mac
 
 
 def user_mac() -> str:

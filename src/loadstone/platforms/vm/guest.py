@@ -24,6 +24,7 @@ from loadstone.platforms.routing import LOOPBACK, way_over
 from loadstone.platforms.vm import usage
 from loadstone.platforms.vm.agent import Agent
 from loadstone.platforms.vm.command import DISK, FILES, USER_GUEST, USER_HOST, Layout, card_mac, user_mac
+from loadstone.platforms.vm.settings import Nic
 
 Json = dict[str, Any]
 
@@ -211,13 +212,17 @@ class Guest(StaysDead, ABC):
             return None
         return counters
 
-    async def personalize(self, nics: Sequence[Json]) -> None:
-        """Gives a machine that has just booted, or was restored, what is its own: random numbers, the host's time, its
-        disk, its addresses. Raises PlatformError.
+    async def renew(self) -> None:
+        """Gives a machine that has just booted, or was restored, random numbers of its own and the host's time. Raises
+        PlatformError.
         """
         seeded = await self.agent.ask("seed", entropy=secrets.token_hex(SEED_BYTES))
         self.facts["boot_id"] = seeded["boot_id"]
         await self.agent.set_clock()
+
+    async def personalize(self, nics: Sequence[Json]) -> None:
+        """The same, and gives it its disk and its addresses. Raises PlatformError."""
+        await self.renew()
         if self.layout.disk is not None:
             await self.agent.ask("mount", disk=DISK, path=self.layout.disk_place)
         await self.agent.ask("network", interfaces=nics)
@@ -256,13 +261,13 @@ def at_its_ports(command: list[str], first_line: str) -> list[str]:
     ]
 
 
-def interfaces(nics: Mapping[str, NetworkInterface]) -> list[Json]:
+def interfaces(nics: Mapping[str, NetworkInterface], model: Nic = Nic.VIRTIO) -> list[Json]:
     """What the agent is told of its networks."""
     if not nics:
         return [{"mac": user_mac(), "address": USER_GUEST, "prefix": 24, "gateway": USER_HOST}]
     return [
         {
-            "made_as": card_mac(number),
+            "made_as": card_mac(number, nic, model),
             "mac": nic.mac,
             "address": nic.address,
             "prefix": nic.prefix,

@@ -1,6 +1,4 @@
-"""What of a host a machine's saved state depends on: which QEMU it has and, where its own processors run machines, which
-processors.
-"""
+"""What a saved state depends on of its host: the build of QEMU and, under KVM, the processor."""
 
 import hashlib
 import os

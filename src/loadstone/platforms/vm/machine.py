@@ -110,7 +110,7 @@ class VirtualMachine(Guest):
         await self.qmp.execute("cont")
         hello = await _within(self, self.agent.hello(), self.boot_s, "boot")
         saved_s = await self._keep_state(key, hello) if key else 0.0
-        await self.personalize(interfaces(self.context.nics))
+        await self.personalize(interfaces(self.context.nics, self.layout.settings.nic))
         return saved_s
 
     async def _keep_state(self, key: str, hello: Json) -> float:
@@ -136,12 +136,12 @@ class VirtualMachine(Guest):
                 await _within(self, load_state(self.qmp, state), LOAD_S, "restore its state")
                 self.agent.assume_hello(state.header.hello)
                 await self.qmp.execute("cont")
-                await self.personalize(interfaces(self.context.nics))
+                await self.personalize(interfaces(self.context.nics, self.layout.settings.nic))
             except (PlatformError, QMPError, EOFError, OSError) as error:
                 raise UnusableStateError(str(error)) from None
             finally:
                 await asyncio.gather(checking, return_exceptions=True)
-            self.facts["started"] = f"restored from a state saved at {state.saved_at}"
+            self.facts["started"] = state.about
             return True
 
     async def _give_up(self, key: str) -> None:
@@ -223,7 +223,7 @@ async def virtual_machine(
         context, layout, Agent(), qmp=QMPClient(context.name), log=log, boot_s=BOOT_S if boot_s is None else boot_s
     )
     try:
-        await machine.come_up(is_cold or layout.settings.cold)
+        await machine.come_up(is_cold or not layout.is_restorable)
         async with _kept(machine):
             yield machine
     finally:

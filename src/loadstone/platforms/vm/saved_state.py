@@ -12,9 +12,8 @@ import hashlib
 import json
 import os
 import shutil
-import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from itertools import accumulate
@@ -65,16 +64,25 @@ class SavedState:
     header: StateHeader
 
     @property
-    def saved_at(self) -> str:
-        """When it was saved, for people."""
-        return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(self.header.saved_unix_s))
+    def about(self) -> str:
+        """How a machine started that began with it, for the report."""
+        saved_at = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(self.header.saved_unix_s))
+        return f"restored from a state saved at {saved_at}"
 
-    def verify(self) -> None:
-        """Raises UnusableStateError when its bytes are not those that were written; QEMU would not notice."""
+    def verify(self, copy: Path | None = None) -> None:
+        """Raises UnusableStateError when its bytes are not those that were written, which QEMU would not notice, or
+        cannot be written to the `copy`.
+        """
         whole, place = hashlib.sha256(), HEADER_BYTES
-        while piece := os.pread(self.file.fileno(), PIECE_BYTES, place):
-            whole.update(piece)
-            place += len(piece)
+        try:
+            with copy.open("wb") if copy else contextlib.nullcontext() as into:
+                while piece := os.pread(self.file.fileno(), PIECE_BYTES, place):
+                    whole.update(piece)
+                    place += len(piece)
+                    if into is not None:
+                        into.write(piece)
+        except OSError as error:
+            raise UnusableStateError(f"it cannot be read or copied: {error}") from None
         if whole.hexdigest() != self.header.sha256:
             raise UnusableStateError("its checksum is wrong")
 
@@ -132,17 +140,16 @@ class StateWriter:
     size_bytes: int = 0
     sha256: str = ""
 
-    def copy(self, source: socket.socket) -> None:
-        """Writes what comes from a socket until it ends. Raises OSError, for example when the disk is full."""
+    def copy(self, read_into: Callable[[memoryview], int]) -> None:
+        """Writes what can be read until that is all. Raises OSError, for example when the disk is full."""
         whole, piece = hashlib.sha256(), memoryview(bytearray(PIECE_BYTES))
         self.file.seek(HEADER_BYTES)
-        with source:
-            while count := source.recv_into(piece):
-                self.size_bytes += count
-                if self.size_bytes > MOST_BYTES:
-                    raise OSError(errno.EFBIG, f"A state of more than {MOST_BYTES} bytes is not kept")
-                whole.update(piece[:count])
-                self.file.write(piece[:count])
+        while count := read_into(piece):
+            self.size_bytes += count
+            if self.size_bytes > MOST_BYTES:
+                raise OSError(errno.EFBIG, f"A state of more than {MOST_BYTES} bytes is not kept")
+            whole.update(piece[:count])
+            self.file.write(piece[:count])
         self.sha256 = whole.hexdigest()
 
     def finish(self, hello: Json) -> None:

@@ -50,12 +50,17 @@ class HypervisorSettings(Section):
     cache: Cache = Field(default=Cache.NONE, description="`none`, `writeback`, `writethrough`, `directsync`, `unsafe`")
 
 
-class VmSettings(HypervisorSettings):
+class RestorableSettings(Section):
+    """Of machines that can begin with the saved state of another one of their kind."""
+
+    cold: bool = Field(default=False, description="`true`: always booted, never restored from a saved state")
+
+
+class VmSettings(HypervisorSettings, RestorableSettings):
     """Of virtual machines that this program starts itself."""
 
     io_threads: Annotated[int, Field(ge=0, le=16)] = Field(
         default=0, description="threads of its own for disks, 0 to 16"
     )
     restart: bool = Field(default=False, description="`true`: started anew, with its services, when it dies")
-    cold: bool = Field(default=False, description="`true`: always booted, never restored from a saved state")
     pages: Pages = Field(default=Pages.NORMAL, description="`normal` or `huge`")

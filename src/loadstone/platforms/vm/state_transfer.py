@@ -38,7 +38,7 @@ async def _send(qmp: QMPClient, into: StateWriter) -> None:
         with theirs:
             qmp.send_fd_scm(theirs.fileno())
             await qmp.execute("getfd", {"fdname": "state"})
-        copying = asyncio.create_task(asyncio.to_thread(into.copy, ours))
+        copying = asyncio.create_task(asyncio.to_thread(_receive, ours, into))
         try:
             await qmp.execute("migrate-set-parameters", {"max-bandwidth": NO_LIMIT})
             await qmp.execute("migrate", {"uri": "fd:state"})
@@ -49,6 +49,11 @@ async def _send(qmp: QMPClient, into: StateWriter) -> None:
                 ours.shutdown(socket.SHUT_RDWR)
             await asyncio.gather(copying, return_exceptions=True)
             await _ended(qmp)
+
+
+def _receive(ours: socket.socket, into: StateWriter) -> None:
+    with ours:  # QEMU's migration fails at once where the disk is full
+        into.copy(ours.recv_into)
 
 
 async def load_state(qmp: QMPClient, state: SavedState) -> None:
