@@ -162,7 +162,7 @@ def test_declared_options_reach_the_hypervisor() -> None:
     said = " ".join(words)
     assert "-smp 4 -m 2048M" in said
     assert "memory-backend-memfd,id=memory,size=2048M,hugetlb=on" in said
-    assert "vmxnet3,netdev=public,mac=52:54:0a:c8:00:02" in said
+    assert "vmxnet3,netdev=line0,mac=52:54:0a:c8:00:02" in said
     assert "iothread,id=io0" in said
     assert "write-cache=off,iothread=io0" in said
     node = json.loads(words[words.index("-blockdev") + 1])
