@@ -99,13 +99,14 @@ def run_command(
 ) -> subprocess.CompletedProcess[str]:
     """Runs a command within this process, in a folder, and returns how it ended; the test's own timeout ends it."""
     environment = {} if has_report else {name: value for name, value in NO_REPORT.items() if name not in os.environ}
-    out, errors = io.StringIO(), io.StringIO()
+    written = io.BytesIO(), io.BytesIO()
+    out, errors = (io.TextIOWrapper(stream, "utf-8", write_through=True) for stream in written)
     with chdir(folder), patch.dict(os.environ, environment), redirect_stdout(out), redirect_stderr(errors):
         try:
             main(words)
         except SystemExit as end:
             code = int(end.code or 0)
-    return subprocess.CompletedProcess(words, code, out.getvalue(), errors.getvalue())
+    return subprocess.CompletedProcess(words, code, *(stream.getvalue().decode() for stream in written))
 
 
 def command(*words: str) -> list[str]:

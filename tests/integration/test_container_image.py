@@ -1,51 +1,62 @@
-"""The container image: built by podman out of the repository, and a site measured from within it."""
+"""How the container image is built, without podman: `make test-all` builds it and measures a site from within it."""
 
 import os
-import shlex
+import shutil
 import subprocess
-from collections.abc import Iterator
+import sys
 from pathlib import Path
 
 import pytest
 
-from loadstone.platforms.kinds.podman import MOST, podman
-from tests.integration.conftest import report, rows
-from tests.integration.test_own_site import nginx  # noqa: F401  the example's server
 from tests.places import PROJECT
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
-
-BASE, TAG = (f"localhost/loadstone-test-{os.getpid()}:{name}" for name in ("base", "made"))
-PACKAGES = "python3,python3-venv"
-
-
-def ask(*words: str | Path, well: tuple[int, ...] = (0,), **environment: str) -> str:
-    """What a command prints that must end well."""
-    done = subprocess.run(words, cwd=PROJECT, env=os.environ | environment, capture_output=True, text=True)
-    assert done.returncode in well, done.stdout + done.stderr
-    return done.stdout
+pytestmark = pytest.mark.integration
+NOTE = """#!/bin/sh
+echo "$(basename "$0") $*" >> commands
+"""
 
 
 @pytest.fixture
-def image(tmp_path: Path) -> Iterator[str]:
-    """Its name; the base is made of Debian's packages, since tests fetch no images."""
-    root = tmp_path / "base.tar"
-    ask("mmdebstrap", "--quiet", "--variant=minbase", f"--include={PACKAGES}", "bookworm", root)
-    ask(*podman(), "import", root, BASE)
-    root.unlink()
-    try:
-        ask(PROJECT / "scripts" / "make-image", ".venv/bin", BASE=BASE, TAG=TAG, PODMAN=shlex.join(podman()))
-        yield TAG
-    finally:
-        subprocess.run([*podman(), "rmi", "--force", TAG, BASE], capture_output=True)
+def repository(tmp_path: Path) -> Path:
+    """A folder with the script, the image's recipe, and programs that only note how they are called."""
+    for name in ("scripts/make-image", "Containerfile"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.copy(PROJECT / name, tmp_path / name)
+    (tmp_path / "bin").mkdir()
+    for name in ("bin/pip", "bin/podman", "scripts/make-wheel"):
+        (tmp_path / name).write_text(NOTE)
+        (tmp_path / name).chmod(0o755)
+    (tmp_path / "bin" / "python").symlink_to(sys.executable)
+    return tmp_path
 
 
-def test_a_site_is_measured_from_the_image_that_is_built_here(image: str, nginx: str, tmp_path: Path) -> None:  # noqa: F811
-    limits = [f"--ulimit=nofile={MOST}:{MOST}", f"--ulimit=nproc={MOST}:{MOST}"]
-    run = [*podman(), "run", "--rm", "--network=host", *limits, f"--volume={tmp_path}:/work", image]
-    assert ask(*run, "--version").startswith("loadstone ")
-    words = ["--sessions", "3", "--seconds", "3", "--warm-up", "1"]
-    ask(*run, "run", f"{nginx}/", *words, well=(0, 1, 3))  # as fast as the machine is
-    total = rows(report(tmp_path))["Total"]
-    assert total["requests"] > 3
-    assert total["errors"] == 0
+def commands_of(repository: Path, **environment: str) -> list[str]:
+    """Returns what the script calls, in order."""
+    variables = {name: value for name, value in os.environ.items() if name not in ("BASE", "TAG")}
+    words = ["scripts/make-image", "bin"]
+    variables |= {"PODMAN": "bin/podman --root here", **environment}
+    subprocess.run(words, cwd=repository, env=variables, check=True, capture_output=True, timeout=60)
+    return (repository / "commands").read_text().splitlines()
+
+
+def test_an_image_is_built_of_the_wheel_and_its_packages_on_python_s_own_base(repository: Path) -> None:
+    wheel, packages, build = commands_of(repository)
+    version = ".".join(map(str, sys.version_info[:2]))
+    assert wheel == "make-wheel bin"
+    assert packages.startswith("pip wheel ")
+    assert "--constraint constraints.txt --wheel-dir dist/wheels" in packages
+    assert build == (
+        f"podman --root here build --quiet --build-arg BASE=python:{version}-slim-bookworm --tag loadstone ."
+    )
+
+
+def test_base_and_name_of_an_image_can_be_given(repository: Path) -> None:
+    build = commands_of(repository, BASE="localhost/base", TAG="localhost/mine")[-1]
+    assert build.endswith("build --quiet --build-arg BASE=localhost/base --tag localhost/mine .")
+
+
+def test_an_image_is_installed_from_the_folder_that_the_script_fills() -> None:
+    recipe = (PROJECT / "Containerfile").read_text()
+    assert "source=dist/wheels,target=/wheels" in recipe
+    assert "--no-index --find-links /wheels loadstone" in recipe
+    assert 'ENTRYPOINT ["loadstone"]' in recipe

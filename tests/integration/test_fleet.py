@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.conftest import LoadstoneRunner, newest
+from tests.integration.conftest import LoadstoneRunner, newest, page
+from tests.verdicts import WINDOW
 
 pytestmark = pytest.mark.integration
 
@@ -32,9 +33,9 @@ def fleet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def test_drivers_of_a_fleet_make_the_load_and_its_hosts_are_in_the_report(
-    loadstone: LoadstoneRunner, tmp_path: Path, fleet: str
+    loadstone_here: LoadstoneRunner, tmp_path: Path, fleet: str
 ) -> None:
-    done = loadstone("run", "static", "--rate", "40", "--profile", "brief", "--fleet", fleet)
+    done = loadstone_here("run", "static", "--rate", "40", *WINDOW, "--fleet", fleet)
     result = newest(tmp_path)
     manifest = json.loads((result / "manifest.json").read_text())
     assert manifest["status"] == "complete", done.stdout + done.stderr
@@ -45,14 +46,14 @@ def test_drivers_of_a_fleet_make_the_load_and_its_hosts_are_in_the_report(
     assert events[0]["drivers"] == 2 and events[0]["clock_bound_ns"] > 0
     logs = [(result / f"logs/{name}/driver-{name}.log").read_text() for name in ("d1", "d2")]
     assert sorted(log.splitlines()[0] for log in logs) == ["plays part 1 of 2", "plays part 2 of 2"]
-    page = (result / "report.html").read_text()
-    assert "host d1" in page and "host s1" in page
+    shown = page(tmp_path)
+    assert "host d1" in shown and "host s1" in shown
     assert not list((tmp_path / "runtime").glob("ls*"))
 
 
-def test_what_does_not_go_with_a_fleet_is_refused(loadstone: LoadstoneRunner, tmp_path: Path, fleet: str) -> None:
+def test_what_does_not_go_with_a_fleet_is_refused(loadstone_here: LoadstoneRunner, tmp_path: Path, fleet: str) -> None:
     def refused(*words: str) -> str:
-        done = loadstone("run", "static", "--rate", "40", *words)
+        done = loadstone_here("run", "static", "--rate", "40", *words)
         assert done.returncode == 2, done.stdout
         return " ".join(done.stderr.split())
 

@@ -4,11 +4,10 @@ import asyncio
 import json
 import re
 import ssl
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass
 from http.cookiejar import CookieJar
 from pathlib import Path
@@ -18,13 +17,22 @@ import psutil
 import pytest
 
 from loadstone.model.errors import ServiceError
+from loadstone.model.load import Population
+from loadstone.model.profile import Phases
 from loadstone.model.system import Reference
 from loadstone.model.target import Target
 from loadstone.model.workload import ServerNeeds
+from loadstone.run.executor import DriverJob, Executor
+from loadstone.run.plan import Part, Timing, make_plan
 from loadstone.services.kinds import nginx_php
-from loadstone.testbed import software
+from loadstone.store.folder import RunFolder
+from loadstone.store.read import read_iteration
+from loadstone.testbed import Testbed, software
 from loadstone.testbed.up import reference_testbed
-from tests.integration.conftest import LoadstoneRunner, report
+from loadstone.workloads import load
+from tests.integration.conftest import LoadstoneRunner, newest, report, wait_until
+from tests.integration.test_reference_run import hurried
+from tests.verdicts import WINDOW, broken_rules
 
 pytestmark = pytest.mark.integration
 
@@ -138,46 +146,74 @@ def visited(target: Target) -> dict[str, list[Seen]]:
     return {site: list(visit(target, site)) for site in SITES}
 
 
-async def both(service: str, logs: Path) -> dict[str, dict[str, list[Seen]]]:
-    """Each site by each server."""
-    found: dict[str, dict[str, list[Seen]]] = {}
-    needs = ServerNeeds(file_sets={"banking": 1, "shopping": 1, "support": 1})
-    for web in ("embedded", service):
-        async with AsyncExitStack() as stack:
-            system = Reference(1, web=web)
-            testbed = await stack.enter_async_context(reference_testbed(system, logs, needs=needs))
-            (target,) = testbed.targets
-            found[web] = await asyncio.to_thread(visited, target)
-    return found
+SESSIONS = 4
+NEEDS = ServerNeeds(file_sets={"banking": SESSIONS, "shopping": 1, "support": 1})
 
 
-@pytest.mark.parametrize("service", SERVICES)
-def test_every_page_is_what_the_reference_server_gives(service: str, tmp_path: Path) -> None:
-    found = asyncio.run(both(service, tmp_path))
+@dataclass(frozen=True)
+class Served:
+    """The sites, up, and all their pages."""
+
+    testbed: Testbed
+    pages: dict[str, list[Seen]]
+
+
+@contextmanager
+def served(system: Reference, logs: Path) -> Iterator[Served]:
+    """Brings the sites up and goes through them."""
+    with asyncio.Runner() as runner:
+        stack = AsyncExitStack()
+        testbed = runner.run(stack.enter_async_context(reference_testbed(system, logs, needs=NEEDS)))
+        (target,) = testbed.targets
+        yield Served(testbed, visited(target))
+        runner.run(stack.aclose())
+
+
+@pytest.fixture(scope="module")
+def embedded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Seen]]:
+    """All pages as the reference server has them."""
+    with served(Reference(1), tmp_path_factory.mktemp("embedded")) as reference:
+        return reference.pages
+
+
+@pytest.fixture(scope="module", params=SERVICES)
+def service(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """One service after the other, each up once."""
+    with served(Reference(1, web=request.param), tmp_path_factory.mktemp(request.param)) as up:
+        yield up
+
+
+def test_every_page_is_what_the_reference_server_gives(service: Served, embedded: dict[str, list[Seen]]) -> None:
     for site in SITES:
-        assert found[service][site] == found["embedded"][site]
-    pages = [page for pages in found[service].values() for page in pages if page.title]
+        assert service.pages[site] == embedded[site]
+    pages = [page for pages in service.pages.values() for page in pages if page.title]
     assert len(pages) > 35
     assert sum(bool(page.links) for page in pages) > 30
 
 
-@pytest.mark.parametrize("service", SERVICES)
-def test_a_run_of_it_finds_nothing_wrong(service: str, tmp_path: Path, loadstone: LoadstoneRunner) -> None:
-    words = ["--sessions", "10", "--profile", "brief", "--steady", "15", "--foreign-cpu", "100"]
-    done = loadstone("run", "banking", "--service", service, *words)
-    assert done.returncode in (0, 3), done.stdout + done.stderr  # a run so short may be no verdict
-    (iteration,) = report(tmp_path)["workloads"][0]["iterations"]
-    assert sum(row["requests"] for row in iteration["operations"]) > 15
-    assert sum(row["errors"] for row in iteration["operations"]) == 0
+def test_a_run_of_it_finds_nothing_wrong(service: Served, tmp_path: Path) -> None:
+    hurried("banking", tmp_path, has_lines=False)
+    folder = tmp_path / "banking-1"
+    folder.mkdir()
+    part = Part(load(str(tmp_path / "banking")), Population(SESSIONS), service.testbed.targets)
+    plan = make_plan([part], Timing(Phases(0.5, 0.5, 3, 0.5)))
+    job = DriverJob("bank", plan, {"banking": RunFolder(folder)})
+    executor = Executor(service.testbed, lambda event: None)
+    asyncio.run(executor.execute([job]))
+    figures = read_iteration(folder, 1).figures
+    assert executor.troubles == []
+    assert figures.requests > 15
+    assert sum(sum(operation.errors.values()) for operation in figures.operations) == 0
 
 
-@pytest.mark.parametrize("balancer", ["haproxy", "nginx"])
+@pytest.mark.slow("three servers come up")
+@pytest.mark.parametrize(("balancer", "service_name"), [("haproxy", "nginx-php"), ("nginx", "embedded")])
 def test_a_balancer_deals_users_and_leaves_them_where_they_are(
-    balancer: str, tmp_path: Path, loadstone: LoadstoneRunner
+    balancer: str, service_name: str, tmp_path: Path, loadstone_here: LoadstoneRunner
 ) -> None:
-    words = ["--machine", "count=2", "--sessions", "30", "--profile", "brief", "--steady", "15", "--foreign-cpu", "100"]
-    done = loadstone("run", "shopping", "--balancer", balancer, *words)
-    assert done.returncode in (0, 3), done.stdout + done.stderr
+    words = ("--machine", "count=2", "--sessions", "200", *WINDOW)
+    done = loadstone_here("run", "shopping", "--service", service_name, "--balancer", balancer, *words)
+    assert broken_rules(newest(tmp_path)) == [], done.stdout + done.stderr
     (iteration,) = report(tmp_path)["workloads"][0]["iterations"]
     assert sum(row["requests"] for row in iteration["operations"]) > 30
     assert sum(row["errors"] for row in iteration["operations"]) == 0  # a session elsewhere would have expired
@@ -188,21 +224,16 @@ def test_a_balancer_deals_users_and_leaves_them_where_they_are(
 
 def test_what_is_not_installed_is_named_with_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(software, "is_there", lambda pattern: "php" not in pattern)
-    with pytest.raises(ServiceError, match="`apt-get install php-fpm`"):
-        asyncio.run(both(nginx_php.KIND.name, tmp_path))
+    with (
+        pytest.raises(ServiceError, match="`apt-get install php-fpm`"),
+        served(Reference(1, web=nginx_php.KIND.name), tmp_path),
+    ):
+        pass
 
 
-def test_a_back_end_of_fifty_processes_gives_the_same_pages(tmp_path: Path) -> None:
-    async def seen() -> tuple[dict[str, list[Seen]], int]:
-        system = Reference(1, backend="nginx-responder")
-        async with reference_testbed(system, tmp_path) as testbed:
-            (target,) = testbed.targets
-            responder = psutil.Process(testbed.processes()["backend responder"])
-            until = time.monotonic() + 20
-            while len(responder.children()) < 50 and time.monotonic() < until:
-                await asyncio.sleep(0.05)
-            return await asyncio.to_thread(visited, target), len(responder.children(recursive=True))
-
-    pages, processes = asyncio.run(seen())
-    assert processes == 50
-    assert pages == asyncio.run(both("embedded", tmp_path))["embedded"]
+def test_a_back_end_of_fifty_processes_gives_the_same_pages(tmp_path: Path, embedded: dict[str, list[Seen]]) -> None:
+    with served(Reference(1, backend="nginx-responder"), tmp_path) as up:
+        responder = psutil.Process(up.testbed.processes()["backend responder"])
+        wait_until(lambda: len(responder.children()) >= 50, "fifty processes")
+        assert len(responder.children(recursive=True)) == 50
+        assert up.pages == embedded

@@ -1,25 +1,24 @@
-"""Stock applications, recorded twice by a real browser, are imported, verified and run without a hand edit."""
+"""A stock application, recorded twice by a real browser, is imported, verified and run without a hand edit.
+
+`make sites` does so with ten.
+"""
 
 from pathlib import Path
 
 import pytest
 
-from tests.integration.conftest import LoadstoneRunner, loadstone, nothing_is_left
-from tests.sites.applications import django_admin, h2_console, roundup_tracker
-from tests.sites.contract import Stock
+from tests.integration.conftest import LoadstoneRunner, loadstone_here, nothing_is_left
+from tests.sites.applications import django_admin
 from tests.sites.recorded import proven
 
-__all__ = ["loadstone", "nothing_is_left"]
+__all__ = ["loadstone_here", "nothing_is_left"]
 
 pytestmark = pytest.mark.integration
-STOCKS = [django_admin.STOCK, roundup_tracker.STOCK, h2_console.STOCK]
 
 
-@pytest.mark.parametrize("stock", STOCKS, ids=lambda stock: stock.name)
-def test_a_recorded_application_is_played_as_it_was_recorded(
-    stock: Stock, loadstone: LoadstoneRunner, tmp_path: Path
-) -> None:
-    proof = proven(stock, tmp_path / "nothing-fetched", tmp_path, loadstone)
+@pytest.mark.slow("a browser records an application twice")
+def test_a_recorded_application_is_played_as_it_was_recorded(loadstone_here: LoadstoneRunner, tmp_path: Path) -> None:
+    proof = proven(django_admin.STOCK, tmp_path / "nothing-fetched", tmp_path, loadstone_here)
     assert proof.faults() == []
     assert proof.values > 0
     assert proof.requests > 3
