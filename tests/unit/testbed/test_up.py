@@ -1,0 +1,208 @@
+"""What is placed where when a system is put up, and what is left when a part of it fails: nothing."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from loadstone.model.errors import LoadstoneError, PlatformError, ServiceError
+from loadstone.model.machine import MachineSpec, Placement
+from loadstone.model.system import Clock, Reference, Station
+from loadstone.model.target import Endpoint, Target
+from loadstone.model.workload import Need, ServerNeeds
+from loadstone.platforms.contract import Attachment
+from loadstone.testbed.context import networks_beside, open_testbed
+from loadstone.testbed.up import Testbed, external_testbed, reference_testbed, station_testbed, testbed_of
+from tests.unit.testbed.recorder import RECORDED, Recorder
+
+MACHINE = MachineSpec(platform=RECORDED)
+PLACED = Placement(MACHINE, MACHINE)
+THREE = Placement(MachineSpec(platform=RECORDED, count=3), MACHINE)
+DEALERSHIP = ServerNeeds(Need.APPLICATION, injection_rate=3)
+
+
+def put_up(
+    folder: Path,
+    placement: Placement = PLACED,
+    needs: ServerNeeds = ServerNeeds(),
+    look: Callable[[Testbed], object] = lambda testbed: None,
+) -> Testbed:
+    """Puts the reference servers up and takes them down; looks at them in between."""
+
+    async def play() -> Testbed:
+        async with reference_testbed(Reference(2), folder, placement, needs) as testbed:
+            look(testbed)
+        return testbed
+
+    return asyncio.run(play())
+
+
+def option(command: list[str], name: str) -> str:
+    """The value of a command's option."""
+    return command[command.index(name) + 1]
+
+
+def test_web_sites_start_after_their_back_end_and_go_down_in_reverse_order(tmp_path: Path, recorder: Recorder) -> None:
+    testbed = put_up(tmp_path)
+    assert recorder.events == [
+        *("up web", "up backend", "start backend", "start web"),
+        *("stop backend", "down backend", "stop web", "down web"),
+    ]
+    assert option(recorder.commands["web"], "--backend") == "127.0.0.1:4001"
+    assert testbed.targets == (Target(Endpoint("127.0.0.1", 4002), None),)
+    assert list(testbed.machines) == ["web", "backend"]
+
+
+def test_several_machines_share_one_back_end_and_have_a_target_each(tmp_path: Path, recorder: Recorder) -> None:
+    testbed = put_up(tmp_path, THREE)
+    assert recorder.machines == ["web-1", "web-2", "web-3", "backend"]
+    webs = [recorder.commands[f"web-{at}"] for at in (1, 2, 3)]
+    assert [option(web, "--backend") for web in webs] == ["127.0.0.1:4001"] * 3
+    assert [target.http.port for target in testbed.targets if target.http] == [4002, 4003, 4004]
+
+
+def test_the_dealership_gets_its_database_and_the_rate_to_fill_it_for(tmp_path: Path, recorder: Recorder) -> None:
+    put_up(tmp_path, needs=DEALERSHIP)
+    assert recorder.machines == ["app", "database"]
+    app = recorder.commands["app"]
+    assert (option(app, "--database"), option(app, "--injection-rate")) == ("role://127.0.0.1:4001", "3")
+
+
+@pytest.mark.parametrize(("need", "name"), [(Need.MAIL, "mail"), (Need.IDLE, "idle")])
+def test_roles_without_anything_behind_them_are_alone(
+    tmp_path: Path, recorder: Recorder, need: Need, name: str
+) -> None:
+    testbed = put_up(tmp_path, needs=ServerNeeds(need))
+    assert recorder.machines == [name]
+    assert len(testbed.targets) == 1
+
+
+@pytest.mark.parametrize(
+    ("failure", "error", "up"),
+    [
+        ("up web-1", PlatformError, []),
+        ("up web-3", PlatformError, ["web-1", "web-2"]),
+        ("up backend", PlatformError, ["web-1", "web-2", "web-3"]),
+        ("start backend", ServiceError, ["web-1", "web-2", "web-3", "backend"]),
+        ("start web-2", ServiceError, ["web-1", "web-2", "web-3", "backend"]),
+    ],
+)
+def test_a_part_that_fails_takes_down_all_before_it_in_reverse_order(
+    tmp_path: Path, recorder: Recorder, failure: str, error: type[LoadstoneError], up: list[str]
+) -> None:
+    recorder.failures.add(failure)
+    with pytest.raises(error, match=f"planned: {failure}"):
+        put_up(tmp_path, THREE)
+    assert recorder.machines == up
+    assert [event for event in recorder.events if event.startswith("down")] == [f"down {name}" for name in up[::-1]]
+
+
+def test_an_error_of_whoever_uses_a_system_takes_it_down_and_is_raised(tmp_path: Path, recorder: Recorder) -> None:
+    def fail(_: Testbed) -> None:
+        raise RuntimeError("the driver died")
+
+    with pytest.raises(RuntimeError, match="the driver died"):
+        put_up(tmp_path, look=fail)
+    assert recorder.machines == ["web", "backend"] and not recorder.left
+
+
+def test_a_machine_that_does_not_go_down_keeps_no_other_one_up(tmp_path: Path, recorder: Recorder) -> None:
+    recorder.failures.add("down backend")
+    with pytest.raises(PlatformError, match="planned: down backend"):
+        put_up(tmp_path)
+    assert recorder.left == ["backend"]
+
+
+def test_a_machine_that_is_not_reached_is_named_with_the_remedy(tmp_path: Path, recorder: Recorder) -> None:
+    recorder.unreachable.add("backend")
+    with pytest.raises(PlatformError, match="web does not reach backend.*network=bridge"):
+        put_up(tmp_path)
+    assert "start web" not in recorder.events and not recorder.left
+
+
+@pytest.mark.parametrize("silent", ["idle", "station"])
+def test_a_server_that_does_not_say_where_it_answers_is_refused(
+    tmp_path: Path, recorder: Recorder, silent: str
+) -> None:
+    recorder.silent.add(silent)
+    needs = ServerNeeds(Need.IDLE)
+    system = Station() if silent == "station" else Reference(1)
+
+    async def play() -> None:
+        async with testbed_of(system, Clock.REAL, tmp_path, PLACED, needs):
+            raise AssertionError("it is up")
+
+    with pytest.raises(ServiceError, match="does not say where it answers"):
+        asyncio.run(play())
+    assert recorder.machines == [silent] and not recorder.left
+
+
+def test_services_and_machines_that_ended_are_named_with_how(tmp_path: Path, recorder: Recorder) -> None:
+    def look(testbed: Testbed) -> None:
+        assert testbed.dead() == ""
+        recorder.exit_codes["backend"] = "signal 9"
+        recorder.machine_ends["web"] = "code 1"
+        assert testbed.dead() == "backend (signal 9), web (code 1)"
+
+    put_up(tmp_path, look=look)
+    assert "down web" in recorder.events
+
+
+def test_a_service_that_has_no_process_counts_as_its_machines(tmp_path: Path, recorder: Recorder) -> None:
+    def look(testbed: Testbed) -> None:
+        assert testbed.processes() == {}
+        machine = testbed.machines["web"]
+        machine.pid, machine.companions = 77, {"virtiofsd": 78}  # type: ignore[misc]
+        assert testbed.processes() == {"web": 77, "web, virtiofsd": 78}
+
+    put_up(tmp_path, look=look)
+    assert "down web" in recorder.events
+
+
+def test_every_station_has_a_target_and_a_meter_of_its_own(tmp_path: Path, recorder: Recorder) -> None:
+    async def play() -> Testbed:
+        async with station_testbed(Station(workers=3), tmp_path, THREE) as testbed:
+            return testbed
+
+    testbed = asyncio.run(play())
+    assert recorder.machines == list(testbed.meters) == ["station-1", "station-2", "station-3"]
+    assert len(set(testbed.targets)) == 3
+    assert option(recorder.commands["station-2"], "--workers") == "3"
+
+
+def test_a_station_in_virtual_time_starts_nothing(tmp_path: Path, recorder: Recorder) -> None:
+    async def play() -> Testbed:
+        async with testbed_of(Station(), Clock.VIRTUAL, tmp_path, PLACED) as testbed:
+            return testbed
+
+    testbed = asyncio.run(play())
+    assert (testbed.simulated, testbed.targets, recorder.events) == (Station(), (), [])
+
+
+@pytest.mark.parametrize(("address", "is_unseen"), [("127.0.0.1", True), ("192.0.2.7", False)])
+def test_a_system_of_others_is_unseen_where_it_is_on_this_host(address: str, is_unseen: bool) -> None:
+    async def play() -> Testbed:
+        async with external_testbed(Target(Endpoint(address, 80), Endpoint(address, 443))) as testbed:
+            return testbed
+
+    testbed = asyncio.run(play())
+    assert testbed.is_unseen is is_unseen
+    assert testbed.about == f"http://{address}:80 and https://{address}:443, set up by others"
+
+
+def test_two_machines_of_one_name_are_refused(tmp_path: Path, recorder: Recorder) -> None:
+    async def play() -> None:
+        async with open_testbed(tmp_path) as base:
+            await base.machine("web", MACHINE, ())
+            with pytest.raises(PlatformError, match="There is a machine `web` already"):
+                await base.machine("web", MACHINE, ())
+
+    asyncio.run(play())
+    assert recorder.events == ["up web", "down web"]
+
+
+def test_users_machines_have_a_private_line_where_what_they_ask_has_lines_of_its_own(recorder: Recorder) -> None:
+    assert networks_beside(MACHINE) == ("public",)
+    recorder.attachment = Attachment.VETH
+    assert networks_beside(MACHINE) == ("public", "private")
