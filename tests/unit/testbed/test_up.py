@@ -10,7 +10,7 @@ from loadstone.model.errors import LoadstoneError, PlatformError, ServiceError
 from loadstone.model.machine import MachineSpec, Placement
 from loadstone.model.system import Clock, Reference, Station
 from loadstone.model.target import Endpoint, Target
-from loadstone.model.workload import Need, ServerNeeds
+from loadstone.model.workload import WEB_NEEDS, Need, ServerNeeds
 from loadstone.platforms.contract import Attachment
 from loadstone.testbed.context import networks_beside, open_testbed
 from loadstone.testbed.up import Testbed, external_testbed, reference_testbed, station_testbed, testbed_of
@@ -25,7 +25,7 @@ DEALERSHIP = ServerNeeds(Need.APPLICATION, injection_rate=3)
 def put_up(
     folder: Path,
     placement: Placement = PLACED,
-    needs: ServerNeeds = ServerNeeds(),
+    needs: ServerNeeds = WEB_NEEDS,
     look: Callable[[Testbed], object] = lambda testbed: None,
 ) -> Testbed:
     """Puts the reference servers up and takes them down; looks at them in between."""
@@ -116,7 +116,7 @@ def test_a_machine_that_does_not_go_down_keeps_no_other_one_up(tmp_path: Path, r
 
 def test_a_machine_that_is_not_reached_is_named_with_the_remedy(tmp_path: Path, recorder: Recorder) -> None:
     recorder.unreachable.add("backend")
-    with pytest.raises(PlatformError, match="web does not reach backend.*network=bridge"):
+    with pytest.raises(PlatformError, match=r"web does not reach backend\..*network=bridge"):
         put_up(tmp_path)
     assert "start web" not in recorder.events and not recorder.left
 
