@@ -1,7 +1,6 @@
 """A result folder from a stranger: whatever stands in it is read within bounds or refused with its place."""
 
 import base64
-import contextlib
 import copy
 import json
 import os
@@ -9,7 +8,7 @@ import random
 import shutil
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,16 +25,18 @@ from loadstone.store.study import studies
 from tests.records import encoded, interval, result_folder
 from tests.unit.store.test_migrate import before as before  # the fixture
 
-SAMPLED = 60
-"""Of the thousands of places of an answer so many are tried."""
+SAMPLED = 30
+"""Of the thousands of places of a document so many are tried."""
+DOCUMENTS = ("manifest.json", "verdict.json", "seal.json")
+ANSWERS = ("search", "sweep", "repeat", "compare", "peaks", "platforms", "predict")
 HARM: tuple[Any, ...] = (None, [], {}, -1, 10**400, 1e308, "", "x\0y", "[/b]\ud800", [[[[]]]], True)
 """What stands where something else is expected."""
 
 
-def spoiled(document: Any, most: int = 1000) -> Iterator[Any]:
-    """The document with its places, or so many of them, spoiled by one harm after another, and with each key gone."""
+def spoiled(document: Any, most: int = SAMPLED, seed: int = 1) -> Iterator[Any]:
+    """The document with so many of its places spoiled by one harm after another, and with each key gone."""
     places = list(_places(document, ()))
-    for number, place in enumerate(random.Random(1).sample(places, min(most, len(places)))):
+    for number, place in enumerate(random.Random(seed).sample(places, min(most, len(places)))):
         changed = copy.deepcopy(document)
         _put(changed, place, HARM[number % len(HARM)])
         yield changed
@@ -66,18 +67,28 @@ def _put(document: Any, place: tuple[Any, ...], value: Any) -> None:
 
 @pytest.fixture
 def stranger(tmp_path: Path) -> Path:
-    path = result_folder(tmp_path, [interval(1), interval(2)])
+    return judged_result(tmp_path)
+
+
+def judged_result(folder: Path) -> Path:
+    """A result with its verdict, as a stranger may send it."""
+    path = result_folder(folder, [interval(1), interval(2)])
     judge(path)
     (path / "verdict.json").write_bytes((path / "rejudged.json").read_bytes())
     (path / "rejudged.json").unlink()
     return path
 
 
-@pytest.mark.parametrize("name", ["manifest.json", "verdict.json", "seal.json"])
+@pytest.mark.parametrize("name", DOCUMENTS)
 def test_a_spoiled_document_is_read_or_refused(stranger: Path, name: str) -> None:
+    assert refusals(stranger, name), "some of it cannot be read"
+
+
+def refusals(stranger: Path, name: str, most: int = SAMPLED, seed: int = 1) -> int:
+    """How often a result is refused with some reason where one document is spoiled; else it is reported."""
     document = json.loads((stranger / name).read_text())
     refused = 0
-    for number, changed in enumerate(spoiled(document)):
+    for number, changed in enumerate(spoiled(document, most, seed)):
         (stranger / name).write_text(json.dumps(changed))
         try:
             write_report(stranger, list(Format)[number % len(Format)])
@@ -85,30 +96,43 @@ def test_a_spoiled_document_is_read_or_refused(stranger: Path, name: str) -> Non
             refused += 1
             assert str(error), "an error says something"
         list(catalogue(stranger.parent))
-    assert refused, "some of it cannot be read"
+    return refused
 
 
 def test_a_spoiled_plan_is_read_or_refused(stranger: Path) -> None:
     file = stranger / "runs" / "banking-1" / "plan.json"
     document = json.loads(file.read_text())
+    refused = 0
     for changed in spoiled({"schema": document["schema"], "phases": document["phases"]}):
         file.write_text(json.dumps(changed))
-        with contextlib.suppress(LoadstoneError):
+        try:
             read_result(stranger)
+        except LoadstoneError as error:
+            refused += 1
+            assert str(error), "an error says something"
+    assert refused, "some of it cannot be read"
 
 
-@pytest.mark.parametrize("name", ["search", "sweep", "repeat", "compare", "peaks", "platforms", "predict"])
+@pytest.mark.parametrize("name", ANSWERS)
 def test_a_spoiled_answer_is_read_or_refused(before: Path, name: str, tmp_path: Path) -> None:
     path = tmp_path / name
     shutil.copytree(before / name, path)
+    assert refused_answers(path), "some of it cannot be read"
+
+
+def refused_answers(path: Path, most: int = SAMPLED, seed: int = 1) -> int:
+    """How often a study is refused with some reason where its answer is spoiled; else it is reported."""
     document = json.loads((path / "answer.json").read_text())
-    for changed in spoiled(document, SAMPLED):
+    refused = 0
+    for changed in spoiled(document, most, seed):
         (path / "answer.json").write_text(json.dumps(changed))
         try:
             write_study_report(path, Format.MARKDOWN)
         except LoadstoneError as error:
-            assert str(error)
-    list(studies(tmp_path))
+            refused += 1
+            assert str(error), "an error says something"
+    list(studies(path.parent))
+    return refused
 
 
 @pytest.mark.parametrize("line", [b"[]", b"{", b"\xff\xfe", b'{"event": "interval"}', b"[" * 100_000, b"9" * 100_000])
@@ -127,19 +151,29 @@ def test_a_pipe_in_place_of_a_document_is_refused_at_once(stranger: Path) -> Non
     assert list(catalogue(stranger.parent)) == []
 
 
-@pytest.mark.parametrize("name", ["report.html", "rejudged.json", ".report.html.part", "verdict.json"])
-def test_a_link_in_a_result_is_not_followed(stranger: Path, name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "is_read"),
+    [("report.html", False), ("rejudged.json", True), (".report.html.part", False), ("verdict.json", True)],
+)
+def test_a_link_in_a_result_is_not_followed(stranger: Path, name: str, is_read: bool, tmp_path: Path) -> None:
     decoy = tmp_path / "decoy"
     decoy.write_text("precious")
     (stranger / name).unlink(missing_ok=True)
     (stranger / name).symlink_to(decoy)
-    for work in (judge, write_report):
-        try:
-            work(stranger)
-        except LoadstoneError as error:
-            assert name in str(error)
+    refused = [refusal(work, stranger) for work in (judge, write_report)]
+    assert [name in why for why in refused] == [is_read] * 2, refused
+    assert is_read or not any(refused)
     assert decoy.read_text() == "precious"
     assert not [path for path in tmp_path.rglob("*.part") if not path.is_symlink()]
+
+
+def refusal(work: Callable[[Path], object], path: Path) -> str:
+    """Why it refuses to work on a result; empty where it does not."""
+    try:
+        work(path)
+    except LoadstoneError as error:
+        return str(error)
+    return ""
 
 
 def test_a_folder_that_is_a_link_is_no_result(stranger: Path, tmp_path: Path) -> None:

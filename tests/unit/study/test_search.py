@@ -2,13 +2,15 @@
 
 import math
 import random
+from collections.abc import Sequence
 from dataclasses import replace
+from statistics import fmean
 
 import numpy as np
 import pytest
 
 from loadstone.study.edge import MarginFit
-from loadstone.study.kinds.search.answer import LimitedBy, Standing
+from loadstone.study.kinds.search.answer import LimitedBy, SearchAnswer, Standing
 from loadstone.study.kinds.search.steps import MOST_RUNS, Search
 from loadstone.study.summary import Purpose, RunRequest, RunSummary
 from tests.made import carry_out, made, noisy_edge
@@ -24,25 +26,42 @@ def test_without_noise_the_peak_is_the_capacity_within_the_width() -> None:
     assert len(runs) < 25
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_a_reported_peak_passed_every_fresh_run_and_what_is_above_failed_twice(seed: int) -> None:
-    answer, runs = carry_out(SEARCH, noisy_edge(1000, 0.02, seed))
+Noisy = Sequence[tuple[SearchAnswer, Sequence[RunSummary]]]
+
+
+@pytest.fixture(scope="module")
+def noisy() -> Noisy:
+    """Three searches, whose answers take half a second each."""
+    return [carry_out(SEARCH, noisy_edge(1000, 0.02, seed)) for seed in range(3)]
+
+
+def test_a_reported_peak_passed_every_fresh_run_and_what_is_above_failed_twice(noisy: Noisy) -> None:
+    for answer, runs in noisy:
+        holds_what_it_says(answer, runs)
+
+
+def holds_what_it_says(answer: SearchAnswer, runs: Sequence[RunSummary]) -> None:
+    """Raises AssertionError unless the peak passed all its proofs and the least load above it failed twice."""
     peak = answer.peak
     proofs = [one for one in runs if one.request.load == peak and one.request.purpose is Purpose.VERIFY]
     assert len(proofs) == SEARCH.verify
     assert all(one.passed for one in proofs)
     above = min(at.at for at in answer.loads if at.standing is Standing.FAILS)
-    assert above > peak
+    assert peak is not None and above > peak
     assert above - peak <= 0.01 * above + 1
     assert len([one for one in runs if one.request.load == above]) >= 2
 
 
 def test_repetitions_lie_within_each_others_intervals() -> None:
-    answers = [carry_out(SEARCH, noisy_edge(1000, 0.01, seed))[0] for seed in range(20)]
+    assert fmean(repetitions_inside(range(3))) >= 0.8
+
+
+def repetitions_inside(seeds: Sequence[int]) -> list[bool]:
+    """For each search's interval and each search's peak: whether the interval holds it. All peaks are near the true."""
+    answers = [carry_out(SEARCH, noisy_edge(1000, 0.01, seed))[0] for seed in seeds]
     peaks = [answer.peak for answer in answers]
-    inside = [low <= peak <= high for low, high in (answer.interval for answer in answers) for peak in peaks]
-    assert sum(inside) / len(inside) >= 0.9
-    assert all(abs(peak / 1000 - 1) <= 0.03 for peak in peaks)
+    assert all(abs(peak / 1000 - 1) <= 0.03 for peak in peaks), peaks
+    return [low <= peak <= high for low, high in (answer.interval for answer in answers) for peak in peaks]
 
 
 def test_where_the_driver_is_the_limit_the_answer_says_so() -> None:
@@ -90,15 +109,14 @@ def test_rates_are_searched_as_well_as_sessions() -> None:
     assert 0.99 * 7.7 <= answer.peak <= 7.7
 
 
-def test_the_edge_lies_where_half_of_all_runs_pass_and_its_interval_holds_it() -> None:
-    answers = [carry_out(SEARCH, noisy_edge(1000, 0.02, seed))[0] for seed in range(12)]
-    edges = [answer.edge for answer in answers if answer.edge is not None]
-    assert len(edges) == 12
-    assert sum(edge.load for edge in edges) / 12 == pytest.approx(1000, rel=0.01)
-    assert sum(edge.low <= 1000 <= edge.high for edge in edges) >= 10
+def test_the_edge_lies_where_half_of_all_runs_pass_and_its_interval_holds_it(noisy: Noisy) -> None:
+    edges = [answer.edge for answer, _ in noisy if answer.edge is not None]
+    assert len(edges) == len(noisy)
+    assert fmean(edge.load for edge in edges) == pytest.approx(1000, rel=0.02)
+    assert sum(edge.low <= 1000 <= edge.high for edge in edges) >= len(edges) - 1
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_without_an_edge_the_bracket_counts_only_where_chance_was_nowhere_seen(seed: int) -> None:
     chance = random.Random(seed)
 

@@ -1,0 +1,104 @@
+"""What statistics claim of many repetitions: that intervals hold the truth, and that false alarms are rare.
+
+`make test` asks each of these of a few fixed seeds; here a trial is a batch of other ones.
+"""
+
+from pathlib import Path
+from statistics import fmean
+
+from loadstone.judge.placement import POWER
+from tests.made import carry_out, noisy_edge
+from tests.rates.contract import Rate
+from tests.unit.judge import test_chance, test_placement, test_statistics, test_think_times
+from tests.unit.study import test_answers, test_baselines, test_queued_studies, test_search
+
+BATCH = 20
+
+
+def seeds(trial: int, count: int = BATCH) -> range:
+    """Seeds of a trial, which no other trial and no test of `make test` has."""
+    return range(10_000 + 1000 * trial, 10_000 + 1000 * trial + count)
+
+
+def placement_power(trial: int, folder: Path) -> None:
+    """Of forty runs fewer than three in five find it in one of 700 batches where four in five should."""
+    usual = test_placement.usual_size(seeds(trial, 50))
+    assert test_placement.finding_share(usual, seeds(trial, 40)) >= POWER - 0.2
+
+
+def pauses_accused(trial: int, folder: Path) -> None:
+    """Of 3,680 runs of which one in a thousand may be accused, 14 or more are in one of 20,000 batches."""
+    cells = [(drawn, *cell) for drawn in test_think_times.DRAWS for cell in test_think_times.CELLS]
+    accused = {cell: test_think_times.accused(*cell, seeds(trial, 20 if cell[1] > 10_000 else 300)) for cell in cells}
+    assert sum(accused.values()) <= 13, accused
+
+
+def shares_accused(trial: int, folder: Path) -> None:
+    """Of 900 runs of which one in a thousand may be accused by any rule, eight or more are in one of 100,000."""
+    accused = {name: test_chance.accused(name, count, 300, 10_000 + trial) for name, count in test_chance.RUNS}
+    assert sum(accused.values()) <= 7, accused
+
+
+def pilots(trial: int, folder: Path) -> None:
+    """Nine in ten are to find it; of a hundred 82 or fewer do in one of 100 batches where that is so."""
+    assert test_statistics.studies_that_find(0.05, seeds(trial, 100)) >= 82
+
+
+def baselines(trial: int, folder: Path) -> None:
+    """Of a hundred intervals of 95 % 87 or fewer hold the truth in one of 1,000 batches."""
+    assert test_baselines.intervals_that_hold(10_000 + trial, 100) >= 88
+
+
+def limits_of_no_errors(trial: int, folder: Path) -> None:
+    """Peaks of repetitions lie in the intervals of searches whose limit is no error at all."""
+    assert fmean(test_answers.repetitions_inside(seeds(trial, 16))) >= 0.8
+
+
+def noisy_searches(trial: int, folder: Path) -> None:
+    """Searches among noisy runs prove what they report, and their intervals hold each other's peaks."""
+    for seed in seeds(trial):
+        test_search.holds_what_it_says(*carry_out(test_search.SEARCH, noisy_edge(1000, 0.02, seed)))
+    assert fmean(test_search.repetitions_inside(seeds(trial))) >= 0.9
+
+
+def noisy_edges(trial: int, folder: Path) -> None:
+    """Edges lie where half of all runs pass: twelve searches."""
+    answers = [carry_out(test_search.SEARCH, noisy_edge(1000, 0.02, seed))[0] for seed in seeds(trial, 12)]
+    edges = [answer.edge for answer in answers if answer.edge is not None]
+    assert len(edges) == 12
+    assert abs(fmean(edge.load for edge in edges) / 1000 - 1) <= 0.01
+    assert sum(edge.low <= 1000 <= edge.high for edge in edges) >= 9
+
+
+def queue_searches(trial: int, folder: Path) -> None:
+    """Ten searches of an open and of a closed queue: near the capacity of theory, and in each other's intervals."""
+    for kind in ("rate", "sessions"):
+        inside = test_queued_studies.repetitions_inside(kind, seeds(trial, 10))
+        assert fmean(inside) >= 0.9, kind
+
+
+def queue_comparisons(trial: int, folder: Path) -> None:
+    """Twenty comparisons: at most three find a difference where there is none, 17 at least one of five per cent."""
+    assert test_queued_studies.differences_found(1.0, seeds(trial)) <= 3
+    assert test_queued_studies.differences_found(1.05, seeds(trial)) >= 17
+
+
+def queue_predictions(trial: int, folder: Path) -> None:
+    """Loads up to half of the capacity predict four fifths of it."""
+    for kind in ("rate", "sessions"):
+        test_queued_studies.predicts_four_fifths(kind, 10_000 + trial)
+
+
+RATES = (
+    Rate("placement-power", "A difference as large as is said is found in most runs", 5, placement_power),
+    Rate("pauses-accused", "Pauses as declared are hardly ever accused", 5, pauses_accused),
+    Rate("shares-accused", "Shares as declared are hardly ever accused", 5, shares_accused),
+    Rate("pilots", "As many pairs as a pilot asks for find what is sought", 10, pilots),
+    Rate("baselines", "Intervals of the ratio of two series hold it", 10, baselines),
+    Rate("limits-of-no-errors", "Intervals of searches without errors hold repetitions", 5, limits_of_no_errors),
+    Rate("noisy-searches", "Searches among noisy runs prove their peaks and hold repetitions", 5, noisy_searches),
+    Rate("noisy-edges", "Edges lie where half of all runs pass", 5, noisy_edges),
+    Rate("queue-searches", "Searches of queues find the capacity of theory and hold repetitions", 5, queue_searches),
+    Rate("queue-comparisons", "Comparisons of queues find a slowdown where there is one", 10, queue_comparisons),
+    Rate("queue-predictions", "Predictions of queues are those of theory", 10, queue_predictions),
+)
