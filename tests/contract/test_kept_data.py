@@ -8,15 +8,13 @@ import pytest
 
 from loadstone.host import cache
 from loadstone.model.errors import ServiceError
-from loadstone.model.machine import PUBLIC, MachineSpec
+from loadstone.model.system import Reference
 from loadstone.model.workload import Need, ServerNeeds
-from loadstone.services.kind import ServiceRole
+from loadstone.services.kind import EMBEDDED, ServiceRole
 from loadstone.services.registry import service_kinds
-from loadstone.testbed import kept_data, roles
-from loadstone.testbed.context import open_testbed
+from loadstone.testbed import kept_data
 from loadstone.testbed.data import DataSet
-from loadstone.testbed.kept_data import copy_kept
-from loadstone.testbed.running import Running
+from loadstone.testbed.up import reference_testbed
 
 pytestmark = pytest.mark.integration
 NEEDS = ServerNeeds(need=Need.BOOKSTORE, rows={"items": 50, "customers": 100, "orders": 200})
@@ -31,18 +29,13 @@ def kept(tmp_path: Path) -> list[str]:
     return sorted(path.name for path in (tmp_path / "kept").iterdir() if path.is_dir())
 
 
-async def a_run(logs: Path, database: str) -> tuple[float | None, str]:
-    """How long the copying took, and what the site says of its tables when its database runs on the copy."""
-    async with open_testbed(logs) as base:
-        machine = await base.machine("database", MachineSpec(), (PUBLIC,))
-        running = Running(base)
-        copied_s = await copy_kept(machine, database, NEEDS)
-        port = await roles.database(running, machine, database, 1, has_data=copied_s is not None)
-        data = DataSet(
-            NEEDS.need, machine, await roles.database_url(machine, machine, port, database), NEEDS.rows, copied_s
-        )
-        await data.put()
-        return copied_s, str(data)
+async def run_site(logs: Path, database: str) -> tuple[DataSet, str]:
+    """Puts the bookstore up over a database; returns its data, and how its services ended afterwards."""
+    async with reference_testbed(Reference(1, database=database), logs, needs=NEEDS) as testbed:
+        readings = [await meter.read() for meter in testbed.status.values()]
+        assert None not in readings and len(readings) == (database != EMBEDDED)
+        assert testbed.data is not None and testbed.dead() == ""
+    return testbed.data, testbed.dead()
 
 
 @pytest.mark.parametrize("database", service_kinds(ServiceRole.DATABASE))
@@ -52,8 +45,9 @@ def test_what_was_filled_once_is_copied_from_then_on(database: str, tmp_path: Pa
     filled = kept_data._fill
     with patch.object(kept_data, "_fill", wraps=filled) as filling:
         for _ in range(2):
-            copied_s, told = asyncio.run(a_run(logs, database))
-            assert copied_s is not None and "copied from a filled database" in told
+            data, ends = asyncio.run(run_site(logs, database))
+            assert data.copied_s is not None and "copied from a filled database" in str(data)
+            assert "app (code 0" in ends and "database (code 0" in ends and "SIGKILL" not in ends, ends
         assert filling.call_count == 1
     assert len(kept(tmp_path)) == 1
 
@@ -62,11 +56,11 @@ def test_a_filling_that_is_killed_leaves_nothing_behind(tmp_path: Path) -> None:
     logs = tmp_path / "logs"
     logs.mkdir()
     with patch.object(DataSet, "put", side_effect=ServiceError("killed")), pytest.raises(ServiceError, match="killed"):
-        asyncio.run(a_run(logs, "embedded"))
+        asyncio.run(run_site(logs, EMBEDDED))
     assert kept(tmp_path) == []
     # One that had no time to clear up is swept away by the next.
     (tmp_path / "kept" / ".part-data-dead").mkdir()
-    assert asyncio.run(a_run(logs, "embedded"))[0] is not None
+    assert asyncio.run(run_site(logs, EMBEDDED))[0].copied_s is not None
     (name,) = kept(tmp_path)
     assert name.startswith("data-")
 

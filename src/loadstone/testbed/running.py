@@ -38,9 +38,13 @@ class Running:
     async def start(
         self, machine: Machine, role: str, command: list[str], readiness: Readiness = Readiness.LINE
     ) -> Service:
-        """Starts a service that is to run as long as the testbed."""
+        """Starts a service that is to run as long as the testbed. A process of this host is stopped before whatever it
+        may ask, which started earlier: a database that is stopped first waits for its clients.
+        """
         service = self.services[role] = await machine.start(role, command, readiness)
         self.machines[role] = machine
+        if service.pid:
+            self.base.stack.push_async_callback(service.stop)
         return service
 
     def processes(self) -> dict[str, int]:

@@ -13,7 +13,8 @@ use super::{Access, Connection, Row, SqlError, Value};
 
 /// A connection to PostgreSQL.
 pub struct Postgres {
-    client: Client,
+    /// None only once it is being dropped.
+    client: Option<Client>,
     prepared: HashMap<String, Statement>,
 }
 
@@ -21,12 +22,24 @@ impl Postgres {
     /// Connects by a URL: `postgresql://user@host:port/name`.
     pub fn open(url: &str) -> Result<Self> {
         let client = Client::connect(url, NoTls).with_context(|| format!("cannot connect to {url}"))?;
-        Ok(Postgres { client, prepared: HashMap::new() })
+        Ok(Postgres { client: Some(client), prepared: HashMap::new() })
     }
 
     fn batch(&mut self, words: &str) -> Result<(), SqlError> {
-        self.client.batch_execute(words).map_err(failure)
+        self.client.as_mut().ok_or_else(closed)?.batch_execute(words).map_err(failure)
     }
+}
+
+impl Drop for Postgres {
+    /// Closes the connection on a separate thread: the client blocks, and panics on a thread of an asynchronous runtime.
+    fn drop(&mut self) {
+        let client = self.client.take();
+        let _ = std::thread::spawn(move || drop(client)).join();
+    }
+}
+
+fn closed() -> SqlError {
+    SqlError::Gone("the connection is closed".into())
 }
 
 impl ToSql for Value {
@@ -48,17 +61,18 @@ impl ToSql for Value {
 
 impl Connection for Postgres {
     fn run(&mut self, sql: &str, values: &[Value]) -> Result<Vec<Row>, SqlError> {
+        let client = self.client.as_mut().ok_or_else(closed)?;
         if !self.prepared.contains_key(sql) {
-            let made = self.client.prepare(sql).map_err(failure)?;
+            let made = client.prepare(sql).map_err(failure)?;
             self.prepared.insert(sql.to_owned(), made);
         }
         let statement = &self.prepared[sql];
         let values: Vec<&(dyn ToSql + Sync)> = values.iter().map(|value| value as &(dyn ToSql + Sync)).collect();
         if statement.columns().is_empty() {
-            let changed = self.client.execute(statement, &values).map_err(failure)?;
+            let changed = client.execute(statement, &values).map_err(failure)?;
             return Ok(vec![vec![Value::Int(changed as i64)]]);
         }
-        let rows = self.client.query(statement, &values).map_err(failure)?;
+        let rows = client.query(statement, &values).map_err(failure)?;
         rows.iter().map(|row| (0..row.len()).map(|at| read(row, at)).collect()).collect()
     }
 
