@@ -1,40 +1,27 @@
-"""Every platform there is, found by itself, and what it must leave behind: nothing."""
+"""What tests of this folder keep up for a whole module, and what each of them must leave behind: nothing."""
 
 import asyncio
 import os
 import urllib.request
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import cast
 
 import psutil
 import pytest
 
 from loadstone.model.machine import MachineSpec
-from loadstone.platforms import fake, journal
+from loadstone.platforms import journal
 from loadstone.platforms.kind import PlatformKind
-from loadstone.platforms.registry import platform_kinds, read_machine
+from loadstone.platforms.registry import read_machine
 from tests.conftest import WORKER
+from tests.contract.shared_services import HELD, SharedServices, held_processes, shared_services
+from tests.places import PROJECT
 
-OURS = f"lt{WORKER[2:]}"
-"""First letters of what tests of this process make, and of none that runs beside it."""
-
-
-ALONE = ("pair",)
-"""Platforms whose parts wait for each other for half a second at most."""
-
-
-@pytest.fixture(
-    params=[pytest.param(name, marks=[pytest.mark.alone] * (name in ALONE)) for name in ("fake", *platform_kinds())]
-)
-def platform(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> PlatformKind:
-    """A platform; skipped with its own reason where it cannot make machines. The fake one is known to tests alone."""
-    monkeypatch.setitem(cast(dict[str, PlatformKind], platform_kinds()), "fake", fake.KIND)
-    kind = platform_kinds()[request.param]
-    missing = asyncio.run(kind.maker.missing(machine_of(kind)))
-    if missing:
-        pytest.skip(missing)
-    return kind
+OURS = f"l{zlib.crc32(f'{PROJECT} {WORKER}'.encode()) & 0xFFF:03x}"
+"""First letters of what tests of this process make, and of none that runs beside it, of this copy of the project or of
+another; the same in the next run, which then clears up after one that was killed.
+"""
 
 
 def machine_of(kind: PlatformKind) -> MachineSpec:
@@ -45,15 +32,59 @@ def machine_of(kind: PlatformKind) -> MachineSpec:
     return read_machine({"platform": kind.name, "memory": 192, **uri})
 
 
+@pytest.fixture(scope="module", autouse=True)
+def nothing_is_left_of_the_module() -> Iterator[None]:
+    """Once the fixtures of a module have ended, nothing of theirs is left either."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        yield from _watched(monkeypatch)
+
+
 @pytest.fixture(autouse=True)
 def nothing_is_left(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """No process, namespace, link, group or folder; told from those of other programs by their first letters."""
+    """No process, namespace, link, group or folder; told from those of other programs by their first letters. What
+    fixtures of the module hold is not left.
+    """
+    yield from _watched(monkeypatch)
+
+
+def _watched(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(journal, "PREFIX", OURS)
     before = traces()
     yield
-    psutil.wait_procs(psutil.Process().children(recursive=True), timeout=3)
-    left = {kind: held - before[kind] for kind, held in traces().items()}
+    psutil.wait_procs(_new_processes(before["processes"]), timeout=3)
+    after = traces() | {"processes": {str(process.pid) for process in _new_processes(before["processes"])}}
+    left = {
+        kind: {name for name in there - before[kind] if not any(held in name for held in HELD)}
+        for kind, there in after.items()
+    }
     assert not any(left.values()), left
+
+
+def _new_processes(before: set[str]) -> list[psutil.Process]:
+    """Processes of this one that were not there and are not held, nor were started by such processes."""
+    known = before | held_processes()
+    new = [process for process in psutil.Process().children(recursive=True) if str(process.pid) not in known]
+    return [process for process in new if not _is_below(process, known)]
+
+
+def _is_below(process: psutil.Process, others: set[str]) -> bool:
+    try:
+        return any(str(parent.pid) in others for parent in process.parents())
+    except psutil.Error:
+        return False  # it is gone
+
+
+@pytest.fixture(scope="module")
+def runner() -> Iterator[asyncio.Runner]:
+    """Runs what the fixtures of a module keep up."""
+    with asyncio.Runner() as runner:
+        yield runner
+
+
+@pytest.fixture(scope="module")
+def services(runner: asyncio.Runner, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SharedServices]:
+    """Databases, caches and the like that all configurations of a module share."""
+    yield from shared_services(runner, tmp_path_factory.mktemp("services"))
 
 
 def traces() -> dict[str, set[str]]:

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from http.cookiejar import CookieJar
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
@@ -22,9 +21,9 @@ from loadstone.model.workload import Need
 from loadstone.services.kind import EMBEDDED, ServiceRole
 from loadstone.services.registry import service_kind, service_kinds
 from loadstone.testbed import roles
-from loadstone.testbed.context import open_testbed
 from loadstone.testbed.data import DataSet
 from loadstone.testbed.running import Running
+from tests.contract.shared_services import SharedServices, held_testbed
 
 pytestmark = pytest.mark.integration
 ROWS = {"items": 120, "customers": 60, "orders": 600}
@@ -38,27 +37,39 @@ PAIRS = [
 ]
 
 
-@pytest.fixture(params=PAIRS, ids="-".join)
-def shop(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Endpoint]:
-    """Each bookstore over each kind of database that it can ask."""
+@pytest.fixture(scope="module", params=PAIRS, ids="-".join)
+def site(
+    request: pytest.FixtureRequest,
+    runner: asyncio.Runner,
+    services: SharedServices,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[tuple[Endpoint, DataSet]]:
+    """Each bookstore over each kind of database that it can ask, and its data."""
     web, database = request.param
-    with asyncio.Runner() as runner:
-        stack = AsyncExitStack()
+    stack, logs = AsyncExitStack(), tmp_path_factory.mktemp(web)
 
-        async def up() -> Endpoint:
-            running = Running(await stack.enter_async_context(open_testbed(tmp_path)))
-            app = await running.base.machine("app", MachineSpec(), (PUBLIC,))
-            behind = await running.base.machine("database", MachineSpec(), (PUBLIC,))
-            port = await roles.database(running, behind, database, 1)
-            system = Reference(1, web=web, database=database)
-            await DataSet(Need.BOOKSTORE, app, await roles.database_url(app, behind, port, database), ROWS).put()
-            kind = service_kind(ServiceRole.BOOKSTORE, web)
-            found = (await roles.application(running, app, (behind, port), kind, system, ROWS, {})).http
-            assert found is not None
-            return found
+    async def start() -> tuple[Endpoint, DataSet]:
+        running = Running(await stack.enter_async_context(held_testbed(logs)))
+        app = await running.base.machine("app", MachineSpec(), (PUBLIC,))
+        place = await services.database(database)
+        system = Reference(1, web=web, database=database)
+        data = DataSet(Need.BOOKSTORE, app, await roles.database_url(app, *place, database), ROWS)
+        await data.put()
+        kind = service_kind(ServiceRole.BOOKSTORE, web)
+        http = (await roles.application(running, app, place, kind, system, ROWS, {})).http
+        assert http is not None
+        return http, data
 
-        yield runner.run(up())
-        runner.run(stack.aclose())
+    yield runner.run(start())
+    runner.run(stack.aclose())
+
+
+@pytest.fixture
+def shop(site: tuple[Endpoint, DataSet], runner: asyncio.Runner) -> Endpoint:
+    """Where the bookstore answers, with its data as they were at the beginning."""
+    http, data = site
+    runner.run(data.put())
+    return http
 
 
 class Visitor:
