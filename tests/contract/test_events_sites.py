@@ -6,9 +6,10 @@ import re
 import subprocess
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
 from http.cookiejar import CookieJar
 from pathlib import Path
 from typing import Any
@@ -24,100 +25,132 @@ from loadstone.model.workload import Need
 from loadstone.services.kind import EMBEDDED, ServiceRole
 from loadstone.services.registry import service_kind, service_kinds
 from loadstone.testbed import roles
-from loadstone.testbed.context import open_testbed
 from loadstone.testbed.data import DataSet
 from loadstone.testbed.running import Running
 from loadstone.testbed.shared_folder import share
+from tests.contract.shared_services import SharedServices, held_testbed
 
 pytestmark = pytest.mark.integration
 ROWS = {"users": 120, "tags": 30, "events": 90}
-PAIRS = [
-    (web, database)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What a site is made of."""
+
+    web: str
+    database: str
+    cache: str = ""
+    """Empty where the site keeps no answers."""
+
+    @property
+    def shares(self) -> bool:
+        """Whether its pictures are in a folder that all its servers share; else in a store."""
+        return (self.web, self.database, self.cache) in (
+            (EMBEDDED, EMBEDDED, ""),
+            ("tomcat", "postgresql", EMBEDDED),
+        )
+
+    def __str__(self) -> str:
+        names = [self.web, self.database, *["cache", self.cache] * bool(self.cache), *["folder"] * self.shares]
+        return "-".join(names)
+
+
+CACHING = [
+    *(Layout(EMBEDDED, "postgresql", cache) for cache in (EMBEDDED, *service_kinds(ServiceRole.CACHE))),
+    *(Layout("tomcat", "postgresql", cache) for cache in (EMBEDDED, "memcached")),
+]
+LAYOUTS = [
+    # Tomcat takes long to start, so one of its sites shows pages, a cache and a shared folder.
+    Layout(web, database, EMBEDDED if (web, database) == ("tomcat", "postgresql") else "")
     for web in service_kinds(ServiceRole.EVENTS)
     for database in service_kinds(ServiceRole.DATABASE)
     if web == EMBEDDED or database != EMBEDDED
-]
-CACHES = [
-    *((EMBEDDED, cache) for cache in (EMBEDDED, *service_kinds(ServiceRole.CACHE))),
-    *(("tomcat", cache) for cache in (EMBEDDED, "memcached")),
 ]
 BOUNDARY = "7e0b1c"
 PICTURE = Path(__file__).parents[1] / "data" / "picture.jpg"
 """160 x 120 points, red on the left and blue on the right."""
 
 
-@pytest.fixture
-def runner() -> Iterator[asyncio.Runner]:
-    """What a site's machines live in."""
-    with asyncio.Runner() as runner:
-        yield runner
+@dataclass(frozen=True)
+class Site:
+    """A site of events that is up."""
+
+    http: Endpoint
+    data: DataSet
 
 
-@pytest.fixture(params=PAIRS, ids="-".join)
-def data(request: pytest.FixtureRequest, runner: asyncio.Runner, tmp_path: Path) -> Iterator[tuple[Endpoint, DataSet]]:
-    """Each site over each kind of database that it can ask, with a store and a geocoder beside it; and its data."""
-    web, database = request.param
-    yield from put_up(runner, tmp_path, web, database)
+async def start_site(running: Running, services: SharedServices, layout: Layout) -> Site:
+    """Starts a site over services that it shares with others."""
+    app = await running.base.machine("app", MachineSpec(), (PUBLIC,))
+    place = await services.database(layout.database)
+    beside, pictures = {"geocoder": await services.place("geocoder", roles.geocoder)}, ""
+    if layout.shares:
+        store = await running.base.machine("store", MachineSpec(), (PUBLIC,))
+        pictures = (await share(running, store, [app]))["app"]
+    else:
+        beside["store"] = await services.place("store", roles.picture_store)
+    if layout.cache not in ("", EMBEDDED):
+        beside["cache"] = await services.cache(layout.cache)
+    system = Reference(1, web=layout.web, database=layout.database, cache=layout.cache)
+    data = DataSet(Need.EVENTS, app, await roles.database_url(app, *place, layout.database), ROWS)
+    await data.put()
+    kind = service_kind(ServiceRole.EVENTS, layout.web)
+    http = (await roles.application(running, app, place, kind, system, ROWS, beside, pictures)).http
+    assert http is not None
+    data.keepers = [http] if layout.cache else []
+    return Site(http, data)
 
 
-@pytest.fixture(params=CACHES, ids="-".join)
-def caching(
-    request: pytest.FixtureRequest, runner: asyncio.Runner, tmp_path: Path
-) -> Iterator[tuple[Endpoint, DataSet]]:
-    """Each site with each kind of cache that it can ask."""
-    web, cache = request.param
-    yield from put_up(runner, tmp_path, web, "postgresql", cache)
+@dataclass
+class Sites:
+    """Starts each site when it is first asked for, and keeps it up."""
+
+    runner: asyncio.Runner
+    services: SharedServices
+    stack: AsyncExitStack
+    folder: Callable[[str], Path]
+    sites: dict[Layout, Site] = field(default_factory=dict)
+
+    def site(self, layout: Layout) -> Site:
+        """Returns a site whose data are as they were at the beginning."""
+        if layout not in self.sites:
+            self.sites[layout] = self.runner.run(self.start(layout))
+        self.runner.run(self.sites[layout].data.put())
+        return self.sites[layout]
+
+    async def start(self, layout: Layout) -> Site:
+        """Starts a site on machines of its own."""
+        base = await self.stack.enter_async_context(held_testbed(self.folder(str(layout))))
+        return await start_site(Running(base), self.services, layout)
 
 
-@pytest.fixture(params=[(EMBEDDED, EMBEDDED), ("tomcat", "postgresql")], ids="-".join)
-def sharing(request: pytest.FixtureRequest, runner: asyncio.Runner, tmp_path: Path) -> Iterator[Endpoint]:
-    """Each site with its pictures in a folder that all its servers share."""
-    web, database = request.param
-    for at, _ in put_up(runner, tmp_path, web, database, shares=True):
-        yield at
-
-
-def put_up(
-    runner: asyncio.Runner, tmp_path: Path, web: str, database: str, cache: str = "", *, shares: bool = False
-) -> Iterator[tuple[Endpoint, DataSet]]:
-    """A site and all that it asks; and its data."""
+@pytest.fixture(scope="module")
+def sites(
+    runner: asyncio.Runner, services: SharedServices, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Sites]:
+    """All sites of this module."""
     stack = AsyncExitStack()
-
-    async def up() -> tuple[Endpoint, DataSet]:
-        running = Running(await stack.enter_async_context(open_testbed(tmp_path)))
-        machines = {
-            name: await running.base.machine(name, MachineSpec(), (PUBLIC,))
-            for name in ("app", "database", "geocoder", "store", "cache")
-        }
-        app, behind = machines["app"], machines["database"]
-        port = await roles.database(running, behind, database, 1)
-        beside = {
-            "geocoder": (machines["geocoder"], await roles.geocoder(running, machines["geocoder"])),
-        }
-        pictures = ""
-        if shares:
-            pictures = (await share(running, machines["store"], [app]))["app"]
-        else:
-            beside["store"] = (machines["store"], await roles.picture_store(running, machines["store"]))
-        if cache not in ("", EMBEDDED):
-            beside["cache"] = (machines["cache"], await roles.cache(running, machines["cache"], cache, 1))
-        kind, system = service_kind(ServiceRole.EVENTS, web), Reference(1, web=web, database=database, cache=cache)
-        held = DataSet(Need.EVENTS, app, await roles.database_url(app, behind, port, database), ROWS)
-        await held.put()
-        at = (behind, port)
-        found = (await roles.application(running, app, at, kind, system, ROWS, beside, pictures)).http
-        assert found is not None
-        held.keepers = [found] if cache else []
-        return found, held
-
-    yield runner.run(up())
+    yield Sites(runner, services, stack, tmp_path_factory.mktemp)
     runner.run(stack.aclose())
 
 
+@pytest.fixture(params=LAYOUTS, ids=str)
+def whole_site(request: pytest.FixtureRequest, sites: Sites) -> Site:
+    """Each site over each kind of database that it can ask; and its data."""
+    return sites.site(request.param)
+
+
+@pytest.fixture(params=CACHING, ids=str)
+def caching(request: pytest.FixtureRequest, sites: Sites) -> Site:
+    """Each site with each kind of cache that it can ask; and its data."""
+    return sites.site(request.param)
+
+
 @pytest.fixture
-def site(data: tuple[Endpoint, DataSet]) -> Endpoint:
-    """Where it answers."""
-    return data[0]
+def site(whole_site: Site) -> Endpoint:
+    """Where a site answers."""
+    return whole_site.http
 
 
 class Visitor:
@@ -265,54 +298,52 @@ def test_nonsense_is_refused_and_breaks_nothing(site: Endpoint) -> None:
     assert not broken(site)
 
 
-def test_data_is_restored_beneath_a_site_that_goes_on(data: tuple[Endpoint, DataSet], runner: asyncio.Runner) -> None:
-    at, held = data
+def test_a_picture_that_is_not_there_is_refused(site: Endpoint) -> None:
+    for path in ("events/999999999999999", "events/9999999999999999999", "events/0", "events/x", "../../etc/passwd"):
+        with pytest.raises(urllib.error.HTTPError, match=r"40[04]"):
+            Visitor(site).fetch(f"/events/store/{path}")
+
+
+def test_data_is_restored_beneath_a_site_that_goes_on(whole_site: Site, runner: asyncio.Runner) -> None:
+    at, data = whole_site.http, whole_site.data
     visitor = Visitor(at)
     before = visitor.get("tag", name="tag30")
     visitor.adds_person("new1")
     visitor.post("login", user="new1", password="p")
     visitor.adds_event("Meeting 1", "tag30")
     assert visitor.get("tag", name="tag30") != before and audit(at)["additions"]["count"] == 2
-    runner.run(held.put())
+    runner.run(data.put())
     assert visitor.get("tag", name="tag30") == before and audit(at)["additions"]["count"] == 0
     assert not broken(at)
-    assert "restored before each later iteration" in str(held)
+    assert "restored before each later iteration" in str(data)
 
 
-def test_what_is_kept_is_shown_again_and_no_longer_when_it_has_changed(
-    caching: tuple[Endpoint, DataSet], runner: asyncio.Runner
-) -> None:
-    at, held = caching
+def test_what_is_kept_is_shown_again_and_no_longer_when_it_has_changed(caching: Site, runner: asyncio.Runner) -> None:
+    at, data = caching.http, caching.data
     visitor = Visitor(at)
     home, tag = visitor.get("home"), visitor.get("tag", name="tag30")
-    begun = served(at, held)
+    asked = last_query(data)
     assert (visitor.get("home"), visitor.get("tag", name="tag30")) == (home, tag)
-    assert served(at, held) == begun, "the database was not asked"
+    assert last_query(data) == asked, "the database was asked for what is kept"
     visitor.post("login", user="user1", password="1")
     visitor.adds_event("Meeting 1", "tag30")
+    assert last_query(data) != asked
     assert "Coming up: 91 events" in visitor.get("home") and "Meeting 1" in visitor.get("tag", name="tag30")
-    runner.run(held.put())
+    runner.run(data.put())
     visitor.get("logout")
     assert (visitor.get("home"), visitor.get("tag", name="tag30")) == (home, tag)
 
 
-def test_pictures_may_be_in_a_folder_that_servers_share(sharing: Endpoint) -> None:
-    test_all_pages_tell_what_is_there(sharing)
-    test_what_is_added_is_shown_with_a_small_picture(sharing)
-    for path in ("events/999999999999999", "events/9999999999999999999", "events/0", "events/x", "../../etc/passwd"):
-        with pytest.raises(urllib.error.HTTPError, match=r"40[04]"):
-            Visitor(sharing).fetch(f"/events/store/{path}")
+def last_query(data: DataSet) -> str:
+    """Returns when a client last asked the PostgreSQL database, this function apart."""
+    sql = (
+        "SELECT max(query_start), count(*) FROM pg_stat_activity"
+        " WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
+    )
+    words = ["psql", "-d", data.database, "-At", "-c", sql]
+    return subprocess.run(words, capture_output=True, check=True, text=True).stdout
 
 
-def served(at: Endpoint, held: DataSet) -> int:
-    """Rows that the database has handed out of the site's tables since it began."""
-    address = held.database.partition("@")[2]
-    host, port = address.partition("/")[0].split(":")
-    words = ["psql", "-h", host, "-p", port, "-U", "loadstone", "-At", "postgres", "-c"]
-    sql = "SELECT pg_stat_force_next_flush(); SELECT SUM(seq_scan + idx_scan) FROM pg_stat_user_tables"
-    return int(subprocess.run([*words, sql], capture_output=True, check=True, text=True).stdout.split()[-1])
-
-
-def test_a_cache_that_the_site_cannot_ask_is_refused(runner: asyncio.Runner, tmp_path: Path) -> None:
+def test_a_cache_that_the_site_cannot_ask_is_refused(sites: Sites) -> None:
     with pytest.raises(ServiceError, match="not in redis"):
-        next(put_up(runner, tmp_path, "tomcat", "postgresql", "redis"))
+        sites.site(Layout("tomcat", "postgresql", "redis"))
