@@ -18,38 +18,42 @@ import pytest
 
 from loadstone.model.machine import PUBLIC, MachineSpec
 from loadstone.model.target import Endpoint
-from loadstone.services.kind import ServiceRole
+from loadstone.services import reference
+from loadstone.services.kind import EMBEDDED, ServiceRole
 from loadstone.services.registry import service_kinds
 from loadstone.testbed import roles
 from loadstone.testbed.context import open_testbed
 from loadstone.testbed.running import Running
+from tests.contract.shared_services import SharedServices, held_testbed
 
 pytestmark = pytest.mark.integration
 Json = dict[str, Any]
+WAIT_S = 60.0
 MESSAGE = b"From: a@loadstone.example\r\nSubject: a word\r\n\r\n" + b"line of text\r\n" * 400
 
 
-@pytest.fixture(params=list(service_kinds(ServiceRole.MAIL)))
-def mail(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Endpoint]:
-    """A mail store of each kind, empty and up."""
+@pytest.fixture(scope="module", params=list(service_kinds(ServiceRole.MAIL)))
+def mail(
+    request: pytest.FixtureRequest, runner: asyncio.Runner, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Endpoint]:
+    """A mail store of each kind, up; each test has users of its own, whose folders are empty."""
     if request.param == "dovecot":
         assert shutil.which("dovecot", path="/usr/sbin:/usr/bin"), "scripts/system-packages dovecot installs it"
-    with asyncio.Runner() as runner:
-        stack = AsyncExitStack()
+    stack, logs = AsyncExitStack(), tmp_path_factory.mktemp("mail")
 
-        async def up() -> Endpoint:
-            running = Running(await stack.enter_async_context(open_testbed(tmp_path)))
-            machine = await running.base.machine("mail", MachineSpec(), (PUBLIC,))
-            target = (await roles.mail(running, machine, request.param, 1)).http
-            assert target is not None
-            return target
+    async def start() -> Endpoint:
+        running = Running(await stack.enter_async_context(held_testbed(logs)))
+        machine = await running.base.machine("mail", MachineSpec(), (PUBLIC,))
+        imap = (await roles.mail(running, machine, request.param, 1)).http
+        assert imap is not None
+        return imap
 
-        yield runner.run(up())
-        runner.run(stack.aclose())
+    yield runner.run(start())
+    runner.run(stack.aclose())
 
 
-def client(mail: Endpoint, user: str = "user1") -> imaplib.IMAP4:
-    opened = imaplib.IMAP4(mail.host, mail.port, timeout=10)
+def client(mail: Endpoint, user: str) -> imaplib.IMAP4:
+    opened = imaplib.IMAP4(mail.host, mail.port, timeout=60)
     opened.login(user, "loadstone")
     return opened
 
@@ -59,7 +63,7 @@ def numbers(answer: tuple[str, list[Any]]) -> list[int]:
 
 
 def test_a_message_comes_back_as_it_was_sent_and_reading_marks_it(mail: Endpoint) -> None:
-    user = client(mail)
+    user = client(mail, "user1")
     assert user.append("INBOX", "", "", MESSAGE)[0] == "OK"
     assert user.select("INBOX") == ("OK", [b"1"])
     assert numbers(user.search(None, "UNSEEN")) == [1]
@@ -73,7 +77,7 @@ def test_a_message_comes_back_as_it_was_sent_and_reading_marks_it(mail: Endpoint
 
 
 def test_deleted_messages_go_when_they_are_expunged_and_uids_do_not_come_back(mail: Endpoint) -> None:
-    user = client(mail)
+    user = client(mail, "user2")
     for _ in range(3):
         user.append("INBOX", "", "", MESSAGE)
     user.select("INBOX")
@@ -90,7 +94,7 @@ def test_deleted_messages_go_when_they_are_expunged_and_uids_do_not_come_back(ma
 
 
 def test_folders_are_made_listed_counted_filled_and_removed(mail: Endpoint) -> None:
-    user = client(mail)
+    user = client(mail, "user3")
     assert user.create("Archive")[0] == "OK"
     assert user.create("Archive")[0] == "NO"
     user.append("INBOX", r"(\Seen \Flagged)", "", MESSAGE)
@@ -108,21 +112,21 @@ def test_folders_are_made_listed_counted_filled_and_removed(mail: Endpoint) -> N
 
 
 def test_users_do_not_see_each_other_and_strangers_see_nothing(mail: Endpoint) -> None:
-    one, other = client(mail), client(mail, "user2")
+    one, other = client(mail, "user4"), client(mail, "user5")
     one.append("INBOX", "", "", MESSAGE)
     assert other.select("INBOX") == ("OK", [b"0"])
-    stranger = imaplib.IMAP4(mail.host, mail.port, timeout=10)
+    stranger = imaplib.IMAP4(mail.host, mail.port, timeout=60)
     with pytest.raises(imaplib.IMAP4.error, match="AUTHENTICATIONFAILED"):
-        stranger.login("user1", "wrong")
+        stranger.login("user4", "wrong")
     for open_one in (one, other, stranger):
         open_one.logout()
 
 
 def test_two_sessions_of_a_user_hear_of_each_other(mail: Endpoint) -> None:
-    one, other = client(mail), client(mail)
+    one, other = client(mail, "user6"), client(mail, "user6")
     one.select("INBOX")
     other.append("INBOX", "", "", MESSAGE)
-    until = time.monotonic() + 5
+    until = time.monotonic() + WAIT_S
     while numbers(one.search(None, "ALL")) != [1] and time.monotonic() < until:
         one.noop()
     assert numbers(one.search(None, "ALL")) == [1]
@@ -130,33 +134,41 @@ def test_two_sessions_of_a_user_hear_of_each_other(mail: Endpoint) -> None:
     other.logout()
 
 
-@pytest.fixture(params=["file", *service_kinds(ServiceRole.DATABASE)])
-def dealership(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Endpoint]:
+@pytest.fixture(scope="module", params=["file", *service_kinds(ServiceRole.DATABASE)])
+def dealership(
+    request: pytest.FixtureRequest,
+    runner: asyncio.Runner,
+    services: SharedServices,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Endpoint]:
     """The dealership over each kind of database, filled for an injection rate of one."""
-    with asyncio.Runner() as runner:
-        stack = AsyncExitStack()
+    stack, logs = AsyncExitStack(), tmp_path_factory.mktemp("dealership")
 
-        async def up() -> Endpoint:
-            running = Running(await stack.enter_async_context(open_testbed(tmp_path)))
-            app = await running.base.machine("app", MachineSpec(), (PUBLIC,))
-            if request.param == "file":
-                from loadstone.services import reference
+    async def start() -> Endpoint:
+        running = Running(await stack.enter_async_context(held_testbed(logs)))
+        app = await running.base.machine("app", MachineSpec(), (PUBLIC,))
+        if request.param == "file":
+            words = reference.dealership_command(app.listen, f"{logs}/dealership.db", 1, 1)
+            http = (await running.ready(app, "app", words)).http
+        else:
+            place = await services.database(request.param)
+            http = (await roles.app(running, app, *place, request.param, 1, 1)).http
+        assert http is not None
+        return http
 
-                words = reference.dealership_command(app.listen, f"{tmp_path}/dealership.db", 1, 1)
-                found = (await running.ready(app, "app", words)).http
-            else:
-                behind = await running.base.machine("db", MachineSpec(), (PUBLIC,))
-                port = await roles.database(running, behind, request.param, 1)
-                for meter in running.status.values():
-                    looked = await meter.read()
-                    assert looked is not None and looked[1].now["connections"] >= 1 and looked[1].grown["commits"] >= 0
-                assert len(running.status) == (request.param != "embedded")
-                found = (await roles.app(running, app, behind, port, request.param, 1, 1)).http
-            assert found is not None
-            return found
+    yield runner.run(start())
+    runner.run(stack.aclose())
 
-        yield runner.run(up())
-        runner.run(stack.aclose())
+
+@pytest.mark.parametrize("database", service_kinds(ServiceRole.DATABASE))
+def test_real_databases_say_what_they_count(database: str, runner: asyncio.Runner, services: SharedServices) -> None:
+    machine, _ = runner.run(services.database(database))
+    readings = [
+        runner.run(meter.read()) for name, meter in services.running.status.items() if name.startswith(machine.name)
+    ]
+    assert len(readings) == (database != EMBEDDED)
+    for reading in readings:
+        assert reading is not None and reading[1].now["connections"] >= 1 and reading[1].grown["commits"] >= 0
 
 
 def post(at: Endpoint, path: str, **form: object) -> str:
@@ -173,40 +185,41 @@ def audit(at: Endpoint) -> Json:
 
 
 def test_orders_are_kept_once_and_planned_roll_backs_leave_nothing(dealership: Endpoint) -> None:
+    before = audit(dealership)["orders"]["count"]
     order = {"customer": 3, "vehicles": "1,2", "quantity": 2, "size": "regular"}
     assert "Order placed" in post(dealership, "/dealer/purchase", id="a1", **order)
     assert "Order rolled back" in post(dealership, "/dealer/purchase", id="a2", then="rollback", **order)
     with pytest.raises(urllib.error.HTTPError, match="409"):
         post(dealership, "/dealer/purchase", id="a1", **order)
     found = audit(dealership)
-    assert found["orders"]["count"] == 1
+    assert found["orders"]["count"] == before + 1
     assert not [rule for rule in found["rules"] if rule["broken"]]
 
 
 def test_the_works_build_what_large_orders_ask_for_and_suppliers_deliver_later(dealership: Endpoint) -> None:
-    waiting = audit(dealership)["waiting"]
+    before = audit(dealership)
     large = {"customer": 5, "vehicles": "7", "quantity": 3, "size": "large"}
     assert "Order placed" in post(dealership, "/dealer/purchase", id="0-first", **large)
-    assert audit(dealership)["waiting"] == waiting + 1
+    assert audit(dealership)["waiting"] == before["waiting"] + 1
     done = post(dealership, "/works/large", id="w1", vehicle=9, quantity=1)
     assert "Work order done: 3 of 7, for 0-first/1" in done
     for number in range(5):
         post(dealership, "/works/planned", id=f"p{number}", vehicle=4, quantity=100)
-    until = time.monotonic() + 10
+    until = time.monotonic() + WAIT_S
     while (found := audit(dealership))["deliveries"] < found["parts_orders"] and time.monotonic() < until:
         time.sleep(0.1)
-    assert found["parts_orders"] == found["deliveries"] > 0
-    assert found["work_orders"]["count"] == 6
+    assert found["parts_orders"] == found["deliveries"] > before["deliveries"]
+    assert found["work_orders"]["count"] == before["work_orders"]["count"] + 6
     assert not [rule for rule in found["rules"] if rule["broken"]]
 
 
 def test_an_order_can_be_cancelled_until_the_works_begin_it(dealership: Endpoint) -> None:
     large = {"customer": 60, "vehicles": "7,8", "quantity": 3, "size": "large"}
-    post(dealership, "/dealer/purchase", id="0-first", **large)
-    post(dealership, "/works/large", id="w1", vehicle=9, quantity=1)
+    post(dealership, "/dealer/purchase", id="0-begun", **large)
+    post(dealership, "/works/large", id="w2", vehicle=9, quantity=1)
     assert "cancelled" not in post(dealership, "/dealer/manage", customer=60, cancel="yes")
-    post(dealership, "/dealer/purchase", id="0-second", **large)
-    assert "order cancelled: 0-second" in post(dealership, "/dealer/manage", customer=60, cancel="yes")
+    post(dealership, "/dealer/purchase", id="0-cancelled", **large)
+    assert "order cancelled: 0-cancelled" in post(dealership, "/dealer/manage", customer=60, cancel="yes")
     assert not [rule for rule in audit(dealership)["rules"] if rule["broken"]]
 
 
@@ -234,12 +247,12 @@ def test_a_cache_keeps_what_it_is_given_survives_a_flood_and_leaves_nothing(name
 
 
 def told(at: Endpoint, words: bytes) -> None:
-    with socket.create_connection((at.host, at.port), timeout=5) as line:
+    with socket.create_connection((at.host, at.port), timeout=60) as line:
         line.sendall(words)
 
 
 def said(at: Endpoint, words: bytes) -> bytes:
-    with socket.create_connection((at.host, at.port), timeout=5) as line:
+    with socket.create_connection((at.host, at.port), timeout=60) as line:
         line.sendall(words)
         return b"".join(iter(lambda: line.recv(4096), b""))
 
