@@ -1,167 +1,267 @@
-"""A pair's disks, a replica for each side or one that both share: what was acknowledged is there after every fault."""
+"""A pair's disks, a replica for each side or one that both share: what was acknowledged is there after every fault.
+
+Most tests play on one pair for each kind of disk, in order: each begins with the pair whole, and the last ends it.
+"""
 
 import asyncio
+import contextlib
 import os
 import socket
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from benches.failovers import Writer, chain, database_of, run, serving
+from benches.failovers import Writer, database_of, run, serving
 
+from loadstone.model.errors import PlatformError
 from loadstone.model.fault import FaultKind
 from loadstone.platforms.pair import machine as pair_machine
 from loadstone.platforms.pair.command import SideFiles
 from loadstone.platforms.pair.disk import Disks, Reads
 from loadstone.platforms.pair.machine import PairMachine
 from loadstone.platforms.pair.side import Side
-from tests.contract.conftest import nothing_is_left  # noqa: F401
-from tests.vm.test_pairs import answered, until
+from tests.vm.conftest import (
+    WAIT_S,
+    SharedPair,
+    asking,
+    assert_nobody_answers,
+    more_answers,
+    patient_agents,
+    shared_pair,
+    until,
+)
 
 pytestmark = [
     pytest.mark.integration,
-    pytest.mark.alone,
+    pytest.mark.own_network,
+    pytest.mark.usefixtures("nothing_is_left_of_module"),
     pytest.mark.skipif(os.geteuid() != 0, reason="networks and mounts of their own need root"),
 ]
 
 DISK_MIB = 64
-
-
-@pytest.mark.parametrize(
-    "how", [{}, {"disks": Disks.SHARED}, {"disks": Disks.SHARED, "reads": Reads.SECONDARY}], ids=str
-)
-def test_rows_on_a_disk_outlive_primary_after_primary(how: dict[str, str], tmp_path: Path) -> None:
-    trials = asyncio.run(chain(7, 3, tmp_path, disk=DISK_MIB, **how))
-    assert len(trials) == 3
-    assert all(trial.survived for trial in trials), trials
-    assert all(trial.writes > 5 for trial in trials)
-
-
-def test_both_replicas_hold_the_same(tmp_path: Path) -> None:
-    async def play() -> None:
-        async with serving(tmp_path, disk=DISK_MIB) as (machine, _, _):
-            machine.may_be_kept = False
-            first, second = (side.files.disk for side in machine.sides)
-            empty, database = first.read_bytes(), await database_of(machine)
-            await written(database)
-            await until(lambda: first.read_bytes() == second.read_bytes() != empty)
-            await machine.unprotect()
-            await written(database)
-            await machine.protect()
-            await written(database)
-            assert machine.follower is not None
-            third = machine.follower.files.disk
-            await until(lambda: first.read_bytes() == third.read_bytes())
-            assert machine.is_protected
-            assert not second.exists()
-
-    asyncio.run(play())
-
-
-@pytest.mark.parametrize("disks", Disks)
-def test_a_machine_that_writes_on_is_protected_anew(disks: Disks, tmp_path: Path) -> None:
-    async def play() -> None:
-        async with serving(tmp_path, disk=DISK_MIB, disks=disks) as (machine, _, _):
-            machine.may_be_kept = False
-            writer = Writer(*await database_of(machine))
-            asking = asyncio.create_task(asyncio.to_thread(writer.ask))
-            for _ in range(3):
-                await answered(writer, len(writer.answers) + 20)
-                await machine.unprotect()
-                assert await machine.protect() < 2
-            await machine.fail(FaultKind.KILL_PRIMARY)
-            await answered(writer, len(writer.answers) + 20)
-            writer.end()
-            await asking
-            assert (writer.errors, writer.lost, writer.repeated) == ([], 0, 0)
-            assert not any(event["event"] == "diverged" for side in machine.sides for event in side.events)
-
-    asyncio.run(play())
-
-
+SETTINGS: Mapping[str, Mapping[str, str]] = {
+    "replicas": {},
+    "shared": {"disks": Disks.SHARED},
+    "shared and read twice": {"disks": Disks.SHARED, "reads": Reads.SECONDARY},
+}
+REPLICAS, SHARED, READ_TWICE = SETTINGS
 BLOB = 4_000_000
 """Bytes that do not compress, more than a database keeps in memory."""
+NOTE = "both sides write this"
 
 
-@pytest.mark.parametrize("reads", Reads)
+@pytest.fixture(scope="module", params=SETTINGS)
+def pair(
+    request: pytest.FixtureRequest, nothing_is_left_of_module: None, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[SharedPair]:
+    """A pair with each kind of disk."""
+    with shared_pair(tmp_path_factory.mktemp("pair"), disk=DISK_MIB, **SETTINGS[request.param]) as pair:
+        yield pair
+
+
+def only(*kinds: str) -> pytest.MarkDecorator:
+    """Has a test play on pairs with some kinds of disk."""
+    return pytest.mark.parametrize("pair", kinds, indirect=True, scope="module")
+
+
+def kind_of(request: pytest.FixtureRequest) -> str:
+    """Returns which kind of disk the pair of a test has."""
+    return str(request.node.callspec.params["pair"])
+
+
+@only(REPLICAS)
+def test_both_sides_write_the_same_and_send_the_same(pair: SharedPair) -> None:
+    async def play() -> None:
+        machine, (primary, secondary) = pair.machine, pair.machine.sides
+        await machine.agent.ask("write", path="/dev/kmsg", text=f"<0>{NOTE}\n")
+        async with pair.client() as client:
+            await until(lambda: len(client.answers) >= 50)
+        assert client.errors == []
+        await until(lambda: primary.metrics.get("frames", 0) > 50 and primary.metrics["waiting"] == 0)
+        await until(lambda: NOTE in secondary.console.read_text(errors="replace"))
+        await until(lambda: primary.metrics["lag_ms"] < 1000)
+        assert primary.console.read_bytes() == secondary.console.read_bytes()
+        assert not pair.events("diverged")
+
+    pair.play(play)
+
+
+@only(REPLICAS)
+def test_both_replicas_hold_the_same(pair: SharedPair) -> None:
+    async def play() -> None:
+        machine = pair.machine
+        first, second = (side.files.disk for side in (pair.primary, pair.secondary))
+        empty = first.read_bytes()
+        await write_some(pair)
+        await until(lambda: first.read_bytes() == second.read_bytes() != empty)
+        await machine.unprotect()
+        await write_some(pair)
+        await machine.protect()
+        await write_some(pair)
+        third = pair.secondary.files.disk
+        await until(lambda: first.read_bytes() == third.read_bytes())
+        assert machine.is_protected
+        assert not second.exists()
+
+    pair.play(play)
+
+
+@only(SHARED, READ_TWICE)
 def test_what_is_read_from_a_shared_disk_comes_with_the_log_or_is_read_by_the_secondary(
-    reads: Reads, tmp_path: Path
+    pair: SharedPair, request: pytest.FixtureRequest
 ) -> None:
     async def play() -> None:
-        async with serving(tmp_path, disk=DISK_MIB, disks=Disks.SHARED, reads=reads) as (machine, _, _):
-            machine.may_be_kept = False
-            database = await database_of(machine)
-            primary, secondary = machine.sides
-            assert primary.files.disk == secondary.files.disk
-            await told(database, "CREATE TABLE blobs AS SELECT randomblob($1) AS bytes", BLOB)
-            before = primary.metrics["wire_bytes"]
-            (digest,) = await read_anew(machine, database)
-            await until(lambda: primary.metrics["executed"] > 0 and not primary.metrics["waiting"])
-            await asyncio.sleep(1.5)  # metrics come once a second
-            wire = primary.metrics["wire_bytes"] - before
-            assert (wire > BLOB / 2) == (reads is Reads.LOG), wire
-            assert wire < BLOB * 3 / 2
-            await machine.fail(FaultKind.KILL_PRIMARY)
-            await secondary.event("live")
-            assert await read_anew(machine, database) == [digest]
-            assert not any(event["event"] == "diverged" for side in machine.sides for event in side.events)
+        database, primary, secondary = await pair.database(), pair.primary, pair.secondary
+        assert primary.files.disk == secondary.files.disk
+        await query(database, "CREATE TABLE blobs AS SELECT randomblob($1) AS bytes", BLOB)
+        await until_told(primary)
+        before = primary.metrics["wire_bytes"]
+        digest = await read_anew(pair.machine, database)
+        await until_told(primary)
+        wire = primary.metrics["wire_bytes"] - before
+        comes_with_the_log = "reads" not in SETTINGS[kind_of(request)]
+        assert (wire > BLOB / 2) == comes_with_the_log, wire
+        assert wire < BLOB * 3 / 2
+        await pair.machine.fail(FaultKind.KILL_PRIMARY)
+        await secondary.event("live")
+        assert await read_anew(pair.machine, database) == digest
+        assert not pair.events("diverged")
 
-    asyncio.run(play())
+    pair.play(play)
 
 
-async def read_anew(machine: PairMachine, database: tuple[str, int]) -> list[Any]:
-    """Something of all bytes of the blob, from the disk."""
+@pytest.mark.slow("the machine is protected anew and its primaries are killed")
+def test_rows_outlive_primary_after_primary_while_the_machine_is_protected_anew(pair: SharedPair) -> None:
+    async def play() -> None:
+        machine = pair.machine
+        async with pair.writer() as writer:
+            await machine.unprotect()
+            await more_answers(writer)
+            for _ in range(2):
+                assert await machine.protect() < 20
+                await more_answers(writer)
+                secondary = pair.secondary
+                await machine.fail(FaultKind.KILL_PRIMARY)
+                await secondary.event("live")
+                await more_answers(writer)
+        assert (writer.errors, writer.lost, writer.repeated) == ([], 0, 0)
+        assert not pair.events("diverged")
+
+    pair.play(play)
+
+
+@only(SHARED)
+def test_without_the_store_nobody_goes_on(pair: SharedPair) -> None:
+    async def play() -> None:
+        primary, secondary, seen = pair.primary, pair.secondary, len(pair.primary.events)
+        await assert_nobody_answers(pair, FaultKind.LOSE_STORE)
+        assert not any(event["event"] == "live" for event in secondary.events)
+        assert not any(event["event"] == "alone" for event in primary.events[seen:])
+
+    pair.play(play)
+
+
+async def power_off(machine: PairMachine) -> None:
+    """Has the guest power its machine off."""
+    with contextlib.suppress(PlatformError):
+        await machine.agent.ask("off", timeout_s=5)
+
+
+async def reset(machine: PairMachine) -> None:
+    """Has the machine restart."""
+    await machine.serving.execute("system_reset")
+
+
+ENDS: Mapping[str, Callable[[PairMachine], Awaitable[None]]] = {REPLICAS: power_off, READ_TWICE: reset}
+
+
+@only(*ENDS)
+def test_a_guest_that_ends_itself_ends_both_machines_and_nobody_goes_live(
+    pair: SharedPair, request: pytest.FixtureRequest
+) -> None:
+    end = ENDS[kind_of(request)]
+
+    async def play() -> None:
+        sides = (pair.primary, pair.secondary)
+        seen = [len(side.events) for side in sides]
+        await end(pair.machine)
+        for side in sides:
+            await side.event("over")
+        await until(lambda: not any(side.pid for side in pair.machine.sides))
+        events = {event["event"] for side, at in zip(sides, seen, strict=True) for event in side.events[at:]}
+        assert not {"live", "alone", "claim", "diverged"} & events
+        assert "both machines of the pair" in pair.machine.end()
+
+    pair.play(play)
+
+
+async def write_some(pair: SharedPair) -> None:
+    """Has the machine's database write some rows to its disk, and compares them."""
+    async with pair.writer() as writer:
+        pass
+    assert (writer.errors, writer.lost, writer.repeated) == ([], 0, 0)
+
+
+async def until_told(side: Side) -> None:
+    """Waits until a side tells of all that has happened so far: it reports once a second."""
+    reported: list[float] = []
+
+    def is_told() -> bool:
+        heard = side.metrics.get("heard_unix_s", 0.0)
+        if heard not in reported:
+            reported.append(heard)
+        return len(reported) > 2 and side.metrics["executed"] > 0 and not side.metrics["waiting"]
+
+    await until(is_told)
+
+
+async def read_anew(machine: PairMachine, database: tuple[str, int]) -> Any:
+    """Reads the blob from the disk; returns a part of it."""
     await machine.agent.ask("write", path="/proc/sys/vm/drop_caches", text="3")
-    ((first, length),) = await told(database, "SELECT substr(hex(bytes), 1000001, 32), length(hex(bytes)) FROM blobs")
+    ((part, length),) = await query(database, "SELECT substr(hex(bytes), 1000001, 32), length(hex(bytes)) FROM blobs")
     assert length == 2 * BLOB
-    return [first]
+    return part
 
 
-async def told(database: tuple[str, int], sql: str, *values: int) -> list[list[Any]]:
-    """What a database says to one statement."""
+async def query(database: tuple[str, int], sql: str, *values: int) -> list[list[Any]]:
+    """Returns the rows that a database answers a statement with."""
 
     def ask() -> list[list[Any]]:
-        with socket.create_connection(database, timeout=30) as line, line.makefile("rwb") as file:
+        with socket.create_connection(database, timeout=WAIT_S) as line, line.makefile("rwb") as file:
             return run(file, sql, *values)
 
     return await asyncio.to_thread(ask)
 
 
-async def written(database: tuple[str, int]) -> None:
-    """Has a database write some rows to its machine's disk."""
-    writer = Writer(*database)
-    asking = asyncio.create_task(asyncio.to_thread(writer.ask))
-    await answered(writer, 20)
-    writer.end()
-    await asking
-    assert (writer.errors, writer.lost, writer.repeated) == ([], 0, 0)
-
-
 @pytest.fixture
-def small(tmp_path: Path) -> Iterator[Path]:
-    """A file system with hardly any room."""
-    folder = tmp_path / "small"
-    folder.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=12M", "small", folder], check=True)
-    yield folder
-    subprocess.run(["umount", folder], check=True)
+def small(tmp_path: Path) -> Iterator[Sequence[Path]]:
+    """Two file systems that a disk fits into, and little more."""
+    folders = [tmp_path / "small-0", tmp_path / "small-1"]
+    for folder in folders:
+        folder.mkdir()
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=80M", "small", folder], check=True)
+    yield folders
+    for folder in folders:
+        subprocess.run(["umount", folder], check=True)
 
 
-@pytest.mark.parametrize(("full", "event"), [(1, "alone"), (0, "live")])
+@pytest.mark.slow("boots a pair, one of whose sides is replaced")
 def test_a_side_whose_disk_is_full_is_gone_and_the_other_goes_on(
-    full: int, event: str, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    small: Sequence[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     handed = pair_machine._hand_out
 
     async def hand_out(booted: SideFiles, sides: Sequence[Side]) -> None:
-        """And moves one side's to the file system without room."""
+        """Moves the disks of both sides to the file systems without room as well."""
         await handed(booted, sides)
-        disk, moved = sides[full].files.disk, small / "disk"
-        subprocess.run(["cp", "--sparse=always", disk, moved], check=True)
-        disk.unlink()
-        disk.symlink_to(moved)
+        for side, folder in zip(sides, small, strict=True):
+            disk, moved = side.files.disk, folder / "disk"
+            subprocess.run(["cp", "--sparse=always", disk, moved], check=True)
+            disk.unlink()
+            disk.symlink_to(moved)
 
     monkeypatch.setattr(pair_machine, "_hand_out", hand_out)
 
@@ -169,20 +269,42 @@ def test_a_side_whose_disk_is_full_is_gone_and_the_other_goes_on(
         async with serving(tmp_path, disk=DISK_MIB) as (machine, _, _):
             machine.may_be_kept = False
             database = await database_of(machine)
-            (small / "ballast").write_bytes(bytes(free(small)))
-            await written(database)
-            failing, other = machine.sides[full], machine.sides[1 - full]
-            told = await failing.event("disk_failed")
-            assert "No space" in told["why"]
-            await other.event(event)
-            await until(lambda: not failing.pid)
-            await written(database)
-            assert machine.serving is other
+            primary, secondary = machine.sides
+            await fill(small[1], secondary, database)
+            await primary.event("alone")
+            await until(lambda: not secondary.pid)
+            async with writing(database):
+                assert machine.serving is primary
+            await machine.protect()
+            third = machine.follower
+            assert third is not None
+            await fill(small[0], primary, database)
+            await third.event("live")
+            await until(lambda: not primary.pid)
+            async with writing(database):
+                assert machine.serving is third
 
-    asyncio.run(play())
+    with patient_agents():
+        asyncio.run(play())
+
+
+async def fill(folder: Path, side: Side, database: tuple[str, int]) -> None:
+    """Leaves a side's disk no room, and waits until the side has noticed it while rows are written."""
+    (folder / "ballast").write_bytes(bytes(free(folder)))
+    async with writing(database):
+        event = await side.event("disk_failed")
+    assert "No space" in event["why"]
+
+
+@asynccontextmanager
+async def writing(database: tuple[str, int]) -> AsyncIterator[None]:
+    """Rows are written, and compared at the end, while the block runs."""
+    async with asking(Writer(*database, WAIT_S)) as writer:
+        yield
+    assert (writer.errors, writer.lost, writer.repeated) == ([], 0, 0)
 
 
 def free(folder: Path) -> int:
-    """Bytes without a file."""
+    """Returns the bytes without a file."""
     state = os.statvfs(folder)
     return state.f_bavail * state.f_frsize

@@ -1,250 +1,238 @@
-"""Fault-tolerant pairs: whoever serves may be killed, and those who were served notice a pause at most."""
+"""Fault-tolerant pairs: whoever serves may be killed, and those who were served notice a pause at most.
+
+Most tests play on one pair of the module, in order: each begins with the pair whole, and the last leaves nobody.
+"""
 
 import asyncio
 import json
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from benches.failovers import Client, chain, serving
+from benches.failovers import serving
 
 from loadstone.model.errors import PlatformError
 from loadstone.model.fault import FaultKind
 from loadstone.platforms.pair import build, gate
 from loadstone.platforms.pair.machine import PairMachine
 from loadstone.services import reference
-from tests.contract.conftest import nothing_is_left  # noqa: F401
+from tests.vm.conftest import SharedPair, assert_nobody_answers, more_answers, patient_agents, shared_pair, until
 
 pytestmark = [
     pytest.mark.integration,
-    pytest.mark.alone,
+    pytest.mark.own_network,
+    pytest.mark.usefixtures("nothing_is_left_of_module"),
     pytest.mark.skipif(os.geteuid() != 0, reason="networks and mounts of their own need root"),
 ]
 
-
-async def until(holds: Callable[[], bool]) -> None:
-    """Waits for something to become so."""
-    late = time.monotonic() + 30
-    while not holds() and time.monotonic() < late:
-        await asyncio.sleep(0.05)
-    assert holds()
+PAUSE_S = 20.0
+"""Longest time without an answer: ten times as long as is usual, on a host with other work."""
+KILLS = 3
+SLOW_S = (0.09, 0.01)
+"""A slow secondary stands still and runs in turn for so long: it has a tenth of the processor's time."""
 
 
-async def answered(client: Client, count: int) -> None:
-    """Until a client has had so many answers."""
-    until = time.monotonic() + 30
-    while len(client.answers) < count and not client.errors and time.monotonic() < until:
-        await asyncio.sleep(0.05)
-    assert len(client.answers) >= count, client.errors
+@pytest.fixture(scope="module")
+def builds(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """File where builds of QEMU are remembered that have shown that they replay."""
+    return tmp_path_factory.mktemp("builds") / "builds.json"
 
 
-def test_a_killed_primary_is_survived_by_connections_and_clients_see_a_pause(tmp_path: Path) -> None:
-    async def play() -> None:
-        async with serving(tmp_path) as (machine, host, port):
-            client = Client(host, port)
-            asking = asyncio.create_task(asyncio.to_thread(client.ask))
-            await answered(client, 20)
-            killed = time.monotonic()
-            os.kill(machine.sides[0].pid, signal.SIGKILL)
-            live = await machine.sides[1].event("live")
-            await answered(client, len(client.answers) + 20)
-            client.end()
-            await asking
-            assert client.errors == []
-            assert client.longest_gap_s(killed) < 5
-            assert machine.serving is machine.sides[1]
-            assert live["generation"] == 1
-            assert (await machine.start("other", reference.backend_command(machine.listen, 1))).first_line
-
-    asyncio.run(play())
+@pytest.fixture(scope="module")
+def pair(
+    builds: Path, nothing_is_left_of_module: None, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[SharedPair]:
+    """A pair of a build of QEMU that is not known."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(build, "KNOWN", frozenset())
+        patch.setattr(build, "_file", lambda: builds)
+        assert not build.is_known_build()
+        with shared_pair(tmp_path_factory.mktemp("pair")) as pair:
+            yield pair
 
 
-def test_a_killed_secondary_leaves_the_primary_serving(tmp_path: Path) -> None:
-    async def play() -> None:
-        async with serving(tmp_path) as (machine, host, port):
-            client = Client(host, port)
-            asking = asyncio.create_task(asyncio.to_thread(client.ask))
-            await answered(client, 20)
-            os.kill(machine.sides[1].pid, signal.SIGKILL)
-            alone = await machine.sides[0].event("alone")
-            await answered(client, len(client.answers) + 20)
-            client.end()
-            await asking
-            assert client.errors == []
-            assert alone["generation"] == 1
-            assert machine.serving is machine.sides[0]
-
-    asyncio.run(play())
-
-
-def test_a_secondary_that_takes_no_log_is_given_up_before_its_primarys_users_have_gone(tmp_path: Path) -> None:
-    async def play() -> None:
-        async with serving(tmp_path) as (machine, host, port):
-            machine.may_be_kept = False
-            client, (primary, secondary) = Client(host, port), machine.sides
-            asking = asyncio.create_task(asyncio.to_thread(client.ask))
-            await answered(client, 20)
-            filled = time.monotonic()
-            await machine.fail(FaultKind.FILL_BUFFER)
-            told = await primary.event("alone")
-            await secondary.event("over")
-            await answered(client, len(client.answers) + 20)
-            client.end()
-            await asking
-            assert client.errors == []
-            assert told["generation"] == 1
-            assert 1 < client.longest_gap_s(filled) < 10
-            await machine.protect()
-            assert machine.is_protected
-
-    asyncio.run(play())
-
-
-def test_a_cut_channel_leaves_one_side(tmp_path: Path) -> None:
-    async def play() -> None:
-        async with serving(tmp_path) as (machine, host, port):
-            client = Client(host, port)
-            asking = asyncio.create_task(asyncio.to_thread(client.ask))
-            await answered(client, 20)
-            await machine.sides[1].order("cut")
-            await asyncio.sleep(2)
-            await answered(client, len(client.answers) + 20)
-            client.end()
-            await asking
-            assert client.errors == []
-            claims = [event for side in machine.sides for event in side.events if event["event"] == "claim"]
-            assert sorted(claim["came"].split()[0] for claim in claims) == ["lost", "won"]
-            assert sum(side.pid != 0 for side in machine.sides[:2]) == 1  # a third may have come since
-
-    asyncio.run(play())
-
-
-def test_a_machine_is_made_whole_again_and_survives_again_and_nothing_told_is_lost(tmp_path: Path) -> None:
-    trials = asyncio.run(chain(1, 3, tmp_path))
-    assert [trial.survived for trial in trials] == [True] * 3, trials
-    assert all(trial.writes > 10 for trial in trials)
-    assert all(trial.paused_s < 5 for trial in trials)
-
-
-def test_a_pair_makes_itself_whole_and_can_be_told_to_stay_alone(tmp_path: Path) -> None:
-    async def play() -> None:
-        async with serving(tmp_path) as (machine, _, _):
-            await machine.fail(FaultKind.KILL_PRIMARY)
-            await until(lambda: machine.is_protected and machine.serving is machine.sides[1])
-            assert machine.recovery["protected"] > machine.recovery["live"]
-            machine.may_be_kept = False
-            await machine.unprotect()
-            assert not machine.is_protected
-            with pytest.raises(PlatformError, match="not whole"):
-                await machine.fail(FaultKind.KILL_SECONDARY)
-            assert machine.serving.pid
-
-    asyncio.run(play())
-
-
-@pytest.mark.parametrize(
-    ("fault", "goes_on"),
-    [(FaultKind.FREEZE_PRIMARY, True), (FaultKind.KILL_AGENTS, False), (FaultKind.LOSE_STORE, False)],
-)
-def test_after_any_fault_one_side_goes_on_or_none(fault: FaultKind, goes_on: bool, tmp_path: Path) -> None:
-    async def play() -> None:
-        async with serving(tmp_path) as (machine, host, port):
-            machine.may_be_kept = False
-            client = Client(host, port, patience_s=5)
-            asking = asyncio.create_task(asyncio.to_thread(client.ask))
-            await answered(client, 20)
-            await machine.fail(fault)
-            await asyncio.sleep(3)
-            before = len(client.answers)
-            await asyncio.sleep(2)
-            assert (len(client.answers) > before) == goes_on
-            assert [event["event"] for event in machine.sides[1].events].count("live") == int(goes_on)
-            assert not any(event["event"] == "alone" for event in machine.sides[0].events)
-            client.end()
-            await asking
-
-    asyncio.run(play())
-
-
-def test_an_unknown_build_shows_that_it_replays_and_is_remembered(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(build, "KNOWN", frozenset())
-    monkeypatch.setattr(build, "_file", lambda: tmp_path / "builds.json")
-
-    async def play() -> None:
-        async with serving(tmp_path) as (machine, _, _):
-            assert machine.is_protected
-
-    assert not build.is_known_build()
-    asyncio.run(play())
+@pytest.mark.slow("boots a pair, whose build has to show that it replays")
+def test_an_unknown_build_shows_that_it_replays_and_is_remembered(pair: SharedPair, builds: Path) -> None:
+    assert pair.machine.is_protected
     assert build.is_known_build()
-    assert len(json.loads((tmp_path / "builds.json").read_text())) == 1
+    assert len(json.loads(builds.read_text())) == 1
 
 
+def test_a_pairs_memory_is_locked(pair: SharedPair) -> None:
+    async def play() -> None:
+        for side in (pair.primary, pair.secondary):
+            status = Path(f"/proc/{side.pid}/status").read_text()
+            locked_kib = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmLck"))
+            assert locked_kib >= pair.machine.layout.spec.memory << 10
+
+    pair.play(play)
+
+
+@pytest.mark.slow("three primaries are killed and replaced in turn")
+def test_killed_primaries_are_survived_by_connections_and_no_acknowledged_write_is_lost(pair: SharedPair) -> None:
+    async def play() -> None:
+        machine = pair.machine
+        async with pair.client() as client, pair.writer() as writer:
+            for _ in range(KILLS):
+                primary, secondary, generation = pair.primary, pair.secondary, last_generation(pair)
+                killed = time.monotonic()
+                os.kill(primary.pid, signal.SIGKILL)
+                live = await secondary.event("live")
+                await more_answers(client)
+                await more_answers(writer)
+                assert max(client.longest_gap_s(killed), writer.longest_gap_s(killed)) < PAUSE_S
+                assert live["generation"] == generation + 1
+                assert machine.serving is secondary
+                assert sum(side.pid != 0 for side in machine.sides) == 1
+                assert await machine.protect() < PAUSE_S
+        assert (client.errors, writer.errors, writer.lost, writer.repeated) == ([], [], 0, 0)
+        assert not pair.events("diverged")
+        assert (await machine.start("other", reference.backend_command(machine.listen, 1))).first_line
+
+    pair.play(play)
+
+
+def last_generation(pair: SharedPair) -> int:
+    """Returns how often a side has gone on without the other."""
+    return max((event["generation"] for event in pair.events("live") + pair.events("alone")), default=0)
+
+
+def test_a_killed_secondary_leaves_the_primary_serving(pair: SharedPair) -> None:
+    async def play() -> None:
+        primary, generation, seen = pair.primary, last_generation(pair), len(pair.primary.events)
+        async with pair.client() as client:
+            os.kill(pair.secondary.pid, signal.SIGKILL)
+            alone = await primary.event("alone", after=seen)
+            await more_answers(client)
+        assert client.errors == []
+        assert alone["generation"] == generation + 1
+        assert pair.machine.serving is primary
+
+    pair.play(play)
+
+
+def test_a_secondary_that_takes_no_log_is_given_up_before_its_primarys_users_have_gone(pair: SharedPair) -> None:
+    async def play() -> None:
+        primary, secondary, generation = pair.primary, pair.secondary, last_generation(pair)
+        seen = len(primary.events)
+        async with pair.client() as client:
+            filled = time.monotonic()
+            await pair.machine.fail(FaultKind.FILL_BUFFER)
+            alone = await primary.event("alone", after=seen)
+            await secondary.event("over")
+            await more_answers(client)
+        assert client.errors == []
+        assert alone["generation"] == generation + 1
+        assert 1 < client.longest_gap_s(filled) < PAUSE_S
+        await pair.machine.protect()
+        assert pair.machine.is_protected
+
+    pair.play(play)
+
+
+def test_a_cut_channel_leaves_one_side(pair: SharedPair) -> None:
+    async def play() -> None:
+        sides = (pair.primary, pair.secondary)
+        seen = [len(side.events) for side in sides]
+
+        def claims() -> list[str]:
+            new = [event for side, at in zip(sides, seen, strict=True) for event in side.events[at:]]
+            return sorted(event["came"].split()[0] for event in new if event["event"] == "claim")
+
+        async with pair.client() as client:
+            await pair.secondary.order("cut")
+            await until(lambda: len(claims()) == 2 and sum(side.pid != 0 for side in sides) == 1)
+            await more_answers(client)
+        assert client.errors == []
+        assert claims() == ["lost", "won"]
+        assert sum(side.pid != 0 for side in sides) == 1
+
+    pair.play(play)
+
+
+def test_a_frozen_primary_is_replaced(pair: SharedPair) -> None:
+    async def play() -> None:
+        primary, secondary = pair.primary, pair.secondary
+        seen, generation = len(primary.events), last_generation(pair)
+        async with pair.client() as client:
+            await pair.machine.fail(FaultKind.FREEZE_PRIMARY)
+            await secondary.event("live")
+            await more_answers(client)
+        assert client.errors == []
+        assert [event["event"] for event in secondary.events].count("live") == 1
+        assert last_generation(pair) == generation + 1
+        assert not any(event["event"] == "alone" for event in primary.events[seen:])
+
+    pair.play(play)
+
+
+def test_a_pair_makes_itself_whole_and_can_be_told_to_stay_alone(pair: SharedPair) -> None:
+    async def play() -> None:
+        machine, secondary = pair.machine, pair.secondary
+        machine.may_be_kept = True
+        await machine.fail(FaultKind.KILL_PRIMARY)
+        await until(lambda: machine.is_protected and machine.serving is secondary)
+        assert machine.recovery["protected"] > machine.recovery["live"]
+        machine.may_be_kept = False
+        await machine.unprotect()
+        assert not machine.is_protected
+        with pytest.raises(PlatformError, match="not whole"):
+            await machine.fail(FaultKind.KILL_SECONDARY)
+        assert machine.serving.pid
+
+    pair.play(play)
+
+
+def test_a_slow_secondary_slows_its_primary_until_it_has_caught_up(pair: SharedPair) -> None:
+    async def play() -> None:
+        primary, secondary = pair.primary, pair.secondary
+        late = time.monotonic() + 60
+        async with pair.client() as client:
+            while primary.metrics.get("slowed_pct", 0) <= 20 and time.monotonic() < late:
+                os.kill(secondary.pid, signal.SIGSTOP)
+                await asyncio.sleep(SLOW_S[0])
+                os.kill(secondary.pid, signal.SIGCONT)
+                await asyncio.sleep(SLOW_S[1])
+            assert primary.metrics["slowed_pct"] > 20
+            await more_answers(client)
+        await until(lambda: primary.metrics["slowed_pct"] == 0)
+        assert client.errors == []
+        assert pair.machine.is_protected
+
+    pair.play(play)
+
+
+def test_without_agents_nobody_goes_on(pair: SharedPair) -> None:
+    async def play() -> None:
+        primary, secondary = pair.primary, pair.secondary
+        seen = len(primary.events)
+        await assert_nobody_answers(pair, FaultKind.KILL_AGENTS)
+        assert not any(event["event"] == "live" for event in secondary.events)
+        assert not any(event["event"] == "alone" for event in primary.events[seen:])
+
+    pair.play(play)
+
+
+@pytest.mark.slow("boots a pair")
 def test_a_build_that_does_not_replay_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(build, "KNOWN", frozenset())
     monkeypatch.setattr(build, "_file", lambda: tmp_path / "builds.json")
     monkeypatch.setattr(gate, "REPLAYED_S", 2.0)
 
     async def play() -> None:
-        async with serving(tmp_path):
-            pass
+        with patient_agents():
+            async with serving(tmp_path):
+                pass
 
-    frozen = PairMachine.unprotect
-
-    async def standing_still(machine: PairMachine) -> None:
+    async def stop_the_secondary(machine: PairMachine) -> None:
         """In place of the first step: its second machine stands still from then on, as one that lost its place."""
-        await frozen(machine)
-        await machine.protect()
         assert machine.follower is not None
         os.kill(machine.follower.pid, signal.SIGSTOP)
 
-    monkeypatch.setattr(PairMachine, "unprotect", standing_still)
+    monkeypatch.setattr(PairMachine, "unprotect", stop_the_secondary)
     with pytest.raises(PlatformError, match="does not replay what it records"):
         asyncio.run(play())
     assert not build.is_known_build()
-
-
-def test_a_slow_secondary_slows_its_primary_until_it_has_caught_up(tmp_path: Path) -> None:
-    async def play() -> None:
-        async with serving(tmp_path) as (machine, host, port):
-            client, secondary = Client(host, port), machine.sides[1]
-            asking = asyncio.create_task(asyncio.to_thread(client.ask))
-            seen = []
-            for _ in range(50):  # a tenth of the processor's time
-                os.kill(secondary.pid, signal.SIGSTOP)
-                await asyncio.sleep(0.09)
-                os.kill(secondary.pid, signal.SIGCONT)
-                await asyncio.sleep(0.01)
-                seen.append(machine.sides[0].metrics.get("slowed_pct", 0))
-            assert max(seen) > 20
-            await until(lambda: machine.sides[0].metrics["slowed_pct"] == 0)
-            client.end()
-            await asking
-            assert client.errors == []
-            assert machine.is_protected
-
-    asyncio.run(play())
-
-
-def test_both_sides_wrote_the_same_and_sent_the_same(tmp_path: Path) -> None:
-    async def play() -> None:
-        async with serving(tmp_path) as (machine, host, port):
-            client = Client(host, port)
-            asking = asyncio.create_task(asyncio.to_thread(client.ask))
-            await answered(client, 50)
-            client.end()
-            await asking
-            await asyncio.sleep(2.5)  # the agents report every second
-            primary, secondary = machine.sides
-            assert not any(event["event"] == "diverged" for side in machine.sides for event in side.events)
-            assert primary.console.read_bytes() == secondary.console.read_bytes()
-            assert primary.metrics["frames"] > 50
-            assert primary.metrics["waiting"] == 0
-            assert primary.metrics["lag_ms"] < 1000
-
-    asyncio.run(play())

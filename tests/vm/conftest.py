@@ -1,0 +1,157 @@
+"""Pairs that the tests of a module share, with users; and what such a module must leave behind: nothing."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+import psutil
+import pytest
+from benches.failovers import Client, Writer, database_of, serving
+
+from loadstone.model.fault import FaultKind
+from loadstone.platforms import journal
+from loadstone.platforms.pair import side as pair_side
+from loadstone.platforms.pair.machine import PairMachine
+from loadstone.platforms.pair.side import Side
+from tests.contract.conftest import OURS, traces
+
+PATIENCE_MS = 3000
+"""Silence after which a side of a test's pair takes the other for dead. The product waits for half a second, which a
+host with other work may not give to every process.
+"""
+WAIT_S = 60.0
+"""Longest wait for a condition."""
+MORE = 20
+"""Answers after which a client is known to be served."""
+Asking = TypeVar("Asking", bound=Client)
+
+
+@pytest.fixture(scope="module")
+def nothing_is_left_of_module() -> Iterator[None]:
+    """Checks that a module whose tests share machines leaves no process, namespace, link, group or folder."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(journal, "PREFIX", OURS)
+        before = traces()
+        yield
+        psutil.wait_procs(psutil.Process().children(recursive=True), timeout=3)
+        left = {kind: held - before[kind] for kind, held in traces().items()}
+        assert not any(left.values()), left
+
+
+@dataclass
+class SharedPair:
+    """A pair that is up between tests; its loop runs while one of them plays on it."""
+
+    runner: asyncio.Runner
+    machine: PairMachine
+    web: tuple[str, int]
+    """Where its web service is reached."""
+    _database: list[tuple[str, int]] = field(default_factory=list)
+
+    def play(self, scene: Callable[[], Awaitable[None]]) -> None:
+        """Plays a scene on the pair, which is whole when it begins."""
+
+        async def whole() -> None:
+            self.machine.may_be_kept = False
+            await self.machine.protect()
+            await scene()
+
+        self.runner.run(whole())
+
+    @property
+    def primary(self) -> Side:
+        """The side that serves."""
+        return self.machine.serving
+
+    @property
+    def secondary(self) -> Side:
+        """The side that follows it; raises AssertionError where none does."""
+        follower = self.machine.follower
+        assert follower is not None
+        return follower
+
+    async def database(self) -> tuple[str, int]:
+        """Returns where the machine's database is reached, which is started the first time."""
+        if not self._database:
+            self._database.append(await database_of(self.machine))
+        return self._database[0]
+
+    @asynccontextmanager
+    async def client(self, patience_s: float = WAIT_S) -> AsyncIterator[Client]:
+        """A client that asks for pages over one connection while the block runs; it has had answers already."""
+        async with asking(Client(*self.web, patience_s)) as client:
+            yield client
+
+    @asynccontextmanager
+    async def writer(self) -> AsyncIterator[Writer]:
+        """A client that writes rows while the block runs and compares them at its end; it has written some already."""
+        async with asking(Writer(*await self.database(), WAIT_S)) as writer:
+            yield writer
+
+    def events(self, name: str) -> list[dict[str, Any]]:
+        """Returns all events of a name that any side told."""
+        return [event for side in self.machine.sides for event in side.events if event["event"] == name]
+
+
+@contextmanager
+def shared_pair(folder: Path, **settings: Any) -> Iterator[SharedPair]:
+    """Brings a pair up for several tests, with further settings of its machine."""
+    with patient_agents(), asyncio.Runner() as runner:
+        stack = AsyncExitStack()
+        machine, *web = runner.run(stack.enter_async_context(serving(folder, **settings)))
+        try:
+            yield SharedPair(runner, machine, (web[0], web[1]))
+        finally:
+            runner.run(stack.aclose())
+
+
+@contextmanager
+def patient_agents() -> Iterator[None]:
+    """Has agents of pairs that start in this process wait for longer than half a second for each other."""
+    words_of = pair_side.agent
+
+    def agent(*declared: Any) -> list[str]:
+        return [*words_of(*declared), "--patience-ms", str(PATIENCE_MS)]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pair_side, "agent", agent)
+        yield
+
+
+@asynccontextmanager
+async def asking(client: Asking) -> AsyncIterator[Asking]:
+    """Has a client ask while the block runs; it has had answers when it begins."""
+    task = asyncio.create_task(asyncio.to_thread(client.ask))
+    try:
+        await more_answers(client)
+        yield client
+    finally:
+        client.end()
+        await task
+
+
+async def assert_nobody_answers(pair: SharedPair, fault: FaultKind) -> None:
+    """Injects a fault, after which a client waits in vain."""
+    async with pair.client(patience_s=5) as client:
+        await pair.machine.fail(fault)
+        await until(lambda: bool(client.errors))
+    assert "timed out" in client.errors[0], client.errors
+
+
+async def more_answers(client: Client) -> None:
+    """Waits until a client has had some more answers."""
+    wanted = len(client.answers) + MORE
+    await until(lambda: len(client.answers) >= wanted or bool(client.errors))
+    assert not client.errors
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    """Waits until something holds; raises AssertionError where it does not within a minute."""
+    late = time.monotonic() + WAIT_S
+    while not holds() and time.monotonic() < late:
+        await asyncio.sleep(0.05)
+    assert holds()
