@@ -14,6 +14,7 @@ from benches.failovers import Client, Writer, database_of, serving
 
 from loadstone.model.fault import FaultKind
 from loadstone.platforms import journal
+from loadstone.platforms.pair import command as pair_command
 from loadstone.platforms.pair import side as pair_side
 from loadstone.platforms.pair.machine import PairMachine
 from loadstone.platforms.pair.side import Side
@@ -112,10 +113,9 @@ def shared_pair(folder: Path, **settings: Any) -> Iterator[SharedPair]:
 @contextmanager
 def patient_agents() -> Iterator[None]:
     """Has agents of pairs that start in this process wait for longer than half a second for each other."""
-    words_of = pair_side.agent
 
     def agent(*declared: Any) -> list[str]:
-        return [*words_of(*declared), "--patience-ms", str(PATIENCE_MS)]
+        return [*pair_command.agent(*declared), "--patience-ms", str(PATIENCE_MS)]
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pair_side, "agent", agent)

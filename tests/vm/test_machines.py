@@ -4,43 +4,56 @@ import json
 import os
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 import pytest
 
 from tests.contract.conftest import nothing_is_left  # noqa: F401
 from tests.integration.conftest import LoadstoneRunner, loadstone, newest, report, rows  # noqa: F401
+from tests.verdicts import WINDOW, broken_rules
 
 pytestmark = [
     pytest.mark.integration,
+    pytest.mark.own_network,
     pytest.mark.skipif(os.geteuid() != 0, reason="networks and mounts of their own need root"),
 ]
 
 DOWNLOADS = Path(__file__).parents[2] / "examples" / "downloads"
+DEBIAN = "debian+nginx-light+php-fpm"
+"""The only image with a distribution's packages that these tests need: to make one takes a minute or more."""
 
 
-@pytest.mark.alone
+def monitored(folder: Path) -> list[dict[str, Any]]:
+    """Returns what was seen of machines and services during the newest run, a sample a second."""
+    return [json.loads(line) for line in next(newest(folder).glob("runs/*/monitor.jsonl")).open()]
+
+
+@pytest.mark.slow("boots two machines and plays three workloads")
 def test_web_and_backend_in_machines_of_their_own_play_all_three_workloads_validly(
     tmp_path: Path,
     loadstone: LoadstoneRunner,  # noqa: F811
 ) -> None:
-    words = ["run", "banking", "shopping", "support", "--sessions", "30", "--profile", "brief", "--steady", "45"]
-    words += ["--platform", "vm"]
+    words = ["run", "banking", "shopping", "support", "--sessions", "20", *WINDOW, "--platform", "vm"]
     done = loadstone(*words, "--backend", "platform=vm,memory=192")
-    assert done.returncode == 0, done.stdout + done.stderr
     content = report(tmp_path)
-    assert [one["verdict"]["verdict"] for one in content["workloads"]] == ["pass"] * 3
+    assert content["manifest"]["status"] == "complete", done.stdout + done.stderr
+    assert broken_rules(newest(tmp_path)) == []
+    assert len(content["workloads"]) == 3
+    for workload in content["workloads"]:
+        (total,) = [row for row in workload["iterations"][0]["operations"] if row["name"] == "Total"]
+        assert total["requests"] > 10 and total["errors"] == 0
     machines = content["manifest"]["machines"]
     assert set(machines) == {"web", "backend"}
     assert set(machines["web"]["networks"]) == {"public", "private"}
     assert set(machines["backend"]["networks"]) == {"private"}
-    assert machines["web"]["facts"]["boot_s"] < 10
-    assert machines["web"]["facts"]["clock"]["within_s"] < 0.1
+    assert machines["web"]["facts"]["boot_s"] > 0
+    assert machines["web"]["facts"]["clock"]["within_s"] < 1
     views = {view["name"]: view for view in content["workloads"][0]["iterations"][0]["machines"]}
     shown = {row["title"]: row for row in views["web"]["rows"]}
     assert float(shown["CPU in all"]["host"]) > 0
     assert shown["of virtual processors"]["guest"] == "it cannot know"
     sent = shown["network sent"]
-    assert float(sent["host"]) == pytest.approx(float(sent["guest"]), rel=0.2)
+    assert float(sent["host"]) == pytest.approx(float(sent["guest"]), rel=0.5)  # both look once a second, in turn
 
 
 def test_a_line_of_ten_megabits_is_measured_as_such(
@@ -55,33 +68,40 @@ def test_a_line_of_ten_megabits_is_measured_as_such(
         '[mix]\nkind = "flat"\nshares = { file = 1 }\n[operations.file]\nbytes = 104858\n'
         'path = "/support/downloads/dir0000000001/download0_0"\n'
     )
-    words = ["run", str(workload), "--sessions", "8", "--profile", "demo", "--platform", "container"]
+    words = ["run", str(workload), "--sessions", "8", "--profile", "brief", "--platform", "container"]
     loadstone(*words, "--machine", "mbit_per_s=10", "--nginx", "files=support,sessions=4")
-    total = rows(report(tmp_path))["Total"]
-    steady_s = report(tmp_path)["workloads"][0]["iterations"][0]["steady_s"]
+    content = report(tmp_path)
+    total, steady_s = rows(content)["Total"], content["workloads"][0]["iterations"][0]["steady_s"]
     assert total["errors"] == 0
-    # Less than the line: headers, and the files that the edges of the steady state cut.
-    assert 8 * total["bytes"] / steady_s == pytest.approx(9.2e6, rel=0.1)
-    samples = [json.loads(line) for line in next(newest(tmp_path).glob("runs/*/monitor.jsonl")).open()]
-    sent = [sample["machines"]["web"]["outside"]["network"]["public"]["bytes_sent_per_s"] for sample in samples[4:-2]]
-    assert 8 * fmean(sent) == pytest.approx(10e6, rel=0.05)
+    assert broken_rules(newest(tmp_path)) == []
+    # Never more than the line takes; a busy host may not fill it.
+    edges_bits = 8 * 8 * 104858 / steady_s  # what users had of a file when the steady state began counts when it ends
+    assert 5e6 < 8 * total["bytes"] / steady_s < 10e6 + edges_bits
+    sent = [
+        sample["machines"]["web"]["outside"]["network"]["public"]["bytes_sent_per_s"] for sample in monitored(tmp_path)
+    ]
+    assert 5e6 < 8 * fmean(sent[3:-2]) < 10.5e6
 
 
+@pytest.mark.slow("boots a distribution, whose image is made the first time")
 @pytest.mark.timeout(900)
 def test_a_stock_nginx_on_a_debian_machine_serves_the_written_files(
     tmp_path: Path,
     loadstone: LoadstoneRunner,  # noqa: F811
 ) -> None:
-    words = ["run", str(DOWNLOADS), "--sessions", "20", "--profile", "brief", "--nginx", "files=support,sessions=4"]
-    machine = "image=debian,memory=256,cache=writeback,io_threads=1"
+    words = ["run", str(DOWNLOADS), "--sessions", "20", *WINDOW, "--nginx", "files=support,sessions=4"]
+    machine = f"image={DEBIAN},memory=256,cache=writeback,io_threads=1"
     done = loadstone(*words, "--platform", "vm", "--machine", machine, timeout=800)
-    assert done.returncode == 0, done.stdout + done.stderr
     content = report(tmp_path)
+    assert content["manifest"]["status"] == "complete", done.stdout + done.stderr
+    assert broken_rules(newest(tmp_path)) == []
+    assert rows(content)["Total"]["requests"] > 10
     assert rows(content)["Total"]["errors"] == 0
     assert "cache=writeback, 1 I/O threads" in content["manifest"]["machines"]["web"]["facts"]["disk"]
-    assert content["manifest"]["machines"]["web"]["facts"]["image"].startswith("debian ")
+    assert content["manifest"]["machines"]["web"]["facts"]["image"].startswith(f"{DEBIAN} ")
 
 
+@pytest.mark.slow("boots a distribution, whose image is made the first time")
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("platform", ["container", "vm"])
 def test_the_bank_in_php_runs_on_machines_too(
@@ -89,30 +109,31 @@ def test_the_bank_in_php_runs_on_machines_too(
     tmp_path: Path,
     loadstone: LoadstoneRunner,  # noqa: F811
 ) -> None:
-    words = ["--sessions", "5", "--profile", "brief", "--steady", "15", "--foreign-cpu", "100", "--tuning", "tuned"]
+    words = ["--rate", "4", "--arrivals", "constant", *WINDOW, "--tuning", "tuned"]
     done = loadstone("run", "banking", "--service", "nginx-php", "--platform", platform, *words, timeout=800)
-    assert done.returncode in (0, 3), done.stdout + done.stderr  # so few operations are no verdict
     content = report(tmp_path)
+    assert content["manifest"]["status"] == "complete", done.stdout + done.stderr
+    assert broken_rules(newest(tmp_path)) == []
     assert rows(content)["Total"]["requests"] > 10
     assert rows(content)["Total"]["errors"] == 0
     facts = content["manifest"]["machines"]["web"]["facts"]
     assert facts["software"].startswith("nginx version")
-    if platform == "vm":  # made with what the service needs
-        assert facts["image"].startswith("debian+nginx-light+php-fpm ")
-    samples = [json.loads(line) for line in next(newest(tmp_path).glob("runs/*/monitor.jsonl")).open()]
-    assert samples[-2]["status"]["web: php"]["now"]["idle processes"] > 0
-    assert samples[-2]["status"]["web: nginx"]["now"]["connections"] > 0
+    assert facts.get("image", "").startswith(f"{DEBIAN} ") == (platform == "vm")  # made with what the service needs
+    status = [sample["status"] for sample in monitored(tmp_path) if sample.get("status")]
+    assert any(each["web: php"]["now"]["idle processes"] > 0 for each in status)
+    assert any(each["web: nginx"]["now"]["connections"] > 0 for each in status)
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.slow("boots two machines")
 def test_a_bookstore_and_its_database_in_machines_of_their_own_agree_on_every_order(
     tmp_path: Path,
     loadstone: LoadstoneRunner,  # noqa: F811
 ) -> None:
-    words = ["--sessions", "10", "--profile", "brief", "--steady", "20", "--foreign-cpu", "100"]
-    done = loadstone("run", "bookstore", "--platform", "vm", "--backend", "platform=vm", *words, timeout=500)
-    assert done.returncode in (0, 3), done.stdout + done.stderr  # so few operations may be no verdict
+    words = ["--rate", "4", "--arrivals", "constant", *WINDOW]
+    done = loadstone("run", "bookstore", "--platform", "vm", "--backend", "platform=vm", *words)
     content = report(tmp_path)
+    assert content["manifest"]["status"] == "complete", done.stdout + done.stderr
+    assert broken_rules(newest(tmp_path)) == []
     assert rows(content)["Total"]["requests"] > 10
     assert rows(content)["Total"]["errors"] == 0
     assert set(content["manifest"]["machines"]) == {"app", "database"}
@@ -124,12 +145,12 @@ def test_users_are_dealt_to_several_machines_in_turn(
     tmp_path: Path,
     loadstone: LoadstoneRunner,  # noqa: F811
 ) -> None:
-    words = ["run", "support", "--sessions", "150", "--profile", "demo", "--machine", "platform=container,count=2"]
-    done = loadstone(*words)
-    assert done.returncode == 0, done.stdout + done.stderr
-    samples = [json.loads(line) for line in next(newest(tmp_path).glob("runs/*/monitor.jsonl")).open()]
+    words = ["run", "static", "--rate", "40", "--arrivals", "constant", *WINDOW]
+    done = loadstone(*words, "--machine", "platform=container,count=2")
+    assert broken_rules(newest(tmp_path)) == [], done.stdout + done.stderr
     sent = [
-        fmean(one["machines"][name]["outside"]["network"]["public"]["bytes_sent_per_s"] for one in samples[4:-2])
+        sum(sample["machines"][name]["outside"]["network"]["public"]["bytes_sent_per_s"] for sample in samples)
+        for samples in [monitored(tmp_path)]
         for name in ("web-1", "web-2")
     ]
-    assert min(sent) > 0.2 * max(sent)
+    assert min(sent) > 0.5 * max(sent)

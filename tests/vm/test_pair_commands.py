@@ -1,21 +1,27 @@
 """The commands of pairs: one keeps a pair, the others look at it and change it."""
 
+import asyncio
 import json
 import os
 import signal
 import subprocess
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from loadstone.cli.main import main
+from loadstone.model.errors import PlatformError
+from loadstone.platforms.pair import control
 from tests.contract.conftest import nothing_is_left  # noqa: F401
-from tests.integration.conftest import LoadstoneRunner, command, loadstone  # noqa: F401
+from tests.integration.conftest import command
+from tests.vm.test_failures import wait_for
 
 pytestmark = [
     pytest.mark.integration,
-    pytest.mark.alone,
+    pytest.mark.own_network,
     pytest.mark.skipif(os.geteuid() != 0, reason="networks and mounts of their own need root"),
 ]
 NAME = f"test{os.getpid()}"
@@ -23,7 +29,7 @@ NAME = f"test{os.getpid()}"
 
 @pytest.fixture
 def kept(tmp_path: Path) -> Iterator[str]:
-    """A pair that somebody keeps."""
+    """A pair that another process keeps."""
     words = command("pair", "create", NAME)
     with subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as keeping:
         assert keeping.stdout is not None
@@ -32,41 +38,80 @@ def kept(tmp_path: Path) -> Iterator[str]:
             said.append(line)
             if "serves" in line:
                 break
-        assert any("one virtual processor" in line for line in said), "what a pair does not do is said"
         try:
+            assert any("one virtual processor" in line for line in said), said
             yield NAME
         finally:
             keeping.send_signal(signal.SIGINT)
-            keeping.communicate(timeout=30)
+            keeping.communicate(timeout=60)
     assert keeping.returncode == 0
 
 
-def test_a_pair_is_looked_at_broken_made_whole_and_left_alone(kept: str, loadstone: LoadstoneRunner) -> None:  # noqa: F811
-    def status() -> dict[str, object]:
-        found: dict[str, object] = json.loads(loadstone("pair", "status", kept, "--json").stdout)
-        return found
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended."""
+
+    code: int
+    stdout: str
+    stderr: str
+
+
+PairCommand = Callable[..., Ended]
+
+
+@pytest.fixture
+def pair(capsys: pytest.CaptureFixture[str]) -> PairCommand:
+    """Runs `loadstone pair` in this process: a program of its own takes two seconds to start."""
+
+    def run(*words: str) -> Ended:
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as end:
+            main(["pair", *words])
+        return Ended(int(end.value.code or 0), *capsys.readouterr())
+
+    return run
+
+
+@pytest.mark.slow("boots a pair and replaces its sides")
+def test_a_pair_is_looked_at_broken_made_whole_and_left_alone(kept: str, pair: PairCommand) -> None:
+    def status() -> dict[str, Any]:
+        looked: dict[str, Any] = json.loads(pair("status", kept, "--json").stdout)
+        return looked
 
     first = status()
     assert first["status"] == "protected"
-    assert loadstone("pair", "fail", kept, "kill-primary").returncode == 0
-    late = time.monotonic() + 30
-    while status()["status"] != "protected" and time.monotonic() < late:
-        time.sleep(0.5)
-    assert status()["serving"] != first["serving"]
-    moved = loadstone("pair", "move", kept)
+    assert pair("fail", kept, "kill-primary").code == 0
+    wait_for(lambda: is_whole_elsewhere(status(), first))
+    moved = pair("move", kept)
     assert "stood still" in moved.stderr + moved.stdout
-    assert loadstone("pair", "unprotect", kept).returncode == 0
+    assert pair("unprotect", kept).code == 0
     assert status()["secondary"] is None
-    refused = loadstone("pair", "fail", kept, "kill-secondary")
-    assert refused.returncode == 2
+    refused = pair("fail", kept, "kill-secondary")
+    assert refused.code == 2
     assert "not whole" in refused.stderr
-    events = [json.loads(line)["event"] for line in loadstone("pair", "events", kept).stdout.splitlines()]
+    events = [json.loads(line)["event"] for line in pair("events", kept).stdout.splitlines()]
     assert {"protected", "live", "saved", "alone"} <= set(events)
-    assert kept in loadstone("pair", "status").stdout
-    assert loadstone("pair", "create", kept).returncode == 2
+    assert kept in pair("status").stdout
+    with pytest.raises(PlatformError, match=f"There is a pair `{kept}` already"):
+        asyncio.run(keep_another(kept))
 
 
-def test_a_pair_that_nobody_keeps_is_named_with_the_remedy(loadstone: LoadstoneRunner) -> None:  # noqa: F811
-    done = loadstone("pair", "status", "nowhere")
-    assert done.returncode == 2
+def is_whole_elsewhere(now: dict[str, Any], before: dict[str, Any]) -> bool:
+    """Whether a pair is protected, and another side serves than before."""
+    return now["status"] == "protected" and now["serving"]["name"] != before["serving"]["name"]
+
+
+async def keep_another(name: str) -> None:
+    """Keeps a pair of this name as well."""
+
+    async def obey(do: str, what: dict[str, Any]) -> None:
+        raise AssertionError(do)
+
+    async with control.listening(name, obey):
+        pass
+
+
+def test_a_pair_that_nobody_keeps_is_named_with_the_remedy(pair: PairCommand) -> None:
+    done = pair("status", "nowhere")
+    assert done.code == 2
     assert "loadstone pair create nowhere" in done.stderr

@@ -1,4 +1,4 @@
-"""What else befalls a pair: a survivor in the midst of an event, and a program that is no QEMU which pairs work with."""
+"""Survivors of a pair that are left in the midst of an event, and a program that is no QEMU which pairs work with."""
 
 import asyncio
 import os
