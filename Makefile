@@ -8,7 +8,7 @@ SKIPPED := target/test-skipped.txt
 # Seconds of each fuzzing.
 FUZZ_S := 600
 # What the installed programs are built from.
-SOURCES := pyproject.toml Cargo.toml Cargo.lock $(wildcard src/loadstone/workloads/*/workload.toml) \
+SOURCES := pyproject.toml setup.py Cargo.toml Cargo.lock $(wildcard src/loadstone/workloads/*/workload.toml) \
            $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
 .PHONY: help setup demo test test-rust test-python test-fast test-all rates wheel image sites fleet-trial bench calibrate fuzz mutants lint format schemas checksums clean
@@ -18,7 +18,8 @@ help:            ## say what there is
 
 setup: $(VENV)/installed   ## build the programs and install them into .venv
 
-demo: setup      ## run one laptop tile of six roles for half a minute, judge and score it, write a report
+# The demo's programs are a part of all: where all are installed, they stay.
+demo: $(if $(wildcard $(VENV)/installed),setup,$(VENV)/demo)   ## run one laptop tile of six roles for half a minute, judge and score it, write a report
 	@$(BIN)/loadstone demo
 
 test: test-rust test-python   ## every behaviour once, in a quarter of an hour, with the system packages that takes
@@ -82,7 +83,7 @@ fuzz: $(VENV)/developing   ## ten minutes each on importers, the answer's parser
 
 mutants: $(VENV)/developing   ## which changes of judge, schedule and record no test notices (an hour; needs cargo-mutants)
 	@cargo mutants --version > /dev/null 2>&1 || { echo "needs: cargo install --locked cargo-mutants"; exit 2; }
-	$(BIN)/pip install --quiet --editable '.[dev,mutants]'
+	LOADSTONE_PROGRAMS_BUILT=1 $(BIN)/pip install --quiet --editable '.[dev,mutants]'
 	cargo mutants --package loadstone-schedule --package loadstone-record --jobs 2 --timeout 10 --output target || true
 	rm -rf mutants && $(BIN)/mutmut run --max-children 2 && $(BIN)/mutmut results
 
@@ -107,12 +108,14 @@ clean:           ## remove everything that was built
 $(VENV)/bin/python:
 	@scripts/make-venv $(PYTHON) $(VENV)
 
+$(VENV)/demo: $(SOURCES) | $(VENV)/bin/python
+	@echo "building what the demo needs and installing it into $(VENV) (two or three minutes the first time) ..."
+	@[ -e $(VENV)/installed ] || scripts/install-programs $(VENV) demo
+	@touch $@
+
 $(VENV)/installed: $(SOURCES) | $(VENV)/bin/python
-	@echo "building the programs and installing them into $(VENV) (a minute or two the first time) ..."
-	@# the compiler begins while packages are still being fetched; what it has built is then there
-	@cargo build --quiet --release --package loadstone-binaries & \
-	  $(BIN)/pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt -e . || { wait; exit 1; }; wait
-	@scripts/static-server $(BIN)
+	@echo "building the programs and installing them into $(VENV) (some minutes the first time) ..."
+	@scripts/install-programs $(VENV) everything
 	@touch $@
 
 $(VENV)/testing: $(VENV)/developing
@@ -121,6 +124,5 @@ $(VENV)/testing: $(VENV)/developing
 	@touch $@
 
 $(VENV)/developing: $(VENV)/installed
-	@$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
-	@scripts/static-server $(BIN)
+	@LOADSTONE_PROGRAMS_BUILT=1 $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@

@@ -1,15 +1,24 @@
 //! Reference servers: one program, one role a command; they make every web workload runnable with nothing installed.
 
+#[cfg(feature = "all-roles")]
 pub mod agent;
 pub mod backend;
+#[cfg(feature = "all-roles")]
 pub mod bookstore;
+#[cfg(feature = "all-roles")]
 pub mod cache;
 pub mod content;
 pub mod dealership;
 pub mod echo;
+#[cfg(feature = "all-roles")]
 pub mod events;
 pub mod fileset;
 pub mod front;
+#[cfg(feature = "all-roles")]
+mod further;
+#[cfg(not(feature = "all-roles"))]
+#[path = "left_out.rs"]
+mod further;
 pub mod idle;
 pub mod infra;
 pub mod mail;
@@ -17,8 +26,11 @@ pub mod site;
 pub mod sql;
 pub mod station;
 pub mod web;
+#[cfg(feature = "all-roles")]
 pub mod webserver;
 
+#[cfg(not(feature = "all-roles"))]
+use std::ffi::OsString;
 use std::future::Future;
 use std::io::{IsTerminal, Read, Write};
 use std::net::SocketAddr;
@@ -31,6 +43,11 @@ use clap::{Args, Parser, Subcommand};
 use tokio::signal::unix::{signal, SignalKind};
 
 use web::store::FileStore;
+
+/// Why a role or a database's client may be missing, and what to do. `make demo` builds without the feature `all-roles`.
+#[cfg(not(feature = "all-roles"))]
+pub(crate) const LEFT_OUT: &str =
+    "`make demo` builds only what the demo needs. Run `make setup` in the project's folder to build everything.";
 
 /// Reference servers for Loadstone's workloads.
 #[derive(Debug, Parser)]
@@ -61,31 +78,11 @@ enum Command {
         #[arg(long = "name", default_values_t = local_names())]
         names: Vec<String>,
     },
-    /// Serve files and short answers, as a web server alone
-    Webserver {
-        #[command(flatten)]
-        common: Common,
-        #[command(flatten)]
-        secure: Secure,
-        #[command(flatten)]
-        options: webserver::Options,
-    },
-    /// Start programs for a web server, by orders on standard input
-    #[command(hide = true)]
-    Stub,
     /// Serve the back-end simulator that the web sites ask
     Backend {
         #[command(flatten)]
         common: Common,
     },
-    /// Serve the back-end simulator to a web server, as a FastCGI responder of many processes
-    Responder {
-        #[command(flatten)]
-        options: backend::responder::Options,
-    },
-    /// One process of a responder
-    #[command(hide = true)]
-    ResponderProcess,
     /// Serve the back-end simulator and the store of files of a tile
     Infra {
         #[command(flatten)]
@@ -107,60 +104,6 @@ enum Command {
         #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000))]
         injection_rate: u32,
     },
-    /// Serve the bookstore over one database
-    Bookstore {
-        #[command(flatten)]
-        common: Common,
-        /// The database: a file, role://HOST:PORT of the database role, postgresql:// or mysql://USER@HOST:PORT/NAME
-        #[arg(long)]
-        database: String,
-        /// What an empty database is filled with
-        #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u32).range(10..=100_000_000))]
-        items: u32,
-        #[arg(long, default_value_t = 1_440, value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
-        customers: u32,
-        #[arg(long, default_value_t = 38_000, value_parser = clap::value_parser!(u32).range(0..=2_000_000_000))]
-        orders: u32,
-        /// Fill the database and end
-        #[arg(long)]
-        only_fill: bool,
-    },
-    /// Serve the site of events over one database
-    Events {
-        #[command(flatten)]
-        common: Common,
-        /// The database: a file, role://HOST:PORT of the database role, postgresql:// or mysql://USER@HOST:PORT/NAME
-        #[arg(long)]
-        database: String,
-        /// What an empty database is filled with
-        #[arg(long, default_value_t = 2_500, value_parser = clap::value_parser!(u32).range(100..=100_000_000))]
-        users: u32,
-        #[arg(long, default_value_t = 622, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-        tags: u32,
-        #[arg(long, default_value_t = 1_866, value_parser = clap::value_parser!(u32).range(10..=100_000_000))]
-        events: u32,
-        #[command(flatten)]
-        services: events::Services,
-        /// Fill the database, or restore what it was filled with, and end
-        #[arg(long)]
-        only_fill: bool,
-    },
-    /// Keep the pictures of the site of events for its servers
-    Pictures {
-        #[command(flatten)]
-        common: Common,
-        /// Folder of the pictures that are added
-        #[arg(long, default_value = "pictures")]
-        folder: PathBuf,
-        /// Put the pictures of the beginning there, for servers that share the folder, and end
-        #[arg(long)]
-        only_fill: bool,
-    },
-    /// Find addresses, for the site of events: all of them in one place
-    Geocoder {
-        #[command(flatten)]
-        common: Common,
-    },
     /// Serve a SQLite file to the application of another machine
     Database {
         #[command(flatten)]
@@ -168,14 +111,6 @@ enum Command {
         /// The file; made when it is not there
         #[arg(long)]
         file: PathBuf,
-    },
-    /// Tell what a PostgreSQL or MariaDB server counts of itself
-    Statistics {
-        #[command(flatten)]
-        common: Common,
-        /// postgresql://USER@HOST:PORT/NAME or mysql://USER@HOST:PORT/NAME
-        #[arg(long)]
-        database: String,
     },
     /// Serve mail by IMAP4rev1, messages on disk
     Mail {
@@ -217,16 +152,12 @@ enum Command {
         #[arg(long)]
         dry_run: bool,
     },
-    /// On a host that others run, tell its figures and do nothing else: off the loopback network over HTTPS alone, to
-    /// those who give the token in the variable LOADSTONE_TOKEN. Inside a machine of the laboratory, do what it asks over
-    /// a serial channel, and as the first process set it up
-    Agent {
-        /// The channel's device; found by its name when left out
-        #[arg(long)]
-        channel: Option<PathBuf>,
-        #[command(flatten)]
-        watch: agent::watch::Options,
-    },
+    #[cfg(feature = "all-roles")]
+    #[command(flatten)]
+    Further(further::Command),
+    #[cfg(not(feature = "all-roles"))]
+    #[command(external_subcommand)]
+    Absent(Vec<OsString>),
     /// Write a private authority, and a server certificate and key, into a folder
     Certificate {
         folder: PathBuf,
@@ -263,12 +194,7 @@ pub struct Secure {
 
 /// The program.
 pub fn main() -> ExitCode {
-    // A kernel starts its first process with words of its own.
-    let command = if agent::is_init() {
-        Command::Agent { channel: None, watch: agent::watch::Options::default() }
-    } else {
-        Arguments::parse().command
-    };
+    let command = further::first_process().unwrap_or_else(|| Arguments::parse().command);
     match dispatch(command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -280,8 +206,6 @@ pub fn main() -> ExitCode {
 
 fn dispatch(command: Command) -> Result<()> {
     match command {
-        Command::Responder { options } => run_until(options.until_stdin_ends, 1, backend::responder::manage(&options)),
-        Command::ResponderProcess => backend::responder::serve(),
         Command::Backend { common } => serve_plain(&common, backend::Backend::default()),
         Command::Station { common, options } => serve_plain(&common, station::Waiting::new(&options)?),
         Command::Infra { common } => serve_plain(&common, infra::Infra::default()),
@@ -297,32 +221,6 @@ fn dispatch(command: Command) -> Result<()> {
                 Ok(())
             })
         }
-        Command::Bookstore { common, database, items, customers, orders, only_fill } => {
-            let scale = bookstore::schema::Scale {
-                items: i64::from(items),
-                customers: i64::from(customers),
-                orders: i64::from(orders),
-            };
-            let role = bookstore::Bookstore::new(sql::Database::parse(&database), scale)?;
-            if only_fill {
-                return Ok(());
-            }
-            serve_plain(&common, role)
-        }
-        Command::Events { common, database, users, tags, events, services, only_fill } => {
-            let scale =
-                events::schema::Scale { users: i64::from(users), tags: i64::from(tags), events: i64::from(events) };
-            let database = sql::Database::parse(&database);
-            if only_fill {
-                return Ok(events::schema::prepare(database.connect()?.as_mut(), scale)?);
-            }
-            serve_plain(&common, events::Events::new(database, scale, &services)?)
-        }
-        Command::Pictures { folder, only_fill: true, .. } => events::pictures::fill(&folder),
-        Command::Pictures { common, folder, .. } => {
-            serve_plain(&common, events::pictures::PictureStore(events::pictures::Folder::new(folder)?))
-        }
-        Command::Geocoder { common } => serve_plain(&common, events::geocoder::GeocoderService),
         Command::Database { common, file } => {
             sql::sqlite::Sqlite::open(&file)?;
             run(&common, async {
@@ -331,9 +229,6 @@ fn dispatch(command: Command) -> Result<()> {
                 tokio::task::spawn_blocking(move || sql::link::serve(&listener, &file)).await?;
                 Ok(())
             })
-        }
-        Command::Statistics { common, database } => {
-            serve_plain(&common, sql::statistics::Statistics::new(sql::Database::parse(&database))?)
         }
         Command::Mail { common, folder, password, faults } => {
             let store = Arc::new(mail::store::Store::new(&folder)?);
@@ -350,11 +245,6 @@ fn dispatch(command: Command) -> Result<()> {
             let make = || web::Web::new(&backend, kept.clone());
             serve_both_ways(&common, &secure, &names, make)
         }
-        Command::Webserver { common, secure, options } => {
-            let make = || webserver::WebServer::new(&options);
-            serve_both_ways(&common, &secure, &local_names(), make)
-        }
-        Command::Stub => webserver::stub::serve(),
         Command::Echo { common } => run(&common, async {
             let listener = front::listen(common.listen)?;
             ready(Some(listener.local_addr()?), None, None)?;
@@ -366,21 +256,12 @@ fn dispatch(command: Command) -> Result<()> {
             Ok(())
         }
         Command::Fileset { set, sessions, folder, dry_run } => write_files(set, sessions, &folder, dry_run),
-        Command::Agent { channel, watch } if !watch.is_wanted() => agent::serve(channel.as_deref()),
-        Command::Agent { watch, .. } if watch.by_line => agent::watch::by_line(),
-        Command::Agent { watch, .. } => tell_figures(&watch),
+        #[cfg(feature = "all-roles")]
+        Command::Further(command) => further::dispatch(command),
+        #[cfg(not(feature = "all-roles"))]
+        Command::Absent(words) => further::dispatch(&words),
         Command::Certificate { folder, names } => front::certificate::write(&folder, &names),
     }
-}
-
-/// Tells figures of this host over HTTP on its loopback network, and over HTTPS where that is asked for.
-fn tell_figures(options: &agent::watch::Options) -> Result<()> {
-    let token = options.token()?;
-    let listen = options.listen.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 0)));
-    let common = Common { listen, threads: 1, until_stdin_ends: options.until_stdin_ends };
-    let names = if options.names.is_empty() { local_names() } else { options.names.clone() };
-    let make = || Ok(agent::watch::Watch::new(token));
-    serve_both_ways(&common, &options.secure, &names, make)
 }
 
 /// Serves a role over HTTP alone.

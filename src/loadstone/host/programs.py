@@ -10,8 +10,11 @@ from loadstone.model.errors import PlatformError
 from loadstone.model.machine import SERVER
 
 REMEDY = "Run `make setup` in the project's folder."
+LEFT_OUT = f"`make demo` builds only what the demo needs. {REMEDY}"
 FOLDER_VARIABLE = "LOADSTONE_BIN_DIR"
 """Names a folder to look in first, for work on the programs themselves."""
+PRELOAD = "libloadstone_pair_preload.so"
+"""Beside the programs where `make` installed it; a wheel has it within the package."""
 
 
 def driver() -> str:
@@ -24,19 +27,32 @@ def server() -> str:
     return _find("loadstone-server")
 
 
+def standalone_server() -> str:
+    """Path of the reference servers, for a machine without libraries; raises PlatformError if they need libraries: a
+    program with an interpreter (ELF's PT_INTERP) cannot run there.
+    """
+    path = server()
+    with Path(path).open("rb") as file:
+        head = file.read(4096)
+    if b"/ld-linux" in head or b"/ld-musl" in head:
+        raise PlatformError(f"{path} is linked dynamically and cannot run alone in a machine. {LEFT_OUT}")
+    return path
+
+
 def pair() -> str:
     """Path of the machinery of pairs."""
-    return _find("loadstone-pair")
+    return _find("loadstone-pair", LEFT_OUT)
 
 
 def preload() -> str:
     """Path of the library that is loaded into the QEMU of a pair."""
-    named = Path(os.environ.get(FOLDER_VARIABLE, "")) / "libloadstone_pair_preload.so"
-    if named.is_file():
-        return str(named)
+    for folder in _folders():
+        path = Path(folder) / PRELOAD
+        if path.is_file():
+            return str(path)
     found = importlib.util.find_spec("loadstone.pair_preload")
     if found is None or found.origin is None:
-        raise PlatformError(f"The library for pairs is not installed. {REMEDY}")
+        raise PlatformError(f"The library for pairs is not installed. {LEFT_OUT}")
     return found.origin
 
 
@@ -45,10 +61,14 @@ def resolved(command: list[str]) -> list[str]:
     return [server(), *command[1:]] if command[0] == SERVER else command
 
 
-def _find(name: str) -> str:
-    folders = [os.environ.get(FOLDER_VARIABLE, ""), str(Path(sys.executable).parent)]
-    search = os.pathsep.join([*filter(None, folders), os.environ.get("PATH", "")])
-    path = shutil.which(name, path=search)
+def _find(name: str, remedy: str = REMEDY) -> str:
+    path = shutil.which(name, path=os.pathsep.join([*_folders(), os.environ.get("PATH", "")]))
     if path is None:
-        raise PlatformError(f"The program {name} is not installed. {REMEDY}")
+        raise PlatformError(f"The program {name} is not installed. {remedy}")
     return path
+
+
+def _folders() -> list[str]:
+    """Folders to look in, the first one first."""
+    named = os.environ.get(FOLDER_VARIABLE, "")
+    return [*filter(None, [named]), str(Path(sys.executable).parent)]

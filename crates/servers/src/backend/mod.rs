@@ -6,6 +6,7 @@
 
 pub mod bank;
 pub mod client;
+#[cfg(feature = "all-roles")]
 pub mod responder;
 pub mod shop;
 pub mod support;

@@ -3,10 +3,13 @@
 
 pub mod application;
 pub mod link;
+#[cfg(feature = "all-roles")]
 pub mod mariadb;
+#[cfg(feature = "all-roles")]
 pub mod postgres;
 pub mod rows;
 pub mod sqlite;
+#[cfg(feature = "all-roles")]
 pub mod statistics;
 
 use std::path::Path;
@@ -181,8 +184,14 @@ impl Database {
         Ok(match self {
             Database::File(path) => Box::new(sqlite::Sqlite::open(path)?),
             Database::Role(address) => Box::new(link::Link::open(address)?),
+            #[cfg(feature = "all-roles")]
             Database::Postgres(url) => Box::new(postgres::Postgres::open(url)?),
+            #[cfg(feature = "all-roles")]
             Database::MariaDb(url) => Box::new(mariadb::MariaDb::open(url)?),
+            #[cfg(not(feature = "all-roles"))]
+            Database::Postgres(url) | Database::MariaDb(url) => {
+                anyhow::bail!("no client for `{url}` is in this build. {}", crate::LEFT_OUT)
+            }
         })
     }
 }

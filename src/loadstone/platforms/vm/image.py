@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from loadstone.host.cache import cached, digest
-from loadstone.host.programs import server
+from loadstone.host.programs import standalone_server
 from loadstone.model.errors import PlatformError
 from loadstone.model.machine import DEBIAN, MINIMAL, MachineSpec
 from loadstone.platforms.vm.kernel import Kernel, kernel, run_tool
@@ -68,8 +68,7 @@ def image(name: str) -> Image:
 
 def minimal() -> Image:
     """A kernel, and our server as the first process."""
-    program, system = Path(server()), kernel()
-    _require_static(program)
+    program, system = Path(standalone_server()), kernel()
     key = digest(RECIPE, program.read_bytes(), system.digest.encode())
     folder = cached("minimal", key, lambda into: _make_initial(into, program, system))
     return Image(MINIMAL, key, system.image, system.version, folder / "initial.cpio")
@@ -82,15 +81,6 @@ def packages_of(name: str) -> tuple[str, ...]:
         remedy = f"There are `{MINIMAL}`, `{DEBIAN}` and `{DEBIAN}+PACKAGE+PACKAGE`."
         raise PlatformError(f"There is no image `{name}`. {remedy}")
     return tuple(sorted({*PACKAGES, *filter(None, others)}))
-
-
-def _require_static(program: Path) -> None:
-    """A guest has no libraries: a program with an interpreter (ELF's PT_INTERP) cannot run there."""
-    with program.open("rb") as file:
-        head = file.read(4096)
-    if b"/ld-linux" in head or b"/ld-musl" in head:
-        remedy = "Run `make setup`, or add `-- -C target-feature=+crt-static` to `cargo rustc`."
-        raise PlatformError(f"{program} is linked dynamically and cannot run alone in a machine. {remedy}")
 
 
 def _make_initial(folder: Path, program: Path, system: Kernel) -> None:
