@@ -6,7 +6,7 @@ pub mod patience;
 
 use std::future::Future;
 use std::net::SocketAddr;
-use std::pin::pin;
+use std::pin::{pin, Pin};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -58,6 +58,22 @@ pub trait Role: Send + Sync + 'static {
     fn answer(&self, request: Request) -> impl Future<Output = Answer> + Send;
 }
 
+/// A role of any type: connections are then compiled once, and not once for each role.
+trait AnyRole: Send + Sync {
+    fn most_body_bytes(&self) -> usize;
+    fn answer_boxed(&self, request: Request) -> Pin<Box<dyn Future<Output = Answer> + Send + '_>>;
+}
+
+impl<R: Role> AnyRole for R {
+    fn most_body_bytes(&self) -> usize {
+        R::MOST_BODY_BYTES
+    }
+
+    fn answer_boxed(&self, request: Request) -> Pin<Box<dyn Future<Output = Answer> + Send + '_>> {
+        Box::pin(self.answer(request))
+    }
+}
+
 /// Opens a listening socket.
 pub fn listen(address: SocketAddr) -> Result<TcpListener> {
     let socket = match address {
@@ -71,7 +87,11 @@ pub fn listen(address: SocketAddr) -> Result<TcpListener> {
 }
 
 /// Accepts connections for ever.
-pub async fn serve<R: Role>(listener: TcpListener, role: Arc<R>, tls: Option<TlsAcceptor>) {
+pub async fn serve(listener: TcpListener, role: Arc<impl Role>, tls: Option<TlsAcceptor>) {
+    accept(listener, role, tls).await;
+}
+
+async fn accept(listener: TcpListener, role: Arc<dyn AnyRole>, tls: Option<TlsAcceptor>) {
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
@@ -83,7 +103,7 @@ pub async fn serve<R: Role>(listener: TcpListener, role: Arc<R>, tls: Option<Tls
     }
 }
 
-async fn welcome<R: Role>(stream: TcpStream, role: Arc<R>, tls: Option<TlsAcceptor>) {
+async fn welcome(stream: TcpStream, role: Arc<dyn AnyRole>, tls: Option<TlsAcceptor>) {
     let _ = stream.set_nodelay(true);
     let Some(acceptor) = tls else {
         return converse(stream, role, false).await;
@@ -97,10 +117,9 @@ async fn welcome<R: Role>(stream: TcpStream, role: Arc<R>, tls: Option<TlsAccept
 }
 
 /// HTTP/2, where the client asked for it in the TLS handshake. A client that no longer answers pings is given up.
-async fn converse_http2<S, R>(stream: S, role: Arc<R>)
+async fn converse_http2<S>(stream: S, role: Arc<dyn AnyRole>)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    R: Role,
 {
     let service = service_fn(move |request| {
         let role = role.clone();
@@ -112,10 +131,9 @@ where
     let _ = builder.serve_connection(TokioIo::new(stream), service).await; // as below
 }
 
-async fn converse<S, R>(stream: S, role: Arc<R>, secure: bool)
+async fn converse<S>(stream: S, role: Arc<dyn AnyRole>, secure: bool)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    R: Role,
 {
     let watch = Arc::new(Watch::default());
     let service = service_fn({
@@ -132,9 +150,9 @@ where
     let _ = connection.await; // a client that went away is its own business
 }
 
-async fn respond<R: Role>(role: &R, request: hyper::Request<Incoming>, secure: bool, watch: &Watch) -> Answer {
+async fn respond(role: &dyn AnyRole, request: hyper::Request<Incoming>, secure: bool, watch: &Watch) -> Answer {
     let (head, body) = request.into_parts();
-    let body = match tokio::time::timeout(PATIENCE, Limited::new(body, R::MOST_BODY_BYTES).collect()).await {
+    let body = match tokio::time::timeout(PATIENCE, Limited::new(body, role.most_body_bytes()).collect()).await {
         Ok(Ok(body)) => body.to_bytes().to_vec(),
         Ok(Err(_)) => return refusal(StatusCode::PAYLOAD_TOO_LARGE),
         Err(_) => return refusal(StatusCode::REQUEST_TIMEOUT),
@@ -145,7 +163,7 @@ async fn respond<R: Role>(role: &R, request: hyper::Request<Incoming>, secure: b
         return refusal(StatusCode::BAD_REQUEST);
     }
     let query = head.uri.query().unwrap_or("").to_owned();
-    role.answer(Request { method: head.method, path, query, headers: head.headers, body, secure }).await
+    role.answer_boxed(Request { method: head.method, path, query, headers: head.headers, body, secure }).await
 }
 
 /// Refuses paths that try to climb or to hide: `..`, backslashes, NUL, and those in percent form.
