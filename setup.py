@@ -13,7 +13,9 @@ PROGRAMS = ("loadstone-driver", "loadstone-pair", "loadstone-server")
 def programs() -> list[RustExtension]:
     """The programs, and the library that is loaded into the QEMU of a pair."""
     path = "crates/binaries/Cargo.toml"
-    library = RustExtension("loadstone.pair_preload", "crates/pair/preload/Cargo.toml", binding=Binding.NoBinding, debug=False)
+    library = RustExtension(
+        "loadstone.pair_preload", "crates/pair/preload/Cargo.toml", binding=Binding.NoBinding, debug=False
+    )
     return [*(RustBin(name, path, args=["--bin", name], debug=False) for name in PROGRAMS), library]
 
 

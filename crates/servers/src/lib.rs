@@ -16,11 +16,10 @@ pub mod fileset;
 pub mod front;
 #[cfg(feature = "all-roles")]
 mod further;
-#[cfg(not(feature = "all-roles"))]
-#[path = "left_out.rs"]
-mod further;
 pub mod idle;
 pub mod infra;
+#[cfg(any(test, not(feature = "all-roles")))]
+mod left_out;
 pub mod mail;
 pub mod site;
 pub mod sql;
@@ -43,11 +42,6 @@ use clap::{Args, Parser, Subcommand};
 use tokio::signal::unix::{signal, SignalKind};
 
 use web::store::FileStore;
-
-/// Why a role or a database's client may be missing, and what to do. `make demo` builds without the feature `all-roles`.
-#[cfg(not(feature = "all-roles"))]
-pub(crate) const LEFT_OUT: &str =
-    "`make demo` builds only what the demo needs. Run `make setup` in the project's folder to build everything.";
 
 /// Reference servers for Loadstone's workloads.
 #[derive(Debug, Parser)]
@@ -194,7 +188,11 @@ pub struct Secure {
 
 /// The program.
 pub fn main() -> ExitCode {
-    let command = further::first_process().unwrap_or_else(|| Arguments::parse().command);
+    #[cfg(feature = "all-roles")]
+    let first = further::first_process();
+    #[cfg(not(feature = "all-roles"))]
+    let first = None;
+    let command = first.unwrap_or_else(|| Arguments::parse().command);
     match dispatch(command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -259,7 +257,7 @@ fn dispatch(command: Command) -> Result<()> {
         #[cfg(feature = "all-roles")]
         Command::Further(command) => further::dispatch(command),
         #[cfg(not(feature = "all-roles"))]
-        Command::Absent(words) => further::dispatch(&words),
+        Command::Absent(words) => Err(left_out::missing_role(&words)),
         Command::Certificate { folder, names } => front::certificate::write(&folder, &names),
     }
 }

@@ -189,9 +189,9 @@ impl Database {
             #[cfg(feature = "all-roles")]
             Database::MariaDb(url) => Box::new(mariadb::MariaDb::open(url)?),
             #[cfg(not(feature = "all-roles"))]
-            Database::Postgres(url) | Database::MariaDb(url) => {
-                anyhow::bail!("no client for `{url}` is in this build. {}", crate::LEFT_OUT)
-            }
+            Database::Postgres(_) => return Err(crate::left_out::missing_client("PostgreSQL")),
+            #[cfg(not(feature = "all-roles"))]
+            Database::MariaDb(_) => return Err(crate::left_out::missing_client("MariaDB")),
         })
     }
 }
