@@ -19,9 +19,7 @@ def operations(tmp_path: Path) -> dict[str, Any]:
 
 
 @pytest.mark.slow("databases and a servlet container come up")
-@pytest.mark.parametrize(
-    ("service", "database"), [("embedded", "embedded"), ("embedded", "postgresql"), ("tomcat", "mariadb")]
-)
+@pytest.mark.parametrize(("service", "database"), [("embedded", "postgresql"), ("tomcat", "mariadb")])
 def test_a_run_finds_nothing_wrong_and_all_that_was_added_again(
     service: str, database: str, tmp_path: Path, loadstone_here: LoadstoneRunner
 ) -> None:
