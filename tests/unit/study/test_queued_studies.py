@@ -67,7 +67,7 @@ def test_three_comparisons_find_a_slowdown_where_there_is_one(slower: float, cou
     assert differences_found(slower, SEEDS) == count
 
 
-def predicts_four_fifths(kind: str, seed: int) -> None:
+def predicts_four_fifths(kind: str, seed: int, within_pct: float = 5) -> None:
     """Raises AssertionError unless loads up to half of the capacity predict four fifths of it, and the peak."""
     at, check = (("200", "350", "500"), "800") if kind == "rate" else (("20", "35", "52"), "84")
     question = Predict("page", {}, kind, at, (check,), Limits(GOOD_S, TOLERABLE_S), rounds=2)
@@ -76,9 +76,9 @@ def predicts_four_fifths(kind: str, seed: int) -> None:
     assert answer.model.capacity == pytest.approx(CENTRE.capacity, rel=0.01)
     assert len(answer.checks) == 2
     for checked in answer.checks:
-        assert checked.throughput is not None and abs(checked.throughput.off_pct) <= 5
-        assert checked.response_mean is not None and abs(checked.response_mean.off_pct) <= 5
-    assert answer.peak.load == pytest.approx(CAPACITIES[kind], rel=0.05)
+        assert checked.throughput is not None and abs(checked.throughput.off_pct) <= within_pct
+        assert checked.response_mean is not None and abs(checked.response_mean.off_pct) <= within_pct
+    assert answer.peak.load == pytest.approx(CAPACITIES[kind], rel=within_pct / 100)
 
 
 @pytest.mark.parametrize(("kind", "seed"), [*(("rate", seed) for seed in SEEDS), ("sessions", 1)])
