@@ -45,15 +45,32 @@ async def write_and_read(logs: Path, fronts: list[MachineSpec], behind: MachineS
         assert store.folder is None or (store.folder / SHARED / "note").read_text() == "kept\n"
 
 
-@pytest.mark.parametrize(
-    ("platform", "behind"), [("process", "process"), ("container", "process"), ("vm", "process"), ("vm", "vm")]
-)
-def test_what_one_machine_writes_another_reads(platform: str, behind: str, tmp_path: Path) -> None:
-    missing = asyncio.run(platform_kind(platform).maker.missing(MachineSpec(platform=platform)))
+IMAGE = "debian+nfs-common+php-fpm"
+"""Has what a machine needs to mount a folder, and what other tests need: an image takes minutes to build."""
+FRONTS = [
+    [MachineSpec(platform="process")] * 2,
+    pytest.param([MachineSpec(platform="container")] * 2, marks=pytest.mark.own_network),
+    pytest.param(
+        [MachineSpec(platform="vm", image=IMAGE)],  # one is slow enough
+        marks=[pytest.mark.own_network, pytest.mark.slow("a virtual machine boots a disk image, built the first time")],
+    ),
+]
+
+
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("fronts", FRONTS, ids=lambda fronts: fronts[0].platform)
+def test_what_one_machine_writes_another_reads(fronts: list[MachineSpec], tmp_path: Path) -> None:
+    missing = asyncio.run(platform_kind(fronts[0].platform).maker.missing(fronts[0]))
     if missing:
         pytest.skip(missing)
-    count = 1 if platform == "vm" else 2  # one is slow enough
-    asyncio.run(write_and_read(tmp_path, [MachineSpec(platform=platform)] * count, MachineSpec(platform=behind)))
+    asyncio.run(write_and_read(tmp_path, fronts, MachineSpec()))
+
+
+def test_virtual_machines_get_images_with_what_shares_and_mounts_a_folder() -> None:
+    virtual, kind = MachineSpec(platform="vm"), service_kind(ServiceRole.EVENTS, EMBEDDED)
+    assert with_software(virtual, mounting(kind, virtual)).image == "debian+nfs-common"
+    assert sharing(virtual, virtual).image == "debian+nfs-ganesha+nfs-ganesha-vfs"
+    assert sharing(MachineSpec(), MachineSpec()) == MachineSpec()
 
 
 def test_who_cannot_mount_says_so(tmp_path: Path) -> None:
