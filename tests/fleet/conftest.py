@@ -1,4 +1,4 @@
-"""A cluster for all tests of a module: four hosts and the one where commands are given."""
+"""One cluster for all tests of fleets: four hosts and the one where commands are given."""
 
 import os
 import shutil
@@ -11,10 +11,18 @@ import pytest
 from loadstone.platforms.fabric import may_make_networks
 from tests.fleet.hosts import SSHD, Lab, NamespaceHost, cluster, namespace_hosts
 
+LAST = "test_nothing_is_left_when_the_cluster_is_down"
+"""Ends the cluster, so all others come before it."""
 ROLES = {"d1": "driver", "s1": "system", "s2": "system", "w1": "witness"}
 
 
-@pytest.fixture(scope="module")
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Puts the test that ends the cluster behind all others that use it."""
+    items.sort(key=lambda item: item.name.partition("@")[0] == LAST)
+
+
+@pytest.fixture(scope="session")
 def hosts() -> Iterator[Mapping[str, NamespaceHost]]:
     if not (os.getuid() == 0 and may_make_networks()):
         pytest.skip("hosts as network namespaces need root")
@@ -27,7 +35,7 @@ def hosts() -> Iterator[Mapping[str, NamespaceHost]]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def lab(hosts: Mapping[str, NamespaceHost]) -> Iterator[Lab]:
     with cluster(hosts, ROLES) as made:
         yield made

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tests.fleet.hosts import Lab, NamespaceHost
 
-LOADED_INTERVALS = 8
+LOADED_INTERVALS = 4
 """Records after which a part dies: load is under way."""
 OURS = re.compile(r"\S*loadstone-(driver|server)\b|ray::SupervisorActor")
 """Processes that nothing may leave behind."""
@@ -52,9 +52,9 @@ class Seen:
 def during_a_run(lab: Lab, hosts: Mapping[str, NamespaceHost], death: Death, *more: str) -> Seen:
     """Starts a run, with more options where they are given, has something die, and waits for the end."""
     name = f"{death.name.lower().replace('_', '-')}-{time.monotonic_ns()}"
-    words = ["run", "static", "--rate", "30", "--profile", "quick", "--steady", "20", "--foreign-cpu", "100"]
-    process = lab.start(*words, *more, "--name", name)
-    events = _await_load(lab, name)
+    words = ["run", "static", "--rate", "30", "--profile", "brief", "--steady", "30", "--foreign-cpu", "100"]
+    process = lab.start(*words, *more, "--no-report", "--name", name)
+    events = await_load(lab, name)
     died = time.time()
     DEATHS[death](hosts)
     stopped_s = _until_gone(hosts, died)
@@ -76,11 +76,12 @@ def during_a_run(lab: Lab, hosts: Mapping[str, NamespaceHost], death: Death, *mo
     )
 
 
-def _await_load(lab: Lab, name: str) -> Path:
+def await_load(lab: Lab, name: str, intervals: int = LOADED_INTERVALS) -> Path:
+    """Waits until a run has recorded so many intervals; returns the file of its events."""
     until = time.monotonic() + 60
     while time.monotonic() < until:
         found = list(lab.host.tmp.glob(f"results/*-{name}/runs/*/events.jsonl"))
-        if found and found[0].read_text().count('"event":"interval"') >= LOADED_INTERVALS:
+        if found and found[0].read_text().count('"event":"interval"') >= intervals:
             return found[0]
         time.sleep(0.05)
     raise TimeoutError("no load came")

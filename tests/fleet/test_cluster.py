@@ -10,17 +10,26 @@ from typing import Any
 import pytest
 
 from loadstone.fleet.cluster import AUTHORITY, CERTIFICATE, KEY, PORT
+from loadstone.report.build import write_report
 from tests.fleet import garbage
-from tests.fleet.deaths import Death, during_a_run
+from tests.fleet.deaths import LOADED_INTERVALS, Death, await_load, during_a_run
 from tests.fleet.hosts import Lab, NamespaceHost
+from tests.verdicts import WINDOW, broken_rules
 
-pytestmark = [pytest.mark.integration, pytest.mark.alone, pytest.mark.timeout(600)]
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.own_network,
+    pytest.mark.timeout(600),
+    pytest.mark.xdist_group("fleet"),
+    pytest.mark.slow("a run on several hosts"),
+]
 
-QUICK = ("--profile", "brief", "--foreign-cpu", "100")
+QUICK = (*WINDOW, "--foreign-cpu", "100", "--no-report")
 """All hosts are one machine, so each takes the others' work for a stranger's."""
-NOTICED_S, STOPPED_S = 3.0, 5.0
-"""Longest time until a death is noticed, and until all load has stopped."""
-GARBAGE_S = 60.0
+NOTICED_S, STOPPED_S = 30.0, 30.0
+"""Longest time until a death is noticed, and until all load has stopped: ten times what is usual."""
+GARBAGE_S = 5.0
+"""The rate `fleet-garbage` throws it for a minute."""
 
 
 def manifest(result: Path) -> dict[str, Any]:
@@ -39,10 +48,10 @@ def test_the_cluster_says_which_hosts_are_there(lab: Lab) -> None:
 def test_drivers_servers_and_back_ends_are_on_hosts_of_their_own(lab: Lab) -> None:
     words = ["--sessions", "20", *QUICK, "--platform", "container", "--backend", "platform=container,host=s2"]
     done = lab.loadstone("run", "banking", *words, "--machine", "host=s1", "--name", "apart")
-    assert done.returncode in (0, 3), done.stdout + done.stderr  # too short for all operations
     result = lab.result("apart")
     said = manifest(result)
-    assert said["status"] == "complete", said["reason"]
+    assert said["status"] == "complete", done.stdout + done.stderr
+    assert broken_rules(result) == []
     assert {name: host["roles"] for name, host in said["hosts"].items()} == {
         "d1": ["driver"],
         "s1": ["system"],
@@ -54,7 +63,7 @@ def test_drivers_servers_and_back_ends_are_on_hosts_of_their_own(lab: Lab) -> No
     assert "plays part 1 of 1" in next(result.glob("logs/d1/*.log")).read_text()
     samples = [json.loads(line) for line in next(result.glob("runs/*/monitor.jsonl")).read_text().splitlines()]
     assert all(name in samples[-1]["machines"] for name in ("web", "backend", "d1", "s1", "s2"))
-    assert "host s1" in (result / "report.html").read_text()
+    assert "host s1" in write_report(result).read_text()
 
 
 def test_a_virtual_machine_is_on_a_host_of_its_own(lab: Lab) -> None:
@@ -64,6 +73,7 @@ def test_a_virtual_machine_is_on_a_host_of_its_own(lab: Lab) -> None:
     assert said["status"] == "complete", done.stdout + done.stderr
     facts = said["machines"]["web"]["facts"]
     assert (facts["host"], facts["network"]) == ("s2", "bridge") and "qemu" in facts, facts
+    assert broken_rules(lab.result("virtual")) == []
     assert "errors 0.00 %" in done.stdout
 
 
@@ -75,6 +85,7 @@ def test_tiles_are_spread_over_hosts_and_have_one_report(lab: Lab) -> None:
     places = {name: machine["facts"].get("host") for name, machine in said["machines"].items()}
     assert {places[f"tile1-{role}"] for role in ("web", "app", "db")} == {"s1"}
     assert {places[f"tile2-{role}"] for role in ("web", "app", "db")} == {"s2"}
+    assert broken_rules(result) == []
     assert "Loadstone consolidation score" in done.stdout
 
 
@@ -90,22 +101,20 @@ def test_a_cluster_that_others_started_is_joined_by_its_address(lab: Lab) -> Non
     loadstone = str(Path(sys.executable).parent / "loadstone")
     words = ["run", "static", "--rate", "20", *QUICK, "--name", "joined", "--fleet", "/tmp/joined.toml"]
     done = lab.host.run(["env", *known, loadstone, *words])
-    assert done.returncode in (0, 3), done.stdout + done.stderr
-    assert manifest(lab.result("joined"))["status"] == "complete"
+    assert manifest(lab.result("joined"))["status"] == "complete", done.stdout + done.stderr
+    assert broken_rules(lab.result("joined")) == []
     refused = lab.loadstone("fleet", "down", "/tmp/joined.toml")
     assert refused.returncode == 2 and "Others started the cluster" in " ".join(refused.stderr.split())
 
 
 def test_two_coordinators_cannot_use_a_host_at_once(lab: Lab) -> None:
-    first = lab.start("run", "static", "--rate", "20", *QUICK, "--steady", "35", "--name", "first")
-    deadline = time.monotonic() + 60
-    while not list(lab.host.tmp.glob("results/*-first/runs/*/events.jsonl")) and time.monotonic() < deadline:
-        time.sleep(0.1)
+    first = lab.start("run", "static", "--rate", "20", *QUICK, "--steady", "30", "--name", "first")
+    await_load(lab, "first", intervals=0)
     second = lab.loadstone("run", "static", "--rate", "20", *QUICK, "--name", "second")
     assert second.returncode == 2 and "In use by another coordinator" in second.stderr, second.stderr
     said, errors = first.communicate(timeout=120)
-    assert first.returncode in (0, 3), said + errors
-    assert manifest(lab.result("first"))["status"] == "complete"
+    assert manifest(lab.result("first"))["status"] == "complete", said + errors
+    assert broken_rules(lab.result("first")) == []
 
 
 def test_without_the_token_nothing_is_answered(lab: Lab) -> None:
@@ -122,18 +131,21 @@ def test_without_the_token_nothing_is_answered(lab: Lab) -> None:
 
 
 def test_garbage_on_every_port_changes_nothing(lab: Lab, hosts: Mapping[str, NamespaceHost]) -> None:
-    running = lab.start("run", "static", "--rate", "20", *QUICK, "--steady", "60", "--name", "pelted")
-    deadline = time.monotonic() + 60
-    while not list(lab.host.tmp.glob("results/*-pelted/runs/*/events.jsonl")) and time.monotonic() < deadline:
-        time.sleep(0.1)
+    pelt(lab, hosts, GARBAGE_S, "pelted")
+
+
+def pelt(lab: Lab, hosts: Mapping[str, NamespaceHost], seconds: float, name: str) -> None:
+    """Throws garbage at every port of every host while a run makes load, which goes on all the same."""
+    steady = str(seconds + 5)
+    running = lab.start("run", "static", "--rate", "20", *QUICK, "--steady", steady, "--name", name)
+    await_load(lab, name, intervals=0)
     ports = [f"{host.address}:{port}" for host in hosts.values() for port in _listening(host)]
     assert len(ports) > 3 * len(hosts), ports
-    thrown = lab.host.run([sys.executable, str(Path(garbage.__file__)), str(GARBAGE_S), *ports])
-    assert int(thrown.stdout) > 100, thrown.stderr
-    said, errors = running.communicate(timeout=200)
-    result = lab.result("pelted")
-    assert running.returncode in (0, 1, 3), said + errors  # what is thrown at the server itself, it may well notice
-    assert manifest(result)["status"] == "complete", said + errors
+    thrown = lab.host.run([sys.executable, str(Path(garbage.__file__)), str(seconds), *ports])
+    assert int(thrown.stdout) > len(hosts), thrown.stderr
+    said, errors = running.communicate(timeout=seconds + 140)
+    assert manifest(lab.result(name))["status"] == "complete", said + errors
+    assert broken_rules(lab.result(name)) == []
     assert lab.loadstone("fleet", "status", lab.file).returncode == 0
 
 
@@ -162,14 +174,14 @@ def test_a_death_is_noticed_named_and_leaves_nothing(
     lab.heal(hosts)
     assert (seen.code, seen.status) == (3, "failed"), seen
     assert seen.noticed_s <= NOTICED_S and seen.load_stopped_s <= STOPPED_S, seen
-    assert not seen.left and seen.intervals >= 8, seen
+    assert not seen.left and seen.intervals >= LOADED_INTERVALS, seen
     lost = {Death.DRIVERS_SUPERVISOR: "host d1 was lost", Death.SYSTEMS_CABLE: "host s1 was lost"}
     assert lost.get(death, "the head of the cluster") in seen.who, seen
 
 
 def test_nothing_is_left_when_the_cluster_is_down(lab: Lab, hosts: Mapping[str, NamespaceHost]) -> None:
     assert lab.loadstone("fleet", "down", lab.file).returncode == 0
-    until = time.monotonic() + 20
+    until = time.monotonic() + 60
     left: dict[str, list[str]] = {}
     while time.monotonic() < until:
         all_of = {name: list(host.processes().values()) for name, host in hosts.items()}

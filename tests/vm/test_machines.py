@@ -109,7 +109,7 @@ def test_the_bank_in_php_runs_on_machines_too(
     tmp_path: Path,
     loadstone: LoadstoneRunner,  # noqa: F811
 ) -> None:
-    words = ["--rate", "4", "--arrivals", "constant", *WINDOW, "--tuning", "tuned"]
+    words = ["--sessions", "30", *WINDOW, "--tuning", "tuned"]
     done = loadstone("run", "banking", "--service", "nginx-php", "--platform", platform, *words, timeout=800)
     content = report(tmp_path)
     assert content["manifest"]["status"] == "complete", done.stdout + done.stderr
@@ -129,7 +129,7 @@ def test_a_bookstore_and_its_database_in_machines_of_their_own_agree_on_every_or
     tmp_path: Path,
     loadstone: LoadstoneRunner,  # noqa: F811
 ) -> None:
-    words = ["--rate", "4", "--arrivals", "constant", *WINDOW]
+    words = ["--sessions", "30", *WINDOW]
     done = loadstone("run", "bookstore", "--platform", "vm", "--backend", "platform=vm", *words)
     content = report(tmp_path)
     assert content["manifest"]["status"] == "complete", done.stdout + done.stderr
