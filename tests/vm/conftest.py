@@ -31,16 +31,23 @@ MORE = 20
 Asking = TypeVar("Asking", bound=Client)
 
 
-@pytest.fixture(scope="module")
-def nothing_is_left_of_module() -> Iterator[None]:
-    """Checks that a module whose tests share machines leaves no process, namespace, link, group or folder."""
+@contextmanager
+def leaving_nothing() -> Iterator[None]:
+    """Checks at its end that no process, namespace, link, group or folder is left of what the block made."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(journal, "PREFIX", OURS)
         before = traces()
         yield
-        psutil.wait_procs(psutil.Process().children(recursive=True), timeout=3)
+        psutil.wait_procs(psutil.Process().children(recursive=True), timeout=10)
         left = {kind: held - before[kind] for kind, held in traces().items()}
         assert not any(left.values()), left
+
+
+@pytest.fixture(scope="module")
+def nothing_is_left_of_module() -> Iterator[None]:
+    """Checks that a module whose tests share machines leaves nothing."""
+    with leaving_nothing():
+        yield
 
 
 @dataclass
@@ -103,9 +110,9 @@ def shared_pair(folder: Path, **settings: Any) -> Iterator[SharedPair]:
     """Brings a pair up for several tests, with further settings of its machine."""
     with patient_agents(), asyncio.Runner() as runner:
         stack = AsyncExitStack()
-        machine, *web = runner.run(stack.enter_async_context(serving(folder, **settings)))
+        machine, host, port = runner.run(stack.enter_async_context(serving(folder, **settings)))
         try:
-            yield SharedPair(runner, machine, (web[0], web[1]))
+            yield SharedPair(runner, machine, (host, port))
         finally:
             runner.run(stack.aclose())
 

@@ -1,0 +1,21 @@
+"""Fleets whose ports are thrown garbage at for a minute."""
+
+from pathlib import Path
+
+from tests.fleet.conftest import ROLES
+from tests.fleet.hosts import cluster, namespace_hosts
+from tests.fleet.test_cluster import pelt
+from tests.rates.contract import Rate
+
+GARBAGE_S = 60.0
+
+
+def garbage_for_a_minute(trial: int, folder: Path) -> None:
+    """Throws garbage at every port of a fleet while a run makes load; the run and the cluster go on."""
+    with namespace_hosts(["lab", *ROLES], folder) as hosts, cluster(hosts, ROLES) as lab:
+        pelt(lab, hosts, GARBAGE_S, f"pelted-{trial}")
+
+
+RATES = (
+    Rate("fleet-garbage", "A minute of garbage on every port of a fleet changes nothing", 3, garbage_for_a_minute),
+)
