@@ -311,7 +311,7 @@ def test_a_study_says_which_of_its_machines_were_restored(
     assert report(tmp_path)["manifest"]["machines"]["web"]["facts"]["started"] == BOOTED
 
 
-@pytest.mark.alone
+@pytest.mark.own_network
 def test_both_sides_of_a_pair_begin_with_a_saved_state_and_replay_what_follows(tmp_path: Path, states: Path) -> None:
     identities: list[str] = []
 
