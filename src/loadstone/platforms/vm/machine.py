@@ -138,7 +138,7 @@ class VirtualMachine(Guest):
                 await self.qmp.execute("cont")
                 await self.personalize(interfaces(self.context.nics, self.layout.settings.nic))
             except (PlatformError, QMPError, EOFError, OSError) as error:
-                raise UnusableStateError(str(error)) from None
+                raise UnusableStateError(str(error).partition("; console kept")[0]) from None
             finally:
                 await asyncio.gather(checking, return_exceptions=True)
             self.facts["started"] = state.about
