@@ -93,6 +93,7 @@ def test_a_comparison_in_virtual_time_finds_a_slowdown(tmp_path: Path) -> None:
     assert difference is not None and difference.is_found and answer.is_worse
 
 
+@pytest.mark.slow("eight runs in virtual time, with an answer after each")
 def test_arrivals_up_to_half_of_the_capacity_predict_four_fifths_of_it(tmp_path: Path) -> None:
     asked = PredictSection(load="rate", at=(200, 350, 500), check=(800,), rounds=2)
     answer = study(tmp_path, asked, 7, 300, *OPEN)

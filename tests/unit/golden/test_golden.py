@@ -17,6 +17,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 
+from loadstone.cli import screen
 from loadstone.cli.main import main
 from loadstone.report.build import Format, render_folder, trusted
 from loadstone.report.section import ReportContext, result_blocks, shipped_sections
@@ -151,6 +152,9 @@ def test_the_terminal_says_what_it_said(
     for name, value in (("COLUMNS", "120"), ("NO_COLOR", "1"), ("TERM", "dumb")):
         monkeypatch.setenv(name, value)
     monkeypatch.delenv("LOADSTONE_RESULTS", raising=False)
+    for console in (screen.out, screen.errors):
+        monkeypatch.setattr(console, "_width", 120)
+        monkeypatch.setattr(console, "_height", 25)
     with pytest.raises(SystemExit) as end:
         main([word.replace("RESULTS", str(results)) for word in words])
     out, err = capsys.readouterr()

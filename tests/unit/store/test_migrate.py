@@ -84,6 +84,7 @@ def test_a_result_has_the_verdict_that_it_had(before: Path, name: str) -> None:
                 rule: pytest.approx(figure) for rule, figure in kept.items() if rule not in REDEFINED
             }
     assert anew.index == result.verdict.index
+    assert (result.verdict.consolidation is not None) == (name == "tile")
     if result.verdict.consolidation is not None:
         assert anew.consolidation is not None
         assert anew.consolidation.score == result.verdict.consolidation.score == 89.13
