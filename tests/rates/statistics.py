@@ -10,7 +10,7 @@ from loadstone.judge.placement import POWER
 from tests.made import carry_out, noisy_edge
 from tests.rates.contract import Rate
 from tests.unit.judge import test_chance, test_placement, test_statistics, test_think_times
-from tests.unit.study import test_answers, test_baselines, test_queued_studies, test_search
+from tests.unit.study import test_answers, test_baselines, test_kinds, test_queued_studies, test_search
 
 BATCH = 20
 
@@ -89,7 +89,13 @@ def queue_predictions(trial: int, folder: Path) -> None:
         test_queued_studies.predicts_four_fifths(kind, 10_000 + trial, within_pct=10)
 
 
+def series_alarms(trial: int, folder: Path) -> None:
+    """Of two hundred studies of clean series 20 are expected to name something; more than 38 do in one of 10,000."""
+    assert test_kinds.alarms(10_000 + trial, 200) <= 38
+
+
 RATES = (
+    Rate("series-alarms", "Series of all figures together raise few false alarms", 5, series_alarms),
     Rate("placement-power", "A difference as large as is said is found in most runs", 5, placement_power),
     Rate("pauses-accused", "Pauses as declared are hardly ever accused", 5, pauses_accused),
     Rate("shares-accused", "Shares as declared are hardly ever accused", 5, shares_accused),
