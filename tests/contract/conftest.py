@@ -51,7 +51,7 @@ def _watched(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(journal, "PREFIX", OURS)
     before = traces()
     yield
-    psutil.wait_procs(_new_processes(before["processes"]), timeout=3)
+    psutil.wait_procs(_new_processes(before["processes"]), timeout=20)
     after = traces() | {"processes": {str(process.pid) for process in _new_processes(before["processes"])}}
     left = {
         kind: {name for name in there - before[kind] if not any(held in name for held in HELD)}
@@ -101,5 +101,5 @@ def traces() -> dict[str, set[str]]:
 
 def get(at: object) -> str:
     """A page."""
-    with urllib.request.urlopen(f"http://{at}/", timeout=10) as answer:
+    with urllib.request.urlopen(f"http://{at}/", timeout=60) as answer:
         return str(answer.read().decode())

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+from loadstone.measure.status import Look, StatusMeter
 from loadstone.model.machine import PUBLIC, MachineSpec
 from loadstone.platforms import journal
 from loadstone.platforms.contract import Machine
@@ -15,6 +16,7 @@ from loadstone.testbed import roles
 from loadstone.testbed.context import TestbedContext, open_testbed
 from loadstone.testbed.running import Running
 
+WAIT_S = 60.0
 Start = Callable[[Running, Machine], Awaitable[int]]
 Place = tuple[Machine, int]
 """A machine and the port of the service on it."""
@@ -41,6 +43,14 @@ def held_processes() -> set[str]:
     journals = [journal.runtime_folder() / name / journal.JOURNAL for name in HELD]
     notes = [json.loads(line) for path in journals for line in path.read_text().splitlines()]
     return {str(note["pid"]) for note in notes if note["kind"] == "process"}
+
+
+async def first_reading(meter: StatusMeter) -> tuple[float, Look]:
+    """Returns what a service says of itself. On a busy machine it may not answer in time at once."""
+    async with asyncio.timeout(WAIT_S):
+        while (reading := await meter.read()) is None:
+            await asyncio.sleep(0.1)
+    return reading
 
 
 @dataclass

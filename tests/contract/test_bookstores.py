@@ -86,7 +86,7 @@ class Visitor:
         return self._open(page, urlencode(form).encode())
 
     def _open(self, page: str, body: bytes | None) -> str:
-        with self.opener.open(f"http://{self.at}/books/{page}", body, timeout=20) as answer:
+        with self.opener.open(f"http://{self.at}/books/{page}", body, timeout=60) as answer:
             return str(answer.read().decode())
 
     def buys(self, order: str, *items: int) -> str:

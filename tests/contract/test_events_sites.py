@@ -164,7 +164,7 @@ class Visitor:
         return self.fetch(f"/events/{page}?{urlencode(query)}").decode()
 
     def fetch(self, path: str) -> bytes:
-        with self.opener.open(f"http://{self.at}{path}", timeout=20) as answer:
+        with self.opener.open(f"http://{self.at}{path}", timeout=60) as answer:
             return bytes(answer.read())
 
     def post(self, page: str, **form: object) -> str:
@@ -181,7 +181,7 @@ class Visitor:
 
     def _post(self, page: str, body: bytes, kind: str) -> str:
         request = urllib.request.Request(f"http://{self.at}/events/{page}", body, {"Content-Type": kind})
-        with self.opener.open(request, timeout=20) as answer:
+        with self.opener.open(request, timeout=60) as answer:
             return str(answer.read().decode())
 
     def adds_event(self, title: str, tags: str = "tag1 tag2") -> str:

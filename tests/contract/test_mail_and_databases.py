@@ -24,7 +24,7 @@ from loadstone.services.registry import service_kinds
 from loadstone.testbed import roles
 from loadstone.testbed.context import open_testbed
 from loadstone.testbed.running import Running
-from tests.contract.shared_services import SharedServices, held_testbed
+from tests.contract.shared_services import SharedServices, first_reading, held_testbed
 
 pytestmark = pytest.mark.integration
 Json = dict[str, Any]
@@ -163,23 +163,22 @@ def dealership(
 @pytest.mark.parametrize("database", service_kinds(ServiceRole.DATABASE))
 def test_real_databases_say_what_they_count(database: str, runner: asyncio.Runner, services: SharedServices) -> None:
     machine, _ = runner.run(services.database(database))
-    readings = [
-        runner.run(meter.read()) for name, meter in services.running.status.items() if name.startswith(machine.name)
-    ]
-    assert len(readings) == (database != EMBEDDED)
-    for reading in readings:
-        assert reading is not None and reading[1].now["connections"] >= 1 and reading[1].grown["commits"] >= 0
+    meters = [meter for name, meter in services.running.status.items() if name.startswith(f"{machine.name}:")]
+    assert len(meters) == (database != EMBEDDED)
+    for meter in meters:
+        _, figures = runner.run(first_reading(meter))
+        assert figures.now["connections"] >= 1 and figures.grown["commits"] >= 0
 
 
 def post(at: Endpoint, path: str, **form: object) -> str:
     data = urllib.parse.urlencode(form).encode()
-    with urllib.request.urlopen(f"http://{at}{path}", data, timeout=20) as answer:
+    with urllib.request.urlopen(f"http://{at}{path}", data, timeout=60) as answer:
         text: str = answer.read().decode()
     return text
 
 
 def audit(at: Endpoint) -> Json:
-    with urllib.request.urlopen(f"http://{at}/audit", timeout=20) as answer:
+    with urllib.request.urlopen(f"http://{at}/audit", timeout=60) as answer:
         found: Json = json.loads(answer.read())
     return found
 
