@@ -28,7 +28,7 @@ StrictModes no
 PermitRootLogin prohibit-password
 PasswordAuthentication no
 UsePAM no
-SetEnv XDG_STATE_HOME=/tmp/state PATH={path}
+SetEnv XDG_STATE_HOME=/tmp/state {environment}
 """
 
 
@@ -139,7 +139,7 @@ def _host(name: str, address: str, above: Path, bridge: str, link: str) -> Itera
         "ip link set lo up",
         f"exec {SSHD} -D -e -f /run/sshd.conf",
     ]
-    (folder / "run/sshd.conf").write_text(SSHD_CONFIGURATION.format(path=os.environ["PATH"]))
+    (folder / "run/sshd.conf").write_text(SSHD_CONFIGURATION.format(environment=_passed_on()))
     (folder / "run/keys").mkdir()
     for file in ("host_key", "key.pub"):
         (folder / "run/keys" / file).write_bytes((above / file).read_bytes())
@@ -163,9 +163,15 @@ def _host(name: str, address: str, above: Path, bridge: str, link: str) -> Itera
             _ip("link", "del", link)
 
 
+def _passed_on() -> str:
+    """Returns what a host's commands have of the environment of the tests: the same programs and the same code."""
+    names = ("PATH", "PYTHONPATH", "LOADSTONE_BIN_DIR")
+    return " ".join(f"{name}={os.environ[name]}" for name in names if name in os.environ)
+
+
 def _kept(tmp: Path) -> list[str]:
     """Has a host see the project and its interpreter where they are below /tmp, which it has for itself."""
-    roots = {Path(__file__).parents[2], Path(sys.prefix)}
+    roots = {Path(__file__).parents[2], Path(sys.prefix), Path(os.environ.get("LOADSTONE_BIN_DIR", sys.prefix))}
     below = sorted(root for root in roots if root.is_relative_to("/tmp"))
     steps = []
     for root in below:

@@ -109,7 +109,7 @@ def test_the_bank_in_php_runs_on_machines_too(
     tmp_path: Path,
     loadstone: LoadstoneRunner,  # noqa: F811
 ) -> None:
-    words = ["--sessions", "30", *WINDOW, "--tuning", "tuned"]
+    words = ["--sessions", "3", *WINDOW, "--seed", "1", "--steady", "8", "--tuning", "tuned"]
     done = loadstone("run", "banking", "--service", "nginx-php", "--platform", platform, *words, timeout=800)
     content = report(tmp_path)
     assert content["manifest"]["status"] == "complete", done.stdout + done.stderr
