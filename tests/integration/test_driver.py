@@ -214,7 +214,8 @@ def test_a_driver_that_hangs_is_given_up(who: str, tmp_path: Path, monkeypatch: 
     """Stopped in the midst of the run: it neither speaks nor ends."""
     address = f"127.0.0.1:{free_port()}"
     monkeypatch.setenv("LOADSTONE_JOIN_TOKEN", "0123456789abcdef0123456789")
-    words = ["run", "static", "--rate", "20", *WINDOW, "--steady", "60", "--drivers", "2", "--join-at", address]
+    words = ["run", "static", "--rate", "20", *WINDOW, "--steady", "60", "--no-report", "--drivers", "2"]
+    words += ["--join-at", address]
     joiner = subprocess.Popen([driver(), "join", address], stderr=subprocess.PIPE, text=True)
     lab = subprocess.Popen(command(*words), cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     stopped = 0
@@ -228,11 +229,11 @@ def test_a_driver_that_hangs_is_given_up(who: str, tmp_path: Path, monkeypatch: 
         stopped = joiner.pid if who == "member" else leader.pid
         os.kill(stopped, signal.SIGSTOP)
         if who == "member":
-            said, errors = lab.communicate(timeout=60)
+            said, errors = lab.communicate(timeout=120)
             assert lab.returncode == 3, said + errors
             assert "it was silent for 3 s" in said + errors
         else:
-            assert joiner.wait(timeout=60) == 130
+            assert joiner.wait(timeout=120) == 130
     finally:
         if stopped:
             os.kill(stopped, signal.SIGCONT)
