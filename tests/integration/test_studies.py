@@ -76,6 +76,7 @@ def study(folder: Path, section: StudySection, seed: int, steady_s: float, pacin
 OPEN = ('kind = "think"\nmean_s = 0', "operations_per_session = 1")
 
 
+@pytest.mark.slow("a search in virtual time, with an answer after each run")
 def test_a_search_in_virtual_time_finds_the_capacity_of_theory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(edge, "REPETITIONS", 20)  # an answer is made after each run, of two hundred repetitions
     asked = SearchSection(load="rate", start=600, width_pct=2)
@@ -237,6 +238,7 @@ def test_a_search_for_real_ends_with_a_verified_peak(tmp_path: Path, loadstone: 
         assert (folder / "runs" / run.folder / "report.html").is_file()
 
 
+@pytest.mark.slow("a real run, and the start of two commands")
 def test_two_programs_do_not_work_on_one_study_and_a_signal_ends_it(tmp_path: Path, here: Command) -> None:
     words = ("repeat", "static", "--sessions", "1", "--runs", "3", *ENDLESS, "--station", "workers=1")
     process = subprocess.Popen(command(*words), cwd=tmp_path, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
@@ -273,6 +275,7 @@ def test_a_duet_makes_both_runs_at_the_same_time_on_cores_of_their_own(
         assert first["was_alone"] == second["was_alone"]  # the other run of the pair is nobody else's
 
 
+@pytest.mark.slow("two real runs until both measure")
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="two runs at the same time need two cores")
 def test_a_signal_ends_both_runs_of_a_duet(tmp_path: Path) -> None:
     folder = one_page(tmp_path / "page", 'kind = "think"\nmean_s = 0.1', limits="good_s = 5\ntolerable_s = 10")
@@ -293,6 +296,7 @@ def test_a_signal_ends_both_runs_of_a_duet(tmp_path: Path) -> None:
     assert states == [Status.INTERRUPTED, Status.INTERRUPTED]
 
 
+@pytest.mark.slow("sixteen runs in virtual time")
 def test_a_kept_series_fails_what_is_slower_and_passes_what_is_not(here: Command) -> None:
     def series(service_s: float, seed: int) -> None:
         station = ("--station", f"workers=2,service={service_s}", "--seed", str(seed))
