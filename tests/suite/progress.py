@@ -62,7 +62,9 @@ class Progress:
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str] | None:
         """Has pytest print no letter for a test."""
-        return (report.outcome, "", "") if report.passed and report.when == "call" else None
+        if report.when == "call" or not report.passed:
+            return (report.outcome, "", "")
+        return None
 
     def pytest_sessionfinish(self) -> None:
         """Ends the line, and notes what was skipped and why."""
