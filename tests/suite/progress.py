@@ -14,6 +14,8 @@ TERMINAL_INTERVAL_S, LOG_INTERVAL_S = 0.5, 20.0
 """Between two lines on a terminal, where each replaces the last, and in a log."""
 SHOWN_TESTS = 3
 LONGEST_NAME = 70
+LONGEST_REASON = 300
+"""Characters of names and of the reason why a test failed; pytest shows the whole at the end."""
 
 
 class Progress:
@@ -57,7 +59,9 @@ class Progress:
         if report.failed or report.skipped or report.when == "call":
             self.outcomes[report.outcome] += 1
         if report.failed:
-            self._print(f"FAILED ({report.when}) {plain(report.nodeid)}")
+            crash = getattr(report.longrepr, "reprcrash", None)
+            reason = crash.message.partition("\n")[0] if crash is not None else str(report.longrepr)
+            self._print(f"FAILED ({report.when}) {plain(report.nodeid)}: {reason[:LONGEST_REASON]}")
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str] | None:

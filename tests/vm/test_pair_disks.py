@@ -290,7 +290,9 @@ def test_a_side_whose_disk_is_full_is_gone_and_the_other_goes_on(
 
 async def fill(folder: Path, side: Side, database: tuple[str, int]) -> None:
     """Leaves a side's disk no room, and waits until the side has noticed it while rows are written."""
-    (folder / "ballast").write_bytes(bytes(free(folder)))
+    with contextlib.suppress(OSError), (folder / "ballast").open("wb", buffering=0) as ballast:
+        while True:  # until the file system takes no more: the machine may write meanwhile
+            ballast.write(bytes(4096))
     async with writing(database):
         event = await side.event("disk_failed")
     assert "No space" in event["why"]
@@ -302,9 +304,3 @@ async def writing(database: tuple[str, int]) -> AsyncIterator[None]:
     async with asking(Writer(*database, WAIT_S)) as writer:
         yield
     assert (writer.errors, writer.lost, writer.repeated) == ([], 0, 0)
-
-
-def free(folder: Path) -> int:
-    """Returns the bytes without a file."""
-    state = os.statvfs(folder)
-    return state.f_bavail * state.f_frsize

@@ -29,7 +29,8 @@ from loadstone.platforms.vm.saved_state import HEADER_BYTES, KEPT, UNFINISHED
 from loadstone.services import reference
 from loadstone.testbed.context import open_testbed
 from tests.contract.conftest import get, nothing_is_left  # noqa: F401
-from tests.integration.conftest import LoadstoneRunner, loadstone, newest, report  # noqa: F401
+from tests.integration.conftest import LoadstoneRunner, loadstone, newest, page, report  # noqa: F401
+from tests.verdicts import WINDOW
 from tests.vm.test_failures import small_disk, wait_for
 
 pytestmark = [
@@ -302,11 +303,11 @@ def test_a_study_says_which_of_its_machines_were_restored(
     loadstone: LoadstoneRunner,  # noqa: F811
 ) -> None:
     prepare(tmp_path, states)
-    words = ["run", "support", "--sessions", "5", "--profile", "demo", "--machine", SMALL]
+    words = ["run", "support", "--sessions", "5", *WINDOW, "--machine", SMALL]
     loadstone(*words)
     facts = report(tmp_path)["manifest"]["machines"]["web"]["facts"]
     assert facts["started"].startswith(RESTORED)
-    assert "started restored from a state saved at" in (newest(tmp_path) / "report.html").read_text()
+    assert "started restored from a state saved at" in page(tmp_path)
     loadstone(*words, "--cold")
     assert report(tmp_path)["manifest"]["machines"]["web"]["facts"]["started"] == BOOTED
 
