@@ -162,26 +162,30 @@ def test_workloads_side_by_side_have_a_verdict_each(loadstone_here: LoadstoneRun
     assert len(starts) == 1, "one driver plays both, at the same time"
 
 
-def test_drivers_join_and_are_one_record(
-    loadstone: LoadstoneRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def wait_for_leader(folder: Path) -> None:
+    """Waits until a run's driver waits for others: those that look for it earlier give up after 20 s."""
+    logs = "results/*/runs/static-1/driver.log"
+    wait_until(lambda: any("waiting" in log.read_text() for log in folder.glob(logs)), "a driver that waits for others")
+
+
+def test_drivers_join_and_are_one_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     address = f"127.0.0.1:{free_port()}"
     monkeypatch.setenv("LOADSTONE_JOIN_TOKEN", "0123456789abcdef0123456789")
     stranger = os.environ | {"LOADSTONE_JOIN_TOKEN": "abcdef0123456789abcdef0123"}
-    refused = subprocess.Popen([driver(), "join", address], stderr=subprocess.PIPE, text=True, env=stranger)
-    joiner = subprocess.Popen([driver(), "join", address], stderr=subprocess.PIPE, text=True)
+    words = command("run", "static", "--rate", "200", *WINDOW, "--no-report", "--drivers", "2", "--join-at", address)
+    join = [driver(), "join", address]
+    lab = subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
-        done = loadstone("run", "static", "--rate", "200", *WINDOW, "--drivers", "2", "--join-at", address)
-        assert broken_rules(newest(tmp_path)) == [], done.stdout + done.stderr
-        assert joiner.wait(timeout=60) == 0
-        assert refused.wait(timeout=60) == 2
-        assert refused.stderr is not None
-        said = refused.stderr.read()  # who comes once all have joined finds nobody
-        assert "does not know the token" in said or "nobody leads" in said
+        wait_for_leader(tmp_path)
+        refused = subprocess.run(join, capture_output=True, text=True, env=stranger, timeout=60, check=False)
+        assert refused.returncode == 2
+        assert "does not know the token" in refused.stderr
+        assert subprocess.run(join, capture_output=True, timeout=60, check=False).returncode == 0
+        said, errors = lab.communicate(timeout=60)
+        assert broken_rules(newest(tmp_path)) == [], said + errors
     finally:
-        for process in (joiner, refused):
-            process.kill()
-            process.wait()
+        lab.kill()
+        lab.communicate()
     events = [json.loads(line) for line in (newest(tmp_path) / "runs/static-1/events.jsonl").open()]
     start = next(event for event in events if event["event"] == "start")
     totals = next(event for event in events if event["event"] == "totals")
@@ -198,8 +202,7 @@ def test_a_driver_that_waits_for_others_can_be_ended(tmp_path: Path, monkeypatch
     monkeypatch.delenv("LOADSTONE_JOIN_TOKEN", raising=False)
     words = ["run", "static", "--rate", "5", "--drivers", "2", "--join-at", f"127.0.0.1:{free_port()}"]
     process = subprocess.Popen(command(*words), cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    logs = tmp_path / "results"
-    wait_until(lambda: any("waiting" in log.read_text() for log in logs.glob("*/runs/static-1/driver.log")), "waiting")
+    wait_for_leader(tmp_path)
     process.send_signal(signal.SIGINT)
     said, errors = process.communicate(timeout=60)
     assert process.returncode == 130, said + errors
@@ -216,8 +219,9 @@ def test_a_driver_that_hangs_is_given_up(who: str, tmp_path: Path, monkeypatch: 
     monkeypatch.setenv("LOADSTONE_JOIN_TOKEN", "0123456789abcdef0123456789")
     words = ["run", "static", "--rate", "20", *WINDOW, "--steady", "60", "--no-report", "--drivers", "2"]
     words += ["--join-at", address]
-    joiner = subprocess.Popen([driver(), "join", address], stderr=subprocess.PIPE, text=True)
     lab = subprocess.Popen(command(*words), cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    wait_for_leader(tmp_path)
+    joiner = subprocess.Popen([driver(), "join", address], stderr=subprocess.PIPE, text=True)
     stopped = 0
     try:
         records = "results/*/runs/static-1/events.jsonl"
