@@ -11,15 +11,15 @@ import pytest
 from loadstone.platforms.fabric import may_make_networks
 from tests.fleet.hosts import SSHD, Lab, NamespaceHost, cluster, namespace_hosts
 
-LAST = "test_nothing_is_left_when_the_cluster_is_down"
-"""Ends the cluster, so all others come before it."""
+LAST = ("test_a_death_is_noticed_named_and_leaves_nothing[head]", "test_nothing_is_left_when_the_cluster_is_down")
+"""End the cluster, so all others come before them."""
 ROLES = {"d1": "driver", "s1": "system", "s2": "system", "w1": "witness"}
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Puts the test that ends the cluster behind all others that use it."""
-    items.sort(key=lambda item: item.name.partition("@")[0] == LAST)
+    """Puts the tests that end the cluster behind all others that use it."""
+    items.sort(key=lambda item: LAST.index(item.name) if item.name in LAST else -1)
 
 
 @pytest.fixture(scope="session")

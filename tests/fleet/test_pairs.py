@@ -1,6 +1,7 @@
 """Pairs whose halves are on two hosts and whose witness is on a third: killed, cut off, measured."""
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -32,8 +33,8 @@ GAP_S = 30.0
 
 def playing(lab: Lab, *words: str) -> subprocess.Popen[str]:
     """The play where commands are given."""
-    root = Path(__file__).parents[2]
-    return lab.host.start(["env", f"PYTHONPATH={root}", sys.executable, "-m", "tests.fleet.pair_over_hosts", *words])
+    code = f"PYTHONPATH={Path(__file__).parents[2]}:{os.environ.get('PYTHONPATH', '')}"
+    return lab.host.start(["env", code, sys.executable, "-m", "tests.fleet.pair_over_hosts", *words])
 
 
 def told(play: subprocess.Popen[str]) -> dict[str, Any]:

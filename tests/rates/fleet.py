@@ -4,7 +4,7 @@ from pathlib import Path
 
 from tests.fleet.conftest import ROLES
 from tests.fleet.hosts import cluster, namespace_hosts
-from tests.fleet.test_cluster import pelt
+from tests.fleet.test_cluster import goes_on, throw_garbage
 from tests.rates.contract import Rate
 
 GARBAGE_S = 60.0
@@ -12,8 +12,12 @@ GARBAGE_S = 60.0
 
 def garbage_for_a_minute(trial: int, folder: Path) -> None:
     """Throws garbage at every port of a fleet while a run makes load; the run and the cluster go on."""
-    with namespace_hosts(["lab", *ROLES], folder) as hosts, cluster(hosts, ROLES) as lab:
-        pelt(lab, hosts, GARBAGE_S, f"pelted-{trial}")
+    with (
+        namespace_hosts(["lab", *ROLES], folder) as hosts,
+        cluster(hosts, ROLES) as lab,
+        goes_on(lab, f"pelted-{trial}", GARBAGE_S + 5),
+    ):
+        throw_garbage(lab, hosts, GARBAGE_S)
 
 
 RATES = (
