@@ -64,6 +64,7 @@ def seen(folder: Path) -> str:
     return page(folder)
 
 
+@pytest.mark.slow("a run")
 def test_figures_of_a_host_stand_in_the_report(site: str, tmp_path: Path, loadstone_here: LoadstoneRunner) -> None:
     with serving("agent", "--listen", "127.0.0.1:0") as agent:
         loadstone_here("run", "static", "--target", site, "--agent", f"http://{agent['http']}", *SHORT)
@@ -73,6 +74,7 @@ def test_figures_of_a_host_stand_in_the_report(site: str, tmp_path: Path, loadst
         assert shown in text, shown
 
 
+@pytest.mark.slow("a run")
 def test_over_tls_it_takes_the_token(
     site: str, tmp_path: Path, loadstone_here: LoadstoneRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -90,6 +92,7 @@ def test_over_tls_it_takes_the_token(
         assert TOKEN not in seen(tmp_path)
 
 
+@pytest.mark.slow("a run")
 def test_over_ssh_it_ends_with_the_run(
     site: str, tmp_path: Path, loadstone_here: LoadstoneRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -90,6 +90,7 @@ def stall(model: str, testbed: Testbed, folder: Path, seconds: float) -> tuple[I
     return figures, closed_stall_s(sessions, think_s, seconds, stall_s, 0.999)
 
 
+@pytest.mark.slow("a run")
 @pytest.mark.parametrize("model", ["open", "closed"])
 def test_a_stall_shows_at_the_percentile_that_theory_gives(model: str, testbed: Testbed, tmp_path: Path) -> None:
     """A busy machine adds to it; `make test-all` asks how close it is on a quiet one."""
@@ -118,6 +119,7 @@ def test_arrivals_at_a_rate_are_judged_by_their_rate(loadstone_here: LoadstoneRu
     assert rows(content)["page"]["requests"] == pytest.approx(1800, abs=1)  # 4.5 s of each
 
 
+@pytest.mark.slow("a run of seven seconds")
 def test_a_number_of_sessions_grows_and_shrinks_as_declared(loadstone_here: LoadstoneRunner, tmp_path: Path) -> None:
     done = loadstone_here("run", "support", "--sessions", "20,60,20", *WINDOW, "--steady", "6")
     assert broken_rules(newest(tmp_path)) == [], done.stdout + done.stderr
@@ -140,6 +142,7 @@ def test_a_trace_is_played_as_it_is(loadstone_here: LoadstoneRunner, tmp_path: P
     assert rows(report(tmp_path))["page"]["requests"] == 400
 
 
+@pytest.mark.slow("a run")
 def test_workloads_side_by_side_have_a_verdict_each(loadstone_here: LoadstoneRunner, tmp_path: Path) -> None:
     (tmp_path / "mixed.toml").write_text(
         '[study]\ntogether = true\n[[load]]\nworkload = "static"\nrate = 50\n'
@@ -168,6 +171,7 @@ def wait_for_leader(folder: Path) -> None:
     wait_until(lambda: any("waiting" in log.read_text() for log in folder.glob(logs)), "a driver that waits for others")
 
 
+@pytest.mark.slow("a program and two drivers that join it")
 def test_drivers_join_and_are_one_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     address = f"127.0.0.1:{free_port()}"
     monkeypatch.setenv("LOADSTONE_JOIN_TOKEN", "0123456789abcdef0123456789")
@@ -198,6 +202,7 @@ def test_drivers_join_and_are_one_record(tmp_path: Path, monkeypatch: pytest.Mon
     assert abs(counts["counts"]["requests"] - totals["sessions"]["due"]) <= 20
 
 
+@pytest.mark.slow("a program")
 def test_a_driver_that_waits_for_others_can_be_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("LOADSTONE_JOIN_TOKEN", raising=False)
     words = ["run", "static", "--rate", "5", "--drivers", "2", "--join-at", f"127.0.0.1:{free_port()}"]
@@ -212,6 +217,7 @@ def test_a_driver_that_waits_for_others_can_be_ended(tmp_path: Path, monkeypatch
     assert not any(shown[1].encode() in path.read_bytes() for path in kept)
 
 
+@pytest.mark.slow("a program, and three seconds of silence")
 @pytest.mark.parametrize("who", ["member", "leader"])
 def test_a_driver_that_hangs_is_given_up(who: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Stopped in the midst of the run: it neither speaks nor ends."""
@@ -246,6 +252,7 @@ def test_a_driver_that_hangs_is_given_up(who: str, tmp_path: Path, monkeypatch: 
             process.wait(timeout=60)
 
 
+@pytest.mark.slow("a run")
 def test_http2_is_spoken_over_one_connection(loadstone_here: LoadstoneRunner, tmp_path: Path) -> None:
     one_page(tmp_path / "two", 'protocol = "http2"\nparallel = 4', "operations_per_session = 5")
     text = (tmp_path / "two" / "workload.toml").read_text()
@@ -267,6 +274,7 @@ def good_so_far(address: str) -> float:
     return next((float(line.split()[-1]) for line in text.splitlines() if 'grade="good"' in line), 0.0)
 
 
+@pytest.mark.slow("a program")
 def test_live_figures_are_served_and_kept_in_other_forms(loadstone_here: LoadstoneRunner, tmp_path: Path) -> None:
     address = f"127.0.0.1:{free_port()}"
     words = ["run", "static", "--sessions", "4", *WINDOW, "--steady", "20", "--prometheus", address, "--no-report"]

@@ -32,6 +32,7 @@ def fleet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return str(file)
 
 
+@pytest.mark.slow("a run on three hosts")
 def test_drivers_of_a_fleet_make_the_load_and_its_hosts_are_in_the_report(
     loadstone_here: LoadstoneRunner, tmp_path: Path, fleet: str
 ) -> None:

@@ -25,6 +25,7 @@ def record(site: str, file: Path) -> None:
         browser.close()
 
 
+@pytest.mark.slow("a recording by a browser, and a run")
 def test_a_recorded_visit_becomes_a_workload(nginx: str, loadstone_here: LoadstoneRunner, tmp_path: Path) -> None:  # noqa: F811
     record(nginx, tmp_path / "visit.har")
     done = loadstone_here("workloads", "from-har", "visit.har", "-o", "mine")

@@ -47,6 +47,7 @@ def _listens(port: int) -> bool:
     return True
 
 
+@pytest.mark.slow("a run")
 def test_a_site_that_is_not_ours_runs_from_its_toml_alone(
     nginx: str, loadstone_here: LoadstoneRunner, tmp_path: Path
 ) -> None:
@@ -61,6 +62,7 @@ def test_a_site_that_is_not_ours_runs_from_its_toml_alone(
     assert len(report(tmp_path)["workloads"][0]["iterations"][0]["driver_cpu"]) == 2
 
 
+@pytest.mark.slow("a run")
 def test_a_wrong_page_is_a_validation_error(nginx: str, loadstone_here: LoadstoneRunner, tmp_path: Path) -> None:
     changed = tmp_path / "nginx-site" / "site" / "granite.html"
     changed.write_text(changed.read_text().replace("About granite", "Error"))
@@ -106,6 +108,7 @@ def test_one_visit_is_shown_and_stops_where_it_goes_wrong(
     assert "never right: front" in loadstone_here(*words).stdout
 
 
+@pytest.mark.slow("a run")
 def test_an_address_alone_is_looked_at(nginx: str, loadstone_here: LoadstoneRunner, tmp_path: Path) -> None:
     words = ("--rate", "60", "--seconds", "3", "--warm-up", "0.5")
     done = loadstone_here("run", f"{nginx}/granite.html", f"{nginx}/", *words)

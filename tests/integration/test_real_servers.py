@@ -191,6 +191,7 @@ def test_every_page_is_what_the_reference_server_gives(service: Served, embedded
     assert sum(bool(page.links) for page in pages) > 30
 
 
+@pytest.mark.slow("a run")
 def test_a_run_of_it_finds_nothing_wrong(service: Served, tmp_path: Path) -> None:
     hurried("banking", tmp_path, has_lines=False)
     folder = tmp_path / "banking-1"

@@ -134,6 +134,7 @@ class Gone(Mute):
         self.socket.close()
 
 
+@pytest.mark.slow("a run")
 def test_a_server_that_never_answers_does_not_pass(loadstone_here: LoadstoneRunner, tmp_path: Path) -> None:
     server = Mute()
     server.start()
@@ -185,6 +186,7 @@ def test_an_interruption_keeps_what_was_measured_and_leaves_no_process(tmp_path:
     assert "interrupted" in (newest(tmp_path / "SIGINT") / "report.html").read_text()
 
 
+@pytest.mark.slow("a program and its report")
 @pytest.mark.parametrize("victim", ["loadstone-driver", "loadstone-server"])
 def test_a_program_that_dies_leaves_a_readable_result(victim: str, tmp_path: Path) -> None:
     process = start(tmp_path, "run", "support", "--sessions", "20", "--no-report", *LONG)
@@ -200,6 +202,7 @@ def test_a_program_that_dies_leaves_a_readable_result(victim: str, tmp_path: Pat
     assert not [member for member in family if member.is_running()]
 
 
+@pytest.mark.slow("a program")
 def test_nothing_outlives_a_killed_program(tmp_path: Path) -> None:
     process = start(tmp_path, "run", "support", "--sessions", "5", *LONG)
     wait_for(tmp_path, '"interval"')
@@ -209,6 +212,7 @@ def test_nothing_outlives_a_killed_program(tmp_path: Path) -> None:
     wait_until(lambda: not any(map(is_alive, family)), "everything below it is gone")
 
 
+@pytest.mark.slow("a run")
 def test_a_target_that_is_gone_fails_by_name(loadstone_here: LoadstoneRunner, tmp_path: Path) -> None:
     server = Gone()
     target = f"http://127.0.0.1:{server.socket.getsockname()[1]}"
@@ -268,6 +272,7 @@ def test_a_short_run_plays_the_whole_workload(loadstone_here: LoadstoneRunner, t
     assert judged["shares"] == "kept"
 
 
+@pytest.mark.slow("a program")
 def test_a_driver_that_was_stopped_is_named(tmp_path: Path) -> None:
     """Stopped for 0.8 seconds of a run of four: few operations are late, and the run is invalid."""
     running = start(tmp_path, "run", "static", "--sessions", "200", "--no-report", *WINDOW, "--results", "results")

@@ -61,6 +61,7 @@ def test_the_report_is_legible_everywhere(result: Path, browser: Browser) -> Non
     on_paper.close()
 
 
+@pytest.mark.slow("a run")
 def test_of_a_site_that_is_not_ours_no_table_is_cut_off(
     browser: Browser,
     nginx: str,  # noqa: F811

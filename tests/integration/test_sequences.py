@@ -71,6 +71,7 @@ def shop(tmp_path: Path) -> Iterator[str]:
     site.server_close()
 
 
+@pytest.mark.slow("a run")
 def test_who_has_no_basket_does_not_pay_and_nobody_asks_why(
     shop: str, loadstone_here: LoadstoneRunner, tmp_path: Path
 ) -> None:

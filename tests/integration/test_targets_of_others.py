@@ -93,6 +93,7 @@ def secure(tmp_path: Path) -> Iterator[str]:
 WORDS = ("run", "mine", "--sessions", "20", *WINDOW)
 
 
+@pytest.mark.slow("a run")
 def test_what_is_declared_is_sent_encoded_to_a_site_whose_certificate_signed_itself(
     secure: str, loadstone_here: LoadstoneRunner, tmp_path: Path
 ) -> None:
@@ -118,6 +119,7 @@ def test_a_target_that_is_down_is_said_at_once(secure: str, loadstone_here: Load
     assert not list(tmp_path.glob("results/*/runs/*/events.jsonl")), "nothing is measured"
 
 
+@pytest.mark.slow("a run")
 def test_ones_own_workload_says_that_it_plays_the_reference_server(
     secure: str, loadstone_here: LoadstoneRunner, tmp_path: Path
 ) -> None:

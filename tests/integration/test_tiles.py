@@ -288,6 +288,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.slow("three programs")
 def test_a_mail_server_that_loses_alters_or_miscounts_is_caught(tmp_path: Path) -> None:
     """Three at the same time, each with a fault of its own."""
     with ExitStack() as stack:

@@ -186,6 +186,7 @@ def says(page: Page, place: str, text: str) -> None:
     expect(page.locator(f"#{place}")).to_contain_text(text, timeout=90_000)
 
 
+@pytest.mark.slow("two programs")
 def test_only_the_catalogue_is_shown_and_only_to_those_who_may(run_of_shelf: Path, tmp_path: Path) -> None:
     (tmp_path / "secret").mkdir()
     with served(tmp_path) as address:

@@ -97,6 +97,7 @@ def chat(tmp_path: Path) -> Path:
     return folder / "workload.toml"
 
 
+@pytest.mark.slow("a run")
 def test_messages_are_an_operation_with_its_time_and_its_values(
     room: str, chat: Path, loadstone_here: LoadstoneRunner, tmp_path: Path
 ) -> None:
@@ -192,6 +193,7 @@ def club() -> Iterator[str]:
         thread.join(timeout=5)
 
 
+@pytest.mark.slow("two recordings by a browser, and a run")
 def test_a_recorded_exchange_is_played_by_many_with_keys_of_their_own(
     club: str, loadstone_here: LoadstoneRunner, tmp_path: Path
 ) -> None:
