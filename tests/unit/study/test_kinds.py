@@ -10,6 +10,7 @@ import pytest
 from loadstone.model.errors import UsageError
 from loadstone.model.load import Population
 from loadstone.model.profile import PROFILES
+from loadstone.study import service_model
 from loadstone.study.kinds.compare import CompareSection
 from loadstone.study.kinds.compare.loads import Compare
 from loadstone.study.kinds.predict import PredictSection, limits_of
@@ -207,7 +208,10 @@ def station(request: RunRequest) -> RunSummary:
     ("load_of", "limits"),
     [("rate", Limits(0.05, 0.1)), ("sessions", None)],  # without limits, since the peak of sessions takes seconds
 )
-def test_loads_up_to_half_of_the_capacity_predict_four_fifths_of_it(load_of: str, limits: Limits | None) -> None:
+def test_loads_up_to_half_of_the_capacity_predict_four_fifths_of_it(
+    load_of: str, limits: Limits | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service_model, "RESAMPLES", 10)  # intervals are not the subject, and take seconds
     question = Predict("page", {}, load_of, ("200", "350", "500"), ("800",), limits, rounds=1)
     answer, _ = carry_out(question, station)
     assert answer.model.centre.demand_s == pytest.approx(0.004)

@@ -1,7 +1,7 @@
 """Peaks at every point of a sweep, as a pure question."""
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -10,7 +10,7 @@ import pytest
 from loadstone.model.errors import UsageError
 from loadstone.model.profile import PROFILES
 from loadstone.page.blocks import Table
-from loadstone.study.kinds.peaks import PeakPoint, PeakRatio, Peaks, PeaksSection, _headline, blocks
+from loadstone.study.kinds.peaks import PeakPoint, PeakRatio, Peaks, PeaksOverAnswer, PeaksSection, _headline, blocks
 from loadstone.study.kinds.search.answer import SearchedLoad, Spread, Standing
 from loadstone.study.kinds.search.steps import Search
 from loadstone.study.summary import Purpose, RunRequest, RunSummary
@@ -38,8 +38,17 @@ def bearing(noise: float = 0.01) -> Callable[[RunRequest], RunSummary]:
     return play
 
 
-def test_every_points_peak_is_found_with_its_interval_and_the_cpu_below_it() -> None:
-    answer, runs = carry_out(PEAKS, bearing(), most=400)
+Asked = tuple[PeaksOverAnswer, Sequence[RunSummary]]
+
+
+@pytest.fixture(scope="module")
+def asked() -> Asked:
+    """A study at all points and its runs; its answer takes a second."""
+    return carry_out(PEAKS, bearing(), most=400)
+
+
+def test_every_points_peak_is_found_with_its_interval_and_the_cpu_below_it(asked: Asked) -> None:
+    answer, runs = asked
     assert answer.is_answered
     assert [dict(point.at) for point in answer.points] == PEAKS.points()
     for point in answer.points:
@@ -51,8 +60,8 @@ def test_every_points_peak_is_found_with_its_interval_and_the_cpu_below_it() -> 
     assert len({run.request.seed for run in runs}) == len(runs)
 
 
-def test_platforms_are_set_beside_each_other_all_else_alike() -> None:
-    answer, _ = carry_out(PEAKS, bearing(), most=400)
+def test_platforms_are_set_beside_each_other_all_else_alike(asked: Asked) -> None:
+    answer, _ = asked
     assert [(one.over, one.under) for one in answer.platforms] == [
         (f"platform=vm, machines={machines}", f"platform=process, machines={machines}") for machines in CAPACITY
     ]
@@ -74,12 +83,12 @@ def test_a_ratio_that_may_be_anything_is_not_told_as_one() -> None:
     ]
 
 
-def test_response_times_are_set_beside_each_other_where_as_much_is_used() -> None:
+def test_response_times_are_set_beside_each_other_where_as_much_is_used(asked: Asked) -> None:
     def load(at: float, used: float, response_s: float) -> SearchedLoad:
         metrics = {"server_cpu": Spread(used, used, used), "response_p90": Spread(response_s, response_s, response_s)}
         return SearchedLoad(at, Standing.PASSES, (), metrics, (), ())
 
-    found, _ = carry_out(PEAKS, bearing(), most=400)
+    found, _ = asked
 
     def point(machines: str, *loads: SearchedLoad) -> PeakPoint:
         search = replace(found.points[0].search, loads=loads, peak=400.0)
@@ -107,8 +116,8 @@ def test_where_no_load_passes_there_is_no_peak_no_run_below_it_and_no_ratio() ->
     assert len(below) == 3
 
 
-def test_an_interrupted_study_goes_on_where_it_was() -> None:
-    _, runs = carry_out(PEAKS, bearing(), most=400)
+def test_an_interrupted_study_goes_on_where_it_was(asked: Asked) -> None:
+    _, runs = asked
     for count in (0, 5, len(runs) // 2, len(runs) - 1):
         assert PEAKS.next(runs[:count]) == runs[count].request
     assert PEAKS.next(runs) is None
