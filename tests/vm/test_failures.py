@@ -97,6 +97,7 @@ def test_a_full_disk_is_said_with_a_remedy(tmp_path: Path, monkeypatch: pytest.M
         assert not [path for path in folder.iterdir() if path.is_dir()], "a part of an image was left"
 
 
+@pytest.mark.slow("its records fill a file system of 300 KiB")
 def test_a_disk_that_fills_up_during_a_run_keeps_what_was_measured(
     tmp_path: Path,
     loadstone: LoadstoneRunner,  # noqa: F811
