@@ -8,6 +8,7 @@ import tempfile
 import pytest
 from hypothesis import settings
 
+from loadstone.platforms.journal import reap
 from tests.suite import durations, order
 from tests.suite.progress import Progress
 
@@ -24,7 +25,10 @@ if WORKER:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Orders the tests everywhere; counts and times them where all reports arrive."""
+    """Clears up after a killed run of tests; orders the tests everywhere; counts and times them where all reports
+    arrive.
+    """
+    reap()
     config.pluginmanager.register(order, "suite-order")
     config.pluginmanager.register(durations, "suite-durations")
     if not WORKER:

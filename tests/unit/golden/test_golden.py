@@ -148,8 +148,11 @@ def test_the_terminal_says_what_it_said(
     snapshot: SnapshotAssertion,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ) -> None:
-    for name, value in (("COLUMNS", "120"), ("NO_COLOR", "1"), ("TERM", "dumb")):
+    # Nothing is there to clear up, whatever a killed test may have left.
+    given = {"COLUMNS": "120", "NO_COLOR": "1", "TERM": "dumb", "LOADSTONE_RUNTIME_DIR": str(tmp_path / "runtime")}
+    for name, value in given.items():
         monkeypatch.setenv(name, value)
     monkeypatch.delenv("LOADSTONE_RESULTS", raising=False)
     for console in (screen.out, screen.errors):
