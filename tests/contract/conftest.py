@@ -1,7 +1,9 @@
 """What tests of this folder keep up for a whole module, and what each of them must leave behind: nothing."""
 
 import asyncio
+import errno
 import os
+import urllib.error
 import urllib.request
 import zlib
 from collections.abc import Iterator
@@ -100,6 +102,12 @@ def traces() -> dict[str, set[str]]:
 
 
 def get(at: object) -> str:
-    """A page."""
-    with urllib.request.urlopen(f"http://{at}/", timeout=60) as answer:
-        return str(answer.read().decode())
+    """A page. A machine that a busy host lets wait may take longer to be seen on its network than the kernel looks."""
+    for patience in reversed(range(5)):
+        try:
+            with urllib.request.urlopen(f"http://{at}/", timeout=30) as answer:
+                return str(answer.read().decode())
+        except urllib.error.URLError as error:
+            if not patience or getattr(error.reason, "errno", None) != errno.EHOSTUNREACH:
+                raise
+    raise AssertionError("unreachable")
