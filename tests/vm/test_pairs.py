@@ -79,7 +79,7 @@ def test_killed_primaries_are_survived_by_connections_and_no_acknowledged_write_
             for _ in range(KILLS):
                 primary, secondary, generation = pair.primary, pair.secondary, last_generation(pair)
                 killed = time.monotonic()
-                os.kill(primary.pid, signal.SIGKILL)
+                os.kill(primary.processes["machine"], signal.SIGKILL)
                 live = await secondary.event("live")
                 await more_answers(client)
                 await more_answers(writer)
@@ -104,7 +104,7 @@ def test_a_killed_secondary_leaves_the_primary_serving(pair: SharedPair) -> None
     async def play() -> None:
         primary, generation, seen = pair.primary, last_generation(pair), len(pair.primary.events)
         async with pair.client() as client:
-            os.kill(pair.secondary.pid, signal.SIGKILL)
+            os.kill(pair.secondary.processes["machine"], signal.SIGKILL)
             alone = await primary.event("alone", after=seen)
             await more_answers(client)
         assert client.errors == []
@@ -192,9 +192,9 @@ def test_a_slow_secondary_slows_its_primary_until_it_has_caught_up(pair: SharedP
         late = time.monotonic() + 60
         async with pair.client() as client:
             while primary.metrics.get("slowed_pct", 0) <= 20 and time.monotonic() < late:
-                os.kill(secondary.pid, signal.SIGSTOP)
+                os.kill(secondary.processes["machine"], signal.SIGSTOP)
                 await asyncio.sleep(SLOW_S[0])
-                os.kill(secondary.pid, signal.SIGCONT)
+                os.kill(secondary.processes["machine"], signal.SIGCONT)
                 await asyncio.sleep(SLOW_S[1])
             assert primary.metrics["slowed_pct"] > 20
             await more_answers(client)
@@ -230,7 +230,7 @@ def test_a_build_that_does_not_replay_is_refused(tmp_path: Path, monkeypatch: py
     async def stop_the_secondary(machine: PairMachine) -> None:
         """In place of the first step: its second machine stands still from then on, as one that lost its place."""
         assert machine.follower is not None
-        os.kill(machine.follower.pid, signal.SIGSTOP)
+        os.kill(machine.follower.processes["machine"], signal.SIGSTOP)
 
     monkeypatch.setattr(PairMachine, "unprotect", stop_the_secondary)
     with pytest.raises(PlatformError, match="does not replay what it records"):
