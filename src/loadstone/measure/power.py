@@ -101,7 +101,9 @@ class Command:
         except OSError as error:
             raise PlatformError(f"The power meter `{self.command}` cannot be started: {error}.") from None
         try:
-            out, _ = await asyncio.wait_for(process.communicate(), TIMEOUT_S)
+            # `wait_for` of Python 3.11 loses a cancellation that comes as the command ends: the run would go on for ever.
+            async with asyncio.timeout(TIMEOUT_S):
+                out, _ = await process.communicate()
             return float(out.decode().split()[0])
         except (TimeoutError, ValueError, IndexError):
             raise PlatformError(f"The power meter `{self.command}` printed no watts.") from None
