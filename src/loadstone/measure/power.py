@@ -101,7 +101,7 @@ class Command:
         except OSError as error:
             raise PlatformError(f"The power meter `{self.command}` cannot be started: {error}.") from None
         try:
-            # `wait_for` of Python 3.11 loses a cancellation that comes as the command ends: the run would go on for ever.
+            # `wait_for` of Python 3.11 loses a cancellation that comes as the command ends: the run would never end.
             async with asyncio.timeout(TIMEOUT_S):
                 out, _ = await process.communicate()
             return float(out.decode().split()[0])
