@@ -20,6 +20,7 @@ from loadstone.fleet.remote import RemoteMachine
 from loadstone.fleet.reserved import BEAT_S, FleetHost
 from loadstone.fleet.routes import block_of, lead
 from loadstone.host.secrets import join_token
+from loadstone.host.tasks import end_tasks
 from loadstone.model.fleet import FleetSpec, HostRole
 from loadstone.model.machine import PUBLIC, MachineSpec
 from loadstone.platforms.contract import Attachment
@@ -230,9 +231,7 @@ async def open_fleet(spec: FleetSpec, engine: Fleet, logs: Path) -> AsyncIterato
             yield fleet
             await fleet.collect()
         finally:
-            for task in beating:
-                task.cancel()
-            await asyncio.gather(*beating, return_exceptions=True)
+            await end_tasks(beating)
             await asyncio.gather(*(_give(host) for host in hosts.values()))
     finally:
         await engine.release()

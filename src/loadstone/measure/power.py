@@ -15,6 +15,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import IO, Protocol
 
+from loadstone.host.tasks import end_tasks
 from loadstone.model.errors import PlatformError, UsageError
 
 POWERCAP = Path("/sys/class/powercap")
@@ -210,9 +211,7 @@ async def switched_on(meters: Sequence[PowerMeter]) -> AsyncIterator[None]:
     try:
         yield
     finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await end_tasks(tasks)
 
 
 def _text(file: Path) -> str:

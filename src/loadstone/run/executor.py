@@ -15,6 +15,7 @@ from typing import IO, Any
 
 from loadstone.fleet.open import OpenFleet
 from loadstone.host.http import free_port
+from loadstone.host.tasks import end_tasks
 from loadstone.measure.machine import Gauge
 from loadstone.measure.monitor import Monitor
 from loadstone.model.errors import DriverError, StoreError
@@ -261,8 +262,7 @@ class Executor:
             if error := sampling.exception():
                 self._note("the monitor", str(error))
         finally:
-            sampling.cancel()
-            await asyncio.gather(sampling, return_exceptions=True)
+            await end_tasks([sampling])
 
     async def _inject(self) -> None:
         if self.injector is None:

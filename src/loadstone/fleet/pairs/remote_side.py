@@ -11,6 +11,7 @@ from typing import Any
 
 from loadstone.fleet.contract import FleetError, HostLostError, Json
 from loadstone.fleet.remote import TELLING_S, Supervised
+from loadstone.host.tasks import end_tasks
 from loadstone.model.errors import PlatformError
 from loadstone.platforms.pair.command import Mode
 from loadstone.platforms.pair.side import READY_S, Side
@@ -128,8 +129,7 @@ class RemoteSide(Side):
             await self.ask("end", TELLING_S)
         self.told["is_up"] = False
         if self._hearing is not None:
-            self._hearing.cancel()
-            await asyncio.gather(self._hearing, return_exceptions=True)
+            await end_tasks([self._hearing])
 
     async def ask(self, what: str, timeout_s: float, /, **words: Any) -> Any:
         """Has its host do something with it. Raises PlatformError."""

@@ -1,0 +1,21 @@
+"""Ending tasks that run beside others."""
+
+import asyncio
+from collections.abc import Collection
+from typing import Any
+
+RETRY_S = 1.0
+"""Time between two cancellations of a task that goes on."""
+
+
+async def end_tasks(tasks: Collection[asyncio.Task[Any]]) -> None:
+    """Cancels tasks that clean nothing up until all have ended; whoever wants to know looks at their results.
+
+    Once is not enough: up to Python 3.11 `asyncio.wait_for` loses a cancellation that comes in the same turn of the
+    loop as the result it waits for (python/cpython issue 86296), and the task goes on for ever.
+    """
+    going = set(tasks)
+    while going:
+        for task in going:
+            task.cancel()
+        _, going = await asyncio.wait(going, timeout=RETRY_S)
