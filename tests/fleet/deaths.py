@@ -4,6 +4,7 @@ import json
 import os
 import re
 import signal
+import subprocess
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ OURS = re.compile(r"\S*loadstone-(driver|server)\b|ray::SupervisorActor")
 """Processes that nothing may leave behind."""
 LEFT_S = 5.0
 """Within which all load must have stopped."""
+LOAD_S, END_S = 120.0, 150.0
+"""Longest wait for load to come or to go, and for a run to end."""
 
 
 class Death(StrEnum):
@@ -58,7 +61,7 @@ def during_a_run(lab: Lab, hosts: Mapping[str, NamespaceHost], death: Death, *mo
     died = time.time()
     DEATHS[death](hosts)
     stopped_s = _until_gone(hosts, died)
-    process.communicate(timeout=90)
+    _await_end(process)
     result = lab.result(name)
     manifest = json.loads((result / "manifest.json").read_text())
     trouble = manifest["troubles"][0]
@@ -76,9 +79,19 @@ def during_a_run(lab: Lab, hosts: Mapping[str, NamespaceHost], death: Death, *mo
     )
 
 
+def _await_end(process: subprocess.Popen[str]) -> None:
+    """Waits until a run has ended; one that does not is killed, so that its hosts are free for the next."""
+    try:
+        process.communicate(timeout=END_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        said, errors = process.communicate()
+        raise AssertionError(f"The run did not end within {END_S:g} s: {said}{errors}") from None
+
+
 def await_load(lab: Lab, name: str, intervals: int = LOADED_INTERVALS) -> Path:
     """Waits until a run has recorded so many intervals; returns the file of its events."""
-    until = time.monotonic() + 60
+    until = time.monotonic() + LOAD_S
     while time.monotonic() < until:
         found = list(lab.host.tmp.glob(f"results/*-{name}/runs/*/events.jsonl"))
         if found and found[0].read_text().count('"event":"interval"') >= intervals:
@@ -89,7 +102,7 @@ def await_load(lab: Lab, name: str, intervals: int = LOADED_INTERVALS) -> Path:
 
 def _until_gone(hosts: Mapping[str, NamespaceHost], died: float) -> float:
     while any("loadstone-driver join" in words for host in hosts.values() for words in host.processes().values()):
-        if time.time() - died > 30:
+        if time.time() - died > LOAD_S:
             raise TimeoutError("load goes on")
         time.sleep(0.05)
     return time.time() - died

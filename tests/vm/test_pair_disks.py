@@ -1,6 +1,6 @@
 """A pair's disks, a replica for each side or one that both share: what was acknowledged is there after every fault.
 
-Most tests play on one pair for each kind of disk, in order: each begins with the pair whole, and the last ends it.
+Tests of a class play on one pair, in order: each begins with the pair whole, and the last ends it.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ import subprocess
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from benches.failovers import Writer, database_of, run, serving
@@ -42,160 +42,167 @@ pytestmark = [
 ]
 
 DISK_MIB = 64
-SETTINGS: Mapping[str, Mapping[str, str]] = {
-    "replicas": {},
-    "shared": {"disks": Disks.SHARED},
-    "shared and read twice": {"disks": Disks.SHARED, "reads": Reads.SECONDARY},
-}
-REPLICAS, SHARED, READ_TWICE = SETTINGS
 BLOB = 4_000_000
 """Bytes that do not compress, more than a database keeps in memory."""
 NOTE = "both sides write this"
 
 
-@pytest.fixture(scope="module", params=SETTINGS)
+@pytest.fixture(scope="class")
 def pair(
     request: pytest.FixtureRequest, nothing_is_left_of_module: None, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[SharedPair]:
-    """A pair with each kind of disk."""
-    with shared_pair(tmp_path_factory.mktemp("pair"), disk=DISK_MIB, **SETTINGS[request.param]) as pair:
+    """A pair with the kind of disk that a class of tests is about."""
+    with shared_pair(tmp_path_factory.mktemp("pair"), disk=DISK_MIB, **request.cls.SETTINGS) as pair:
         yield pair
 
 
-def only(*kinds: str) -> pytest.MarkDecorator:
-    """Has a test play on pairs with some kinds of disk."""
-    return pytest.mark.parametrize("pair", kinds, indirect=True, scope="module")
+class TestReplicas:
+    """A disk for each side."""
 
+    SETTINGS: ClassVar[Mapping[str, str]] = {}
 
-def kind_of(request: pytest.FixtureRequest) -> str:
-    """Returns which kind of disk the pair of a test has."""
-    return str(request.node.callspec.params["pair"])
+    def test_both_sides_write_the_same_and_send_the_same(self, pair: SharedPair) -> None:
+        async def play() -> None:
+            machine, (primary, secondary) = pair.machine, pair.machine.sides
+            await machine.agent.ask("write", path="/dev/kmsg", text=f"<0>{NOTE}\n")
+            async with pair.client() as client:
+                await until(lambda: len(client.answers) >= 50)
+            assert client.errors == []
+            await until(lambda: primary.metrics.get("frames", 0) > 50 and primary.metrics["waiting"] == 0)
+            await until(lambda: NOTE in secondary.console.read_text(errors="replace"))
+            await until(lambda: primary.metrics["lag_ms"] < 1000)
+            assert primary.console.read_bytes() == secondary.console.read_bytes()
+            assert not pair.events("diverged")
 
+        pair.play(play)
 
-@only(REPLICAS)
-def test_both_sides_write_the_same_and_send_the_same(pair: SharedPair) -> None:
-    async def play() -> None:
-        machine, (primary, secondary) = pair.machine, pair.machine.sides
-        await machine.agent.ask("write", path="/dev/kmsg", text=f"<0>{NOTE}\n")
-        async with pair.client() as client:
-            await until(lambda: len(client.answers) >= 50)
-        assert client.errors == []
-        await until(lambda: primary.metrics.get("frames", 0) > 50 and primary.metrics["waiting"] == 0)
-        await until(lambda: NOTE in secondary.console.read_text(errors="replace"))
-        await until(lambda: primary.metrics["lag_ms"] < 1000)
-        assert primary.console.read_bytes() == secondary.console.read_bytes()
-        assert not pair.events("diverged")
-
-    pair.play(play)
-
-
-@only(REPLICAS)
-def test_both_replicas_hold_the_same(pair: SharedPair) -> None:
-    async def play() -> None:
-        machine = pair.machine
-        first, second = (side.files.disk for side in (pair.primary, pair.secondary))
-        empty = first.read_bytes()
-        await write_some(pair)
-        await until(lambda: first.read_bytes() == second.read_bytes() != empty)
-        await machine.unprotect()
-        await write_some(pair)
-        await machine.protect()
-        await write_some(pair)
-        third = pair.secondary.files.disk
-        await until(lambda: first.read_bytes() == third.read_bytes())
-        assert machine.is_protected
-        assert not second.exists()
-
-    pair.play(play)
-
-
-@only(SHARED, READ_TWICE)
-def test_what_is_read_from_a_shared_disk_comes_with_the_log_or_is_read_by_the_secondary(
-    pair: SharedPair, request: pytest.FixtureRequest
-) -> None:
-    async def play() -> None:
-        database, primary, secondary = await pair.database(), pair.primary, pair.secondary
-        assert primary.files.disk == secondary.files.disk
-        await query(database, "CREATE TABLE blobs AS SELECT randomblob($1) AS bytes", BLOB)
-        await until_told(primary)
-        before = primary.metrics["wire_bytes"]
-        digest = await read_anew(pair.machine, database)
-        await until_told(primary)
-        wire = primary.metrics["wire_bytes"] - before
-        comes_with_the_log = "reads" not in SETTINGS[kind_of(request)]
-        assert (wire > BLOB / 2) == comes_with_the_log, wire
-        assert wire < BLOB * 3 / 2
-        await pair.machine.fail(FaultKind.KILL_PRIMARY)
-        await secondary.event("live")
-        assert await read_anew(pair.machine, database) == digest
-        assert not pair.events("diverged")
-
-    pair.play(play)
-
-
-@pytest.mark.slow("the machine is protected anew and its primaries are killed")
-def test_rows_outlive_primary_after_primary_while_the_machine_is_protected_anew(pair: SharedPair) -> None:
-    async def play() -> None:
-        machine = pair.machine
-        async with pair.writer() as writer:
+    @pytest.mark.slow("writes rows three times, and copies the disk")
+    def test_both_replicas_hold_the_same(self, pair: SharedPair) -> None:
+        async def play() -> None:
+            machine = pair.machine
+            first, second = (side.files.disk for side in (pair.primary, pair.secondary))
+            empty = first.read_bytes()
+            await write_some(pair)
+            await until(lambda: first.read_bytes() == second.read_bytes() != empty)
             await machine.unprotect()
+            await write_some(pair)
+            await machine.protect()
+            await write_some(pair)
+            third = pair.secondary.files.disk
+            await until(lambda: first.read_bytes() == third.read_bytes())
+            assert machine.is_protected
+            assert not second.exists()
+
+        pair.play(play)
+
+    @pytest.mark.slow("the machine is protected anew and its primaries are killed")
+    def test_rows_outlive_primary_after_primary_while_the_machine_is_protected_anew(self, pair: SharedPair) -> None:
+        pair.play(lambda: write_while_primaries_are_killed(pair))
+
+    def test_a_guest_that_powers_off_ends_both_machines_and_nobody_goes_live(self, pair: SharedPair) -> None:
+        async def power_off() -> None:
+            with contextlib.suppress(PlatformError):
+                await pair.machine.agent.ask("off", timeout_s=5)
+
+        pair.play(lambda: assert_both_end(pair, power_off))
+
+
+class TestSharedDisk:
+    """A disk that both sides have; what is read from it comes with the log."""
+
+    SETTINGS: ClassVar[Mapping[str, str]] = {"disks": Disks.SHARED}
+
+    @pytest.mark.slow("reads megabytes from a disk three times")
+    def test_what_is_read_comes_with_the_log(self, pair: SharedPair) -> None:
+        async def play() -> None:
+            assert BLOB / 2 < await bytes_on_the_wire_of_a_read(pair) < BLOB * 3 / 2
+
+        pair.play(play)
+
+    @pytest.mark.slow("the machine is protected anew and its primaries are killed")
+    def test_rows_outlive_primary_after_primary_while_the_machine_is_protected_anew(self, pair: SharedPair) -> None:
+        pair.play(lambda: write_while_primaries_are_killed(pair))
+
+    def test_without_the_store_nobody_goes_on(self, pair: SharedPair) -> None:
+        async def play() -> None:
+            primary, secondary, seen = pair.primary, pair.secondary, len(pair.primary.events)
+            await assert_nobody_answers(pair, FaultKind.LOSE_STORE)
+            assert not any(event["event"] == "live" for event in secondary.events)
+            assert not any(event["event"] == "alone" for event in primary.events[seen:])
+
+        pair.play(play)
+
+
+class TestSharedDiskReadTwice:
+    """A disk that both sides have, and both read from."""
+
+    SETTINGS: ClassVar[Mapping[str, str]] = {"disks": Disks.SHARED, "reads": Reads.SECONDARY}
+
+    @pytest.mark.slow("reads megabytes from a disk three times")
+    def test_what_is_read_is_read_by_the_secondary_too(self, pair: SharedPair) -> None:
+        async def play() -> None:
+            assert await bytes_on_the_wire_of_a_read(pair) < BLOB / 2
+
+        pair.play(play)
+
+    @pytest.mark.slow("the machine is protected anew and its primaries are killed")
+    def test_rows_outlive_primary_after_primary_while_the_machine_is_protected_anew(self, pair: SharedPair) -> None:
+        pair.play(lambda: write_while_primaries_are_killed(pair))
+
+    def test_a_guest_that_restarts_ends_both_machines_and_nobody_goes_live(self, pair: SharedPair) -> None:
+        async def reset() -> None:
+            await pair.primary.execute("system_reset")
+
+        pair.play(lambda: assert_both_end(pair, reset))
+
+
+async def bytes_on_the_wire_of_a_read(pair: SharedPair) -> float:
+    """Has the machine read a blob from its disk; returns what went to the secondary for that. After a failover the blob
+    is the same.
+    """
+    database, primary, secondary = await pair.database(), pair.primary, pair.secondary
+    assert primary.files.disk == secondary.files.disk
+    await query(database, "CREATE TABLE blobs AS SELECT randomblob($1) AS bytes", BLOB)
+    await until_told(primary)
+    before = primary.metrics["wire_bytes"]
+    digest = await read_anew(pair.machine, database)
+    await until_told(primary)
+    wire_bytes: float = primary.metrics["wire_bytes"] - before
+    await pair.machine.fail(FaultKind.KILL_PRIMARY)
+    await secondary.event("live")
+    assert await read_anew(pair.machine, database) == digest
+    assert not pair.events("diverged")
+    return wire_bytes
+
+
+async def write_while_primaries_are_killed(pair: SharedPair) -> None:
+    """Writes rows while the machine is protected anew and its primary is killed, twice; none may be lost."""
+    machine = pair.machine
+    async with pair.writer() as writer:
+        await machine.unprotect()
+        await more_answers(writer)
+        for _ in range(2):
+            assert await machine.protect() < 20
             await more_answers(writer)
-            for _ in range(2):
-                assert await machine.protect() < 20
-                await more_answers(writer)
-                secondary = pair.secondary
-                await machine.fail(FaultKind.KILL_PRIMARY)
-                await secondary.event("live")
-                await more_answers(writer)
-        assert (writer.errors, writer.lost, writer.repeated) == ([], 0, 0)
-        assert not pair.events("diverged")
-
-    pair.play(play)
+            secondary = pair.secondary
+            await machine.fail(FaultKind.KILL_PRIMARY)
+            await secondary.event("live")
+            await more_answers(writer)
+    assert (writer.errors, writer.lost, writer.repeated) == ([], 0, 0)
+    assert not pair.events("diverged")
 
 
-@only(SHARED)
-def test_without_the_store_nobody_goes_on(pair: SharedPair) -> None:
-    async def play() -> None:
-        primary, secondary, seen = pair.primary, pair.secondary, len(pair.primary.events)
-        await assert_nobody_answers(pair, FaultKind.LOSE_STORE)
-        assert not any(event["event"] == "live" for event in secondary.events)
-        assert not any(event["event"] == "alone" for event in primary.events[seen:])
-
-    pair.play(play)
-
-
-async def power_off(machine: PairMachine) -> None:
-    """Has the guest power its machine off."""
-    with contextlib.suppress(PlatformError):
-        await machine.agent.ask("off", timeout_s=5)
-
-
-async def reset(machine: PairMachine) -> None:
-    """Has the machine restart."""
-    await machine.serving.execute("system_reset")
-
-
-ENDS: Mapping[str, Callable[[PairMachine], Awaitable[None]]] = {REPLICAS: power_off, READ_TWICE: reset}
-
-
-@only(*ENDS)
-def test_a_guest_that_ends_itself_ends_both_machines_and_nobody_goes_live(
-    pair: SharedPair, request: pytest.FixtureRequest
-) -> None:
-    end = ENDS[kind_of(request)]
-
-    async def play() -> None:
-        sides = (pair.primary, pair.secondary)
-        seen = [len(side.events) for side in sides]
-        await end(pair.machine)
-        for side in sides:
-            await side.event("over")
-        await until(lambda: not any(side.pid for side in pair.machine.sides))
-        events = {event["event"] for side, at in zip(sides, seen, strict=True) for event in side.events[at:]}
-        assert not {"live", "alone", "claim", "diverged"} & events
-        assert "both machines of the pair" in pair.machine.end()
-
-    pair.play(play)
+async def assert_both_end(pair: SharedPair, end: Callable[[], Awaitable[None]]) -> None:
+    """Has the guest end itself, with which both sides end, and neither goes on without the other."""
+    sides = (pair.primary, pair.secondary)
+    seen = [len(side.events) for side in sides]
+    await end()
+    for side in sides:
+        await side.event("over")
+    await until(lambda: not any(side.pid for side in pair.machine.sides))
+    events = {event["event"] for side, at in zip(sides, seen, strict=True) for event in side.events[at:]}
+    assert not {"live", "alone", "claim", "diverged"} & events
+    assert "both machines of the pair" in pair.machine.end()
 
 
 async def write_some(pair: SharedPair) -> None:
