@@ -61,7 +61,7 @@ def during_a_run(lab: Lab, hosts: Mapping[str, NamespaceHost], death: Death, *mo
     died = time.time()
     DEATHS[death](hosts)
     stopped_s = _until_gone(hosts, died)
-    _await_end(process)
+    _await_end(process, lab.host, name)
     result = lab.result(name)
     manifest = json.loads((result / "manifest.json").read_text())
     trouble = manifest["troubles"][0]
@@ -79,12 +79,14 @@ def during_a_run(lab: Lab, hosts: Mapping[str, NamespaceHost], death: Death, *mo
     )
 
 
-def _await_end(process: subprocess.Popen[str]) -> None:
+def _await_end(process: subprocess.Popen[str], host: NamespaceHost, name: str) -> None:
     """Waits until a run has ended; one that does not is killed, so that its hosts are free for the next."""
     try:
         process.communicate(timeout=END_S)
     except subprocess.TimeoutExpired:
-        process.kill()
+        for pid, words in host.processes().items():
+            if name in words:
+                os.kill(pid, signal.SIGKILL)
         said, errors = process.communicate()
         raise AssertionError(f"The run did not end within {END_S:g} s: {said}{errors}") from None
 
