@@ -103,7 +103,7 @@ def test_a_disk_that_fills_up_during_a_run_keeps_what_was_measured(
     loadstone: LoadstoneRunner,  # noqa: F811
 ) -> None:
     with small_disk(tmp_path / "disk", "300k") as folder:
-        words = ("run", "static", "--rate", "100", "--profile", "brief", "--results", str(folder / "results"))
+        words = ("run", "static", "--rate", "50", "--profile", "demo", "--results", str(folder / "results"))
         done = loadstone(*words, has_report=True)
         assert done.returncode == 3, done.stdout + done.stderr
         assert "Records can no longer be written" in " ".join(done.stdout.split())
