@@ -12,7 +12,7 @@ from loadstone.host.http import free_port
 from tests.integration.conftest import LoadstoneRunner, newest, report, rows, wait_until
 from tests.verdicts import WINDOW, broken_rules
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.slow("commands and a browser start")]
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "nginx-site"
 SHORTEST = (*WINDOW, "--steady", "1")

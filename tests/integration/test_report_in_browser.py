@@ -10,7 +10,7 @@ from tests.integration.conftest import LoadstoneRunner, newest, run_command
 from tests.integration.test_own_site import nginx  # noqa: F401  the example's server
 from tests.verdicts import WINDOW, broken_rules
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.slow("commands and a browser start")]
 
 CUT = (
     "[...document.querySelectorAll('.scroll')].filter((one) => one.scrollWidth > one.clientWidth && one.clientWidth)"

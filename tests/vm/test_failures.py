@@ -35,6 +35,7 @@ pytestmark = [
     pytest.mark.integration,
     pytest.mark.own_network,
     pytest.mark.skipif(os.geteuid() != 0, reason="networks and mounts of their own need root"),
+    pytest.mark.slow("virtual machines start, and QEMU emulates them"),
 ]
 
 

@@ -26,6 +26,7 @@ pytestmark = [
     pytest.mark.own_network,
     pytest.mark.usefixtures("nothing_is_left_of_module"),
     pytest.mark.skipif(os.geteuid() != 0, reason="networks and mounts of their own need root"),
+    pytest.mark.slow("virtual machines start, and QEMU emulates them"),
 ]
 
 PAUSE_S = 20.0

@@ -36,6 +36,8 @@ from tests.vm.test_failures import small_disk, wait_for
 pytestmark = [
     pytest.mark.integration,
     pytest.mark.skipif(os.geteuid() != 0, reason="networks and mounts of their own need root"),
+    pytest.mark.slow("virtual machines start, and QEMU emulates them"),
+    pytest.mark.own_network,
 ]
 
 SMALL = "platform=vm,memory=192"
