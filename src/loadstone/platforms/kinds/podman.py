@@ -15,7 +15,7 @@ from typing import Any
 import psutil
 
 from loadstone.host.process import Child, Readiness, begin, stop_all
-from loadstone.host.programs import standalone_server
+from loadstone.host.programs import server
 from loadstone.model.errors import PlatformError
 from loadstone.model.machine import MINIMAL, SERVER, MachineSpec
 from loadstone.model.target import Endpoint
@@ -74,7 +74,7 @@ class PodmanMachine(LocalMachine):
         words += ["--memory", f"{spec.memory}m", "--ulimit", f"nofile={MOST}:{MOST}"]
         words += ["--ulimit", f"nproc={MOST}:{MOST}"]
         words += ["--network", f"ns:/run/netns/{next(iter(self.context.nics.values())).namespace}"]
-        words += ["-v", f"{standalone_server()}:{INSIDE}:ro", "-v", f"{self.files}:{self.files}", self.image, *own]
+        words += ["-v", f"{server()}:{INSIDE}:ro", "-v", f"{self.files}:{self.files}", self.image, *own]
         started = await begin(words, self.context.logs / f"{role}.log", command, readiness)
         inner = 0
         with contextlib.suppress(PlatformError, ValueError):  # a short program may have ended
