@@ -4,11 +4,13 @@ other do not clear up after each other.
 
 import os
 import tempfile
+import zlib
 
 import pytest
 from hypothesis import settings
 
 from loadstone.platforms.journal import reap
+from tests.places import PROJECT
 from tests.suite import durations, order
 from tests.suite.progress import Progress
 
@@ -20,8 +22,9 @@ WORKER = os.environ.get("PYTEST_XDIST_WORKER", "")
 """Name of the worker that this process is, where tests run in parallel."""
 
 os.environ["LOADSTONE_FOREIGN_CPU"] = "100"
-if WORKER:
-    os.environ["LOADSTONE_RUNTIME_DIR"] = f"{tempfile.gettempdir()}/loadstone-test-{WORKER}"
+RUNTIME = f"loadstone-test-{zlib.crc32(str(PROJECT).encode()) & 0xFFF:03x}-{WORKER or 'main'}"
+"""Name of this process's runtime folder: tests of another copy of the project may run at the same time."""
+os.environ["LOADSTONE_RUNTIME_DIR"] = f"{tempfile.gettempdir()}/{RUNTIME}"
 
 
 def pytest_configure(config: pytest.Config) -> None:
