@@ -7,9 +7,14 @@ from typing import Any
 RETRY_S = 1.0
 """Time between two cancellations of a task that goes on."""
 
+TIDY_S = 30.0
+"""The same for tasks that clean up."""
 
-async def end_tasks(tasks: Collection[asyncio.Task[Any]]) -> None:
-    """Cancels tasks that clean nothing up until all have ended; whoever wants to know looks at their results.
+
+async def end_tasks(tasks: Collection[asyncio.Task[Any]], retry_s: float = RETRY_S) -> None:
+    """Cancels tasks until all have ended; whoever wants to know looks at their results.
+
+    Tasks that clean up need `retry_s` of more seconds than that takes.
 
     Once is not enough: up to Python 3.11 `asyncio.wait_for` loses a cancellation that comes in the same turn of the
     loop as the result it waits for (python/cpython issue 86296), and the task goes on for ever.
@@ -18,4 +23,4 @@ async def end_tasks(tasks: Collection[asyncio.Task[Any]]) -> None:
     while going:
         for task in going:
             task.cancel()
-        _, going = await asyncio.wait(going, timeout=RETRY_S)
+        _, going = await asyncio.wait(going, timeout=retry_s)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from loadstone.host.tasks import TIDY_S, end_tasks
 from loadstone.model.errors import PlatformError
 from loadstone.model.fault import FaultKind
 from loadstone.model.records.manifest import HELD_CURVE
@@ -170,8 +171,7 @@ class PairMachine(Guest):
         try:
             yield
         finally:
-            keeping.cancel()
-            await asyncio.gather(keeping, return_exceptions=True)
+            await end_tasks([keeping], TIDY_S)
 
     async def _keep(self) -> None:
         while True:

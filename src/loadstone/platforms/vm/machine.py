@@ -16,6 +16,7 @@ from qemu.qmp import QMPClient, QMPError
 
 from loadstone.host.cores import core_list
 from loadstone.host.http import free_port
+from loadstone.host.tasks import TIDY_S, end_tasks
 from loadstone.model.errors import PlatformError
 from loadstone.model.target import Endpoint
 from loadstone.platforms.contract import MachineContext
@@ -241,8 +242,7 @@ async def _kept(machine: VirtualMachine) -> AsyncIterator[None]:
     try:
         yield
     finally:
-        keeping.cancel()
-        await asyncio.gather(keeping, return_exceptions=True)
+        await end_tasks([keeping], TIDY_S)
 
 
 def _key_of(layout: Layout) -> str:
