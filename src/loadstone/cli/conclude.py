@@ -14,7 +14,7 @@ from loadstone.judge.score import DISCLAIMER, NAME
 from loadstone.judge.tiles import maxima_of, tiles_of
 from loadstone.model.records.manifest import Manifest, Status, SystemKind
 from loadstone.model.records.result import Result
-from loadstone.model.records.verdict import ResultVerdict, WorkloadVerdict
+from loadstone.model.records.verdict import ResultVerdict, Verdict, WorkloadVerdict
 from loadstone.report.build import Format, render, trusted
 from loadstone.store.documents import write_atomic
 from loadstone.store.folder import seal_of
@@ -31,6 +31,8 @@ def conclude(path: Path, has_report: bool = True) -> Exit:
     verdict = result.verdict or ResultVerdict("")
     _show_verdicts(result, verdict)
     _show_state(result.manifest)
+    if verdict.whole is not Verdict.PASS:
+        say(f"`loadstone explain {path}` explains the broken rules.")
     if has_report:
         report = path / "report.html"
         write_atomic(report, render(result, Format.HTML, seal, note).encode("utf-8", "replace"))

@@ -66,6 +66,7 @@ LAST = (
     Entry("pair", "pair", "app", MEASURING),
     Entry("results", "report", "results", RESULTS),
     Entry("report", "report", "report", RESULTS),
+    Entry("explain", "explain", "explain", RESULTS),
     Entry("export", "report", "export", RESULTS),
     Entry("import", "report", "import_table", RESULTS),
     Entry("serve", "serve", "serve", RESULTS),

@@ -1,0 +1,93 @@
+"""`loadstone explain`: what a broken rule means, why it is broken, and what to do."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from loadstone.cli.options import RESULTS, Results
+from loadstone.cli.report import find_result
+from loadstone.cli.screen import say
+from loadstone.judge.remedies import REMEDIES, markdown_page, title_of
+from loadstone.model.errors import StoreError, UsageError
+from loadstone.model.reading import suggest
+from loadstone.model.records.check import Check, CheckId, Weight
+from loadstone.model.records.verdict import ResultVerdict
+from loadstone.store.read import read_verdict
+from loadstone.store.study import is_study
+
+Name = Annotated[
+    str | None,
+    typer.Argument(metavar="[RULE|RUN]", help="Id of a rule, such as driver_lag, or a result: its broken rules."),
+]
+
+
+def explain(
+    name: Name = None,
+    as_page: Annotated[bool, typer.Option("--page", help="Print all rules as one Markdown page.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    results: Results = RESULTS,
+) -> None:
+    """Explain the rules of verdicts: what each compares, why it is broken, and what to do.
+
+    loadstone explain lists all rules;
+    loadstone explain driver_lag explains this rule;
+    loadstone explain latest explains the rules that the newest result broke.
+    """
+    if as_page:
+        typer.echo(markdown_page(), nl=False)
+        return
+    if name is not None and name not in REMEDIES:
+        _explain_result(name, results, as_json)
+        return
+    rules = [CheckId(name)] if name else list(REMEDIES)
+    if as_json:
+        texts = {rule: {"title": title_of(rule)} | asdict(REMEDIES[rule]) for rule in rules}
+        typer.echo(json.dumps(texts, indent=1))
+    elif name:
+        say(_text(rules[0], title_of(rules[0])))
+    else:
+        for rule in rules:
+            say(f"{rule:22}{title_of(rule)}")
+
+
+def _explain_result(name: str, results: Path, as_json: bool) -> None:
+    """Explains the broken rules of a stored result, each once. Raises UsageError for an unknown name."""
+    broken = broken_rules(_find(name, results))
+    if as_json:
+        texts = [{"rule": str(check), "id": check.id} | asdict(REMEDIES[check.id]) for check in broken]
+        typer.echo(json.dumps(texts, indent=1))
+    elif not broken:
+        say("No rule was broken.")
+    else:
+        say("\n\n".join(_text(check.id, str(check)) for check in broken))
+
+
+def _find(name: str, results: Path) -> Path:
+    """Folder of a result. Raises UsageError where `name` is neither a rule nor a result, or where it is a study."""
+    try:
+        folder = find_result(name, results)
+    except StoreError:
+        if name == "latest":
+            raise
+        raise UsageError(f"`{name}` is neither a rule nor a result. {suggest(name, {*REMEDIES, 'latest'})}") from None
+    if is_study(folder):
+        raise UsageError(f"{folder} is a study. Name one of the runs below it: {folder / 'runs'}.")
+    return folder
+
+
+def broken_rules(folder: Path) -> list[Check]:
+    """Broken rules of a stored verdict, the first of each id, those that make it invalid first. Raises StoreError."""
+    verdict = read_verdict(folder) or ResultVerdict("")
+    checks = [check for part in verdict.workloads for iteration in part.iterations for check in iteration.checks]
+    checks += verdict.consolidation.checks if verdict.consolidation else ()
+    broken = [check for check in checks if check.is_broken and check.id in REMEDIES]
+    broken.sort(key=lambda check: check.weight is not Weight.INVALID)
+    return list({check.id: check for check in reversed(broken)}.values())[::-1]
+
+
+def _text(rule: CheckId, heading: str) -> str:
+    remedy = REMEDIES[rule]
+    return "\n".join((f"{rule}: {heading}", *(f"  {line}" for line in remedy.lines)))

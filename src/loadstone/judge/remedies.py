@@ -1,0 +1,321 @@
+"""Causes and remedies of broken rules: the text behind `loadstone explain` and docs/troubleshooting.md. Pure data."""
+
+import textwrap
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from loadstone.judge.check import TITLES
+from loadstone.model.records.check import CheckId
+
+PAGE_WIDTH = 120
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """Why a rule is broken, and what its reader can do."""
+
+    meaning: str
+    """What the rule compares, in one or two sentences."""
+    cause: str
+    """The usual causes, the most frequent first."""
+    remedy: str
+    """What to do, as an instruction."""
+
+    @property
+    def lines(self) -> tuple[str, str, str]:
+        """The three parts, each with its name where it needs one."""
+        return self.meaning, f"Cause: {self.cause}", f"Remedy: {self.remedy}"
+
+
+REMEDIES: Mapping[CheckId, Remedy] = {
+    CheckId.STEADY_STATE: Remedy(
+        "The measured window must be as long as the profile says. Figures of a shorter window are not those of the "
+        "declared run.",
+        "Ctrl-C, a driver or a machine that died, a host that was suspended.",
+        "Read the detail of the rule and driver.log in the result folder. Remove the cause and run again.",
+    ),
+    CheckId.GOOD_SHARE: Remedy(
+        "The share of operations that were answered correctly and within the good limit. Operations without an "
+        "answer when the window ended count as failed.",
+        "The system cannot sustain this load, or it answers with errors.",
+        "Look at the table of operations. Is one kind slow, or are all? Reduce the load, or let `loadstone search` "
+        "find the largest load that passes.",
+    ),
+    CheckId.TOLERABLE_SHARE: Remedy(
+        "The share of operations that were answered correctly and within the tolerable limit, which is longer than "
+        "the good one.",
+        "The same as for good operations: too much load, errors, or pauses of the system such as garbage collection.",
+        "Look at the chart of response time over time. Isolated peaks point to pauses, a rising line to a queue.",
+    ),
+    CheckId.GOOD_SHARE_EACH: Remedy(
+        "Each kind of operation must meet its own share of good answers. The rule shows the worst kind.",
+        "One kind of operation needs more of the system than others, for example a search without an index.",
+        "Optimize the operation that the detail names, or reduce the load.",
+    ),
+    CheckId.ENOUGH: Remedy(
+        "A pass needs so many operations that one failure among them would still meet the limit.",
+        "Too few users, or a window that is too short for their think times.",
+        "Give more sessions (`--sessions`), a longer window (`--seconds`) or a longer profile (`--profile standard`).",
+    ),
+    CheckId.LOST_SESSIONS: Remedy(
+        "Sessions that still wait for an answer when the window ends, and whose answer can no longer be tolerable.",
+        "The system accepts requests and never answers them: exhausted workers, deadlocks, lost packets.",
+        "Look at the server's worker and connection limits. A lower load shows whether the number of sessions matters.",
+    ),
+    CheckId.AUDIT_MADE: Remedy(
+        "After the run, the driver compares what it was acknowledged with what the server stores.",
+        "The server could not be asked: it stopped, or its audit address is not reachable.",
+        "Read server.log in the result folder. The server must still run when the load ends.",
+    ),
+    CheckId.AUDIT_HELD: Remedy(
+        "Every acknowledged entry must be stored.",
+        "The system lost data that it had acknowledged: a crash without a flush, a cache that was not written back.",
+        "Check the durability settings of the database. Do not use the run's rate: it includes work that was lost.",
+    ),
+    CheckId.AUDIT_BEYOND: Remedy(
+        "The server must not store more than was acknowledged. Entries in doubt, whose answer was lost, may exist "
+        "or not.",
+        "A request was executed twice, for example by a proxy that retries.",
+        "Look for retries between driver and database.",
+    ),
+    CheckId.AUDIT_HASHES: Remedy(
+        "The sum of the hashes of all ids must be the same on both sides. A different sum means lost, doubled or "
+        "foreign entries.",
+        "Two faults that cancel in the count, or another client that writes to the same database.",
+        "Make sure that nothing else writes. Then look for lost and repeated requests.",
+    ),
+    CheckId.DATABASE_RULES: Remedy(
+        "Rules of the data that every correct execution keeps, such as stock that equals orders.",
+        "Transactions that are not isolated or not atomic.",
+        "Check the isolation level and the transaction boundaries of the application.",
+    ),
+    CheckId.VALIDATION_ERRORS: Remedy(
+        "Answers that came, but were wrong: another status, title, text, length or value than declared.",
+        "The application reports errors under load, a log-in failed, or the workload expects another page.",
+        "Run `loadstone try` for one visit with each answer. The report has an example of each error.",
+    ),
+    CheckId.UNANSWERED: Remedy(
+        "Operations that ended without a complete answer: refused or reset connections, timeouts, TLS failures. "
+        "Limit: 0.5 %.",
+        "Too few workers or a full accept queue, a firewall, a server that restarts.",
+        "The kinds of error are in the detail. Compare them with the server's log of the same second.",
+    ),
+    CheckId.DRIVER_ERRORS: Remedy(
+        "Errors of the driver itself, such as no free port or no file descriptor. They say nothing about the system.",
+        "Too many connections for the driver's machine.",
+        "Raise `ulimit -n` and `net.ipv4.ip_local_port_range`, or spread the load over more drivers (`--drivers`, "
+        "`--fleet`).",
+    ),
+    CheckId.ARRIVALS_DUE: Remedy(
+        "The drivers must schedule as many arrivals as the declared rate gives, apart from chance.",
+        "A driver of several did not take part, or a trace ended early.",
+        "Look at the list of drivers in the report. Check the length of the trace.",
+    ),
+    CheckId.ARRIVALS_BEGUN: Remedy(
+        "Every scheduled arrival must be started. A driver that skips arrivals hides a slow system.",
+        "The driver ran out of CPU time, ports or memory.",
+        "Look at the rules about the driver. Use more threads, more drivers or a lower rate.",
+    ),
+    CheckId.MIX_DEVIATION: Remedy(
+        "Each kind of operation must come as often as the declared mix and Little's law give. Limit: 1 % of all "
+        "operations, wider where chance does more.",
+        "Few sessions in a short window, or users that leave their path because of errors.",
+        "Give more sessions or a longer profile. Correct errors of the system first.",
+    ),
+    CheckId.NET_DEVIATION: Remedy(
+        "The total of operations must be what sessions, think time and response time give by Little's law. Limit: "
+        "1.5 %.",
+        "A window that is too short, or think times that are not taken.",
+        "Use a longer profile. Check the pacing of a custom workload with `loadstone workloads show`.",
+    ),
+    CheckId.SHARES: Remedy(
+        "A statistical test: may chance alone explain how often each operation came? Limit: a probability of 0.001.",
+        "Users cannot reach an operation, for example because a log-in fails or a value is missing.",
+        "Run `loadstone try` and look at the operation that the detail names.",
+    ),
+    CheckId.UNSAMPLED: Remedy(
+        "Every kind of operation of the mix must occur at least once.",
+        "A rare operation in a short window, or an operation that no user reaches.",
+        "Use a longer profile. If the operation never comes, look at the mix and at the errors before it.",
+    ),
+    CheckId.LEAD: Remedy(
+        "Ramp-up and warm-up must last longer than the longest operation. Otherwise long operations are missing "
+        "when the window begins.",
+        "A short profile with a workload that has downloads of minutes.",
+        "Use the profile `standard` or `full`, or a longer `--warm-up`.",
+    ),
+    CheckId.PAUSE_DEVIATION: Remedy(
+        "Think times must last as long as they were drawn. Longer pauses mean less load than declared.",
+        "The driver's machine was too busy to wake up in time.",
+        "Stop other programs, give the driver cores of its own, or use another machine for the driver.",
+    ),
+    CheckId.MEAN_THINK_TIME: Remedy(
+        "The mean think time must be the declared one, apart from chance.",
+        "Few pauses in a short window, or a workload whose paths skip pauses.",
+        "Use more sessions or a longer profile.",
+    ),
+    CheckId.THINK_TIMES: Remedy(
+        "Think times must be distributed as declared (Kolmogorov-Smirnov test).",
+        "The driver's machine delays short pauses.",
+        "Look at the driver's lag. Stop other programs on its machine.",
+    ),
+    CheckId.CYCLE_TIME: Remedy(
+        "In a paced workload, operations start at declared intervals. Limit: 2 % off the drawn mean.",
+        "Operations last longer than their interval, so the system does not sustain the pace.",
+        "Reduce the load. If starts come too early, the fault is the driver's: report it.",
+    ),
+    CheckId.MIX_POINTS: Remedy(
+        "In a paced workload, the share of each operation must lie within the published number of percentage points.",
+        "Few operations, or operations that end in errors.",
+        "Use a longer profile. Correct errors first.",
+    ),
+    CheckId.SESSION_CYCLE: Remedy(
+        "The number of sessions divided by operations per second must not exceed the declared cycle.",
+        "Users wait so long for answers that they ask for less than declared.",
+        "Reduce the load: the system does not sustain it.",
+    ),
+    CheckId.COUNT: Remedy(
+        "What operations bring besides their pages, such as pictures for each page, must lie within declared bounds.",
+        "The system leaves content out, or its data set is not the declared one.",
+        "Restore the data set. Compare a page of the system with the workload's declaration.",
+    ),
+    CheckId.ERRORS: Remedy(
+        "Your own limit for operations that end in an error (`errors_pct`). Operations without an answer when the "
+        "window ended count.",
+        "Errors of the application, or too much load.",
+        "The kinds of error are in the detail. Run `loadstone try` for one visit with each answer.",
+    ),
+    CheckId.PERCENTILE: Remedy(
+        "Your own limit for a percentile of response times. The run is invalid where too few samples support the "
+        "percentile.",
+        "Too much load, or (invalid) too few operations for so high a percentile.",
+        "p99.9 needs thousands of operations: use a longer profile. Otherwise reduce the load.",
+    ),
+    CheckId.THROUGHPUT: Remedy(
+        "Your own limit for correct operations per second (`throughput_per_s`).",
+        "The system does not sustain the load, or the declared sessions cannot make so much load.",
+        "Check sessions / (think time + response time): it must exceed the limit.",
+    ),
+    CheckId.WEIGHTED_PERCENTILE: Remedy(
+        "The percentile of each operation, weighted by the mix. It informs and does not decide the verdict.",
+        "One kind of operation is slow.",
+        "Look at the operation that the detail names.",
+    ),
+    CheckId.DRIVER_LAG: Remedy(
+        "How late the driver started operations (99th percentile). Late starts distort response times and load.",
+        "The driver's machine was too busy: other programs, too many sessions for its threads, the system under "
+        "test on the same cores.",
+        "Stop other programs. Use more threads (`--threads`), cores of its own, another machine or several drivers.",
+    ),
+    CheckId.DRIVER_LAG_TAIL: Remedy(
+        "The same for the 99.9th percentile: short stalls of the driver.",
+        "Other programs on the driver's cores, a virtual machine whose host takes CPU time away (steal).",
+        "Stop other programs. Look at steal in the host's samples.",
+    ),
+    CheckId.DRIVER_LAG_MAX: Remedy(
+        "The latest single start. One stall is enough to distort the largest response times.",
+        "The driver was stopped for a moment by the kernel, the hypervisor or a signal.",
+        "Run again. If it repeats, move the driver to a quiet machine.",
+    ),
+    CheckId.DRIVER_GAP: Remedy(
+        "The longest time in which the driver did not run although it had work.",
+        "A stopped process, a suspended host, a cgroup quota on CPU.",
+        "Check the CPU quota of the container or service that the driver runs in. `loadstone doctor` shows it.",
+    ),
+    CheckId.DRIVER_CPU: Remedy(
+        "CPU use of the busiest driver thread. Near 100 % the driver is the bottleneck, not the system.",
+        "Too much load for the driver's threads, or TLS handshakes for every request.",
+        "Use more threads (`--threads`), more drivers (`--drivers`) or a fleet.",
+    ),
+    CheckId.DRIVER_CLOCKS: Remedy(
+        "How far apart several drivers may have started.",
+        "A slow or asymmetric network between the drivers.",
+        "Use drivers in one network, or a shorter route between them.",
+    ),
+    CheckId.FOREIGN_CPU: Remedy(
+        "CPU of the host that neither driver nor system under test used, steal included. Limit: 5 %.",
+        "Another program on the host: a build, a browser, an update, another measurement.",
+        "Stop it and run again. `--foreign-cpu` sets another limit, which the report discloses.",
+    ),
+    CheckId.FOREIGN_CPU_SAID: Remedy(
+        "A note: other programs used some CPU, less than the limit.",
+        "Background services.",
+        "Nothing, unless two runs are to be compared.",
+    ),
+    CheckId.TCP_MEMORY: Remedy(
+        "Seconds in which the driver's machine had no memory for TCP. The kernel then throttles all connections.",
+        "Many connections with large buffers.",
+        "Raise `net.ipv4.tcp_mem`, or spread the load over several machines.",
+    ),
+    CheckId.CONDITIONAL_HONOURED: Remedy(
+        "The share of conditional requests that were answered by 304. A note: a server may send the whole file.",
+        "A server without ETag or Last-Modified.",
+        "Nothing, unless bytes are to be compared with published figures.",
+    ),
+    CheckId.ACCEPTED_LATE: Remedy(
+        "Connections that the kernel had to request again, at least one second later. A note.",
+        "The listener's queue was full, or packets were lost.",
+        "Raise the server's backlog and `net.core.somaxconn`.",
+    ),
+    CheckId.PARTS_DIED: Remedy(
+        "No part of a tile run may die or be ended before the window ends.",
+        "A service or a machine crashed, often for lack of memory.",
+        "Read the log that the detail names. Check memory with `loadstone tiles check`.",
+    ),
+    CheckId.POWER_SAMPLES: Remedy(
+        "Each power meter must be read about once per second. Fewer samples are not a mean.",
+        "A slow or lost connection to the meter.",
+        "Run the meter's command by hand. It must answer within a second.",
+    ),
+    CheckId.WINDOWS_APART: Remedy(
+        "The loads of all tiles must be measured in the same window.",
+        "A busy host that started some drivers late.",
+        "Use fewer tiles or more cores for the drivers.",
+    ),
+    CheckId.HOST_BUSY: Remedy(
+        "A note: the host had no idle CPU, drivers included.",
+        "The load fills the host. Response times then depend on the scheduler.",
+        "Nothing, if the peak is wanted. Otherwise move the drivers to another machine.",
+    ),
+    CheckId.QUALITY_UNSAMPLED: Remedy(
+        "Each role of a tile needs at least one operation in the window. A share of nothing counts as 0.",
+        "A short window, or a role that does not answer.",
+        "Use a longer profile, or look at the role that the detail names.",
+    ),
+    CheckId.NOT_AT_FULL_LOAD: Remedy(
+        "All sessions must be active when the window begins.",
+        "A ramp-up that is too short for the host.",
+        "Use a longer profile.",
+    ),
+}
+"""Text of each rule that a verdict may name."""
+
+
+def title_of(rule: CheckId) -> str:
+    """Title of a rule; its id in words where the title depends on what it is about."""
+    return TITLES.get(rule, rule.replace("_", " "))
+
+
+def markdown_page() -> str:
+    """docs/troubleshooting.md: every rule with its meaning, cause and remedy."""
+    parts = [_INTRODUCTION]
+    for rule, remedy in REMEDIES.items():
+        paragraphs = (
+            f"**{title_of(rule).capitalize()}.** {remedy.meaning}",
+            *(_emphasize(text) for text in remedy.lines[1:]),
+        )
+        parts += [f"## {rule}", *(textwrap.fill(text, PAGE_WIDTH, break_on_hyphens=False) for text in paragraphs)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _emphasize(text: str) -> str:
+    name, _, sentences = text.partition(": ")
+    return f"*{name}:* {sentences}"
+
+
+_INTRODUCTION = """\
+# Troubleshooting: the rules of a verdict
+
+A verdict is *pass*, *fail* (the system broke a limit) or *invalid* (the measurement cannot be trusted). It names each
+broken rule with figure and limit. `loadstone explain latest` prints the sections below for the newest result,
+`loadstone explain RULE` prints one of them. This page is written by `loadstone explain --page`."""
