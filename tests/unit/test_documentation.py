@@ -1,0 +1,97 @@
+"""Links of the documentation lead somewhere, and its shell examples are valid command lines."""
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+import typer.main
+
+from loadstone.cli.main import whole_program
+from tests.places import PROJECT
+
+PAGES = (*PROJECT.glob("*.md"), *PROJECT.glob("docs/*.md"))
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+SHELL = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
+INLINE = re.compile(r"`(loadstone [a-z][^`]*)`")
+PLACEHOLDER = re.compile(r"\b[A-Z]{2,}\b|\.\.\.|[<>|]")
+"""What marks a line as a pattern of commands, not as a command."""
+
+NAME = re.compile(r"loadstone [a-z-]+( [a-z-]+)?")
+"""A command without arguments in a sentence: its name."""
+FILE = re.compile(r"[\w-]+\.(csv|har|ya?ml|toml|json)")
+"""A file that the reader of an example has."""
+
+
+def name_of(page: Path) -> str:
+    return str(page.relative_to(PROJECT))
+
+
+def anchors(page: Path) -> set[str]:
+    """Anchors of a page's headings, as GitHub makes them."""
+    titles = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
+    plain = (re.sub(r"[^\w\- ]", "", title.lower()) for title in titles)
+    return {title.strip().replace(" ", "-") for title in plain}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_links_lead_somewhere(page: Path) -> None:
+    for link in LINK.findall(page.read_text()):
+        if "://" in link:
+            continue
+        file, _, anchor = link.partition("#")
+        target = (page.parent / file).resolve() if file else page
+        assert target.exists(), f"{name_of(page)}: {link}"
+        assert not anchor or anchor in anchors(target), f"{name_of(page)}: {link}"
+
+
+def commands_of(page: Path) -> Iterator[list[str]]:
+    """Arguments of each complete `loadstone` command of a page; a command without arguments may be its mere name."""
+    text = page.read_text()
+    lines = "\n".join(SHELL.findall(text)).replace("\\\n", " ").splitlines()
+    inlines = [" ".join(inline.split()) for inline in INLINE.findall(text)]
+    for line in (*lines, *(inline for inline in inlines if not NAME.fullmatch(inline))):
+        for part in re.split(r"\s(?:&&|;)\s", line):
+            arguments = shlex.split(part, comments=True)
+            if arguments[:1] == ["loadstone"] and not PLACEHOLDER.search(" ".join(arguments)):
+                yield arguments[1:]
+
+
+@pytest.fixture(scope="module")
+def program() -> Any:
+    return typer.main.get_command(whole_program())
+
+
+def parse(program: Any, arguments: list[str]) -> None:
+    """Parses a command line without executing it; raises what the program would report."""
+    command, context, rest = program, typer.Context(program), list(arguments)
+    while hasattr(command, "resolve_command") and rest and not rest[0].startswith("-"):
+        _, command, rest = command.resolve_command(context, rest)
+        context = typer.Context(command, parent=context)
+    command.make_context("loadstone", rest)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_commands_are_valid(page: Path, program: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "examples").symlink_to(PROJECT / "examples")
+    for arguments in commands_of(page):
+        for file in (argument for argument in arguments if FILE.fullmatch(argument)):
+            (tmp_path / file).touch()
+        try:
+            parse(program, arguments)
+        except typer.Exit:  # --help and --version
+            continue
+        except Exception as error:
+            pytest.fail(
+                f"{name_of(page)}: loadstone {shlex.join(arguments)}: {error!r} {getattr(error, 'message', '')}"
+            )
+
+
+@pytest.mark.parametrize("line", ["run banking --sesions 200", "comparr banking", "run banking --seconds many"])
+def test_an_invalid_command_is_noticed(line: str, program: Any) -> None:
+    with pytest.raises(Exception, match=r"."):
+        parse(program, line.split())
