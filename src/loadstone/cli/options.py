@@ -1,12 +1,14 @@
 """Options that several commands have, each declared once: a command is a dataclass made of such groups."""
 
 import os
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from loadstone.cli.overrides import overrides_of
 from loadstone.fleet.inventory import read_fleet
 from loadstone.model.errors import UsageError
 from loadstone.model.figures import FOREIGN_CPU_PCT
@@ -23,6 +25,7 @@ from loadstone.run.criteria import DriverLimits
 from loadstone.run.spec import RunSpec
 from loadstone.services.kind import EMBEDDED, ServiceRole
 from loadstone.services.registry import service_kinds
+from loadstone.study.file import Override
 
 RESULTS = Path("results")
 LOAD, SYSTEM, MACHINE, RUN, RESULT = "Load", "System under test", "Where it runs", "Run", "Result"
@@ -374,6 +377,14 @@ class WorkloadOptions(LoadOptions, SystemOptions, LengthOptions, ResultOptions):
         ),
     ] = None
 
+    def overrides(self, question: Mapping[str, tuple[str, str]], values: Mapping[str, object]) -> list[Override]:
+        """What options replace in a study file: `question` has places of a study's own options, `values` their values.
+
+        Raises UsageError for an option that does not go with a file.
+        """
+        given = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "context"}
+        return overrides_of(self.context, question, given | dict(values))
+
     @property
     def tags(self) -> dict[str, str]:
         """What is noted; raises UsageError for what has no name."""
@@ -394,33 +405,6 @@ class WorkloadOptions(LoadOptions, SystemOptions, LengthOptions, ResultOptions):
         if self.foreign_cpu == FOREIGN_CPU_PCT:
             return spec
         return replace(spec, driver_limits=replace(spec.driver_limits, foreign_cpu_pct=self.foreign_cpu))
-
-    def refuse_beside_a_file(self, *options: str) -> None:
-        """What a study file says is not said again on the command line. Raises UsageError."""
-        for option in (*IN_A_FILE, *options):
-            source = self.context.get_parameter_source(option)
-            if source is not None and source.name == "COMMANDLINE":
-                raise UsageError(f"--{option.replace('_', '-')} does not go with a study file. Write it in the file.")
-
-
-IN_A_FILE = (
-    *("sessions", "rate", "arrivals", "most_sessions"),
-    *(
-        "profile",
-        "target",
-        "agent",
-        "authority",
-        "insecure",
-        "station",
-        "nginx",
-        "virtual",
-        "seed",
-        "steady",
-        "warm_up",
-    ),
-    *("platform", "machine", "backend", "cold"),
-)
-"""Options whose matter a study file says."""
 
 
 def half_the_cores() -> int:

@@ -141,11 +141,10 @@ class RunCommand(WorkloadOptions):
         )
 
     def _spec_of_file(self, file: Path) -> RunSpec:
-        self.refuse_beside_a_file("trace", "together")
-        study = read_study(file, file_sections())
+        study = read_study(file, file_sections(), self.overrides({}, {}))
         if not study.is_loaded:
             raise UsageError(f"{file} leaves the load to its questions. Ask one: {', '.join(study.questions)}.")
-        spec = spec_of_file(study, self.name, self.threads, self.server_threads, self.results)
+        spec = spec_of_file(study, self.name, self.results)
         return replace(self.loosened(spec), fleet=self.hosts())
 
 

@@ -44,9 +44,7 @@ def with_companions(parts: tuple[WorkloadLoad, ...]) -> tuple[WorkloadLoad, ...]
     return (*parts, *brought)
 
 
-def spec_of_file(
-    study: StudyFile, name: str | None, threads: int | None, server_threads: int | None, results: Path
-) -> RunSpec:
+def spec_of_file(study: StudyFile, name: str | None, results: Path) -> RunSpec:
     """The run that a study file declares; raises LoadstoneError."""
     wanted = study.profile
     profile = PROFILES[wanted.name].changed(
@@ -60,8 +58,8 @@ def spec_of_file(
         parts=tuple(WorkloadLoad(load(entry.workload), entry.load()) for entry in study.loads),
         profile=profile.repeated(wanted.iterations or profile.iterations),
         seed=study.driver.seed,
-        threads=threads or study.driver.threads or half_the_cores(),
-        system=_system(study, server_threads),
+        threads=study.driver.threads or half_the_cores(),
+        system=_system(study),
         results=results,
         together=study.together,
         driver_limits=DriverLimits(
@@ -74,12 +72,12 @@ def spec_of_file(
     )
 
 
-def _system(study: StudyFile, server_threads: int | None) -> System:
+def _system(study: StudyFile) -> System:
     given = study.station or study.nginx
     if given is not None:
         return given
-    target, threads = study.target, server_threads or study.server.threads
-    system = make_system(list(target.urls), target.authority, target.verify, threads, study.placement)
+    target = study.target
+    system = make_system(list(target.urls), target.authority, target.verify, study.server.threads, study.placement)
     server = study.server
     return serving(
         system,

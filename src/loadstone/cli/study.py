@@ -118,12 +118,13 @@ class StudyCommand(WorkloadOptions):
         )
 
     def _of_file(self, file: Path) -> tuple[StudySection, RunSpec, bool]:
-        self.refuse_beside_a_file(*(name for name, _, _ in flags_of(self.kind.section)))
-        study, name = read_study(file, file_sections()), self.kind.name
+        name = self.kind.name
+        question = {field: (name, field) for field, _, _ in flags_of(self.kind.section)}
+        study = read_study(file, file_sections(), self.overrides(question, self._given()))
         section = study.questions.get(name)
         if not isinstance(section, StudySection):
             raise UsageError(f"{file} has no [{name}]. Add it; `loadstone {name} --help` shows what it takes.")
-        spec = spec_of_file(study, self.name, self.threads, self.server_threads, self.results)
+        spec = spec_of_file(study, self.name, self.results)
         spec = replace(spec, fleet=self.hosts())
         return section, self.loosened(spec), study.is_loaded
 

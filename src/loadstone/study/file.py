@@ -1,6 +1,6 @@
 """What a study file says: which workloads, how much load, for how long, against what."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Protocol
@@ -114,6 +114,17 @@ class DriverSection(Section):
     foreign_cpu_pct: Percent = Field(default=FOREIGN_CPU_PCT, description="largest share of the host others may use")
 
 
+@dataclass(frozen=True)
+class Override:
+    """A value of the command line or the environment that replaces one of a study file."""
+
+    source: str
+    """The option or variable as its user wrote it, such as `--service`."""
+    place: tuple[str, ...]
+    """Section and key; the section alone where all of it is replaced. `load` is the only workload's load."""
+    value: object
+
+
 class QuestionSection(Protocol):
     """A section that asks a question; which there are, the kinds of study say."""
 
@@ -171,10 +182,14 @@ _SECTIONS = {
 }
 
 
-def read_study(file: Path, kinds: Mapping[str, type[Section]]) -> StudyFile:
-    """Reads a study file with the sections of these kinds of study; raises StudyError with every problem in it."""
+def read_study(file: Path, kinds: Mapping[str, type[Section]], overrides: Sequence[Override] = ()) -> StudyFile:
+    """Reads a study file with the sections of these kinds of study; raises StudyError with every problem in it.
+
+    The notes of the result disclose each override with the value that it replaced.
+    """
     document = Document.read(file)
     document.only(_SECTIONS | set(kinds))
+    replaced = {name: text for override in overrides for name, text in _apply(document, override)}
     content = document.content
     header = document.take(("study",), StudyHeader, content.get("study", {}))
     loads = _loads(document, file)
@@ -194,7 +209,7 @@ def read_study(file: Path, kinds: Mapping[str, type[Section]]) -> StudyFile:
     if not asked:
         _check_loaded(document, loads)
     _check_system(document, header)
-    notes = _notes(document)
+    notes = _notes(document) | replaced
     questions = {kind: section for kind, section in asked.items() if section is not None}
     varied = any(section.varies_platform for section in questions.values())
     for name, declared in (("machine", None if varied else machine), ("backend", backend)):
@@ -218,6 +233,58 @@ def read_study(file: Path, kinds: Mapping[str, type[Section]]) -> StudyFile:
         questions=questions,
         notes=notes,
     )
+
+
+def _apply(document: Document, override: Override) -> Iterator[tuple[str, str]]:
+    """Replaces a value of the file; yields its name and a note of it where the file says something else."""
+    section, *keys = override.place
+    table = _table(document, override, section)
+    if table is None:
+        return
+    for other in _INSTEAD.get(section, ()):
+        document.content.pop(other, None)
+    if keys:
+        before = table.get(keys[0])
+        for other in _INSTEAD.get(keys[0], ()):
+            table.pop(other, None)
+        table[keys[0]] = override.value
+    else:
+        before = table or None
+        document.content[section] = override.value
+    if before != override.value:
+        stated = "none" if before is None else str(before)
+        yield f"overridden: {'.'.join(override.place)}", f"{override.value} by {override.source}; in the file: {stated}"
+
+
+_INSTEAD: Mapping[str, tuple[str, ...]] = {
+    "sessions": ("rate", "trace"),
+    "rate": ("sessions", "trace"),
+    "trace": ("sessions", "rate"),
+    "station": ("target", "server", "nginx"),
+    "nginx": ("target", "server", "station"),
+    "target": ("station", "nginx"),
+}
+"""Keys and sections that a replacement excludes."""
+
+
+def _table(document: Document, override: Override, section: str) -> dict[str, Any] | None:
+    """The table of a section, made where the file has none; None where it cannot be changed, which is noted."""
+    table = document.content.get(section)
+    if section == "load":
+        loads = table if isinstance(table, list) else []
+        if len(loads) == 1 and isinstance(loads[0], dict):
+            return loads[0]
+        message, action = (
+            f"has {len(loads)} workloads, and {override.source} sets the load of one",
+            "Write it in the file.",
+        )
+        document.problem((section,), message, action)
+        return None
+    if table is None:
+        table = document.content[section] = {}
+    if not isinstance(table, dict):
+        return None
+    return table
 
 
 def _notes(document: Document) -> dict[str, str]:

@@ -117,7 +117,7 @@ jumbo = false
     assert study.questions["sweep"] == SweepSection(over={"rate": (100, 200), "station.workers": (2, 4)})
     assert not study.is_loaded
     assert study.notes == {"switch": "one hop", "jumbo": "False"}
-    base = WorkloadRuns(spec_of_file(study, None, None, None, tmp_path))
+    base = WorkloadRuns(spec_of_file(study, None, tmp_path))
     assert base.declared()["notes"] == study.notes
     assert "notes" not in base.identity()
     assert study.loads[0].load() == Arrivals(())
