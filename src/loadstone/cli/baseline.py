@@ -17,6 +17,7 @@ from loadstone.cli.options import RESULTS, Results
 from loadstone.cli.report import find_result
 from loadstone.cli.screen import VERDICT_STYLE, out, say, warn
 from loadstone.model.errors import StoreError, UsageError
+from loadstone.model.records.verdict import Verdict
 from loadstone.store.documents import checked, read_raw, write_document
 from loadstone.store.study import is_study, read_answer, read_study_manifest
 from loadstone.study.baseline import BASELINE_SCHEMA, EXAMPLE, Against, Baseline, against, baseline_of, read_condition
@@ -79,14 +80,15 @@ def check(
         list[str] | None, typer.Option("--fail-if", metavar="CHANGE", help=f"As '{EXAMPLE}'; several times.")
     ] = None,
     elsewhere: Annotated[
-        bool, typer.Option("--elsewhere", help="Also where the kept one was made on another machine.")
+        bool, typer.Option("--elsewhere", help="Also where the kept one was made on another machine or system.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     results: Results = RESULTS,
 ) -> None:
     """Compare a series with a kept one.
 
-    Exit code 0 where no change is beyond what is allowed, 1 where one is for sure, 3 where that cannot be said.
+    Errors and verdicts are compared first, whatever is asked. Exit code 0 where no change is beyond what is allowed,
+    1 where one is for sure, 3 where that cannot be said.
     """
     conditions = [read_condition(text) for text in fail_if or ()]
     kept, new = _read(name, results), _of_study(series, results, "this")
@@ -99,12 +101,14 @@ def check(
 
 
 def _show(answer: Against, is_judged: bool) -> None:
+    for failing in answer.failing:
+        say(f"{failing.standing:<10}{failing.workload}: {failing.said}")
     for change in answer.changes:
         word = f"{change.standing:<10}" if change.condition else ""
         say(f"{word}{change.workload}: {change.said}")
     for note in answer.notes:
         warn(note)
-    if is_judged:
+    if is_judged or answer.verdict is not Verdict.PASS:
         style = VERDICT_STYLE[answer.verdict]
         out.print(f"[{style}]{answer.verdict.upper()}[/]")
 
@@ -132,7 +136,11 @@ def _read(name: str, results: Path) -> Baseline:
         raise UsageError(f"There is no {file}. Kept are: {known}. `loadstone baseline save NAME` keeps one.")
     document = read_raw(file)
     if document.get("schema") != BASELINE_SCHEMA:
-        raise StoreError(f"{file} is of schema {document.get('schema')}, this reads {BASELINE_SCHEMA}.")
+        raise StoreError(
+            f"{file} is of schema {document.get('schema')}, this reads {BASELINE_SCHEMA}: schema 1 did not keep the "
+            "load, the workload and the failures of a series, so nothing can be compared with it safely. Run the "
+            "series again with `loadstone repeat`, then `loadstone baseline save`."
+        )
     return checked(file, BASELINES, document)
 
 

@@ -226,7 +226,10 @@ def unpaired(a: Sequence[float], b: Sequence[float]) -> float:
 
     Both groups need a value.
     """
+    return _permuted(a, b, "two-sided")
 
+
+def _permuted(a: Sequence[float], b: Sequence[float], alternative: str) -> float:
     def apart(first: np.ndarray, second: np.ndarray, axis: int) -> np.ndarray:
         return np.asarray(np.mean(first, axis=axis) - np.mean(second, axis=axis))
 
@@ -234,11 +237,42 @@ def unpaired(a: Sequence[float], b: Sequence[float]) -> float:
         (np.asarray(a, float), np.asarray(b, float)),
         apart,
         permutation_type="independent",
+        alternative=alternative,
         vectorized=True,
         n_resamples=2**MOST_EXACT_PAIRS,
         rng=np.random.default_rng(1),
     )
     return float(result.pvalue)
+
+
+def paired_rise(pairs: Sequence[tuple[float, float]]) -> float:
+    """p-value of B not being above A, by permuting A and B within each pair (a, b); 1 without a rise. Takes zeros."""
+    apart = np.array([b - a for a, b in pairs], float)
+    if not len(apart) or float(np.sum(apart)) <= 0:
+        return 1.0
+    return float(np.mean(_signs(len(apart)) @ np.abs(apart) >= np.sum(apart) - 1e-12 * np.sum(np.abs(apart))))
+
+
+def paired_apart(pairs: Sequence[tuple[float, float]]) -> float | None:
+    """p-value of no difference between A and B, by permuting within each pair (a, b); None without any."""
+    if not pairs:
+        return None
+    apart = np.array([b - a for a, b in pairs], float)
+    sums = np.abs(_signs(len(apart)) @ apart)
+    return float(np.mean(sums >= abs(np.sum(apart)) - 1e-12 * np.sum(np.abs(apart))))
+
+
+def unpaired_rise(a: Sequence[float], b: Sequence[float]) -> float:
+    """p-value of B not being above A, by permuting all values over the two groups; 1 without a rise. Takes zeros."""
+    if not a or not b or float(np.mean(b)) <= float(np.mean(a)):
+        return 1.0
+    return _permuted(a, b, "less")
+
+
+def fewer_of(passed_a: int, runs_a: int, passed_b: int, runs_b: int) -> float:
+    """p-value of B not passing a smaller share of its runs than A (Fisher's exact test, one-sided)."""
+    table = [[passed_a, runs_a - passed_a], [passed_b, runs_b - passed_b]]
+    return float(scipy.stats.fisher_exact(table, alternative="greater").pvalue)
 
 
 @dataclass(frozen=True)

@@ -11,16 +11,19 @@ from enum import StrEnum
 
 from loadstone.judge.statistics import GroupRatio, least_for_unpaired, ratio_of_groups
 from loadstone.model.errors import UsageError
-from loadstone.model.records.manifest import HostFacts, ProfileRecord, StudyManifest
+from loadstone.model.records.manifest import HostFacts, ProfileRecord, Settings, StudyManifest, SystemKind, SystemRecord
 from loadstone.model.records.verdict import Verdict
-from loadstone.page.numbers import number, signed_percent
+from loadstone.page.numbers import number
+from loadstone.page.numbers import signed_percent as signed
+from loadstone.study.answers import AnswerMeans, changed_answers, changes_in_words
 from loadstone.study.conditions import unlike
+from loadstone.study.failures import FailureComparison, Failures, compare_groups
 from loadstone.study.kinds.repeat import FIGURES
 from loadstone.study.metrics import METRICS
 from loadstone.study.summary import RunSummary
 from loadstone.study.until import NAMED
 
-BASELINE_SCHEMA = 1
+BASELINE_SCHEMA = 2
 WANTED = re.compile(r"\s*([a-z0-9_]+)\s*([<>])\s*([+-])\s*([0-9.]+)\s*%\s*")
 EXAMPLE = "p95 > +10%"
 ALIKE = ("cpu_model", "cores", "cores_usable", "architecture")
@@ -70,6 +73,21 @@ class KeptSeries:
     metrics: Mapping[str, tuple[float, ...]]
     conditions: tuple[Mapping[str, str], ...] = ()
     """What the machines of each run were given."""
+    load: str = ""
+    """The load in words."""
+    declaration_sha256: str = ""
+    """Check sum of the workload's file."""
+    passed: int = 0
+    """How many of the runs passed."""
+    invalid: int = 0
+    """Runs that were left out, since they were invalid."""
+    answers: tuple[Mapping[str, AnswerMeans], ...] = ()
+    """Mean size and usual status of each operation's answers, run by run."""
+
+    @property
+    def failures(self) -> Failures:
+        """How the runs failed."""
+        return Failures(self.runs, self.passed, self.metrics.get("errors", ()), self.metrics.get("good", ()))
 
 
 @dataclass(frozen=True)
@@ -85,6 +103,10 @@ class Baseline:
     host: HostFacts
     profile: ProfileRecord
     series: tuple[KeptSeries, ...]
+    system: SystemRecord
+    placement: Mapping[str, Settings]
+    """Where services ran, by role."""
+    clock: str
     schema: int = BASELINE_SCHEMA
 
 
@@ -100,7 +122,24 @@ def baseline_of(name: str, folder: str, manifest: StudyManifest, runs: Sequence[
         least = least_for_unpaired(1)
         told = ", ".join(few) or "none"
         raise UsageError(f"Fewer than {least} valid runs: {told}. `loadstone repeat --runs {least + 1}` makes enough.")
-    return Baseline(name, manifest.started, folder, manifest.versions, manifest.host, manifest.profile, series)
+    old = [one.workload for one in series if not one.load]
+    if old:
+        raise UsageError(
+            f"{folder} does not record the load of {', '.join(old)}: an older version made it, so nothing can be "
+            "compared with it safely. Run the series again with `loadstone repeat`."
+        )
+    return Baseline(
+        name=name,
+        made=manifest.started,
+        study=folder,
+        versions=manifest.versions,
+        host=manifest.host,
+        profile=manifest.profile,
+        series=series,
+        system=manifest.system,
+        placement=manifest.placement,
+        clock=manifest.clock,
+    )
 
 
 def _series(runs: Sequence[RunSummary]) -> Iterable[KeptSeries]:
@@ -109,7 +148,18 @@ def _series(runs: Sequence[RunSummary]) -> Iterable[KeptSeries]:
         names = [name for name in METRICS if valid and all(name in run.metrics for run in valid)]
         metrics = {name: tuple(run.metrics[name] for run in valid) for name in names}
         settings = dict(valid[0].request.settings) if valid else {}
-        yield KeptSeries(workload, settings, len(valid), metrics, tuple(run.conditions for run in valid))
+        yield KeptSeries(
+            workload=workload,
+            settings=settings,
+            runs=len(valid),
+            metrics=metrics,
+            conditions=tuple(run.conditions for run in valid),
+            load=valid[0].load if valid else "",
+            declaration_sha256=valid[0].declaration_sha256 if valid else "",
+            passed=sum(run.passed for run in valid),
+            invalid=sum(run.request.workload == workload and not run.is_valid for run in runs),
+            answers=tuple(run.answers for run in valid),
+        )
 
 
 class Standing(StrEnum):
@@ -139,16 +189,30 @@ class Change:
 
 
 @dataclass(frozen=True)
+class FailingSeries:
+    """Errors and verdicts of a series against those of the kept one."""
+
+    workload: str
+    standing: Standing
+    compared: FailureComparison
+    said: str
+    """In words."""
+
+
+@dataclass(frozen=True)
 class Against:
     """A series against a kept one."""
 
     changes: tuple[Change, ...]
     notes: tuple[str, ...] = ()
+    failing: tuple["FailingSeries", ...] = ()
+    """How often both series fail, workload by workload: judged whatever was asked."""
 
     @property
     def verdict(self) -> Verdict:
         """Fail where something is worse than allowed for sure, invalid where that cannot be said, else pass."""
         standings = {change.standing for change in self.changes if change.condition}
+        standings |= {one.standing for one in self.failing}
         if Standing.BROKEN in standings:
             return Verdict.FAIL
         return Verdict.INVALID if Standing.UNDECIDED in standings else Verdict.PASS
@@ -163,8 +227,31 @@ def against(kept: Baseline, new: Baseline, conditions: Sequence[Condition], may_
         known = ", ".join(before)
         raise UsageError(f"`{kept.name}` is of {known}, this is of {', '.join(one.workload for one in new.series)}.")
     changes = [change for a, b in pairs for change in _changes(a, b, conditions, len(pairs))]
-    notes = [note for a, b in pairs for note in unlike(a.conditions, b.conditions, (kept.name, "this"))]
-    return Against(tuple(changes), (*notes, *_versions(kept, new)))
+    notes = [note for a, b in pairs for note in _notes(a, b, kept.name)]
+    failing = tuple(_failing(a, b, kept.name) for a, b in pairs)
+    return Against(tuple(changes), (*notes, *_systems(kept, new), *_versions(kept, new)), failing)
+
+
+def _notes(a: KeptSeries, b: KeptSeries, name: str) -> Iterable[str]:
+    """What else differs between two series: answers, machines, runs left out."""
+    yield from changes_in_words(changed_answers(a.answers, b.answers), f"`{name}`", "this series")
+    yield from unlike(a.conditions, b.conditions, (name, "this"))
+    if b.invalid:
+        yield f"{b.workload}: {b.invalid} of {b.invalid + b.runs} runs are invalid and left out."
+
+
+def _failing(a: KeptSeries, b: KeptSeries, name: str) -> FailingSeries:
+    """Whether a series fails more than the kept one, beyond chance."""
+    compared = compare_groups(a.failures, b.failures)
+    said = f"{b.passed} of {b.runs} runs pass, {a.passed} of {a.runs} of `{name}`"
+    errors = f"errors {number(compared.errors_b, 2)} %, were {number(compared.errors_a, 2)} %"
+    said += f"; {errors}" if compared.errors_a is not None and compared.errors_b is not None else ""
+    if compared.has_more_errors or compared.passes_less:
+        return FailingSeries(b.workload, Standing.BROKEN, compared, f"{said}: this series fails more")
+    if compared.is_suspect:
+        remedy = "too few runs to tell whether by chance; more runs decide"
+        return FailingSeries(b.workload, Standing.UNDECIDED, compared, f"{said}: {remedy}")
+    return FailingSeries(b.workload, Standing.KEPT, compared, said)
 
 
 def _changes(a: KeptSeries, b: KeptSeries, conditions: Sequence[Condition], workloads: int) -> Iterable[Change]:
@@ -221,28 +308,90 @@ def _standing(
         return Standing.BROKEN, f"{told}: more than `{condition.text}` allows"
     if sign * worst <= sign * condition.limit:
         most = "at most" if condition.is_rise else "at least"
-        return Standing.KEPT, f"{title} is {most} {signed_percent(worst)} ({told})"
+        return Standing.KEPT, f"{title} changes by {most} {signed_percent(worst)} ({told})"
     return Standing.UNDECIDED, f"{told}: too wide to tell whether `{condition.text}`; more runs narrow it"
 
 
+def signed_percent(ratio: float) -> str:
+    """A ratio as its difference from 1, with its unit."""
+    return f"{signed(ratio)} %"
+
+
 def _refuse_unlike(kept: Baseline, new: Baseline, may_be_elsewhere: bool) -> None:
-    """Raises UsageError where the figures are of another load, other lengths, or another machine."""
+    """Raises UsageError where the figures are of another load, workload or system, other lengths or machines."""
     lengths = [(one.profile.ramp_up_s, one.profile.warm_up_s, one.profile.steady_s) for one in (kept, new)]
     if lengths[0] != lengths[1]:
         told = " and ".join(f"{number(steady_s)} s" for _, _, steady_s in lengths)
         raise UsageError(f"`{kept.name}` and this were not run for the same time ({told} of steady state).")
     for a in kept.series:
         for b in new.series:
-            if a.workload == b.workload and a.settings != b.settings:
-                told = " and ".join(str(dict(one.settings)) for one in (a, b))
-                raise UsageError(f"{a.workload} was under another load or in another setting: {told}.")
+            if a.workload == b.workload:
+                _refuse_unlike_series(kept.name, a, b)
+    if may_be_elsewhere:
+        return
+    _refuse_unlike_system(kept, new)
     differing = [name for name in ALIKE if getattr(kept.host, name) != getattr(new.host, name)]
-    if differing and not may_be_elsewhere:
+    if differing:
         told = ", ".join(f"{name} {getattr(kept.host, name)} and {getattr(new.host, name)}" for name in differing)
         raise UsageError(
             f"`{kept.name}` was made on another machine ({told}): its figures say nothing of this one. Keep one "
             "that was made here; --elsewhere compares all the same."
         )
+
+
+def _refuse_unlike_series(name: str, a: KeptSeries, b: KeptSeries) -> None:
+    """Raises UsageError where two series of one workload had another load, other settings or another declaration."""
+    remedy = f"Run this series as `{name}` was run, or keep a new one with `loadstone baseline save`."
+    if a.load != b.load:
+        raise UsageError(f"{a.workload} was under another load: {a.load} in `{name}`, {b.load} here. {remedy}")
+    if a.settings != b.settings:
+        told = " and ".join(str(dict(one.settings)) for one in (a, b))
+        raise UsageError(f"{a.workload} was in another setting: {told}. {remedy}")
+    if a.declaration_sha256 != b.declaration_sha256:
+        raise UsageError(f"{a.workload} is another workload now: its file changed after `{name}` was kept. {remedy}")
+
+
+def _refuse_unlike_system(kept: Baseline, new: Baseline) -> None:
+    """Raises UsageError where the system is of another kind, at another host, in other settings or elsewhere placed.
+
+    A station stands for a system of any speed: its parameters may differ, as the versions of a server do.
+    """
+    remedy = "--elsewhere compares all the same."
+    if (kept.system.kind, kept.clock) != (new.system.kind, new.clock):
+        told = " and ".join(f"{one.system.kind} in {one.clock} time" for one in (kept, new))
+        raise UsageError(f"`{kept.name}` was measured on another kind of system: {told}. {remedy}")
+    before, now = (_identity(one.system) for one in (kept, new))
+    differing = [name for name in before | now if before.get(name) != now.get(name)]
+    if differing:
+        told = ", ".join(f"{name} {before.get(name)} and {now.get(name)}" for name in differing)
+        raise UsageError(f"`{kept.name}` was measured on another system: {told}. {remedy}")
+    if kept.placement != new.placement:
+        told = f"{_placed(kept.placement)} and {_placed(new.placement)}"
+        raise UsageError(f"`{kept.name}` was measured on another placement: {told}. {remedy}")
+
+
+def _identity(system: SystemRecord) -> dict[str, object]:
+    """The settings that make two systems the same; of a target its host, as ports may change with each start."""
+    if system.kind is SystemKind.STATION:
+        return {}
+    settings: dict[str, object] = dict(system.settings)
+    if system.kind is SystemKind.TARGET:
+        sides = {side: settings.get(side) for side in ("http", "https")}
+        settings = {f"{name} host": side["host"] for name, side in sides.items() if isinstance(side, dict)}
+    return settings
+
+
+def _placed(placement: Mapping[str, Settings]) -> str:
+    parts = [f"{role} {', '.join(f'{key}={value}' for key, value in of.items())}" for role, of in placement.items()]
+    return "; ".join(part.strip() for part in parts) or "this host"
+
+
+def _systems(kept: Baseline, new: Baseline) -> Iterable[str]:
+    """Settings of the system that differ, where they may."""
+    before, now = kept.system.settings, new.system.settings
+    for name in sorted({*before, *now}):
+        if before.get(name) != now.get(name):
+            yield f"The system's {name} was {before.get(name)}, is {now.get(name)}."
 
 
 def _versions(kept: Baseline, new: Baseline) -> Iterable[str]:

@@ -1,5 +1,6 @@
 """A run that a study asks for, and what came of it: the metrics that studies reckon with. Pure."""
 
+import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -14,6 +15,7 @@ from loadstone.model.records.result import Iteration, Result
 from loadstone.model.records.sample import Sample
 from loadstone.model.records.verdict import Verdict
 from loadstone.services.kind import EMBEDDED
+from loadstone.study.answers import AnswerMeans, answer_means
 from loadstone.study.conditions import conditions_of
 from loadstone.study.failure import Failure, failure_of
 from loadstone.study.metrics import METRICS
@@ -98,6 +100,12 @@ class RunSummary:
     """What a fault that was injected came to."""
     misses_ended: bool = False
     """Whether CPU of programs that ended, and that nobody waited for, is in none of its figures."""
+    answers: Mapping[str, AnswerMeans] = field(default_factory=dict)
+    """Mean size and usual status of each operation's answers."""
+    load: str = ""
+    """The load in words; empty in older answers."""
+    declaration_sha256: str = ""
+    """Check sum of the workload's file; empty in older answers."""
 
     @property
     def passed(self) -> bool:
@@ -141,7 +149,14 @@ def summarize(request: RunRequest, result: Result) -> RunSummary:
         conditions=conditions_of(result.manifest),
         failure=failure_of(workload.iterations[0]) if workload.iterations else None,
         misses_ended=_misses_ended(result, workload.iterations),
+        answers=answer_means([iteration.figures for iteration in workload.iterations]),
+        load=workload.criteria.load_in_words,
+        declaration_sha256=_sha256(result.manifest.declarations.get(workload.id.label)),
     )
+
+
+def _sha256(declaration: str | None) -> str:
+    return hashlib.sha256(declaration.encode()).hexdigest() if declaration else ""
 
 
 def _weighted(checks: Sequence[Check]) -> dict[str, float]:

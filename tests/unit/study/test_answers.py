@@ -5,12 +5,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
+import numpy as np
 import pytest
 
 from loadstone.model.records.check import Bound, Check, CheckId, Outcome, Weight
 from loadstone.model.records.verdict import Verdict
+from loadstone.page.blocks import Table
 from loadstone.page.numbers import supported
+from loadstone.study.answers import AnswerMeans
 from loadstone.study.edge import CountFit, find_edge
+from loadstone.study.kinds.compare import loads
 from loadstone.study.kinds.compare.loads import Compare
 from loadstone.study.kinds.compare.platforms import CURVES, Platforms
 from loadstone.study.kinds.predict.fitting import Predict
@@ -40,8 +44,59 @@ def faster(refused_pct: float, verdict: str = "pass") -> Play:
 def test_who_refuses_a_quarter_is_not_better_and_the_verdict_is_the_headline() -> None:
     answer, _ = carry_out(COMPARE, faster(25, "fail"))
     assert answer.is_worse
-    assert answer.headline[0].startswith("A passed 6 of 6 runs, B 0 (p = 0.031). B broke: good operations.")
-    assert "no better: B has fewer good operations" in answer.headline[1]
+    assert answer.headline[0].startswith("A passed 6 of 6 runs, B 0 (p = 0.016). B broke: good operations.")
+    assert answer.headline[1] == "25 % of B's operations end in an error, 0 % of A's (p = 0.016): B is worse."
+    assert "no better: B fails more" in answer.headline[3]
+
+
+@pytest.mark.parametrize("lucky", [None, 0, 3])
+def test_rare_errors_of_one_side_alone_are_worse_though_a_run_has_none(lucky: int | None) -> None:
+    """B's errors are far below the scatter of good operations; one run of six may be without any."""
+    chance = random.Random(2)
+
+    def play(request: RunRequest) -> RunSummary:
+        is_b, pair = request.side is Side.B, (int(request.key[:3]) - 1) // 2
+        errors = 0.03 * (1 + chance.random()) if is_b and pair != lucky else 0.0
+        verdict = "fail" if errors else "pass"
+        return made(request, verdict, good=98 + chance.random(), response_mean=0.7 if is_b else 1.0, errors=errors)
+
+    answer, _ = carry_out(COMPARE, play)
+    assert answer.is_negative
+    assert not any("(better)" in line for line in answer.headline)
+    assert any("B is worse" in line for line in answer.headline)
+
+
+def test_a_side_without_errors_is_tested_too_and_its_row_says_so() -> None:
+    answer, _ = carry_out(COMPARE, faster(25.6, "fail"))
+    (table,) = (block for block in loads.blocks(answer) if isinstance(block, Table))
+    (row,) = (row for row in table.rows if row.cells[0] == "errors")
+    assert row.cells[-1] == "a difference (no ratio: a value is 0)"
+
+
+def test_another_answer_is_no_faster_answer() -> None:
+    def play(request: RunRequest) -> RunSummary:
+        is_b = request.side is Side.B
+        run = made(request, response_mean=0.05 if is_b else 1.0)
+        return replace(run, answers={"page": AnswerMeans(66.0 if is_b else 8192.0, 200)})
+
+    answer, _ = carry_out(COMPARE, play)
+    assert answer.headline[0].startswith("The answers of A and B differ")
+    assert "page: 66 bytes of B" in answer.headline[0] and "-99 %" in answer.headline[0]
+    assert "-95.0 % against A (no better: B answers with less or something else)" in answer.headline[1]
+
+
+def test_sides_that_fail_alike_are_seldom_called_worse() -> None:
+    """Operations end in an error with the same chance on both sides; runs pass with fewer than 1 % of them."""
+    drawn = np.random.default_rng(11)
+    worse = 0
+    for _ in range(400):
+
+        def play(request: RunRequest) -> RunSummary:
+            errors = 100 * drawn.binomial(2000, 0.01 * drawn.uniform(0.7, 1.3)) / 2000
+            return made(request, "pass" if errors < 1 else "fail", good=100 - errors, errors=errors)
+
+        worse += carry_out(COMPARE, play)[0].is_negative
+    assert worse <= 24, worse
 
 
 def test_who_is_faster_and_refuses_nobody_is_better() -> None:

@@ -14,9 +14,10 @@ from typer.testing import CliRunner
 from loadstone.cli.main import whole_program
 from loadstone.judge.statistics import ratio_of_groups
 from loadstone.model.errors import UsageError
-from loadstone.model.records.manifest import HostFacts, ProfileRecord
+from loadstone.model.records.manifest import HostFacts, ProfileRecord, SystemKind, SystemRecord
 from loadstone.model.records.verdict import Verdict
-from loadstone.study.baseline import Baseline, KeptSeries, Standing, against, read_condition
+from loadstone.study.answers import AnswerMeans
+from loadstone.study.baseline import Baseline, Condition, KeptSeries, Standing, against, read_condition
 
 QUIET = (100.0, 101.0, 99.0, 100.5, 99.5)
 
@@ -31,9 +32,24 @@ def kept(
         "throughput": tuple(1000 / value for value in values),
         "errors": (0.0,) * 5,
     }
-    series = KeptSeries("shop", settings or {"sessions": "20"}, len(values), metrics)
+    series = KeptSeries(
+        "shop", settings or {}, len(values), metrics, load="20 sessions", declaration_sha256="1f", passed=len(values)
+    )
     host = HostFacts(cpu_model="one", cores=cores)
-    return Baseline(name, "2026-01-01T00:00:00+00:00", "study", {"loadstone": "1"}, host, profile, (series,))
+    system = SystemRecord(SystemKind.TARGET, {"http": {"host": "shop.example", "port": 8080}, "https": None})
+    begun = "2026-01-01T00:00:00+00:00"
+    return Baseline(name, begun, "study", {"loadstone": "1"}, host, profile, (series,), system, {}, "real")
+
+
+def changed(new: Baseline, **fields: Any) -> Baseline:
+    """The same with other fields of its only series."""
+    return replace(new, series=(replace(new.series[0], **fields),))
+
+
+def failing(errors: Sequence[float], passed: int) -> Baseline:
+    """A series of what is faster, of whose operations these percentages end in an error."""
+    new = kept(times(0.7))
+    return changed(new, metrics={**new.series[0].metrics, "errors": tuple(errors)}, passed=passed)
 
 
 def times(factor: float) -> list[float]:
@@ -61,7 +77,7 @@ def test_a_change_is_judged_by_its_interval(factor: float, standing: Standing, v
 
 def test_what_can_be_said_is_said_in_percent() -> None:
     told = against(kept(QUIET), kept(times(1.02)), [read_condition("p95 > +10%")])
-    assert "95th percentile of response time is at most +3" in told.changes[0].said
+    assert "95th percentile of response time changes by at most +3.28 %" in told.changes[0].said
     assert not told.notes
 
 
@@ -86,14 +102,79 @@ def test_figures_of_other_things_are_not_compared() -> None:
     with pytest.raises(UsageError, match="another machine"):
         against(kept(QUIET), kept(QUIET, cores=4), condition)
     assert against(kept(QUIET), kept(QUIET, cores=4), condition, may_be_elsewhere=True).verdict is Verdict.PASS
-    with pytest.raises(UsageError, match="another load"):
-        against(kept(QUIET), kept(QUIET, settings={"sessions": "40"}), condition)
+    with pytest.raises(UsageError, match="another load: 20 sessions in `main`, 40 sessions here"):
+        against(kept(QUIET), changed(kept(QUIET), load="40 sessions"), condition)
+    with pytest.raises(UsageError, match="another setting"):
+        against(kept(QUIET), kept(QUIET, settings={"server.threads": "2"}), condition)
+    with pytest.raises(UsageError, match="another workload now"):
+        against(kept(QUIET), changed(kept(QUIET), declaration_sha256="2e"), condition)
     longer = replace(kept(QUIET), profile=ProfileRecord("quick", "", 1, 2, 60, 1))
     with pytest.raises(UsageError, match="same time"):
         against(kept(QUIET), longer, condition)
     other = replace(kept(QUIET), series=(replace(kept(QUIET).series[0], workload="bank"),))
     with pytest.raises(UsageError, match="`main` is of shop, this is of bank"):
         against(kept(QUIET), other, condition)
+
+
+CONDITION = [read_condition("p95 > +10%")]
+
+
+def target(host: str, port: int = 8080) -> SystemRecord:
+    return SystemRecord(SystemKind.TARGET, {"http": {"host": host, "port": port}, "https": None})
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"system": target("other.example")},
+        {"system": SystemRecord(SystemKind.REFERENCE, {"threads": 1})},
+        {"clock": "virtual"},
+        {"placement": {"machine": {"platform": "vm"}}},
+    ],
+)
+def test_a_series_of_another_system_is_refused_unless_that_is_meant(fields: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match=r"`main` was measured on another .*--elsewhere"):
+        against(kept(QUIET), replace(kept(QUIET), **fields), CONDITION)
+    assert against(kept(QUIET), replace(kept(QUIET), **fields), CONDITION, may_be_elsewhere=True).changes
+
+
+def test_a_port_may_change_and_a_station_stands_for_a_system_of_any_speed() -> None:
+    other = against(kept(QUIET), replace(kept(QUIET), system=target("shop.example", 40123)), CONDITION)
+    assert other.verdict is Verdict.PASS and "8080" in other.notes[0] and "40123" in other.notes[0]
+    slow, slower = (SystemRecord(SystemKind.STATION, {"service": service}) for service in (0.008, 0.012))
+    told = against(replace(kept(QUIET), system=slow), replace(kept(QUIET), system=slower), CONDITION)
+    assert told.notes == ("The system's service was 0.008, is 0.012.",)
+
+
+@pytest.mark.parametrize("conditions", [CONDITION, []])
+@pytest.mark.parametrize(
+    ("errors", "passed", "verdict"),
+    [
+        ((0.0,) * 5, 5, Verdict.PASS),
+        ((22.0, 21.5, 22.4, 21.9, 22.0), 0, Verdict.FAIL),
+        ((0.03, 0.02, 0.0, 0.03, 0.04), 5, Verdict.FAIL),
+        ((0.0,) * 5, 0, Verdict.FAIL),
+        ((0.0, 0.0, 40.0, 0.0, 0.0), 4, Verdict.INVALID),
+        ((0.0, 0.0, 0.001, 0.0, 0.0), 5, Verdict.PASS),
+    ],
+)
+def test_failures_come_before_any_speed(
+    errors: Sequence[float], passed: int, verdict: Verdict, conditions: list[Condition]
+) -> None:
+    told = against(kept(QUIET), failing(errors, passed), conditions)
+    assert told.verdict is verdict, told.failing
+    assert f"{passed} of 5 runs pass, 5 of 5 of `main`" in told.failing[0].said
+
+
+def test_fewer_errors_are_no_fault() -> None:
+    assert against(failing((3.0, 2.0, 3.0, 2.5, 2.0), 0), kept(times(0.7)), CONDITION).verdict is Verdict.PASS
+
+
+def test_other_answers_are_named() -> None:
+    whole, error_page = ({"page": AnswerMeans(size, 200)} for size in (8192.0, 66.0))
+    new = changed(kept(times(0.05)), answers=(error_page,) * 5)
+    (note,) = against(changed(kept(QUIET), answers=(whole,) * 5), new, CONDITION).notes
+    assert "page: 66 bytes of this series" in note and "-99 %" in note
 
 
 @pytest.mark.parametrize("text", ["p95", "p95 > 10%", "p96 > +10%", "p95 > +x%", "p95 >> +1%", "p95 < -200%", ""])
@@ -124,3 +205,6 @@ def test_the_command_says_what_is_missing(tmp_path: Path) -> None:
     assert "loadstone baseline save" in said("list").output
     assert json.loads(said("list", "--json").output) == []
     assert "There is no" in str(said("check", "main").exception)
+    (tmp_path / "baselines").mkdir()
+    (tmp_path / "baselines/main.json").write_text('{"schema": 1}')
+    assert "Run the series again with `loadstone repeat`" in str(said("check", "main").exception)

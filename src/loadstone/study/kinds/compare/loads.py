@@ -15,6 +15,7 @@ from loadstone.judge.statistics import (
     Summary,
     difference,
     holm,
+    paired_apart,
     pairs_needed,
     seen_scatters,
     summary,
@@ -22,7 +23,9 @@ from loadstone.judge.statistics import (
 from loadstone.page.blocks import Block, Cell, Column, ColumnKind, Figure, Gallery, Heading, Paragraph, Row, Table, Tone
 from loadstone.page.numbers import chance, number, rounded, signed_percent
 from loadstone.page.plot import DifferencePlot, Plot
+from loadstone.study.answers import AnswerChange, changed_answers, changes_in_words
 from loadstone.study.conditions import unlike
+from loadstone.study.failures import FailureComparison, compare_paired
 from loadstone.study.metrics import METRICS, Better
 from loadstone.study.question import Answer, count_verdicts, first_missing, key_of
 from loadstone.study.summary import RunRequest, RunSummary, Side
@@ -31,8 +34,6 @@ Settings = Mapping[str, str]
 
 LEAST_PAIRS = 6
 """Fewest pairs with which the test can find anything: 2 of 2^6 sign patterns are 3 %."""
-FEWER_POINTS = 0.5
-"""Points of the share of good operations from which B has fewer: nothing is better then."""
 LEAST_OVERLAP = 0.9
 """Share of the longer steady state that two runs at the same time must have in common."""
 USUAL_SCATTER = 0.05
@@ -126,6 +127,8 @@ class ComparedMetric:
     a: SideValues
     b: SideValues
     difference: FoundDifference | None
+    apart_p: float | None = None
+    """Where a value is 0: chance of such a difference of the means themselves."""
 
 
 @dataclass(frozen=True)
@@ -136,14 +139,9 @@ class Passing:
     b: int
     pairs: int
     p: float
-    """Sign test of the pairs in which one side passed and the other did not."""
+    """Sign test of the pairs in which one side passed and the other did not; one-sided where B passed less often."""
     broken: tuple[str, ...]
     """Rules that B broke, the most frequent first."""
-
-    @property
-    def is_less(self) -> bool:
-        """Whether B passed less often, beyond chance."""
-        return self.b < self.a and self.p <= 1 - LEVEL
 
 
 @dataclass(frozen=True)
@@ -159,6 +157,21 @@ class ComparedLoad:
     passing: Passing | None = None
     is_duet: bool = False
     """Whether both runs of a pair were made at the same time."""
+    failures: FailureComparison | None = None
+    """Errors, good operations and verdicts of both sides; None in older answers, and without a valid pair."""
+    changed_answers: tuple[AnswerChange, ...] = ()
+    """Operations whose answers differ between both sides."""
+
+    @property
+    def no_better(self) -> str:
+        """Why nothing of B may be called better; empty where nothing forbids it."""
+        failures = self.failures
+        if failures is not None and failures.is_worse:
+            return "B fails more"
+        if failures is not None and failures.has_fewer_good:
+            return "B has fewer good operations"
+        is_less = any(change.is_less for change in self.changed_answers)
+        return "B answers with less or something else" if is_less else ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -253,7 +266,17 @@ class Compare:
         sides = {Side.A: [a for a, _ in valid], Side.B: [b for _, b in valid]}
         compared = {name: row for name in METRICS if (row := _compared(name, sides)) is not None}
         verdicts = {side.value: count_verdicts(own) for side, own in made.items()}
-        return ComparedLoad(dict(load), verdicts, compared, len(pairs) - len(valid), _passing(valid), self.is_duet)
+        failures = compare_paired(valid)
+        return ComparedLoad(
+            load=dict(load),
+            verdicts=verdicts,
+            metrics=compared,
+            left_out=len(pairs) - len(valid),
+            passing=_passing(valid, failures),
+            is_duet=self.is_duet,
+            failures=None if failures is None else failures.corrected(len(self.loads)),
+            changed_answers=tuple(changed_answers(*([run.answers for run in side] for side in sides.values()))),
+        )
 
     def _corrected(self, loads: list[ComparedLoad]) -> list[ComparedLoad]:
         """Over the loads of a curve the question is asked several times, and the p-values say so."""
@@ -270,12 +293,13 @@ class Compare:
         return corrected
 
 
-def _passing(pairs: Sequence[tuple[RunSummary, RunSummary]]) -> Passing | None:
-    if not pairs:
+def _passing(pairs: Sequence[tuple[RunSummary, RunSummary]], failures: FailureComparison | None) -> Passing | None:
+    if not pairs or failures is None:
         return None
     a, b = sum(pair[0].passed for pair in pairs), sum(pair[1].passed for pair in pairs)
     only = [pair[0].passed for pair in pairs if pair[0].passed != pair[1].passed]
     p = float(scipy.stats.binomtest(sum(only), len(only)).pvalue) if only else 1.0
+    p = failures.passing_p if b < a else p
     broken = Counter(check.rule for _, run in pairs for check in run.broken())
     return Passing(a, b, len(pairs), p, tuple(rule for rule, _ in broken.most_common()))
 
@@ -284,9 +308,12 @@ def _compared(name: str, sides: Mapping[Side, Sequence[RunSummary]]) -> Compared
     values = {side: [run.metrics[name] for run in runs if name in run.metrics] for side, runs in sides.items()}
     if any(not own or len(own) < len(sides[side]) for side, own in values.items()):
         return None
-    compared = difference(list(zip(values[Side.A], values[Side.B], strict=False)))
+    pairs = list(zip(values[Side.A], values[Side.B], strict=False))
+    compared = difference(pairs)
     a, b = (_side_values(values[side], summary(values[side])) for side in (Side.A, Side.B))
-    return ComparedMetric(a, b, None if compared is None else FoundDifference.of(compared))
+    if compared is None:
+        return ComparedMetric(a, b, None, paired_apart(pairs))
+    return ComparedMetric(a, b, FoundDifference.of(compared))
 
 
 def _side_values(values: Sequence[float], summed: Summary) -> SideValues:
@@ -294,8 +321,8 @@ def _side_values(values: Sequence[float], summed: Summary) -> SideValues:
 
 
 def _is_worse(load: ComparedLoad, metric: str) -> bool:
-    """Whether B was found worse, corrected for all loads that were asked about: it passes less often, or is slower."""
-    if load.passing is not None and load.passing.is_less:
+    """Whether B was found worse, corrected for all loads that were asked about: it fails more, or is slower."""
+    if load.failures is not None and load.failures.is_worse:
         return True
     compared = load.metrics.get(metric)
     main = compared and compared.difference
@@ -311,7 +338,7 @@ def _headline(load: ComparedLoad, name: str, is_curve: bool) -> list[str]:
     if name not in load.metrics:
         return [*lines, f"{where}the runs made so far do not all have `{name}`."]
     compared = load.metrics[name].difference
-    line = where + in_words(name, compared, has_fewer_good(load))
+    line = where + in_words(name, compared, load.no_better)
     if is_curve and compared is not None and compared.p_corrected is not None:
         line += f" Corrected for all loads of the curve: {chance(compared.p_corrected)}."
     return [*lines, line]
@@ -325,19 +352,16 @@ def _before_all(load: ComparedLoad) -> Iterator[str]:
         yield f"A passed {passing.a} of {passing.pairs} runs, B {passing.b} ({chance(passing.p)}).{broken}"
     elif passing is not None and not passing.a:
         yield f"Neither side passed in any of {passing.pairs} pairs. B broke: {', '.join(passing.broken)}."
+    if load.failures is not None:
+        yield from load.failures.in_words()
+    yield from changes_in_words(load.changed_answers)
     if load.left_out:
         pairs = f"{load.left_out} pair{'s' * (load.left_out != 1)}"
         apart = ", or of runs that were not at the same time," if load.is_duet else ""
         yield f"{pairs} with an invalid run{apart} left out: nothing follows from those."
 
 
-def has_fewer_good(load: ComparedLoad) -> bool:
-    """Whether B has a smaller share of good operations."""
-    good = load.metrics.get("good")
-    return good is not None and good.b.mean < good.a.mean - FEWER_POINTS
-
-
-def in_words(name: str, found: FoundDifference | None, fewer_good: bool = False) -> str:
+def in_words(name: str, found: FoundDifference | None, no_better: str = "") -> str:
     """What a difference amounts to, without claiming more than the test found."""
     metric = METRICS[name]
     if found is None:
@@ -351,7 +375,7 @@ def in_words(name: str, found: FoundDifference | None, fewer_good: bool = False)
     interval = f"{100 * (found.low - 1):+.1f} to {100 * (found.high - 1):+.1f} %"
     if found.is_found:
         worse = {Better.LOWER: change > 0, Better.HIGHER: change < 0}.get(metric.better)
-        better = " (no better: B has fewer good operations)" if fewer_good else " (better)"
+        better = f" (no better: {no_better})" if no_better else " (better)"
         word = {True: " (worse)", False: better, None: ""}[worse]
         return f"{metric.title} of B is {change:+.1f} % against A{word}, interval {interval}, {chance(found.p)}."
     return (
@@ -396,10 +420,19 @@ def _row(name: str, compared: ComparedMetric, is_asked: bool) -> Row:
     head = [name.replace("_", " "), rounded(compared.a.mean), rounded(compared.b.mean)]
     main = compared.difference
     if main is None:
-        return Row([*head, "", "", "", "a value is 0"], is_asked)
+        return Row([*head, "", "", *_apart(compared.apart_p)], is_asked)
     interval = "" if main.low is None else f"{signed_percent(main.low)} to {signed_percent(main.high)}"
     tone = Tone.BROKEN if main.is_found else Tone.PLAIN
     return Row([*head, signed_percent(main.ratio), interval, Cell(number(main.p, 3), tone), _means(main)], is_asked)
+
+
+def _apart(p: float | None) -> tuple[Cell | str, str]:
+    """The chance of a difference that has no ratio, and what it amounts to."""
+    if p is None:
+        return "", "a value is 0"
+    is_found = p <= 1 - LEVEL
+    means = "a difference" if is_found else "no difference found"
+    return Cell(number(p, 3), Tone.BROKEN if is_found else Tone.PLAIN), f"{means} (no ratio: a value is 0)"
 
 
 def _means(found: FoundDifference) -> str:

@@ -1,0 +1,97 @@
+"""Sizes and statuses of answers on two sides: work that one side does not do must not look like speed. Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from loadstone.model.figures import Blame, IterationFigures, OperationFigures
+from loadstone.page.numbers import number
+
+LEAST_CHANGE = 0.05
+"""Smallest change of an answer's mean size that is named, as a share."""
+MOST_ERRORS = 0.01
+"""Share of errors up to which an operation's mean size is that of its answers."""
+
+
+@dataclass(frozen=True)
+class AnswerMeans:
+    """The answers of one operation in one run."""
+
+    body_bytes: float
+    """Mean of all bodies of an operation, decoded."""
+    status: int
+    """The most frequent one; 0 where that is not known."""
+
+
+def answer_means(iterations: Sequence[IterationFigures]) -> dict[str, AnswerMeans]:
+    """The answers of each operation over all iterations; operations without a body or with errors are left out."""
+    each: dict[str, list[OperationFigures]] = {}
+    for operation in (one for figures in iterations for one in figures.operations):
+        each.setdefault(operation.name, []).append(operation)
+    return {name: means for name, same in each.items() if (means := _means(same)) is not None}
+
+
+def _means(same: Sequence[OperationFigures]) -> AnswerMeans | None:
+    requests, body_bytes = (sum(getattr(one, name) for one in same) for name in ("requests", "body_bytes"))
+    errors = sum(one.errors_of(blame) for one in same for blame in Blame)
+    if not body_bytes or errors > MOST_ERRORS * requests:
+        return None
+    counts: dict[int, int] = {}
+    for status, count in (pair for one in same for pair in one.statuses.items()):
+        counts[status] = counts.get(status, 0) + count
+    return AnswerMeans(body_bytes / requests, max(counts, key=lambda status: counts[status], default=0))
+
+
+@dataclass(frozen=True)
+class AnswerChange:
+    """An operation whose answers differ between both sides; means over the runs."""
+
+    operation: str
+    before_bytes: float
+    now_bytes: float
+    before_status: int
+    now_status: int
+
+    @property
+    def is_less(self) -> bool:
+        """Whether B's answers are smaller, or have another status: what is faster then is no better."""
+        return self.now_bytes < self.before_bytes * (1 - LEAST_CHANGE) or self.now_status != self.before_status
+
+    def in_words(self, a: str, b: str) -> str:
+        """The change, with figures of both sides."""
+        change = 100 * (self.now_bytes / self.before_bytes - 1)
+        said = f"{self.operation}: {number(self.now_bytes)} bytes of {b}, {number(self.before_bytes)} of {a}"
+        said += f" ({change:+.0f} %)"
+        differs = self.now_status != self.before_status
+        return said + (f", status {self.now_status} and {self.before_status}" if differs else "")
+
+
+Means = Mapping[str, AnswerMeans]
+
+
+def changed_answers(a: Sequence[Means], b: Sequence[Means]) -> list[AnswerChange]:
+    """Operations whose answers differ in all runs of both sides: in size by `LEAST_CHANGE`, or in their status."""
+    if not a or not b:
+        return []
+    names = [name for name in a[0] if all(name in run for run in (*a, *b))]
+    changes = (_change(name, [run[name] for run in a], [run[name] for run in b]) for name in names)
+    return [change for change in changes if change is not None]
+
+
+def _change(name: str, a: Sequence[AnswerMeans], b: Sequence[AnswerMeans]) -> AnswerChange | None:
+    sizes = [[one.body_bytes for one in side] for side in (a, b)]
+    before, now = (sum(side) / len(side) for side in sizes)
+    statuses = [{one.status for one in side if one.status} for side in (a, b)]
+    has_other_status = bool(statuses[0] and statuses[1]) and not statuses[0] & statuses[1]
+    is_apart = min(sizes[0]) > max(sizes[1]) or min(sizes[1]) > max(sizes[0])
+    has_other_size = is_apart and abs(now / before - 1) > LEAST_CHANGE
+    return AnswerChange(name, before, now, a[0].status, b[0].status) if has_other_size or has_other_status else None
+
+
+def changes_in_words(changes: Sequence[AnswerChange], a: str = "A", b: str = "B") -> list[str]:
+    """The sentence that names all changes; empty without any."""
+    if not changes:
+        return []
+    return [
+        f"The answers of {a} and {b} differ, so their speeds are of different work: "
+        f"{'; '.join(change.in_words(a, b) for change in changes)}."
+    ]
