@@ -126,7 +126,7 @@ class StudyView(View):
 
 
 def _figures(part: str, last: Interval | None) -> tuple[str, ...]:
-    rate = last.requests / last.length_s if last else 0.0
+    rate = last.answered_per_s if last else 0.0
     p99_ms = last.response.p99_ns / 1e6 if last else 0.0
     return (
         *([part] if part else []),

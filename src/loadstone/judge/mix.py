@@ -258,5 +258,5 @@ def _session_cycle(criteria: Criteria, figures: IterationFigures) -> Iterator[Ch
     cycle_s = criteria.sessions * figures.steady_s / figures.answered
     chance = SURE * criteria.most_cycle_s * math.sqrt(criteria.total_dispersion / figures.answered)
     allowed = criteria.most_cycle_s + (0.0 if criteria.rigor is Rigor.FULL else chance)
-    detail = f"{criteria.sessions} sessions, {figures.answered / figures.steady_s:.4g} operations/s"
+    detail = f"{criteria.sessions} sessions, {figures.throughput_per_s or 0:.4g} operations/s"
     yield at_most(CheckId.SESSION_CYCLE, cycle_s, allowed, "s", Weight.FAIL, CYCLES, detail)

@@ -128,15 +128,10 @@ def _operations(figures: IterationFigures | None) -> Sequence[OperationFigures]:
 
 
 def _per_s(figures: IterationFigures | None, right_only: bool) -> float:
-    """Operations a second; of those asked for right answers only the ones that did what they were asked to, however
-    late.
-    """
+    """Operations a second that ended in the steady state; with `right_only` those with a right answer, however late."""
     if figures is None or not figures.steady_s:
         return 0.0
-    return (
-        sum(operation.requests - (operation.error_count if right_only else 0) for operation in figures.operations)
-        / figures.steady_s
-    )
+    return (figures.answered if right_only else figures.ended) / figures.steady_s
 
 
 def _share(operations: Sequence[OperationFigures]) -> float:

@@ -16,12 +16,12 @@ def judge_iteration(criteria: Criteria, figures: IterationFigures) -> IterationV
 
 def headline_of(figures: IterationFigures) -> Headline | None:
     """What is asked for first; None where nothing was measured."""
-    if not figures.requests or not figures.steady_s:
+    rate = figures.throughput_per_s
+    if rate is None or not (figures.requests or figures.answered):
         return None
     failed = sum(one.error_count for one in figures.operations)
     p50_s, p95_s, p99_s = (figures.response.at(percentile) for percentile in (50.0, 95.0, 99.0))
-    rate = figures.requests / figures.steady_s
-    return Headline(figures.requests, rate, p50_s, p95_s, p99_s, 100 * failed / figures.requests)
+    return Headline(figures.requests, rate, p50_s, p95_s, p99_s, 100 * failed / max(1, figures.requests))
 
 
 def judge_workload(

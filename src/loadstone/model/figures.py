@@ -151,6 +151,11 @@ class OperationFigures:
         return self.requests + self.cut_at_start
 
     @property
+    def answered(self) -> int:
+        """Operations that ended in the steady state with a right answer, whenever they started and however late."""
+        return self.response.count
+
+    @property
     def error_count(self) -> int:
         """Operations in error, of whatever kind."""
         return sum(self.errors.values())
@@ -233,7 +238,12 @@ class IterationFigures:
     @property
     def answered(self) -> int:
         """Operations that ended in the steady state with a right answer: a refusal is no throughput."""
-        return sum(operation.response.count for operation in self.operations)
+        return sum(operation.answered for operation in self.operations)
+
+    @property
+    def throughput_per_s(self) -> float | None:
+        """Right answers a second: those that ended in the steady state, by its length; None for one without length."""
+        return self.answered / self.steady_s if self.steady_s else None
 
     @property
     def mean_response_s(self) -> float:

@@ -143,7 +143,7 @@ def as_k6(workload: WorkloadResult, figures: IterationFigures) -> Metrics:
         "group_duration": _trend(figures.response),
         "service_time": _trend(figures.service),
         "driver_lag": _trend(figures.lag),
-        "operations": {"count": figures.requests, "rate": figures.requests / seconds},
+        "operations": {"count": figures.answered, "rate": figures.answered / seconds},
         "operations_failed": {
             "passes": failed,
             "fails": figures.requests - failed,

@@ -217,7 +217,7 @@ def metrics_of(iteration: Iteration) -> dict[str, float]:
     """The metrics of one iteration, those that there are."""
     figures = iteration.figures
     metrics: dict[str, float | None] = {
-        "throughput": figures.answered / figures.steady_s if figures.steady_s else None,
+        "throughput": figures.throughput_per_s,
         "response_mean": figures.response.mean_s,
         **{f"response_p{at:g}": figures.response.at(at) for at in (50.0, 90.0, 95.0, 99.0)},
         "service_p99": figures.service.at(99.0),

@@ -116,13 +116,13 @@ def second(interval: Interval, names: Sequence[str]) -> Message:
         "part": interval.part,
         "at_s": interval.at_ns / 1e9,
         "phase": interval.phase.replace("_", " "),
-        "per_s": interval.requests / interval.length_s,
+        "per_s": interval.answered_per_s,
         "errors": interval.error_count,
         "p50_s": interval.response.p50_ns / 1e9,
         "p99_s": interval.response.p99_ns / 1e9,
         "active": interval.sessions_active,
         "driver": 100 * interval.cpu.busiest,
-        "operations": {name: counts.requests / interval.length_s for name, counts in operations},
+        "operations": {name: counts.answered / interval.length_s for name, counts in operations},
     }
 
 

@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from loadstone.judge.rules import checks
-from loadstone.model.figures import Distribution, OwnLimits, PercentileLimit
+from loadstone.judge.verdict import headline_of
+from loadstone.model.figures import NOTHING, Distribution, OwnLimits, PercentileLimit
 from loadstone.model.records.check import Check, CheckId, Outcome, Weight
 from tests.records import iteration, operation, small_criteria
 
@@ -57,4 +58,32 @@ def test_throughput_is_what_was_answered_a_second() -> None:
         return held(OwnLimits(throughput_per_s=least), **changes)["operations a second"].outcome
 
     assert [rate(10.0), rate(10.1)] == [Outcome.KEPT, Outcome.BROKEN]
-    assert rate(10.0, errors={"title": 1}) is Outcome.BROKEN
+    answered = replace(operation("page", 1000, 0.1).response, count=999)
+    assert rate(10.0, errors={"title": 1}, response=answered) is Outcome.BROKEN
+
+
+def test_long_answers_that_the_window_cuts_count_where_they_end() -> None:
+    """Of answers of 3 s in a window of 9 s a third began before it: 25 a second end in it, 17.2 lie inside."""
+    ended = replace(operation("page", 155, 3.0).response, count=225)
+    page = replace(operation("page", 155, 3.0), response=ended, cut_at_start=70)
+    figures = iteration((page,), 9.0)
+    assert figures.throughput_per_s == pytest.approx(25.0)
+    (check,) = (
+        one
+        for one in checks(small_criteria(own=OwnLimits(throughput_per_s=22)), figures)
+        if one.id is CheckId.THROUGHPUT
+    )
+    assert (check.figure, check.outcome) == (pytest.approx(25.0), Outcome.KEPT)
+    headline = headline_of(figures)
+    assert headline is not None and headline.per_s == pytest.approx(25.0)
+
+
+def test_refusals_are_no_throughput() -> None:
+    """Half of what ended was refused: the headline's rate is that of the right answers."""
+    right = replace(operation("page", 1000, 0.1).response, count=500)
+    figures = iteration((replace(operation("page", 1000, 0.1), errors={"status": 500}, response=right),), 100.0)
+    headline = headline_of(figures)
+    assert headline is not None and (headline.per_s, headline.errors_pct) == (pytest.approx(5.0), pytest.approx(50.0))
+    dead = iteration((replace(operation("page", 1000, 0.1), errors={"refused": 1000}, response=NOTHING),), 100.0)
+    headline = headline_of(dead)
+    assert headline is not None and (headline.per_s, headline.errors_pct) == (0.0, pytest.approx(100.0))

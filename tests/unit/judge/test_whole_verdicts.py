@@ -214,7 +214,14 @@ def of_tile(criteria: Criteria, number: int) -> Criteria:
 def slower(one: Iteration, at: int) -> Iteration:
     """An iteration that did a little less, and much less on odd tiles."""
     share = 1 - 0.002 * at - 0.3 * (at % 2)
-    fewer = (replace(kind, requests=round(kind.requests * share)) for kind in one.figures.operations)
+    fewer = (
+        replace(
+            kind,
+            requests=round(kind.requests * share),
+            response=replace(kind.response, count=round(kind.response.count * share)),
+        )
+        for kind in one.figures.operations
+    )
     return replace(one, figures=replace(one.figures, operations=tuple(fewer)))
 
 

@@ -42,6 +42,11 @@ class OperationCounts:
         """Errors of all kinds."""
         return sum(self.errors.values())
 
+    @property
+    def answered(self) -> int:
+        """Right answers."""
+        return self.requests - self.error_count
+
 
 @dataclass(frozen=True)
 class PairedTimes:
@@ -226,6 +231,11 @@ class Interval:
     def error_count(self) -> int:
         """Errors of all operations and kinds."""
         return sum(counts.error_count for counts in self.operations)
+
+    @property
+    def answered_per_s(self) -> float:
+        """Right answers a second."""
+        return sum(counts.answered for counts in self.operations) / self.length_s
 
 
 @dataclass(frozen=True)

@@ -76,15 +76,14 @@ def phase_bands(intervals: Sequence[Interval]) -> list[dict[str, Any]]:
 def _throughput(iteration: Iteration) -> Drawn:
     for interval in iteration.intervals:
         if interval.length_ns / 1e9 > SHORTEST_S:
-            rate = interval.requests / interval.length_s
-            yield {"second": interval.middle_s, "value": rate, "series": "operations"}
+            yield {"second": interval.middle_s, "value": interval.answered_per_s, "series": "operations"}
 
 
 def _throughput_each(iteration: Iteration, names: Sequence[str]) -> Drawn:
     for interval in iteration.intervals:
         if interval.length_ns / 1e9 > SHORTEST_S:
             for name, counts in zip(names, interval.operations, strict=False):
-                rate = counts.requests / interval.length_s
+                rate = counts.answered / interval.length_s
                 yield {"second": interval.middle_s, "value": rate, "series": name}
 
 

@@ -83,7 +83,7 @@ def _row(operation: OperationFigures, total_s: float, steady_s: float, published
     return OperationRow(
         name=operation.name,
         requests=operation.requests,
-        per_s=operation.requests / steady_s if steady_s else None,
+        per_s=operation.answered / steady_s if steady_s else None,
         good=operation.good,
         tolerable=operation.tolerable,
         fail=operation.fail,

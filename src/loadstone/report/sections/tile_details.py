@@ -71,7 +71,7 @@ def _load_row(name: str, members: Sequence[OperationFigures], times: Distributio
         sum(member.fail + member.overdue for member in members),
         sum(member.error_count for member in members),
     ]
-    per_s = total / figures.steady_s if figures.steady_s else 0.0
+    per_s = sum(member.answered for member in members) / figures.steady_s if figures.steady_s else 0.0
     percentiles = [seconds(times.at(at)) for at in (50.0, 90.0, 99.0, 99.9, 100.0)]
     return Row([name, number(per_s, 2), *map(number, counts), seconds(times.mean_s), *percentiles])
 

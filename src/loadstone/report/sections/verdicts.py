@@ -1,9 +1,10 @@
 """The verdict on every workload, the web index, and what the words mean."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from loadstone.judge.compliance import obstacle
 from loadstone.judge.score import DISCLAIMER, NAME
+from loadstone.model.figures import IterationFigures
 from loadstone.model.records.result import WorkloadResult
 from loadstone.page.blocks import Block, Card, Cards, Cell, Paragraph, Tone
 from loadstone.page.numbers import number
@@ -30,16 +31,21 @@ def blocks(context: ReportContext) -> Iterator[Block]:
 
 def _card(context: ReportContext, workload: WorkloadResult) -> Card:
     verdict, criteria = context.verdict_of(workload), workload.criteria
-    figures = workload.iterations[0].figures if workload.iterations else None
-    load = criteria.load_in_words
-    if figures is not None and figures.operations and figures.steady_s:
-        load += f", {number(figures.requests / figures.steady_s, 1)} operations/s"
+    load = criteria.load_in_words + _rates([iteration.figures for iteration in workload.iterations])
     if verdict is None:
         return Card(Tone.INVALID, "not judged", workload.id.label, [load])
     lines: list[str | Cell] = [load, Cell(_claim(context, workload), Tone.QUIET), *verdict.reasons]
     if verdict.not_judged:
         lines.append(Cell(f"Not judged: {', '.join(verdict.not_judged)}.", Tone.QUIET))
     return Card(Tone(verdict.verdict.value), verdict.verdict, workload.id.label, lines)
+
+
+def _rates(iterations: Sequence[IterationFigures]) -> str:
+    """Operations/s of each iteration."""
+    rates = [one.throughput_per_s for one in iterations if one.operations]
+    known = [number(rate, 1) for rate in rates if rate is not None]
+    each = f" in iterations 1 to {len(known)}" if len(known) > 1 else ""
+    return f", {', '.join(known)} operations/s{each}" if known else ""
 
 
 def _claim(context: ReportContext, workload: WorkloadResult) -> str:
