@@ -68,7 +68,8 @@ def failure_of(iteration: Iteration) -> Failure | None:
         return None
     if fault.refused:
         return Failure(fault.refused)
-    until_ns = iteration.phases.lead_ns + iteration.phases.steady_ns + iteration.phases.ramp_down_ns
+    steady_end_ns = iteration.phases.lead_ns + iteration.phases.steady_ns
+    until_ns = steady_end_ns + iteration.phases.ramp_down_ns
     at_ns = round(fault.at_unix_s * 1e9) - start.start_unix_ns
     audit = iteration.figures.audit
 
@@ -76,7 +77,7 @@ def failure_of(iteration: Iteration) -> Failure | None:
         return None if unix_s is None else unix_s - fault.at_unix_s
 
     return Failure(
-        outage=outage_of(iteration.operations, at_ns, until_ns),
+        outage=outage_of(iteration.operations, at_ns, until_ns, steady_end_ns),
         live_s=after(fault.live_unix_s),
         protected_s=after(fault.protected_unix_s),
         ledgers=None if audit is None else Ledgers(audit.acknowledged, audit.held, audit.in_doubt),

@@ -104,6 +104,8 @@ class RunSummary:
     """Mean size and usual status of each operation's answers."""
     load: str = ""
     """The load in words; empty in older answers."""
+    platform: str = ""
+    """What makes the machines of a system that the lab starts; empty for others, and in older answers."""
     declaration_sha256: str = ""
     """Check sum of the workload's file; empty in older answers."""
 
@@ -151,8 +153,16 @@ def summarize(request: RunRequest, result: Result) -> RunSummary:
         misses_ended=_misses_ended(result, workload.iterations),
         answers=answer_means([iteration.figures for iteration in workload.iterations]),
         load=workload.criteria.load_in_words,
+        platform=_platform(result),
         declaration_sha256=_sha256(result.manifest.declarations.get(workload.id.label)),
     )
+
+
+def _platform(result: Result) -> str:
+    """The platform of the system under test, where the lab started it."""
+    if result.manifest.system.kind is not SystemKind.REFERENCE:
+        return ""
+    return str(result.manifest.placement.get("machine", {}).get("platform") or PROCESS)
 
 
 def _sha256(declaration: str | None) -> str:

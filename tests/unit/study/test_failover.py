@@ -15,17 +15,17 @@ from loadstone.study.summary import RunRequest, RunSummary
 from loadstone.workloads import load
 from tests.made import made
 
-SURVIVED = Failure(outage=Outage(3, 1, 0.25, True, 0.2, 100.0), live_s=0.05, protected_s=1.2)
+SURVIVED = Failure(outage=Outage(3, 1, 0.25, True, 0.2, 100.0, silence_before_s=0.15), live_s=0.05, protected_s=1.2)
 DEAD = Failure(outage=Outage(9, 9, 26.0, False, None, None))
 
 
-def asked(failures: list[Failure | None]) -> FailoverAnswer:
+def asked(failures: list[Failure | None], platform: str = "pair") -> FailoverAnswer:
     question = Failover("support", FaultKind.KILL_PRIMARY, len(failures), 60.0)
     runs: list[RunSummary] = []
     for failure in failures:
         request = question.next(runs)
         assert isinstance(request, RunRequest)
-        runs.append(replace(made(request), failure=failure))
+        runs.append(replace(made(request), failure=failure, platform=platform))
     assert question.next(runs) is None
     return question.answer(runs)
 
@@ -34,8 +34,18 @@ def test_survivals_are_counted_with_what_their_number_leaves_open() -> None:
     answer = asked([SURVIVED] * 3)
     assert answer.is_answered
     assert not answer.is_negative
-    assert answer.headline[0] == "kill-primary: 3 of 3 survived; up to 63 % may fail (95 % limit)."
+    assert answer.headline[0] == (
+        "kill-primary of pair: users had no good answer for 200 ms at most (median 200 ms), before the fault for "
+        "150 ms at most; 3 of 3 survived, up to 63 % may fail (95 % limit)."
+    )
     assert "median 0.25 s" in answer.headline[1]
+
+
+def test_a_plain_process_is_named_in_the_headline() -> None:
+    assert asked([DEAD], "process").headline[0] == (
+        "kill-primary of a plain process, which nothing protects or restarts (`--platform pair` does): users had no "
+        "good answer any more in 1 of 1 trials; 0 of 1 survived, up to 100 % may fail (95 % limit)."
+    )
 
 
 def test_fifty_of_fifty_leave_almost_six_percent() -> None:

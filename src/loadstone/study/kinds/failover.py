@@ -12,9 +12,11 @@ from loadstone.judge.outage import Outage
 from loadstone.judge.statistics import LEVEL
 from loadstone.model.errors import UsageError
 from loadstone.model.fault import FaultKind, PlannedFault
+from loadstone.model.machine import PROCESS
 from loadstone.model.reading import Flag
 from loadstone.model.records.manifest import StudiedWorkload
 from loadstone.page.blocks import Block, Column, ColumnKind, Figure, Gallery, Paragraph, Row, Table, Tone
+from loadstone.page.numbers import milliseconds as seconds
 from loadstone.page.numbers import number
 from loadstone.page.plot import Plot
 from loadstone.run.seeds import derived
@@ -28,9 +30,11 @@ EARLIEST, LATEST = 0.3, 0.6
 enough after it to recover in."""
 PARAMETER = "fault"
 NOTE = (
-    "An operation is affected when it failed, or took twice as long as any of its kind before the fault, and 20 ms "
-    "more. An outage goes from the intended start of the first to the end of the last; an operation that nobody had "
-    "meant to start meanwhile cannot tell of it. Served again: as the platform says, no user asked."
+    "An operation is affected when it failed, when it took twice as long as any of its kind before the fault and 20 ms "
+    "more, or when it waited in a silence: nobody got an answer for longer than chance explains. One that is under way "
+    "when the run ends is neither failed nor affected by that alone: how long it would have lasted is not known. An "
+    "outage goes from the intended start of the first affected operation to the end of the last; an operation that "
+    "nobody had meant to start meanwhile cannot tell of it. Served again: as the platform says, no user asked."
 )
 
 
@@ -80,6 +84,8 @@ class Trial:
     """After the steady state began."""
     failure: Failure | None
     """None where nothing is known: the run broke off before."""
+    platform: str = ""
+    """What made the machines; empty in older answers."""
 
     @property
     def is_known(self) -> bool:
@@ -141,7 +147,8 @@ class Failover:
     def answer(self, runs: Sequence[RunSummary]) -> FailoverAnswer:
         """What the fault cost in each."""
         trials = tuple(
-            Trial(run.folder, float(run.request.settings[PARAMETER].partition("@")[2]), _told(run)) for run in runs
+            Trial(run.folder, float(run.request.settings[PARAMETER].partition("@")[2]), _told(run), run.platform)
+            for run in runs
         )
         return FailoverAnswer(
             workload=self.workload,
@@ -181,8 +188,12 @@ def _headline(fault: FaultKind, trials: Sequence[Trial]) -> Iterator[str]:
         return
     survived = sum(trial.has_survived for trial in known)
     most_pct = 100 * failing_at_most(survived, len(known))
-    yield f"{fault}: {survived} of {len(known)} survived; up to {most_pct:.0f} % may fail (95 % limit)."
-    yield _outages([outage for trial in known if (outage := trial.failure and trial.failure.outage)])
+    outages = [outage for trial in known if (outage := trial.failure and trial.failure.outage)]
+    yield (
+        f"{fault}{_of(known)}: {_silences(outages)}; {survived} of {len(known)} survived, up to {most_pct:.0f} % may "
+        "fail (95 % limit)."
+    )
+    yield _outages(outages)
     ledgers = [trial.failure.ledgers for trial in known if trial.failure and trial.failure.ledgers]
     if ledgers:
         lost, repeated = sum(one.lost for one in ledgers), sum(one.repeated for one in ledgers)
@@ -191,17 +202,43 @@ def _headline(fault: FaultKind, trials: Sequence[Trial]) -> Iterator[str]:
         yield f"{len(trials) - len(known)} of {len(trials)} trials say nothing and are left out."
 
 
+def _of(trials: Sequence[Trial]) -> str:
+    """What the fault hit."""
+    platforms = {trial.platform for trial in trials if trial.platform}
+    if platforms == {PROCESS}:
+        return " of a plain process, which nothing protects or restarts (`--platform pair` does)"
+    return f" of {' and '.join(sorted(platforms))}" if platforms else ""
+
+
+def _silences(outages: Sequence[Outage]) -> str:
+    """The longest time without a good answer from the fault on, beside that before it."""
+    known = [outage.silence_s for outage in outages if outage.silence_s is not None]
+    mute = len(outages) - len(known)
+    parts = []
+    if known:
+        usual = f" (median {seconds(median(known))})" if len(known) > 1 else ""
+        parts.append(f"users had no good answer for {seconds(max(known))} at most{usual}")
+    if mute:
+        parts.append(f"users had no good answer any more in {mute} of {len(outages)} trials")
+    before = [outage.silence_before_s for outage in outages if outage.silence_before_s is not None]
+    if before:
+        parts.append(f"before the fault for {seconds(max(before))} at most")
+    return ", ".join(parts)
+
+
 def _outages(outages: Sequence[Outage]) -> str:
     affected = sum(outage.affected for outage in outages)
     if not affected and all(outage.has_recovered for outage in outages):
-        return "No operation was affected."
+        return "No operation failed or was slower than before."
     lengths = [outage.seconds for outage in outages]
     endless = sum(not outage.has_recovered for outage in outages)
     open_end = f" ({endless} of {len(outages)} were not over when the run ended)" if endless else ""
     usual, longest = number(median(lengths), 2), number(max(lengths), 2)
+    failed, unanswered = (sum(getattr(outage, name) for outage in outages) for name in ("failed", "unanswered"))
+    had_none = f", {unanswered} had no answer when the run ended" if unanswered else ""
     return (
         f"Outage as users saw it: median {usual} s, at most {longest} s{open_end}; {affected} operations affected, "
-        f"{sum(outage.failed for outage in outages)} of them failed."
+        f"{failed} of them failed{had_none}."
     )
 
 
@@ -219,8 +256,8 @@ def blocks(answer: FailoverAnswer, workload: StudiedWorkload, runs: Sequence[Run
         plot = Plot("share of trials, %", "outage, s", lines=rows, points=rows)
         yield Gallery([Figure("Outages", "From the shortest to the longest.", plot)])
     titles = (
-        *("fault at, s", "outage, s", "affected", "failed", "longest without a good answer, s", "served again, s"),
-        *("protected again, s", "throughput afterwards, %"),
+        *("fault at, s", "longest without a good answer, s", "the same before the fault, s", "outage, s", "affected"),
+        *("failed", "served again, s", "protected again, s", "throughput afterwards, %"),
     )
     yield Table([*map(Column, titles), Column("run", ColumnKind.LONG)], list(map(_row, answer.trials)))
     yield Paragraph(NOTE, Tone.QUIET)
@@ -244,14 +281,15 @@ def _row(trial: Trial) -> Row:
     failure = trial.failure or Failure()
     outage = failure.outage
     if outage is None:
-        return Row([f"{trial.at_s:g}", *[""] * 7, trial.run])
+        return Row([f"{trial.at_s:g}", *[""] * 8, trial.run])
     return Row(
         [
             f"{trial.at_s:g}",
+            "never" if outage.silence_s is None else number(outage.silence_s, 2),
+            number(outage.silence_before_s, 2),
             number(outage.seconds, 2),
             str(outage.affected),
             str(outage.failed),
-            "never" if outage.silence_s is None else number(outage.silence_s, 2),
             number(failure.live_s, 2),
             number(failure.protected_s, 2),
             number(outage.throughput_pct, 2),
