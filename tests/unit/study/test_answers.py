@@ -17,6 +17,7 @@ from loadstone.study.edge import CountFit, find_edge
 from loadstone.study.kinds.compare import loads
 from loadstone.study.kinds.compare.loads import Compare
 from loadstone.study.kinds.compare.platforms import CURVES, Platforms
+from loadstone.study.kinds.predict.answer import PredictAnswer
 from loadstone.study.kinds.predict.fitting import Predict
 from loadstone.study.kinds.search.answer import LimitedBy
 from loadstone.study.kinds.search.steps import MOST_INVALID, Search, repeated
@@ -175,6 +176,54 @@ def test_a_check_that_contradicts_the_model_refutes_it() -> None:
     assert any("the model does not hold, since it was measured otherwise at 80" in line for line in answer.headline)
     held, _ = carry_out(asked, serving("pass"))
     assert held.peak is not None and held.is_answered
+
+
+def checked_at(load: str, **play: Play) -> PredictAnswer:
+    """Predicted from loads that pass, checked at one load at which other runs are played."""
+
+    def both(request: RunRequest) -> RunSummary:
+        return play["check" if request.purpose is Purpose.VERIFY else "learn"](request)
+
+    return carry_out(replace(PREDICT, check=(load,)), both)[0]
+
+
+@pytest.mark.parametrize(
+    ("load", "check", "why"),
+    [
+        ("80", serving("fail"), "2 of 2 checks failed (good operations) at 80 arrivals/s"),
+        ("80", serving("pass", errors=2.2), "2.2 % of the operations ended in an error at 80 arrivals/s"),
+        ("120", serving("pass", errors=2.2), "2.2 % of the operations ended in an error at 120 arrivals/s"),
+    ],
+)
+def test_verdicts_and_errors_of_checks_refute_the_model(load: str, check: Play, why: str) -> None:
+    def told(request: RunRequest) -> RunSummary:
+        run = check(replace(request, settings={"rate": "80"}))
+        outcome = Outcome.KEPT if run.passed else Outcome.BROKEN
+        return replace(run, request=request, checks=(replace(run.checks[0], outcome=outcome),))
+
+    answer = checked_at(load, learn=serving("pass"), check=told)
+    assert (answer.peak, answer.is_answered, answer.is_negative) == (None, False, False)
+    assert f"No peak is predicted: the model does not hold, since {why}." in answer.headline
+
+
+def test_a_failed_check_beyond_the_peak_is_as_predicted() -> None:
+    def slow(request: RunRequest) -> RunSummary:
+        run = serving("fail")(replace(request, settings={"rate": "99"}))
+        return replace(run, request=request)
+
+    answer = checked_at("100.5", learn=serving("pass"), check=slow)
+    assert not any("checks failed" in line for line in answer.headline)
+
+
+def test_a_load_that_begins_to_refuse_users_predicts_nothing() -> None:
+    def refusing(request: RunRequest) -> RunSummary:
+        return serving("pass", errors=0.4 if request.load > 30 else 0.01)(request)
+
+    answer, _ = carry_out(PREDICT, refusing)
+    assert answer.peak is None
+    assert any("0.4 % of the operations ended in an error at 40 arrivals/s" in line for line in answer.headline)
+    steady, _ = carry_out(PREDICT, serving("pass", errors=0.4))
+    assert steady.peak is not None, "errors that no load adds to are not the queue's"
 
 
 def test_few_runs_widen_an_interval() -> None:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from statistics import fmean
 
 import numpy as np
 
@@ -43,6 +44,10 @@ LEARNED = (*CHECKED, "response_p95", "response_p99")
 """What a model is learned from."""
 CONTRADICTED_PCT = 20.0
 """How far a check may be from its prediction, where that does not lie in its interval either."""
+BEGINS_TO_REFUSE_PCT, MORE_REFUSED = 0.1, 3.0
+"""Share of operations in error, and how many times that of the lowest load, from which a load is refused users: the
+model has everybody wait and knows no limit of a queue."""
+UNITS = {"sessions": "sessions", "rate": "arrivals/s"}
 FIGURES = {"mean": "response_mean", "peak": "peak"}
 """What a prediction may go on for until it is sure: the mean response time at the loads to check by, and the peak."""
 MOST_ROUNDS = 30
@@ -146,7 +151,7 @@ class Predict:
         if self.until is None or isinstance(fitted, str):
             return None
         points = [self._predicted(load, fitted) for load in self._asked]
-        if any(_refuted(self._checks(runs, points), points)):
+        if any(self._refuted(runs, points, self._peak(fitted))):
             return None
         if self.until.metric == "peak":
             return self._peak(fitted).half_pct
@@ -190,7 +195,7 @@ class Predict:
         scalability = self._scalability(fitted.learned)
         curve = [self._predicted(load, fitted, scalability) for load in self._drawn(model, found.load)]
         checks = self._checks(runs, curve)
-        refuted = list(_refuted(checks, curve))
+        refuted = list(self._refuted(runs, curve, found))
         return PredictAnswer(
             workload=self.workload,
             settings=dict(self.settings),
@@ -215,6 +220,22 @@ class Predict:
         by_load = {point.load: point for point in points}
         made = [run for run in runs if run.request.purpose is Purpose.VERIFY and run.is_valid and _has(run, CHECKED)]
         return [_checked(run, by_load[run.request.load]) for run in made]
+
+    def _refuted(
+        self, runs: Sequence[RunSummary], curve: Sequence[PredictedPoint], top: PredictedPeak
+    ) -> Iterator[str]:
+        """What contradicts the model, load by load: figures of its checks, their verdicts, and operations in error."""
+        unit = UNITS[self.load]
+        if refusing := _begins_to_refuse([run for run in runs if run.request.purpose is Purpose.MEASURE]):
+            yield f"{refusing} {unit}"
+        checks = self._checks(runs, curve)
+        for text in self.check:
+            made = [run for run in runs if run.request.purpose is Purpose.VERIFY and run.request.load == float(text)]
+            valid = [run for run in made if run.is_valid]
+            if valid and (why := _why_refuted(valid, top)):
+                yield f"{why} at {text} {unit}"
+            elif float(text) in _contradicted(checks, curve):
+                yield f"it was measured otherwise at {text} {unit}"
 
     def _told(self, run: RunSummary) -> RunSummary:
         """The run with what the user said of the server."""
@@ -288,8 +309,37 @@ def _why_not(asked: Sequence[RunSummary], learned: Sequence[RunSummary]) -> str:
     return ""
 
 
-def _refuted(checks: Sequence[CheckedPoint], curve: Sequence[PredictedPoint]) -> Iterator[float]:
-    """The loads at which measurements contradict the model."""
+def _why_refuted(checks: Sequence[RunSummary], top: PredictedPeak) -> str:
+    """Why checks at one load contradict the model by their errors or verdicts; empty where they do not."""
+    load = checks[0].request.load
+    errors_pct = fmean(run.metrics.get("errors", 0.0) for run in checks)
+    if errors_pct > ERROR_SHARE_PCT:
+        return f"{errors_pct:.2g} % of the operations ended in an error"
+    failed = [run for run in checks if not run.passed]
+    if load < top.load and 2 * len(failed) > len(checks):
+        rules = ", ".join(dict.fromkeys(check.rule for run in failed for check in run.broken()))
+        return f"{len(failed)} of {len(checks)} checks failed ({rules})"
+    if load > top.high and len(checks) > 1 and not failed:
+        return f"all {len(checks)} checks passed"
+    return ""
+
+
+def _begins_to_refuse(measured: Sequence[RunSummary]) -> str:
+    """From which load on operations end in errors that smaller loads do not have; empty where none do."""
+    errors: dict[float, list[float]] = {}
+    for run in measured:
+        if run.is_valid:
+            errors.setdefault(run.request.load, []).append(run.metrics.get("errors", 0.0))
+    means = {load: fmean(shares) for load, shares in sorted(errors.items())}
+    lowest = next(iter(means.values()), 0.0)
+    refusing = (load for load, share in means.items() if share > max(BEGINS_TO_REFUSE_PCT, MORE_REFUSED * lowest))
+    first = next(refusing, None)
+    return "" if first is None else f"{means[first]:.2g} % of the operations ended in an error at {first:g}"
+
+
+def _contradicted(checks: Sequence[CheckedPoint], curve: Sequence[PredictedPoint]) -> set[float]:
+    """The loads at which measured figures contradict the model."""
+    loads = set()
     for point in curve:
         there = [check for check in checks if check.load == point.load]
         pairs = (
@@ -297,7 +347,8 @@ def _refuted(checks: Sequence[CheckedPoint], curve: Sequence[PredictedPoint]) ->
             (point.response_mean, [check.response_mean.measured for check in there]),
         )
         if there and any(_contradicts(measured, said) for said, measured in pairs):
-            yield point.load
+            loads.add(point.load)
+    return loads
 
 
 def _contradicts(measured: Sequence[float], said: Predicted) -> bool:
@@ -346,9 +397,9 @@ def _headline(
     model: Model,
     top: PredictedPeak,
     checks: Sequence[CheckedPoint],
-    refuted: Sequence[float],
+    refuted: Sequence[str],
 ) -> Iterator[str]:
-    unit = "sessions" if question.load == "sessions" else "arrivals/s"
+    unit = UNITS[question.load]
     centre = model.centre
     half = (top.high - top.low) / 2
     peak, low, high = (supported(value, half) for value in (top.load, top.low, top.high))
@@ -358,8 +409,7 @@ def _headline(
         f"them the capacity is {centre.capacity:.4g} operations/s."
     )
     if refuted:
-        loads = ", ".join(f"{load:g}" for load in refuted)
-        yield f"No peak is predicted: the model does not hold, since it was measured otherwise at {loads} {unit}."
+        yield f"No peak is predicted: the model does not hold, since {'; '.join(refuted)}."
     else:
         yield f"Predicted peak: {peak} {unit} ({interval})."
     for point in checks:
