@@ -8,6 +8,7 @@ from loadstone.judge.outage import Outage
 from loadstone.model.errors import UsageError
 from loadstone.model.fault import FaultKind, PlannedFault, read_fault
 from loadstone.model.profile import PROFILES
+from loadstone.model.records.check import Bound, Check, CheckId, Outcome, Weight
 from loadstone.study.failure import Failure, Ledgers
 from loadstone.study.kind import StudyContext
 from loadstone.study.kinds.failover import KIND, Failover, FailoverAnswer, FailoverSection, failing_at_most
@@ -16,6 +17,7 @@ from loadstone.workloads import load
 from tests.made import made
 
 SURVIVED = Failure(outage=Outage(3, 1, 0.25, True, 0.2, 100.0, silence_before_s=0.15), live_s=0.05, protected_s=1.2)
+BROKEN = Outcome.BROKEN
 DEAD = Failure(outage=Outage(9, 9, 26.0, False, None, None))
 
 
@@ -46,6 +48,14 @@ def test_a_plain_process_is_named_in_the_headline() -> None:
         "kill-primary of a plain process, which nothing protects or restarts (`--platform pair` does): users had no "
         "good answer any more in 1 of 1 trials; 0 of 1 survived, up to 100 % may fail (95 % limit)."
     )
+
+
+def test_a_busy_host_is_named_beside_what_users_waited_for() -> None:
+    question = Failover("support", FaultKind.KILL_PRIMARY, 1, 60.0)
+    run = replace(made(question.requests()[0], "invalid"), failure=DEAD, platform="pair")
+    others = Check(CheckId.FOREIGN_CPU, "CPU used by others", 73.1, 5.0, Bound.AT_MOST, "%", Weight.INVALID, BROKEN, "")
+    answer = question.answer([replace(run, checks=(others,))])
+    assert any("Other programs used up to 73 % of the host in 1 of 1 trials" in line for line in answer.headline)
 
 
 def test_fifty_of_fifty_leave_almost_six_percent() -> None:

@@ -14,6 +14,7 @@ from loadstone.model.errors import UsageError
 from loadstone.model.fault import FaultKind, PlannedFault
 from loadstone.model.machine import PROCESS
 from loadstone.model.reading import Flag
+from loadstone.model.records.check import CheckId
 from loadstone.model.records.manifest import StudiedWorkload
 from loadstone.page.blocks import Block, Column, ColumnKind, Figure, Gallery, Paragraph, Row, Table, Tone
 from loadstone.page.numbers import milliseconds as seconds
@@ -86,6 +87,8 @@ class Trial:
     """None where nothing is known: the run broke off before."""
     platform: str = ""
     """What made the machines; empty in older answers."""
+    foreign_pct: float | None = None
+    """Share of the host's CPU that others used, where that was too much; None where it was not, or is not known."""
 
     @property
     def is_known(self) -> bool:
@@ -147,7 +150,13 @@ class Failover:
     def answer(self, runs: Sequence[RunSummary]) -> FailoverAnswer:
         """What the fault cost in each."""
         trials = tuple(
-            Trial(run.folder, float(run.request.settings[PARAMETER].partition("@")[2]), _told(run), run.platform)
+            Trial(
+                run.folder,
+                float(run.request.settings[PARAMETER].partition("@")[2]),
+                _told(run),
+                run.platform,
+                _foreign_pct(run),
+            )
             for run in runs
         )
         return FailoverAnswer(
@@ -162,6 +171,10 @@ class Failover:
 def _told(run: RunSummary) -> Failure | None:
     """What a run says of its fault: nothing where the driver itself was late."""
     return None if run.is_driver_bound else run.failure
+
+
+def _foreign_pct(run: RunSummary) -> float | None:
+    return next((check.figure for check in run.broken() if check.id is CheckId.FOREIGN_CPU), None)
 
 
 def _chance(number: int) -> float:
@@ -198,6 +211,12 @@ def _headline(fault: FaultKind, trials: Sequence[Trial]) -> Iterator[str]:
     if ledgers:
         lost, repeated = sum(one.lost for one in ledgers), sum(one.repeated for one in ledgers)
         yield f"Transactions that users were told are done: {lost} lost, {repeated} repeated."
+    disturbed = [trial.foreign_pct for trial in known if trial.foreign_pct is not None]
+    if disturbed:
+        yield (
+            f"Other programs used up to {max(disturbed):.0f} % of the host in {len(disturbed)} of {len(known)} trials: "
+            "what users waited for there may be the host's. Run it again on an idle one."
+        )
     if len(known) < len(trials):
         yield f"{len(trials) - len(known)} of {len(trials)} trials say nothing and are left out."
 
