@@ -6,9 +6,10 @@ import secrets
 import socket
 import ssl
 from collections.abc import Mapping
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from dataclasses import dataclass
 from pathlib import Path
 
+import h11
 import psutil
 
 from loadstone.model.errors import PlatformError
@@ -18,6 +19,10 @@ INTERFACES = Path("/sys/class/net")
 """Where Linux lists network interfaces; a bridge has a folder `brif` of its ports, hardware has a `device`."""
 LARGEST_BODY = 16 * 1024 * 1024
 """Bytes of an answer that are read; what services say of themselves is far smaller."""
+LARGEST_HEAD = 64 * 1024
+"""Bytes of an answer's status line and fields."""
+PIECE = 64 * 1024
+"""Bytes that are taken at once."""
 SERVERS_PORTS = range(20_000, 32_768)
 """Ports for servers: from 32,768 on Linux deals them to clients (`ip_local_port_range`)."""
 TRIES = 100
@@ -74,6 +79,15 @@ def leads_to_guests(interface: str, known: Path = INTERFACES) -> bool:
     return not any((known / port.name / "device").exists() for port in ports.iterdir())
 
 
+@dataclass(frozen=True)
+class Answer:
+    """What came back to a request."""
+
+    status: int
+    reason: str
+    body: bytes
+
+
 async def get(
     at: Endpoint,
     path: str,
@@ -84,47 +98,87 @@ async def get(
     """Body of the answer to a request for a path, over TLS where it is said whom to believe; raises OSError, and
     ValueError for anything but 200.
     """
-    return await asyncio.to_thread(_ask, "GET", at, path, timeout_s, headers or {}, trusting)
+    return _body(at, path, await ask("GET", at, path, timeout_s, headers, trusting=trusting))
 
 
 async def post(at: Endpoint, path: str, timeout_s: float = 20.0) -> bytes:
     """The same of a request that sends nothing and has something done."""
-    return await asyncio.to_thread(_ask, "POST", at, path, timeout_s, {}, None)
+    return _body(at, path, await ask("POST", at, path, timeout_s))
 
 
-def _ask(
+def _body(at: Endpoint, path: str, answer: Answer) -> bytes:
+    if answer.status != 200:
+        raise ValueError(f"{at}{path} answers {answer.status} {answer.reason}")
+    return answer.body
+
+
+async def ask(
     method: str,
     at: Endpoint,
     path: str,
     timeout_s: float,
-    headers: Mapping[str, str],
-    trusting: ssl.SSLContext | None,
-) -> bytes:
-    host = at.host.strip("[]")
-    connection = (
-        HTTPSConnection(host, at.port, timeout=timeout_s, context=trusting)
-        if trusting is not None
-        else HTTPConnection(host, at.port, timeout=timeout_s)
-    )
-    with contextlib.closing(connection):
-        try:
-            connection.request(method, path, headers={"connection": "close", **headers})
-            answer = connection.getresponse()
-            body = answer.read(LARGEST_BODY)
-        except HTTPException as error:
-            raise ValueError(f"{at}{path} gives no answer in HTTP: {type(error).__name__}") from None
-    if answer.status != 200:
-        raise ValueError(f"{at}{path} answers {answer.status} {answer.reason}")
-    return body
+    headers: Mapping[str, str] | None = None,
+    body: bytes = b"",
+    trusting: ssl.SSLContext | None = None,
+) -> Answer:
+    """Sends one request on a connection of its own. The time limit is one for all of it, from the name's resolution to
+    the last byte of the answer, however slowly the other side sends; a cancelled task ends it at once. Raises OSError,
+    TimeoutError included, and ValueError for an answer that is not HTTP, or too long.
+    """
+    fields = {"host": str(at), "connection": "close", **(headers or {})}
+    if body or method == "POST":
+        fields["content-length"] = str(len(body))
+    request = h11.Request(method=method, target=path, headers=list(fields.items()))
+    try:
+        async with asyncio.timeout(timeout_s):
+            reader, writer = await asyncio.open_connection(at.host.strip("[]"), at.port, ssl=trusting)
+            try:
+                return await _exchange(reader, writer, request, body)
+            finally:
+                writer.transport.abort()  # a farewell might take for ever
+    except TimeoutError:
+        raise TimeoutError(f"no whole answer within {timeout_s:g} s") from None
+    except h11.ProtocolError as error:
+        raise ValueError(f"{at}{path} gives no answer in HTTP: {error}") from None
+
+
+async def _exchange(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, request: h11.Request, body: bytes
+) -> Answer:
+    connection = h11.Connection(h11.CLIENT, max_incomplete_event_size=LARGEST_HEAD)
+    for part in (request, h11.Data(data=body), h11.EndOfMessage()):
+        writer.write(connection.send(part) or b"")
+    await writer.drain()
+    head: h11.Response | None = None
+    received = bytearray()
+    while True:
+        event = connection.next_event()
+        match event:
+            case h11.NEED_DATA:
+                connection.receive_data(await reader.read(PIECE))
+            case h11.Response():
+                head = event
+            case h11.Data():
+                received += event.data
+                if len(received) > LARGEST_BODY:
+                    raise ValueError(f"an answer of more than {LARGEST_BODY >> 20} MiB")
+            case h11.EndOfMessage() if head is not None:
+                return Answer(head.status_code, head.reason.decode(errors="replace"), bytes(received))
+            case h11.InformationalResponse():
+                pass
+            case _:
+                raise h11.RemoteProtocolError("the connection ended without an answer")
 
 
 async def first_line(at: Endpoint, words: bytes = b"") -> bytes:
     """What a server of any protocol says first when it is told these words, or asked for `/` over HTTP; empty when it
-    ends the connection. Raises OSError.
+    ends the connection. Raises OSError. It has no time limit.
     """
-    reader, writer = await asyncio.open_connection(at.host, at.port)
+    reader, writer = await asyncio.open_connection(at.host.strip("[]"), at.port)
     try:
         writer.write(words or f"GET / HTTP/1.0\r\nhost: {at}\r\n\r\n".encode())
         return await reader.readline()
+    except ValueError:  # a line beyond the reader's limit
+        raise OSError(f"{at} says a line of more than 64 KiB") from None
     finally:
-        writer.close()
+        writer.transport.abort()

@@ -1,10 +1,12 @@
 """The live figures pushed to an OpenTelemetry collector: OTLP over HTTP, with the published message types."""
 
+import asyncio
+import ssl
 import threading
 import time
-import urllib.request
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
@@ -17,11 +19,14 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import (
 )
 
 from loadstone import __version__
+from loadstone.host.http import ask
 from loadstone.model.errors import UsageError
+from loadstone.model.target import Endpoint, encoded
 from loadstone.telemetry.tally import BOUNDS_S, Buckets, PartTally, Tally
 
 EVERY_S = 2.0
 TIMEOUT_S = 5.0
+"""Longest time for one message and its answer, all together."""
 Points = Mapping[tuple[tuple[str, str], ...], int]
 """Labels and a figure."""
 CUMULATIVE = AggregationTemporality.AGGREGATION_TEMPORALITY_CUMULATIVE
@@ -98,37 +103,76 @@ def _attributes(pairs: Mapping[str, str]) -> list[KeyValue]:
 def push_otlp(url: str, tally: Tally) -> Iterator[None]:
     """Sends the tally to URL/v1/metrics every two seconds and once more at the end.
 
-    Raises UsageError when the first message is not taken; a collector that is lost later does not end the run.
+    Raises UsageError when the first message is not taken; a collector that is lost later, or answers something else,
+    does not end the run, and keeps it for TIMEOUT_S at most.
     """
-    if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).netloc:
-        raise UsageError(f"`{url}` is no collector. Give its address, as http://127.0.0.1:4318.")
-    start_ns, stop = time.time_ns(), threading.Event()
+    collector = _collector(url)
+    start_ns = time.time_ns()
 
-    def send() -> None:
-        body = message(tally, start_ns, time.time_ns()).SerializeToString()
-        headers = {"Content-Type": "application/x-protobuf"}
-        request = urllib.request.Request(f"{url.rstrip('/')}/v1/metrics", data=body, headers=headers)
-        with urllib.request.urlopen(request, timeout=TIMEOUT_S):
-            pass
-
-    def keep_sending() -> None:
-        while not stop.wait(EVERY_S):
-            _try(send)
+    async def send() -> None:
+        await collector.take(message(tally, start_ns, time.time_ns()).SerializeToString())
 
     try:
-        send()
-    except OSError as error:
+        asyncio.run(send())
+    except (OSError, ValueError) as error:
         raise UsageError(f"The collector at {url} does not take metrics: {error}.") from None
-    sending = threading.Thread(target=keep_sending, name="otlp", daemon=True)
-    sending.start()
+    with _repeatedly(send):
+        yield
+    with suppress(OSError, ValueError, KeyboardInterrupt):  # an interrupt leaves out the last message, not the verdict
+        asyncio.run(send())
+
+
+@contextmanager
+def _repeatedly(send: Callable[[], Awaitable[None]]) -> Iterator[None]:
+    """Sends every two seconds, on a thread of its own; what is under way when the block ends is given up."""
+    loop = asyncio.new_event_loop()
+
+    async def keep_sending() -> None:
+        while True:
+            await asyncio.sleep(EVERY_S)
+            with suppress(OSError, ValueError):
+                await send()
+
+    def run() -> None:
+        with suppress(asyncio.CancelledError):
+            loop.run_until_complete(task)
+        loop.close()
+
+    task = loop.create_task(keep_sending())
+    thread = threading.Thread(target=run, name="otlp", daemon=True)
+    thread.start()
     try:
         yield
     finally:
-        stop.set()
-        sending.join()
-        _try(send)
+        loop.call_soon_threadsafe(task.cancel)
+        thread.join()
 
 
-def _try(send: Callable[[], None]) -> None:
-    with suppress(OSError):  # urllib's errors are OSErrors
-        send()
+@dataclass(frozen=True)
+class _Collector:
+    at: Endpoint
+    path: str
+    trusting: ssl.SSLContext | None
+
+    async def take(self, body: bytes) -> None:
+        """Sends a message. Raises OSError, and ValueError for an answer that does not say that it was taken."""
+        headers = {"content-type": "application/x-protobuf"}
+        answer = await ask("POST", self.at, self.path, TIMEOUT_S, headers, body, self.trusting)
+        if not 200 <= answer.status < 300:
+            raise ValueError(f"it answers {answer.status} {answer.reason}")
+
+
+def _collector(url: str) -> _Collector:
+    """The collector at an address. Raises UsageError for what is none."""
+    remedy = "Give its address, as http://127.0.0.1:4318"
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError as error:
+        raise UsageError(f"`{url}` is no collector: {error}. {remedy}.") from None
+    if parts.scheme not in ("http", "https") or not host or parts.username is not None:
+        raise UsageError(f"`{url}` is no collector. {remedy}.")
+    is_secure = parts.scheme == "https"
+    trusting = ssl.create_default_context() if is_secure else None
+    at = Endpoint(f"[{host}]" if ":" in host else host, port or (443 if is_secure else 80))
+    return _Collector(at, f"{encoded(parts.path.rstrip('/'))}/v1/metrics", trusting)
