@@ -2,10 +2,15 @@
 //! a generation, made by link(2), which either makes it whole or finds it there, on local file systems and on NFS alike
 //! (open(2), O_EXCL).
 
-use std::fs;
-use std::io;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use rustix::fs::{fstat, linkat, openat, stat, unlinkat, AtFlags, Dir, Mode, OFlags, CWD};
+use rustix::io::Errno;
 
 /// What came of asking for a generation.
 #[derive(Debug)]
@@ -30,50 +35,97 @@ pub trait Generations: Send + Sync {
     fn generation(&self) -> io::Result<u64>;
 }
 
-/// A folder on storage that both sides reach.
+/// A folder on storage that both sides reach. It is opened once: another folder that takes its name later gives nothing.
 #[derive(Clone, Debug)]
-pub struct Folder(pub PathBuf);
+pub struct Folder {
+    path: PathBuf,
+    opened: Arc<OnceLock<OwnedFd>>,
+}
+
+/// Highest generation: there is always a next one.
+const MOST_GENERATIONS: u64 = 1_000_000_000;
+/// Longest name of a side, in bytes.
+const LONGEST_NAME: u64 = 4096;
 
 impl Folder {
-    fn file(&self, generation: u64) -> PathBuf {
-        self.0.join(format!("generation-{generation:08}"))
+    /// The folder of that name, which is opened when it is first used.
+    pub fn at(path: &Path) -> Self {
+        Folder { path: path.to_owned(), opened: Arc::default() }
+    }
+
+    /// The open folder; an error where its name leads elsewhere by now, since the other side may have that one.
+    fn open(&self) -> io::Result<&OwnedFd> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let named = openat(CWD, &self.path, flags, Mode::empty())?;
+        let opened = self.opened.get_or_init(|| named.try_clone().unwrap_or_else(|_| named));
+        let (now, then) = (stat(&self.path)?, fstat(opened)?);
+        if (now.st_dev, now.st_ino) != (then.st_dev, then.st_ino) {
+            return Err(io::Error::other(format!("{} is another folder than before", self.path.display())));
+        }
+        Ok(opened)
+    }
+
+    fn file(generation: u64) -> String {
+        format!("generation-{generation:08}")
+    }
+
+    /// Who is written there; an error for what is no ordinary file.
+    fn read(folder: &OwnedFd, generation: u64) -> io::Result<String> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = File::from(openat(folder, Self::file(generation), flags, Mode::empty())?);
+        if !file.metadata()?.is_file() {
+            return Err(io::Error::other(format!("{} is no ordinary file", Self::file(generation))));
+        }
+        let mut owner = String::new();
+        file.take(LONGEST_NAME).read_to_string(&mut owner)?;
+        Ok(owner)
+    }
+
+    /// Writes a name to a file that nobody else has.
+    fn write(folder: &OwnedFd, own: &str, generation: u64) -> io::Result<String> {
+        static WRITTEN: AtomicU64 = AtomicU64::new(0);
+        let (number, process) = (WRITTEN.fetch_add(1, Ordering::AcqRel), std::process::id());
+        let name = format!(".{own}-{generation:08}-{process}-{number}");
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mut file = File::from(openat(folder, &name, flags, Mode::from_raw_mode(0o666))?);
+        file.write_all(own.as_bytes())?;
+        Ok(name)
     }
 }
 
 impl Generations for Folder {
     fn claim(&self, own: &str, generation: u64) -> io::Result<Claim> {
-        let path = self.file(generation);
-        let written = self.0.join(format!(".{own}-{generation:08}"));
-        fs::write(&written, own)?;
-        let linked = fs::hard_link(&written, &path);
-        let _ = fs::remove_file(&written);
+        if generation > MOST_GENERATIONS {
+            return Err(io::Error::other(format!("{generation} is above the highest generation, {MOST_GENERATIONS}")));
+        }
+        let folder = self.open()?;
+        let written = Self::write(folder, own, generation)?;
+        let linked = linkat(folder, &written, folder, Self::file(generation), AtFlags::empty());
+        let _ = unlinkat(folder, &written, AtFlags::empty());
         match linked {
             Ok(()) => Ok(Claim::Won),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                let owner = fs::read_to_string(&path)?;
+            Err(Errno::EXIST) => {
+                let owner = Self::read(folder, generation)?;
                 Ok(if owner == own { Claim::Won } else { Claim::Lost { owner } })
             }
-            Err(error) => Err(error),
+            Err(error) => Err(error.into()),
         }
     }
 
     fn owner(&self, generation: u64) -> io::Result<Option<String>> {
-        match fs::read_to_string(self.file(generation)) {
+        match Self::read(self.open()?, generation) {
             Ok(owner) => Ok(Some(owner)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                self.0.metadata()?; // a store that is gone says nothing
-                Ok(None)
-            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         }
     }
 
     fn generation(&self) -> io::Result<u64> {
-        let names = fs::read_dir(&self.0)?.collect::<io::Result<Vec<_>>>()?;
+        let names = Dir::read_from(self.open()?)?.collect::<Result<Vec<_>, _>>()?;
         let numbers = names
             .iter()
-            .filter_map(|entry| entry.file_name().to_str()?.strip_prefix("generation-")?.parse::<u64>().ok());
-        Ok(numbers.max().unwrap_or(0))
+            .filter_map(|entry| entry.file_name().to_str().ok()?.strip_prefix("generation-")?.parse::<u64>().ok());
+        Ok(numbers.filter(|&number| number <= MOST_GENERATIONS).max().unwrap_or(0))
     }
 }
 
@@ -87,7 +139,7 @@ pub struct Store {
 impl Store {
     /// The side `own` of the pair whose folder this is; no other side may have the same name.
     pub fn new(folder: &Path, own: &str) -> Self {
-        Store::at(Arc::new(Folder(folder.to_owned())), own)
+        Store::at(Arc::new(Folder::at(folder)), own)
     }
 
     /// The same, wherever they are.
@@ -147,5 +199,51 @@ mod tests {
         let gone = Store::new(&folder.path().join("gone"), "a");
         assert!(matches!(gone.claim(2), Claim::Unavailable(_)));
         assert!(gone.is_own(2).is_err());
+    }
+
+    #[test]
+    fn another_folder_of_the_same_name_gives_nothing() {
+        let parent = tempfile::tempdir().expect("a folder");
+        let (path, away) = (parent.path().join("store"), parent.path().join("away"));
+        std::fs::create_dir(&path).expect("a folder");
+        let (a, b) = (Store::new(&path, "a"), Store::new(&path, "b"));
+        assert_eq!(b.generation().expect("readable"), 0);
+        assert!(matches!(a.claim(1), Claim::Won));
+        std::fs::rename(&path, &away).expect("renamed");
+        std::fs::create_dir(&path).expect("a folder");
+        for side in [&a, &b] {
+            assert!(matches!(side.claim(1), Claim::Unavailable(_)));
+            assert!(side.generation().is_err() && side.is_own(1).is_err());
+        }
+        std::fs::remove_dir(&path).expect("removed");
+        std::fs::rename(&away, &path).expect("renamed");
+        assert!(matches!(b.claim(1), Claim::Lost { owner } if owner == "a"));
+    }
+
+    #[test]
+    fn links_and_pipes_are_neither_followed_nor_waited_for() {
+        let parent = tempfile::tempdir().expect("a folder");
+        let (path, precious) = (parent.path().join("store"), parent.path().join("precious"));
+        std::fs::create_dir(&path).expect("a folder");
+        std::fs::write(&precious, "mine").expect("written");
+        let pipe = path.join("generation-00000001");
+        rustix::fs::mknodat(CWD, &pipe, rustix::fs::FileType::Fifo, Mode::from_raw_mode(0o600), 0).expect("a pipe");
+        std::os::unix::fs::symlink(&precious, path.join("generation-00000002")).expect("a link");
+        std::os::unix::fs::symlink(&precious, path.join(".a-00000003")).expect("a link");
+        let store = Store::new(&path, "a");
+        assert!(matches!(store.claim(1), Claim::Unavailable(_)) && store.is_own(1).is_err());
+        assert!(matches!(store.claim(2), Claim::Unavailable(_)));
+        assert!(matches!(store.claim(3), Claim::Won));
+        assert_eq!(std::fs::read_to_string(&precious).expect("there"), "mine");
+    }
+
+    #[test]
+    fn there_is_always_a_next_generation() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let store = Store::new(folder.path(), "a");
+        assert!(matches!(store.claim(u64::MAX), Claim::Unavailable(_)));
+        std::fs::write(folder.path().join(format!("generation-{}", u64::MAX)), "b").expect("written");
+        assert_eq!(store.generation().expect("readable"), 0);
+        assert!(matches!(store.claim(1), Claim::Won));
     }
 }

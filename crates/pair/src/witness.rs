@@ -6,24 +6,25 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{ensure, Context, Result};
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
+use crate::agent::places::{Place, Places, GREETING};
 use crate::agent::report::report;
 use crate::agent::sealed::{Papers, Seals};
 use crate::store::{Claim, Folder, Generations};
 
 /// Longest time until a witness takes a connection: who waits for it holds all its outputs.
 const CONNECTED: Duration = Duration::from_millis(500);
-/// Longest wait for each step of a conversation.
-const ANSWERED: Duration = Duration::from_secs(1);
+/// Longest time for a whole question and its answer, after that.
+const ANSWERED: Duration = Duration::from_secs(3);
 /// Longest question or answer, in bytes; names are short.
 const LONGEST: u64 = 4096;
-/// Connections at once; more are closed unheard.
-const MOST: usize = 64;
+/// Conversations at once with sides that have proved that they are of the pair's authority.
+const MOST_PROVED: usize = 256;
 
 /// How a witness is started.
 #[derive(Args, Clone, Debug)]
@@ -59,7 +60,7 @@ enum Answer {
 /// Answers until the standard input ends.
 pub fn run(options: &Options) -> Result<()> {
     let seals = options.papers.read()?.context("a witness needs --certificate, --key and --authority")?;
-    let folder = Folder(options.folder.clone());
+    let folder = Folder::at(&options.folder);
     folder.generation().with_context(|| options.folder.display().to_string())?;
     let listener = TcpListener::bind(options.listen).with_context(|| options.listen.to_string())?;
     report(&serde_json::json!({ "event": "listening", "address": listener.local_addr()?.to_string() }));
@@ -69,28 +70,25 @@ pub fn run(options: &Options) -> Result<()> {
 }
 
 fn serve(listener: &TcpListener, seals: &Seals, folder: &Folder) {
-    let conversing = Arc::new(AtomicUsize::new(0));
+    let (places, proved) = (Arc::new(Places::default()), Arc::new(AtomicUsize::new(0)));
     for tcp in listener.incoming().filter_map(io::Result::ok) {
-        if conversing.fetch_add(1, Ordering::AcqRel) >= MOST {
-            conversing.fetch_sub(1, Ordering::AcqRel);
-            continue;
-        }
-        let (own, seals, folder) = (conversing.clone(), seals.clone(), folder.clone());
-        let started = std::thread::Builder::new().name("question".into()).spawn(move || {
-            if let Err(error) = converse(&tcp, &seals, &folder) {
+        let Ok(place) = places.take(&tcp) else { continue }; // it is gone already
+        let (proved, seals, folder) = (proved.clone(), seals.clone(), folder.clone());
+        // A thread that cannot be started drops the connection and its place.
+        let _ = std::thread::Builder::new().name("question".into()).spawn(move || {
+            if let Err(error) = converse(&tcp, place, &proved, (&seals, &folder)) {
                 report(&serde_json::json!({ "event": "turned_away", "why": format!("{error:#}") }));
             }
-            own.fetch_sub(1, Ordering::AcqRel);
         });
-        if started.is_err() {
-            conversing.fetch_sub(1, Ordering::AcqRel);
-        }
     }
 }
 
-fn converse(tcp: &TcpStream, seals: &Seals, folder: &Folder) -> Result<()> {
-    bound(tcp)?;
-    let mut stream = seals.answering(tcp)?;
+/// Answers one question. A stranger has its place until it has proved who it is.
+fn converse(tcp: &TcpStream, place: Place, proved: &AtomicUsize, (seals, folder): (&Seals, &Folder)) -> Result<()> {
+    tcp.set_nodelay(true)?;
+    let mut stream = seals.answering(tcp, Instant::now() + GREETING)?;
+    drop(place);
+    let _counted = Counted::new(proved)?;
     let question = serde_json::from_str(&line(&mut stream)?)?;
     let answer = answer(folder, &question).unwrap_or_else(|error| Answer::Failed { why: error.to_string() });
     tell(&mut stream, &answer)?;
@@ -126,8 +124,8 @@ impl Witness {
     fn ask(&self, question: &Question) -> io::Result<Answer> {
         let answered = || -> Result<Answer> {
             let tcp = TcpStream::connect_timeout(&self.address, CONNECTED)?;
-            bound(&tcp)?;
-            let mut stream = self.seals.asking(&tcp, self.address.ip())?;
+            tcp.set_nodelay(true)?;
+            let mut stream = self.seals.asking(&tcp, self.address.ip(), Instant::now() + ANSWERED)?;
             tell(&mut stream, question)?;
             Ok(serde_json::from_str(&line(&mut stream)?)?)
         };
@@ -167,10 +165,22 @@ fn unexpected(answer: &Answer) -> io::Error {
     io::Error::other(format!("the witness answers {answer:?}"))
 }
 
-fn bound(tcp: &TcpStream) -> io::Result<()> {
-    tcp.set_nodelay(true)?;
-    tcp.set_read_timeout(Some(ANSWERED))?;
-    tcp.set_write_timeout(Some(ANSWERED))
+/// One of the conversations that are counted, until it is dropped.
+struct Counted<'a>(&'a AtomicUsize);
+
+impl<'a> Counted<'a> {
+    fn new(count: &'a AtomicUsize) -> Result<Self> {
+        let before = count.fetch_add(1, Ordering::AcqRel);
+        let counted = Counted(count);
+        ensure!(before < MOST_PROVED, "{MOST_PROVED} questions are being answered");
+        Ok(counted)
+    }
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
 }
 
 fn tell(stream: &mut impl Write, what: &impl Serialize) -> Result<()> {
@@ -190,6 +200,7 @@ fn line(stream: &mut impl Read) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::agent::places;
     use crate::agent::sealed::papers;
     use crate::store::Store;
 
@@ -202,7 +213,7 @@ mod tests {
         let address = listener.local_addr().expect("an address");
         let generations = folder.join("generations");
         std::fs::create_dir(&generations).expect("a folder");
-        std::thread::spawn(move || serve(&listener, &own, &Folder(generations)));
+        std::thread::spawn(move || serve(&listener, &own, &Folder::at(&generations)));
         (address, side, stranger)
     }
 
@@ -232,7 +243,7 @@ mod tests {
         let asked = Store::at(Arc::new(Witness { address: nobody, seals: seals.clone() }), "a");
         let begun = std::time::Instant::now();
         assert!(matches!(asked.claim(1), Claim::Unavailable(_)));
-        assert!(begun.elapsed() < CONNECTED + 3 * ANSWERED);
+        assert!(begun.elapsed() < 10 * (CONNECTED + ANSWERED));
         drop(mute);
         assert!(matches!(asked.claim(1), Claim::Unavailable(_)));
         let side = Store::at(Arc::new(Witness { address, seals }), "a");
@@ -240,12 +251,34 @@ mod tests {
     }
 
     #[test]
-    fn garbage_is_turned_away_and_others_are_answered_meanwhile() {
+    fn strangers_in_all_places_keep_nobody_out() {
+        let _alone = places::ALONE.lock();
         let folder = tempfile::tempdir().expect("a folder");
         let (address, seals, _) = witness(folder.path());
-        let mut held: Vec<_> = (0..MOST - 8).map(|_| TcpStream::connect(address).expect("a connection")).collect();
-        held.iter_mut().for_each(|stream| drop(stream.write_all(b"GET / HTTP/1.1\r\n")));
         let side = Store::at(Arc::new(Witness { address, seals }), "a");
-        assert!(matches!(side.claim(1), Claim::Won));
+        let record = [22, 3, 1, 64, 0, 1, 0, 63, 252]; // the beginning of a handshake, which never ends
+        let mut held: Vec<TcpStream> = Vec::new();
+        for generation in 1..=5 {
+            held.retain_mut(|stream| stream.write_all(&[0]).is_ok());
+            while held.len() < places::MOST + 16 {
+                let mut slow = TcpStream::connect(address).expect("a line");
+                let begin: &[u8] = if held.len() % 2 == 0 { &record } else { b"GET / HTTP/1.1\r\n" };
+                let _ = slow.write_all(begin);
+                held.push(slow);
+            }
+            assert!(matches!(side.claim(generation), Claim::Won), "{generation}");
+        }
+    }
+
+    #[test]
+    fn a_stranger_is_let_go_when_its_time_is_over() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (address, ..) = witness(folder.path());
+        let mut slow = TcpStream::connect(address).expect("a line");
+        let begun = Instant::now();
+        while slow.write_all(&[22]).is_ok() {
+            assert!(begun.elapsed() < 10 * GREETING);
+            std::thread::sleep(Duration::from_millis(50));
+        }
     }
 }

@@ -3,16 +3,16 @@
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{sync_channel, SyncSender};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{bail, ensure, Context, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use socket2::Socket;
 
+use super::places::{self, Bounded, Places, GREETING};
 use super::report::report;
 use super::sealed::Seals;
 use super::shared::Mark;
@@ -27,9 +27,9 @@ const LONGEST: usize = 1 << 20;
 const LONGEST_MARK: usize = (transmission::LONGEST as usize) + (1 << 10);
 /// Between two looks whether anybody came.
 const LOOK: Duration = Duration::from_millis(2);
-/// Connections of whom it is not known yet who they are, at most.
-const MOST_STRANGERS: usize = 64;
-/// Longest wait for the other agent to say who it is.
+/// Greetings that are waited for at once.
+const MOST_GREETINGS: usize = places::MOST;
+/// Longest time until the other agent has said who it is, which is not waited for by others.
 const HELLO: Duration = Duration::from_secs(5);
 
 /// What agents tell each other.
@@ -180,15 +180,15 @@ pub struct Identity {
 /// of its own: who says nothing holds up nobody.
 pub fn accept(listener: &TcpListener, identity: &Identity, is_waited_for: impl Fn() -> bool) -> Result<Channel> {
     listener.set_nonblocking(true)?;
-    let (greeted, greetings) = sync_channel(MOST_STRANGERS);
-    let strangers = Arc::new(AtomicUsize::new(0));
+    let (greeted, greetings) = sync_channel(MOST_GREETINGS);
+    let places = Arc::new(Places::default());
     let (mut control, mut log, mut peer, mut theirs) = (None, None, String::new(), 0);
     while control.is_none() || log.is_none() {
         ensure!(is_waited_for(), "no secondary came while it was waited for");
         match listener.accept() {
             Err(error) if error.kind() == ErrorKind::WouldBlock => std::thread::sleep(LOOK),
             Err(error) => return Err(error.into()),
-            Ok((tcp, from)) => greet_apart(tcp, from, identity, &greeted, &strangers)?,
+            Ok((tcp, from)) => greet_apart(tcp, from, identity, &greeted, &places)?,
         }
         for (stream, name, generation, is_log) in greetings.try_iter() {
             if peer != name {
@@ -204,34 +204,33 @@ pub fn accept(listener: &TcpListener, identity: &Identity, is_waited_for: impl F
 /// Connection, name, generation, and whether it is for the log.
 type Greeting = (Socket, String, u64, bool);
 
-/// Hears who a connection is of, beside all others; more than so many at once are closed unheard.
+/// Hears who a connection is of, beside all others; where there are too many, the oldest stranger makes room.
 fn greet_apart(
     tcp: TcpStream,
     from: SocketAddr,
     identity: &Identity,
     greeted: &SyncSender<Greeting>,
-    strangers: &Arc<AtomicUsize>,
+    places: &Arc<Places>,
 ) -> Result<()> {
-    if strangers.load(Ordering::Acquire) >= MOST_STRANGERS {
-        return Ok(());
-    }
-    strangers.fetch_add(1, Ordering::AcqRel);
-    let (identity, greeted, strangers) = (identity.clone(), greeted.clone(), strangers.clone());
+    let Ok(place) = places.take(&tcp) else { return Ok(()) }; // it is gone already
+    let (identity, greeted) = (identity.clone(), greeted.clone());
     spawn("greeting", move || {
-        match welcome(tcp, &identity) {
+        let welcomed = welcome(tcp, &identity);
+        drop(place);
+        match welcomed {
             Ok(greeting) => drop(greeted.try_send(greeting)),
             Err(error) => {
                 report(&json!({ "event": "turned_away", "from": from.to_string(), "why": format!("{error:#}") }));
             }
         }
-        strangers.fetch_sub(1, Ordering::AcqRel);
     })
 }
 
 fn welcome(tcp: TcpStream, identity: &Identity) -> Result<Greeting> {
     tcp.set_nonblocking(false)?;
-    let mut stream = prepare(tcp, identity.seals.as_ref(), Seals::accepted)?;
-    let (name, generation, is_log) = greet(&mut stream, identity, false)?;
+    let until = Instant::now() + GREETING;
+    let mut stream = prepare(tcp, identity.seals.as_ref(), |seals, tcp| seals.accepted(tcp, until))?;
+    let (name, generation, is_log) = greet(&mut stream, identity, false, until)?;
     Ok((stream, name, generation, is_log))
 }
 
@@ -242,8 +241,10 @@ pub fn connect(address: SocketAddr, identity: &Identity) -> Result<Channel> {
     for is_log in [false, true] {
         let tcp =
             TcpStream::connect_timeout(&address, HELLO).with_context(|| format!("no agent answers at {address}"))?;
-        let mut stream = prepare(tcp, identity.seals.as_ref(), |seals, tcp| seals.connected(tcp, address.ip()))?;
-        (peer, theirs, _) = greet(&mut stream, identity, is_log)?;
+        let until = Instant::now() + HELLO;
+        let seal = |seals: &Seals, tcp| seals.connected(tcp, address.ip(), until);
+        let mut stream = prepare(tcp, identity.seals.as_ref(), seal)?;
+        (peer, theirs, _) = greet(&mut stream, identity, is_log, until)?;
         streams.push(stream);
     }
     let log = streams.pop();
@@ -269,26 +270,24 @@ fn unsealed(address: SocketAddr) -> String {
     )
 }
 
-/// A connection that is read from for as long as a greeting may take; sealed where the side has what that needs.
+/// A connection, sealed where the side has what that needs.
 fn prepare(
     tcp: TcpStream,
     seals: Option<&Seals>,
     seal: impl Fn(&Seals, TcpStream) -> Result<UnixStream>,
 ) -> Result<Socket> {
     tcp.set_nodelay(true)?;
-    tcp.set_read_timeout(Some(HELLO))?;
-    let stream = match seals {
+    Ok(match seals {
         Some(seals) => Socket::from(seal(seals, tcp)?),
         None => Socket::from(tcp),
-    };
-    stream.set_read_timeout(Some(HELLO))?;
-    Ok(stream)
+    })
 }
 
-fn greet(stream: &mut Socket, identity: &Identity, is_log: bool) -> Result<(String, u64, bool)> {
+/// Says who this side is, and hears who the other is, all of it by then.
+fn greet(stream: &mut Socket, identity: &Identity, is_log: bool, until: Instant) -> Result<(String, u64, bool)> {
     let Identity { name, generation, .. } = identity.clone();
     send(stream, &Message::Hello { version: VERSION, name, generation, is_log })?;
-    match receive(stream)? {
+    match receive(&mut Bounded::new(&*stream, until))? {
         Message::Hello { version: VERSION, name, generation, is_log } => Ok((name, generation, is_log)),
         Message::Hello { version, .. } => bail!("the other agent speaks version {version}, this is {VERSION}"),
         _ => bail!("the other side is no agent"),
@@ -299,6 +298,7 @@ fn finish(control: Option<Socket>, log: Option<Socket>, peer: String, generation
     let (Some(control), Some(log)) = (control, log) else { bail!("the channel is not whole") };
     for stream in [&control, &log] {
         stream.set_read_timeout(None)?;
+        stream.set_write_timeout(None)?;
     }
     Ok(Channel { control: Control::new(control)?, log, peer, generation })
 }
@@ -370,14 +370,37 @@ mod tests {
     }
 
     #[test]
-    fn who_says_nothing_holds_up_nobody() {
+    fn strangers_in_all_places_hold_up_nobody() {
+        let _alone = lock(&places::ALONE);
+        let folder = tempfile::tempdir().expect("a folder");
+        let ours = authority();
+        let [a, b] = ["a", "b"].map(|name| sealed_by(&ours, folder.path(), name));
+        for (a, b) in [(None, None), (Some(a), Some(b))] {
+            let (listener, address) = listen((NOWHERE, 0).into(), &identity("a", 0, a.clone())).expect("a port");
+            let there = std::thread::spawn(move || accept(&listener, &identity("a", 3, a), || true));
+            let stranger = |number: usize| {
+                let mut stream = TcpStream::connect(address).expect("connected");
+                let _ = stream.write_all(&[0, 0, 1][..number % 3]); // the first says nothing
+                stream
+            };
+            let _held: Vec<_> = (0..places::MOST + 16).map(stranger).collect();
+            let here = connect(address, &identity("b", 2, b));
+            come_through(here, there.join().expect("no panic"));
+        }
+    }
+
+    #[test]
+    fn a_greeting_has_one_deadline_however_often_it_brings_a_byte() {
         let (listener, address) = listen((NOWHERE, 0).into(), &identity("a", 0, None)).expect("a port");
-        let mute: Vec<_> = (0..MOST_STRANGERS / 2).map(|_| TcpStream::connect(address).expect("connected")).collect();
-        let begun = std::time::Instant::now();
-        let there = std::thread::spawn(move || accept(&listener, &identity("a", 3, None), || true));
-        let here = connect(address, &identity("b", 2, None));
-        come_through(here, there.join().expect("no panic"));
-        assert!(begun.elapsed() < HELLO, "{} waited for", mute.len());
+        let mut slow = TcpStream::connect(address).expect("connected");
+        let (tcp, _) = listener.accept().expect("accepted");
+        let waiting = std::thread::spawn(move || welcome(tcp, &identity("a", 3, None)).is_err());
+        let begun = Instant::now();
+        while slow.write_all(&[0]).is_ok() {
+            assert!(begun.elapsed() < 10 * GREETING);
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        assert!(waiting.join().expect("no panic"));
     }
 
     #[test]

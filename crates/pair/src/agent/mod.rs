@@ -11,6 +11,7 @@ mod link;
 mod marks;
 mod mover;
 mod network;
+pub(crate) mod places;
 mod progress;
 pub(crate) mod report;
 pub(crate) mod sealed;

@@ -27,6 +27,7 @@ use rustls::{
 };
 use serde_json::json;
 
+use super::places::Bounded;
 use super::report::report;
 use super::spawn;
 
@@ -96,25 +97,30 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
 }
 
 impl Seals {
-    /// Of a connection that was accepted, from an address that the other side's certificate names.
-    pub fn accepted(&self, tcp: TcpStream) -> Result<UnixStream> {
-        let session = self.answering(&tcp)?.conn;
+    /// Of a connection that was accepted, from an address that the other side's certificate names; shaken by then.
+    pub fn accepted(&self, tcp: TcpStream, until: Instant) -> Result<UnixStream> {
+        let session = self.answering(&tcp, until)?.conn;
         sealed(session.into(), tcp)
     }
 
     /// The same for a single question, without a thread.
-    pub fn answering<'tcp>(&self, tcp: &'tcp TcpStream) -> Result<StreamOwned<ServerConnection, &'tcp TcpStream>> {
+    pub fn answering<'tcp>(
+        &self,
+        tcp: &'tcp TcpStream,
+        until: Instant,
+    ) -> Result<StreamOwned<ServerConnection, Bounded<'tcp, TcpStream>>> {
         let from = tcp.peer_addr()?.ip();
-        let session = shaken(ServerConnection::new(self.server.clone())?, tcp)?;
+        let mut line = Bounded::new(tcp, until);
+        let session = shaken(ServerConnection::new(self.server.clone())?, &mut line)?;
         let shown = session.peer_certificates().and_then(<[_]>::first).context("no certificate was shown")?;
         verify_server_name(&ParsedCertificate::try_from(shown)?, &ServerName::from(from))
             .with_context(|| format!("the certificate that was shown does not name {from}"))?;
-        Ok(StreamOwned::new(session, tcp))
+        Ok(StreamOwned::new(session, line))
     }
 
-    /// Of a connection to this address.
-    pub fn connected(&self, tcp: TcpStream, to: IpAddr) -> Result<UnixStream> {
-        let session = self.asking(&tcp, to)?.conn;
+    /// Of a connection to this address, shaken by then.
+    pub fn connected(&self, tcp: TcpStream, to: IpAddr, until: Instant) -> Result<UnixStream> {
+        let session = self.asking(&tcp, to, until)?.conn;
         sealed(session.into(), tcp)
     }
 
@@ -123,20 +129,22 @@ impl Seals {
         &self,
         tcp: &'tcp TcpStream,
         to: IpAddr,
-    ) -> Result<StreamOwned<ClientConnection, &'tcp TcpStream>> {
+        until: Instant,
+    ) -> Result<StreamOwned<ClientConnection, Bounded<'tcp, TcpStream>>> {
         let session = ClientConnection::new(self.client.clone(), ServerName::from(to))?;
-        Ok(StreamOwned::new(shaken(session, tcp)?, tcp))
+        let mut line = Bounded::new(tcp, until);
+        Ok(StreamOwned::new(shaken(session, &mut line)?, line))
     }
 }
 
-/// Makes the handshake, within the connection's time limit.
-fn shaken<Session, Data>(mut session: Session, mut tcp: &TcpStream) -> Result<Session>
+/// Makes the handshake, all of it within the line's time limit.
+fn shaken<Session, Data>(mut session: Session, line: &mut Bounded<'_, TcpStream>) -> Result<Session>
 where
     Session: DerefMut + Deref<Target = ConnectionCommon<Data>>,
     Data: SideData,
 {
     while session.is_handshaking() {
-        session.complete_io(&mut tcp).context("the handshake with the other side failed")?;
+        session.complete_io(line).context("the handshake with the other side failed")?;
     }
     Ok(session)
 }
