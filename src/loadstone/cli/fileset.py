@@ -1,11 +1,11 @@
 """`loadstone fileset`."""
 
-import subprocess
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from loadstone.host import launch
 from loadstone.host.programs import server
 
 app = typer.Typer(help="Files of the web workloads, for servers that serve files.", no_args_is_help=True)
@@ -25,4 +25,5 @@ def write(
 ) -> None:
     """Write a workload's files to disk: the same bytes the reference server computes. Files already there are kept."""
     command = [server(), "fileset", workload, "--sessions", str(sessions), str(folder)]
-    raise typer.Exit(subprocess.run([*command, "--dry-run"] if dry_run else command, check=False).returncode)
+    done = launch.run([*command, "--dry-run"] if dry_run else command, stdout=None, stderr=None)
+    raise typer.Exit(done.returncode)

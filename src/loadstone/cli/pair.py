@@ -4,7 +4,6 @@ import asyncio
 import json
 import signal
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 import typer
@@ -13,6 +12,7 @@ from rich.table import Table
 
 from loadstone.cli.exits import Exit
 from loadstone.cli.screen import out, say, warn
+from loadstone.host.runtime import temporary_folder
 from loadstone.model.errors import PlatformError, UsageError
 from loadstone.model.fault import FaultKind
 from loadstone.model.machine import PUBLIC, MachineSpec
@@ -77,10 +77,10 @@ def create(
     for one in found:
         if not one.is_fit:
             warn(f"{one.what}: {one.said}")
-    with TemporaryDirectory(prefix="loadstone-pair-") as logs:
+    with temporary_folder("pair") as logs:
         told = {"platform": "pair", "memory": memory, "disk": disk, "disks": disks, "reads": reads}
         wanted = read_machine(told)
-        asyncio.run(_keep(name, wanted, serve, Path(logs)))
+        asyncio.run(_keep(name, wanted, serve, logs))
     return Exit.PASS
 
 

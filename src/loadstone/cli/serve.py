@@ -1,6 +1,5 @@
 """`loadstone serve`."""
 
-import ipaddress
 from typing import Annotated, Any
 
 import typer
@@ -8,17 +7,20 @@ import uvicorn
 
 from loadstone.cli.options import RESULTS, Results
 from loadstone.cli.screen import out
+from loadstone.host.bounds import BoundedProtocol
+from loadstone.host.secrets import PAGE_TOKEN, checked_token, is_loopback
 from loadstone.model.errors import UsageError
 from loadstone.model.target import Endpoint
 from loadstone.web.app import make_app
-from loadstone.web.bounds import BoundedProtocol
 
 
 def serve(
     listen: Annotated[str, typer.Option(metavar="HOST:PORT", help="Where to answer.")] = "127.0.0.1:8321",
     token: Annotated[
         str | None,
-        typer.Option(help="Answer only those who bring this. Needed beyond loopback.", envvar="LOADSTONE_TOKEN"),
+        typer.Option(
+            help="Answer only those who bring this, 16 letters or more. Needed beyond loopback.", envvar=PAGE_TOKEN
+        ),
     ] = None,
     results: Results = RESULTS,
 ) -> None:
@@ -29,8 +31,10 @@ def serve(
     """
     at = Endpoint.parse(listen)
     host = at.host.strip("[]")
-    if token == "" or (token is None and not _is_loopback(host)):
+    if token is None and not is_loopback(host):
         raise UsageError(f"Beyond loopback results are shown only with a token. Give --token, or listen on {LOOPBACK}.")
+    if token is not None:
+        checked_token(token)
     out.print(f"http://{at}/ shows the results in {results}. Ctrl-C ends it.", soft_wrap=True)
     app = make_app(results, token)
     bounds: dict[str, Any] = {"http": BoundedProtocol, "timeout_graceful_shutdown": 1}
@@ -38,12 +42,3 @@ def serve(
 
 
 LOOPBACK = "127.0.0.1:8321"
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

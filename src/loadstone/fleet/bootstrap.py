@@ -53,6 +53,26 @@ echo "folder=$HOME/.local/share/loadstone"
 """
 
 
+STARTED = r"""
+    # Number, boot and start in ticks since it: a number alone may be that of a stranger by now.
+    started() {
+        ticks=$(sed "s/.*) //" "/proc/$1/stat" 2> /dev/null | cut -d " " -f 20)
+        [ -n "$ticks" ] && echo "$1 $(cat /proc/sys/kernel/random/boot_id) $ticks"
+    }
+    is_node() { [ -s node.pid ] && [ "$(cat node.pid)" = "$(started "$(cut -d " " -f 1 node.pid)")" ]; }
+    # Processes of a group that were told the keys in this folder.
+    of_node() {
+        for process in /proc/[0-9]*; do
+            group=$(sed "s/.*) //" "$process/stat" 2> /dev/null | cut -d " " -f 3)
+            [ "$group" = "$1" ] || continue
+            tr "\0" "\n" < "$process/environ" 2> /dev/null | grep -Fqx "RAY_TLS_SERVER_KEY=$PWD/{key}" || continue
+            echo "${process#/proc/}"
+        done
+    }
+""".replace("{key}", KEY)
+"""Functions of a shell that tell a node of this cluster from other processes."""
+
+
 @dataclass(frozen=True)
 class Look:
     """What a host is like before anything is started there."""
@@ -191,17 +211,18 @@ async def _start(shell: Shell, python: str, words: list[str], hosts: list[str], 
     settings = " ".join(f"{key}={shlex.quote(value)}" for key, value in named.items())
     folder = shlex.quote(str(there.folder))
     script = f"""
+    {STARTED}
     cd {folder}
-    if [ -f node.pid ] && kill -0 "$(cat node.pid)" 2> /dev/null; then exit 0; fi
+    if is_node; then exit 0; fi
     export {CLUSTER_TOKEN}="$(cat {TOKEN})" {settings}
     rm -f node.pid
     # in a session of its own, but not as a shell's job in the background, whose children would not hear interruptions
-    setsid --fork sh -c 'echo $$ > node.pid; exec "$@"' node {shlex.join([ray, "start", *words, *own])} \
+    setsid --fork sh -c '{STARTED} started $$ > node.pid; exec "$@"' node {shlex.join([ray, "start", *words, *own])} \
         > node.log 2>&1 < /dev/null
     for _ in $(seq 50); do [ -s node.pid ] && break; sleep 0.1; done
     for _ in $(seq {int(START_S * 2)}); do
         if grep -q "Ray runtime started" node.log; then exit 0; fi
-        kill -0 "$(cat node.pid)" 2> /dev/null || break
+        is_node || break
         sleep 0.5
     done
     tail -n 5 node.log >&2
@@ -219,14 +240,16 @@ def there_environment(keys: Keys, there: Keys) -> Mapping[str, str]:
 async def end(shell: Shell, folder_name: str) -> bool:
     """Ends a host's node and all that it started, and forgets its keys; whether there was one. Raises FleetError."""
     script = f"""
+    {STARTED}
     cd "${{XDG_STATE_HOME:-$HOME/.local/state}}/loadstone/fleet/{folder_name}" 2> /dev/null || exit 0
-    if [ -f node.pid ]; then
-        node=$(cat node.pid)
-        if kill "$node" 2> /dev/null; then
-            for _ in $(seq 16); do kill -0 "$node" 2> /dev/null || break; sleep 0.5; done
+    if [ -s node.pid ]; then
+        node=$(cut -d " " -f 1 node.pid)
+        if is_node && kill "$node" 2> /dev/null; then
+            for _ in $(seq 16); do is_node || break; sleep 0.5; done
             echo ended
         fi
-        kill -s KILL -- "-$node" 2> /dev/null || true  # what its processes left, where one of them was killed
+        # What its processes left, where one of them was killed.
+        for process in $(of_node "$node"); do kill -s KILL "$process" 2> /dev/null || true; done
     fi
     rm -f node.pid node.log {TOKEN} {AUTHORITY} {CERTIFICATE} {KEY}
     cd .. && rmdir {folder_name} 2> /dev/null || true

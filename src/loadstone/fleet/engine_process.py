@@ -4,14 +4,16 @@ import asyncio
 import contextlib
 import itertools
 import json
+import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import IO, Any, Protocol
 
 from loadstone.fleet.contract import FleetError, FoundHost, HostLostError, Json, answer_of
+from loadstone.host import launch
 from loadstone.host.process import stop
-from loadstone.host.secrets import CLUSTER_TOKEN, without_secrets
+from loadstone.host.secrets import CLUSTER_TOKEN
 from loadstone.model.errors import LoadstoneError
 
 LONGEST_LINE = 64 << 20
@@ -136,14 +138,15 @@ class ProcessFleet:
 
     async def _started(self) -> asyncio.subprocess.Process:
         if self.process is None:
-            self.process = await asyncio.create_subprocess_exec(
+            self.process = await launch.start(
                 *self.words,
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.DEVNULL,
                 limit=LONGEST_LINE,
                 start_new_session=True,
-                env={**without_secrets(CLUSTER_TOKEN), **self.environment},  # one that others started has a token too
+                also=launch.OF_ENGINE,
+                given={**_token_of_others(), **self.environment},
             )
             self.reading = asyncio.create_task(self._read(self.process))
         return self.process
@@ -158,6 +161,12 @@ class ProcessFleet:
         for waiting in self.waiting.values():
             if not waiting.done():
                 waiting.set_exception(HostLostError(_ended(code)))
+
+
+def _token_of_others() -> dict[str, str]:
+    """The token of a cluster that others started, which only its engine knows; nothing where there is none."""
+    token = os.environ.get(CLUSTER_TOKEN)
+    return {CLUSTER_TOKEN: token} if token else {}
 
 
 def _ended(code: int) -> str:

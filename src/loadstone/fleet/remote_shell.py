@@ -6,7 +6,7 @@ import shlex
 from dataclasses import dataclass
 
 from loadstone.fleet.contract import FleetError
-from loadstone.host.secrets import without_secrets
+from loadstone.host import launch
 
 VARIABLE = "LOADSTONE_SSH"
 """Names another ssh, with options: `ssh -F FILE`."""
@@ -24,14 +24,14 @@ class Shell:
 
     async def run(self, script: str, told: bytes = b"", timeout_s: float = 60.0) -> str:
         """What a script of a POSIX shell writes, which reads `told`. Raises FleetError when it fails."""
-        words = ["sh", "-c", script] if not self.ssh else [*_ssh(), self.ssh, f"sh -c {shlex.quote(script)}"]
+        words = ["sh", "-c", script] if not self.ssh else [*_ssh(), "--", self.ssh, f"sh -c {shlex.quote(script)}"]
         try:
-            process = await asyncio.create_subprocess_exec(
+            process = await launch.start(
                 *words,
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
-                env=without_secrets(),
+                also=launch.OF_SSH if self.ssh else launch.OF_ENGINE,
             )
         except FileNotFoundError:
             raise FleetError("There is no `ssh` here: `apt-get install openssh-client`.") from None

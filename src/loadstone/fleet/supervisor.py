@@ -8,7 +8,6 @@ import asyncio
 import contextlib
 import os
 import platform
-import tempfile
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager, AsyncExitStack
@@ -28,6 +27,7 @@ from loadstone.fleet.routes import forward, lead
 from loadstone.host.cores import core_list, on_cores
 from loadstone.host.process import Child, Readiness, begin
 from loadstone.host.programs import driver
+from loadstone.host.runtime import temporary_folder
 from loadstone.host.secrets import JOIN_TOKEN
 from loadstone.measure.agent import AgentGauge, own_agent
 from loadstone.model.errors import LoadstoneError
@@ -99,7 +99,7 @@ class Supervisor:
         stack = self._stack
         stack.enter_context(self.lease(who))
         undone = await asyncio.to_thread(reap)
-        logs = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="loadstone-host-")))
+        logs = stack.enter_context(temporary_folder("host"))
         self._maker = await stack.enter_async_context(open_maker(logs, IPv4Network(block)))
         stack.push_async_callback(self._end_drivers)
         self._gauge = await stack.enter_async_context(own_agent(self.name))

@@ -1,6 +1,9 @@
-"""Bounds on the connections of the web page: so many at once, and none that never asks."""
+"""Bounds on the connections of pages that the lab serves: so many at once, none that never asks, none driven out."""
 
 import asyncio
+import itertools
+from collections import Counter
+from collections.abc import Collection
 from typing import Any
 
 import h11
@@ -8,22 +11,39 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 MOST_CONNECTIONS = 256
 """Connections at once; a browser takes six."""
+MOST_OF_AN_ADDRESS = 128
+"""Connections of one address at once."""
 HEADER_S = 10.0
 """Longest time from the beginning of a connection, or of a further request, until its header is whole."""
+_numbers = itertools.count()
 
 
 class BoundedProtocol(H11Protocol):
-    """HTTP/1.1 as uvicorn speaks it, within the bounds."""
+    """HTTP/1.1 as uvicorn speaks it, within the bounds. Where there are too many connections, the oldest that has not
+    asked makes room, of the address that has the most.
+    """
 
     _asking: asyncio.TimerHandle | None = None
+    _number = 0
+
+    @property
+    def is_asking(self) -> bool:
+        """Whether its request is not whole yet, or has not begun."""
+        return self._asking is not None
+
+    @property
+    def address(self) -> str:
+        """Address of the other side; empty where it has none."""
+        return self.client[0] if self.client else ""
 
     def connection_made(self, transport: Any) -> None:
-        """Takes a connection, or closes it when there are too many."""
+        """Takes a connection; another one is closed where there are too many."""
         super().connection_made(transport)
-        if len(self.connections) > MOST_CONNECTIONS:
-            transport.close()
-            return
+        self._number = next(_numbers)
         self._watch()
+        for one in to_make_room([one for one in self.connections if isinstance(one, BoundedProtocol)], self):
+            one.transport.abort()
+            self.connections.discard(one)
 
     def data_received(self, data: bytes) -> None:
         """Hands on what came; a header must be whole in time."""
@@ -45,3 +65,17 @@ class BoundedProtocol(H11Protocol):
         if self._asking is not None:
             self._asking.cancel()
             self._asking = None
+
+
+def to_make_room(connections: Collection[BoundedProtocol], newest: BoundedProtocol) -> list[BoundedProtocol]:
+    """Which connections are closed so that the newest may stay; the newest itself where all others are being served."""
+    counts = Counter(one.address for one in connections)
+    if counts[newest.address] > MOST_OF_AN_ADDRESS:
+        among = [one for one in connections if one.address == newest.address]
+    elif len(connections) > MOST_CONNECTIONS:
+        most = max(counts.values())
+        among = [one for one in connections if counts[one.address] == most]
+    else:
+        return []
+    asking = [one for one in among if one.is_asking and one is not newest]
+    return [min(asking, key=lambda one: one._number, default=newest)]

@@ -3,10 +3,10 @@
 import contextlib
 import os
 import shutil
-import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from loadstone.host import launch
 from loadstone.model.errors import PlatformError
 
 POLICY = Path("/usr/sbin/policy-rc.d")
@@ -23,10 +23,8 @@ def install(packages: Sequence[str]) -> None:
     words = ["apt-get", "install", "-y", "-q", "--no-install-recommends", *packages]
     with _nothing_starts():
         for command in (["apt-get", "update", "-q"], words):
-            environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-            done = subprocess.run(
-                command, env=environment, capture_output=True, text=True, timeout=INSTALLED_S, check=False
-            )
+            given = {"DEBIAN_FRONTEND": "noninteractive"}
+            done = launch.run(command, also=("APT_CONFIG", *launch.OF_PROXIES), given=given, timeout=INSTALLED_S)
             if done.returncode:
                 said = (done.stderr or done.stdout).strip()[-400:]
                 raise PlatformError(f"`{' '.join(command)}` ended with code {done.returncode}: {said}")

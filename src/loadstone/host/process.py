@@ -11,7 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Protocol
 
-from loadstone.host.secrets import without_secrets
+from loadstone.host import launch
 from loadstone.model.errors import ServiceError
 
 START_S = 20.0
@@ -83,19 +83,19 @@ async def begin(
     secrets: Mapping[str, str] = MappingProxyType({}),
 ) -> Child:
     """Starts a program and waits for its first line; standard error goes to `log`, errors speak of `command`.
-    Beside this process's environment without its secrets it is told those that are given.
+    Beside the variables that all programs see it is told those that are given.
 
     Raises ServiceError when it ends or stays silent instead of getting ready.
     """
     try:
         with log.open("wb") as errors:
-            process = await asyncio.create_subprocess_exec(
+            process = await launch.start(
                 *words,
+                given=secrets,
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=errors,
                 start_new_session=True,
-                env={**without_secrets(), **secrets},
             )
     except OSError as error:
         raise ServiceError(f"`{command[0]}` cannot be started: {error}") from None

@@ -1,8 +1,11 @@
-"""What the laboratory is told in its environment and nothing that it starts may know."""
+"""Tokens that the laboratory is told in its environment; what it starts knows at most the one that it needs."""
 
+import ipaddress
 import os
 import secrets
 from functools import cache
+
+from loadstone.model.errors import UsageError
 
 AGENT_TOKEN = "LOADSTONE_AGENT_TOKEN"
 """Variable with the token that the agent of a host was started with."""
@@ -10,7 +13,11 @@ JOIN_TOKEN = "LOADSTONE_JOIN_TOKEN"
 """Variable with the token that drivers know which play together."""
 CLUSTER_TOKEN = "RAY_AUTH_TOKEN"
 """Variable, by the engine's own name, with the token that lets into a fleet's cluster."""
-_ALL = (AGENT_TOKEN, JOIN_TOKEN, CLUSTER_TOKEN)
+PAGE_TOKEN = "LOADSTONE_TOKEN"
+"""Variable with the token that readers of served pages and of live figures bring."""
+SECRETS = (AGENT_TOKEN, JOIN_TOKEN, CLUSTER_TOKEN, PAGE_TOKEN)
+LEAST_TOKEN = 16
+"""Letters of a token, as agents want it too."""
 
 
 def join_token() -> str:
@@ -23,10 +30,22 @@ def is_join_token_given() -> bool:
     return bool(os.environ.get(JOIN_TOKEN))
 
 
-def without_secrets(but: str = "") -> dict[str, str]:
-    """This process's environment, for what it starts; with the one secret that it is to know, if any."""
-    kept = {name: value for name, value in os.environ.items() if name == but or name not in _ALL}
-    return kept | {JOIN_TOKEN: join_token()} if but == JOIN_TOKEN else kept
+def checked_token(token: str) -> str:
+    """The token of a page. Raises UsageError, which does not name it, for one that can be guessed or not be sent."""
+    if len(token) < LEAST_TOKEN or not all("!" <= letter <= "~" for letter in token):
+        remedy = "`openssl rand -hex 16` makes one"
+        raise UsageError(f"A token has {LEAST_TOKEN} letters or more, in ASCII and without spaces: {remedy}.")
+    return token
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches an address."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
 
 
 @cache

@@ -17,9 +17,10 @@ from urllib.parse import urlsplit
 from pydantic import TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
+from loadstone.host import launch
 from loadstone.host.http import get
 from loadstone.host.programs import server
-from loadstone.host.secrets import AGENT_TOKEN, without_secrets
+from loadstone.host.secrets import AGENT_TOKEN
 from loadstone.model.errors import ServiceError, UsageError
 from loadstone.model.machine import SERVER
 from loadstone.model.target import Endpoint
@@ -164,7 +165,7 @@ def _remedy(url: str) -> str:
 
 def tokens_of(urls: Sequence[str], given: str) -> Mapping[str, str]:
     """Which token each agent is told: of several, no agent learns another's. Raises UsageError, which names none."""
-    asked = [url for url in urls if urlsplit(url).scheme != "ssh"]
+    asked = [url for url in urls if checked(url)[0] != "ssh"]
     if not given or not asked:
         return {}
     pairs = [part.partition("=") for part in given.split(",")]
@@ -189,11 +190,19 @@ async def _way(url: str, authority_pem: str | None, token: str) -> AsyncIterator
 
 def checked(url: str) -> tuple[str, str]:
     """The scheme and what follows it; raises UsageError for what is no agent's address."""
-    parts = urlsplit(url)
+    remedy = "Write https://HOST:PORT, http://127.0.0.1:PORT or ssh://HOST"
+    try:
+        parts = urlsplit(url)
+        names = parts.netloc, parts.username or "", parts.hostname or ""
+        has_port = parts.port is not None  # raises for one that cannot be
+    except ValueError as error:
+        raise UsageError(f"`{url}` is no agent: {error}. {remedy}.") from None
     if parts.scheme not in ("http", "https", "ssh") or not parts.netloc or parts.path not in ("", "/"):
-        raise UsageError(f"`{url}` is no agent. Write https://HOST:PORT, http://127.0.0.1:PORT or ssh://HOST.")
-    if parts.netloc.startswith("-"):
+        raise UsageError(f"`{url}` is no agent. {remedy}.")
+    if any(name.startswith("-") for name in names) or (parts.scheme == "ssh" and not parts.hostname):
         raise UsageError(f"`{url}` names no host.")  # ssh would take it for an option
+    if parts.scheme != "ssh" and not has_port:
+        raise UsageError(f"`{url}` names no port. {remedy}.")
     if parts.scheme != "ssh":
         at = Endpoint.parse(parts.netloc)
         if parts.scheme == "http" and not _is_loopback(at.host.strip("[]")):
@@ -244,14 +253,14 @@ async def _over_ssh(host: str) -> AsyncIterator[Asked]:
 @asynccontextmanager
 async def _by_line(words: list[str]) -> AsyncIterator[Asked]:
     """An agent that is asked on its standard input."""
-    process = await asyncio.create_subprocess_exec(
+    process = await launch.start(
         *words,
+        also=launch.OF_SSH,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
         limit=LARGEST_LINE,
         start_new_session=True,
-        env=without_secrets(),
     )
     try:
         yield _Line(process)

@@ -10,6 +10,7 @@ from pathlib import Path
 import psutil
 
 from loadstone import __version__
+from loadstone.host import launch
 from loadstone.measure.hardware import hardware, text_of
 from loadstone.model.records.manifest import HostFacts
 
@@ -97,7 +98,7 @@ def _commit() -> str | None:
     def git(*words: str) -> str | None:
         command = ["git", "-C", str(folder), *words]
         try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)
+            done = launch.run(command, timeout=10)
         except (OSError, subprocess.TimeoutExpired):
             return None
         return done.stdout.strip() if done.returncode == 0 else None

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import psutil
 
+from loadstone.host import launch
+
 SETTINGS = (
     *("fs/file-max", "kernel/numa_balancing", "kernel/sched_autogroup_enabled", "net/core/netdev_max_backlog"),
     *("net/core/rmem_max", "net/core/somaxconn", "net/core/wmem_max", "net/ipv4/ip_local_port_range"),
@@ -87,7 +89,7 @@ def _offloads(card: str) -> str:
     """What of OFFLOADS is on; empty where there is no `ethtool` to say."""
     try:
         words = ["ethtool", "--show-features", card]
-        done = subprocess.run(words, capture_output=True, text=True, timeout=TOOL_S, check=False)
+        done = launch.run(words, timeout=TOOL_S)
     except (OSError, subprocess.TimeoutExpired):
         return ""
     features = dict(line.strip().split(": ", 1) for line in done.stdout.splitlines() if ": " in line)

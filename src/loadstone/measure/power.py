@@ -15,6 +15,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import IO, Protocol
 
+from loadstone.host import launch
 from loadstone.host.tasks import end_tasks
 from loadstone.model.errors import PlatformError, UsageError
 
@@ -98,7 +99,7 @@ class Command:
         """What it prints now."""
         words = shlex.split(self.command)
         try:
-            process = await asyncio.create_subprocess_exec(*words, stdout=asyncio.subprocess.PIPE)
+            process = await launch.start(*words, stdout=asyncio.subprocess.PIPE)
         except OSError as error:
             raise PlatformError(f"The power meter `{self.command}` cannot be started: {error}.") from None
         try:

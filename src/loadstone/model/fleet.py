@@ -5,10 +5,12 @@ from enum import StrEnum
 from ipaddress import IPv4Address
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
+from loadstone.model.errors import UsageError
 from loadstone.model.machine import PUBLIC
 from loadstone.model.reading import Section
+from loadstone.model.target import Endpoint
 
 
 class HostRole(StrEnum):
@@ -40,6 +42,26 @@ class Dealing(StrEnum):
     """To the first that has room."""
 
 
+def _host_of_ssh(words: str) -> str:
+    """How ssh names a host. Raises ValueError for what ssh would take for an option, or a shell for several words."""
+    host = words.rpartition("@")[2]
+    if words.startswith("-") or host.startswith("-") or (words and not host):
+        raise ValueError("ssh would take it for an option: write HOST or USER@HOST; options belong in ~/.ssh/config")
+    if any(letter.isspace() or not letter.isprintable() for letter in words):
+        raise ValueError("one name of a host without spaces: write HOST or USER@HOST")
+    return words
+
+
+def _cluster(address: str) -> str:
+    """HOST:PORT of a cluster. Raises ValueError."""
+    if address:
+        try:
+            Endpoint.parse(address)
+        except UsageError as error:
+            raise ValueError(str(error)) from None
+    return address
+
+
 class HostSpec(Section):
     """One host."""
 
@@ -51,7 +73,9 @@ class HostSpec(Section):
     memory: Annotated[int, Field(ge=64, le=1 << 30)] | None = Field(
         default=None, description="MiB that machines may have together; all that is free without"
     )
-    ssh: str = Field(default="", description="how ssh names it, as USER@HOST; this machine without")
+    ssh: Annotated[str, AfterValidator(_host_of_ssh)] = Field(
+        default="", description="how ssh names it, as USER@HOST; this machine without"
+    )
     python: str = Field(default="", description="an interpreter there that has Loadstone; installed by ssh without")
 
     @property
@@ -64,7 +88,7 @@ class FleetSpec(Section):
     """All hosts, and what holds them together."""
 
     back_end: BackEnd = Field(default=BackEnd.RAY, description="`ray` or `local`")
-    cluster: str = Field(
+    cluster: Annotated[str, AfterValidator(_cluster)] = Field(
         default="", description="HOST:PORT of a Ray cluster that others started; that of `fleet up` without"
     )
     dealing: Dealing = Field(default=Dealing.SPREAD, description="`spread` or `pack`")

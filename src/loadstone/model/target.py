@@ -1,6 +1,7 @@
 """Where load goes: the two sides of a target and what certificates are believed."""
 
 from dataclasses import dataclass
+from ipaddress import IPv6Address
 from urllib.parse import quote, urlsplit
 
 from loadstone.model.errors import UsageError
@@ -13,6 +14,9 @@ def encoded(path: str) -> str:
     return quote(path, safe="/?%:@!$&'()*+,;=~")
 
 
+LAST_PORT = 65_535
+
+
 @dataclass(frozen=True)
 class Endpoint:
     """A host and a port."""
@@ -22,14 +26,33 @@ class Endpoint:
 
     @classmethod
     def parse(cls, text: str) -> "Endpoint":
-        """Reads `host:port`. Raises UsageError."""
+        """Reads `host:port`, an IPv6 address in brackets. Raises UsageError."""
         host, _, port = text.rpartition(":")
-        if not host or not port.isdigit():
-            raise UsageError(f"`{text}` is no host:port.")
+        if not host or not (port.isascii() and port.isdigit()) or not _is_host(host):
+            raise UsageError(f"`{text}` is not HOST:PORT, such as 127.0.0.1:8080 or [::1]:8080.")
+        if len(port) > 5 or int(port) > LAST_PORT:
+            raise UsageError(f"`{text}` has no valid port. Ports go up to {LAST_PORT}.")
         return cls(host, int(port))
 
     def __str__(self) -> str:
         return f"{self.host}:{self.port}"
+
+
+def _is_host(host: str) -> bool:
+    """Whether a host can be looked up: a name or an address, of IPv6 with both brackets."""
+    bracketed = host.startswith("[") or host.endswith("]")
+    inner = host.strip("[]")
+    if bracketed or ":" in inner:
+        return host == f"[{inner}]" and _is_ipv6(inner)
+    return bool(inner) and not host.startswith("-") and not any(letter.isspace() or letter in "/?#@" for letter in host)
+
+
+def _is_ipv6(text: str) -> bool:
+    try:
+        IPv6Address(text)
+    except ValueError:
+        return False
+    return True
 
 
 @dataclass(frozen=True)
@@ -55,13 +78,18 @@ class Target:
 
 
 def _side(url: str) -> tuple[str, Endpoint]:
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError as error:
+        raise UsageError(f"`{url}` is no target: {error}. Give it as http://HOST:PORT or https://HOST:PORT.") from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise UsageError(f"`{url}` is no target. Give it as http://HOST:PORT or https://HOST:PORT.")
     if parts.path not in ("", "/") or parts.query:
         raise UsageError(f"`{url}` has a path. The workload says the paths; give the target without one.")
     try:
         port = parts.port
+        if port == 0:
+            raise ValueError
     except ValueError:
         raise UsageError(f"`{url}` has no valid port. Ports go from 1 to 65535.") from None
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname

@@ -7,12 +7,9 @@ import contextlib
 import fcntl
 import json
 import os
-import secrets
 import shutil
 import signal
-import stat
 import subprocess
-import tempfile
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -22,50 +19,20 @@ from typing import IO, Any
 
 import psutil
 
-from loadstone.host import locks, netlink
-from loadstone.model.errors import PlatformError
+from loadstone.host import launch, locks, netlink
+from loadstone.host.identity import is_still, start_of
+from loadstone.host.runtime import LOCK, PREFIX, is_private, locked_folder, private_folder, runtime_folder
 
 Json = dict[str, Any]
 
+__all__ = ["JOURNAL", "LOCK", "PREFIX", "ResourceJournal", "open_journal", "private_folder", "reap", "runtime_folder"]
+
 JOURNAL = "journal.jsonl"
-LOCK = "lock"
-PREFIX = "ls"
-"""First letters of all names that are given outside this process."""
-SAME_S = 2.0
-"""A start time is reckoned from the clock, which may be set meanwhile."""
 POLL_INTERVAL_S = 0.01
 FORGOTTEN_S = 60.0
 """Age of a folder that nobody will lock any more."""
 GONE_S = 5.0
 """Longest wait for a killed process to be gone."""
-
-
-def runtime_folder() -> Path:
-    """Where leases are kept: one folder a user. Short, since paths of sockets may have 107 letters only."""
-    named = os.environ.get("LOADSTONE_RUNTIME_DIR")
-    return Path(named) if named else Path(tempfile.gettempdir()) / f"loadstone-{os.getuid()}"
-
-
-def private_folder() -> Path:
-    """That folder, made if need be; raises PlatformError when it is not this user's alone.
-
-    What stands in it is believed when clearing up, so nobody else may write there.
-    """
-    folder = runtime_folder()
-    with contextlib.suppress(FileExistsError):
-        folder.mkdir(mode=0o700, parents=True)
-    if not _is_private(folder):
-        remedy = "Remove it, or name another in LOADSTONE_RUNTIME_DIR."
-        raise PlatformError(f"{folder} is not a folder that only this user may write to. {remedy}")
-    return folder
-
-
-def _is_private(folder: Path) -> bool:
-    try:
-        state = folder.lstat()
-    except OSError:
-        return False
-    return stat.S_ISDIR(state.st_mode) and state.st_uid == os.getuid() and not state.st_mode & 0o022
 
 
 @dataclass
@@ -86,20 +53,15 @@ class ResourceJournal:
         self._journal.write(json.dumps({"kind": kind, **what}) + "\n")
 
     def note_process(self, pid: int, what: str) -> None:
-        """Writes down a process; its start time tells it from a later one of the same number."""
-        with contextlib.suppress(psutil.Error):
-            self.note("process", pid=pid, started=psutil.Process(pid).create_time(), what=what)
+        """Writes down a process; its start tells it from a later one of the same number."""
+        with contextlib.suppress(ProcessLookupError):
+            self.note("process", pid=pid, start=start_of(pid), what=what)
 
 
 @asynccontextmanager
 async def open_journal() -> AsyncIterator[ResourceJournal]:
     """A new journal; its folder is gone when the block ends, and what is noted in it with it."""
-    name = f"{PREFIX}{secrets.token_hex(3)}"
-    unlocked, folder = private_folder() / f".{name}", private_folder() / name
-    unlocked.mkdir(mode=0o700)
-    descriptor = os.open(unlocked / LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC)
-    fcntl.flock(descriptor, fcntl.LOCK_EX)
-    unlocked.rename(folder)  # nobody finds it before it is locked
+    folder, descriptor = locked_folder()
     with (folder / JOURNAL).open("a", buffering=1) as file:
         try:
             yield ResourceJournal(folder, descriptor, file)
@@ -112,7 +74,7 @@ def reap() -> list[str]:
     """Clears up after processes that were killed; says what was found, one line each."""
     above = runtime_folder()
     undone: list[str] = []
-    for folder in sorted(above.glob(f"{PREFIX}*")) if _is_private(above) else []:
+    for folder in sorted(above.glob(f"{PREFIX}*")) if is_private(above) else []:
         with contextlib.suppress(OSError):
             held = os.open(folder / LOCK, os.O_RDWR | os.O_CLOEXEC)
             try:
@@ -128,7 +90,7 @@ def reap() -> list[str]:
 
 def _sweep(above: Path) -> None:
     """Removes folders whose maker was killed before it had locked them; nothing was made from them yet."""
-    for folder in above.glob(f".{PREFIX}*") if _is_private(above) else []:
+    for folder in above.glob(f".{PREFIX}*") if is_private(above) else []:
         with contextlib.suppress(OSError):
             if time.time() - folder.lstat().st_mtime > FORGOTTEN_S:
                 shutil.rmtree(folder, ignore_errors=True)
@@ -174,14 +136,14 @@ def _end_process(entry: Json) -> str:
     ended = f"{entry['what']} (had ended by itself)"
     try:
         process = psutil.Process(entry["pid"])
-        if abs(process.create_time() - entry["started"]) > SAME_S or process.status() == psutil.STATUS_ZOMBIE:
+        if not is_still(entry["pid"], entry["start"]) or process.status() == psutil.STATUS_ZOMBIE:
             return ended
         family = [process, *process.children(recursive=True)]
     except psutil.Error:
         return ended
     for one in family:
-        with contextlib.suppress(psutil.Error):
-            one.send_signal(signal.SIGKILL)
+        with contextlib.suppress(psutil.Error, OSError):
+            os.kill(one.pid, signal.SIGKILL)  # psutil would compare start times by the clock
     psutil.wait_procs(family, GONE_S)
     return f"{entry['what']} (process {entry['pid']})"
 
@@ -222,7 +184,7 @@ def _run(entry: Json) -> str:
     """Something of another program's: a command takes it away, and says by its exit code whether it was there."""
     words: list[str] = entry["undo"].split("\0")
     with contextlib.suppress(OSError, subprocess.TimeoutExpired):
-        if subprocess.run(words, capture_output=True, timeout=30, check=False).returncode == 0:
+        if launch.run(words, also=launch.OF_PODMAN, timeout=30).returncode == 0:
             return str(entry["what"])
     return ""
 

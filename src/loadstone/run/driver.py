@@ -12,10 +12,11 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from loadstone.host import launch
 from loadstone.host.cores import on_cores
 from loadstone.host.process import stop
 from loadstone.host.programs import driver
-from loadstone.host.secrets import JOIN_TOKEN, without_secrets
+from loadstone.host.secrets import JOIN_TOKEN, join_token
 from loadstone.model.errors import DriverError
 from loadstone.model.records.events import EVENT, EVENT_SCHEMA, Event, Ready, Start
 from loadstone.model.records.simulation import Simulated
@@ -105,8 +106,8 @@ class Task:
     document: Document
     is_told: bool = False
     """Whether it waits for a word after its document."""
-    knows: str = ""
-    """Variable with the one secret that it is to know."""
+    is_joined: bool = False
+    """Whether others join it, so that it knows their token."""
 
 
 def running(plan: Document, joining: Joining | None = None) -> Task:
@@ -121,7 +122,7 @@ def waiting(plan: Document, joining: Joining | None = None) -> Task:
 
 def _playing(options: tuple[str, ...], plan: Document, joining: Joining | None) -> Task:
     words = ("run", *options, *(joining.options if joining else ()))
-    return Task(words, plan, knows=JOIN_TOKEN if joining else "")
+    return Task(words, plan, is_joined=joining is not None)
 
 
 def simulating(plan: Document, station: Station) -> Task:
@@ -137,7 +138,7 @@ async def driving(task: Task, log: Path, role: str = "driver", cores: str = "") 
     document = json.dumps(task.document)
     withheld = withheld_of(document)
     with log.open("ab") as errors:
-        process = await asyncio.create_subprocess_exec(
+        process = await launch.start(
             *(on_cores(cores.replace(",", "+")) if cores else ()),
             driver(),
             *task.words,
@@ -146,7 +147,7 @@ async def driving(task: Task, log: Path, role: str = "driver", cores: str = "") 
             stderr=errors,
             start_new_session=True,
             limit=LONGEST_LINE,
-            env=without_secrets(task.knows),
+            given={JOIN_TOKEN: join_token()} if task.is_joined else {},
         )
     try:
         assert process.stdin is not None
@@ -163,7 +164,7 @@ async def driving(task: Task, log: Path, role: str = "driver", cores: str = "") 
 
 async def simulate(simulation: Document) -> Simulated:
     """Plays a schedule in virtual time without queues; raises DriverError when it fails."""
-    process = await asyncio.create_subprocess_exec(
+    process = await launch.start(
         driver(),
         "simulate",
         stdin=asyncio.subprocess.PIPE,

@@ -1,10 +1,10 @@
 """What workloads declare of the pages of bank, shop and support site, for servers that are to give them."""
 
 import json
-import subprocess
 from functools import cache
 from typing import TypedDict
 
+from loadstone.host import launch
 from loadstone.host.programs import server
 
 
@@ -18,6 +18,6 @@ class DeclaredPage(TypedDict):
 @cache
 def declared_pages() -> dict[str, DeclaredPage]:
     """By workload and operation, as `banking/login`."""
-    said = subprocess.run([server(), "pages"], capture_output=True, text=True, check=True).stdout
+    said = launch.run([server(), "pages"], check=True).stdout
     known: dict[str, DeclaredPage] = json.loads(said)
     return known

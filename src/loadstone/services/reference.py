@@ -1,13 +1,12 @@
 """The reference servers as services: their commands and what their ready line says."""
 
 import json
-import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
+from loadstone.host import launch
 from loadstone.host.programs import server
+from loadstone.host.runtime import temporary_folder
 from loadstone.model.errors import ServiceError
 from loadstone.model.machine import SERVER
 from loadstone.model.target import Endpoint
@@ -80,13 +79,11 @@ def certificate(names: Sequence[str]) -> dict[str, str]:
     ServiceError.
     """
     words = [word for name in names for word in ("--name", name)]
-    with TemporaryDirectory(prefix="loadstone-certificate-") as folder:
-        done = subprocess.run(
-            [server(), "certificate", folder, *words], capture_output=True, text=True, timeout=CERTIFIED_S, check=False
-        )
+    with temporary_folder("certificate") as folder:
+        done = launch.run([server(), "certificate", str(folder), *words], timeout=CERTIFIED_S)
         if done.returncode:
             raise ServiceError(f"No certificate could be made: {done.stderr.strip()}")
-        return {file.name: file.read_text() for file in Path(folder).iterdir()}
+        return {file.name: file.read_text() for file in folder.iterdir()}
 
 
 def read_ready(line: str) -> Ready:

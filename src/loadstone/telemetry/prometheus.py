@@ -1,15 +1,28 @@
 """The live figures as a Prometheus endpoint."""
 
-from collections.abc import Iterator
+import hmac
+import os
+import socket
+import threading
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from itertools import accumulate
+from typing import Any
 
-from prometheus_client import CollectorRegistry, start_http_server
+from prometheus_client import CollectorRegistry, make_asgi_app
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
+from starlette.responses import PlainTextResponse
+from uvicorn import Config, Server
 
+from loadstone.host.bounds import BoundedProtocol
+from loadstone.host.secrets import PAGE_TOKEN, checked_token, is_loopback
 from loadstone.model.errors import UsageError
+from loadstone.model.target import LAST_PORT
 from loadstone.telemetry.tally import BOUNDS_S, Buckets, Tally
+
+Application = Callable[[Any, Any, Any], Awaitable[None]]
+"""A page, as the ASGI calls it."""
 
 
 class Figures(Collector):
@@ -67,19 +80,47 @@ def _add(family: HistogramMetricFamily, name: str, buckets: Buckets) -> None:
 
 @contextmanager
 def serve_prometheus(address: str, tally: Tally) -> Iterator[None]:
-    """Serves the tally at HOST:PORT/metrics until the block ends; raises UsageError when that is not possible."""
+    """Serves the tally at HOST:PORT/metrics until the block ends: beyond loopback to those alone who bring the token of
+    PAGE_TOKEN as `Authorization: Bearer`. Raises UsageError when that is not possible.
+    """
     host, _, port = address.rpartition(":")
-    if not host or not port.isdigit() or int(port) > 65535:
+    host = host.strip("[]")
+    if not host or not port.isdigit() or int(port) > LAST_PORT:
         raise UsageError(f"`{address}` is no place to serve at. Give HOST:PORT, as 127.0.0.1:9464.")
+    token = os.environ.get(PAGE_TOKEN)
+    if token is None and not is_loopback(host):
+        remedy = f"Set {PAGE_TOKEN}, or serve at 127.0.0.1:{port}"
+        raise UsageError(f"Beyond loopback live figures are served only with a token. {remedy}.")
     registry = CollectorRegistry()
     registry.register(Figures(tally))
+    app = _guarded(make_asgi_app(registry), None if token is None else checked_token(token))
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        server, thread = start_http_server(int(port), host, registry)
+        listener = socket.create_server((host, int(port)), family=family)
     except OSError as error:
         raise UsageError(f"Prometheus cannot be served at {address}: {error.strerror}. Give another port.") from None
+    bounds: dict[str, Any] = {"http": BoundedProtocol, "timeout_graceful_shutdown": 1, "lifespan": "off"}
+    server = Server(Config(app, log_level="warning", **bounds))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, name="prometheus", daemon=True)
+    thread.start()
     try:
         yield
     finally:
-        server.shutdown()
-        server.server_close()
+        server.should_exit = True
         thread.join()
+        listener.close()
+
+
+def _guarded(app: Application, token: str | None) -> Application:
+    """The same page for those alone who bring the token, if there is one."""
+    if token is None:
+        return app
+    expected = f"Bearer {token}".encode()
+
+    async def guarded(scope: Any, receive: Any, send: Any) -> None:
+        brought = dict(scope.get("headers", ())).get(b"authorization", b"")
+        if hmac.compare_digest(brought, expected):
+            return await app(scope, receive, send)
+        return await PlainTextResponse("Bring the token.\n", 401, {"www-authenticate": "Bearer"})(scope, receive, send)
+
+    return guarded

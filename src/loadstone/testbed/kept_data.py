@@ -3,12 +3,13 @@ yet by filling an empty one, and copied to a machine before its database starts 
 """
 
 import asyncio
-import tempfile
 import time
 from pathlib import Path
 
+from loadstone.host import launch
 from loadstone.host.cache import digest, lent
 from loadstone.host.programs import server
+from loadstone.host.runtime import temporary_folder
 from loadstone.model.errors import ServiceError
 from loadstone.model.machine import PUBLIC, MachineSpec
 from loadstone.model.workload import ServerNeeds
@@ -50,8 +51,8 @@ async def _key(kind: ServiceKind, needs: ServerNeeds) -> str:
 
 
 async def _fill(kind: ServiceKind, needs: ServerNeeds, to: Path) -> None:
-    with tempfile.TemporaryDirectory(prefix="loadstone-data-") as logs:
-        async with open_testbed(Path(logs)) as base:
+    with temporary_folder("data") as logs:
+        async with open_testbed(logs) as base:
             machine = await base.machine("data", MachineSpec(), (PUBLIC,))
             assert machine.folder is not None
             running = Running(base)
@@ -68,9 +69,7 @@ async def _fill(kind: ServiceKind, needs: ServerNeeds, to: Path) -> None:
 
 async def _run(words: list[str]) -> bytes:
     """What a program of this host says. Raises ServiceError when it fails."""
-    process = await asyncio.create_subprocess_exec(
-        *words, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
-    )
+    process = await launch.start(*words, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT)
     said, _ = await process.communicate()
     if process.returncode:
         raise ServiceError(f"`{' '.join(words[:2])}` failed: {said.decode(errors='replace').strip()[-500:]}")

@@ -56,3 +56,14 @@ def test_names_and_addresses_are_looked_at(tmp_path: Path) -> None:
     assert "lacks `public`" in refused(tmp_path, private)
     assert "hosts" in refused(tmp_path, 'dealing = "spread"\n')
     assert "10.0.0.300" in refused(tmp_path, GOOD.replace("10.0.0.3", "10.0.0.300"))
+
+
+@pytest.mark.parametrize("words", ["-oProxyCommand=touch x", "-E/x", "ada@-oProxyCommand=x", "a b", "ada@", "a\\tb"])
+def test_words_that_ssh_would_take_for_options_are_refused(words: str, tmp_path: Path) -> None:
+    why = refused(tmp_path, GOOD.replace("ada@10.0.0.2", words))
+    assert "ssh" in why
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:99999", "head", "[::1:6380"])
+def test_a_cluster_without_a_valid_port_is_refused(address: str, tmp_path: Path) -> None:
+    assert "cluster" in refused(tmp_path, f'cluster = "{address}"\n{GOOD}')

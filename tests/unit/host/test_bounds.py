@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import uvicorn
 
-from loadstone.web import bounds
+from loadstone.host import bounds
 from loadstone.web.app import make_app
 
 
@@ -54,11 +54,44 @@ def test_a_further_request_must_be_whole_in_time_too(tmp_path: Path, monkeypatch
             pass
 
 
-def test_there_are_not_more_than_so_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bounds, "MOST_CONNECTIONS", 3)
+@pytest.mark.parametrize("bound", ["MOST_CONNECTIONS", "MOST_OF_AN_ADDRESS"])
+def test_strangers_in_all_places_keep_nobody_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bound: str) -> None:
+    monkeypatch.setattr(bounds, bound, 3)
     with served(tmp_path) as port, contextlib.ExitStack() as held:
-        kept = [held.enter_context(connect(port)) for _ in range(3)]
-        kept[-1].sendall(request(port))
-        assert kept[-1].recv(1) == b"H"
-        with connect(port) as one_more:
-            assert one_more.recv(1) == b""
+        slow = [held.enter_context(connect(port)) for _ in range(12)]
+        for one in slow:
+            with contextlib.suppress(OSError):
+                one.sendall(b"GET / HT")
+        with connect(port) as asking:
+            asking.sendall(request(port))
+            assert asking.recv(1) == b"H"
+        ended = 0
+        for one in slow:
+            one.settimeout(0.2)
+            with contextlib.suppress(TimeoutError):
+                try:
+                    ended += one.recv(1) == b""
+                except ConnectionError:
+                    ended += 1
+        assert ended >= 9
+
+
+class Connection:
+    """What `to_make_room` looks at."""
+
+    def __init__(self, number: int, address: str, is_asking: bool = True) -> None:
+        self._number, self.address, self.is_asking = number, address, is_asking
+
+
+def test_the_oldest_that_has_not_asked_makes_room_of_the_address_with_the_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounds, "MOST_CONNECTIONS", 4)
+    held = [Connection(0, "a"), Connection(1, "b", is_asking=False), Connection(2, "b"), Connection(3, "b")]
+    newest = Connection(4, "c")
+
+    def numbers(connections: list[Connection], new: Connection) -> list[int]:
+        return [one._number for one in bounds.to_make_room([*connections, new], new)]  # type: ignore[misc, arg-type]
+
+    assert numbers(held, newest) == [2]
+    assert numbers(held[1:], newest) == []
+    served = [Connection(number, "b", is_asking=False) for number in range(4)]
+    assert numbers(served, Connection(4, "b")) == [4], "what is being served stays"

@@ -2,13 +2,16 @@
 
 import json
 import os
+import subprocess
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import psutil
 import pytest
 
 from loadstone.host.cores import core_list
+from loadstone.host.identity import is_still, start_of
 from loadstone.model.errors import PlatformError, UsageError
 from loadstone.model.load import Population
 from loadstone.model.profile import PROFILES
@@ -185,11 +188,37 @@ def test_what_a_killed_process_left_is_undone_and_told_once(tmp_path: Path, monk
     folder.mkdir()
     (folder / journal.LOCK).touch()
     (folder / "web.qcow2").touch()
-    gone = {"kind": "process", "pid": 2**22 - 1, "started": 0.0, "what": "nobody"}
+    gone = {"kind": "process", "pid": 2**22 - 1, "start": "boot 1", "what": "nobody"}
     (folder / journal.JOURNAL).write_text(json.dumps(gone) + '\n{"kind": "proc')  # the last line was cut
     assert journal.reap() == ["nobody (had ended by itself)", "disk web.qcow2"]
     assert not folder.exists()
     assert journal.reap() == []
+
+
+def left_process(folder: Path, pid: int, start: str) -> None:
+    """The journal of a killed lab that had started a process."""
+    folder.mkdir()
+    (folder / journal.LOCK).touch()
+    entry = {"kind": "process", "pid": pid, "start": start, "what": "server"}
+    (folder / journal.JOURNAL).write_text(json.dumps(entry) + "\n")
+
+
+def test_a_process_is_known_by_its_start_whatever_the_clock_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOADSTONE_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.setattr(psutil._pslinux, "boot_time", lambda: 100.0)  # the clock was set since
+    tmp_path.chmod(0o700)
+    with subprocess.Popen(["sleep", "600"]) as process:
+        start = start_of(process.pid)
+        boot, ticks = start.split(" ")
+        for number, other in enumerate((f"{boot} {int(ticks) + 1}", f"other {ticks}")):
+            left_process(tmp_path / f"ls00000{number}", process.pid, other)
+            assert journal.reap() == ["server (had ended by itself)"]
+            assert process.poll() is None
+        left_process(tmp_path / "ls000009", process.pid, start)
+        assert journal.reap() == [f"server (process {process.pid})"]
+        assert not is_still(process.pid, start)
 
 
 def test_a_folder_that_others_may_write_to_is_not_believed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,14 +1,18 @@
 """Live figures for other tools: what is told adds up."""
 
 import threading
+import time
 import urllib.error
 import urllib.request
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from socketserver import BaseRequestHandler, ThreadingTCPServer
 
 import pytest
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 
 from loadstone.host.http import free_port
+from loadstone.host.secrets import PAGE_TOKEN
 from loadstone.model.errors import UsageError
 from loadstone.model.records.events import EVENT_SCHEMA, CpuShare, OperationCounts, PartNames, PhaseChange, Start
 from loadstone.telemetry.otlp import push_otlp
@@ -66,6 +70,28 @@ def test_what_is_no_address_is_refused(address: str) -> None:
         pass
 
 
+@pytest.mark.parametrize(("address", "why"), [("0.0.0.0:0", "only with a token"), ("[::]:0", "only with a token")])
+def test_figures_beyond_loopback_need_a_token(address: str, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(PAGE_TOKEN, raising=False)
+    with pytest.raises(UsageError, match=why), serve_prometheus(address, Tally()):
+        pass
+    monkeypatch.setenv(PAGE_TOKEN, "short")
+    with pytest.raises(UsageError, match="16 letters"), serve_prometheus(address, Tally()):
+        pass
+
+
+def test_figures_with_a_token_are_shown_to_those_who_bring_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    token = "0123456789abcdef"
+    monkeypatch.setenv(PAGE_TOKEN, token)
+    address = f"127.0.0.1:{free_port()}"
+    with serve_prometheus(address, heard()):
+        for brought in ({}, {"Authorization": "Bearer 0123456789abcdeg"}, {"Authorization": token}):
+            with pytest.raises(urllib.error.HTTPError, match="401"):
+                urllib.request.urlopen(urllib.request.Request(f"http://{address}/metrics", headers=brought), timeout=50)
+        request = urllib.request.Request(f"http://{address}/metrics", headers={"Authorization": f"Bearer {token}"})
+        assert b"loadstone_operations_total" in urllib.request.urlopen(request, timeout=50).read()
+
+
 def test_a_collector_is_told_at_once_and_at_the_end() -> None:
     taken: list[ExportMetricsServiceRequest] = []
 
@@ -99,7 +125,9 @@ def test_a_collector_is_told_at_once_and_at_the_end() -> None:
     assert times.sum == pytest.approx(2 * (0.0009 + 0.003 + 70))
 
 
-@pytest.mark.parametrize("url", ["127.0.0.1:4318", "ftp://x", "http://"])
+@pytest.mark.parametrize(
+    "url", ["127.0.0.1:4318", "ftp://x", "http://", "http://[::1", "http://a:99999", "http://u:p@a"]
+)
 def test_what_is_no_collector_is_refused(url: str) -> None:
     with pytest.raises(UsageError, match="no collector"), push_otlp(url, Tally()):
         pass
@@ -108,3 +136,56 @@ def test_what_is_no_collector_is_refused(url: str) -> None:
 def test_a_collector_that_is_not_there_is_said_before_the_run() -> None:
     with pytest.raises(UsageError, match="does not take"), push_otlp(f"http://127.0.0.1:{free_port()}", Tally()):
         pass
+
+
+GARBAGE = (b"garbage\r\n\r\n", b"", b"HTTP/1.1 500 Broken\r\n\r\n", b"HTTP/1.1 200 OK\r\nX: " + b"x" * 100_000)
+
+
+class LaterWrong(BaseRequestHandler):
+    """Takes the first message; answers the others with garbage, or a byte at a time."""
+
+    asked = 0
+    later: bytes = b""
+    pause_s = 0.0
+
+    def handle(self) -> None:
+        self.request.recv(1 << 16)
+        kind = type(self)
+        kind.asked += 1
+        if kind.asked == 1:
+            self.request.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+            return
+        with suppress(OSError):
+            if not kind.pause_s:
+                self.request.sendall(kind.later)
+            for byte in b"HTTP/1.1 200 OK" * 100 if kind.pause_s else b"":
+                self.request.sendall(bytes([byte]))
+                time.sleep(kind.pause_s)
+
+
+@pytest.mark.parametrize(("later", "pause_s"), [*((one, 0.0) for one in GARBAGE), (b"", 0.02)])
+def test_a_collector_that_goes_wrong_later_ends_no_run(
+    later: bytes, pause_s: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("loadstone.telemetry.otlp.EVERY_S", 0.05)
+    monkeypatch.setattr("loadstone.telemetry.otlp.TIMEOUT_S", 0.5)
+    kind = type("Playing", (LaterWrong,), {"later": later, "pause_s": pause_s})
+    with ThreadingTCPServer(("127.0.0.1", 0), kind) as server:
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        begun = time.monotonic()
+        with push_otlp(f"http://127.0.0.1:{server.server_address[1]}", heard()):
+            while kind.asked < 2:
+                time.sleep(0.01)
+        assert time.monotonic() - begun < 10
+        server.shutdown()
+
+
+def test_a_collector_that_answers_nothing_useful_at_first_is_refused() -> None:
+    kind = type("Playing", (LaterWrong,), {"asked": 1, "later": b"garbage\r\n\r\n"})
+    with ThreadingTCPServer(("127.0.0.1", 0), kind) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_address[1]}"
+        with pytest.raises(UsageError, match="does not take metrics"), push_otlp(address, Tally()):
+            pass
+        server.shutdown()

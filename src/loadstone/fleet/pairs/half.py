@@ -15,6 +15,7 @@ from loadstone.fleet.cluster import AUTHORITY, CERTIFICATE, KEY
 from loadstone.fleet.contract import FleetError, Json, done_by
 from loadstone.fleet.pairs.carrying import fetched, offered
 from loadstone.fleet.routes import forward
+from loadstone.host import launch
 from loadstone.host.programs import pair
 from loadstone.platforms.fabric import Member, WideNetwork
 from loadstone.platforms.kind import own_settings
@@ -97,7 +98,7 @@ class HostedHalf:
         papers = papers_words(self.apart.certificate, self.apart.key, self.apart.authority)
         words = [pair(), "witness", "--folder", str(generations), "--listen", f"{self.address}:0", *papers]
         with (self.maker.logs / f"{self.name}-witness.log").open("wb") as log:
-            process = await asyncio.create_subprocess_exec(
+            process = await launch.start(
                 *words,
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,

@@ -14,6 +14,7 @@ from typing import Any
 
 import psutil
 
+from loadstone.host import launch
 from loadstone.host.process import Child, Readiness, begin, stop_all
 from loadstone.host.programs import server
 from loadstone.model.errors import PlatformError
@@ -111,9 +112,10 @@ def podman() -> list[str]:
 
 async def _podman(*words: str, given: bytes | None = None) -> str:
     """Has podman do something; raises PlatformError with what it says when it fails."""
-    process = await asyncio.create_subprocess_exec(
+    process = await launch.start(
         *podman(),
         *words,
+        also=launch.OF_PODMAN,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,

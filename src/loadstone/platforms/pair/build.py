@@ -5,6 +5,7 @@ import subprocess
 from functools import cache
 from pathlib import Path
 
+from loadstone.host import launch
 from loadstone.host.cache import cache_folder
 from loadstone.platforms.vm.command import QEMU
 from loadstone.platforms.vm.host_identity import build_of_qemu
@@ -21,7 +22,7 @@ ANSWER_S = 10.0
 def unfit_qemu() -> str:
     """Why this QEMU is refused, with the remedy; empty when it is not, or must first show that it replays."""
     try:
-        said = subprocess.run([QEMU, "--version"], capture_output=True, text=True, timeout=ANSWER_S, check=True).stdout
+        said = launch.run([QEMU, "--version"], timeout=ANSWER_S, check=True).stdout
     except (OSError, subprocess.SubprocessError) as error:
         return f"`{QEMU} --version` does not answer: {error}."
     if f"version {VERSION} " in said:

@@ -14,6 +14,7 @@ from typing import Any
 
 from qemu.qmp import ExecuteError, QMPClient, QMPError
 
+from loadstone.host import launch
 from loadstone.host.programs import pair, preload
 from loadstone.model.errors import PlatformError
 from loadstone.platforms.failing import send
@@ -196,7 +197,7 @@ class PairSide(Side):
         inside = [] if self.layout.apart else ["nsenter", f"--net={namespace_file(self.layout.nic.namespace)}"]
         words = agent(pair(), self.layout, self.files, self.tap, follow)
         with self._log("agent").open("wb") as log:
-            self.agent = await asyncio.create_subprocess_exec(
+            self.agent = await launch.start(
                 *inside,
                 *words,
                 stdin=asyncio.subprocess.PIPE,
@@ -215,17 +216,15 @@ class PairSide(Side):
         self.qmp.negotiate = False
         await self.qmp.start_server(str(self.files.qmp))
         opened = os.open(self.files.state, os.O_RDONLY) if has_state else None
-        environment = dict(os.environ)
-        if mode is not Mode.NONE:
-            environment |= {"LD_PRELOAD": preload(), MEMORY: str(self.files.memory)}
+        loaded = {} if mode is Mode.NONE else {"LD_PRELOAD": preload(), MEMORY: str(self.files.memory)}
         try:
             with self._log("qemu").open("wb") as log:
-                self.machine = await asyncio.create_subprocess_exec(
+                self.machine = await launch.start_guarded(
                     *qemu(self.layout, mode, self.files, self.console, opened),
+                    given=loaded,
                     stdin=asyncio.subprocess.DEVNULL,
                     stdout=log,
                     stderr=log,
-                    env=environment,
                     pass_fds=() if opened is None else (opened,),
                     start_new_session=True,
                 )

@@ -8,11 +8,11 @@ of its own.
 import hashlib
 import os
 import shutil
-import subprocess
 import tarfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from loadstone.host import launch
 from loadstone.host.cache import cached, digest
 from loadstone.host.programs import standalone_server
 from loadstone.model.errors import PlatformError
@@ -99,7 +99,7 @@ def _make_initial(folder: Path, program: Path, system: Kernel) -> None:
     words = ["cpio", "--create", "--format=newc", "--reproducible", "--owner=0:0", "--quiet"]
     try:
         with (folder / "initial.cpio").open("wb") as out:
-            done = subprocess.run(words, cwd=tree, input="\n".join(names).encode(), stdout=out, check=False)
+            done = launch.run(words, cwd=tree, input="\n".join(names), stdout=out, stderr=None)
     except FileNotFoundError:
         raise PlatformError("There is no `cpio` here. Install it: `apt-get install cpio`.") from None
     if done.returncode != 0:

@@ -5,6 +5,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from loadstone.host import launch
 from loadstone.host.cache import cached, digest
 from loadstone.model.errors import PlatformError
 
@@ -79,7 +80,7 @@ def _tool(command: list[str], folder: Path) -> str:
 def run_tool(command: list[str], folder: Path, remedy: str, seconds: float = TOOL_S) -> str:
     """Runs a tool of the system in a folder and returns what it wrote; raises PlatformError."""
     try:
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=seconds, check=False)
+        done = launch.run(command, cwd=folder, timeout=seconds)
     except FileNotFoundError:
         raise PlatformError(f"There is no `{command[0]}` here. {remedy}") from None
     except subprocess.TimeoutExpired:

@@ -14,6 +14,7 @@ from typing import Any
 
 from qemu.qmp import QMPClient, QMPError
 
+from loadstone.host import launch
 from loadstone.host.cores import core_list
 from loadstone.host.http import free_port
 from loadstone.host.tasks import TIDY_S, end_tasks
@@ -256,7 +257,7 @@ def _key_of(layout: Layout) -> str:
 async def _spawn(layout: Layout, log: Path, state: SavedState | None) -> asyncio.subprocess.Process:
     inside = ["nsenter", f"--net=/run/netns/{layout.nics[0].namespace}"] if layout.nics else []
     with log.open("wb") as errors:
-        return await asyncio.create_subprocess_exec(
+        return await launch.start_guarded(
             *inside,
             *command(layout),
             *(RESTORING if state else ()),

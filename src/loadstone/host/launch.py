@@ -1,0 +1,104 @@
+"""Starting programs, and what they are told of this process's environment. Nothing else in the lab starts one.
+
+A program sees the variables of a short list. All others stay here: tokens and passwords, and settings of the user's own
+tools, such as PGSSLMODE, which would change what is measured.
+"""
+
+import asyncio
+import contextlib
+import os
+import subprocess
+from collections.abc import Iterable, Mapping
+from typing import IO, Any
+
+from loadstone.host.identity import start_of
+from loadstone.host.secrets import SECRETS
+
+PASSED = (
+    *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "TZ", "LANG", "LANGUAGE", "LC_*", "TMPDIR", "TEMP", "TMP"),
+    *("XDG_*", "LD_LIBRARY_PATH", "JAVA_HOME", "SSL_CERT_FILE", "SSL_CERT_DIR", "RUST_BACKTRACE"),
+    *("PYTHONPATH", "PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED", "VIRTUAL_ENV"),
+    *("LOADSTONE_BIN_DIR", "LOADSTONE_CACHE_DIR", "LOADSTONE_RUNTIME_DIR", "LOADSTONE_SSH"),
+)
+"""Variables that every program sees; `*` at the end stands for any letters."""
+OF_SSH = ("SSH_AUTH_SOCK", "SSH_AGENT_PID", "SSH_ASKPASS", "SSH_ASKPASS_REQUIRE", "DISPLAY", "WAYLAND_DISPLAY")
+OF_PODMAN = ("CONTAINERS_*", "CONTAINER_HOST", "STORAGE_DRIVER", "STORAGE_OPTS", "DBUS_SESSION_BUS_ADDRESS")
+OF_PROXIES = tuple(
+    name for one in ("http_proxy", "https_proxy", "ftp_proxy", "no_proxy") for name in (one, one.upper())
+)
+OF_ENGINE = ("RAY_*", "CUDA_VISIBLE_DEVICES")
+"""Variables of a fleet's engine, whose cluster may be one that others started."""
+
+GUARD = r"""
+cat > /dev/null
+ticks=$(sed "s/.*) //" "/proc/$1/stat" 2> /dev/null | cut -d " " -f 20)
+[ "$(cat /proc/sys/kernel/random/boot_id) $ticks" = "$2" ] && kill -s KILL "$1"
+"""
+"""Waits for the end of its input, then ends a process, if its number is not another's by then."""
+Process = asyncio.subprocess.Process
+
+
+def environment(also: Iterable[str] = (), given: Mapping[str, str] | None = None) -> dict[str, str]:
+    """What a program is told: variables of PASSED and of `also`, and those given. Tokens pass only if given."""
+    names = (*PASSED, *also)
+    kept = {name: value for name, value in os.environ.items() if name not in SECRETS and _is_of(name, names)}
+    return {**kept, **(given or {})}
+
+
+def _is_of(name: str, names: Iterable[str]) -> bool:
+    return any(name.startswith(one[:-1]) if one.endswith("*") else name == one for one in names)
+
+
+async def start(
+    *words: str, also: Iterable[str] = (), given: Mapping[str, str] | None = None, **options: Any
+) -> Process:
+    """Starts a program; `options` are those of `asyncio.create_subprocess_exec`. Raises OSError."""
+    return await asyncio.create_subprocess_exec(*words, env=environment(also, given), **options)
+
+
+def run(
+    words: list[str],
+    *,
+    also: Iterable[str] = (),
+    given: Mapping[str, str] | None = None,
+    text: bool = True,
+    stdout: int | IO[Any] | None = subprocess.PIPE,
+    stderr: int | IO[Any] | None = subprocess.PIPE,
+    **options: Any,
+) -> "subprocess.CompletedProcess[str]":
+    """Runs a program to its end and keeps what it writes; `options` are those of `subprocess.run`. Raises OSError and
+    subprocess.SubprocessError.
+    """
+    told = environment(also, given)
+    return subprocess.run(words, env=told, text=text, stdout=stdout, stderr=stderr, **{"check": False, **options})
+
+
+async def start_guarded(*words: str, **options: Any) -> Process:
+    """Starts a program that ends with the lab, also where that is killed: a guard kills it when the lab's end of a
+    pipe is gone. The kernel's own signal of a parent's death is lost where a program changes its user, as QEMU does.
+    """
+    process = await start(*words, **options)
+    with contextlib.suppress(ProcessLookupError):  # it has ended already
+        told = (str(process.pid), start_of(process.pid))
+        pipe, nowhere = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
+        guard = await start(
+            "sh", "-c", GUARD, "guard", *told, stdin=pipe, stdout=nowhere, stderr=nowhere, start_new_session=True
+        )
+        releasing = asyncio.create_task(_release(process, guard))
+        _releasing.add(releasing)
+        releasing.add_done_callback(_releasing.discard)
+    return process
+
+
+_releasing: set["asyncio.Task[None]"] = set()
+"""Tasks are kept here, since the loop alone does not keep them."""
+
+
+async def _release(process: Process, guard: Process) -> None:
+    """Lets the guard go once its process has ended."""
+    try:
+        await process.wait()
+    finally:
+        assert guard.stdin is not None
+        guard.stdin.close()
+    await guard.wait()

@@ -1,0 +1,76 @@
+"""The folder of this user's running labs, and in it a folder for each, locked for as long as its process lives.
+
+What a killed process left there, the next command finds and takes away.
+"""
+
+import contextlib
+import fcntl
+import os
+import secrets
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from loadstone.model.errors import PlatformError
+
+LOCK = "lock"
+PREFIX = "ls"
+"""First letters of all names that are given outside this process."""
+
+
+def runtime_folder() -> Path:
+    """Where leases are kept: one folder a user. Short, since paths of sockets may have 107 letters only."""
+    named = os.environ.get("LOADSTONE_RUNTIME_DIR")
+    return Path(named) if named else Path(tempfile.gettempdir()) / f"loadstone-{os.getuid()}"
+
+
+def private_folder() -> Path:
+    """That folder, made if need be; raises PlatformError when it is not this user's alone.
+
+    What stands in it is believed when clearing up, so nobody else may write there.
+    """
+    folder = runtime_folder()
+    with contextlib.suppress(FileExistsError):
+        folder.mkdir(mode=0o700, parents=True)
+    if not is_private(folder):
+        remedy = "Remove it, or name another in LOADSTONE_RUNTIME_DIR."
+        raise PlatformError(f"{folder} is not a folder that only this user may write to. {remedy}")
+    return folder
+
+
+def is_private(folder: Path) -> bool:
+    """Whether only this user may write to a folder."""
+    try:
+        state = folder.lstat()
+    except OSError:
+        return False
+    return stat.S_ISDIR(state.st_mode) and state.st_uid == os.getuid() and not state.st_mode & 0o022
+
+
+def locked_folder() -> tuple[Path, int]:
+    """A new folder of this process, and the descriptor that holds its lock. Raises PlatformError."""
+    name = f"{PREFIX}{secrets.token_hex(3)}"
+    unlocked, folder = private_folder() / f".{name}", private_folder() / name
+    unlocked.mkdir(mode=0o700)
+    descriptor = os.open(unlocked / LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    unlocked.rename(folder)  # nobody finds it before it is locked
+    return folder, descriptor
+
+
+@contextmanager
+def temporary_folder(name: str) -> Iterator[Path]:
+    """A new folder of that name, which is gone when the block ends; where the process is killed, with the next command.
+    Raises PlatformError.
+    """
+    above, descriptor = locked_folder()
+    folder = above / name
+    try:
+        folder.mkdir()
+        yield folder
+    finally:
+        shutil.rmtree(above, ignore_errors=True)
+        os.close(descriptor)

@@ -1,0 +1,85 @@
+"""A cluster's node is known by its number and its start: a stranger of that number is neither ended nor believed."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from loadstone.fleet.bootstrap import STARTED, end
+from loadstone.fleet.cluster import KEY
+from loadstone.fleet.remote_shell import Shell
+from loadstone.host.identity import start_of
+
+NAME = "192.0.2.1-6380"
+HERE = Shell("the head", "")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    made = tmp_path / "loadstone/fleet" / NAME
+    made.mkdir(parents=True)
+    return made
+
+
+@contextlib.contextmanager
+def sleeping(**told: str) -> Iterator[subprocess.Popen[bytes]]:
+    environment = {"PATH": os.environ["PATH"], **told}
+    with subprocess.Popen(["sleep", "600"], env=environment, start_new_session=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def ended(process: "subprocess.Popen[bytes]") -> bool:
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(0.3)
+    return process.returncode is not None
+
+
+def test_a_shell_and_python_tell_the_same_start() -> None:
+    with sleeping() as process:
+        told = asyncio.run(HERE.run(f"{STARTED}\nstarted {process.pid}")).strip()
+        assert told == f"{process.pid} {start_of(process.pid)}"
+
+
+def test_the_node_of_a_cluster_is_ended(folder: Path) -> None:
+    with sleeping() as process:
+        (folder / "node.pid").write_text(f"{process.pid} {start_of(process.pid)}\n")
+        # The shell waits until it is gone, which needs somebody who takes its code.
+        waiting = asyncio.run(both(process))
+        assert waiting and process.returncode == -signal.SIGTERM
+        assert not folder.exists()
+
+
+async def both(process: "subprocess.Popen[bytes]") -> bool:
+    taken = asyncio.create_task(asyncio.to_thread(process.wait))
+    done = await end(HERE, NAME)
+    await taken
+    return done
+
+
+@pytest.mark.parametrize("how", ["number", "other start", "other boot"])
+def test_a_stranger_with_the_number_of_a_node_lives_on(how: str, folder: Path) -> None:
+    with sleeping() as process:
+        boot, ticks = start_of(process.pid).split(" ")
+        told = {"number": "", "other start": f" {boot} {int(ticks) - 1}", "other boot": f" 0{boot[1:]}x {ticks}"}[how]
+        (folder / "node.pid").write_text(f"{process.pid}{told}\n")
+        assert not asyncio.run(end(HERE, NAME))
+        assert not ended(process)
+
+
+def test_what_a_dead_node_left_is_ended_and_others_of_its_group_are_not(folder: Path) -> None:
+    ours, others = f"{folder}/{KEY}", f"{folder}-other/{KEY}"
+    with sleeping(RAY_TLS_SERVER_KEY=ours) as left, sleeping(RAY_TLS_SERVER_KEY=others) as stranger:
+        for process, is_ended in ((stranger, False), (left, True)):
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / "node.pid").write_text(f"{process.pid} gone 1\n")  # the leader had another start
+            assert not asyncio.run(end(HERE, NAME))
+            assert ended(process) == is_ended

@@ -1,0 +1,123 @@
+"""Programs see a short list of variables; one module starts them all."""
+
+import ast
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+import loadstone
+from loadstone.host import launch
+from loadstone.host.process import begin
+from loadstone.host.secrets import JOIN_TOKEN, SECRETS, join_token
+from loadstone.measure.power import Command
+
+HIDDEN = (*SECRETS, "AWS_SECRET_ACCESS_KEY", "SITE_PW", "PGSSLMODE", "PGHOST", "MYSQL_PWD", "PATHS")
+TELL = "tr '\\0' ' ' < /proc/self/environ"
+SOURCE = Path(loadstone.__file__).parent
+STARTERS = {
+    "asyncio": ("create_subprocess_exec", "create_subprocess_shell"),
+    "subprocess": ("run", "Popen", "call", "check_call", "check_output", "getoutput", "getstatusoutput"),
+    "os": ("system", "popen", "posix_spawn", "posix_spawnp", "fork", "forkpty"),
+}
+
+
+@pytest.fixture(autouse=True)
+def hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in HIDDEN:
+        monkeypatch.setenv(name, "hidden-value")
+    monkeypatch.setenv("LC_NUMERIC", "C")
+
+
+def test_a_program_sees_listed_variables_and_no_token() -> None:
+    seen = launch.environment()
+    assert not set(HIDDEN) & set(seen) and "hidden-value" not in seen.values()
+    assert seen["PATH"] == os.environ["PATH"] and seen["LC_NUMERIC"] == "C"
+
+
+def test_no_list_lets_a_token_pass_unless_it_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAY_ADDRESS", "here")
+    assert launch.environment(launch.OF_ENGINE)["RAY_ADDRESS"] == "here"
+    for also in (launch.OF_ENGINE, SECRETS, ("*",)):
+        assert not set(SECRETS) & set(launch.environment(also))
+    assert launch.environment(given={JOIN_TOKEN: "given"})[JOIN_TOKEN] == "given"
+
+
+def test_a_token_made_for_drivers_stays_out_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(JOIN_TOKEN)
+    assert join_token() == join_token() and join_token() not in launch.environment().values()
+    assert JOIN_TOKEN not in os.environ
+
+
+def test_what_is_started_has_none_of_them_in_its_environment(tmp_path: Path) -> None:
+    script = tmp_path / "meter"
+    script.write_text(f"#!/bin/sh\n{TELL} > {tmp_path}/seen\necho 1.5\n")
+    script.chmod(0o700)
+
+    async def told() -> list[str]:
+        process = await launch.start("sh", "-c", TELL, stdout=subprocess.PIPE)
+        started = (await process.communicate())[0].decode()
+        service = await begin(["sh", "-c", f"{TELL}; echo; cat"], tmp_path / "log", ["service"])
+        await service.stop()
+        await Command(str(script)).watts(0.0)
+        return [started, service.first_line, (tmp_path / "seen").read_text(), launch.run(["sh", "-c", TELL]).stdout]
+
+    for text in asyncio.run(told()):
+        assert "PATH=" in text and "hidden-value" not in text
+
+
+def test_no_other_module_starts_programs() -> None:
+    found = []
+    for path in sorted(SOURCE.rglob("*.py")):
+        if path == SOURCE / "host/launch.py":
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                name, module = node.attr, node.value.id
+                if name in STARTERS.get(module, ()) or (module == "os" and name.startswith(("exec", "spawn"))):
+                    found.append(f"{path.relative_to(SOURCE)}:{node.lineno} {module}.{name}")
+            if isinstance(node, ast.ImportFrom) and node.module in STARTERS:
+                names = {one.name for one in node.names} & set(STARTERS[node.module])
+                found += [f"{path.relative_to(SOURCE)}:{node.lineno} {name}" for name in names]
+    assert not found, f"use loadstone.host.launch instead: {found}"
+
+
+def test_a_program_ends_with_the_lab_that_started_it_also_when_that_is_killed() -> None:
+    script = """if True:
+        import asyncio
+        from loadstone.host import launch
+        async def main():
+            process = await launch.start_guarded("sleep", "600", start_new_session=True)
+            print(process.pid, flush=True)
+            await asyncio.sleep(600)
+        asyncio.run(main())
+    """
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as lab:
+        assert lab.stdout is not None
+        sleeping = psutil.Process(int(lab.stdout.readline()))
+        until = time.monotonic() + 100
+        lab.send_signal(signal.SIGKILL)
+        lab.wait()
+    while sleeping.is_running() and sleeping.status() != psutil.STATUS_ZOMBIE:
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
+def test_a_guard_goes_with_the_program_that_it_guards() -> None:
+    async def run() -> list[psutil.Process]:
+        process = await launch.start_guarded("sleep", "600")
+        guards = [one for one in psutil.Process().children() if one.pid != process.pid and "guard" in one.cmdline()]
+        process.terminate()
+        await process.wait()
+        while launch._releasing:
+            await asyncio.sleep(0.01)
+        return guards
+
+    guards = asyncio.run(run())
+    assert len(guards) == 1 and not guards[0].is_running()

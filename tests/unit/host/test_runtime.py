@@ -1,0 +1,39 @@
+"""Temporary folders: gone when their block ends, and with the next command where their process was killed."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from loadstone.host.runtime import temporary_folder
+from loadstone.platforms.journal import reap
+
+
+@pytest.fixture(autouse=True)
+def runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    tmp_path.chmod(0o700)
+    monkeypatch.setenv("LOADSTONE_RUNTIME_DIR", str(tmp_path))
+    return tmp_path
+
+
+def test_a_folder_is_there_for_its_block_alone(runtime: Path) -> None:
+    with temporary_folder("try") as folder:
+        (folder / "file").touch()
+        assert reap() == [] and (folder / "file").exists(), "its process lives"
+        assert folder.stat().st_mode & 0o077 == 0 or folder.parent.stat().st_mode & 0o077 == 0
+    assert not list(runtime.iterdir())
+
+
+def test_the_folder_of_a_killed_process_is_cleared_up(runtime: Path) -> None:
+    script = """if True:
+        import os, signal
+        from loadstone.host.runtime import temporary_folder
+        with temporary_folder("try") as folder:
+            (folder / "driver.log").touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+    """
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode < 0
+    assert list(runtime.glob("*/try/driver.log"))
+    reap()
+    assert not list(runtime.iterdir())

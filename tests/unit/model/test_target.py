@@ -1,0 +1,50 @@
+"""Addresses as users write them: what cannot be one is refused with the reason."""
+
+import pytest
+
+from loadstone.model.errors import UsageError
+from loadstone.model.target import Endpoint, Target
+
+
+@pytest.mark.parametrize(
+    ("text", "host", "port"),
+    [("127.0.0.1:80", "127.0.0.1", 80), ("[::1]:0", "[::1]", 0), ("shop.example:65535", "shop.example", 65535)],
+)
+def test_a_host_and_a_port_are_read(text: str, host: str, port: int) -> None:
+    assert Endpoint.parse(text) == Endpoint(host, port)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", ":80", "a", "a:", "a:x", "a:-1", "a:65536", "a:99999", "a:" + "9" * 5000, "a:\u0665", "[::1:80"),
+        *("::1]:80", "[x]:80", "::1:80", "-oProxyCommand=x:80", "a b:80", "a/b:80", "user@a:80"),
+    ],
+)
+def test_what_is_no_host_and_port_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match=r"HOST:PORT|valid port"):
+        Endpoint.parse(text)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://[::1",
+        "http://a:99999",
+        "http://a:0",
+        "http://a:x",
+        "http://",
+        "a:80",
+        "ftp://a",
+        "http://a/path",
+        "http://[",
+    ],
+)
+def test_what_is_no_target_is_refused(url: str) -> None:
+    with pytest.raises(UsageError):
+        Target.parse([url])
+
+
+def test_a_target_has_the_usual_port_of_its_scheme() -> None:
+    target = Target.parse(["http://[::1]", "https://a"])
+    assert (target.http, target.https) == (Endpoint("[::1]", 80), Endpoint("a", 443))
