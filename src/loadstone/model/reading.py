@@ -50,6 +50,8 @@ class Document:
     content: dict[str, Any]
     lines: dict[places.Path, int]
     problems: list[Problem] = field(default_factory=list)
+    _adapters: dict[int, tuple[object, TypeAdapter[Any]]] = field(default_factory=dict)
+    """What checks a type, by its identity, with the type, which lives as long."""
 
     @classmethod
     def read(cls, file: Path) -> "Document":
@@ -81,12 +83,18 @@ class Document:
     def take(self, path: places.Path, kind: type[T] | Any, value: object) -> T | None:
         """Checks one section's value against its type; notes every problem and returns None when there is one."""
         try:
-            checked: T = TypeAdapter(kind).validate_python(value)
+            checked: T = self._adapter(kind).validate_python(value)
         except ValidationError as error:
             for details in _one_a_place(error.errors(), kind):
                 self._note(path, kind, details)
             return None
         return checked
+
+    def _adapter(self, kind: Any) -> TypeAdapter[Any]:
+        """Checks for one type are prepared once, since a file may have thousands of entries of it."""
+        if id(kind) not in self._adapters:
+            self._adapters[id(kind)] = kind, TypeAdapter(kind)
+        return self._adapters[id(kind)][1]
 
     def only(self, known: set[str]) -> None:
         """Notes every top-level key that is not one of the known ones."""

@@ -209,7 +209,7 @@ def _check_embedded(workload: Workload, document: Document, path: tuple[str, ...
 
 
 def _check_values(workload: Workload, document: Document) -> None:
-    known = _known_names(workload)
+    known, found = _known_names(workload), _found(workload)
     states = set(workload.states()) if workload.mix is not None else None
     for name, value in workload.values.items():
         path = ("values", name)
@@ -219,7 +219,7 @@ def _check_values(workload: Workload, document: Document) -> None:
             _check_rows(document, path, value)
         if isinstance(value, Uniform | Zipf | Exponential):
             _check_range(workload, document, path, value)
-        if value.redraw == "operation" and name in _found(workload):
+        if value.redraw == "operation" and name in found:
             message = "is drawn anew before every operation, so that what answers tell of it is lost"
             document.problem(path, message, 'Use redraw = "session": it then holds until an answer tells another.')
         redraw = () if isinstance(value.redraw, str) else value.redraw
@@ -270,12 +270,12 @@ def _check_data(workload: Workload, document: Document) -> None:
 
 def _check_mix(workload: Workload, document: Document) -> None:
     mix, states = workload.mix, workload.states()
-    known = {*workload.operations, *mix.states}
+    known, values = {*workload.operations, *mix.states}, _known_names(workload)
     all_operations = set(document.content.get("operations", {}))
     for name, state in states.items():
         if name not in mix.states and name not in all_operations:
             document.problem(_place_of(workload, name), f"unknown state `{name}`", suggest(name, known | {END}))
-        _check_state(workload, document, name, state, all_operations)
+        _check_state(workload, document, name, state, all_operations, values)
     performed = {state.operation for state in states.values()}
     for name in workload.operations:
         if name not in performed:
@@ -294,12 +294,14 @@ def _place_of(workload: Workload, state: str) -> tuple[str, ...]:
     return (*workload.mix_section, "shares" if mix.kind is MixKind.FLAT else "sequence")
 
 
-def _check_state(workload: Workload, document: Document, name: str, state: State, operations: set[str]) -> None:
+def _check_state(
+    workload: Workload, document: Document, name: str, state: State, operations: set[str], values: set[str]
+) -> None:
     if name in workload.mix.states and state.operation not in operations:
         message = f"state `{name}` has the unknown operation `{state.operation}`"
         document.problem((*workload.mix_section, "states", name), message, suggest(state.operation, operations))
     path = (*workload.mix_section, "states", name)
-    _check_texts(document, path, (*state.set.values(), *state.when), _known_names(workload))
+    _check_texts(document, path, (*state.set.values(), *state.when), values)
     if workload.mix.kind is not MixKind.SEQUENCE and (state.when or state.repeat > 1):
         what = "when" if state.when else "repeat"
         document.problem((*path, what), f"`{what}` has a meaning in sequences alone", "Give chances in the matrix.")

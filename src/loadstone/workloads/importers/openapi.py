@@ -1,12 +1,16 @@
 """Reading an OpenAPI document that a stranger wrote: bounded in length, depth and size, its references followed."""
 
+import contextlib
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
-from urllib.parse import urlsplit
+from typing import Any, ClassVar
+from urllib.parse import unquote
 
 import yaml
+from referencing import Registry, Resource, Specification
+from referencing.exceptions import Unresolvable
 
 from loadstone.model.errors import UsageError
 
@@ -22,18 +26,39 @@ MOST_VALUES = 2_000_000
 """Values a document may hold when the aliases of YAML are followed."""
 DEEPEST = 100
 """Levels that they may be nested."""
-MOST_PARTS = 20_000
+MOST_PARTS = 200_000
 """Parts of schemas that are filled in, over the whole document; what comes later is left empty."""
+MOST_PARTS_EACH = 2_000
+"""Parts of schemas that are filled in for one parameter or body."""
 LEVELS = 8
 """Levels of a schema that are filled in; what lies deeper is left out."""
-FAST = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+REPEATS = 2
+"""How often a schema may stand inside itself."""
 STEPS = 8
 """References that may follow one another."""
+COMPOSITE = ("properties", "items", "prefixItems", "allOf", "oneOf", "anyOf", "discriminator")
+"""Keywords of a schema that hold other schemas, or choose among them."""
+
+
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+    """Reads scalars by YAML 1.2's core schema, as OpenAPI asks: `no` and `12:30` are texts, and so are dates."""
+
+    yaml_implicit_resolvers: ClassVar[dict[str, list[tuple[str, re.Pattern[str]]]]] = {}
+
+
+for _tag, _pattern, _letters in (
+    ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
+    ("bool", r"true|True|TRUE|false|False|FALSE", list("tTfF")),
+    ("int", r"[-+]?(0|[1-9][0-9]*)|0x[0-9a-fA-F]+", list("-+0123456789")),
+    ("float", r"[-+]?(\.[0-9]+|[0-9]+\.[0-9]*|[0-9]+(?=[eE]))([eE][-+]?[0-9]+)?", list("-+.0123456789")),
+    ("merge", r"<<", ["<"]),
+):
+    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(rf"^(?:{_pattern})$"), _letters)
 
 
 def table(node: Any) -> Json:
-    """What should be a table; an empty one for anything else."""
-    return {str(key): value for key, value in node.items()} if isinstance(node, dict) else {}
+    """What should be a table, copied; an empty one for anything else."""
+    return dict(node) if isinstance(node, dict) else {}
 
 
 def listed(node: Any) -> list[Any]:
@@ -45,70 +70,125 @@ class Document:
     """The document and its references."""
 
     def __init__(self, file: Path) -> None:
-        """Raises UsageError for what is none."""
+        """Raises UsageError when the file is not an OpenAPI document of version 3."""
         self.file, self.content = file, _read(file)
-        servers = listed(self.content.get("servers")) or [{}]
-        self.base, self.target = _server(str(table(servers[0]).get("url", "")))
+        resource: Resource[Any] = Specification.OPAQUE.create_resource(self.content)
+        self._resolver = Registry[Any]().with_resource("", resource).resolver("")
         self._parts = 0
+        self._parts_before = 0
+        self._open: list[str] = []
+        self.is_cut = False
+        """Whether schemas had more parts than are filled in."""
 
     def operations(self) -> Iterator[tuple[str, str, Json]]:
-        """Path, method and content of each; `parameters` are its own and those it shares, resolved."""
+        """Path, method and content of each; `parameters` and `servers` are those that hold for it, resolved."""
         for path, item in table(self.content["paths"]).items():
             shared = self.resolve(item)
             for method, operation in shared.items():
                 if method in (*METHODS, *OTHERS) and isinstance(operation, dict):
-                    content = table(operation)
-                    given = [*listed(shared.get("parameters")), *listed(content.get("parameters"))]
+                    given = [*listed(shared.get("parameters")), *listed(operation.get("parameters"))]
                     resolved = {(str(one.get("name")), str(one.get("in"))): one for one in map(self.resolve, given)}
-                    yield path, method, {**content, "parameters": list(resolved.values())}
+                    places = (operation, shared, self.content)
+                    servers = next(filter(None, (listed(place.get("servers")) for place in places)), [])
+                    yield path, method, {**operation, "parameters": list(resolved.values()), "servers": servers}
 
     def resolve(self, node: Any) -> Json:
-        """What a node means when it is a reference inside the document; raises UsageError for others."""
+        """The table that a node or its reference stands for; keys beside a reference win. Raises UsageError for a
+        reference that leads nowhere, out of the document, or in a circle.
+        """
+        beside: Json = {}
         found = node
         for _ in range(STEPS):
             reference = found.get("$ref") if isinstance(found, dict) else None
             if not isinstance(reference, str):
-                return table(found)
+                return {**table(found), **beside}
+            beside = {**{key: value for key, value in found.items() if key != "$ref"}, **beside}
             found = self._at(reference)
         raise UsageError(f"{self.file}: references lead round in a circle. Bundle it into one file.")
 
     def _at(self, reference: str) -> Any:
-        found: Any = self.content
-        for part in reference.removeprefix("#/").split("/"):
-            key = part.replace("~1", "/").replace("~0", "~")
-            found = table(found).get(key)
-        if found is None:
-            remedy = "Bundle it into one file."
-            raise UsageError(f"{self.file}: `{reference[:200]}` leads nowhere in this document. {remedy}")
-        return found
+        file, _, pointer = reference.partition("#")
+        if file in ("", self.file.name, f"./{self.file.name}"):
+            with contextlib.suppress(Unresolvable, ValueError, TypeError):
+                return self._resolver.lookup(f"#{pointer}").contents
+        remedy = "Bundle it into one file."
+        raise UsageError(f"{self.file}: `{reference[:200]}` leads nowhere in this document. {remedy}")
 
-    def whole(self, node: Any, depth: int = 0) -> Json:
-        """A schema with its references filled in, as deep as is of use."""
+    def whole(self, node: Any) -> Json:
+        """A schema as it is sent, with its references filled in, as deep as is of use."""
+        self._parts_before = self._parts
+        return self._whole(node, 0, "") or {}
+
+    def _whole(self, node: Any, depth: int, heir: str) -> Json | None:
+        """A schema filled in, or None where it stands in itself too often; `heir` refers to the schema that inherits
+        from it, if there is one.
+        """
+        reference = str(node.get("$ref", "")) if isinstance(node, dict) else ""
+        if reference and self._open.count(reference) >= REPEATS:
+            return None
         self._parts += 1
+        is_too_much = self._parts > MOST_PARTS or self._parts - self._parts_before > MOST_PARTS_EACH
+        self.is_cut |= is_too_much
         schema = self.resolve(node)
-        if depth >= LEVELS or self._parts > MOST_PARTS:
-            return {key: value for key, value in schema.items() if key in ("type", "example", "enum", "default")}
-        for key in ("allOf", "oneOf", "anyOf"):
-            for part in listed(schema.pop(key, None))[: None if key == "allOf" else 1]:
-                other = self.whole(part, depth + 1)
-                properties = {**table(other.get("properties")), **table(schema.get("properties"))}
-                schema = {**other, **schema, "properties": properties}
-        properties = table(schema.pop("properties", None))
-        if properties:
-            schema["properties"] = {key: self.whole(part, depth + 1) for key, part in properties.items()}
+        if depth >= LEVELS or is_too_much:
+            return {key: value for key, value in schema.items() if key not in COMPOSITE}
+        self._open.append(reference)
+        try:
+            schema = self._composed(schema, depth + 1, heir or reference, is_inherited=bool(heir))
+            return self._with_members(schema, depth + 1)
+        finally:
+            self._open.pop()
+
+    def _composed(self, schema: Json, depth: int, name: str, is_inherited: bool) -> Json:
+        """A schema with those it is composed of, of alternatives the first; its discriminator names what was chosen."""
+        kind = table(schema.pop("discriminator", None))
+        mapping = {key: _reference(str(mapped)) for key, mapped in table(kind.get("mapping")).items()}
+        kinds = [part for key in ("oneOf", "anyOf") for part in _first(schema.pop(key, None))]
+        if kind and is_inherited:
+            kinds = []
+        elif kind and not kinds and mapping and name not in mapping.values():
+            kinds = [{"$ref": next(iter(mapping.values()))}]
+        parts = [*((part, name) for part in listed(schema.pop("allOf", None))), *((part, "") for part in kinds)]
+        for part, heir in parts:
+            schema = _merged(self._whole(part, depth, heir) or {}, schema)
+        chosen = str(kinds[0].get("$ref", "")) if kinds else name
+        if kind.get("propertyName") and chosen:
+            named = (key for key, mapped in mapping.items() if mapped == chosen)
+            value = next(named, unquote(chosen.rpartition("/")[2]))
+            schema["properties"] = {**table(schema.get("properties")), str(kind["propertyName"]): {"const": value}}
+        return schema
+
+    def _with_members(self, schema: Json, depth: int) -> Json:
+        """A schema with its properties and items filled in, without those that only answers have."""
+        properties = {key: self._whole(part, depth, "") for key, part in table(schema.pop("properties", None)).items()}
+        sent = {key: part for key, part in properties.items() if part is not None and part.get("readOnly") is not True}
+        if sent:
+            schema["properties"] = sent
+        schema["required"] = [one for one in listed(schema.get("required")) if one in sent or one not in properties]
         if "items" in schema:
-            schema["items"] = self.whole(schema["items"], depth + 1)
+            items = self._whole(schema.pop("items"), depth, "")
+            schema |= {"minItems": 0, "maxItems": 0} if items is None else {"items": items}
+        if "prefixItems" in schema:
+            schema["prefixItems"] = [self._whole(part, depth, "") or {} for part in listed(schema["prefixItems"])]
         return schema
 
 
-def _server(url: str) -> tuple[str, str]:
-    """What all paths begin with, and where the interface is."""
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return "", "http://HOST:PORT"
-    base = "" if "{" in parts.path else parts.path.rstrip("/")
-    return base, f"{parts.scheme}://{parts.netloc}" if parts.netloc and parts.scheme else "http://HOST:PORT"
+def _reference(mapped: str) -> str:
+    """What a discriminator maps a value to: a reference, or the name of a schema."""
+    return mapped if "/" in mapped or "#" in mapped else f"#/components/schemas/{mapped}"
+
+
+def _first(parts: Any) -> list[Json]:
+    """The first of several schemas that is not null alone."""
+    tables = [part for part in listed(parts) if isinstance(part, dict)]
+    return [part for part in tables if part.get("type") != "null"][:1]
+
+
+def _merged(other: Json, schema: Json) -> Json:
+    """Two schemas that both hold; what the second says itself wins."""
+    properties = {**table(other.get("properties")), **table(schema.get("properties"))}
+    required = [*listed(other.get("required")), *listed(schema.get("required"))]
+    return {**other, **schema, "properties": properties, "required": required}
 
 
 def _read(file: Path) -> Json:
@@ -130,17 +210,30 @@ def _read(file: Path) -> Json:
     if not isinstance(content.get("paths"), dict):
         raise UsageError(f"{file} has no `paths`.")
     _refuse_endless(file, content)
-    return content
+    return table(_keyed(content, {}))
 
 
 def _yaml(file: Path, text: str) -> Any:
     """Its levels are counted first: the fast reader is written in C, and recursive."""
     depth = 0
-    for event in yaml.parse(text, Loader=FAST):
+    for event in yaml.parse(text, Loader=_Loader):
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if depth > DEEPEST:
             raise UsageError(f"{file} is nested too deeply: more than {DEEPEST} levels.")
-    return yaml.load(text, Loader=FAST)
+    return yaml.load(text, Loader=_Loader)
+
+
+def _keyed(node: Any, done: dict[int, Any]) -> Any:
+    """The same with texts as keys, which YAML does not ask for: `200:` is a number. Aliases stay shared."""
+    if id(node) in done:
+        return done[id(node)]
+    if isinstance(node, dict):
+        done[id(node)] = {str(key): _keyed(value, done) for key, value in node.items()}
+    elif isinstance(node, list):
+        done[id(node)] = [_keyed(value, done) for value in node]
+    else:
+        return node
+    return done[id(node)]
 
 
 def _refuse_endless(file: Path, content: Json) -> None:

@@ -1,15 +1,21 @@
 """Values that fit a schema of an OpenAPI document: examples, and how such values are drawn."""
 
-import json
 import math
 import re
+import warnings
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from functools import lru_cache
 from random import Random
-from typing import Any
+from typing import Annotated, Any
 
 import rstr
+from pydantic import StringConstraints, TypeAdapter, ValidationError
+from pydantic_core import SchemaError
 
 from loadstone.model.workload.bounds import LARGEST_WHOLE
 from loadstone.workloads.importers.openapi import Json, listed, table
+from loadstone.workloads.importers.parameter_styles import plain
 
 WORD = "granite"
 """Stands for any text."""
@@ -17,94 +23,242 @@ LONGEST = 10_000
 """Characters of a text that its schema wants to be long."""
 LONGEST_PATTERN = 200
 """Characters of a regular expression that texts are made by; and how often it may repeat things."""
+MOST_TRIES = 60
+"""Texts that are made by a pattern, to find one that also has the right length."""
+MOST_TRIED = 50_000
+"""Characters that these may have together."""
+MOST_CHOICES = 100
+"""Multiples of a number that values are drawn from."""
+MOST_ITEMS = 100
+"""Items of a list that its schema wants to be long."""
+WIDTH = 1000
+"""Whole numbers that are drawn from where a schema does not say how many there are."""
 KNOWN = {
     "date": "2026-01-31",
     "date-time": "2026-01-31T12:00:00Z",
+    "time": "12:00:00Z",
+    "duration": "P1D",
     "email": "someone@example.org",
+    "idn-email": "someone@example.org",
+    "hostname": "www.example.org",
+    "idn-hostname": "www.example.org",
     "uuid": "00000000-0000-4000-8000-000000000001",
     "uri": "http://example.org/",
+    "url": "http://example.org/",
+    "iri": "http://example.org/",
+    "uri-reference": "/granite",
     "ipv4": "192.0.2.1",
+    "ipv6": "2001:db8::1",
+    "byte": "Z3Jhbml0ZQ==",
+    "base64": "Z3Jhbml0ZQ==",
 }
 """Texts of known formats."""
+
+
+@dataclass(frozen=True)
+class Range:
+    """Bounds of a number; None where there is none."""
+
+    low: Decimal | None
+    is_above_low: bool
+    high: Decimal | None
+    is_below_high: bool
+    step: Decimal | None
+    """The number that values are multiples of."""
+
+    @classmethod
+    def of(cls, schema: Json) -> "Range":
+        """Reads bounds as numbers of their own (OpenAPI 3.1) or as flags beside `minimum` and `maximum` (3.0)."""
+        step = _number(schema.get("multipleOf"))
+        low, is_above = _bound(schema, "minimum", "exclusiveMinimum", max)
+        high, is_below = _bound(schema, "maximum", "exclusiveMaximum", min)
+        return cls(low, is_above, high, is_below, step if step is not None and step > 0 else None)
+
+    def has(self, value: Decimal) -> bool:
+        """Whether a number lies within the bounds; whether it is a multiple is not asked."""
+        is_low = self.low is not None and (value < self.low or (self.is_above_low and value == self.low))
+        is_high = self.high is not None and (value > self.high or (self.is_below_high and value == self.high))
+        return not is_low and not is_high
+
+    def multiples(self, step: Decimal) -> tuple[int, int]:
+        """The least and the greatest factor of `step` within the bounds, WIDTH of them where one side is open."""
+        least = None if self.low is None else int((self.low / step).to_integral_value(ROUND_CEILING))
+        greatest = None if self.high is None else int((self.high / step).to_integral_value(ROUND_FLOOR))
+        if least is not None and not self.has(least * step):
+            least += 1
+        if greatest is not None and not self.has(greatest * step):
+            greatest -= 1
+        if least is None:
+            least = 1 if greatest is None or greatest >= 1 else greatest - WIDTH + 1
+        return least, least + WIDTH - 1 if greatest is None else greatest
+
+
+def _bound(schema: Json, key: str, exclusive: str, tighter: Any) -> tuple[Decimal | None, bool]:
+    value, beyond = _number(schema.get(key)), _number(schema.get(exclusive))
+    if beyond is None or (value is not None and tighter(value, beyond) == value != beyond):
+        return value, schema.get(exclusive) is True
+    return beyond, True
+
+
+def _number(value: Any) -> Decimal | None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return None
+    return Decimal(str(max(-LARGEST_WHOLE, min(LARGEST_WHOLE, value))))
+
+
+def _whole_step(schema: Json) -> tuple[Range, Decimal]:
+    """Bounds of whole numbers, and the whole number that they are multiples of."""
+    bounds = Range.of(schema)
+    step = bounds.step or Decimal(1)
+    return bounds, step if step == step.to_integral_value() else Decimal(step.as_integer_ratio()[0])
 
 
 def generator(schema: Json) -> Json | None:
     """How values of a schema are drawn; None where an example says it."""
     if "example" in schema or "examples" in schema or "const" in schema:
         return None
-    if listed(schema.get("enum")):
-        return {"kind": "choice", "values": [plain(value) for value in schema["enum"]]}
+    values = [value for value in listed(schema.get("enum")) if value is not None]
+    if values:
+        return {"kind": "choice", "values": [plain(value) for value in values]}
     if kind_of(schema) != "integer":
         return None
-    least = _least(schema)
-    return {"kind": "uniform", "min": least, "max": max(least, _number(schema, "maximum", least + 999))}
+    bounds, step = _whole_step(schema)
+    least, greatest = bounds.multiples(step)
+    if step == 1:
+        limit = max(-LARGEST_WHOLE, min(LARGEST_WHOLE, least))
+        return {"kind": "uniform", "min": limit, "max": max(limit, min(LARGEST_WHOLE, greatest))}
+    count = max(1, min(MOST_CHOICES, greatest - least + 1))
+    return {"kind": "choice", "values": [str((least + number) * int(step)) for number in range(count)]}
 
 
-def _least(schema: Json) -> int:
-    above = _number(schema, "exclusiveMinimum", -1) + 1  # a flag beside `minimum` before version 3.1
-    return max(0, above, _number(schema, "minimum", 1 if above == 0 else above))
-
-
-def _number(schema: Json, key: str, usual: int) -> int:
-    value = schema.get(key)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        return usual
-    return max(-LARGEST_WHOLE, min(LARGEST_WHOLE, math.ceil(value)))
-
-
-def example(schema: Json, unfit: list[str]) -> Any:
-    """A value that fits a schema; patterns that it does not fit are added to `unfit`."""
-    for key in ("example", "default", "const"):
-        if key in schema:
+def example(schema: Json, unfit: list[str], number: int = 0) -> Any:
+    """A value that fits a schema, another for each `number` where there are several; patterns that it does not fit are
+    added to `unfit`.
+    """
+    for key in ("const", "example", "default"):
+        if key in schema and (number == 0 or key == "const"):
             return schema[key]
-    for key in ("examples", "enum"):
-        if listed(schema.get(key)):
-            return schema[key][0]
+    known = [value for key in ("examples", "enum") for value in listed(schema.get(key)) if value is not None]
+    if known:
+        return known[number % len(known)]
     match kind_of(schema):
         case "object":
-            return {key: example(table(part), unfit) for key, part in table(schema.get("properties")).items()}
+            return _object(schema, unfit)
         case "array":
-            return [example(table(schema.get("items")), unfit)]
-        case "integer" | "number":
-            return _least(schema)
+            return _array(schema, unfit)
+        case "integer":
+            bounds, step = _whole_step(schema)
+            return (bounds.multiples(step)[0] + number) * int(step)
+        case "number":
+            return _fraction(schema, number)
         case "boolean":
-            return True
+            return number % 2 == 0
         case "null":
             return None
-    return _text(schema, unfit)
+    return _text(schema, unfit, number)
 
 
-def _text(schema: Json, unfit: list[str]) -> str:
+def _object(schema: Json, unfit: list[str]) -> Json:
+    properties = table(schema.get("properties"))
+    undeclared = [name for name in listed(schema.get("required")) if isinstance(name, str) and name not in properties]
+    known = {key: example(table(part), unfit) for key, part in properties.items()}
+    return {**known, **dict.fromkeys(undeclared, WORD)}
+
+
+def _array(schema: Json, unfit: list[str]) -> list[Any]:
+    first = [example(table(part), unfit) for part in listed(schema.get("prefixItems"))]
+    least, most = _count(schema, "minItems", 0), _count(schema, "maxItems", MOST_ITEMS)
+    items, is_unique = table(schema.get("items")), schema.get("uniqueItems") is True
+    wanted = min(most, max(least, len(first), 1))
+    more = range(max(0, wanted - len(first)))
+    return [*first, *(example(items, unfit, number if is_unique else 0) for number in more)][:wanted]
+
+
+def _fraction(schema: Json, number: int) -> int | float:
+    bounds = Range.of(schema)
+    if bounds.step is not None:
+        return _plain_number((bounds.multiples(bounds.step)[0] + number) * bounds.step)
+    candidates = [Decimal(1 + number)] if bounds.low is None else [bounds.low + number, bounds.low + number + 1]
+    if bounds.low is not None and bounds.high is not None:
+        candidates += [bounds.low + (bounds.high - bounds.low) / (number + 2)]
+    elif bounds.high is not None:
+        candidates += [bounds.high - number, bounds.high - number - 1]
+    return _plain_number(next(filter(bounds.has, candidates), candidates[0]))
+
+
+def _plain_number(value: Decimal) -> int | float:
+    return int(value) if value == value.to_integral_value() else float(value)
+
+
+def _count(schema: Json, key: str, usual: int) -> int:
+    value = _number(schema.get(key))
+    return usual if value is None else max(0, min(max(usual, MOST_ITEMS), int(value)))
+
+
+def _text(schema: Json, unfit: list[str], number: int) -> str:
+    least, most = (_number(schema.get(key)) for key in ("minLength", "maxLength"))
+    shortest = 0 if least is None else max(0, min(LONGEST, int(least)))
+    longest = LONGEST if most is None else max(0, min(LONGEST, int(most)))
     pattern = schema.get("pattern")
     if isinstance(pattern, str):
-        made = by_pattern(pattern)
-        unfit += [] if made else [pattern[:LONGEST_PATTERN]]
-        return made or WORD
-    word = KNOWN.get(str(schema.get("format", "")), WORD)
-    least = min(LONGEST, _number(schema, "minLength", 0))
-    return word.ljust(least, "e")[: max(0, _number(schema, "maxLength", LONGEST))]
+        made = by_pattern(pattern, shortest, longest, number)
+        unfit += [] if made is not None else [pattern[:LONGEST_PATTERN]]
+        return WORD if made is None else made
+    known = KNOWN.get(str(schema.get("format", "")))
+    if known is not None and number == 0 and shortest <= len(known) <= longest:
+        return known
+    ending = str(number + 1) if number else ""
+    return WORD.ljust(shortest - len(ending), "e")[: max(0, longest - len(ending))] + ending[:longest]
 
 
-def by_pattern(pattern: str) -> str:
-    """A text that a regular expression describes, always the same; empty where it is none, or asks for too much."""
+@lru_cache(maxsize=1000)
+def by_pattern(pattern: str, shortest: int = 0, longest: int = LONGEST, number: int = 0) -> str | None:
+    """A printable text that a regular expression describes, always the same; None where none is found, the pattern is
+    not valid, or asks for too much.
+    """
     counts = re.findall(r"\{[0-9,]{1,20}\}", pattern)
     repeats = math.prod(max(1, int(many)) for count in counts for many in re.findall(r"[0-9]+", count)[-1:])
     if len(pattern) > LONGEST_PATTERN or repeats > LONGEST or "(?" in pattern:
-        return ""
+        return None
+    tried = 0
+    for seed in range(1, MOST_TRIES + 1):
+        try:
+            with warnings.catch_warnings(action="ignore"):
+                made = rstr.Rstr(Random(seed + MOST_TRIES * number)).xeger(pattern)
+        except (re.error, ValueError, IndexError, KeyError, OverflowError, RecursionError):
+            return None
+        for text in dict.fromkeys((made, _printable(made, " "), _printable(made, "-"), made[:longest])):
+            if text.isprintable() and shortest <= len(text) <= longest and _fits(pattern, text):
+                return text
+        tried += len(made)
+        if tried > MOST_TRIED:
+            break
+    return None
+
+
+def _printable(text: str, instead: str) -> str:
+    return "".join(letter if letter.isprintable() else instead for letter in text)
+
+
+def _fits(pattern: str, text: str) -> bool:
+    """Whether a text matches, in a time that the pattern cannot blow up; True where it cannot be found out."""
     try:
-        return rstr.Rstr(Random(1)).xeger(pattern)[:LONGEST]
-    except (re.error, ValueError, IndexError, KeyError, OverflowError, RecursionError):
-        return ""
+        _matcher(pattern).validate_python(text)
+    except ValidationError:
+        return False
+    except SchemaError:
+        return True
+    return True
+
+
+@lru_cache(maxsize=100)
+def _matcher(pattern: str) -> TypeAdapter[str]:
+    return TypeAdapter(Annotated[str, StringConstraints(pattern=pattern)])
 
 
 def kind_of(schema: Json) -> str:
-    """Its type; of several the first that is one."""
-    kind = schema.get("type", "object" if schema.get("properties") else "string")
+    """Its type; of several the first that is not null, and without one what its other keywords say."""
+    kind = schema.get("type")
+    if kind is None:
+        kind = "object" if schema.get("properties") else "array" if "items" in schema else "string"
     return str(next((one for one in kind if one != "null"), "null") if isinstance(kind, list) else kind)
-
-
-def plain(value: Any) -> str:
-    """As it stands in a path or a query."""
-    if isinstance(value, str):
-        return value
-    return ",".join(map(plain, value)) if isinstance(value, list) else json.dumps(value, default=str)

@@ -1,0 +1,53 @@
+"""Servers of an OpenAPI document: where its operations are, and what their paths begin with."""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urljoin, urlsplit
+
+from loadstone.workloads.importers.openapi import Json, listed, table
+
+UNKNOWN = "http://HOST:PORT"
+"""Stands for a server that the document does not name."""
+
+
+@dataclass(frozen=True)
+class Server:
+    """Where an operation is served: a target without a path, and what its paths begin with."""
+
+    target: str = UNKNOWN
+    base: str = ""
+    unset: tuple[str, ...] = ()
+    """Variables of its address without a default; their names stand in it."""
+
+
+def server(servers: list[Any]) -> Server:
+    """The first of an operation's servers, its variables filled in by their defaults; relative addresses begin at the
+    root of a server that is not named.
+    """
+    first = table(servers[0]) if servers else {}
+    address, unset = _filled(str(first.get("url", "")).strip(), table(first.get("variables")))
+    if re.match(r"[A-Za-z0-9.-]+:[0-9]+(/|$)", address):
+        address = f"http://{address}"
+    try:
+        parts = urlsplit(urljoin(f"{UNKNOWN}/", address))
+    except ValueError:
+        return Server(unset=unset)
+    base = re.sub(r"/{2,}", "/", parts.path).rstrip("/")
+    host = parts.netloc.rpartition("@")[2]
+    target = f"{parts.scheme}://{host}" if host and parts.scheme in ("http", "https") else UNKNOWN
+    return Server(target, base, unset)
+
+
+def _filled(address: str, variables: Json) -> tuple[str, tuple[str, ...]]:
+    """An address with its variables in place, and those that have no value."""
+    unset: list[str] = []
+
+    def value(match: re.Match[str]) -> str:
+        variable = table(variables.get(match.group(1)))
+        known = [variable.get("default"), *listed(variable.get("enum"))]
+        texts = [str(one) for one in known if one is not None and not isinstance(one, dict | list)]
+        unset.extend([] if texts else [match.group(1)])
+        return texts[0] if texts else match.group(1)
+
+    return re.sub(r"\{([^{}]*)\}", value, address), tuple(dict.fromkeys(unset))

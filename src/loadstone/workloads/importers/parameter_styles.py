@@ -1,0 +1,79 @@
+"""Parameters of an OpenAPI document as their `style` and `explode` write them (OpenAPI 3.1, Style Values)."""
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+from urllib.parse import quote
+
+RESERVED = ":/?[]@!$&'()*+,;="
+"""Characters that `allowReserved` leaves as they are; `#` would end the address."""
+SEPARATORS = {"form": ",", "spaceDelimited": "%20", "pipeDelimited": "%7C"}
+"""Between the entries of a list that is one field of a query."""
+
+Pair = tuple[str, Any]
+Encode = Callable[[str], str]
+
+
+def plain(value: Any) -> str:
+    """A value as it stands in a path, a query, a form or a header: texts as they are, all else as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def encoded(value: Any, is_reserved_allowed: bool = False) -> str:
+    """A value percent-encoded for an address."""
+    return quote(plain(value), safe=RESERVED if is_reserved_allowed else "")
+
+
+def query_fields(name: str, value: Any, style: str, explode: bool, encode: Encode) -> list[str]:
+    """Fields of a query, encoded, as `ids=3`."""
+    if style == "deepObject" and isinstance(value, Mapping):
+        return [f"{encode(key)}={encode(plain(one))}" for key, one in _deep(name, value)]
+    if not isinstance(value, Mapping | list):
+        return [f"{encode(name)}={encode(plain(value))}"]
+    if explode:
+        pairs = value.items() if isinstance(value, Mapping) else [(name, one) for one in value]
+        return [f"{encode(str(key))}={encode(plain(one))}" for key, one in pairs]
+    texts = [encode(plain(one)) for one in _flat(value)]
+    return [f"{encode(name)}={SEPARATORS.get(style, ',').join(texts)}"]
+
+
+def path_text(name: str, value: Any, style: str, explode: bool) -> str:
+    """A parameter of a path, encoded: by the styles `simple`, `label` and `matrix`."""
+    if not isinstance(value, Mapping | list):
+        return path_prefix(name, style) + encoded(value)
+    pairs = [f"{encoded(key)}={encoded(one)}" for key, one in value.items()] if isinstance(value, Mapping) else None
+    texts = pairs if explode and pairs is not None else [encoded(one) for one in _flat(value)]
+    if style == "label":
+        return "." + ("." if explode else ",").join(texts)
+    if style == "matrix":
+        named = texts if pairs is not None else [f"{encoded(name)}={text}" for text in texts]
+        return "".join(f";{text}" for text in named) if explode else f";{encoded(name)}={','.join(texts)}"
+    return ",".join(texts)
+
+
+def path_prefix(name: str, style: str) -> str:
+    """What stands before a single value in a path."""
+    return {"label": ".", "matrix": f";{encoded(name)}="}.get(style, "")
+
+
+def simple(value: Any, explode: bool) -> str:
+    """A parameter of a header."""
+    if isinstance(value, Mapping) and explode:
+        return ",".join(f"{key}={plain(one)}" for key, one in value.items())
+    return ",".join(map(plain, _flat(value))) if isinstance(value, Mapping | list) else plain(value)
+
+
+def _flat(value: Mapping[str, Any] | list[Any]) -> Iterable[Any]:
+    """Entries of a list; names and values of a table in turn."""
+    return value if isinstance(value, list) else (part for pair in value.items() for part in pair)
+
+
+def _deep(name: str, value: Any) -> Iterable[Pair]:
+    """Fields of a table inside brackets, as `filter[color]`; those of lists are repeated."""
+    if isinstance(value, Mapping):
+        for key, one in value.items():
+            yield from _deep(f"{name}[{key}]", one)
+    elif isinstance(value, list):
+        yield from ((name, one) for one in value)
+    else:
+        yield name, value
