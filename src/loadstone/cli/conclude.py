@@ -72,6 +72,8 @@ def _show_workload(verdict: WorkloadVerdict, manifest: Manifest) -> None:
     out.print(f"[{style}]{verdict.verdict.upper():8}[/] {what}")
     for reason in verdict.reasons:
         say(f"         {reason}")
+    for note in dict.fromkeys(note for iteration in verdict.iterations for note in iteration.notes):
+        say(f"         note: {note}")
     if verdict.not_judged:
         out.print(f"         not judged: {', '.join(verdict.not_judged)}", style="dim")
 

@@ -48,6 +48,8 @@ TITLES = {
     CheckId.FOREIGN_CPU: "CPU used by others",
     CheckId.FOREIGN_CPU_SAID: "CPU used by others, worth knowing",
     CheckId.TCP_MEMORY: "TCP memory pressure",
+    CheckId.STEADY: "change within the steady state",
+    CheckId.STEADY_SAID: "change within the steady state, worth knowing",
     CheckId.CONDITIONAL_HONOURED: "conditional requests honoured",
     CheckId.ACCEPTED_LATE: "connections accepted late",
     CheckId.PARTS_DIED: "parts that died or were ended",

@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 
-from loadstone.judge import counts, driver, ledger, mix, own_limits
+from loadstone.judge import counts, driver, ledger, mix, own_limits, steadiness
 from loadstone.judge.chance import most_by_chance, share_interval
 from loadstone.judge.check import OURS, PUBLISHED, at_least, at_most, if_disclosed, limits_source, withdrawn
 from loadstone.judge.mix import ERROR_SHARE_PCT
@@ -24,7 +24,9 @@ LOST_SESSIONS_PCT = 1.0
 
 def checks(criteria: Criteria, figures: IterationFigures) -> tuple[Check, ...]:
     """All rules applied to one iteration."""
-    return tuple(_all(criteria, figures))
+    judged = tuple(_all(criteria, figures))
+    fails = any(check.is_broken and check.weight is Weight.FAIL for check in judged)
+    return (*judged, *steadiness.checks(criteria, figures, fails))
 
 
 def _all(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:

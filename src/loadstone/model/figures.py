@@ -95,6 +95,19 @@ class FileFigures:
 
 
 @dataclass(frozen=True)
+class Second:
+    """About a second of the steady state, of all operations that ended in it."""
+
+    length_s: float
+    answered: int
+    """Right answers."""
+    mean_s: float | None
+    """Their mean response time; None where there is none."""
+    bytes_share: float | None
+    """Their bytes, by those of as many of each operation over the whole window; None where there is none."""
+
+
+@dataclass(frozen=True)
 class OperationFigures:
     """One operation in the steady state."""
 
@@ -224,6 +237,8 @@ class IterationFigures:
     """Whether it is known how the driver did: published tables do not say."""
     audit: Audit | None = None
     """What was acknowledged against what is held; None where no audit was made."""
+    seconds: tuple[Second, ...] = ()
+    """Second by second; empty where that is not known."""
 
     @property
     def requests(self) -> int:

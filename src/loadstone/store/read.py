@@ -14,7 +14,7 @@ from pydantic_core import from_json
 from loadstone.host import locks
 from loadstone.model.errors import StoreError
 from loadstone.model.fault import FaultRecord
-from loadstone.model.figures import Audit, Criteria, FileFigures, IterationFigures, OperationFigures, Slowest
+from loadstone.model.figures import Audit, Criteria, FileFigures, IterationFigures, OperationFigures, Second, Slowest
 from loadstone.model.records import events as records
 from loadstone.model.records.events import (
     EVENT,
@@ -46,6 +46,10 @@ FAULT = "fault.json"
 PLAN = "plan.json"
 EVENTS = "events.jsonl"
 MONITOR = "monitor.jsonl"
+STEADY = "steady"
+"""Phase of the intervals that are measured."""
+SHORTEST_SECOND_S = 0.5
+"""Shorter intervals are cut by the edges of a phase."""
 HASHES = 1 << 64
 """Sums of hashes begin anew here."""
 KEPT_MANIFESTS = 4096
@@ -244,12 +248,30 @@ def figures_of(events: Sequence[Event]) -> IterationFigures:
         completed=end is not None and end.reason == "completed",
         trouble="" if end is not None else "the driver's record has no end",
         samples=samples,
+        seconds=tuple(_seconds([interval for interval in intervals if interval.phase == STEADY], totals.operations)),
     )
+
+
+def _seconds(steady: Sequence[Interval], operations: Sequence[OperationTotals]) -> Iterator[Second]:
+    """The intervals of the steady state that are not cut; bytes of operations without errors alone."""
+    whole = [
+        (sum(one.operations[at].bytes for one in steady), sum(one.operations[at].requests for one in steady))
+        for at in range(min((len(interval.operations) for interval in steady), default=0))
+    ]
+    counted = [at for at, operation in enumerate(operations) if not operation.counts.errors and at < len(whole)]
+    for interval in steady:
+        if interval.length_s < SHORTEST_SECOND_S:
+            continue
+        due = sum(interval.operations[at].requests * whole[at][0] / max(1, whole[at][1]) for at in counted)
+        came = sum(interval.operations[at].bytes for at in counted)
+        times = interval.response
+        mean_s = times.mean_ns / 1e9 if times.count else None
+        yield Second(interval.length_s, times.count, mean_s, came / due if due else None)
 
 
 def _broken_off(intervals: Sequence[Interval], samples: tuple[str, ...]) -> IterationFigures:
     """What can be said of a run whose driver died: its seconds are kept, its totals are not."""
-    steady = [interval for interval in intervals if interval.phase == "steady"]
+    steady = [interval for interval in intervals if interval.phase == STEADY]
     return IterationFigures(
         steady_s=sum(interval.length_ns for interval in steady) / 1e9,
         operations=(),

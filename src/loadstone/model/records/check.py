@@ -74,6 +74,8 @@ class CheckId(StrEnum):
     FOREIGN_CPU = "foreign_cpu"
     FOREIGN_CPU_SAID = "foreign_cpu_said"
     TCP_MEMORY = "tcp_memory"
+    STEADY = "steady"
+    STEADY_SAID = "steady_said"
     CONDITIONAL_HONOURED = "conditional_honoured"
     ACCEPTED_LATE = "accepted_late"
     PARTS_DIED = "parts_died"
@@ -86,6 +88,8 @@ class CheckId(StrEnum):
     """Of a stored verdict whose rule this version does not know."""
 
 
+SAID = frozenset({CheckId.STEADY_SAID, CheckId.FOREIGN_CPU_SAID})
+"""Notes that stand beside the verdict wherever it is told."""
 DRIVER_CHECKS = frozenset(
     {
         CheckId.DRIVER_ERRORS,

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from loadstone.model.records.check import Check, Outcome, Weight
+from loadstone.model.records.check import SAID, Check, Outcome, Weight
 
 VERDICT_SCHEMA = 2
 
@@ -64,6 +64,12 @@ class IterationVerdict:
     def reasons(self) -> tuple[str, ...]:
         """The broken rules in words, those that make it invalid first."""
         return reasons_of(self.checks)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is told beside the verdict, without an effect on it, in words."""
+        said = (check for check in self.checks if check.id in SAID and check.weight is Weight.NOTE)
+        return tuple(str(check) for check in said if check.outcome is Outcome.BROKEN)
 
     @property
     def not_judged(self) -> tuple[str, ...]:

@@ -35,6 +35,8 @@ def _card(context: ReportContext, workload: WorkloadResult) -> Card:
     if verdict is None:
         return Card(Tone.INVALID, "not judged", workload.id.label, [load])
     lines: list[str | Cell] = [load, Cell(_claim(context, workload), Tone.QUIET), *verdict.reasons]
+    notes = dict.fromkeys(note for iteration in verdict.iterations for note in iteration.notes)
+    lines += [Cell(f"Note: {note}.", Tone.QUIET) for note in notes]
     if verdict.not_judged:
         lines.append(Cell(f"Not judged: {', '.join(verdict.not_judged)}.", Tone.QUIET))
     return Card(Tone(verdict.verdict.value), verdict.verdict, workload.id.label, lines)

@@ -1,0 +1,247 @@
+"""Whether the steady state was one: trends and change points of response time, bytes an answer and throughput. Pure.
+
+Second by second figures scatter, and near saturation one second resembles the next. Both tests take the scatter from
+the figures themselves, and widen it by how far neighbours are alike. What is found must also be large to be named.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import combinations, pairwise
+from typing import TypeVar
+
+import numpy as np
+import scipy
+
+from loadstone.judge.check import OURS, at_most
+from loadstone.model.figures import Criteria, IterationFigures, Second
+from loadstone.model.records.check import Check, CheckId, Weight
+from loadstone.page.numbers import milliseconds, number, three_digits
+
+LEVEL = 1e-4
+"""Chance of each test at most, were figures normal and neighbours as alike as they are found to be (measured:
+docs/trust.md)."""
+LEAST_SECONDS, FEWEST_GROUPS, MOST_GROUPS, GROUP_SECONDS = 8, 10, 20, 3
+"""Seconds of a window that is tested; groups of them, fewer of short windows, so that neighbours are less alike."""
+LEAST_ANSWERS = 100
+"""Right answers of a window that is tested."""
+SHORTEST_PART = 2
+"""Groups on each side of a change point."""
+SHORTEST_LINE = 4
+"""Groups on each side of a place where a line bends."""
+SAID_FACTOR, LIMIT_FACTOR = 1.25, 2.0
+"""Change within the window that is named, and that makes the window no steady state."""
+LEAST_SLOWER_S = 0.05
+"""Least change of response time that makes the window no steady state: a busy host causes smaller ones."""
+LEAD_SHARE = 3
+"""Times the usual longest operation must fit in the lead before the window: at first only short ones have ended."""
+MOST_ALIKE = 0.9
+"""Neighbours' likeness that is reckoned with at most."""
+EVEN_ARRIVALS = 1.01
+"""Dispersion of arrivals at most where response times are tested: bursts of users are no change of the system."""
+
+
+def checks(criteria: Criteria, figures: IterationFigures, fails: bool) -> Iterator[Check]:
+    """Whether the window is fit to be summed up by one figure; a run that fails anyway is told of it alone.
+
+    Nothing is said of loads that change by declaration, of tiles, of short windows, and of few answers.
+    """
+    seconds = figures.seconds
+    is_testable = criteria.id.tile is None and criteria.is_even and figures.is_disclosed and figures.completed
+    if not is_testable or len(seconds) < LEAST_SECONDS or figures.answered < LEAST_ANSWERS:
+        return
+    changes = [change for change in _changes(criteria, figures) if change is not None]
+    worst = max(changes, key=lambda change: (change.is_grave, change.shift.factor), default=None)
+    factor, detail = (1.0, "no more than chance explains") if worst is None else (worst.shift.factor, worst.in_words)
+    if worst is None or (worst.is_grave and not fails):
+        yield at_most(CheckId.STEADY, factor, LIMIT_FACTOR, "times", Weight.INVALID, OURS, detail)
+    else:
+        yield at_most(CheckId.STEADY_SAID, factor, SAID_FACTOR, "times", Weight.NOTE, OURS, detail)
+
+
+@dataclass(frozen=True)
+class Shift:
+    """A change within the window, beyond chance: levels before and after, in the figure's unit."""
+
+    before: float
+    after: float
+    at_s: float | None
+    """Second of the window at which it changed; None for a trend from end to end."""
+
+    @property
+    def factor(self) -> float:
+        """By how much the levels differ, 1 or more."""
+        return max(self.before, self.after) / max(min(self.before, self.after), 1e-12)
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change of a figure that is large enough to be named."""
+
+    shift: Shift
+    is_grave: bool
+    """Whether no one figure sums the window up."""
+    in_words: str
+
+
+def _changes(criteria: Criteria, figures: IterationFigures) -> Iterator[Change | None]:
+    """The changes of response time, bytes an answer and throughput, where each can be tested."""
+    seconds = figures.seconds
+    longest_s = figures.response.at_most(99.0)
+    lead_s = criteria.ramp_up_s + criteria.warm_up_s
+    if longest_s is None or LEAD_SHARE * longest_s > lead_s:
+        return  # at first only the shortest operations have ended
+    is_population = criteria.due is None
+    if is_population or (criteria.due_dispersion or math.inf) <= EVEN_ARRIVALS:
+        yield _response(seconds)
+    yield _bytes(seconds)
+    if is_population:
+        yield _throughput(seconds)
+
+
+def _response(seconds: Sequence[Second]) -> Change | None:
+    groups = [group for group in _groups(seconds) if any(one.answered for one in group)]
+    if len(groups) < LEAST_SECONDS:
+        return None
+    sums = [(sum((one.mean_s or 0.0) * one.answered for one in group), group) for group in groups]
+    shift = shift_of([total_s / sum(one.answered for one in group) for total_s, group in sums], _lengths(groups))
+    if shift is None or shift.factor < SAID_FACTOR:
+        return None
+    is_grave = shift.factor >= LIMIT_FACTOR and abs(shift.after - shift.before) >= LEAST_SLOWER_S
+    levels = f"from {milliseconds(shift.before)} to {milliseconds(shift.after)}"
+    return Change(shift, is_grave, f"mean response time went {levels}{_when(shift)}")
+
+
+def _bytes(seconds: Sequence[Second]) -> Change | None:
+    """Of each second by itself: how much an answer holds does not depend on its neighbours."""
+    known = [(one.bytes_share, one.length_s) for one in seconds if one.bytes_share]
+    if len(known) < LEAST_SECONDS:
+        return None
+    groups = _groups(known, MOST_GROUPS)
+    means = [sum(share for share, _ in group) / len(group) for group in groups]
+    shift = shift_of(means, [sum(length_s for _, length_s in group) for group in groups])
+    if shift is None or shift.factor < SAID_FACTOR:
+        return None
+    levels = f"from {number(100 * shift.before)} to {number(100 * shift.after)} % of their mean"
+    return Change(shift, shift.factor >= LIMIT_FACTOR, f"bytes of an operation went {levels}{_when(shift)}")
+
+
+def _throughput(seconds: Sequence[Second]) -> Change | None:
+    groups = _groups(seconds)
+    rates = [sum(one.answered for one in group) / sum(one.length_s for one in group) for group in groups]
+    if min(rates) <= 0:
+        return None
+    shift = shift_of(rates, _lengths(groups))
+    if shift is None or shift.factor < SAID_FACTOR:
+        return None
+    levels = f"from {three_digits(shift.before)} to {three_digits(shift.after)} operations/s"
+    return Change(shift, shift.factor >= LIMIT_FACTOR, f"throughput went {levels}{_when(shift)}")
+
+
+def _when(shift: Shift) -> str:
+    return " over the window" if shift.at_s is None else f" {number(shift.at_s)} s after the window began"
+
+
+T = TypeVar("T")
+
+
+def _groups(items: Sequence[T], most: int = 0) -> list[Sequence[T]]:
+    """The items in order, in groups of about one size: at most `most`, or as many as seconds are far enough apart."""
+    most = most or min(MOST_GROUPS, max(FEWEST_GROUPS, len(items) // GROUP_SECONDS))
+    count = min(most, len(items))
+    ends = [round(at * len(items) / count) for at in range(count + 1)]
+    return [items[begin:end] for begin, end in pairwise(ends)]
+
+
+def _lengths(groups: Sequence[Sequence[Second]]) -> list[float]:
+    return [sum(one.length_s for one in group) for group in groups]
+
+
+def shift_of(values: Sequence[float], lengths_s: Sequence[float]) -> Shift | None:
+    """The change that explains most of a series of values above 0; None where chance may.
+
+    Three shapes are held against a constant: a line, two levels, and two lines that meet or not.
+    """
+    logs = np.log(np.asarray(values))
+    found = min((_ranked(logs), _line(logs), *_halves(logs)), key=lambda one: one.p)
+    if found.p > LEVEL:
+        return None
+    place = None if found.split is None else float(sum(lengths_s[: found.split]))
+    return Shift(math.exp(found.levels[0]), math.exp(found.levels[1]), place)
+
+
+@dataclass(frozen=True)
+class _Fit:
+    """A shape fitted to a series: its chance, levels before and after, and where it changes."""
+
+    p: float
+    levels: tuple[float, float]
+    split: int | None
+
+
+def _ranked(logs: np.ndarray) -> _Fit:
+    """A rise or a fall of any shape (Kendall's tau, exact); levels are those of the outer thirds."""
+    third = len(logs) // 3
+    levels = float(np.mean(logs[:third])), float(np.mean(logs[-third:]))
+    pairs = [(early, late) for early, late in combinations(logs.tolist(), 2) if early != late]
+    falls = sum(early > late for early, late in pairs)
+    fewest = min(falls, len(pairs) - falls) + (len(logs) * (len(logs) - 1) // 2 - len(pairs))
+    return _Fit(min(1.0, 2 * _in_order(len(logs), fewest)), levels, None)
+
+
+@cache
+def _in_order(count: int, most: int) -> float:
+    """Share of all orders of so many values in which at most so many pairs stand the wrong way round.
+
+    scipy's own test takes a second to load, which each run would pay.
+    """
+    orders = np.ones(1)
+    for size in range(2, count + 1):
+        orders = np.convolve(orders, np.full(size, 1 / size))
+    return float(np.sum(orders[: most + 1]))
+
+
+def _line(logs: np.ndarray) -> _Fit:
+    """A straight line from end to end."""
+    fitted = _fitted(logs, 1)
+    return _Fit(_chance(logs, fitted, 2), (float(fitted[0]), float(fitted[-1])), None)
+
+
+def _halves(logs: np.ndarray) -> Iterator[_Fit]:
+    """Two levels, and two lines, changing at each place."""
+    count = len(logs)
+    for degree, shortest in ((0, SHORTEST_PART), (1, SHORTEST_LINE)):
+        splits = range(shortest, count - shortest + 1)
+        for split in splits:
+            fitted = np.concatenate((_fitted(logs[:split], degree), _fitted(logs[split:], degree)))
+            p = min(1.0, len(splits) * _chance(logs, fitted, 2 * (degree + 1)))
+            if degree:
+                yield _Fit(p, (float(fitted[0]), float(fitted[-1])), None)
+            else:
+                yield _Fit(p, (float(fitted[0]), float(fitted[-1])), split)
+
+
+def _fitted(logs: np.ndarray, degree: int) -> np.ndarray:
+    """A level or a line through a part of a series, by least squares."""
+    mean = float(np.mean(logs))
+    if not degree:
+        return np.full(len(logs), mean)
+    times = np.arange(len(logs)) - (len(logs) - 1) / 2
+    return mean + float(times @ logs / (times @ times)) * times
+
+
+def _chance(logs: np.ndarray, fitted: np.ndarray, parameters: int) -> float:
+    """p-value of a constant against a fitted shape (F test); neighbours that are alike widen the scatter."""
+    residuals, constant = logs - fitted, logs - np.mean(logs)
+    left, whole = float(residuals @ residuals), float(constant @ constant)
+    freedom, explained = len(logs) - parameters, whole - left
+    if explained <= 1e-12:
+        return 1.0
+    if left <= 1e-12 * whole:
+        return 0.0
+    # Few residuals, and those of a shape that bends with them, look less alike than they are.
+    alike = float(residuals[:-1] @ residuals[1:]) / left + parameters / len(logs)
+    alike = min(MOST_ALIKE, max(0.0, alike))
+    statistic = explained / (parameters - 1) / (left / freedom * (1 + alike) / (1 - alike))
+    return float(scipy.special.fdtrc(parameters - 1, freedom, statistic))

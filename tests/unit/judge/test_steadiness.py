@@ -1,0 +1,164 @@
+"""Whether a window is told to be no steady state: right ones are left alone, drifts and changes are found."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from heapq import heapreplace
+
+import numpy as np
+import pytest
+
+from loadstone.judge.rules import checks
+from loadstone.judge.verdict import judge_iteration
+from loadstone.model.figures import Criteria, IterationFigures, Second
+from loadstone.model.records.check import Check, CheckId, Outcome, Weight
+from loadstone.model.records.workload_id import WorkloadId
+from tests.records import iteration, operation, small_criteria
+
+Level = Callable[[np.ndarray], np.ndarray]
+PAGE_BYTES = 8192
+
+
+def seconds_of(mean_s: Sequence[float], answered: Sequence[int], share: Sequence[float] | None = None) -> list[Second]:
+    """Seconds with these figures; all answers of one size unless given otherwise."""
+    shares = share if share is not None else [1.0] * len(mean_s)
+    return [Second(1.0, count, mean, part) for mean, count, part in zip(mean_s, answered, shares, strict=True)]
+
+
+def window(seconds: Sequence[Second], errors: int = 0) -> IterationFigures:
+    """A run with these seconds; otherwise healthy, unless some operations end in an error."""
+    count = sum(one.answered for one in seconds)
+    page = replace(operation("page", count, 0.1), errors={"status": errors} if errors else {})
+    return replace(iteration((page,), float(len(seconds))), seconds=tuple(seconds))
+
+
+def criteria_of(length: int, **changes: object) -> Criteria:
+    """A population whose window has this length."""
+    return small_criteria(**{"steady_s": float(length), "ramp_up_s": 0.0, "warm_up_s": 10.0, **changes})
+
+
+def found(figures: IterationFigures, **changes: object) -> Check | None:
+    """What is said of the window; None where nothing is."""
+    judged = checks(criteria_of(len(figures.seconds), **changes), figures)
+    return next((one for one in judged if one.id in (CheckId.STEADY, CheckId.STEADY_SAID)), None)
+
+
+def noisy(level: Level, length: int, seed: int, noise: float = 0.1) -> IterationFigures:
+    """Response times in milliseconds along a level, each second with its own scatter."""
+    drawn = np.random.default_rng((seed, length))
+    at = (np.arange(length) + 0.5) / length
+    means_s = level(at) * drawn.lognormal(0, noise, length) / 1000
+    return window(seconds_of(means_s.tolist(), (drawn.poisson(40, length) + 1).tolist()))
+
+
+CHANGES: dict[str, tuple[Level, int]] = {
+    "slower every second": (lambda at: 10 + 260 * at, 20),
+    "slower every second of a short window": (lambda at: 10 + 260 * at, 15),
+    "until the cache is warm": (lambda at: np.where(at < 0.3, 200.0, 5.0), 10),
+    "warming up slowly": (lambda at: 20 + 180 * np.exp(-5 * at), 30),
+    "twice as slow from the middle on": (lambda at: np.where(at < 0.5, 60.0, 150.0), 60),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_window_that_is_none_makes_a_run_invalid(name: str) -> None:
+    level, length = CHANGES[name]
+    judged = [found(noisy(level, length, seed)) for seed in range(20)]
+    grave = [check for check in judged if check is not None and check.id is CheckId.STEADY]
+    assert len(grave) >= 18
+    assert all(check.weight is Weight.INVALID and check.outcome is Outcome.BROKEN for check in grave)
+    assert all(check.figure > 2 and "mean response time went from" in check.detail for check in grave)
+
+
+def test_a_smaller_change_is_told_beside_the_verdict() -> None:
+    figures = noisy(lambda at: np.where(at < 0.5, 10.0, 18.0), 30, 1, noise=0.03)
+    check = found(figures)
+    assert check is not None and check.id is CheckId.STEADY_SAID
+    assert (check.weight, check.outcome) == (Weight.NOTE, Outcome.BROKEN)
+    verdict = judge_iteration(criteria_of(30), figures)
+    assert any("change within the steady state" in note and "15 s after" in note for note in verdict.notes)
+
+
+def test_pages_that_shrink_are_named_though_nothing_else_changes() -> None:
+    share = [1.6] * 12 + [0.013] * 8
+    check = found(window(seconds_of([0.02] * 20, [50] * 20, share)))
+    assert check is not None and check.weight is Weight.INVALID
+    assert check.detail == "bytes of an operation went from 160 to 1 % of their mean 12 s after the window began"
+
+
+def test_a_run_that_fails_anyway_fails() -> None:
+    """Of an overloaded system response times grow: that is no reason to leave its run out."""
+    figures = noisy(lambda at: 10 + 900 * at, 20, 3)
+    failing = replace(figures, operations=(replace(figures.operations[0], good=1, fail=900),))
+    check = found(failing)
+    assert check is not None and (check.id, check.weight) == (CheckId.STEADY_SAID, Weight.NOTE)
+    assert any("mean response time went" in note for note in judge_iteration(criteria_of(20), failing).notes)
+
+
+@pytest.mark.parametrize(
+    ("figures", "changes"),
+    [
+        (noisy(lambda at: 10 + 260 * at, 20, 1), {"is_even": False}),
+        (noisy(lambda at: 10 + 260 * at, 7, 1), {}),
+        (noisy(lambda at: 10 + 260 * at, 20, 1), {"id": WorkloadId("shop", tile=1)}),
+        (replace(noisy(lambda at: 10 + 260 * at, 20, 1), is_disclosed=False), {}),
+    ],
+)
+def test_nothing_is_said_of_loads_that_change_short_windows_and_tiles(
+    figures: IterationFigures, changes: dict[str, object]
+) -> None:
+    assert found(figures, **changes) is None
+
+
+def test_nothing_is_said_of_operations_that_last_as_long_as_the_lead() -> None:
+    check = found(noisy(lambda at: 10_000 + 20_000 * at, 20, 1), warm_up_s=0.1)
+    assert check is None or check.outcome is Outcome.KEPT
+
+
+def test_bursts_of_arrivals_are_no_change_of_the_system() -> None:
+    figures = noisy(lambda at: np.where(at < 0.5, 10.0, 200.0), 20, 1)
+    check = found(figures, due=800.0, due_dispersion=9.0)
+    assert check is not None and check.outcome is Outcome.KEPT
+
+
+def queued(seed: int, length: int, rate: float, service_s: float, cv: float) -> Sequence[Second]:
+    """Second by second figures of a queue that is drawn, begun five seconds before the window."""
+    drawn = np.random.default_rng((seed, length))
+    begun = np.sort(drawn.uniform(0, length + 5, drawn.poisson(rate * (length + 5))))
+    spread = np.log(1 + cv**2)
+    times = (
+        drawn.exponential(service_s, len(begun))
+        if cv == 1
+        else (drawn.lognormal(np.log(service_s) - spread / 2, np.sqrt(spread), len(begun)))
+    )
+    free, ends = [0.0] * 4, np.empty(len(begun))
+    for at, (begin, takes) in enumerate(zip(begun.tolist(), times.tolist(), strict=True)):
+        ends[at] = max(begin, free[0]) + takes
+        heapreplace(free, ends[at])
+    second = np.floor(ends - 5).astype(int)
+    inside = (second >= 0) & (second < length)
+    counts = np.bincount(second[inside], minlength=length)
+    sums = np.bincount(second[inside], (ends - begun)[inside], minlength=length)
+    means = sums / np.maximum(counts, 1)
+    return [
+        Second(1.0, int(count), float(mean) if count else None, 1.0) for count, mean in zip(counts, means, strict=True)
+    ]
+
+
+QUEUES = {
+    "three quarters used": (300.0, 0.01, 1.0),
+    "nearly saturated": (47.0, 0.08, 1.0),
+    "few operations": (12.0, 0.05, 1.0),
+    "a long tail": (280.0, 0.008, 3.0),
+}
+
+
+@pytest.mark.parametrize("name", QUEUES)
+def test_a_steady_queue_is_hardly_ever_accused(name: str) -> None:
+    rate, service_s, cv = QUEUES[name]
+    accused = 0
+    for seed in range(40):
+        for length in (10, 20):
+            figures = window(queued(seed, length, rate, service_s, cv))
+            check = found(figures, due=rate * length, due_dispersion=1.0)
+            accused += check is not None and check.outcome is Outcome.BROKEN
+    assert accused <= 3
