@@ -52,9 +52,10 @@ def checks(criteria: Criteria, figures: IterationFigures, fails: bool) -> Iterat
     if not is_testable or len(seconds) < LEAST_SECONDS or figures.answered < LEAST_ANSWERS:
         return
     changes = [change for change in _changes(criteria, figures) if change is not None]
-    worst = max(changes, key=lambda change: (change.is_grave, change.shift.factor), default=None)
-    factor, detail = (1.0, "no more than chance explains") if worst is None else (worst.shift.factor, worst.in_words)
-    if worst is None or (worst.is_grave and not fails):
+    is_grave = any(change.is_grave for change in changes)
+    factor = max((change.shift.factor for change in changes if change.is_grave or not is_grave), default=1.0)
+    detail = "; ".join(change.in_words for change in changes) or "no more than chance explains"
+    if not changes or (is_grave and not fails):
         yield at_most(CheckId.STEADY, factor, LIMIT_FACTOR, "times", Weight.INVALID, OURS, detail)
     else:
         yield at_most(CheckId.STEADY_SAID, factor, SAID_FACTOR, "times", Weight.NOTE, OURS, detail)
