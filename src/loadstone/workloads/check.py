@@ -7,7 +7,7 @@ from loadstone.model.reading import Document, suggest
 from loadstone.model.workload import Workload
 from loadstone.model.workload.mix import END, Mix, MixKind, State
 from loadstone.model.workload.operation import EmbeddedFile, Operation, RateLimit, Request, TimeLimit
-from loadstone.model.workload.values import Choice, Exponential, Table, Text, Uniform, Value, Zipf
+from loadstone.model.workload.values import Choice, Exponential, Table, Text, Uniform, Value, Words, Zipf
 
 ACCEPTED = "gzip, deflate, br, zstd"
 """Content codings as browsers ask for them over TLS, all of which the driver decodes."""
@@ -21,6 +21,12 @@ ROW_SLACK = 1e-9
 
 SHORT_FORM = re.compile(r"^(\d+)@(0(?:\.\d+)?|1(?:\.0+)?|\.\d+)$")
 """`size@probability` of an embedded file."""
+
+DEEPEST_TEXT = 5
+"""Values of texts that may stand in one another, as far as they are looked through."""
+
+_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+"""What cannot stand in a header's value (RFC 9110, section 5.5)."""
 
 _HOLE = re.compile(r"\{\{|\}\}|\{([^{}]*)\}")
 
@@ -36,6 +42,7 @@ def check(workload: Workload, document: Document) -> None:
         document.problem(("limits", "good_s"), "is above tolerable_s", "Tolerable includes good; swap them.")
     _check_pacing(workload, document)
     _check_published(workload, document)
+    _check_header_values(workload, document)
     _check_rules(workload, document)
     _check_data(workload, document)
 
@@ -140,6 +147,38 @@ def _check_headers(document: Document, path: tuple[str, ...], headers: dict[str,
             asked = {one.partition(";")[0].strip().lower() for one in text.split(",") if text}
             for coding in sorted(asked - CODINGS):
                 document.problem(path, f"answers coded `{coding}` cannot be read", f"Ask for {ACCEPTED}.")
+
+
+def _check_header_values(workload: Workload, document: Document) -> None:
+    """Values that stand in headers have one line: a line break would begin a header of its own."""
+    places: list[tuple[tuple[str, ...], dict[str, str]]] = [(("headers",), workload.headers)]
+    for name, operation in workload.operations.items():
+        places += [(("operations", name, "headers"), one.headers) for one in (operation, *operation.around)]
+    for place, headers in places:
+        for header, text in headers.items():
+            for hole in dict.fromkeys(holes(text)):
+                bad = next((one for one in _known_texts(workload, hole) if _CONTROL.search(one)), None)
+                if bad is not None:
+                    message = f"`{{{hole}}}` stands in the header {header}, and one of its values is {bad[:60]!r}"
+                    remedy = "A header has one line: take line breaks and control characters out of the value."
+                    document.problem(place, message, remedy)
+
+
+def _known_texts(workload: Workload, name: str, depth: int = 0) -> Iterable[str]:
+    """Texts that a value may have, as far as they are declared."""
+    table, _, column = name.partition(".")
+    value = workload.values.get(table)
+    if isinstance(value, Table) and column in value.columns:
+        at = value.columns.index(column)
+        yield from (row[at] for row in value.rows if at < len(row))
+    elif isinstance(value, Choice):
+        yield from value.values
+    elif isinstance(value, Words):
+        yield from (*value.words, value.separator)
+    elif isinstance(value, Text) and depth < DEEPEST_TEXT:
+        yield value.text
+        for hole in holes(value.text):
+            yield from _known_texts(workload, hole, depth + 1)
 
 
 def _texts(request: Request) -> Iterable[str]:

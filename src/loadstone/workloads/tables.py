@@ -1,6 +1,9 @@
 """Tables of values in CSV files beside a workload (RFC 4180): the first line has the names of the columns."""
 
 import csv
+import io
+import re
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,6 +12,9 @@ from loadstone.model.reading import Document
 
 MOST_BYTES = 64 << 20
 """Of one file: all of it goes into the plan."""
+SEPARATORS = (",", ";", "\t", "|")
+NAME = r"[A-Za-z_][A-Za-z0-9_-]*"
+"""A column's name, which stands in `{table.column}`."""
 REMEDY = "Name a CSV file beside workload.toml whose first line has the columns, as user,password."
 
 
@@ -41,11 +47,52 @@ def _beside(folder: Path, name: str) -> Path:
 
 
 def _read(file: Path) -> tuple[list[str], list[list[str]]]:
-    """Columns and rows; raises OSError, ValueError, csv.Error."""
+    """Columns and rows; rows and columns without a name that are blank, as spreadsheets leave them, are passed over.
+    Raises OSError, ValueError, csv.Error.
+    """
+    if file.exists() and not file.is_file():
+        raise ValueError("it is no ordinary file")
     if file.stat().st_size > MOST_BYTES:
         raise ValueError(f"it has more than {MOST_BYTES >> 20} MiB")
-    with file.open(encoding="utf-8-sig", newline="") as text:
-        lines = [line for line in csv.reader(text, strict=True) if line]
-    if len(lines) < 2:
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"it is not in UTF-8: {error}") from None
+    separator, text = _separator(text)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+    rows = [row for row in reader if any(cell.strip() for cell in row)]
+    if len(rows) < 2:
         raise ValueError("it has no row below the names of its columns")
-    return [column.strip() for column in lines[0]], lines[1:]
+    names, rows = [name.strip() for name in rows[0]], rows[1:]
+    blank = {
+        at for at, name in enumerate(names) if not name and not any(row[at : at + 1] not in ([], [""]) for row in rows)
+    }
+    if blank:
+        names, rows = _without(blank, names), [_without(blank, row) for row in rows]
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if "" in names:
+        raise ValueError(f"its column {names.index('') + 1} has no name, but values")
+    if twice:
+        raise ValueError(f"it has the column `{twice[0][:60]}` twice")
+    return names, rows
+
+
+def _without(places: set[int], row: list[str]) -> list[str]:
+    return [cell for at, cell in enumerate(row) if at not in places]
+
+
+def _separator(text: str) -> tuple[str, str]:
+    """What stands between the columns, and the text without a line that says so, as spreadsheets write it: of those
+    known the first by which all columns have a name as values have it; a comma where none fits.
+    """
+    said = re.match(r"\s*sep=(.)\r?\n", text)
+    if said:
+        return said.group(1), text[said.end() :]
+    for separator in SEPARATORS:
+        try:
+            names = next(csv.reader(io.StringIO(text.lstrip(), newline=""), delimiter=separator), [])
+        except csv.Error:
+            continue
+        if any(names) and all(re.fullmatch(NAME, name.strip()) for name in names if name.strip()):
+            return separator, text
+    return ",", text

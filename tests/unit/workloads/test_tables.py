@@ -1,5 +1,6 @@
 """Values that stand in CSV files."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from loadstone.model.errors import StudyError, UsageError
 from loadstone.model.load import Population
 from loadstone.model.profile import PROFILES
+from loadstone.model.workload.values import Table
 from loadstone.run.plan import Part, Timing, make_plan
 from loadstone.workloads import load
 
@@ -47,13 +49,68 @@ def test_each_session_has_a_row_to_itself(tmp_path: Path) -> None:
         make_plan([Part(mine, Population(3))], timing)
 
 
+ROWS = (("user", "password"), (("ann", "a b"), ("ben", "")))
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        "user,password\nann,a b\nben,\n,\n,\n",
+        "user,password\n\n,\nann,a b\n , \nben,\n   \n\t\n",
+        "\n\nuser,password\nann,a b\nben,\n",
+        "user;password\nann;a b\nben;\n;\n",
+        "user\tpassword\r\nann\ta b\r\nben\t\r\n",
+        "user|password\nann|a b\nben|\n",
+        '"user";"password"\n"ann";"a b"\n"ben";""\n',
+        "sep=;\nuser;password\nann;a b\nben;\n",
+        "user,password,,\nann,a b,,\nben,,,\n",
+    ],
+)
+def test_tables_are_read_as_spreadsheets_write_them(tmp_path: Path, table: str) -> None:
+    value = load(workload(tmp_path, table)).values["account"]
+    assert isinstance(value, Table)
+    assert (value.columns, value.rows) == ROWS
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        'kind = "table", columns = ["name"], rows = [["fine"], ["one\\r\\nX-Injected: yes"]]',
+        'kind = "choice", values = ["fine", "a\\u0000b"]',
+        'kind = "words", words = ["a", "b\\nc"]',
+        'kind = "text", text = "x {more}"',
+    ],
+)
+@pytest.mark.parametrize("place", ["headers", "operations", "around"])
+def test_a_value_that_would_end_a_header_is_named(tmp_path: Path, value: str, place: str) -> None:
+    hole = "{bad.name}" if '"table"' in value else "{bad}"
+    header = f'{{ X-Name = "of {hole}" }}'
+    text = WORKLOAD.replace("{{", "{").replace("}}", "}").replace("{file}", "accounts.csv")
+    text = text.replace("[values]", f'[values]\nbad = {{ {value} }}\nmore = {{ kind = "choice", values = ["a\\nb"] }}')
+    if place == "headers":
+        text += f'[headers]\nX-Name = "of {hole}"\n'
+    else:
+        text += (
+            f"headers = {header}\n" if place == "operations" else f'after = [{{ path = "/", headers = {header} }}]\n'
+        )
+    (tmp_path / "accounts.csv").write_text("user\nann\n")
+    (tmp_path / "workload.toml").write_text(text)
+    with pytest.raises(StudyError) as told:
+        load(str(tmp_path))
+    assert any("stands in the header X-Name" in str(one) for one in told.value.problems), told.value.problems
+
+
 @pytest.mark.parametrize(
     ("table", "file", "problem"),
     [
+        ("user,user\nann,ben\n", "accounts.csv", "the column `user` twice"),
+        ("user, user\nann,ben\n", "accounts.csv", "the column `user` twice"),
+        ("user,,\nann,x,\n", "accounts.csv", "column 2 has no name, but values"),
+        (",\n,\n", "accounts.csv", "no row below"),
         ("user\n", "accounts.csv", "no row below"),
         ("user\nann\n", "others.csv", "No such file"),
         ("user\nann\n", "../accounts.csv", "not in the workload's folder"),
-        (b"user\n\xff\n", "accounts.csv", "can't decode"),
+        (b"user\n\xff\n", "accounts.csv", "not in UTF-8"),
         ('user\n"ann\n', "accounts.csv", "unexpected end of data"),
         ("user\nann,1\n", "accounts.csv", "2 entries for 1 columns"),
     ],
@@ -64,3 +121,12 @@ def test_files_that_are_no_tables_are_named_with_what_is_wrong(
     with pytest.raises(StudyError) as told:
         load(workload(tmp_path, table, file))
     assert any(problem in str(one) for one in told.value.problems), told.value.problems
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    mine = workload(tmp_path, "user\nann\n")
+    (tmp_path / "accounts.csv").unlink()
+    os.mkfifo(tmp_path / "accounts.csv")
+    with pytest.raises(StudyError) as told:
+        load(mine)
+    assert any("no ordinary file" in str(one) for one in told.value.problems)
