@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock, Mutex};
 
 use loadstone_schedule::plan::{Upload, UploadContent};
 use loadstone_schedule::slots::{Slots, Values};
-use loadstone_schedule::template::{Encoding, Template};
+use loadstone_schedule::template::{part_name_encode, Encoding, Template};
 use loadstone_schedule::PlanError;
 
 /// Stands between parts; no form field and no content holds it.
@@ -66,7 +66,7 @@ pub fn write(form: &[(String, Template)], uploads: &[CompiledUpload], values: &V
     for upload in uploads {
         open(&upload.field, &mut body);
         body.extend_from_slice(b"; filename=\"");
-        upload.file_name.render(values, Encoding::Raw, &mut body);
+        upload.file_name.render(values, Encoding::PartName, &mut body);
         let _ = write!(body, "\"\r\nContent-Type: {}\r\n\r\n", upload.kind); // a Vec takes all
         body.extend_from_slice(&upload.content);
         body.extend_from_slice(b"\r\n");
@@ -79,5 +79,7 @@ pub fn write(form: &[(String, Template)], uploads: &[CompiledUpload], values: &V
 
 /// A part's beginning, up to its name.
 fn open(name: &str, body: &mut Vec<u8>) {
-    let _ = write!(body, "--{BOUNDARY}\r\nContent-Disposition: form-data; name=\"{name}\"");
+    let _ = write!(body, "--{BOUNDARY}\r\nContent-Disposition: form-data; name=\"");
+    part_name_encode(name, body);
+    body.push(b'"');
 }

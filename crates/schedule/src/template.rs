@@ -6,7 +6,8 @@ use crate::PlanError;
 #[derive(Clone, Debug, PartialEq)]
 enum Part {
     Text(String),
-    Value(Slot),
+    /// A value; whether it stands within the path of a target, behind some of it and before any query.
+    Value(Slot, bool),
 }
 
 /// A compiled text. `{{` and `}}` stand for literal braces.
@@ -20,8 +21,13 @@ pub enum Encoding {
     Raw,
     /// As a field of a form or a query.
     Form,
-    /// As the target of a request: what may stand there stays, percent signs too, and all else is encoded.
+    /// As the target of a request: what may stand there stays, percent signs too, and all else is encoded. A value that
+    /// stands within a path begins no query: its question marks are encoded.
     Target,
+    /// As the value of a header field: control characters, which would end it, become blanks (RFC 9110, section 5.5).
+    Header,
+    /// As a quoted name in the head of a form's part (HTML, multipart/form-data encoding algorithm).
+    PartName,
 }
 
 impl Encoding {
@@ -29,7 +35,17 @@ impl Encoding {
         match self {
             Encoding::Raw => out.extend_from_slice(text.as_bytes()),
             Encoding::Form => form_encode(text, out),
-            Encoding::Target => target_encode(text, out),
+            Encoding::Target => target_encode(text, b"\"#<>\\^`{|}", out),
+            Encoding::Header => header_encode(text, out),
+            Encoding::PartName => part_name_encode(text, out),
+        }
+    }
+
+    /// Writes a value that stands within a path.
+    fn write_within_path(self, text: &str, out: &mut Vec<u8>) {
+        match self {
+            Encoding::Target => target_encode(text, b"\"#<>?\\^`{|}", out),
+            other => other.write(text, out),
         }
     }
 }
@@ -38,6 +54,7 @@ impl Template {
     /// Compiles `text`; `place` names it in errors.
     pub fn compile(text: &str, slots: &Slots, place: &str) -> Result<Self, PlanError> {
         let mut parts = Vec::new();
+        let (mut has_text, mut has_query) = (false, false);
         let mut literal = String::new();
         let mut rest = text.chars().peekable();
         while let Some(next) = rest.next() {
@@ -51,9 +68,10 @@ impl Template {
                     let unknown = || PlanError::UnknownValue { place: place.into(), name: name.clone() };
                     let slot = slots.get(&name).ok_or_else(unknown)?;
                     if !literal.is_empty() {
+                        (has_text, has_query) = (true, has_query || literal.contains('?'));
                         parts.push(Part::Text(std::mem::take(&mut literal)));
                     }
-                    parts.push(Part::Value(slot));
+                    parts.push(Part::Value(slot, has_text && !has_query));
                 }
                 other => literal.push(other),
             }
@@ -69,7 +87,8 @@ impl Template {
         for part in &self.0 {
             match part {
                 Part::Text(text) => encoding.write(text, out),
-                Part::Value(slot) => encoding.write(values.get(*slot), out),
+                Part::Value(slot, false) => encoding.write(values.get(*slot), out),
+                Part::Value(slot, true) => encoding.write_within_path(values.get(*slot), out),
             }
         }
     }
@@ -85,7 +104,7 @@ impl Template {
     pub fn slots(&self) -> impl Iterator<Item = Slot> + '_ {
         self.0.iter().filter_map(|part| match part {
             Part::Text(_) => None,
-            Part::Value(slot) => Some(*slot),
+            Part::Value(slot, _) => Some(*slot),
         })
     }
 
@@ -110,9 +129,10 @@ pub fn form_encode(text: &str, out: &mut Vec<u8>) {
     }
 }
 
-/// Percent-encoding of what cannot stand in a path or a query (RFC 3986, sections 3.3 and 3.4).
-fn target_encode(text: &str, out: &mut Vec<u8>) {
-    let cannot_stand = |byte: u8| !matches!(byte, b'!'..=b'~') || b"\"#<>\\^`{|}".contains(&byte);
+/// Percent-encoding of what cannot stand in a path or a query (RFC 3986, sections 3.3 and 3.4): what is not printable, and
+/// `others`.
+fn target_encode(text: &str, others: &[u8], out: &mut Vec<u8>) {
+    let cannot_stand = |byte: u8| !matches!(byte, b'!'..=b'~') || others.contains(&byte);
     if !text.bytes().any(cannot_stand) {
         return out.extend_from_slice(text.as_bytes());
     }
@@ -121,6 +141,21 @@ fn target_encode(text: &str, out: &mut Vec<u8>) {
             percent_encode(byte, out);
         } else {
             out.push(byte);
+        }
+    }
+}
+
+/// Blanks instead of control characters; tabs stay.
+pub fn header_encode(text: &str, out: &mut Vec<u8>) {
+    out.extend(text.bytes().map(|byte| if byte.is_ascii_control() && byte != b'\t' { b' ' } else { byte }));
+}
+
+/// Percent-encoding of quotes and line breaks.
+pub fn part_name_encode(text: &str, out: &mut Vec<u8>) {
+    for &byte in text.as_bytes() {
+        match byte {
+            b'"' | b'\r' | b'\n' => percent_encode(byte, out),
+            _ => out.push(byte),
         }
     }
 }
@@ -153,6 +188,34 @@ mod tests {
     fn what_is_declared_and_what_is_filled_in_are_encoded_for_their_place() {
         assert_eq!(rendered("x y&z={who}", Encoding::Form), "x+y%26z%3Da+b%26c");
         assert_eq!(rendered("/é/100%25/x y?q={who}\r\n", Encoding::Target), "/%C3%A9/100%25/x%20y?q=a%20b&c%0D%0A");
+    }
+
+    /// A text with the value `one` filled in.
+    fn with(one: &str, text: &str, encoding: Encoding) -> String {
+        let mut slots = Slots::default();
+        let slot = slots.intern("one");
+        let mut values = Values::new(slots.len());
+        values.set(slot, one);
+        let mut out = Vec::new();
+        Template::compile(text, &slots, "test").expect("valid").render(&values, encoding, &mut out);
+        String::from_utf8(out).expect("UTF-8")
+    }
+
+    #[test]
+    fn a_value_within_a_path_begins_no_query_unlike_one_that_is_the_whole_target() {
+        assert_eq!(with("b?c#d/e", "/a/{one}", Encoding::Target), "/a/b%3Fc%23d/e");
+        assert_eq!(with("b?c", "/a/{one}.html?q={one}", Encoding::Target), "/a/b%3Fc.html?q=b?c");
+        assert_eq!(with("/next?page=2", "{one}", Encoding::Target), "/next?page=2");
+        assert_eq!(with("b?c", "/a/{one}", Encoding::Raw), "/a/b?c");
+    }
+
+    #[test]
+    fn a_value_never_ends_a_header_or_a_name_in_a_part() {
+        assert_eq!(
+            with("one\r\nX-Injected: yes\0\t\u{e9}", "a {one}", Encoding::Header),
+            "a one  X-Injected: yes \t\u{e9}"
+        );
+        assert_eq!(with("a\"b\r\n\u{e9}", "{one}.bin", Encoding::PartName), "a%22b%0D%0A\u{e9}.bin");
     }
 
     #[test]

@@ -1,6 +1,9 @@
 //! What a user's mailboxes must hold: counts, order, UIDs, flags and digests, kept up with every command and held
 //! against every answer. Pure.
 
+use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
+
 /// Flags as bits.
 pub const SEEN: u8 = 1;
 pub const FLAGGED: u8 = 4;
@@ -71,6 +74,20 @@ impl Folder {
         }
         let numbers = (1..).zip(&self.messages).filter(|(_, held)| held.flags.is_some_and(&fits));
         Some(numbers.map(|(number, _)| number).collect())
+    }
+
+    /// Sets or removes a flag of messages; returns those that are known to change by it. A server need not answer for
+    /// the others (RFC 3501, section 6.4.6: STORE returns the updated value).
+    pub fn set_flag(&mut self, range: RangeInclusive<u32>, bit: u8, is_set: bool) -> BTreeSet<u32> {
+        let mut changed = BTreeSet::new();
+        for number in range {
+            let held = &mut self.messages[number as usize - 1];
+            if held.flags.is_some_and(|flags| (flags & bit != 0) != is_set) {
+                changed.insert(number);
+            }
+            held.flags = held.flags.map(|flags| if is_set { flags | bit } else { flags & !bit });
+        }
+        changed
     }
 
     /// The server says that so many messages are there when it is selected.
@@ -220,6 +237,17 @@ mod tests {
         assert_eq!((kept.expunged(3), kept.count()), (Ok(()), 2));
         assert!(folder().told_flags(1, SEEN, SEEN).is_ok() && folder().told_flags(1, SEEN, 0).is_err());
         assert!(folder().told_flags(2, 0, SEEN).is_err());
+    }
+
+    #[test]
+    fn an_answer_is_due_only_for_messages_whose_flags_change() {
+        let mut kept = folder();
+        assert_eq!(Vec::from_iter(kept.set_flag(1..=3, DELETED, true)), [1, 2], "the third is deleted already");
+        assert_eq!(kept.set_flag(1..=3, DELETED, true).len(), 0);
+        assert_eq!(Vec::from_iter(kept.set_flag(3..=3, DELETED, false)), [3]);
+        kept.messages[0].flags = None;
+        assert_eq!(kept.set_flag(1..=1, FLAGGED, true).len(), 0, "its flags are not known");
+        assert_eq!(kept.messages[1].flags, Some(SEEN | DELETED));
     }
 
     #[test]

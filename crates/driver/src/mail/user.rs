@@ -289,26 +289,22 @@ impl ImapUser {
             (0, true) => (number..=number, '-', "\\Flagged", FLAGGED),
             _ => (1..=excess, '+', "\\Deleted", DELETED),
         };
-        for at in range.clone() {
-            let held = &mut folder.messages[at as usize - 1];
-            held.flags = held.flags.map(|flags| if sign == '+' { flags | bit } else { flags & !bit });
-        }
+        let mut unanswered = folder.set_flag(range.clone(), bit, sign == '+');
+        let changed = unanswered.len();
         self.touched = self.selected;
-        let mut told = 0;
         let words = format!("STORE {}:{} {sign}FLAGS ({name})", range.start(), range.end());
-        let wanted = range.clone();
         self.ask(&words, None, |folder, data| {
             let Data::Fetch { seq, items } = data else { return Ok(()) };
-            if wanted.contains(&seq.get()) {
-                told += 1;
+            if range.contains(&seq.get()) {
+                unanswered.remove(&seq.get());
                 items.as_ref().iter().try_for_each(|item| hear_item(folder, seq.get(), item, 0).map(drop))?;
             }
             Ok(())
         })
         .await?;
-        match range.count() {
-            count if told < count => Err(wrong(format!("STORE was answered for {told} of {count} messages"))),
-            _ => Ok(()),
+        match unanswered.len() {
+            0 => Ok(()),
+            missing => Err(wrong(format!("STORE changed {changed} messages, and {missing} of them were not answered"))),
         }
     }
 

@@ -226,7 +226,7 @@ impl Compiled {
         for (name, value) in &self.headers {
             out.extend_from_slice(name.as_bytes());
             out.extend_from_slice(b": ");
-            value.render(values, Encoding::Raw, out);
+            value.render(values, Encoding::Header, out);
             out.extend_from_slice(b"\r\n");
         }
     }
@@ -312,7 +312,8 @@ impl Compiled {
             Some(path) => out.extend_from_slice(path),
             None => {
                 self.path.render(values, Encoding::Target, out);
-                write_pairs(&self.query, values, b'?', out);
+                let has_query = !self.query.is_empty() && out.contains(&b'?');
+                write_pairs(&self.query, values, if has_query { b'&' } else { b'?' }, out);
             }
         }
         write_common(with, out);
@@ -463,6 +464,25 @@ mod tests {
         let text = request(json!({ "query": query }), None);
         assert!(text.starts_with("GET /of/a%20b&c?q=a+b%26c&n=1 HTTP/1.1\r\nHost: shop.example\r\n"), "{text}");
         assert!(text.ends_with("\r\n\r\n") && !text.contains("Content-Length"), "{text}");
+    }
+
+    #[test]
+    fn a_query_follows_that_of_its_path() {
+        let query = json!([{ "name": "q", "value": "1" }]);
+        let text = request(json!({ "path": "/of?ids=3&ids=4", "query": query }), None);
+        assert!(text.starts_with("GET /of?ids=3&ids=4&q=1 HTTP/1.1\r\n"), "{text}");
+    }
+
+    #[test]
+    fn a_value_never_begins_a_header_of_its_own() {
+        let (operation, mut values) = compiled(json!({ "headers": [{ "name": "X-Name", "value": "{token}" }] }));
+        let token = operation.headers[0].1.slots().next().expect("a value");
+        values.set(token, "one\r\nX-Injected: yes");
+        let mut out = Vec::new();
+        let with = Sending { values: &values, host: "h", jar: &RefCell::default(), from: 0 };
+        operation.write_request(&with, None, &mut out);
+        let text = String::from_utf8(out).expect("text");
+        assert!(text.ends_with("\r\nX-Name: one  X-Injected: yes\r\n\r\n"), "{text}");
     }
 
     #[test]
