@@ -8,6 +8,9 @@ import tempfile
 import traceback
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import islice, pairwise
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -79,6 +82,8 @@ LAST = (
     Entry("fileset", "fileset", "app", TOOLS),
 )
 """Commands in the order of the help; those of studies stand between these two."""
+LEAVES_NOTHING = {"try", "simulate", "pair", *(entry.name for entry in LAST if entry.panel != MEASURING)}
+"""Commands that leave no result in any case."""
 
 
 def whole_program() -> typer.Typer:
@@ -163,14 +168,38 @@ def options(
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs the program and exits with its code."""
+    given = sys.argv[1:] if arguments is None else arguments
+    began = datetime.now(UTC)
     with patient_streams():
-        code = _run(arguments)
+        code = _run(given)
+    if code in (Exit.WRONG_INPUT, Exit.CRASHED) and given and given[0] not in LEAVES_NOTHING:
+        _note_refusal(given, began, int(code))
     sys.exit(int(code))
 
 
-def _run(arguments: Sequence[str] | None) -> int:
+def _note_refusal(arguments: Sequence[str], began: datetime, code: int) -> None:
+    """Notes a command that was to leave a result and left none."""
+    from loadstone.store.read import catalogue
+    from loadstone.store.refused import note_refusal
+    from loadstone.store.study import studies
+
+    results = _results_folder(arguments)
+    newest = [manifest.started for _, manifest in islice(catalogue(results), 1)]
+    newest += [manifest.started for _, manifest in islice(studies(results), 1)]
+    if all(datetime.fromisoformat(started) < began for started in newest):
+        note_refusal(results, arguments[0], code)
+
+
+def _results_folder(arguments: Sequence[str]) -> Path:
+    """The folder that a command was told, read by itself, since the command may have been refused for any option."""
+    told = [word.partition("=")[2] for word in arguments if word.startswith("--results=")]
+    told += [after for word, after in pairwise(arguments) if word == "--results"]
+    named = os.environ.get(f"{ENVIRONMENT}_RESULTS") or "results"
+    return Path(told[-1] if told else named)
+
+
+def _run(arguments: Sequence[str]) -> int:
     try:
-        arguments = sys.argv[1:] if arguments is None else arguments
         done: Any = program_for(arguments)(args=arguments, prog_name="loadstone", standalone_mode=False)
         return done.carry_out() if hasattr(done, "carry_out") else done or Exit.PASS
     except typer.Exit as end:

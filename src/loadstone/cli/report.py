@@ -2,6 +2,7 @@
 
 import json
 import sys
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,7 +16,7 @@ from loadstone.cli.exits import Exit
 from loadstone.cli.options import RESULTS, Results
 from loadstone.cli.screen import VERDICT_STYLE, errors, out, say, warn
 from loadstone.model.errors import StoreError, UsageError
-from loadstone.model.records.manifest import Manifest
+from loadstone.model.records.manifest import Manifest, StudyManifest
 from loadstone.model.records.verdict import ResultVerdict
 from loadstone.report import export as export_module
 from loadstone.report.build import Format, write_report
@@ -24,6 +25,7 @@ from loadstone.run.judging import judge
 from loadstone.run.published import import_published
 from loadstone.store.folder import Seal, SealState, seal_of
 from loadstone.store.read import catalogue, read_result, read_verdict
+from loadstone.store.refused import refusal_since
 from loadstone.store.study import is_study, studies
 
 Listed = dict[str, Any]
@@ -183,16 +185,27 @@ def _about(row: Listed) -> str:
 
 
 def find_result(name: str, results: Path) -> Path:
-    """The folder of a result by path, by name below `results`, or `latest`; raises StoreError."""
+    """The folder of a result by path, by name below `results`, or `latest`; raises StoreError where there is no such
+    one, or `latest` would be older than a command that was refused.
+    """
     if name == "latest":
-        everything = [path for path, _ in (*catalogue(results), *studies(results))]
-        if not everything:
-            raise StoreError(f"There is no result in {results}. `loadstone demo` makes one.")
-        return max(everything, key=lambda path: path.name)
+        return _latest(results)
     for path in (Path(name), results / name):
         if path.is_dir():
             return path
     raise StoreError(f"There is no result `{name}`. `loadstone results` lists those there are.")
+
+
+def _latest(results: Path) -> Path:
+    """The newest result or study; raises StoreError where there is none, or a later command was refused."""
+    everything: list[tuple[Path, Manifest | StudyManifest]] = [*catalogue(results), *studies(results)]
+    if not everything:
+        raise StoreError(f"There is no result in {results}. `loadstone demo` makes one.")
+    path, manifest = max(everything, key=lambda one: one[0].name)
+    refusal = refusal_since(results, datetime.fromisoformat(manifest.started))
+    if refusal is not None:
+        raise StoreError(f"{refusal}, so `latest` is not of it. The result before is {path.name}: name it to have it.")
+    return path
 
 
 def _tiles(manifest: Manifest, verdict: ResultVerdict | None) -> str:

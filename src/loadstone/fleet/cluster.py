@@ -45,8 +45,13 @@ def own_address(peer: str) -> str:
 
 
 def keys_folder(address: str) -> Path:
-    """Where the keys of the cluster with that head are, on any of its machines: this user's own."""
-    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state"
+    """Where the keys of the cluster with that head are, on any of its machines: this user's own. Raises FleetError for
+    a user without a home.
+    """
+    try:
+        state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state"
+    except RuntimeError:
+        raise FleetError("This user has no home folder to keep keys in. Set HOME or XDG_STATE_HOME.") from None
     return Path(state) / "loadstone" / "fleet" / address.replace(":", "-")
 
 

@@ -210,7 +210,11 @@ def size_of(spec: MachineSpec) -> Room:
 
 def own_name() -> str:
     """Who this coordinator is, for others who want the same hosts."""
-    return f"{getpass.getuser()} on {socket.gethostname()}, process {os.getpid()}"
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):  # containers have users without a name
+        user = f"user {os.getuid()}"
+    return f"{user} on {socket.gethostname()}, process {os.getpid()}"
 
 
 @asynccontextmanager

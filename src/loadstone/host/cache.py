@@ -1,9 +1,11 @@
 """What is made once and kept: kernels, images and data sets, each in a folder named by what it was made from."""
 
 import asyncio
+import contextlib
 import hashlib
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -15,10 +17,45 @@ from loadstone.model.errors import PlatformError
 
 
 def cache_folder() -> Path:
-    """Where things are kept (XDG Base Directory Specification)."""
+    """Where things are kept (XDG Base Directory Specification); below the folder of temporary files for a user who has
+    no home, or one that cannot be written to. Raises PlatformError where that is not this user's alone.
+    """
     named = os.environ.get("LOADSTONE_CACHE_DIR")
-    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return Path(named) if named else base / "loadstone"
+    if named:
+        return Path(named)
+    try:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    except RuntimeError:  # a user without a name, and no HOME
+        return _temporary()
+    return base / "loadstone" if _can_be_made(base / "loadstone") else _temporary()
+
+
+def _can_be_made(folder: Path) -> bool:
+    """Whether this user may write to a folder, or make it."""
+    for path in (folder, *folder.absolute().parents):
+        try:
+            path.lstat()
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError:
+            return False
+        return os.access(path, os.W_OK | os.X_OK)
+    return False
+
+
+def _temporary() -> Path:
+    """What stands in it is believed, so nobody else may write there."""
+    folder = Path(tempfile.gettempdir()) / f"loadstone-cache-{os.getuid()}"
+    with contextlib.suppress(OSError):
+        folder.mkdir(mode=0o700)
+    try:
+        state = folder.lstat()
+    except OSError as error:
+        raise _cannot_be_made(folder, error) from None
+    if not stat.S_ISDIR(state.st_mode) or state.st_uid != os.getuid() or state.st_mode & 0o022:
+        remedy = "Name a folder for what is kept in LOADSTONE_CACHE_DIR."
+        raise PlatformError(f"{folder} is not a folder that only this user may write to. {remedy}")
+    return folder
 
 
 def cached(kind: str, key: str, make: Callable[[Path], None]) -> Path:

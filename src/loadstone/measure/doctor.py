@@ -2,11 +2,15 @@
 
 import os
 import resource
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 
 import psutil
+
+from loadstone.measure.quota import cpu_quota
 
 LEAST_FILES = 65_536
 """Open files that thousands of sessions with several connections need."""
@@ -36,19 +40,29 @@ class Advice:
 
 
 def examine(results: Path) -> tuple[Advice, ...]:
-    """Looks at everything that is known to spoil measurements."""
-    return (
-        _files(),
-        _cores(),
-        _governor(),
-        _memory(),
-        _swap(),
-        _ports(),
-        _backlog(),
-        _load(),
-        _clock(),
-        _disk(results),
-    )
+    """Looks at everything that spoils measurements; what this system does not show is said not to be known."""
+    matters: dict[str, Callable[[], Advice]] = {
+        "open files": _files,
+        "cores": _cores,
+        "CPU quota": _quota,
+        "frequency governor": _governor,
+        "free memory": _memory,
+        "swap": _swap,
+        "source ports": _ports,
+        "accept queue": _backlog,
+        "other load": _load,
+        "clock source": _clock,
+        "room for results": partial(_disk, results),
+    }
+    return tuple(_examined(matter, look) for matter, look in matters.items())
+
+
+def _examined(matter: str, look: Callable[[], Advice]) -> Advice:
+    try:
+        return look()
+    except (OSError, ValueError, KeyError, IndexError, psutil.Error) as error:
+        remedy = f"This system does not show it ({type(error).__name__}), as sandboxes do. See to it yourself."
+        return Advice(matter, Finding.WARNING, "not known here", remedy)
 
 
 def _advice(matter: str, good: bool, figure: str, remedy: str, finding: Finding = Finding.WARNING) -> Advice:
@@ -67,6 +81,17 @@ def _cores() -> Advice:
     cores = len(os.sched_getaffinity(0))
     remedy = "Driver and server share the cores here: keep the load low, or drive from another machine."
     return _advice("cores", cores >= 4, f"{cores} usable", remedy)
+
+
+def _quota() -> Advice:
+    quota, cores = cpu_quota(), len(os.sched_getaffinity(0))
+    if quota is None:
+        return Advice("CPU quota", Finding.GOOD, "none")
+    figure = f"{quota.cores:.3g} of {cores} usable cores, by the control group {quota.group}"
+    remedy = (
+        "The driver stands still once it is used up. Raise it: --cpus of a container, limits.cpu of a pod, CPUQuota="
+    )
+    return _advice("CPU quota", quota.cores >= cores, figure, f"{remedy} of a unit.")
 
 
 def _governor() -> Advice:

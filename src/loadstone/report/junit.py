@@ -5,6 +5,7 @@ from xml.etree import ElementTree as Xml
 
 from loadstone.model.errors import UsageError
 from loadstone.model.records.check import Check, Outcome, Weight
+from loadstone.model.records.manifest import Manifest
 from loadstone.model.records.result import Result
 
 UNWRITABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -14,7 +15,7 @@ UNWRITABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 def as_junit(result: Result) -> bytes:
     """A broken rule is a failure where the run fails for it, an error where nothing can be said for it.
 
-    Raises UsageError for a result that was not judged.
+    A run of which nothing was measured is an error with its reason. Raises UsageError for a result that was not judged.
     """
     if result.verdict is None:
         raise UsageError("The result was not judged. `loadstone report --rejudge` does it.")
@@ -29,8 +30,20 @@ def as_junit(result: Result) -> bytes:
             suite.set("failures", str(counts["failure"]))
             suite.set("errors", str(counts["error"]))
             suite.set("skipped", str(counts["skipped"]))
+    if not any(len(suite) for suite in suites):
+        _add_unmeasured(suites, result.manifest)
     content: bytes = Xml.tostring(suites, encoding="utf-8", xml_declaration=True)
     return content + b"\n"
+
+
+def _add_unmeasured(suites: Xml.Element, manifest: Manifest) -> None:
+    """An error for a run of which nothing was measured: pipelines take an empty report for a pass."""
+    suite = Xml.SubElement(
+        suites, "testsuite", name=_text(manifest.name), tests="1", failures="0", errors="1", skipped="0"
+    )
+    case = Xml.SubElement(suite, "testcase", classname=f"loadstone.{_text(manifest.name)}", name="run")
+    reason = manifest.reason or "nothing was measured"
+    Xml.SubElement(case, "error", message=_text(reason), type=str(manifest.status)).text = _text(reason)
 
 
 def _add(suite: Xml.Element, workload: str, check: Check) -> None:

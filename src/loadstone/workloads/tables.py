@@ -55,7 +55,8 @@ def _read(file: Path) -> tuple[list[str], list[list[str]]]:
     if file.stat().st_size > MOST_BYTES:
         raise ValueError(f"it has more than {MOST_BYTES >> 20} MiB")
     try:
-        text = file.read_text(encoding="utf-8-sig")
+        with file.open(encoding="utf-8-sig", newline="") as opened:
+            text = opened.read()
     except UnicodeDecodeError as error:
         raise ValueError(f"it is not in UTF-8: {error}") from None
     separator, text = _separator(text)

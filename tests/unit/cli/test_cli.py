@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from loadstone.cli.exits import Exit
 from loadstone.cli.main import main
 from loadstone.store.folder import ResultFolder
 from loadstone.store.study import StudyFolder
+from tests.places import DATA
 from tests.records import interval, manifest, result_folder, study_manifest
 
 
@@ -140,3 +142,29 @@ def test_a_command_loads_what_it_needs_alone(called: str, unneeded: set[str]) ->
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_latest_is_never_older_than_a_command_that_was_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with tarfile.open(DATA / "schema-1.tar.xz") as archive:
+        archive.extractall(tmp_path / "results", filter="data")
+
+    def code(*words: str) -> int:
+        with pytest.raises(SystemExit) as ended:
+            main(words)
+        return int(ended.value.code or 0)
+
+    assert code("export", "latest", "--format", "junit") == 0
+    for refused in (("run", "nowhere"), ("run", "--bogus"), ("run", "static", "--sessions", "0"), ("edge", "--bogus")):
+        (tmp_path / "results" / ".refused.json").unlink(missing_ok=True)
+        assert code(*refused) == 2
+        capsys.readouterr()
+        assert code("export", "latest", "--format", "junit") == 2, refused
+        said = " ".join(capsys.readouterr().err.split())
+        assert f"`loadstone {refused[0]}` ended at" in said and "with exit code 2 and left no result" in said
+    newest = max(path.name for path in (tmp_path / "results").iterdir())
+    assert code("export", newest, "--format", "junit") in (0, 2)
+    assert code("run", "nowhere", "--results", str(tmp_path / "none")) == 2
+    assert not (tmp_path / "none").exists()

@@ -9,6 +9,7 @@ import pytest
 
 from loadstone.model.errors import UsageError
 from loadstone.model.records.check import Bound, Check, CheckId, Outcome, Weight
+from loadstone.model.records.manifest import Status
 from loadstone.model.records.result import Result
 from loadstone.model.records.verdict import IterationVerdict, Verdict
 from loadstone.report.junit import as_junit
@@ -59,3 +60,13 @@ def test_what_is_broken_says_what_that_means(result: Result) -> None:
 def test_what_was_not_judged_is_refused(result: Result) -> None:
     with pytest.raises(UsageError, match="rejudge"):
         as_junit(replace(result, verdict=None))
+
+
+def test_a_run_of_which_nothing_was_measured_is_an_error_with_its_reason(result: Result) -> None:
+    assert result.verdict is not None
+    manifest = replace(result.manifest, status=Status.FAILED, reason="nothing listens there")
+    (suite,) = Xml.fromstring(
+        as_junit(replace(result, manifest=manifest, verdict=replace(result.verdict, workloads=())))
+    )
+    (error,) = suite.findall("./testcase/error")
+    assert (suite.get("errors"), error.get("message"), error.get("type")) == ("1", "nothing listens there", "failed")

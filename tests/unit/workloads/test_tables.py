@@ -123,6 +123,12 @@ def test_files_that_are_no_tables_are_named_with_what_is_wrong(
     assert any(problem in str(one) for one in told.value.problems), told.value.problems
 
 
+def test_line_breaks_of_values_stay_as_they_are(tmp_path: Path) -> None:
+    value = load(workload(tmp_path, 'user,text\r\nann,"two\r\nlines"\r\n')).values["account"]
+    assert isinstance(value, Table)
+    assert value.rows == (("ann", "two\r\nlines"),)
+
+
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     mine = workload(tmp_path, "user\nann\n")
     (tmp_path / "accounts.csv").unlink()

@@ -6,6 +6,8 @@ import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import psutil
+
 from loadstone.host import locks
 from loadstone.model.errors import PlatformError
 from loadstone.model.machine import MachineSpec
@@ -50,7 +52,10 @@ def remembered() -> Found | None:
 
 def kept() -> Path:
     """The file that holds it; without it the next machine finds out anew."""
-    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:  # sandboxes hide it
+        boot = str(int(psutil.boot_time()))
     return runtime_folder() / f"accelerator-{boot}.json"
 
 
