@@ -169,12 +169,21 @@ def options(
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs the program and exits with its code."""
     given = sys.argv[1:] if arguments is None else arguments
+    _give_home()
     began = datetime.now(UTC)
     with patient_streams():
         code = _run(given)
     if code in (Exit.WRONG_INPUT, Exit.CRASHED) and given and given[0] not in LEAVES_NOTHING:
         _note_refusal(given, began, int(code))
     sys.exit(int(code))
+
+
+def _give_home() -> None:
+    """Sets HOME for a user without a name, as container engines do: libraries ask for it when they are imported."""
+    try:
+        Path.home()
+    except RuntimeError:
+        os.environ["HOME"] = "/"
 
 
 def _note_refusal(arguments: Sequence[str], began: datetime, code: int) -> None:

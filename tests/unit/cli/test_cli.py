@@ -168,3 +168,13 @@ def test_latest_is_never_older_than_a_command_that_was_refused(
     assert code("export", newest, "--format", "junit") in (0, 2)
     assert code("run", "nowhere", "--results", str(tmp_path / "none")) == 2
     assert not (tmp_path / "none").exists()
+
+
+def test_a_user_without_a_name_has_a_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "")  # is put back
+    monkeypatch.delenv("HOME")
+    with monkeypatch.context() as nameless:
+        nameless.setattr(os, "getuid", lambda: 54321)
+        with pytest.raises(SystemExit):
+            main(["--version"])
+        assert os.environ["HOME"] == "/"
