@@ -247,6 +247,17 @@ REMEDIES: Mapping[CheckId, Remedy] = {
         "Many connections with large buffers.",
         "Raise `net.ipv4.tcp_mem`, or spread the load over several machines.",
     ),
+    CheckId.STEADY: Remedy(
+        "Response time, bytes of an answer and throughput must not change by a factor of 2 within the window. "
+        "A mean over such a window describes no state of the system.",
+        "A cache that warms up, a queue that grows, a compiler that still optimizes, pages that shrink.",
+        "Use a longer `--warm-up`. Where response time keeps growing, the load is too high.",
+    ),
+    CheckId.STEADY_SAID: Remedy(
+        "A note: a figure changed within the window, by less than a factor of 2.",
+        "The same as for a greater change.",
+        "Use a longer `--warm-up` before you compare two runs.",
+    ),
     CheckId.CONDITIONAL_HONOURED: Remedy(
         "The share of conditional requests that were answered by 304. A note: a server may send the whole file.",
         "A server without ETag or Last-Modified.",
