@@ -26,6 +26,7 @@ pub mod timer;
 pub mod transport;
 pub mod upload;
 pub mod wheel;
+pub mod withheld;
 
 use std::io::{Read, Write};
 use std::process::ExitCode;
@@ -78,6 +79,8 @@ enum Command {
     Simulate,
     /// Play the plan on standard input in virtual time against a modelled station and write events
     DiscreteEvents,
+    /// Compile the plan on standard input, and say what in it cannot be: patterns, selectors, references to values
+    Check,
     /// Print a JSON schema: plan, events, simulation, discrete-events
     Schema { document: Document },
 }
@@ -136,6 +139,10 @@ fn dispatch(command: Command) -> Result<EndReason> {
         Command::Simulate => {
             let simulation = serde_json::from_str(&input()?).context("the simulation is not valid")?;
             serde_json::to_writer(&mut out, &simulate::simulate(&simulation)?)?;
+        }
+        Command::Check => {
+            shared::Job::check(&read_plan()?)?;
+            return Ok(EndReason::Completed);
         }
         Command::Schema { document } => {
             let schema = match document {

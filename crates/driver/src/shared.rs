@@ -11,7 +11,7 @@ use loadstone_record::recorder::Outcome;
 use loadstone_record::{Fault, Recorder};
 use loadstone_schedule::arrivals;
 use loadstone_schedule::line::Rates;
-use loadstone_schedule::plan::{Connections, Load, Part, Phases, Plan, Protocol, Scheme};
+use loadstone_schedule::plan::{Connections, GeneratorKind, Load, Part, Phases, Plan, Protocol, Scheme};
 use loadstone_schedule::rng::seed_of_part;
 use loadstone_schedule::session::Script;
 use loadstone_schedule::session_loop::Rules;
@@ -26,6 +26,7 @@ use crate::operation::{allowed_ns, Compiled};
 use crate::scratch::Scratch;
 use crate::server::Server;
 use crate::timer::Timer;
+use crate::withheld::Withheld;
 
 /// Samples of trouble reported for each operation and kind by one thread.
 const MOST_SAMPLES: u32 = 3;
@@ -42,6 +43,7 @@ pub struct Job {
     /// Whether every exchange is told.
     pub traces: bool,
     pub script: Script,
+    pub withheld: Withheld,
     pub operations: Vec<Compiled>,
     /// The machines that users are dealt to; a plan without a target has one that is nowhere.
     pub servers: Vec<Server>,
@@ -64,8 +66,23 @@ impl Job {
         parts.map(|(number, part)| Self::prepare(plan, number, part).map(Arc::new)).collect()
     }
 
+    /// Compiles all workloads of a plan, which may lack targets and secrets, and forgets them.
+    pub fn check(plan: &Plan) -> Result<()> {
+        for part in &plan.parts {
+            let script = Script::compile(&part.workload)?;
+            Compiled::all(&part.workload.operations, &script)?;
+            mail_of(plan, part)?;
+        }
+        Ok(())
+    }
+
     fn prepare(plan: &Plan, number: usize, part: &Part) -> Result<Self> {
         let script = Script::compile(&part.workload)?;
+        for value in &part.workload.values {
+            if let (GeneratorKind::Secret { variable, .. }, None) = (&value.kind, value.secret()) {
+                anyhow::bail!("the plan lacks the value of the variable {variable}");
+            }
+        }
         if let Load::Arrivals { process, path, .. } = &part.load {
             arrivals::check(*process, path)?;
             let name = &part.workload.name;
@@ -85,6 +102,7 @@ impl Job {
             log_starts: plan.log_starts as usize,
             log_operations: plan.log_operations as usize,
             traces: plan.trace,
+            withheld: Withheld::new(&script.secrets),
             script,
             operations,
             servers,
@@ -314,16 +332,16 @@ impl Shared {
         *seen += 1;
         if *seen <= MOST_SAMPLES {
             let operation = self.job.operations[operation].name.clone();
-            let (part, detail) = (self.job.name().to_owned(), detail.to_owned());
+            let (part, detail) = (self.job.name().to_owned(), self.job.withheld.hide(detail).into_owned());
             let event = Event::Trouble { part, at_ns: self.now(), operation, kind, detail };
             self.troubles.borrow_mut().push(event);
         }
     }
 
-    /// Tells something of a visit that is traced; `what` is asked for nothing else.
+    /// Tells something of a visit that is traced, without secrets; `what` is asked for nothing else.
     pub fn trace(&self, what: impl FnOnce() -> Event) {
         if self.job.traces {
-            self.troubles.borrow_mut().push(what());
+            self.troubles.borrow_mut().push(self.job.withheld.hide_in(what()));
         }
     }
 

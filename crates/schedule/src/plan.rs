@@ -373,6 +373,23 @@ pub enum GeneratorKind {
     Text {
         text: String,
     },
+    /// What a variable of the lab's environment holds. `value` is in the plan that a driver plays, and in no record of it;
+    /// simulations do without.
+    Secret {
+        variable: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        value: Option<String>,
+    },
+}
+
+impl Generator {
+    /// The text that must not be written down, if it is one.
+    pub fn secret(&self) -> Option<&str> {
+        match &self.kind {
+            GeneratorKind::Secret { value, .. } => value.as_deref(),
+            _ => None,
+        }
+    }
 }
 
 /// A timed unit: a page with its embedded files, or one request.

@@ -3,7 +3,7 @@
 use crate::mix::{Chooser, Next};
 use std::collections::HashSet;
 
-use crate::plan::{Field, Operation, Pacing, Pause, SocketStep, State, Workload};
+use crate::plan::{Field, Generator, Operation, Pacing, Pause, SocketStep, State, Workload};
 use crate::rng::{Purpose, Stream};
 use crate::slots::{Slot, Slots, Values};
 use crate::template::Template;
@@ -49,6 +49,8 @@ pub struct Script {
     sources: Vec<Source>,
     chooser: Chooser,
     pacing: Pacing,
+    /// What drivers send and never write down.
+    pub secrets: Vec<String>,
 }
 
 impl Script {
@@ -81,7 +83,8 @@ impl Script {
                 "only a sequence's later steps may be passed over",
             ));
         }
-        Ok(Script { slots, places, sources, chooser, pacing: workload.pacing })
+        let secrets = workload.values.iter().filter_map(Generator::secret).map(str::to_owned).collect();
+        Ok(Script { slots, places, sources, chooser, pacing: workload.pacing, secrets })
     }
 
     /// Whether what comes next depends on what was before.

@@ -114,6 +114,10 @@ impl Source {
                 let digits = usize::from(*digits);
                 Draw::User { per_session: (*per_session).max(1), first: *first, digits, any: *any }
             }
+            GeneratorKind::Secret { value, .. } => Draw::Choice {
+                weights: weights_for(1, &None).ok_or_else(|| bad("needs a value"))?,
+                values: vec![value.clone().unwrap_or_default()],
+            },
             GeneratorKind::Text { text } => Draw::Text(Template::compile(text, slots, &place)?),
         };
         let slot = slots.get(&generator.name).unwrap_or(usize::MAX);

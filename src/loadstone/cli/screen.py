@@ -3,7 +3,7 @@
 import contextlib
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -25,6 +25,12 @@ def say(text: str) -> None:
 def warn(text: str) -> None:
     """A line for the person at the terminal, as it is."""
     errors.print(text, markup=False, soft_wrap=True)
+
+
+def variables_text(names: Sequence[str]) -> str:
+    """How a sentence names variables of the environment."""
+    listed = " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+    return f"the value of the environment variable{'s' if len(names) > 1 else ''} {listed}"
 
 
 class PatientStream:

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -10,8 +9,10 @@ from typing import Annotated
 import typer
 
 from loadstone.cli.exits import Exit
-from loadstone.cli.screen import out, say
+from loadstone.cli.screen import out, say, variables_text
+from loadstone.host.runtime import temporary_folder
 from loadstone.model.errors import UsageError
+from loadstone.model.files import read_text, write_private
 from loadstone.model.records.events import Exchange, Performed
 from loadstone.model.target import Target
 from loadstone.model.workload import Workload
@@ -55,7 +56,12 @@ def try_(
     ] = None,
     insecure: Annotated[bool, typer.Option("--insecure", help="Believe any certificate.")] = False,
     seed: Annotated[int, typer.Option(min=0, help="Another one draws other values and ways.")] = 1,
-    trace: Annotated[Path | None, typer.Option(help="Write the visit to this file, as HAR.")] = None,
+    trace: Annotated[
+        Path | None, typer.Option(help="Write the visit to this file, as HAR, without cookies and credentials.")
+    ] = None,
+    with_cookies: Annotated[
+        bool, typer.Option("--with-cookies", help="Write cookies and credentials to the trace as well.")
+    ] = False,
 ) -> Exit:
     """Play one visit without pauses and show each request, its answer and what was taken from it.
 
@@ -64,14 +70,19 @@ def try_(
     workload = load(site)
     if workload.connections.protocol not in ("http1", "http2"):
         raise UsageError(f"`{workload.name}` speaks {workload.connections.protocol}: only visits over HTTP are shown.")
-    believed = None if authority is None else authority.read_text()
+    believed = None if authority is None else read_text(authority)
     goal = Target.parse(target, believed, not insecure)
+    if with_cookies and trace is None:
+        raise UsageError("--with-cookies belongs to a trace. Name its file with --trace.")
+    if workload.variables:
+        say(f"{workload.name} sends {variables_text(workload.variables)} to {', '.join(target)}.")
     began, done = datetime.now(UTC), asyncio.run(_visit(workload, goal, seed))
     if trace is not None:
         sites = {True: f"https://{goal.https}", False: f"http://{goal.http}"}
         exchanges = (exchange for one in done for exchange in one.exchanges)
-        trace.write_text(json.dumps(as_har(exchanges, began, sites), indent=1), encoding="utf-8")
-        say(f"The visit is in {trace}.")
+        write_private(trace, json.dumps(as_har(exchanges, began, sites, with_cookies), indent=1))
+        left_out = "" if with_cookies else " Cookies and credentials are left out."
+        say(f"The visit is in {trace}.{left_out}")
     failed = next((one for one in done if one.performed.kind), None)
     if failed is not None:
         _explain(failed)
@@ -84,8 +95,8 @@ def try_(
 
 async def _visit(workload: Workload, target: Target, seed: int) -> list[VisitedOperation]:
     done = []
-    with tempfile.TemporaryDirectory(prefix="loadstone-try-") as folder:
-        async for one in visit(workload, target, seed, Path(folder) / "driver.log"):
+    with temporary_folder("try") as folder:
+        async for one in visit(workload, target, seed, folder / "driver.log"):
             _show(one)
             done.append(one)
     return done

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import re
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import partial
@@ -14,13 +13,17 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from loadstone.cli.screen import out
+from loadstone.cli.screen import out, say, variables_text
+from loadstone.host.runtime import temporary_folder
 from loadstone.model.errors import UsageError
+from loadstone.model.load import Population
+from loadstone.model.profile import Phases
 from loadstone.model.target import Target
 from loadstone.model.workload import Workload
 from loadstone.model.workload.mix import MixKind
 from loadstone.model.workload.operation import Operation, RateLimit
-from loadstone.run.plan import embedded_files
+from loadstone.run.driver import check_plan
+from loadstone.run.plan import Part, Timing, embedded_files, make_plan
 from loadstone.run.verify import USERS, verify
 from loadstone.workloads import load, shipped
 from loadstone.workloads.importers.correlation import Place
@@ -59,9 +62,12 @@ def show(
     workload = load(name)
     if as_json:
         mixes = {mix: asdict(shares(workload.mixed(mix))) for mix in workload.mixes}
-        typer.echo(json.dumps({"name": workload.name, **asdict(shares(workload)), "mixes": mixes}, indent=1))
+        variables = list(workload.variables)
+        described = {"name": workload.name, **asdict(shares(workload)), "mixes": mixes, "variables": variables}
+        typer.echo(json.dumps(described, indent=1))
         return
     out.print(f"[bold]{workload.header.title}[/] ({workload.name})\n{workload.header.about}\n")
+    _print_variables(workload)
     out.print(_operations(workload))
     if workload.mixes:
         out.print(_mixes(workload))
@@ -72,7 +78,15 @@ def show(
 def check(name: Annotated[str, typer.Argument(help="The folder of a workload.")]) -> None:
     """Check a workload's declaration; every problem is named with file, line and remedy."""
     workload = load(name)
+    check_plan(make_plan([Part(workload, Population(1))], Timing(Phases(0, 0, 1, 0))))
     out.print(f"{workload.folder / 'workload.toml'}: no problem, {len(workload.operations)} operations")
+    _print_variables(workload)
+
+
+def _print_variables(workload: Workload) -> None:
+    """Says which secrets of the environment a workload sends, if any."""
+    if workload.variables:
+        say(f"{workload.name} sends {variables_text(workload.variables)} to its target.")
 
 
 Output = Annotated[Path | None, typer.Option("--output", "-o", help="Folder of the new workload.")]
@@ -112,8 +126,8 @@ def _verified(recording: Recording, target: Target, name: str) -> Imported:
     for one in recording.correlation.found:
         if one.value:
             values[one.value] = values.get(one.value, False) or one.differs
-    with tempfile.TemporaryDirectory(prefix="loadstone-verify-") as folder:
-        words = values, lambda left: recording.workload(name, left).text, target, Path(folder)
+    with temporary_folder("verify") as folder:
+        words = values, lambda left: recording.workload(name, left).text, target, folder
         verified = asyncio.run(verify(*words))
     for value in verified.needless:
         out.print(f"needless: {value}: the site takes what was recorded", soft_wrap=True, markup=False)

@@ -1,6 +1,7 @@
 """A traced visit as a HAR file (HTTP Archive 1.2), for the network view of any browser. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -10,10 +11,44 @@ from loadstone.model.records.events import Exchange
 Json = dict[str, Any]
 
 
-def as_har(exchanges: Iterable[Exchange], began: datetime, site: Mapping[bool, str]) -> Json:
-    """The archive of a visit that began then; `site` is the address of the secure side and of the plain one."""
-    entries = [_entry(one, began, site[one.is_secure]) for one in exchanges]
+HIDDEN = "***"
+CREDENTIALS = ("authorization", "proxy-authorization", "cookie", "set-cookie")
+"""Fields of a head that let their holder into a session."""
+
+
+def as_har(exchanges: Iterable[Exchange], began: datetime, site: Mapping[bool, str], has_cookies: bool = False) -> Json:
+    """The archive of a visit that began then; `site` is the address of the secure side and of the plain one. Values of
+    cookies and credentials are replaced by `***` unless `has_cookies`.
+    """
+    entries = [
+        _entry(one if has_cookies else _without_credentials(one), began, site[one.is_secure]) for one in exchanges
+    ]
     return {"log": {"version": "1.2", "creator": {"name": "loadstone", "version": __version__}, "entries": entries}}
+
+
+def _without_credentials(exchange: Exchange) -> Exchange:
+    head, gap, body = exchange.request.partition("\r\n\r\n")
+    return replace(exchange, request=_hidden(head) + gap + body, head=_hidden(exchange.head))
+
+
+def _hidden(head: str) -> str:
+    return "\r\n".join(_hidden_line(line) for line in head.split("\r\n"))
+
+
+def _hidden_line(line: str) -> str:
+    """A line of a head with the names of its cookies, without their values."""
+    name, colon, text = line.partition(":")
+    kind = name.strip().lower()
+    if not colon or kind not in CREDENTIALS:
+        return line
+    if kind == "cookie":
+        shown = "; ".join(f"{pair.partition('=')[0].strip()}={HIDDEN}" for pair in text.split(";"))
+    elif kind == "set-cookie":
+        pair, semicolon, attributes = text.partition(";")
+        shown = f"{pair.partition('=')[0].strip()}={HIDDEN}{semicolon}{attributes}"
+    else:
+        shown = f"{text.strip().partition(' ')[0]} {HIDDEN}" if " " in text.strip() else HIDDEN
+    return f"{name}: {shown}"
 
 
 def _entry(exchange: Exchange, began: datetime, site: str) -> Json:

@@ -4,9 +4,10 @@ import asyncio
 import contextlib
 import json
 import signal
+import subprocess
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,16 +18,19 @@ from loadstone.host.cores import on_cores
 from loadstone.host.process import stop
 from loadstone.host.programs import driver
 from loadstone.host.secrets import JOIN_TOKEN, join_token
-from loadstone.model.errors import DriverError
+from loadstone.model.errors import DriverError, UsageError
 from loadstone.model.records.events import EVENT, EVENT_SCHEMA, Event, Ready, Start
 from loadstone.model.records.simulation import Simulated
 from loadstone.model.system import Station
 from loadstone.run.spec import Joining
-from loadstone.run.withheld import Withheld, withheld_of
+from loadstone.run.withheld import with_secrets
 from loadstone.services.station import layout
 
 LONGEST_LINE = 64 * 1024 * 1024
 """Bytes of the longest event (the totals with all histograms)."""
+
+COMPILED_S = 60.0
+"""Longest time for compiling a plan."""
 
 Document = Mapping[str, Any]
 """A document for the driver, as `schemas/` says."""
@@ -40,7 +44,6 @@ class Driving:
     process: asyncio.subprocess.Process
     log: Path
     role: str
-    withheld: Withheld = field(default_factory=Withheld)
 
     @property
     def pid(self) -> int:
@@ -51,8 +54,6 @@ class Driving:
         """Its events, each as the line it wrote and what it says; raises DriverError when it fails."""
         assert self.process.stdout is not None
         async for line in self.process.stdout:
-            if self.withheld.secrets:
-                line = self.withheld.without(line.decode(errors="replace")).encode()
             yield line.decode(errors="replace"), _read(line)
         code = await self.process.wait()
         if code not in (0, 130):
@@ -110,6 +111,21 @@ class Task:
     """Whether others join it, so that it knows their token."""
 
 
+def check_plan(plan: Document) -> None:
+    """Has the driver compile a plan before anything is started. Raises UsageError for what it cannot play, such as a
+    pattern or a selector that is none, and DriverError where it does not answer.
+    """
+    try:
+        done = launch.run([driver(), "check"], input=json.dumps(plan), timeout=COMPILED_S)
+    except subprocess.TimeoutExpired:
+        raise DriverError(f"The driver did not compile the plan within {COMPILED_S:g} s.") from None
+    if done.returncode:
+        said = done.stderr.strip().removeprefix("loadstone-driver: ")
+        raise UsageError(
+            f"The workload cannot be played: {said or f'code {done.returncode}'}. Correct its declaration."
+        )
+
+
 def running(plan: Document, joining: Joining | None = None) -> Task:
     """Play a plan for real."""
     return _playing((), plan, joining)
@@ -135,8 +151,7 @@ async def driving(task: Task, log: Path, role: str = "driver", cores: str = "") 
     """Starts the driver on a task, on these cores or all; it is gone when the block ends, however it ends. Raises
     UsageError for a value that the environment lacks.
     """
-    document = json.dumps(task.document)
-    withheld = withheld_of(document)
+    document = json.dumps(with_secrets(task.document) if "parts" in task.document else task.document)
     with log.open("ab") as errors:
         process = await launch.start(
             *(on_cores(cores.replace(",", "+")) if cores else ()),
@@ -152,11 +167,11 @@ async def driving(task: Task, log: Path, role: str = "driver", cores: str = "") 
     try:
         assert process.stdin is not None
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-            process.stdin.write(withheld.told(document).encode() + b"\n")
+            process.stdin.write(document.encode() + b"\n")
             await process.stdin.drain()
             if not task.is_told:
                 process.stdin.close()
-        yield Driving(process, log, role, withheld)
+        yield Driving(process, log, role)
     finally:
         if process.returncode is None:
             await stop(process)

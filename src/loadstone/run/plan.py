@@ -366,7 +366,7 @@ def _chosen(value: Choice | Table | Environment | Words | Text) -> Json:
             table = {"columns": list(value.columns), "rows": [list(row) for row in value.rows]}
             return {"kind": "table", **table, "weights": _list(value.weights), **({"own": True} if value.own else {})}
         case Environment():
-            return {"kind": "choice", "values": [value.stand_in], "weights": None}
+            return {"kind": "secret", "variable": value.variable}
         case Words():
             return {"kind": "words", "words": list(value.words), "count": value.count, "separator": value.separator}
         case Text():

@@ -17,6 +17,7 @@ from loadstone.platforms.cores import cores_taken
 from loadstone.run import audit, preflight
 from loadstone.run.criteria import make_criteria
 from loadstone.run.disclosure import declarations, make_manifest, placement_record, system_record
+from loadstone.run.driver import check_plan
 from loadstone.run.executor import DriverJob, Executor, Listener
 from loadstone.run.faults import Injector
 from loadstone.run.hosts import disclosed, fleet_for, on_fleet
@@ -64,7 +65,9 @@ def check(spec: RunSpec) -> None:
     for url in spec.agents:
         checked(url)
     for parts in spec.rounds:
-        _plan(spec, parts, 1, _placeholders(spec))
+        plan = _plan(spec, parts, 1, _placeholders(spec))
+        if not all(is_shipped(part.workload) for part in parts):
+            check_plan(plan)
 
 
 def is_shipped(workload: Workload) -> bool:

@@ -10,7 +10,7 @@ from loadstone.model.records.events import Exchange, Performed
 from loadstone.model.target import Target
 from loadstone.model.workload import Workload
 from loadstone.run import preflight
-from loadstone.run.driver import Document, driving, running
+from loadstone.run.driver import Document, check_plan, driving, running
 from loadstone.run.plan import Part, Timing, make_plan
 
 LONGEST_S = 600.0
@@ -31,10 +31,12 @@ async def visit(workload: Workload, target: Target, seed: int, log: Path) -> Asy
     """Plays one visit without pauses; its operations as they end. Raises UsageError for a target that is not there,
     DriverError.
     """
+    plan = visit_plan(workload, target, seed)
+    check_plan(plan)
     await preflight.look(target, [workload])
     exchanges: list[Exchange] = []
     count = 0
-    async with driving(running(visit_plan(workload, target, seed)), log) as driver:
+    async with driving(running(plan), log) as driver:
         async for _, event in driver.events():
             if isinstance(event, Exchange):
                 exchanges.append(event)

@@ -70,7 +70,7 @@ async fn talk(
     shared.recorder.borrow_mut().request(shared.now());
     let scheme = if operation.scheme == Scheme::Https { "wss" } else { "ws" };
     let (request, _) = translate(request, scheme)?;
-    let mut socket = Socket::open(stream, request, shared.job.traces).await?;
+    let mut socket = Socket::open(stream, request, shared.job.traces, operation.withheld.clone()).await?;
     let first_byte_ns = shared.now();
     let mut taken = Ok(());
     for step in &operation.websocket {

@@ -12,7 +12,7 @@ mod line;
 mod merging;
 mod secure;
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +23,8 @@ use loadstone_schedule::plan::{self, Load, Plan};
 use rustix::time::ClockId;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::{Builder, Runtime};
-use tokio::sync::{mpsc, watch, Semaphore};
+use tokio::sync::{mpsc, watch};
+use tokio::task::AbortHandle;
 use tokio::time::{timeout, Instant};
 use tokio_rustls::server::TlsStream;
 use tokio_rustls::TlsAcceptor;
@@ -44,9 +45,14 @@ const LEAD_NS: u64 = 500_000_000;
 const TIMEOUT: Duration = Duration::from_secs(20);
 /// Longest time that joiners may take to prepare: as long as the laboratory waits for its own drivers.
 const PREPARE: Duration = Duration::from_secs(1800);
-/// Connections of strangers that are heard out at once, and how many of them are named.
-const MOST_STRANGERS: usize = 64;
+/// Connections of strangers that are heard out at once, how many of one address, and how many of them are named.
+const MOST_STRANGERS: usize = 256;
+const MOST_OF_AN_ADDRESS: usize = 128;
 const MOST_NAMED: u32 = 20;
+/// Longest time for a whole handshake with a stranger.
+const GREETING: Duration = Duration::from_secs(5);
+/// Pause after a connection that could not be taken, as where no more files can be opened.
+const AFTER_AN_ERROR: Duration = Duration::from_millis(10);
 
 /// Where a driver's plan, its companions and its start come from.
 pub trait Setting: Send {
@@ -182,24 +188,30 @@ async fn welcome(listener: TcpListener, acceptor: TlsAcceptor, plan: &Plan, shar
     Ok(joined)
 }
 
-/// Hears out who connects, a few at a time, and lets in who knows the token.
+/// Hears out who connects, and lets in who knows the token. Where there are too many, the oldest stranger makes room.
 async fn open_door(
     listener: TcpListener,
     acceptor: TlsAcceptor,
     let_in: mpsc::Sender<(SocketAddr, TlsStream<TcpStream>)>,
 ) -> Result<()> {
-    let (places, mut named) = (Arc::new(Semaphore::new(MOST_STRANGERS)), 0);
+    let (mut strangers, mut named): (Vec<(IpAddr, AbortHandle)>, _) = (Vec::new(), 0);
     loop {
-        let place = places.clone().acquire_owned().await?;
-        let Ok((stream, name)) = listener.accept().await else { continue };
+        let Ok((stream, name)) = listener.accept().await else {
+            tokio::time::sleep(AFTER_AN_ERROR).await;
+            continue;
+        };
         named += 1;
         let (acceptor, let_in, is_named) = (acceptor.clone(), let_in.clone(), named <= MOST_NAMED);
-        tokio::spawn(async move {
-            let _place = place;
+        strangers.retain(|(_, greeting)| !greeting.is_finished());
+        if let Some(at) = to_make_room(&strangers, name.ip()) {
+            strangers.remove(at).1.abort();
+        }
+        let greeting = tokio::spawn(async move {
             let _ = stream.set_nodelay(true);
-            match timeout(TIMEOUT, acceptor.accept(stream)).await {
+            match timeout(GREETING, acceptor.accept(stream)).await {
                 Ok(Ok(stream)) => {
-                    let _ = let_in.send((name, stream)).await;
+                    // Apart, so that it makes room for nobody while it waits to be taken.
+                    tokio::spawn(async move { let_in.send((name, stream)).await });
                 }
                 refused if is_named => {
                     let why = refused.map_or("it was silent".into(), |done| {
@@ -210,7 +222,22 @@ async fn open_door(
                 _ => {}
             }
         });
+        strangers.push((name.ip(), greeting.abort_handle()));
     }
+}
+
+/// Which of the strangers, the oldest first, makes room for another from this address; none where there is a place. It
+/// is of the address that has the most, so that one address drives out no other.
+fn to_make_room<T>(strangers: &[(IpAddr, T)], from: IpAddr) -> Option<usize> {
+    let count = |address: IpAddr| strangers.iter().filter(|one| one.0 == address).count();
+    if count(from) >= MOST_OF_AN_ADDRESS {
+        return strangers.iter().position(|one| one.0 == from);
+    }
+    if strangers.len() < MOST_STRANGERS {
+        return None;
+    }
+    let most = strangers.iter().map(|one| count(one.0)).max()?;
+    strangers.iter().position(|one| count(one.0) == most)
 }
 
 impl Member {
@@ -351,6 +378,35 @@ mod tests {
         joins(address, &token("a")).await.expect("let in");
         assert_eq!(welcoming.await.expect("no panic").expect("joined").len(), 1);
         assert!(Token::new("short".into()).is_err());
+    }
+
+    #[tokio::test]
+    async fn strangers_who_send_a_byte_now_and_then_keep_nobody_out() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = listener.local_addr().expect("bound");
+        let acceptor = token("a").acceptor().expect("keys");
+        let welcoming = tokio::spawn(async move { welcome(listener, acceptor, &plan(), 1..4).await });
+        let mut held = Vec::new();
+        let mut joined = Vec::new();
+        for _ in 0..3 {
+            for _ in 0..MOST_OF_AN_ADDRESS + 8 {
+                let mut slow = TcpStream::connect(address).await.expect("a line");
+                slow.write_all(&[22, 3, 1]).await.expect("sent");
+                held.push(slow);
+            }
+            joined.push(joins(address, &token("a")).await.expect("let in"));
+        }
+        assert_eq!(welcoming.await.expect("no panic").expect("joined").len(), 3);
+    }
+
+    #[test]
+    fn the_oldest_of_the_address_with_the_most_makes_room() {
+        let address = |last: u8| IpAddr::from([192, 0, 2, last]);
+        let of = |last: &[u8]| last.iter().map(|&last| (address(last), ())).collect::<Vec<_>>();
+        let full: Vec<u8> = (0..MOST_STRANGERS).map(|at| if at < 8 { 1 } else { 2 + at as u8 % 4 }).collect();
+        assert_eq!(to_make_room(&of(&full), address(9)), Some(8));
+        assert_eq!(to_make_room(&of(&full[1..]), address(9)), None);
+        assert_eq!(to_make_room(&of(&[2, 1].repeat(MOST_OF_AN_ADDRESS)), address(1)), Some(1));
     }
 
     #[tokio::test]

@@ -58,7 +58,7 @@ impl Compiled {
             let expected = expected.as_ref().map(|needle| needle.text(values).into_owned());
             if found != expected {
                 let told = |text: &Option<String>| match text {
-                    Some(text) => format!("`{}`", text.chars().take(MOST_TOLD).collect::<String>()),
+                    Some(text) => format!("`{}`", self.withheld.beginning(text, MOST_TOLD)),
                     None => "nothing".into(),
                 };
                 return wrong(format!("{} at `{pointer}` of the JSON instead of {}", told(&found), told(&expected)));

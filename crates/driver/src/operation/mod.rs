@@ -25,6 +25,7 @@ use crate::client::cookies::Jar;
 use crate::ending::CompiledEnding;
 use crate::needle::Needle;
 use crate::upload::{self, CompiledUpload};
+use crate::withheld::Withheld;
 use websocket::CompiledStep;
 
 /// Bytes sent to an echo service where the operation does not say.
@@ -48,6 +49,7 @@ pub struct Sending<'a> {
 #[derive(Clone, Debug)]
 pub struct Compiled {
     pub name: String,
+    pub withheld: Arc<Withheld>,
     pub scheme: Scheme,
     pub method: Method,
     pub redirects: u8,
@@ -114,11 +116,13 @@ pub struct EmbeddedFile {
     pub file: Option<usize>,
 }
 
-/// What operations of a workload have in common: how many files' dates are remembered, and the numbers of their paths.
+/// What operations of a workload have in common: how many files' dates are remembered, the numbers of their paths, and
+/// secrets.
 #[derive(Debug, Default)]
 struct Files {
     remembered: usize,
     paths: HashMap<String, usize>,
+    withheld: Arc<Withheld>,
 }
 
 impl Files {
@@ -136,7 +140,7 @@ impl Files {
 impl Compiled {
     /// Compiles all operations of a workload; returns them and of how many files the date is remembered.
     pub fn all(operations: &[Operation], script: &Script) -> Result<(Vec<Compiled>, usize), PlanError> {
-        let mut files = Files::default();
+        let mut files = Files { withheld: Arc::new(Withheld::new(&script.secrets)), ..Files::default() };
         let compiled = operations.iter().map(|operation| Self::new(operation, &script.slots, &mut files));
         Ok((compiled.collect::<Result<_, _>>()?, files.remembered))
     }
@@ -173,6 +177,7 @@ impl Compiled {
         let extract = extract.collect::<Result<_, _>>()?;
         Ok(Compiled {
             name: operation.name.clone(),
+            withheld: files.withheld.clone(),
             scheme: operation.scheme,
             method: operation.method,
             redirects: operation.redirects,

@@ -1,5 +1,7 @@
 //! An exchange over a WebSocket (RFC 6455): the handshake, then messages sent and expected in turn.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use futures_util::{SinkExt, StreamExt};
 use http::header::{CONNECTION, HOST, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, UPGRADE};
@@ -15,10 +17,11 @@ use tokio_tungstenite::{client_async_with_config, WebSocketStream};
 use crate::operation::websocket::CompiledStep;
 use crate::transport::stream::Stream;
 use crate::transport::Failure;
+use crate::withheld::Withheld;
 
 /// Longest message that is taken.
 const MOST_MESSAGE_BYTES: usize = 16 << 20;
-/// Bytes of a message that are told when it was another than expected.
+/// Letters of a message that are told when it was another than expected.
 const MOST_TOLD: usize = 200;
 
 /// A WebSocket on which an operation is performed.
@@ -30,17 +33,23 @@ pub struct Socket {
     pub received: u64,
     /// What went to and fro, for people, where that is wanted.
     pub transcript: Option<String>,
+    withheld: Arc<Withheld>,
 }
 
 impl Socket {
     /// Shakes hands over a connection; `request` is a GET as HTTP/2 has it.
-    pub async fn open(stream: Stream, request: Request<()>, is_told: bool) -> Result<Self, Failure> {
+    pub async fn open(
+        stream: Stream,
+        request: Request<()>,
+        is_told: bool,
+        withheld: Arc<Withheld>,
+    ) -> Result<Self, Failure> {
         let limits = WebSocketConfig::default()
             .max_message_size(Some(MOST_MESSAGE_BYTES))
             .max_frame_size(Some(MOST_MESSAGE_BYTES));
         let request = upgrading(request)?;
         let (stream, _) = client_async_with_config(request, stream, Some(limits)).await.map_err(failed)?;
-        Ok(Socket { stream, latest: Bytes::new(), received: 0, transcript: is_told.then(String::new) })
+        Ok(Socket { stream, latest: Bytes::new(), received: 0, transcript: is_told.then(String::new), withheld })
     }
 
     /// Takes one step.
@@ -58,7 +67,7 @@ impl Socket {
                 match needle.is_in(&self.latest, values) {
                     true => Ok(()),
                     false => {
-                        let came = String::from_utf8_lossy(&self.latest[..self.latest.len().min(MOST_TOLD)]);
+                        let came = self.withheld.beginning(&String::from_utf8_lossy(&self.latest), MOST_TOLD);
                         let detail = format!("`{}` is missing in the message `{came}`", needle.text(values));
                         Err(Failure::new(Fault::Content, detail))
                     }
@@ -110,7 +119,7 @@ impl Socket {
     fn tell(&mut self, way: &str, message: &Message) {
         let Some(transcript) = &mut self.transcript else { return };
         let text = match message {
-            Message::Text(text) => text.chars().take(MOST_TOLD).collect(),
+            Message::Text(text) => self.withheld.beginning(text, MOST_TOLD),
             Message::Binary(bytes) => format!("{} bytes", bytes.len()),
             Message::Ping(_) => "ping".into(),
             Message::Pong(_) => "pong".into(),
@@ -184,7 +193,7 @@ mod tests {
         tokio::spawn(serve(listener));
         let stream = Stream::Plain(TcpStream::connect(address).await.expect("connected"));
         let (request, _) = translate(format!("GET /chat HTTP/1.1\r\nHost: {address}\r\n\r\n").as_bytes(), "ws")?;
-        let mut socket = Socket::open(stream, request, true).await?;
+        let mut socket = Socket::open(stream, request, true, Arc::default()).await?;
         let slots = Slots::default();
         for step in steps {
             let step = CompiledStep::new(step, &slots, "here").expect("valid");
@@ -240,7 +249,7 @@ mod tests {
         });
         let stream = Stream::Plain(TcpStream::connect(address).await.expect("connected"));
         let request = Request::get(format!("ws://{address}/chat")).body(()).expect("valid");
-        let failure = Socket::open(stream, request, false).await.err().expect("there is none");
+        let failure = Socket::open(stream, request, false, Arc::default()).await.err().expect("there is none");
         assert_eq!((failure.fault, failure.detail.as_str()), (Fault::Status, "status 404 instead of 101"));
     }
 }

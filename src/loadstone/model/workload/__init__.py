@@ -22,7 +22,7 @@ from loadstone.model.workload.bounds import (
 )
 from loadstone.model.workload.mix import END, Mix, MixKind, State
 from loadstone.model.workload.operation import Operation, Percentiles
-from loadstone.model.workload.values import Value
+from loadstone.model.workload.values import Environment, Value
 
 
 class Need(StrEnum):
@@ -283,6 +283,12 @@ class Workload:
     def name(self) -> str:
         """Its short name, with that of its mix."""
         return f"{self.header.name}-{self.mix_name}" if self.mix_name else self.header.name
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """Variables of the environment whose values it sends, in the order of its values."""
+        taken = (value.variable for value in self.values.values() if isinstance(value, Environment))
+        return tuple(dict.fromkeys(taken))
 
     @property
     def mix_section(self) -> tuple[str, ...]:

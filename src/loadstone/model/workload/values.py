@@ -7,10 +7,13 @@ from pydantic import AfterValidator, Field, StringConstraints, model_validator
 from loadstone.model.reading import Section
 from loadstone.model.workload.bounds import LARGEST_WHOLE, Day, Name, NotNegative, Positive, Whole
 
+OPTIONS_PREFIX = "LOADSTONE_"
+"""Variables of this name are options and tokens of the lab itself."""
+
 
 def _no_option(variable: str) -> str:
-    if variable.startswith("LOADSTONE_"):
-        raise ValueError("names that begin with LOADSTONE_ set options, which results tell")
+    if variable.startswith(OPTIONS_PREFIX):
+        raise ValueError(f"names that begin with {OPTIONS_PREFIX} set options, which results tell")
     return variable
 
 
@@ -80,11 +83,6 @@ class Environment(_Drawn):
 
     kind: Literal["environment"]
     variable: Annotated[str, StringConstraints(pattern=r"^[A-Z_][A-Z0-9_]{0,60}$"), AfterValidator(_no_option)]
-
-    @property
-    def stand_in(self) -> str:
-        """What stands for it in plans, until a driver is told them."""
-        return f"\u27e8secret {self.variable}\u27e9"
 
 
 class Words(_Drawn):
