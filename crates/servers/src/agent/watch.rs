@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::io::{BufRead, Write};
 use std::net::SocketAddr;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use anyhow::{ensure, Context, Result};
 use bytes::Bytes;
@@ -14,7 +15,7 @@ use serde_json::{json, Value};
 
 use super::counters;
 use crate::front::answer::{refusal, text, Answer};
-use crate::front::{Request, Role};
+use crate::front::{Request, Role, PATIENCE};
 use crate::Secure;
 
 /// Variable of the environment with the token, which command lines would show to everyone.
@@ -88,6 +89,9 @@ fn is_same(one: &[u8], other: &[u8]) -> bool {
 }
 
 impl Role for Watch {
+    // Who asks does so on a connection of its own; strangers are not kept.
+    const LONGEST_CONNECTION: Option<Duration> = Some(PATIENCE);
+
     async fn answer(&self, request: Request) -> Answer {
         if !self.may_know(&request) {
             return refusal(StatusCode::UNAUTHORIZED);

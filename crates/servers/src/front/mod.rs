@@ -53,6 +53,8 @@ pub struct Request {
 pub trait Role: Send + Sync + 'static {
     /// Longest body of a request.
     const MOST_BODY_BYTES: usize = 64 * 1024;
+    /// Longest time of a connection, whatever is done on it; none for as long as its client likes.
+    const LONGEST_CONNECTION: Option<Duration> = None;
 
     /// The answer to a request whose body was read.
     fn answer(&self, request: Request) -> impl Future<Output = Answer> + Send;
@@ -61,12 +63,17 @@ pub trait Role: Send + Sync + 'static {
 /// A role of any type: connections are then compiled once, and not once for each role.
 trait AnyRole: Send + Sync {
     fn most_body_bytes(&self) -> usize;
+    fn longest_connection(&self) -> Option<Duration>;
     fn answer_boxed(&self, request: Request) -> Pin<Box<dyn Future<Output = Answer> + Send + '_>>;
 }
 
 impl<R: Role> AnyRole for R {
     fn most_body_bytes(&self) -> usize {
         R::MOST_BODY_BYTES
+    }
+
+    fn longest_connection(&self) -> Option<Duration> {
+        R::LONGEST_CONNECTION
     }
 
     fn answer_boxed(&self, request: Request) -> Pin<Box<dyn Future<Output = Answer> + Send + '_>> {
@@ -95,7 +102,13 @@ async fn accept(listener: TcpListener, role: Arc<dyn AnyRole>, tls: Option<TlsAc
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
-                tokio::spawn(welcome(stream, role.clone(), tls.clone()));
+                let (longest, welcomed) = (role.longest_connection(), welcome(stream, role.clone(), tls.clone()));
+                tokio::spawn(async move {
+                    match longest {
+                        Some(longest) => drop(tokio::time::timeout(longest, welcomed).await),
+                        None => welcomed.await,
+                    }
+                });
             }
             // Out of descriptors: let some connections end first.
             Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
@@ -182,6 +195,33 @@ mod tests {
         assert!(is_decent("/bank/static/43.gif"));
         for path in ["/../etc/passwd", "/a/%2e%2e/b", "/a/%2E./b", "/a\\b", "/a/%00", "*", "/a/%5c..%5cb"] {
             assert!(!is_decent(path), "{path}");
+        }
+    }
+
+    /// A role whose connections are short.
+    struct Brief;
+
+    impl Role for Brief {
+        const LONGEST_CONNECTION: Option<Duration> = Some(Duration::from_millis(100));
+
+        async fn answer(&self, _: Request) -> Answer {
+            refusal(StatusCode::NOT_FOUND)
+        }
+    }
+
+    #[tokio::test]
+    async fn a_connection_of_a_brief_role_is_not_kept() {
+        use tokio::io::{AsyncReadExt, AsyncWriteExt};
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("bound");
+        tokio::spawn(serve(listener, Arc::new(Brief), None));
+        for said in ["", "GET / HT", "GET / HTTP/1.1\r\nhost: a\r\n\r\n"] {
+            let mut stream = TcpStream::connect(address).await.expect("a connection");
+            stream.write_all(said.as_bytes()).await.expect("sent");
+            let mut answer = Vec::new();
+            let ended = tokio::time::timeout(IDLE / 10, stream.read_to_end(&mut answer)).await;
+            assert!(ended.is_ok(), "{said}");
+            assert_eq!(answer.is_empty(), !said.ends_with("\n"), "{said}");
         }
     }
 }
