@@ -12,6 +12,7 @@ from loadstone.cli.overrides import overrides_of
 from loadstone.fleet.inventory import read_fleet
 from loadstone.model.errors import UsageError
 from loadstone.model.figures import FOREIGN_CPU_PCT
+from loadstone.model.files import read_text
 from loadstone.model.fleet import FleetSpec
 from loadstone.model.load import MOST_AT_ONCE, MOST_SESSIONS, Arrivals, Load, make_load, read_process
 from loadstone.model.machine import PLAIN, PROCESS, MachineSpec, Placement
@@ -454,11 +455,7 @@ def make_system(
     """A system that others set up, or else the reference server. Raises UsageError."""
     if not urls:
         return Reference(threads_on(placement.machine, threads))
-    try:
-        pem = authority.read_text(encoding="utf-8") if authority else None
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"The certificate {authority} cannot be read: {error}.") from None
-    return Target.parse(urls, pem, verify)
+    return Target.parse(urls, read_text(authority) if authority else None, verify)
 
 
 @dataclass(frozen=True)

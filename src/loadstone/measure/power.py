@@ -6,6 +6,7 @@ A meter has a scope: the server alone, or the whole system with its storage.
 import asyncio
 import contextlib
 import csv
+import io
 import json
 import shlex
 import time
@@ -18,6 +19,7 @@ from typing import IO, Protocol
 from loadstone.host import launch
 from loadstone.host.tasks import end_tasks
 from loadstone.model.errors import PlatformError, UsageError
+from loadstone.model.files import read_text
 
 POWERCAP = Path("/sys/class/powercap")
 PERIOD_S = 1.0
@@ -127,13 +129,12 @@ class Replay:
         """Reads the table; raises UsageError."""
         rows = []
         try:
-            with file.open(newline="", encoding="utf-8-sig") as text:
-                for number, row in enumerate(csv.DictReader(text), start=2):
-                    try:
-                        rows.append((float(row["seconds"]), float(row["watts"])))
-                    except (KeyError, TypeError, ValueError):
-                        raise UsageError(f"{file}:{number}: needs the columns seconds,watts with numbers.") from None
-        except (OSError, UnicodeDecodeError) as error:
+            for number, row in enumerate(csv.DictReader(io.StringIO(read_text(file), newline="")), start=2):
+                try:
+                    rows.append((float(row["seconds"]), float(row["watts"])))
+                except (KeyError, TypeError, ValueError):
+                    raise UsageError(f"{file}:{number}: needs the columns seconds,watts with numbers.") from None
+        except csv.Error as error:
             raise UsageError(f"{file} cannot be read: {error}.") from None
         if not rows:
             raise UsageError(f"{file} holds no sample. Give rows of seconds,watts.")

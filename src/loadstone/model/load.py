@@ -7,6 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from loadstone.model.errors import UsageError
+from loadstone.model.files import read_text
 from loadstone.model.profile import Phases
 
 MOST_SESSIONS = 10_000_000
@@ -252,10 +253,7 @@ def read_trace(file: Path) -> tuple[float, ...]:
     """Instants in seconds, one a line, in order; empty lines and lines that begin with # are passed over.
     Raises UsageError.
     """
-    try:
-        lines = file.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"The trace {file} cannot be read: {error}.") from None
+    lines = read_text(file).splitlines()
     instants: list[float] = []
     for number, line in enumerate(lines, start=1):
         text = line.strip()

@@ -14,6 +14,7 @@ from pydantic_core import ErrorDetails
 
 from loadstone.model import places
 from loadstone.model.errors import Problem, StudyError, UsageError
+from loadstone.model.files import read_text
 
 T = TypeVar("T")
 
@@ -42,6 +43,10 @@ class Flag:
     """The same for an option that may be given several times."""
 
 
+MOST_BYTES = 256 << 20
+"""Of a declaration; those of long recordings have some MiB."""
+
+
 @dataclass
 class Document:
     """A TOML file being checked: its content, its line numbers and the problems found so far."""
@@ -57,11 +62,9 @@ class Document:
     def read(cls, file: Path) -> "Document":
         """Reads a file; raises StudyError when it is missing or no TOML at all."""
         try:
-            text = file.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise StudyError(
-                [Problem(file, 1, "", f"cannot be read: {error}", "Check the path and the file.")]
-            ) from None
+            text = read_text(file, MOST_BYTES)
+        except UsageError as error:
+            raise StudyError([Problem(file, 1, "", str(error), "Check the path and the file.")]) from None
         try:
             content = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from loadstone.model.errors import UsageError
+from loadstone.model.files import read_bytes
 from loadstone.model.load import Population
 from loadstone.model.profile import PROFILES
 from loadstone.model.records.manifest import (
@@ -41,7 +42,7 @@ def import_published(file: Path, sessions: Mapping[str, int], results: Path, nam
     criteria = [make_criteria(workloads[one], profile, Population(sessions[one]), shipped=False) for one in published]
     manifest = make_manifest(
         name=name,
-        imported=ImportedFrom(file.name, hashlib.sha256(file.read_bytes()).hexdigest()),
+        imported=ImportedFrom(file.name, hashlib.sha256(read_bytes(file)).hexdigest()),
         profile=ProfileRecord.of(profile, "as published"),
         seed=0,
         driver_threads=0,

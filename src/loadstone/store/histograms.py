@@ -90,8 +90,13 @@ def _life_table(operation: OperationTotals) -> LifeTable:
     """What lasted beyond the histogram's range is known to have lasted that long."""
     answered, beyond = counts_us(operation.answered.hdr), operation.answered.clamped
     lost = counts_us(operation.lost.hdr)
+    if sum(number for _, number in answered) != operation.answered.count:
+        counted = sum(number for _, number in answered)
+        raise StoreError(f"A histogram says that it has {operation.answered.count} times, and has {counted}.")
     if beyond:
-        last, number = answered[-1]
+        last, number = answered[-1] if answered else (0, 0)
+        if not 0 < beyond <= number:
+            raise StoreError(f"A histogram says that {beyond} times are beyond its range, of {number} at its end.")
         answered[-1] = (last, number - beyond)
         lost.append((last, beyond))
     return LifeTable(counts_us(operation.entered.hdr), [pair for pair in answered if pair[1]], lost)

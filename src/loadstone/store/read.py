@@ -143,11 +143,18 @@ def read_iteration(folder: Path, number: int) -> Iteration:
     if (folder / FIGURES).is_file():
         return Iteration(number, from_document(folder / FIGURES, read_raw(folder / FIGURES)))
     events = list(_events(folder / EVENTS))
+    try:
+        found = figures_of(events)
+    except (ArithmeticError, LookupError, ValueError) as error:
+        why = f"{type(error).__name__}: {error}"
+        raise StoreError(f"{folder / EVENTS}: its counts contradict each other ({why}). It was changed.") from None
+    except StoreError as error:
+        raise StoreError(f"{folder / EVENTS}: {error}") from None
     plan = read_raw(folder / PLAN)
     phases = checked(folder / PLAN, _PHASES, plan.get("phases") or {})
     iteration = Iteration(
         number=number,
-        figures=figures_of(events),
+        figures=found,
         phases=phases,
         start=next((event for event in events if isinstance(event, Start)), None),
         intervals=tuple(event for event in events if isinstance(event, Interval)),

@@ -8,6 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from loadstone.model.errors import UsageError
+from loadstone.model.files import read_text
 from loadstone.model.reading import Document
 
 MOST_BYTES = 64 << 20
@@ -32,7 +34,7 @@ def _filled(document: Document, folder: Path, name: str, value: Any) -> Any:
         return value
     try:
         columns, rows = _read(_beside(folder, value["file"]))
-    except (OSError, ValueError, csv.Error) as error:
+    except (OSError, UsageError, ValueError, csv.Error) as error:
         document.problem(("values", name, "file"), f"`{value['file']}` cannot be read: {error}", REMEDY)
         return {**value, "columns": ["unread"], "rows": [["unread"]]}
     return {**value, "columns": columns, "rows": rows}
@@ -48,18 +50,9 @@ def _beside(folder: Path, name: str) -> Path:
 
 def _read(file: Path) -> tuple[list[str], list[list[str]]]:
     """Columns and rows; rows and columns without a name that are blank, as spreadsheets leave them, are passed over.
-    Raises OSError, ValueError, csv.Error.
+    Raises UsageError, ValueError, csv.Error.
     """
-    if file.exists() and not file.is_file():
-        raise ValueError("it is no ordinary file")
-    if file.stat().st_size > MOST_BYTES:
-        raise ValueError(f"it has more than {MOST_BYTES >> 20} MiB")
-    try:
-        with file.open(encoding="utf-8-sig", newline="") as opened:
-            text = opened.read()
-    except UnicodeDecodeError as error:
-        raise ValueError(f"it is not in UTF-8: {error}") from None
-    separator, text = _separator(text)
+    separator, text = _separator(read_text(file, MOST_BYTES))
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     rows = [row for row in reader if any(cell.strip() for cell in row)]
     if len(rows) < 2:

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from loadstone.model.errors import StoreError
 from loadstone.store.histograms import lasting
 from loadstone.store.product_limit import LifeTable, estimate
 from tests.records import encoded, operation_totals
@@ -81,6 +82,15 @@ def test_times_beyond_the_histogram_are_known_to_be_that_long() -> None:
     found = lasting([operation_totals(answered=clamped)])
     assert (found.count, found.mean_s, found.at(50.0)) == (100, None, None)
     assert found.percentiles_s[100.0] == 600.0
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"clamped": 1, "hdr": ""}, {"clamped": 41}, {"clamped": -1}, {"count": 99}, {"hdr": ""}, {"count": 0}]
+)
+def test_counts_that_contradict_each_other_are_refused(wrong: dict[str, object]) -> None:
+    right = encoded(*[600_000_000] * 40, *[1_000_000] * 60)
+    with pytest.raises(StoreError, match="A histogram says"):
+        lasting([operation_totals(answered=type(right)(**{**right.__dict__, **wrong}))])
 
 
 def test_few_times_have_no_high_percentile() -> None:

@@ -114,13 +114,27 @@ def test_only_one_program_works_on_a_study(tmp_path: Path) -> None:
     assert unfinished(tmp_path, "x") is None
 
 
+HEADING = "workload,table,page,column,value\n"
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
         ("a,b\n1,2\n", "columns"),
         ("workload,table,page,column,value\nbanking,other,login,V1,3\n", "no table"),
-        ("workload,table,page,column,value\nbanking,requests counted in 60 s,login,V1,3\n", "lacks a figure"),
-        ("workload,table,page,column,value\nbanking,requests counted in 60 s,login,V1,many\n", "lacks a figure"),
+        (f"{HEADING}banking,requests counted in 60 s,login,V1,3\n", "lacks the figure"),
+        (f"{HEADING}banking,requests counted in 60 s,login,V1,many\n", "is wrong: could not convert"),
+        (f"{HEADING}banking,requests counted in 60 s,login,V1,1e999\n", "is wrong: `1e999`"),
+        (f"{HEADING}banking,requests counted in 60 s,login,V1,{'9' * 5000}\n", "is wrong"),
+        (f"{HEADING}banking,requests counted in 60 s,login,V1,-1\n", "is wrong: `-1`"),
+        (f"{HEADING}banking,requests counted in 60 s,login,V1,0.5\n", "is wrong: `0.5` is not a whole number"),
+        (f"{HEADING}banking,requests counted in {'9' * 400} s,Total,V1,3\n", "is wrong"),
+        (f"{HEADING}banking,requests counted in 0 s,Total,V1,3\n", "needs more than 0"),
+        (f"{HEADING}banking,requests counted in 60 s,Total,V1,3\n", "needs more than 0"),
+        (f"{HEADING}banking,requests,login,V1,3\n", "does not say for how long"),
+        (f"{HEADING}banking,requests counted in 60 s,login\n", "needs 5 cells"),
+        (f"{HEADING}banking,requests counted in 60 s,login,V1,3,4\n", "needs 5 cells"),
+        (f"{HEADING}banking,requests counted in 60 s,lo\0gin,V1,3\n", "lacks the figure|line contains NUL"),
     ],
 )
 def test_published_tables_that_are_none_are_refused(tmp_path: Path, text: str, said: str) -> None:

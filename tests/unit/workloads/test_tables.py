@@ -110,7 +110,7 @@ def test_a_value_that_would_end_a_header_is_named(tmp_path: Path, value: str, pl
         ("user\n", "accounts.csv", "no row below"),
         ("user\nann\n", "others.csv", "No such file"),
         ("user\nann\n", "../accounts.csv", "not in the workload's folder"),
-        (b"user\n\xff\n", "accounts.csv", "not in UTF-8"),
+        (b"user\n\xff\n", "accounts.csv", "is not a text in UTF-8"),
         ('user\n"ann\n', "accounts.csv", "unexpected end of data"),
         ("user\nann,1\n", "accounts.csv", "2 entries for 1 columns"),
     ],
@@ -135,4 +135,4 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "accounts.csv")
     with pytest.raises(StudyError) as told:
         load(mine)
-    assert any("no ordinary file" in str(one) for one in told.value.problems)
+    assert any("not an ordinary file" in str(one) for one in told.value.problems)

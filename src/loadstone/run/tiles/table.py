@@ -1,6 +1,7 @@
 """Reading a table of tiles, as published disclosures print it, with the line and the column of every problem."""
 
 import csv
+import io
 import math
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
@@ -8,6 +9,7 @@ from pathlib import Path
 
 from loadstone.judge.consolidation import Tile
 from loadstone.model.errors import Problem, StudyError, UsageError
+from loadstone.model.files import read_text
 
 COLUMNS = ("app", "web", "mail", "qos_app", "qos_web", "qos_mail", "qos_idle")
 """What a table must have; `pct_load`, `tile` and others may stand beside them."""
@@ -28,11 +30,10 @@ class Row:
 def read_tiles(file: Path) -> list[Row]:
     """The tiles of a table, at least one. Raises UsageError and StudyError with every problem."""
     try:
-        with file.open(newline="", encoding="utf-8-sig") as text:
-            reader = csv.DictReader(text, skipinitialspace=True)
-            lines = [(reader.line_num, row) for row in reader]
-            names = [name.strip() for name in reader.fieldnames or ()]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        reader = csv.DictReader(io.StringIO(read_text(file), newline=""), skipinitialspace=True)
+        lines = [(reader.line_num, row) for row in reader]
+        names = [name.strip() for name in reader.fieldnames or ()]
+    except csv.Error as error:
         raise UsageError(f"{file} cannot be read: {error}.") from None
     missing = [name for name in COLUMNS if name not in names]
     if missing:

@@ -7,6 +7,7 @@ from urllib.parse import SplitResult, urljoin, urlsplit
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from loadstone.model.errors import UsageError
+from loadstone.model.files import read_bytes
 from loadstone.model.workload.bounds import is_base64
 
 MOST_BYTES = 256 << 20
@@ -189,12 +190,7 @@ class _Har(_Lenient):
 def read(file: Path) -> list[Exchange]:
     """All exchanges in the order in which they began; raises UsageError when it is no HAR file."""
     try:
-        size = file.stat().st_size
-        if size > MOST_BYTES:
-            raise UsageError(f"{file} has {size >> 20} MiB, more than {MOST_BYTES >> 20}. Record a shorter visit.")
-        entries = _Har.model_validate_json(file.read_bytes()).log.entries
-    except OSError as error:
-        raise UsageError(f"{file} cannot be read: {error}") from None
+        entries = _Har.model_validate_json(read_bytes(file, MOST_BYTES)).log.entries
     except ValidationError as error:
         details = error.errors()[0]
         place = ".".join(str(part) for part in details["loc"]) or "the file"

@@ -13,6 +13,7 @@ from referencing import Registry, Resource, Specification
 from referencing.exceptions import Unresolvable
 
 from loadstone.model.errors import UsageError
+from loadstone.model.files import read_text
 
 Json = dict[str, Any]
 
@@ -193,13 +194,8 @@ def _merged(other: Json, schema: Json) -> Json:
 
 def _read(file: Path) -> Json:
     try:
-        size = file.stat().st_size
-        if size > MOST_BYTES:
-            raise UsageError(f"{file} has {size >> 20} MiB, more than {MOST_BYTES >> 20}. Leave out what is not tried.")
-        text = file.read_text(encoding="utf-8")
+        text = read_text(file, MOST_BYTES)
         content = json.loads(text) if text.lstrip().startswith("{") else _yaml(file, text)
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{file} cannot be read: {error}") from None
     except (ValueError, TypeError, yaml.YAMLError) as error:
         first, _, _ = str(error).partition("\n")
         raise UsageError(f"{file} is neither JSON nor YAML: {first[:200]}") from None
