@@ -26,6 +26,10 @@ def lines(result: WorkloadResult) -> Iterator[str]:
 
 def _whole(figures: IterationFigures, headline: Headline) -> Iterator[str]:
     yield f"{headline.per_s:.4g} operations/s"
+    if headline.errors_pct is None:
+        yield f"average {milliseconds(figures.response.mean_s)}" if figures.response.mean_s else "no times"
+        yield "percentiles and errors not disclosed"
+        return
     times = {"p50": headline.p50_s, "p95": headline.p95_s, "p99": headline.p99_s}
     yield ", ".join(f"{name} {milliseconds(time)}" for name, time in times.items() if time is not None) or "no times"
     yield f"errors {headline.errors_pct:.2f} %"

@@ -34,7 +34,7 @@ def open_regular(path: Path) -> IO[bytes]:
         raise StoreError(f"{path} cannot be read: {error.strerror}.") from None
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise StoreError(f"{path} is no ordinary file.")
+        raise StoreError(f"{path} is not an ordinary file.")
     return os.fdopen(descriptor, "rb")
 
 

@@ -87,16 +87,20 @@ def lasting(operations: Sequence[OperationTotals]) -> Distribution:
 
 
 def _life_table(operation: OperationTotals) -> LifeTable:
-    """What lasted beyond the histogram's range is known to have lasted that long."""
+    """What lasted beyond the histogram's range is known to have lasted that long. Raises StoreError for counts that
+    contradict each other.
+    """
     answered, beyond = counts_us(operation.answered.hdr), operation.answered.clamped
     lost = counts_us(operation.lost.hdr)
-    if sum(number for _, number in answered) != operation.answered.count:
-        counted = sum(number for _, number in answered)
-        raise StoreError(f"A histogram says that it has {operation.answered.count} times, and has {counted}.")
+    for name, held, told in (("answered", answered, operation.answered), ("lost", lost, operation.lost)):
+        counted = sum(number for _, number in held)
+        if counted != told.count:
+            raise StoreError(f"An operation has {told.count} times `{name}`, but its histogram holds {counted}.")
+    if beyond and (not answered or not 0 < beyond <= answered[-1][1]):
+        largest = answered[-1][1] if answered else 0
+        raise StoreError(f"An operation has {beyond} times beyond its histogram, whose largest holds {largest}.")
     if beyond:
-        last, number = answered[-1] if answered else (0, 0)
-        if not 0 < beyond <= number:
-            raise StoreError(f"A histogram says that {beyond} times are beyond its range, of {number} at its end.")
+        last, number = answered[-1]
         answered[-1] = (last, number - beyond)
         lost.append((last, beyond))
     return LifeTable(counts_us(operation.entered.hdr), [pair for pair in answered if pair[1]], lost)

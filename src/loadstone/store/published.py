@@ -8,14 +8,14 @@ known by how their names begin: `requests counted in N s`, `average response tim
 import csv
 import io
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from pydantic import TypeAdapter
 
 from loadstone.model.errors import StoreError
 from loadstone.model.figures import NOTHING, Distribution, IterationFigures, OperationFigures
-from loadstone.model.files import read_text
-from loadstone.store.documents import Raw, checked
+from loadstone.store.documents import Raw, checked, open_regular
 
 Cells = dict[tuple[str, str, str], str]
 """Values by table, page and column."""
@@ -23,9 +23,11 @@ Cells = dict[tuple[str, str, str], str]
 OURS = {"ecommerce": "shopping"}
 """Workloads that have another name here."""
 TOTAL = "Total"
+LARGEST = 1e12
+"""No count, time or length that is published is larger."""
+LONGEST_NUMBER = 40
+"""Letters of a number."""
 COLUMNS = ["workload", "table", "page", "column", "value"]
-LARGEST = 1e15
-"""No figure that anybody published is beyond it."""
 FIGURES = "figures.json"
 """File of an iteration that was not measured by this program."""
 
@@ -33,46 +35,41 @@ FIGURES = "figures.json"
 def read_published(file: Path) -> dict[str, dict[str, IterationFigures]]:
     """Iterations by workload and column. Raises StoreError."""
     cells: dict[str, Cells] = {}
-    try:
-        rows = csv.DictReader(io.StringIO(read_text(file), newline=""))
-        if rows.fieldnames != COLUMNS:
-            raise StoreError(f"{file} has the columns {rows.fieldnames}, not {','.join(COLUMNS)}.")
-        for row in rows:
-            if any(not isinstance(row.get(name), str) for name in COLUMNS) or len(row) > len(COLUMNS):
-                raise StoreError(f"{file}:{rows.line_num}: a line needs {len(COLUMNS)} cells: {','.join(COLUMNS)}.")
-            of = cells.setdefault(OURS.get(row["workload"], row["workload"]), {})
-            of[_kind(row["table"]), row["page"], row["column"]] = row["value"]
-            if _kind(row["table"]) == "requests":
-                of["seconds", TOTAL, row["column"]] = _seconds(file, rows.line_num, row["table"])
-    except csv.Error as error:
-        raise StoreError(f"{file} cannot be read: {error}.") from None
+    for workload, table, page, column, value in _rows(file):
+        of = cells.setdefault(OURS.get(workload, workload), {})
+        of[_kind(table), page, column] = value
+        if _kind(table) == "requests":
+            of["seconds", TOTAL, column] = _seconds(file, table)
     read = {workload: _iterations(file, workload, of) for workload, of in cells.items()}
     if not any(read.values()):
         raise StoreError(f"{file} holds no table `requests counted in N s`, so there is no iteration in it.")
     return read
 
 
-def _seconds(file: Path, line: int, table: str) -> str:
-    """For how long a table of requests counted. Raises StoreError."""
-    found = re.search(r" ([0-9.]+) s\b", table)
-    if found is None:
-        raise StoreError(f"{file}:{line}: `{table[:80]}` does not say for how long: `requests counted in N s`.")
-    return found[1]
+def _rows(file: Path) -> Iterator[list[str]]:
+    """The rows below the names of the columns. Raises StoreError."""
+    try:
+        with open_regular(file) as content:
+            rows = csv.reader(io.TextIOWrapper(content, encoding="utf-8", newline=""))
+            names = next(rows, [])
+            if names != COLUMNS:
+                raise StoreError(f"{file} has the columns {','.join(names)[:200]}, not {','.join(COLUMNS)}.")
+            for row in rows:
+                if row and len(row) != len(COLUMNS):
+                    where = f"line {rows.line_num} of {file} has {len(row)} values"
+                    raise StoreError(f"{where}, not the {len(COLUMNS)} of {','.join(COLUMNS)}.")
+                if row:
+                    yield row
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise StoreError(f"{file} cannot be read: {error}.") from None
 
 
-def _number(text: str) -> float:
-    """A figure. Raises ValueError for one that none can be."""
-    value = float(text)
-    if not 0 <= value <= LARGEST:
-        raise ValueError(f"`{text[:40]}` is not a number from 0 to {LARGEST:g}")
-    return value
-
-
-def _whole(text: str) -> int:
-    value = _number(text)
-    if value != int(value):
-        raise ValueError(f"`{text[:40]}` is not a whole number")
-    return int(value)
+def _seconds(file: Path, table: str) -> str:
+    """How long was counted, out of a table's name. Raises StoreError."""
+    found = re.fullmatch(r"requests.* in ([0-9]+(?:\.[0-9]+)?) s", table.strip())
+    if found is None or not float(found.group(1)) > 0:
+        raise StoreError(f"{file}: the table `{table[:100]}` is not called `requests counted in N s`, N above 0.")
+    return found.group(1)
 
 
 def _kind(table: str) -> str:
@@ -86,20 +83,21 @@ def _iterations(file: Path, workload: str, cells: Cells) -> dict[str, IterationF
     try:
         return {column: _iteration(cells, pages, column) for column in columns}
     except KeyError as error:
-        raise StoreError(f"{file}: `{workload}` lacks the figure {error}.") from None
+        table, page, column = error.args[0]
+        what = f"the table `{table}` has no `{page[:60]}` in the column `{column[:60]}`"
+        raise StoreError(f"{file}: `{workload[:60]}` lacks a figure: {what}.") from None
     except ValueError as error:
-        raise StoreError(f"{file}: a figure of `{workload}` is wrong: {error}.") from None
+        raise StoreError(f"{file}: `{workload}` lacks a figure or has one that is none: {error}.") from None
 
 
 def _iteration(cells: Cells, pages: list[str], column: str) -> IterationFigures:
     operations = tuple(_operation(cells, page, column) for page in pages)
     count = sum(operation.requests for operation in operations)
-    seconds = _number(cells["seconds", TOTAL, column])
-    if not count or not seconds:
-        raise ValueError(f"`{column}` counts {count} requests in {seconds:g} s, but needs more than 0 of both")
+    if not count:
+        raise ValueError(f"there is no request in the column `{column[:60]}`")
     response = Distribution(count, sum(operation.ended_s for operation in operations) / count, {})
     return IterationFigures(
-        steady_s=seconds,
+        steady_s=float(cells["seconds", TOTAL, column]),
         operations=operations,
         response=response,
         service=NOTHING,
@@ -113,8 +111,8 @@ def _operation(cells: Cells, page: str, column: str) -> OperationFigures:
     def figure(table: str) -> float:
         return _number(cells[table, page, column].rstrip("*"))
 
-    requests, mean_s = _whole(cells["requests", page, column].rstrip("*")), figure("response")
-    good, tolerable, fail = (_whole(part) for part in cells["grades", page, column].split("/"))
+    requests, mean_s = int(figure("requests")), figure("response")
+    good, tolerable, fail = (int(_number(part)) for part in cells["grades", page, column].split("/"))
     return OperationFigures(
         name=page,
         requests=requests,
@@ -140,6 +138,14 @@ def _operation(cells: Cells, page: str, column: str) -> OperationFigures:
         first_byte=NOTHING,
         inside=Distribution(requests, mean_s, {}),
     )
+
+
+def _number(text: str) -> float:
+    """A figure of a table; raises ValueError for one that no iteration can have."""
+    value = float(text[:LONGEST_NUMBER])
+    if not 0 <= value <= LARGEST:
+        raise ValueError(f"`{text[:LONGEST_NUMBER]}` is not between 0 and {LARGEST:g}")
+    return value
 
 
 FIGURES_OF: TypeAdapter[IterationFigures] = TypeAdapter(IterationFigures)

@@ -89,7 +89,7 @@ def test_times_beyond_the_histogram_are_known_to_be_that_long() -> None:
 )
 def test_counts_that_contradict_each_other_are_refused(wrong: dict[str, object]) -> None:
     right = encoded(*[600_000_000] * 40, *[1_000_000] * 60)
-    with pytest.raises(StoreError, match="A histogram says"):
+    with pytest.raises(StoreError, match="An operation has"):
         lasting([operation_totals(answered=type(right)(**{**right.__dict__, **wrong}))])
 
 

@@ -1,6 +1,7 @@
 """A result folder from a stranger: whatever stands in it is read within bounds or refused with its place."""
 
 import base64
+import contextlib
 import copy
 import json
 import os
@@ -14,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from loadstone.model.errors import LoadstoneError
+from loadstone.model.errors import LoadstoneError, StoreError
 from loadstone.model.records.events import EncodedHistogram
 from loadstone.report.build import Format, write_report
 from loadstone.report.study import write_study_report
@@ -146,7 +147,7 @@ def test_lines_that_are_no_events_are_refused_with_their_place(stranger: Path, l
 def test_a_pipe_in_place_of_a_document_is_refused_at_once(stranger: Path) -> None:
     (stranger / "manifest.json").unlink()
     os.mkfifo(stranger / "manifest.json")
-    with pytest.raises(LoadstoneError, match="no ordinary file"):
+    with pytest.raises(LoadstoneError, match="not an ordinary file"):
         read_manifest(stranger)
     assert list(catalogue(stranger.parent)) == []
 
@@ -214,3 +215,24 @@ def test_names_are_text_whatever_stands_in_them(stranger: Path) -> None:
     assert "\x1b" not in text
     assert "\n# heading" not in text
     assert "<script>" not in text
+
+
+@pytest.mark.parametrize("count", [0, 1, 10**6])
+def test_counts_that_contradict_each_other_are_refused(before: Path, count: int) -> None:
+    events = before / "rate/runs/static-1/events.jsonl"
+    *others, totals, end = events.read_text().splitlines()
+    operation = json.loads(totals)["operations"][0]
+    histograms = [name for name, one in operation.items() if isinstance(one, dict) and one.get("hdr")]
+    assert "response" in histograms
+    for name in histograms:
+        for field in ("count", "clamped"):
+            changed = json.loads(totals)
+            changed["operations"][0][name][field] = count
+            events.write_text("\n".join([*others, json.dumps(changed), end]) + "\n")
+            with contextlib.suppress(StoreError):
+                judge(before / "rate")
+    changed = json.loads(totals)
+    changed["operations"][0]["response"]["count"] = 10**6
+    events.write_text("\n".join([*others, json.dumps(changed), end]) + "\n")
+    with pytest.raises(StoreError, match=r"has 1000000 times .* its histogram holds 89"):
+        judge(before / "rate")

@@ -48,7 +48,8 @@ class Headline:
     p50_s: float | None
     p95_s: float | None
     p99_s: float | None
-    errors_pct: float
+    errors_pct: float | None
+    """None where they were not disclosed."""
 
 
 @dataclass(frozen=True)

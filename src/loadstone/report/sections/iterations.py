@@ -9,6 +9,7 @@ from loadstone.model.records.result import WorkloadResult
 from loadstone.page.blocks import Block, Cell, Column, ColumnKind, Heading, Paragraph, Row, Table, Tone
 from loadstone.page.numbers import number
 from loadstone.report.section import ReportContext, Section
+from loadstone.report.sections.headline import NOT_DISCLOSED
 from loadstone.report.sections.operations import total
 
 COLUMNS = (
@@ -47,8 +48,9 @@ def _counts(figures: IterationFigures) -> Iterator[str]:
     """Counts, and the share of good operations with its interval."""
     whole = total(figures)
     asked = whole.requests + whole.overdue
-    counts = (whole.requests, whole.good, whole.tolerable, whole.fail, whole.error_count, whole.overdue)
-    yield from (number(count, 0) for count in counts)
+    yield from (number(count, 0) for count in (whole.requests, whole.good, whole.tolerable, whole.fail))
+    told = (whole.error_count, whole.overdue)
+    yield from (number(count, 0) if figures.is_disclosed else NOT_DISCLOSED for count in told)
     ends = share_interval(whole.good, asked) if asked else ()
     yield number(100 * whole.good / asked, 3) if asked else ""
     yield " to ".join(number(100 * end, 3) for end in ends)
