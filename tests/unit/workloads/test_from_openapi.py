@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 import re
 import time
 from pathlib import Path
@@ -576,6 +577,22 @@ def test_a_schema_that_holds_itself_ends_soon(tmp_path: Path) -> None:
     }
     sent = body_from(tmp_path, referring("Node"), Node=node)
     assert sent == {"name": "n", "next": {"name": "n", "all": []}, "all": [{"name": "n", "all": []}]}
+
+
+def test_a_table_has_as_many_properties_as_it_must(tmp_path: Path) -> None:
+    other = {"type": "object", "minProperties": 2, "additionalProperties": referring("Number")}
+    assert body_from(tmp_path, other, Number={"type": "integer", "minimum": 7}) == {"granite1": 7, "granite2": 7}
+
+
+def test_a_value_is_never_called_as_the_target_is(tmp_path: Path) -> None:
+    sent = with_parameters(tmp_path, {"name": "target", "in": "header", "schema": {"type": "integer"}})
+    assert sent.headers == {"target": "{v_target}"}
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(UsageError, match="not an ordinary file"):
+        from_openapi(tmp_path / "pipe", "stones")
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from typing import Any
 from loadstone.model.errors import StudyError, UsageError
 from loadstone.model.target import encoded
 from loadstone.workloads.catalogue import FILE, load
+from loadstone.workloads.check import TARGET
 from loadstone.workloads.importers import parameter_styles as styles
 from loadstone.workloads.importers.imported import Imported
 from loadstone.workloads.importers.openapi import METHODS, Document, Json, table
@@ -65,7 +66,7 @@ class _Values:
     def hole(self, name: str, drawn: Json) -> str:
         """The hole of a value that is drawn in this way, named after a parameter."""
         base = re.sub(r"[^A-Za-z0-9_]+", "_", name[:LONGEST_NAME]).strip("_") or "value"
-        base = base if base[0].isalpha() else f"v_{base}"
+        base = base if base[0].isalpha() and base != TARGET else f"v_{base}"
         known = (base, json.dumps(drawn, sort_keys=True))
         while known not in self._names:
             self._numbers[base] += 1

@@ -169,6 +169,8 @@ class Document:
         if "items" in schema:
             items = self._whole(schema.pop("items"), depth, "")
             schema |= {"minItems": 0, "maxItems": 0} if items is None else {"items": items}
+        if isinstance(schema.get("additionalProperties"), dict) and "minProperties" in schema:
+            schema["additionalProperties"] = self._whole(schema["additionalProperties"], depth, "") or {}
         if "prefixItems" in schema:
             schema["prefixItems"] = [self._whole(part, depth, "") or {} for part in listed(schema["prefixItems"])]
         return schema

@@ -162,7 +162,11 @@ def _object(schema: Json, unfit: list[str]) -> Json:
     properties = table(schema.get("properties"))
     undeclared = [name for name in listed(schema.get("required")) if isinstance(name, str) and name not in properties]
     known = {key: example(table(part), unfit) for key, part in properties.items()}
-    return {**known, **dict.fromkeys(undeclared, WORD)}
+    known |= dict.fromkeys(undeclared, WORD)
+    other = table(schema.get("additionalProperties"))
+    for number in range(len(known), _count(schema, "minProperties", 0)):
+        known[f"{WORD}{number + 1}"] = example(other, unfit)
+    return known
 
 
 def _array(schema: Json, unfit: list[str]) -> list[Any]:
