@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from loadstone.judge.check import OURS, at_most, if_disclosed
+from loadstone.judge.check import OURS, at_most, if_disclosed, withdrawn
 from loadstone.model.figures import FOREIGN_SAID_PCT, Criteria, IterationFigures
 from loadstone.model.records.check import Check, CheckId, Outcome, Weight
 
@@ -63,9 +63,21 @@ def _foreign(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
     """Whether others used the host: what they took, the system under test did not have."""
     share = figures.foreign_cpu_pct
     if share is None:
+        yield from _unattributed(criteria, figures)
         return
     detail = "of the host, by what is neither driver nor system nor back end, steal included"
     limit = criteria.foreign_cpu_pct
     yield at_most(CheckId.FOREIGN_CPU, share, limit, "%", Weight.INVALID, OURS, detail)
     if FOREIGN_SAID_PCT < share <= limit:
         yield at_most(CheckId.FOREIGN_CPU_SAID, share, FOREIGN_SAID_PCT, "%", Weight.NOTE, OURS, detail)
+
+
+def _unattributed(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
+    """The same of a system on this host that others set up: what does not listen at its ports may belong to it."""
+    share = figures.unattributed_cpu_pct
+    if share is None:
+        return
+    detail = "of the host, by what is neither driver nor listens at the target's ports, steal included"
+    check = at_most(CheckId.FOREIGN_CPU, share, criteria.foreign_cpu_pct, "%", Weight.INVALID, OURS, detail)
+    why = f"{share:.0f} % of the host is used by programs that may be the target's back ends or others"
+    yield check if check.outcome is Outcome.KEPT else withdrawn(check, why)

@@ -45,24 +45,28 @@ class Monitor:
     """Services that say what they do."""
     knows_all: bool = True
     """Whether all that belongs to the run on this host is among the roles."""
+    ports: tuple[int, ...] = ()
+    """Ports at which a system listens that others set up on this host: its programs are found by them."""
+    _listeners: tuple[int, ...] = ()
     _last: Json = field(default_factory=dict)
 
     async def run(self) -> None:
         """Samples until it is cancelled."""
         started = time.monotonic()
+        self._listeners = await asyncio.to_thread(listeners, self.ports) if self.ports else ()
         self._last = await self._look()
         turn = 1
         while True:
             await asyncio.sleep(max(0.0, started + turn * PERIOD_S - time.monotonic()))
             now = await self._look()
             sample = SAMPLE.validate_python(_difference(self._last, now))
-            self.write(sample if self.knows_all else replace(sample, ours_cores=None))
+            self.write(sample if self.knows_all else replace(sample, ours_cores=None, known_cores=sample.ours_cores))
             self._last = now
             turn += 1
 
     async def _look(self) -> Json:
         """This host first, since nothing there waits; then all others at once."""
-        counted = _counters(self.roles())
+        counted = _counters(self.roles(), self._listeners)
         stations = _each({role: meter.read() for role, meter in self.meters.items()})
         inside = _each({name: look(gauge) for name, gauge in self.machines.items()})
         services = _each({name: status.read() for name, status in self.status.items()})
@@ -83,7 +87,16 @@ async def _each(asked: Mapping[str, Awaitable[T]]) -> dict[str, T | None]:
     return dict(zip(asked, await asyncio.gather(*(one(what) for what in asked.values())), strict=True))
 
 
-def _counters(roles: Mapping[str, int]) -> Json:
+def listeners(ports: Sequence[int]) -> tuple[int, ...]:
+    """Process ids that listen at these TCP ports of this host, as far as they may be seen."""
+    with contextlib.suppress(psutil.Error, OSError):
+        open_sockets = psutil.net_connections("tcp")
+        listening = (one for one in open_sockets if one.status == psutil.CONN_LISTEN and one.laddr)
+        return tuple({one.pid for one in listening if one.pid and one.laddr.port in ports})
+    return ()
+
+
+def _counters(roles: Mapping[str, int], also: Sequence[int] = ()) -> Json:
     """Everything that only grows, and what simply is, at this moment."""
     disk = psutil.disk_io_counters()
     network = psutil.net_io_counters()
@@ -99,7 +112,13 @@ def _counters(roles: Mapping[str, int]) -> Json:
         "network": network._asdict() if network else {},
         "tcp_pressure_ms": _tcp_pressure_ms(),
         "trees": {role: _sum(members, groups.get(role)) for role, members in trees.items()},
-        "ours": _cpu_seconds([*(tree for role, tree in trees.items() if role not in groups), [psutil.Process()]])
+        "ours": _cpu_seconds(
+            [
+                *(tree for role, tree in trees.items() if role not in groups),
+                *(_members(pid) for pid in also),
+                [psutil.Process()],
+            ]
+        )
         | {role: sum(group.seconds() or ()) for role, group in groups.items()},
     }
 

@@ -233,6 +233,8 @@ class IterationFigures:
     """A few of the errors in words."""
     foreign_cpu_pct: float | None = None
     """Share of the host's CPU that others used, steal included; None where that is not known."""
+    unattributed_cpu_pct: float | None = None
+    """The same where the system is not known as a whole: parts of it may be among the others. None where it is."""
     is_disclosed: bool = True
     """Whether it is known how the driver did: published tables do not say."""
     audit: Audit | None = None

@@ -253,7 +253,15 @@ class Executor:
 
         testbed = self.testbed
         seen: dict[str, Gauge] = {**testbed.machines, **testbed.hosts}
-        monitor = Monitor(self._roles, write, testbed.meters, seen, testbed.status, knows_all=not testbed.is_unseen)
+        monitor = Monitor(
+            self._roles,
+            write,
+            testbed.meters,
+            seen,
+            testbed.status,
+            knows_all=not testbed.is_unseen,
+            ports=testbed.unseen_ports,
+        )
         sampling = asyncio.create_task(monitor.run())
         try:
             while not sampling.done():

@@ -2,7 +2,7 @@
 
 import contextlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -167,7 +167,8 @@ def read_iteration(folder: Path, number: int) -> Iteration:
     figures = replace(
         iteration.figures,
         tcp_pressure_s=_tcp_pressure_s(iteration),
-        foreign_cpu_pct=_foreign_cpu_pct(iteration),
+        foreign_cpu_pct=_share_of_host(iteration, lambda sample: sample.foreign_cores),
+        unattributed_cpu_pct=_share_of_host(iteration, lambda sample: sample.unattributed_cores),
         audit=_audit(folder / AUDIT, iteration.ledger),
     )
     return replace(iteration, figures=figures)
@@ -193,8 +194,9 @@ def _audit(file: Path, ledger: Sequence[Ledger]) -> Audit | None:
         raise StoreError(f"{file} is no audit: {type(error).__name__} {error}.") from None
 
 
-def _foreign_cpu_pct(iteration: Iteration) -> float | None:
-    samples = [(sample, cores) for sample in iteration.steady_samples if (cores := sample.foreign_cores) is not None]
+def _share_of_host(iteration: Iteration, used: Callable[[Sample], float | None]) -> float | None:
+    """Cores used over the steady state, in percent of the host's; None where no sample knows."""
+    samples = [(sample, cores) for sample in iteration.steady_samples if (cores := used(sample)) is not None]
     host = sum(sample.host_cores * sample.seconds for sample, _ in samples)
     return max(0.0, 100 * sum(cores * sample.seconds for sample, cores in samples) / host) if host else None
 

@@ -54,6 +54,8 @@ class Testbed:
     """Hosts that others run, and that agents there tell of."""
     is_unseen: bool = False
     """Whether it runs on this host, and none of our business says which processes it is."""
+    unseen_ports: tuple[int, ...] = ()
+    """Ports of this host at which a system listens that others set up."""
     simulated: Station | None = None
     """The station that only exists in virtual time."""
     data: DataSet | None = None
@@ -320,8 +322,10 @@ async def simulated_testbed(layout: Station) -> AsyncIterator[Testbed]:
 async def external_testbed(target: Target) -> AsyncIterator[Testbed]:
     """A system someone else set up."""
     sides = [f"{scheme}://{side}" for scheme, side in (("http", target.http), ("https", target.https)) if side]
+    ports = tuple(side.port for side in (target.http, target.https) if side and is_here(side.host))
     yield Testbed(
         (target,),
         f"{' and '.join(sides)}, set up by others",
-        is_unseen=any(is_here(side.host) for side in (target.http, target.https) if side),
+        is_unseen=bool(ports),
+        unseen_ports=ports,
     )

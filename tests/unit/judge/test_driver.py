@@ -74,6 +74,14 @@ def test_other_load_is_said_and_then_makes_the_run_invalid(share: float, outcome
     assert loosened is not None and loosened.outcome is Outcome.KEPT
 
 
+@pytest.mark.parametrize(("share", "outcome"), [(4.9, Outcome.KEPT), (62.0, Outcome.NOT_JUDGED)])
+def test_other_load_beside_a_system_of_others_is_judged_where_it_is_none(share: float, outcome: Outcome) -> None:
+    """What does not listen at the target's port may be its database: that much is said, and decides nothing."""
+    found = check(CheckId.FOREIGN_CPU, replace(run(), foreign_cpu_pct=None, unattributed_cpu_pct=share))
+    assert found is not None and found.outcome is outcome
+    assert ("may be the target's back ends or others" in found.detail) is (outcome is Outcome.NOT_JUDGED)
+
+
 def test_other_load_that_nobody_saw_is_not_judged() -> None:
     assert check(CheckId.FOREIGN_CPU, replace(run(), foreign_cpu_pct=None)) is None
 

@@ -1,6 +1,8 @@
 """Other load is what is neither ours nor an interrupt's; roles that share a process are counted once."""
 
 import asyncio
+import os
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,7 +12,7 @@ import psutil
 import pytest
 
 from loadstone.host.http import is_here, leads_to_guests
-from loadstone.measure.monitor import Monitor
+from loadstone.measure.monitor import Monitor, listeners
 from loadstone.model.records.sample import Sample
 
 BUSY = "while True: pass"
@@ -25,12 +27,12 @@ def busy() -> Iterator[subprocess.Popen[bytes]]:
     process.wait()
 
 
-def watched(roles: dict[str, int], knows_all: bool = True) -> Sample:
+def watched(roles: dict[str, int], knows_all: bool = True, ports: tuple[int, ...] = ()) -> Sample:
     """What a monitor saw in two seconds."""
     seen: list[Sample] = []
 
     async def watch() -> None:
-        task = asyncio.create_task(Monitor(lambda: roles, seen.append, knows_all=knows_all).run())
+        task = asyncio.create_task(Monitor(lambda: roles, seen.append, knows_all=knows_all, ports=ports).run())
         await asyncio.sleep(2.3)
         task.cancel()
 
@@ -53,6 +55,16 @@ def test_a_busy_process_is_ours_when_it_has_a_role_and_foreign_when_it_has_none(
 
 def test_where_not_all_of_ours_are_known_nothing_is_said(busy: subprocess.Popen[bytes]) -> None:
     assert watched({}, knows_all=False).foreign_cores is None
+
+
+def test_a_listener_at_a_targets_port_is_known_and_others_are_not_attributed(busy: subprocess.Popen[bytes]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        assert listeners([port]) == (os.getpid(),)
+        sample = watched({}, knows_all=False, ports=(port,))
+    assert sample.foreign_cores is None
+    assert sample.unattributed_cores is not None and sample.unattributed_cores > 0.3, "the busy process does not listen"
+    assert listeners([1]) == ()
 
 
 def test_only_our_own_addresses_are_here() -> None:

@@ -88,8 +88,8 @@ class CheckId(StrEnum):
     """Of a stored verdict whose rule this version does not know."""
 
 
-SAID = frozenset({CheckId.STEADY_SAID, CheckId.FOREIGN_CPU_SAID})
-"""Notes that stand beside the verdict wherever it is told."""
+SAID = frozenset({CheckId.STEADY_SAID, CheckId.FOREIGN_CPU_SAID, CheckId.FOREIGN_CPU})
+"""Notes, and rules that were not judged, that stand with their reason beside the verdict wherever it is told."""
 DRIVER_CHECKS = frozenset(
     {
         CheckId.DRIVER_ERRORS,

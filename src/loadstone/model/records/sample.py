@@ -113,6 +113,10 @@ class Sample:
     """What services said of themselves, by machine and part."""
     ours_cores: float | None = None
     """Cores used by driver, system, back end and the lab itself; None where not all of them are known."""
+    known_cores: float | None = None
+    """Cores used by the driver, the lab and what listens at the target's ports, where more may belong to the system;
+    None where all is known, and in older samples.
+    """
 
     @property
     def foreign_cores(self) -> float | None:
@@ -123,7 +127,16 @@ class Sample:
         """
         if self.ours_cores is None:
             return None
-        return sum(self.cpu_cores.get(mode) or 0.0 for mode in CLAIMED) - self.ours_cores
+        return self._claimed_cores - self.ours_cores
+
+    @property
+    def unattributed_cores(self) -> float | None:
+        """Cores that others used, or parts of the system that nobody knows of; None where all of it is known."""
+        return None if self.known_cores is None else self._claimed_cores - self.known_cores
+
+    @property
+    def _claimed_cores(self) -> float:
+        return sum(self.cpu_cores.get(mode) or 0.0 for mode in CLAIMED)
 
     @property
     def host_cores(self) -> float:
