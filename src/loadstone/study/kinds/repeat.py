@@ -1,13 +1,14 @@
 """`repeat`: the same run n times. How far may its metrics be trusted, do they drift, does one stand out? Pure."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Annotated
 
 from pydantic import Field
 
-from loadstone.judge.statistics import LEVEL, drift, holm, least_for_drift, outlier, summary
+from loadstone.judge.statistics import LEVEL, drift, heavy_outlier, holm, least_for_drift, summary
 from loadstone.model.reading import Flag, refusing
 from loadstone.model.records.manifest import StudiedWorkload
 from loadstone.page.blocks import Block, Cell, Column, ColumnKind, Figure, Gallery, Paragraph, Row, Table, Tone
@@ -25,13 +26,22 @@ DRAWN = (
 )
 """Metrics that get a picture."""
 NOTE = (
-    "Intervals are Student's, 95 %. Drift is Kendall's test over the order of the runs, outliers Grubbs's; both are "
-    "corrected for asking about every figure (Holm), so that of series without either one in twenty has one named."
+    "Intervals are Student's, 95 %. Drift is Kendall's test over the order of the runs; an outlier is farther from "
+    "the mean than the farthest value of series with heavy tails (Student's t, 3 degrees). Both are corrected for asking "
+    "about every figure (Holm), so that of series without either at most one in twenty has one named."
 )
 
 
 MOST_RUNS = 100
 """Runs after which a study that goes on until a figure is sure gives up, unless told otherwise."""
+FEWEST_LOOKS, LOOKS_APART = 10, 1.5
+"""Runs after which it first looks whether a figure is sure, and by how much more it looks again: who looks after each
+run stops where chance makes the interval narrow."""
+SURE_AT_ONCE = 3.0
+"""By what factor the interval must be narrower than asked to end a study before that."""
+WIDENED = 1.15
+"""By how much the interval of a figure that was looked at several times is wider than one of a fixed number of runs, so
+that it still holds the mean in 95 % (measured: docs/trust.md)."""
 SHORT = {"mean": "response_mean", **{f"p{at:g}": f"response_p{at:g}" for at in (50, 90, 95, 99)}}
 """What the figures of response time may be called for short."""
 FIGURES = {**SHORT, "throughput": "throughput", **{name: name for name in METRICS}}
@@ -123,32 +133,59 @@ class Repeat:
         """About how many runs it takes beyond those, as the scatter so far lets expect; none where that is no use."""
         if self.until is None or len(runs) < self.runs:
             return 0
-        metric = series(runs).get(self.until.metric)
-        if metric is None or metric.half_pct is None or metric.half_pct <= self.until.pct:
+        later = next((look for look in self._looks if look >= len(runs)), len(runs))
+        if len(runs) not in (self.runs, later):
+            return later - len(runs)
+        metric = self._series(runs).get(self.until.metric)
+        if metric is None or metric.half_pct is None or is_sure(self.until, metric):
             return 0
-        needed = runs_needed(metric.count, metric.half_pct, self.until.pct)
-        return min(max(1, needed - metric.count), self.most_runs - len(runs))
+        needed = max(len(runs) + 1, runs_needed(metric.count, metric.half_pct, self.until.pct))
+        due = next((look for look in self._looks if look >= needed), self.most_runs)
+        return max(0, due - len(runs))
+
+    @property
+    def _looks(self) -> list[int]:
+        """After how many runs it looks whether the figure is sure."""
+        looks = [min(self.most_runs, max(self.runs, FEWEST_LOOKS))]
+        while looks[-1] < self.most_runs:
+            looks.append(min(self.most_runs, math.ceil(LOOKS_APART * looks[-1])))
+        return looks
+
+    def _series(self, runs: Sequence[RunSummary]) -> dict[str, Series]:
+        """Every metric over the series; the one that it goes on for with an interval for having been looked at."""
+        metrics = series(runs)
+        if self.until is not None and self.until.metric in metrics:
+            metrics[self.until.metric] = _widened(metrics[self.until.metric])
+        return metrics
 
     def answer(self, runs: Sequence[RunSummary]) -> RepeatAnswer:
         """Each metric over the series."""
-        metrics = series(runs)
+        metrics = self._series(runs)
+        sure = self.until is None or is_sure(self.until, metrics.get(self.until.metric))
         return RepeatAnswer(
             workload=self.workload,
             settings=dict(self.settings),
             runs=len(runs),
-            is_answered=len(runs) >= self.runs and any(run.is_valid for run in runs) and is_sure(self.until, metrics),
+            is_answered=len(runs) >= self.runs and any(run.is_valid for run in runs) and sure,
             verdicts=count_verdicts(runs),
             metrics=metrics,
             headline=(*_headline(runs, metrics), *_sureness(self.until, metrics, runs)),
         )
 
 
-def is_sure(until: Until | None, metrics: Mapping[str, Series]) -> bool:
-    """Whether the figure is as sure as asked for; true where nothing was asked."""
-    if until is None:
-        return True
-    half_pct = metrics[until.metric].half_pct if until.metric in metrics else None
-    return half_pct is not None and half_pct <= until.pct
+def _widened(metric: Series) -> Series:
+    """The series with an interval for a study that ends where the interval is narrow."""
+    if metric.low is None or metric.high is None:
+        return metric
+    half = WIDENED * (metric.high - metric.mean)
+    return replace(metric, low=metric.mean - half, high=metric.mean + half)
+
+
+def is_sure(until: Until, metric: Series | None) -> bool:
+    """Whether the figure is as sure as asked for; of few runs only where it is much surer."""
+    if metric is None or metric.half_pct is None:
+        return False
+    return metric.half_pct * (1.0 if metric.count >= FEWEST_LOOKS else SURE_AT_ONCE) <= until.pct
 
 
 def _sureness(until: Until | None, metrics: Mapping[str, Series], runs: Sequence[RunSummary]) -> Iterator[str]:
@@ -165,7 +202,7 @@ def _sureness(until: Until | None, metrics: Mapping[str, Series], runs: Sequence
     half_pct, unit = metric.half_pct, METRICS[until.metric].unit
     mean = f"{supported(metric.mean, abs(metric.mean) * half_pct / 100)} {unit}".rstrip()
     line = f"The {title} is {mean} +- {half_pct:.2g} % over {metric.count} runs"
-    if half_pct <= until.pct:
+    if is_sure(until, metric):
         yield f"{line}, {until.pct:g} % asked for."
         return
     needed = runs_needed(metric.count, half_pct, until.pct)
@@ -183,7 +220,7 @@ def series(runs: Sequence[RunSummary]) -> dict[str, Series]:
     trends = _corrected({name: drift(values) for name, values in whole.items()})
     if len(valid) < least_for_drift(len(whole)):
         trends = {}
-    far = {name: found for name, values in whole.items() if (found := outlier(values)) is not None}
+    far = {name: found for name, values in whole.items() if (found := heavy_outlier(values)) is not None}
     chances = _corrected({name: p for name, (_, p) in far.items()})
     series: dict[str, Series] = {}
     for name, values in whole.items():
