@@ -173,6 +173,7 @@ async def start_head(spec: FleetSpec, keys: Keys) -> None:
     address = head_host(spec)
     here = [name for name, host in spec.hosts.items() if host.address == address]
     words = ["--head", f"--port={PORT}", f"--node-ip-address={address}", "--include-dashboard=false"]
+    words.append("--no-monitor")  # it would answer anyone, at all addresses and without TLS; hosts are fixed here
     shell = Shell("the head", "")
     await _start(shell, sys.executable, words, here, keys, Keys(keys.folder))
 
