@@ -5,16 +5,17 @@
 use libfuzzer_sys::fuzz_target;
 use loadstone_driver::client::cookies::Jar;
 use loadstone_driver::inspect::Inspector;
-use loadstone_driver::transport::http1::{Reader, State};
+use loadstone_driver::transport::http1::{Cookies, Reader, State};
 use loadstone_driver::transport::Body;
 
 fn read(data: &[u8], piece: usize, body: Body) -> Option<(State, u16, u64)> {
     let (mut reader, mut inspector, mut jar) = (Reader::default(), Inspector::new(), Jar::default());
+    let mut cookies = Cookies { jar: &mut jar, request: b"GET / HTTP/1.1\r\nHost: h\r\n", is_secure: false };
     inspector.reset(64, 4096);
     reader.begin(body, true);
     let mut state = State::Unfinished;
     for piece in data.chunks(piece.max(1)) {
-        state = reader.take(piece, &mut inspector, &mut jar).ok()?;
+        state = reader.take(piece, &mut inspector, &mut cookies).ok()?;
     }
     Some((state, reader.status, inspector.bytes()))
 }

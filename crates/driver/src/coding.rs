@@ -27,22 +27,28 @@ pub enum Coding {
     Deflate,
     Brotli,
     Zstd,
-    /// One that the driver does not know, or several.
-    Unknown,
+    /// Several, one after the other.
+    Several,
 }
 
 impl Coding {
-    /// From the field Content-Encoding; none where the body is as it is.
+    /// From the field Content-Encoding; None where the body is taken as it is: it is not coded, or has a coding that
+    /// browsers do not know either and so pass over, such as `aws-chunked` or `utf-8`.
     pub fn named(value: &[u8]) -> Option<Coding> {
-        let is = |name: &str| value.trim_ascii().eq_ignore_ascii_case(name.as_bytes());
-        match () {
-            () if is("") || is("identity") => None,
-            () if is("gzip") || is("x-gzip") => Some(Coding::Gzip),
-            () if is("deflate") => Some(Coding::Deflate),
-            () if is("br") => Some(Coding::Brotli),
-            () if is("zstd") => Some(Coding::Zstd),
-            () => Some(Coding::Unknown),
+        let mut named = None;
+        for name in value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii) {
+            let is = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
+            let coding = match () {
+                () if is("") || is("identity") => continue,
+                () if is("gzip") || is("x-gzip") => Coding::Gzip,
+                () if is("deflate") => Coding::Deflate,
+                () if is("br") => Coding::Brotli,
+                () if is("zstd") => Coding::Zstd,
+                () => return None,
+            };
+            named = Some(if named.is_none() { coding } else { Coding::Several });
         }
+        named
     }
 }
 
@@ -61,6 +67,8 @@ pub struct Decoder {
     coding: Coding,
     machine: Machine,
     out: u64,
+    /// Whether nothing came: servers name a coding also where there is nothing to code.
+    is_empty: bool,
     is_complete: bool,
     failed: Option<String>,
 }
@@ -82,14 +90,15 @@ impl Decoder {
                 Ok(zstd) => (Machine::Zstd(zstd), None),
                 Err(error) => (Machine::Undecided, Some(error.to_string())),
             },
-            Coding::Unknown => (Machine::Undecided, Some("unknown".to_owned())),
+            Coding::Several => (Machine::Undecided, Some("the driver decodes one coding only".to_owned())),
         };
-        Decoder { coding, machine, out: 0, is_complete: false, failed }
+        Decoder { coding, machine, out: 0, is_empty: true, is_complete: false, failed }
     }
 
     /// Hands what a piece amounts to on to `sink`, part by part; nothing once something was wrong.
     pub fn take(&mut self, mut piece: &[u8], mut sink: impl FnMut(&[u8])) {
         let mut room = [0; ROOM];
+        self.is_empty &= piece.is_empty();
         while self.failed.is_none() {
             let (used, made) = match self.step(piece, &mut room) {
                 Ok(counts) => counts,
@@ -114,7 +123,7 @@ impl Decoder {
     pub fn end(&mut self) -> Result<(), String> {
         let why = match take(&mut self.failed) {
             Some(why) => why,
-            None if self.is_complete => return Ok(()),
+            None if self.is_complete || self.is_empty => return Ok(()),
             None => "it ends too early".to_owned(),
         };
         let name = format!("{:?}", self.coding).to_lowercase();
@@ -254,11 +263,11 @@ mod tests {
             let mut changed = whole.clone();
             changed[0] ^= 0xff;
             assert!(decoded(name, &changed, 64).is_err(), "{name} changed");
-            assert!(decoded(name, b"", 64).is_err(), "{name} of nothing");
+            assert_eq!(decoded(name, b"", 64), Ok(Vec::new()), "{name} of nothing");
         }
         assert_eq!(
-            decoded("compress", b"abc", 64).expect_err("unknown"),
-            "the body's content coding, unknown: unknown"
+            decoded("gzip, br", b"abc", 64).expect_err("several"),
+            "the body's content coding, several: the driver decodes one coding only"
         );
     }
 
@@ -279,6 +288,10 @@ mod tests {
     fn codings_are_known_by_their_names() {
         assert_eq!(Coding::named(b" GZIP "), Some(Coding::Gzip));
         assert_eq!(Coding::named(b"identity"), None);
-        assert_eq!(Coding::named(b"gzip, br"), Some(Coding::Unknown));
+        assert_eq!(Coding::named(b"identity, br"), Some(Coding::Brotli));
+        assert_eq!(Coding::named(b"gzip, br"), Some(Coding::Several));
+        for unknown in ["aws-chunked", "utf-8", "none", "aws-chunked, gzip"] {
+            assert_eq!(Coding::named(unknown.as_bytes()), None, "{unknown}");
+        }
     }
 }

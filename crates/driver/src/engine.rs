@@ -129,7 +129,7 @@ async fn populate(jobs: &[Arc<Job>], plan: &Plan) -> Result<()> {
     for job in jobs {
         let (Some(mail), Load::Population { sessions, .. }) = (&job.mail, &job.part.load) else { continue };
         let ours = (0..u64::from(*sessions)).filter(|&id| plan.member.plays(id, plan.threads));
-        let address = |id: u64| job.servers[job.server_of(id)].destination(Scheme::Http).map(|to| (id, to.address));
+        let address = |id: u64| job.servers[job.server_of(id)].destination(Scheme::Http).map(|to| (id, to.address(id)));
         mail::populate::populate(mail, ours.filter_map(address)).await?;
     }
     Ok(())

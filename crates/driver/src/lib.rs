@@ -11,6 +11,7 @@ pub mod gate;
 pub mod inspect;
 pub mod join;
 pub mod ledger;
+pub mod look;
 pub mod mail;
 pub mod needle;
 pub mod operation;
@@ -81,6 +82,8 @@ enum Command {
     DiscreteEvents,
     /// Compile the plan on standard input, and say what in it cannot be: patterns, selectors, references to values
     Check,
+    /// Look at the target on standard input as a run would see it, and write what was seen
+    Look,
     /// Print a JSON schema: plan, events, simulation, discrete-events
     Schema { document: Document },
 }
@@ -144,6 +147,7 @@ fn dispatch(command: Command) -> Result<EndReason> {
             shared::Job::check(&read_plan()?)?;
             return Ok(EndReason::Completed);
         }
+        Command::Look => serde_json::to_writer(&mut out, &look::look(&input()?)?)?,
         Command::Schema { document } => {
             let schema = match document {
                 Document::Plan => schemars::schema_for!(Plan),

@@ -331,6 +331,14 @@ additive! {
         connections: u64,
         /// Made again because the server had closed an idle one.
         reconnects: u64,
+        /// Requests sent again: the server had taken them on a kept connection and closed it without an answer.
+        resent: u64,
+        /// Requests sent again because an HTTP/2 server declared that it had not processed them.
+        declined: u64,
+        /// Answers with further bytes behind their end, which came before the next request on the connection.
+        trailing: u64,
+        /// Connections from a source address other than the first.
+        further_sources: u64,
         /// Accepted only after the kernel had asked again: the listener's queue was full, or packets were lost.
         connected_late: u64,
         handshakes_full: u64,

@@ -231,6 +231,32 @@ pub struct Target {
     pub http: Option<Endpoint>,
     pub https: Option<Endpoint>,
     pub trust: Trust,
+    /// The client's certificate, for a server that demands one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub identity: Option<Identity>,
+    /// Which addresses of a name take load.
+    #[serde(default)]
+    pub addresses: Addresses,
+}
+
+/// Files of a client's certificate, in PEM form. The driver reads them; a plan holds their paths alone.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Identity {
+    /// The certificate, and those between it and its authority.
+    pub certificate: String,
+    pub key: String,
+}
+
+/// Which addresses of a name take load, of those that accept connections and are of one family.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Addresses {
+    /// Each session takes the next.
+    #[default]
+    All,
+    /// The first takes all.
+    First,
 }
 
 /// A host and a port.
@@ -764,6 +790,14 @@ pub struct Connections {
     /// others fetch each file once. None where each file has a share of its own.
     #[serde(default)]
     pub warm_caches: Option<f64>,
+    /// Source addresses that connections to the loopback network take in turn, from 127.0.0.1 on. A driver that has no
+    /// ports left takes further ones.
+    #[serde(default = "one_source")]
+    pub source_addresses: u8,
+}
+
+fn one_source() -> u8 {
+    1
 }
 
 /// What is spoken on a connection.

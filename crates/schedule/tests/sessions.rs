@@ -65,6 +65,7 @@ fn workload(mix: Mix) -> Workload {
             kept_between_users: false,
             full_handshakes: 0.0,
             warm_caches: None,
+            source_addresses: 1,
         },
         mailboxes: None,
     }

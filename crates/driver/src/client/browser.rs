@@ -15,8 +15,8 @@ use rustls::ClientConfig;
 use url::{Position, Url};
 
 use super::cache::Cache;
-use super::connection::{ClientConnection, UserContext};
-use super::cookies::Jar;
+use super::connection::{ClientConnection, SharedConnections, UserContext};
+use super::cookies::{Jar, Origin};
 use super::dates::Dates;
 use super::dealt::Dealt;
 use super::{Extent, Progress};
@@ -31,15 +31,33 @@ use crate::transport::{tls, Answer, Body, Failure};
 pub struct Browser {
     pub http: Vec<ClientConnection>,
     pub https: Vec<ClientConnection>,
-    pub jar: RefCell<Jar>,
-    pub tls: Option<Arc<ClientConfig>>,
+    pub(super) person: Person,
     /// The machine it talks to, by its number.
     pub(super) server: usize,
     files: RefCell<Vec<File>>,
     /// Pictures that the page under way names, as far as the browser lacks them.
     images: Vec<Box<str>>,
     cache: Cache,
-    pub(super) dealt: Dealt,
+}
+
+/// What a user brings along to each connection.
+pub(super) struct Person {
+    pub(super) jar: RefCell<Jar>,
+    tls: Option<Arc<ClientConfig>>,
+    dealt: Dealt,
+    shared_http2: SharedConnections,
+    /// The operation that is performed, by its number.
+    operation: usize,
+    /// Chooses among several addresses of the server: the session's number and the visits before.
+    turn: u64,
+}
+
+impl Person {
+    /// The same for a connection to this server.
+    pub(super) fn context<'a>(&'a self, server: &'a Server) -> UserContext<'a> {
+        let Person { jar, dealt, shared_http2, operation, turn, .. } = self;
+        UserContext { server, tls: self.tls.as_ref(), jar, dealt, shared_http2, operation: *operation, turn: *turn }
+    }
 }
 
 /// A file of the page under way.
@@ -72,28 +90,34 @@ impl Browser {
         Browser {
             http: connections(Scheme::Http),
             https: connections(Scheme::Https),
-            jar: RefCell::default(),
+            person: Person {
+                jar: RefCell::default(),
+                tls: None,
+                dealt: Dealt::new(shared.job.seed, who, shared.job.operations.len()),
+                shared_http2: SharedConnections::default(),
+                operation: 0,
+                turn: who,
+            },
             server: 0,
-            tls: None,
             files: RefCell::default(),
             images: Vec::new(),
             cache: Cache::default(),
-            dealt: Dealt::new(shared.job.seed, who, shared.job.operations.len()),
         }
     }
 
     /// A new user of a server sits down: no cookies, no TLS session, no connections unless they are handed on.
     pub fn renew(&mut self, shared: &Shared, server: usize) {
-        self.jar.borrow_mut().clear();
-        self.cache.renew(&self.dealt, shared.job.policy().warm_caches);
+        self.person.jar.borrow_mut().clear();
+        self.person.turn += 1;
+        self.cache.renew(&self.person.dealt, shared.job.policy().warm_caches);
         let common = &shared.job.servers[server].tls;
         let handed_on = shared.job.policy().kept_between_users && self.server == server;
-        if handed_on && self.tls.is_some() == common.is_some() {
+        if handed_on && self.person.tls.is_some() == common.is_some() {
             return;
         }
         self.close(shared);
         self.server = server;
-        self.tls = common.as_ref().map(|common| match shared.job.policy().full_handshakes < 1.0 {
+        self.person.tls = common.as_ref().map(|common| match shared.job.policy().full_handshakes < 1.0 {
             true => tls::user_config(common),
             false => common.clone(),
         });
@@ -101,7 +125,8 @@ impl Browser {
 
     /// Another user than the one before, by its number.
     pub fn arrive(&mut self, who: u64) {
-        self.dealt.renew(who);
+        self.person.dealt.renew(who);
+        self.person.turn = who;
     }
 
     /// Closes all its connections.
@@ -135,6 +160,7 @@ impl Browser {
     ) -> Result<(), Failure> {
         self.files.borrow_mut().clear();
         self.images.clear();
+        self.person.operation = number;
         let operation = &shared.job.operations[number];
         for request in &operation.before {
             self.ask(shared, request, values, (extent, progress)).await?;
@@ -155,7 +181,7 @@ impl Browser {
         if operation.embedded.is_empty() && self.images.is_empty() {
             return Ok(());
         }
-        let turn = self.dealt.perform(number);
+        let turn = self.person.dealt.perform(number);
         self.load_files(shared, (number, turn), scheme, values, progress).await
     }
 
@@ -202,14 +228,21 @@ impl Browser {
         progress.take_up(extent, from);
         let mut request = std::mem::take(&mut self.page_connection(scheme).request);
         let server = &shared.job.servers[self.server];
-        let with = Sending { values, host: host(shared, server, scheme)?, jar: &self.jar, from };
+        let with = Sending {
+            values,
+            host: host(shared, server, scheme)?,
+            is_secure: scheme == Scheme::Https,
+            jar: &self.person.jar,
+            from,
+        };
         match shared.job.policy().protocol {
             Protocol::Echo => operation.write_payload(values, &mut request),
             _ => operation.write_request(&with, None, &mut request),
         }
         let mut body = if operation.method == Method::Head { Body::Never } else { Body::Expected };
+        let mut method = operation.method;
         loop {
-            let user = UserContext { server, tls: self.tls.as_ref(), jar: &self.jar, dealt: &self.dealt };
+            let user = self.person.context(server);
             let connections = if scheme == Scheme::Http { &mut self.http } else { &mut self.https };
             let connection = &mut connections[0];
             connection.request = request;
@@ -235,7 +268,11 @@ impl Browser {
                     return operation.check_rest(&answer, &connection.inspector, values).map(|()| scheme);
                 }
                 operation.check(&answer, &connection.inspector, values)?;
-                operation.extract(&connection.inspector, (&connection.reader.told, &self.jar.borrow()), values)?;
+                operation.extract(
+                    &connection.inspector,
+                    (&connection.reader.told, &self.person.jar.borrow()),
+                    values,
+                )?;
                 let named = operation.named_images(&connection.inspector);
                 progress.named(named.len());
                 self.images.extend(named.into_iter().filter(|path| !self.cache.has_image(path)));
@@ -250,16 +287,25 @@ impl Browser {
             }
             progress.redirects.set(taken);
             request = std::mem::take(&mut connection.request);
-            let (next, path) = follow(server, scheme, path_of(&request), &location)?;
+            let (next, path) = follow(server, scheme, &request, &location)?;
             scheme = next;
             let server = &shared.job.servers[self.server];
-            let with = Sending { values, host: host(shared, server, scheme)?, jar: &self.jar, from };
-            // 307 and 308 keep the method and the body (RFC 9110, section 15.4).
-            if matches!(answer.status, 307 | 308) {
-                operation.write_request(&with, Some(&path), &mut request);
-            } else {
-                body = Body::Expected;
-                operation.write_get(&with, None, &mut request, |out| out.extend_from_slice(&path));
+            let with = Sending {
+                values,
+                host: host(shared, server, scheme)?,
+                is_secure: scheme == Scheme::Https,
+                jar: &self.person.jar,
+                from,
+            };
+            if becomes_get(method, answer.status) {
+                method = Method::Get;
+            }
+            match method == operation.method {
+                true => operation.write_request(&with, Some(&path), &mut request),
+                false => {
+                    body = Body::Expected;
+                    operation.write_get(&with, None, &mut request, |out| out.extend_from_slice(&path));
+                }
             }
         }
     }
@@ -287,7 +333,8 @@ impl Browser {
             operation,
             values,
             host: host(shared, server, scheme)?,
-            user: UserContext { server, tls: self.tls.as_ref(), jar: &self.jar, dealt: &self.dealt },
+            scheme,
+            user: self.person.context(server),
             files: &self.files,
             images: &self.images,
             dates: shared.job.dates.get().map(|all| &all[self.server]),
@@ -312,7 +359,9 @@ impl Browser {
     fn list_files(&mut self, operation: &Compiled, turn: u64, has_cache: bool) {
         let asks = |file: &EmbeddedFile| match has_cache {
             true => self.cache.is_warm(),
-            false => file.memory.is_some_and(|memory| self.dealt.is_conditional(memory as u64, turn, file.conditional)),
+            false => file
+                .memory
+                .is_some_and(|memory| self.person.dealt.is_conditional(memory as u64, turn, file.conditional)),
         };
         let is_had = |file: &EmbeddedFile| file.file.is_some_and(|file| self.cache.has(file));
         let embedded = operation.embedded.iter().enumerate().filter(|(_, file)| !is_had(file));
@@ -329,6 +378,7 @@ struct Page<'a> {
     operation: &'a Compiled,
     values: &'a Values,
     host: &'a str,
+    scheme: Scheme,
     user: UserContext<'a>,
     files: &'a RefCell<Vec<File>>,
     images: &'a [Box<str>],
@@ -398,7 +448,8 @@ impl Page<'_> {
     }
 
     fn sending(&self) -> Sending<'_> {
-        Sending { values: self.values, host: self.host, jar: self.user.jar, from: 0 }
+        let is_secure = self.scheme == Scheme::Https;
+        Sending { values: self.values, host: self.host, is_secure, jar: self.user.jar, from: 0 }
     }
 }
 
@@ -459,24 +510,43 @@ fn redirection(answer: &Answer, reader: &mut Reader, allowed: u8) -> Option<Stri
     is_redirect.then(|| reader.location.take()).flatten()
 }
 
-/// Scheme and path a `Location` leads to, from a request for `from`, resolved as browsers do (RFC 3986, section 5.2);
-/// only the target's own two sides are followed.
-fn follow(server: &Server, current: Scheme, from: &str, location: &str) -> Result<(Scheme, Vec<u8>), Failure> {
+/// Whether a redirect turns the method into GET (Fetch, HTTP-redirect fetch): POST after 301 and 302, after 303 all but
+/// GET and HEAD. All else keeps its method and its body.
+fn becomes_get(method: Method, status: u16) -> bool {
+    match status {
+        301 | 302 => method == Method::Post,
+        303 => !matches!(method, Method::Get | Method::Head),
+        _ => false,
+    }
+}
+
+/// Scheme and path a `Location` leads to, from a request, resolved as browsers do (RFC 3986, section 5.2); only the
+/// target's own two sides are followed, by their addresses or by the name that the request's field `Host` has.
+fn follow(server: &Server, current: Scheme, from: &[u8], location: &str) -> Result<(Scheme, Vec<u8>), Failure> {
     let stray = |why: &str| Failure::new(Fault::Redirect, format!("{why}: `{location}`"));
     let own = server.destination(current).map_or("", |side| &side.host);
     let name = if current == Scheme::Https { "https" } else { "http" };
-    let base = Url::parse(&format!("{name}://{own}{from}")).map_err(|_| stray("from a page without a name"))?;
+    let base =
+        Url::parse(&format!("{name}://{own}{}", path_of(from))).map_err(|_| stray("from a page without a name"))?;
     let goal = base.join(location).map_err(|_| stray("to no address"))?;
     let scheme = match goal.scheme() {
         "https" => Scheme::Https,
         "http" => Scheme::Http,
         _ => return Err(stray("to another scheme")),
     };
-    let authority = format!("{}:{}", goal.host_str().unwrap_or(""), goal.port_or_known_default().unwrap_or(0));
-    if !server.destination(scheme).is_some_and(|to| to.is_called(&authority)) {
+    let host = goal.host_str().unwrap_or("");
+    let authority = format!("{host}:{}", goal.port_or_known_default().unwrap_or(0));
+    let is_declared = own_of(from) != own && host.eq_ignore_ascii_case(Origin::of(from, false).host);
+    if !server.destination(scheme).is_some_and(|to| to.is_called(&authority) || is_declared) {
         return Err(stray("to another host"));
     }
     Ok((scheme, goal[Position::BeforePath..Position::AfterQuery].into()))
+}
+
+/// The field `Host` of a request.
+fn own_of(request: &[u8]) -> &str {
+    let line = request.split(|&byte| byte == b'\n').nth(1).unwrap_or_default();
+    line.strip_prefix(b"Host: ").and_then(|host| std::str::from_utf8(host).ok()).map_or("", str::trim_end)
 }
 
 /// The path in a request line.
@@ -487,19 +557,26 @@ fn path_of(request: &[u8]) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use loadstone_schedule::plan::{Endpoint, Target, Trust};
+    use loadstone_schedule::plan::{Addresses, Endpoint, Target, Trust};
 
     use super::*;
 
     fn server() -> Server {
         let side = |port| Some(Endpoint { host: "127.0.0.1".into(), port });
-        let target = Target { http: side(8080), https: side(8443), trust: Trust::Anything };
+        let (trust, addresses) = (Trust::Anything, Addresses::All);
+        let target = Target { http: side(8080), https: side(8443), trust, identity: None, addresses };
         Server::all(&[target], Protocol::Http1).expect("an address").remove(0)
     }
 
     /// Where a `Location` leads to from a page of the plain side.
     fn led(from: &str, location: &str) -> Option<(Scheme, String)> {
-        let followed = follow(&server(), Scheme::Http, from, location).ok();
+        led_of("127.0.0.1:8080", from, location)
+    }
+
+    /// The same of a request with this field `Host`.
+    fn led_of(host: &str, from: &str, location: &str) -> Option<(Scheme, String)> {
+        let request = format!("GET {from} HTTP/1.1\r\nHost: {host}\r\n\r\n");
+        let followed = follow(&server(), Scheme::Http, request.as_bytes(), location).ok();
         followed.map(|(scheme, path)| (scheme, String::from_utf8(path).expect("text")))
     }
 
@@ -530,6 +607,24 @@ mod tests {
         ] {
             assert_eq!(led("/a", location), None, "{location}");
         }
+    }
+
+    #[test]
+    fn a_location_may_name_the_host_that_a_workload_declares() {
+        let led = |location: &str| led_of("shop.example", "/a", location);
+        assert_eq!(led("http://SHOP.example/b"), Some((Scheme::Http, "/b".to_owned())));
+        assert_eq!(led("https://shop.example/b"), Some((Scheme::Https, "/b".to_owned())));
+        assert_eq!(led("http://other.example/b"), None);
+    }
+
+    #[test]
+    fn methods_survive_redirects_as_fetch_has_it() {
+        use Method::*;
+        let becomes = |method| [301, 302, 303, 307, 308].map(|status| becomes_get(method, status));
+        assert_eq!(becomes(Post), [true, true, true, false, false]);
+        assert_eq!(becomes(Put), [false, false, true, false, false]);
+        assert_eq!(becomes(Delete), [false, false, true, false, false]);
+        assert_eq!(becomes(Head), [false; 5]);
     }
 
     #[test]

@@ -16,12 +16,14 @@ use crate::inspect::{Inspector, HEAD_BYTES};
 use crate::server::Server;
 use crate::shared::Shared;
 use crate::transport::http1::Reader;
-use crate::transport::http2::Http2;
-use crate::transport::stream::{connect, secure, Handshake, Idle, Intake, Stream};
+use crate::transport::http2::{Http2, SharedHttp2};
+use crate::transport::stream::{connect, is_of_further_source, secure, Handshake, Idle, Intake, Stream};
 use crate::transport::{Answer, Body, Connection, ExchangeContext, Failure, Message};
 
 /// Time after which the kernel asks again for a connection (RFC 6298, section 2.1).
 const ASKED_AGAIN_NS: u64 = 1_000_000_000;
+/// How often a request that an HTTP/2 server declares unprocessed is sent again.
+const MOST_DECLINED: u32 = 4;
 
 /// A connection of one user to one side of the target, with its share of the user's line.
 pub struct ClientConnection {
@@ -29,6 +31,10 @@ pub struct ClientConnection {
     connection: Option<Connection>,
     /// Messages sent on the connection.
     used: u32,
+    /// The operation that sent the latest of them.
+    latest: usize,
+    /// The operation that sent the one before.
+    before: usize,
     /// Under way to a connection that is not accepted yet.
     connecting: bool,
     pub line: Line,
@@ -47,7 +53,16 @@ pub struct UserContext<'a> {
     pub tls: Option<&'a Arc<ClientConfig>>,
     pub jar: &'a RefCell<Jar>,
     pub dealt: &'a Dealt,
+    /// The connection that lanes of HTTP/2 share, of the plain and of the secure side.
+    pub shared_http2: &'a SharedConnections,
+    /// The operation that is performed, by its number.
+    pub operation: usize,
+    /// Chooses among several addresses of the server.
+    pub turn: u64,
 }
+
+/// The connections that a user's lanes share: that of the plain and that of the secure side.
+pub type SharedConnections = [tokio::sync::Mutex<SharedHttp2>; 2];
 
 impl ClientConnection {
     /// Not open yet; to the plain or the secure side of the target.
@@ -56,6 +71,8 @@ impl ClientConnection {
             scheme,
             connection: None,
             used: 0,
+            latest: 0,
+            before: 0,
             connecting: false,
             line: Line::new(None),
             inspector: Inspector::new(),
@@ -103,22 +120,35 @@ impl ClientConnection {
     pub async fn exchange(&mut self, shared: &Shared, user: UserContext<'_>, body: Body) -> Result<Answer, Failure> {
         match self.connection.as_mut().map(Connection::idle) {
             Some(Idle::Closed) => self.reopen(shared),
-            Some(Idle::Unasked) => {
-                self.close(shared);
-                return Err(unasked());
-            }
+            Some(Idle::Unasked) => self.give_up_trailing(shared),
             Some(Idle::Quiet) | None => {}
         }
-        let was_kept = self.connection.is_some();
+        let mut was_kept = self.connection.is_some();
         let begun_ns = shared.now();
         if shared.job.traces {
             self.reader.keeps_head = true;
             self.inspector.keep_at_least(HEAD_BYTES);
         }
+        let mut declined = 0;
         let mut result = self.attempt(shared, user, body).await;
-        if was_kept && self.may_ask_again(&result) {
-            self.reopen(shared);
+        while let Err(failure) = &result {
+            if failure.is_unprocessed && declined < MOST_DECLINED {
+                declined += 1;
+                self.count(shared, ConnectionStats { declined: 1, ..ConnectionStats::default() });
+                if self.connection.as_mut().is_some_and(|connection| connection.idle() == Idle::Closed) {
+                    self.reopen(shared);
+                }
+            } else if was_kept && self.met_the_end(failure) {
+                was_kept = false;
+                self.resend(shared, user.operation);
+            } else {
+                break;
+            }
             result = self.attempt(shared, user, body).await;
+        }
+        self.before = std::mem::replace(&mut self.latest, user.operation);
+        if was_kept {
+            result = result.map_err(|failure| self.blamed(shared, failure));
         }
         shared.trace(|| self.told(begun_ns, &result, shared.now()));
         let most = shared.job.policy().requests_each.unwrap_or(u32::MAX);
@@ -149,17 +179,48 @@ impl ClientConnection {
     /// Gives up a connection that the server closed; the next attempt opens another.
     fn reopen(&mut self, shared: &Shared) {
         self.close(shared);
-        let change = ConnectionStats { reconnects: 1, ..ConnectionStats::default() };
+        self.count(shared, ConnectionStats { reconnects: 1, ..ConnectionStats::default() });
+    }
+
+    /// Gives up a connection on which bytes came behind the end of an answer, as browsers do, and notes it for the
+    /// operation that asked for that answer. What came is no answer to the next request (RFC 9112, section 9.2).
+    fn give_up_trailing(&mut self, shared: &Shared) {
+        self.close(shared);
+        self.count(shared, ConnectionStats { trailing: 1, ..ConnectionStats::default() });
+        shared.trouble(self.latest, Fault::Malformed, "bytes came behind the end of the answer");
+    }
+
+    /// Prepares to send a request again that met the end of its connection. The server may have processed it: it is
+    /// counted, and what is not idempotent is in doubt for an audit (RFC 9110, section 9.2.2).
+    fn resend(&mut self, shared: &Shared, operation: usize) {
+        self.close(shared);
+        self.count(shared, ConnectionStats { resent: 1, ..ConnectionStats::default() });
+        if self.request.starts_with(b"POST ") || self.request.starts_with(b"PATCH ") {
+            shared.ledger.borrow_mut().doubted(operation);
+        }
+    }
+
+    fn count(&self, shared: &Shared, change: ConnectionStats) {
         shared.recorder.borrow_mut().connections(shared.now(), change);
     }
 
-    /// Whether a request on a kept connection met its end: nothing came, and it may be sent twice. Every browser asks
-    /// again then (RFC 9112, section 9.3.1); its response time goes on.
-    fn may_ask_again(&self, result: &Result<Answer, Failure>) -> bool {
-        let met_the_end = matches!(result, Err(failure) if matches!(failure.fault, Fault::ClosedEarly | Fault::Reset));
-        let is_safe = self.request.starts_with(b"GET ") || self.request.starts_with(b"HEAD ");
-        let is_http = matches!(self.connection, Some(Connection::Http1(_)));
-        met_the_end && is_safe && is_http && self.reader.received() == 0
+    /// Whether a request on a kept connection met its end: nothing of an answer came. Browsers send any request again
+    /// then, once, for the connection may have been closed before it arrived (RFC 9112, section 9.3.1, asks for no more
+    /// than that of idempotent ones); its response time goes on.
+    fn met_the_end(&self, failure: &Failure) -> bool {
+        let is_http = matches!(self.connection, Some(Connection::Http1(_) | Connection::Http2(_)));
+        matches!(failure.fault, Fault::ClosedEarly | Fault::Reset) && is_http && self.reader.received() == 0
+    }
+
+    /// A failure to read the beginning of an answer, with the operation whose answer may not have ended before.
+    fn blamed(&self, shared: &Shared, failure: Failure) -> Failure {
+        if failure.fault != Fault::Malformed || self.reader.status != 0 || self.used < 2 {
+            return failure;
+        }
+        let before = &shared.job.operations[self.before].name;
+        let detail =
+            format!("{}; it may be the end of the answer to `{before}`, on the same connection", failure.detail);
+        Failure { detail, ..failure }
     }
 
     async fn attempt(&mut self, shared: &Shared, user: UserContext<'_>, body: Body) -> Result<Answer, Failure> {
@@ -175,7 +236,7 @@ impl ClientConnection {
             return Err(Failure::new(Fault::Driver, "no connection"));
         };
         if self.used == 0 && connection.idle() == Idle::Unasked {
-            return Err(unasked());
+            return Err(Failure::new(Fault::Malformed, "an answer began before its request was sent"));
         }
         shared.recorder.borrow_mut().request(shared.now());
         self.used += 1;
@@ -188,14 +249,10 @@ impl ClientConnection {
             inspector: &mut self.inspector,
             jar: user.jar,
         };
-        let message = Message { bytes: &self.request, body, wants_date: self.wants_date };
+        let is_secure = self.scheme == Scheme::Https;
+        let message = Message { bytes: &self.request, body, wants_date: self.wants_date, is_secure };
         connection.exchange(&mut context, &message).await
     }
-}
-
-/// An answer to a request is none that begins before it is sent (RFC 9112, section 9.2).
-fn unasked() -> Failure {
-    Failure::new(Fault::Malformed, "an answer began before its request was sent")
 }
 
 /// Whether a limited line takes what comes: connections serve pages and their files alike.
@@ -217,12 +274,31 @@ async fn open(
     if protocol == Protocol::Null {
         return Ok(Connection::Null);
     }
+    if protocol == Protocol::Http2 {
+        return open_http2(shared, scheme, user, connecting).await;
+    }
     let stream = open_stream(shared, scheme, user, connecting).await?;
     Ok(match protocol {
-        Protocol::Http2 => Connection::Http2(Http2::open(stream).await?),
         Protocol::Echo => Connection::Echo(stream),
-        Protocol::Http1 | Protocol::Imap | Protocol::Null => Connection::Http1(stream),
+        _ => Connection::Http1(stream),
     })
+}
+
+/// Shares the connection of the user's other lanes, or opens one that they share from now on.
+async fn open_http2(
+    shared: &Shared,
+    scheme: Scheme,
+    user: UserContext<'_>,
+    connecting: &mut bool,
+) -> Result<Connection, Failure> {
+    let (place, name) = if scheme == Scheme::Https { (1, "https") } else { (0, "http") };
+    let mut common = user.shared_http2[place].lock().await;
+    if let Some(http2) = common.get(name) {
+        return Ok(Connection::Http2(http2));
+    }
+    let http2 = Http2::open(open_stream(shared, scheme, user, connecting).await?).await?;
+    common.set(&http2);
+    Ok(Connection::Http2(http2))
 }
 
 /// Opens a connection's bytes, plain or over TLS.
@@ -235,10 +311,16 @@ pub async fn open_stream(
     let missing = || Failure::new(Fault::Driver, format!("the target has no {scheme:?} side"));
     let destination = user.server.destination(scheme).ok_or_else(missing)?;
     let begun_ns = shared.now();
-    let tcp = connect(destination.address, intake(shared)).await?;
+    let sources = shared.job.policy().source_addresses;
+    let tcp = connect(destination.address(user.turn), intake(shared), sources).await?;
     *connecting = false;
     let late = shared.now() - begun_ns >= ASKED_AGAIN_NS;
-    let mut change = ConnectionStats { connections: 1, connected_late: u64::from(late), ..ConnectionStats::default() };
+    let mut change = ConnectionStats {
+        connections: 1,
+        connected_late: u64::from(late),
+        further_sources: u64::from(is_of_further_source(&tcp)),
+        ..ConnectionStats::default()
+    };
     let stream = match (&destination.name, user.tls) {
         (Some(name), Some(own)) => {
             let is_full = user.dealt.full_handshake(shared.job.policy().full_handshakes);

@@ -27,9 +27,15 @@ impl Browser {
         let (scheme, begun_ns) = (operation.scheme, shared.now());
         let server = &shared.job.servers[self.server];
         let mut request = std::mem::take(&mut self.page_connection(scheme).request);
-        let with = Sending { values, host: host(shared, server, scheme)?, jar: &self.jar, from: 0 };
+        let with = Sending {
+            values,
+            host: host(shared, server, scheme)?,
+            is_secure: scheme == Scheme::Https,
+            jar: &self.person.jar,
+            from: 0,
+        };
         operation.write_request(&with, None, &mut request);
-        let user = UserContext { server, tls: self.tls.as_ref(), jar: &self.jar, dealt: &self.dealt };
+        let user = self.person.context(server);
         let mut told = None;
         let talked = talk(shared, (operation, user), &request, values, &mut told).await;
         shared.trace(|| exchange_told(scheme, (begun_ns, shared.now()), &request, told, &talked));
@@ -52,7 +58,7 @@ impl Browser {
         operation.check(&answer, &connection.inspector, values)?;
         let ending = ended(&operation.endings, &connection.inspector, values)?;
         let inspector = std::mem::take(&mut connection.inspector);
-        operation.extract(&inspector, (&[], &self.jar.borrow()), values)?;
+        operation.extract(&inspector, (&[], &self.person.jar.borrow()), values)?;
         progress.ended.replace(ending);
         Ok(scheme)
     }

@@ -1,89 +1,415 @@
-//! A user's cookies: names and values of one site. Attributes other than a deletion are not looked at.
+//! A user's cookies, as browsers keep and send them (RFC 6265bis): by domain, path, expiry and `Secure`. The crate
+//! `cookie` reads `Set-Cookie`; which cookies a request carries is decided here without an allocation, and tests hold it
+//! against the crate `cookie_store`.
+
+use std::ops::Range;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use cookie::Cookie;
+use memchr::memmem;
 
 /// Cookies kept at most; the oldest gives way, as in browsers (RFC 6265, section 6.1 asks for at least 50).
 const MOST_COOKIES: usize = 50;
 /// Bytes of a cookie's name and value together, beyond which browsers take no notice of it (RFC 6265bis, section 5.6).
 const MOST_COOKIE_BYTES: usize = 4096;
+/// How a request's second line begins.
+const HOST: &[u8] = b"Host: ";
 
-/// The cookies one user holds.
+/// Where a request goes, as far as its cookies depend on it.
+#[derive(Clone, Copy, Debug)]
+pub struct Origin<'a> {
+    /// The name of the server, without its port.
+    pub host: &'a str,
+    /// The path, without its query.
+    pub path: &'a str,
+    pub is_secure: bool,
+}
+
+impl<'a> Origin<'a> {
+    /// The origin of a request as the driver writes it: its second line is the field `Host`.
+    pub fn of(request: &'a [u8], is_secure: bool) -> Self {
+        let (path, host) = places(request);
+        Origin { host: text(&request[host]), path: text(&request[path]), is_secure }
+    }
+
+    /// The path that a cookie without one belongs to (RFC 6265, section 5.1.4).
+    fn default_path(&self) -> &'a str {
+        match self.path.rfind('/') {
+            Some(0) | None => "/",
+            Some(at) if self.path.starts_with('/') => &self.path[..at],
+            Some(_) => "/",
+        }
+    }
+
+    fn is_address(&self) -> bool {
+        self.host.starts_with('[') || self.host.parse::<std::net::Ipv4Addr>().is_ok()
+    }
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap_or("")
+}
+
+/// The places of the path without its query and of the host without its port, in a request.
+fn places(request: &[u8]) -> (Range<usize>, Range<usize>) {
+    let find = |byte: u8, from: usize| memchr::memchr(byte, &request[from..]).map_or(request.len(), |at| from + at);
+    let from = (find(b' ', 0) + 1).min(request.len());
+    let end = find(b' ', from);
+    let query = find(b'?', from).min(end);
+    let line = (find(b'\n', end) + 1).min(request.len());
+    let begin = if request[line..].starts_with(HOST) { line + HOST.len() } else { request.len() };
+    let stop = find(b'\r', begin);
+    let port = memchr::memrchr(b':', &request[begin..stop]).map(|at| begin + at);
+    let port = port.filter(|&at| request[at + 1..stop].iter().all(u8::is_ascii_digit));
+    (from..query, begin..port.unwrap_or(stop))
+}
+
+/// Whether `host` is `domain` or lies within it (RFC 6265, section 5.1.3).
+fn is_within(host: &str, domain: &str) -> bool {
+    let (host, domain) = (host.as_bytes(), domain.as_bytes());
+    let Some(before) = host.len().checked_sub(domain.len()) else { return false };
+    host[before..].eq_ignore_ascii_case(domain) && (before == 0 || host[before - 1] == b'.')
+}
+
+/// Whether a cookie of `path` is sent with a request for `asked` (RFC 6265, section 5.1.4).
+fn is_below(asked: &str, path: &str) -> bool {
+    asked.strip_prefix(path).is_some_and(|rest| rest.is_empty() || path.ends_with('/') || rest.starts_with('/'))
+}
+
+/// A cookie that a user holds.
+#[derive(Clone, Debug)]
+struct Kept {
+    name: String,
+    value: String,
+    domain: Box<str>,
+    path: Box<str>,
+    /// Sent to the very host alone that set it.
+    is_of_host: bool,
+    is_secure: bool,
+    /// Seconds since 1970-01-01; None until the user leaves.
+    expires_s: Option<i64>,
+    created: u64,
+}
+
+impl Kept {
+    fn is_over(&self, now_s: i64) -> bool {
+        self.expires_s.is_some_and(|expires_s| expires_s <= now_s)
+    }
+
+    fn is_sent_to(&self, origin: &Origin<'_>) -> bool {
+        let is_here = match self.is_of_host {
+            true => origin.host.eq_ignore_ascii_case(&self.domain),
+            false => is_within(origin.host, &self.domain),
+        };
+        is_here && is_below(origin.path, &self.path) && (origin.is_secure || !self.is_secure)
+    }
+}
+
+/// The cookies one user holds, in the order in which they are sent.
 #[derive(Clone, Debug, Default)]
-pub struct Jar(Vec<(String, String)>);
+pub struct Jar {
+    kept: Vec<Kept>,
+    created: u64,
+}
 
 impl Jar {
-    /// Takes a `Set-Cookie` value; `Max-Age=0` deletes.
-    pub fn take(&mut self, field: &str) {
-        let mut parts = field.split(';');
-        let Some((name, value)) = parts.next().and_then(|pair| pair.split_once('=')) else {
-            return;
+    /// Takes a `Set-Cookie` value that the answer to a request has; what browsers would not keep is passed over.
+    pub fn take(&mut self, field: &str, origin: &Origin<'_>) {
+        self.take_at(field, origin, now_s());
+    }
+
+    fn take_at(&mut self, field: &str, origin: &Origin<'_>, now_s: i64) {
+        let Ok(cookie) = Cookie::parse(field) else { return };
+        let (name, value) = (cookie.name(), cookie.value());
+        let is_secure = cookie.secure() == Some(true);
+        let declared = cookie.domain().map(|domain| domain.trim_start_matches('.')).filter(|domain| !domain.is_empty());
+        let is_of_host = declared.is_none() || origin.is_address();
+        let domain = declared.unwrap_or(origin.host);
+        let path = cookie.path().filter(|path| path.starts_with('/')).unwrap_or(origin.default_path());
+        let is_elsewhere = match is_of_host {
+            true => !domain.eq_ignore_ascii_case(origin.host),
+            false => !is_within(origin.host, domain) || (!domain.contains('.') && domain.len() != origin.host.len()),
         };
-        let (name, value) = (name.trim(), value.trim());
-        if name.len() + value.len() > MOST_COOKIE_BYTES {
+        let is_hosts_own = declared.is_none() && is_secure && cookie.path() == Some("/");
+        if name.len() + value.len() > MOST_COOKIE_BYTES
+            || is_elsewhere
+            || (is_secure && !origin.is_secure)
+            || (has_prefix(name, "__Secure-") && !is_secure)
+            || (has_prefix(name, "__Host-") && !is_hosts_own)
+            || (!origin.is_secure && self.would_hide(name, domain, path))
+        {
             return;
         }
-        let deleted = parts.any(|part| part.trim().eq_ignore_ascii_case("max-age=0"));
-        match self.0.iter().position(|(held, _)| held == name) {
-            Some(at) if deleted => drop(self.0.remove(at)),
-            Some(at) if self.0[at].1 == value => {}
-            Some(at) => value.clone_into(&mut self.0[at].1),
-            None if deleted => {}
-            None => {
-                if self.0.len() >= MOST_COOKIES {
-                    self.0.remove(0);
+        let expires_s = match (cookie.max_age(), cookie.expires_datetime()) {
+            (Some(age), _) => Some(now_s.saturating_add(age.whole_seconds())),
+            (None, Some(expires)) => Some(expires.unix_timestamp()),
+            (None, None) => None,
+        };
+        let is_same =
+            |kept: &Kept| kept.name == name && kept.domain.eq_ignore_ascii_case(domain) && *kept.path == *path;
+        let held = self.kept.iter().position(is_same);
+        let is_over = expires_s.is_some_and(|expires_s| expires_s <= now_s);
+        match held {
+            Some(at) if is_over => drop(self.kept.remove(at)),
+            Some(at) => {
+                let kept = &mut self.kept[at];
+                (kept.is_of_host, kept.is_secure, kept.expires_s) = (is_of_host, is_secure, expires_s);
+                if kept.value != value {
+                    value.clone_into(&mut kept.value);
                 }
-                self.0.push((name.to_owned(), value.to_owned()));
+            }
+            None if is_over => {}
+            None => {
+                self.created += 1;
+                self.put(Kept {
+                    name: name.to_owned(),
+                    value: value.to_owned(),
+                    domain: domain.into(),
+                    path: path.into(),
+                    is_of_host,
+                    is_secure,
+                    expires_s,
+                    created: self.created,
+                });
             }
         }
     }
 
-    /// The value of a cookie; none where there is no such.
-    pub fn get(&self, name: &str) -> Option<&str> {
-        self.0.iter().find(|(held, _)| held == name).map(|(_, value)| value.as_str())
+    /// Whether a cookie from an insecure answer would take the place of a secure one (RFC 6265bis, section 5.7).
+    fn would_hide(&self, name: &str, domain: &str, path: &str) -> bool {
+        self.kept.iter().any(|kept| {
+            let is_near = is_within(&kept.domain, domain) || is_within(domain, &kept.domain);
+            kept.is_secure && kept.name == name && is_near && is_below(path, &kept.path)
+        })
     }
 
-    /// Appends the `Cookie` field, if there is anything to send.
-    pub fn write(&self, out: &mut Vec<u8>) {
-        for (index, (name, value)) in self.0.iter().enumerate() {
-            out.extend_from_slice(if index == 0 { b"Cookie: " } else { b"; " });
-            out.extend_from_slice(name.as_bytes());
-            out.push(b'=');
-            out.extend_from_slice(value.as_bytes());
+    /// Longer paths come first, then what was created earlier (RFC 6265, section 5.4).
+    fn put(&mut self, new: Kept) {
+        if self.kept.len() >= MOST_COOKIES {
+            let oldest = (0..self.kept.len()).min_by_key(|&at| self.kept[at].created);
+            oldest.map(|at| self.kept.remove(at));
         }
-        if !self.0.is_empty() {
-            out.extend_from_slice(b"\r\n");
+        let at = self.kept.iter().position(|kept| kept.path.len() < new.path.len()).unwrap_or(self.kept.len());
+        self.kept.insert(at, new);
+    }
+
+    /// The value of a cookie, of several that with the longest path; none where there is no such.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.kept.iter().find(|kept| kept.name == name).map(|kept| kept.value.as_str())
+    }
+
+    /// Whether the user holds none.
+    pub fn is_empty(&self) -> bool {
+        self.kept.is_empty()
+    }
+
+    /// Appends the `Cookie` field to a request of which the first two lines stand in `out`, if there is anything to
+    /// send: first the cookies that `declared` writes, then those that the user holds under other names.
+    pub fn write(&self, is_secure: bool, declared: impl FnOnce(&mut Vec<u8>), out: &mut Vec<u8>) {
+        let (path, host) = places(out);
+        let has_expiry = self.kept.iter().any(|kept| kept.expires_s.is_some());
+        let now_s = if has_expiry { now_s() } else { 0 };
+        let begun = out.len();
+        out.extend_from_slice(b"Cookie: ");
+        let first = out.len();
+        declared(out);
+        let pinned = first..out.len();
+        for kept in &self.kept {
+            let origin = Origin { host: text(&out[host.clone()]), path: text(&out[path.clone()]), is_secure };
+            if kept.is_over(now_s) || !kept.is_sent_to(&origin) || is_named(&out[pinned.clone()], &kept.name) {
+                continue;
+            }
+            if out.len() > first {
+                out.extend_from_slice(b"; ");
+            }
+            out.extend_from_slice(kept.name.as_bytes());
+            out.push(b'=');
+            out.extend_from_slice(kept.value.as_bytes());
+        }
+        match out.len() > first {
+            true => out.extend_from_slice(b"\r\n"),
+            false => out.truncate(begun),
         }
     }
 
     /// Forgets all cookies: another user comes.
     pub fn clear(&mut self) {
-        self.0.clear();
+        self.kept.clear();
     }
+}
+
+/// Whether the text of a `Cookie` field has a cookie of this name.
+fn is_named(field: &[u8], name: &str) -> bool {
+    let mut found = memmem::find_iter(field, name.as_bytes());
+    found.any(|at| {
+        let is_first = field[..at].iter().rev().find(|byte| **byte != b' ').is_none_or(|&byte| byte == b';');
+        is_first && field.get(at + name.len()) == Some(&b'=')
+    })
+}
+
+fn has_prefix(name: &str, prefix: &str) -> bool {
+    name.get(..prefix.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(prefix))
+}
+
+fn now_s() -> i64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() as i64)
 }
 
 #[cfg(test)]
 mod tests {
+    use cookie_store::CookieStore;
+    use proptest::prelude::*;
+    use url::Url;
+
     use super::*;
+
+    fn origin(host: &'static str, path: &'static str) -> Origin<'static> {
+        Origin { host, path, is_secure: false }
+    }
+
+    /// The value of the field `Cookie` of a request to this address; nothing where there is none.
+    fn sent(jar: &Jar, address: &str) -> String {
+        sent_with(jar, address, "")
+    }
+
+    fn sent_with(jar: &Jar, address: &str, declared: &str) -> String {
+        let url = Url::parse(address).expect("an address");
+        let mut out =
+            format!("GET {} HTTP/1.1\r\nHost: {}\r\n", url.path(), url.host_str().expect("host")).into_bytes();
+        let before = out.len();
+        jar.write(url.scheme() == "https", |out| out.extend_from_slice(declared.as_bytes()), &mut out);
+        let field = String::from_utf8(out.split_off(before)).expect("text");
+        field.trim_start_matches("Cookie: ").trim_end().to_owned()
+    }
 
     #[test]
     fn cookies_are_kept_replaced_and_deleted() {
+        let (mut jar, here) = (Jar::default(), origin("shop", "/"));
+        for field in ["a=1; Path=/", "b=2", "a=3; HttpOnly", "b=; Max-Age=0", "c=1", "d=1", "e=1"] {
+            jar.take(field, &here);
+        }
+        jar.take("c=; Expires=Thu, 01 Jan 1970 00:00:00 GMT", &here);
+        jar.take("d=; Expires=Thu, 01-Jan-1970 00:00:01 GMT; Path=/", &here);
+        jar.take("e=; max-age=-1", &here);
+        assert_eq!(sent(&jar, "http://shop/any"), "a=3");
+    }
+
+    #[test]
+    fn a_cookie_expires_at_its_time() {
+        let (mut jar, here) = (Jar::default(), origin("shop", "/"));
+        jar.take_at("short=1; Max-Age=60", &here, now_s() - 61);
+        jar.take_at("long=1; Max-Age=60", &here, now_s());
+        jar.take_at("both=1; Max-Age=3600; Expires=Thu, 01 Jan 1970 00:00:00 GMT", &here, now_s());
+        assert_eq!(sent(&jar, "http://shop/"), "long=1; both=1");
+    }
+
+    #[test]
+    fn two_applications_of_a_host_have_cookies_of_their_own() {
         let mut jar = Jar::default();
-        jar.take("a=1; Path=/");
-        jar.take("b=2");
-        jar.take("a=3; HttpOnly");
-        jar.take("b=; Max-Age=0");
-        let mut out = Vec::new();
-        jar.write(&mut out);
-        assert_eq!(out, b"Cookie: a=3\r\n");
+        jar.take("JSESSIONID=of-shop; Path=/shop", &origin("h", "/shop/"));
+        jar.take("JSESSIONID=of-blog; Path=/blog", &origin("h", "/blog/"));
+        jar.take("default=1", &origin("h", "/blog/new/post"));
+        assert_eq!(sent(&jar, "http://h/shop/cart"), "JSESSIONID=of-shop");
+        assert_eq!(sent(&jar, "http://h/shopping"), "");
+        assert_eq!(sent(&jar, "http://h/blog/new/x"), "default=1; JSESSIONID=of-blog", "the longer path comes first");
+    }
+
+    #[test]
+    fn cookies_of_other_domains_and_secure_ones_are_not_sent_in_the_clear() {
+        let mut jar = Jar::default();
+        let here = origin("www.shop.example", "/");
+        jar.take("alien=1; Domain=other.example", &here);
+        jar.take("all=1; Domain=example", &here);
+        jar.take("wide=1; Domain=.SHOP.example", &here);
+        jar.take("tls=1; Secure", &here);
+        jar.take("__Host-a=1; Secure; Path=/", &here);
+        assert_eq!(sent(&jar, "http://www.shop.example/"), "wide=1");
+        jar.take("tls=2; Secure", &Origin { is_secure: true, ..here });
+        jar.take("tls=forged", &here);
+        assert_eq!(sent(&jar, "http://www.shop.example/"), "wide=1");
+        assert_eq!(sent(&jar, "https://www.shop.example/"), "wide=1; tls=2");
+        assert_eq!(sent(&jar, "https://img.shop.example/"), "wide=1");
+    }
+
+    #[test]
+    fn declared_cookies_go_before_those_of_the_server_and_in_place_of_their_namesakes() {
+        let mut jar = Jar::default();
+        jar.take("a=server", &origin("h", "/"));
+        jar.take("b=server", &origin("h", "/"));
+        assert_eq!(sent_with(&jar, "http://h/", "xb=1; a=mine"), "xb=1; a=mine; b=server");
+    }
+
+    #[test]
+    fn an_origin_is_read_from_a_request() {
+        let request = b"POST /a/b?c=d/e HTTP/1.1\r\nHost: [::1]:8080\r\nX: y\r\n\r\n";
+        let Origin { host, path, .. } = Origin::of(request, false);
+        assert_eq!((host, path), ("[::1]", "/a/b"));
+        assert_eq!(Origin::of(b"GET / HTTP/1.1\r\nHost: shop:81\r\n", true).host, "shop");
+        assert_eq!(Origin::of(b"GET /", true).host, "");
     }
 
     #[test]
     fn a_server_cannot_make_the_jar_grow_without_end() {
-        let mut jar = Jar::default();
-        (0..1000).for_each(|number| jar.take(&format!("c{number}=x")));
-        assert_eq!(jar.0.len(), MOST_COOKIES);
-        assert_eq!(jar.0[MOST_COOKIES - 1].0, "c999");
-        jar.take(&format!("long={}", "x".repeat(MOST_COOKIE_BYTES - 4)));
-        assert_eq!(jar.0[MOST_COOKIES - 1].0, "long");
-        jar.take(&format!("longer={}", "x".repeat(MOST_COOKIE_BYTES)));
-        assert_eq!(jar.0[MOST_COOKIES - 1].0, "long");
+        let (mut jar, here) = (Jar::default(), origin("h", "/"));
+        (0..1000).for_each(|number| jar.take(&format!("c{number}=x"), &here));
+        assert_eq!(jar.kept.len(), MOST_COOKIES);
+        assert_eq!(jar.kept[MOST_COOKIES - 1].name, "c999");
+        jar.take(&format!("long={}", "x".repeat(MOST_COOKIE_BYTES - 4)), &here);
+        assert_eq!(jar.kept[MOST_COOKIES - 1].name, "long");
+        jar.take(&format!("longer={}", "x".repeat(MOST_COOKIE_BYTES)), &here);
+        assert_eq!(jar.kept[MOST_COOKIES - 1].name, "long");
+    }
+
+    /// Cookies as servers set them, from one of a few pages.
+    fn set() -> impl Strategy<Value = (&'static str, String)> {
+        let page = prop::sample::select(vec![
+            "https://www.shop.example/",
+            "https://www.shop.example/cart/pay",
+            "http://www.shop.example/cart/",
+            "https://127.0.0.1/cart",
+        ]);
+        let attribute = prop::sample::select(vec![
+            "",
+            "; Path=/",
+            "; Path=/cart",
+            "; Path=cart",
+            "; Domain=shop.example",
+            "; Domain=.shop.example",
+            "; Domain=other.example",
+            "; Max-Age=0",
+            "; Max-Age=1000",
+            "; Max-Age=-5",
+            "; HttpOnly",
+            "; SameSite=Lax",
+            "; Expires=Thu, 01 Jan 1970 00:00:00 GMT",
+            "; Expires=Fri, 01-Jan-2100 00:00:00 GMT",
+            "; Expires=never",
+        ]);
+        let name = prop::sample::select(vec!["a", "b", "sid"]);
+        (page, name, "[a-z]{0,3}", attribute.clone(), attribute)
+            .prop_map(|(page, name, value, first, second)| (page, format!("{name}={value}{first}{second}")))
+    }
+
+    proptest! {
+        #[test]
+        fn the_same_cookies_are_sent_as_a_cookie_store_sends(sets in prop::collection::vec(set(), 0..12)) {
+            let (mut jar, mut store) = (Jar::default(), CookieStore::default());
+            for (page, field) in &sets {
+                let url = Url::parse(page).expect("an address");
+                let (host, path) = (url.host_str().expect("host"), url.path());
+                jar.take(field, &Origin { host, path, is_secure: url.scheme() == "https" });
+                let _ = store.parse(field, &url); // what it refuses it does not keep
+            }
+            for page in ["http://www.shop.example/", "https://www.shop.example/cart/x", "https://shop.example/cart",
+                "http://www.shop.example/carton", "https://127.0.0.1/cart/1", "https://img.shop.example/"] {
+                let url = Url::parse(page).expect("an address");
+                let mut expected: Vec<_> = store.get_request_values(&url).map(|(n, v)| format!("{n}={v}")).collect();
+                let text = sent(&jar, page);
+                let mut got: Vec<_> = text.split("; ").filter(|pair| !pair.is_empty()).map(str::to_owned).collect();
+                expected.sort();
+                got.sort();
+                prop_assert_eq!(got, expected, "{} after {:?}", page, &sets);
+            }
+        }
     }
 }

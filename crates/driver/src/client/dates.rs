@@ -14,7 +14,7 @@ use loadstone_schedule::slots::Values;
 use loadstone_schedule::template::Encoding;
 
 use super::browser::host;
-use super::connection::{ClientConnection, UserContext};
+use super::connection::{ClientConnection, SharedConnections, UserContext};
 use super::cookies::Jar;
 use super::dealt::Dealt;
 use crate::clock::Clock;
@@ -61,7 +61,9 @@ fn conditional(job: &Job) -> impl Iterator<Item = (&Compiled, &EmbeddedFile, usi
 
 async fn of_machine(shared: &Shared, server: &Server, dates: &mut Dates) -> Result<(), Failure> {
     let (jar, dealt) = (RefCell::<Jar>::default(), Dealt::new(shared.job.seed, 0, shared.job.operations.len()));
-    let user = UserContext { server, tls: server.tls.as_ref(), jar: &jar, dealt: &dealt };
+    let shared_http2 = SharedConnections::default();
+    let (tls, operation, turn) = (server.tls.as_ref(), 0, 0);
+    let user = UserContext { server, tls, jar: &jar, dealt: &dealt, shared_http2: &shared_http2, operation, turn };
     let mut connections = [Scheme::Http, Scheme::Https].map(|scheme| (scheme, ClientConnection::new(scheme)));
     let values = Values::new(shared.job.script.slots.len());
     let mut known: HashMap<usize, Option<Box<str>>> = HashMap::new();
@@ -73,7 +75,13 @@ async fn of_machine(shared: &Shared, server: &Server, dates: &mut Dates) -> Resu
         let Some((scheme, connection)) = connections.iter_mut().find(|(scheme, _)| *scheme == operation.scheme) else {
             continue;
         };
-        let with = Sending { values: &values, host: host(shared, server, *scheme)?, jar: &jar, from: 0 };
+        let with = Sending {
+            values: &values,
+            host: host(shared, server, *scheme)?,
+            is_secure: *scheme == Scheme::Https,
+            jar: &jar,
+            from: 0,
+        };
         let path = |out: &mut Vec<u8>| file.path.render(&values, Encoding::Target, out);
         operation.write_get(&with, None, &mut connection.request, path);
         connection.inspector.reset(file.markers_every, 0);

@@ -43,7 +43,7 @@ impl MailClient {
     pub async fn command(&mut self, shared: &Shared, operation: usize, progress: &Progress) -> Result<(), Failure> {
         let destination = shared.job.servers[self.server].destination(Scheme::Http);
         let address =
-            destination.map(|to| to.address).ok_or_else(|| Failure::new(Fault::Driver, "there is no server"))?;
+            destination.map(|to| to.address(0)).ok_or_else(|| Failure::new(Fault::Driver, "there is no server"))?;
         let had = self.user.is_connected();
         let delivery = Delivery::default();
         shared.recorder.borrow_mut().request(shared.now());

@@ -37,7 +37,7 @@ enum Heard {
 impl Link {
     /// Connects and reads the greeting.
     pub async fn open(address: SocketAddr) -> Result<Self, Failure> {
-        let stream = connect(address, Intake::Unlimited).await?;
+        let stream = connect(address, Intake::Unlimited, 1).await?;
         let mut link = Link { stream, held: Vec::new(), commands: 0, received: 0 };
         loop {
             let length = match GreetingCodec::default().decode(&link.held) {

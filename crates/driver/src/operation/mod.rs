@@ -40,6 +40,8 @@ type Pair = (String, Template);
 pub struct Sending<'a> {
     pub values: &'a Values,
     pub host: &'a str,
+    /// Whether it goes out over TLS.
+    pub is_secure: bool,
     pub jar: &'a RefCell<Jar>,
     /// Byte of the body to begin at.
     pub from: u64,
@@ -61,7 +63,7 @@ pub struct Compiled {
     query: Vec<Pair>,
     form: Vec<Pair>,
     headers: Vec<Pair>,
-    names_content_type: bool,
+    declared: DeclaredFields,
     body: Option<Template>,
     status: Vec<u16>,
     title: Option<Needle>,
@@ -83,6 +85,57 @@ pub struct Compiled {
     pub images: Option<Images>,
     /// Steps of an exchange over a WebSocket; none for a page.
     pub websocket: Vec<CompiledStep>,
+}
+
+/// Header fields of a workload that take the place of the driver's.
+#[derive(Clone, Debug, Default)]
+struct DeclaredFields {
+    host: Option<Template>,
+    /// Cookies that are sent before those of the server, and in place of its cookies of the same names.
+    cookies: Vec<Template>,
+    has_user_agent: bool,
+    has_accept: bool,
+    has_modified_since: bool,
+    has_range: bool,
+    has_content_type: bool,
+}
+
+impl DeclaredFields {
+    /// Notes which fields are declared, and takes out of `headers` those that the driver writes at a place of their own
+    /// and those that say how long a body is, which it knows better.
+    fn take_out_of(headers: &mut Vec<Pair>) -> Self {
+        let has = |name: &str| headers.iter().any(|header| header.0.eq_ignore_ascii_case(name));
+        let mut declared = DeclaredFields {
+            has_user_agent: has("user-agent"),
+            has_accept: has("accept"),
+            has_modified_since: has("if-modified-since"),
+            has_range: has("range"),
+            has_content_type: has("content-type"),
+            ..DeclaredFields::default()
+        };
+        headers.retain(|(name, value)| match name.to_ascii_lowercase().as_str() {
+            "host" => {
+                declared.host = Some(value.clone());
+                false
+            }
+            "cookie" => {
+                declared.cookies.push(value.clone());
+                false
+            }
+            "content-length" | "transfer-encoding" => false,
+            _ => true,
+        });
+        declared
+    }
+
+    fn write_cookies(&self, values: &Values, out: &mut Vec<u8>) {
+        for (index, cookies) in self.cookies.iter().enumerate() {
+            if index > 0 {
+                out.extend_from_slice(b"; ");
+            }
+            cookies.render(values, Encoding::Raw, out);
+        }
+    }
 }
 
 /// A request around an operation's page.
@@ -175,6 +228,8 @@ impl Compiled {
         let mut wanted = Vec::new();
         let extract = operation.extract.iter().map(|rule| CompiledExtract::new(rule, slots, &mut wanted, &place));
         let extract = extract.collect::<Result<_, _>>()?;
+        let mut headers = pairs(&operation.headers)?;
+        let declared = DeclaredFields::take_out_of(&mut headers);
         Ok(Compiled {
             name: operation.name.clone(),
             withheld: files.withheld.clone(),
@@ -188,9 +243,9 @@ impl Compiled {
             path: compile(&operation.path)?,
             query: pairs(&operation.query)?,
             form: pairs(&operation.form)?,
-            headers: pairs(&operation.headers)?,
+            headers,
+            declared,
             status: expect.status.clone(),
-            names_content_type: operation.headers.iter().any(|one| one.name.eq_ignore_ascii_case("content-type")),
             body: operation.body.as_ref().map(compile).transpose()?,
             title: expect.title.as_ref().map(needle).transpose()?,
             contains: expect.contains.iter().map(needle).collect::<Result<_, _>>()?,
@@ -226,9 +281,9 @@ impl Compiled {
         })
     }
 
-    /// The operation's own header fields.
-    fn write_headers(&self, values: &Values, out: &mut Vec<u8>) {
-        for (name, value) in &self.headers {
+    /// The fields that the workload declares, as far as `is_wanted` wants their names.
+    fn write_headers(&self, values: &Values, out: &mut Vec<u8>, is_wanted: impl Fn(&str) -> bool) {
+        for (name, value) in self.headers.iter().filter(|header| is_wanted(&header.0)) {
             out.extend_from_slice(name.as_bytes());
             out.extend_from_slice(b": ");
             value.render(values, Encoding::Header, out);
@@ -236,7 +291,31 @@ impl Compiled {
         }
     }
 
-    /// Writes a GET for something the page leads to: a redirect's goal or an embedded file.
+    /// The request line's end and the fields every request has, as far as the workload does not declare its own.
+    fn write_common(&self, with: &Sending<'_>, out: &mut Vec<u8>) {
+        out.extend_from_slice(b" HTTP/1.1\r\nHost: ");
+        match &self.declared.host {
+            Some(host) => host.render(with.values, Encoding::Raw, out),
+            None => out.extend_from_slice(with.host.as_bytes()),
+        }
+        out.extend_from_slice(b"\r\n");
+        if !self.declared.has_user_agent {
+            out.extend_from_slice(b"User-Agent: loadstone\r\n");
+        }
+        if !self.declared.has_accept {
+            out.extend_from_slice(b"Accept: */*\r\n");
+        }
+        let jar = with.jar.borrow();
+        if !jar.is_empty() || !self.declared.cookies.is_empty() {
+            jar.write(with.is_secure, |out| self.declared.write_cookies(with.values, out), out);
+        }
+        if with.from > 0 {
+            let _ = write!(out, "Range: bytes={}-\r\n", with.from); // a Vec takes all
+        }
+    }
+
+    /// Writes a GET for something the page leads to: a redirect's goal or an embedded file. It has no body, so it has no
+    /// fields about one either (Fetch, HTTP-redirect fetch).
     pub fn write_get(
         &self,
         with: &Sending<'_>,
@@ -247,9 +326,9 @@ impl Compiled {
         out.clear();
         out.extend_from_slice(b"GET ");
         path(out);
-        write_common(with, out);
-        self.write_headers(with.values, out);
-        if let Some(date) = modified_since {
+        self.write_common(with, out);
+        self.write_headers(with.values, out, |name| !is_about_body(name));
+        if let Some(date) = modified_since.filter(|_| !self.declared.has_modified_since) {
             out.extend_from_slice(b"If-Modified-Since: ");
             out.extend_from_slice(date.as_bytes());
             out.extend_from_slice(b"\r\n");
@@ -276,6 +355,7 @@ impl Compiled {
         let is_plain = !self.headers.iter().any(|one| one.0.eq_ignore_ascii_case("accept-encoding"));
         is_plain
             && is_alone
+            && !self.declared.has_range
             && self.method == Method::Get
             && self.bytes.is_some()
             && rates.page.is_some()
@@ -321,8 +401,10 @@ impl Compiled {
                 write_pairs(&self.query, values, if has_query { b'&' } else { b'?' }, out);
             }
         }
-        write_common(with, out);
-        self.write_headers(values, out);
+        self.write_common(with, out);
+        // The boundary between the parts of an upload is the driver's.
+        let is_written = |name: &str| self.uploads.is_empty() || !name.eq_ignore_ascii_case("content-type");
+        self.write_headers(values, out, is_written);
         if self.form.is_empty()
             && self.uploads.is_empty()
             && self.body.is_none()
@@ -340,7 +422,7 @@ impl Compiled {
             None => write_pairs(&self.form, values, 0, &mut body),
         }
         let has_body = self.body.is_some() || !self.form.is_empty();
-        if has_body && !self.names_content_type {
+        if has_body && !self.declared.has_content_type {
             out.extend_from_slice(b"Content-Type: application/x-www-form-urlencoded\r\n");
         }
         let _ = write!(out, "Content-Length: {}\r\n\r\n", body.len()); // a Vec takes all
@@ -358,15 +440,11 @@ impl Compiled {
     }
 }
 
-/// The request line's end and the fields every request has.
-fn write_common(with: &Sending<'_>, out: &mut Vec<u8>) {
-    out.extend_from_slice(b" HTTP/1.1\r\nHost: ");
-    out.extend_from_slice(with.host.as_bytes());
-    out.extend_from_slice(b"\r\nUser-Agent: loadstone\r\nAccept: */*\r\n");
-    with.jar.borrow().write(out);
-    if with.from > 0 {
-        let _ = write!(out, "Range: bytes={}-\r\n", with.from); // a Vec takes all
-    }
+/// Whether a field says something of a body (Fetch, "request-body-header name").
+fn is_about_body(name: &str) -> bool {
+    ["content-type", "content-encoding", "content-language", "content-location"]
+        .iter()
+        .any(|known| name.eq_ignore_ascii_case(known))
 }
 
 fn write_pairs(pairs: &[Pair], values: &Values, opening: u8, out: &mut Vec<u8>) {
@@ -391,6 +469,7 @@ mod tests {
     use loadstone_record::Fault;
 
     use super::*;
+    use crate::client::cookies::Origin;
     use crate::inspect::Inspector;
     use crate::transport::Answer;
 
@@ -441,7 +520,8 @@ mod tests {
     fn request(fields: Value, elsewhere: Option<&[u8]>) -> String {
         let (operation, values) = compiled(fields);
         let mut out = Vec::new();
-        let with = Sending { values: &values, host: "shop.example", jar: &RefCell::default(), from: 0 };
+        let with =
+            Sending { values: &values, host: "shop.example", is_secure: false, jar: &RefCell::default(), from: 0 };
         operation.write_request(&with, elsewhere, &mut out);
         String::from_utf8(out).expect("text")
     }
@@ -501,6 +581,53 @@ mod tests {
         assert!(!text.contains("x-www-form-urlencoded") && text.ends_with("\r\n\r\na b&c"), "{text}");
     }
 
+    /// The lines of a request that begin with this name, whatever its case.
+    fn lines(text: &str, name: &str) -> Vec<String> {
+        let is = |line: &&str| line.split(':').next().is_some_and(|begin| begin.eq_ignore_ascii_case(name));
+        text.lines().filter(is).map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn fields_that_a_workload_declares_take_the_place_of_the_drivers() {
+        let headers = json!([
+            { "name": "host", "value": "virtual.example" }, { "name": "USER-AGENT", "value": "Mozilla" },
+            { "name": "Accept", "value": "application/json" }, { "name": "Cookie", "value": "consent={user}" },
+            { "name": "Content-Length", "value": "99" }, { "name": "Content-Type", "value": "text/plain" },
+        ]);
+        for fields in [json!({ "headers": headers, "method": "POST", "body": "x" }), json!({ "headers": headers })] {
+            let text = request(fields, None);
+            assert!(text.contains(" HTTP/1.1\r\nHost: virtual.example\r\n"), "{text}");
+            for (name, line) in [
+                ("user-agent", "USER-AGENT: Mozilla"),
+                ("accept", "Accept: application/json"),
+                ("cookie", "Cookie: consent=a b&c"),
+            ] {
+                assert_eq!(lines(&text, name), [line], "{text}");
+            }
+            assert!(lines(&text, "content-length").len() < 2 && !text.contains("99"), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_get_that_a_page_leads_to_says_nothing_of_a_body() {
+        let headers = json!([{ "name": "Content-Type", "value": "text/plain" }, { "name": "X-Kept", "value": "1" }]);
+        let (operation, values) = compiled(json!({ "method": "POST", "headers": headers }));
+        let (mut out, jar) = (Vec::new(), RefCell::default());
+        let with = Sending { values: &values, host: "h", is_secure: false, jar: &jar, from: 0 };
+        operation.write_get(&with, None, &mut out, |out| out.extend_from_slice(b"/f"));
+        let text = String::from_utf8(out).expect("text");
+        assert!(text.contains("X-Kept: 1\r\n") && !text.contains("Content-Type"), "{text}");
+    }
+
+    #[test]
+    fn an_upload_has_the_boundary_of_the_driver_alone() {
+        let uploads = json!([{ "field": "f", "file_name": "a", "content": "filler", "bytes": 3 }]);
+        let headers = json!([{ "name": "Content-Type", "value": "multipart/form-data; boundary=other" }]);
+        let text = request(json!({ "method": "POST", "uploads": uploads, "headers": headers }), None);
+        assert_eq!(lines(text.split("\r\n\r\n").next().expect("a head"), "content-type").len(), 1, "{text}");
+        assert!(!text.contains("boundary=other"), "{text}");
+    }
+
     #[test]
     fn a_post_without_anything_still_says_that_it_has_no_body() {
         assert!(request(json!({ "method": "POST" }), None).contains("Content-Length: 0\r\n"));
@@ -517,7 +644,7 @@ mod tests {
     fn a_conditional_get_says_since_when() {
         let (operation, values) = compiled(json!({}));
         let (mut out, jar) = (b"old".to_vec(), RefCell::default());
-        let with = Sending { values: &values, host: "h", jar: &jar, from: 0 };
+        let with = Sending { values: &values, host: "h", is_secure: false, jar: &jar, from: 0 };
         operation.write_get(&with, Some("Thu"), &mut out, |out| out.extend_from_slice(b"/f"));
         let text = String::from_utf8(out).expect("text");
         assert!(text.starts_with("GET /f HTTP/1.1\r\n") && text.ends_with("If-Modified-Since: Thu\r\n\r\n"), "{text}");
@@ -585,7 +712,7 @@ mod tests {
         whole["value"] = json!("token");
         let (operation, mut values) = compiled(json!({ "extract": [whole], "body": "{token}" }));
         let mut jar = Jar::default();
-        jar.take("XSRF=a%3Db; Path=/");
+        jar.take("XSRF=a%3Db; Path=/", &Origin::of(b"GET / HTTP/1.1\r\nHost: h\r\n", false));
         operation.extract(&seen(body), (told, &jar), &mut values).ok()?;
         let mut out = Vec::new();
         operation.write_payload(&values, &mut out);

@@ -4,27 +4,70 @@
 //! by `httparse`; the body streams through an inspector and is never collected. What is read stands in a buffer that
 //! all connections of a thread share, so that a waiting connection holds none.
 
+use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{ready, Poll};
+use std::task::{ready, Context, Poll};
 
 use loadstone_record::Fault;
-use tokio::io::AsyncWriteExt;
+use tokio::io::AsyncWrite;
 
 use super::stream::Stream;
 use super::{Answer, Body, ExchangeContext, Failure, Message};
-use crate::client::cookies::Jar;
+use crate::client::cookies::{Jar, Origin};
 use crate::coding::Coding;
 use crate::inspect::Inspector;
 
 /// Longest head of an answer the driver accepts.
-pub const MOST_HEAD_BYTES: usize = 64 * 1024;
-/// Most header fields of an answer.
-pub const MOST_FIELDS: usize = 100;
+pub const MOST_HEAD_BYTES: usize = 256 * 1024;
+/// Header fields of nearly all heads; what has more is read with memory of its own.
+pub const MOST_FIELDS: usize = 128;
+/// Most header fields of an answer: more do not fit into the longest head.
+const MOST_FIELDS_EVER: usize = MOST_HEAD_BYTES / 4;
 /// From how many bytes left of a body nobody looks at the kernel is asked to throw them away.
 const WORTH_DISCARDING: u64 = 64 * 1024;
 
 /// Bytes that are worth waking up for while a body is thrown away.
 const LOW_WATER: u64 = 1 << 20;
+
+/// What is still to be sent of a message. An answer may begin, and end, before all of it is sent (RFC 9112, section 9.5).
+struct Unsent<'a> {
+    rest: &'a [u8],
+    is_flushed: bool,
+    /// Why no more could be sent. Only an answer tells whether that matters.
+    failure: Option<Failure>,
+}
+
+impl<'a> Unsent<'a> {
+    fn new(message: &'a [u8], stream: &Stream) -> Self {
+        Unsent { rest: message, is_flushed: !stream.is_buffered(), failure: None }
+    }
+
+    /// Whether the connection is to take no more.
+    fn is_over(&self) -> bool {
+        self.rest.is_empty() && self.is_flushed
+    }
+
+    /// Sends as much as the connection takes now.
+    fn poll(&mut self, task: &mut Context<'_>, stream: &mut Stream) {
+        while !self.is_over() {
+            let sent = match self.rest {
+                [] => Pin::new(&mut *stream).poll_flush(task).map_ok(|()| None),
+                rest => Pin::new(&mut *stream).poll_write(task, rest).map_ok(Some),
+            };
+            match sent {
+                Poll::Pending => return,
+                Poll::Ready(Ok(Some(count @ 1..))) => self.rest = &self.rest[count..],
+                Poll::Ready(Ok(None)) => self.is_flushed = true,
+                Poll::Ready(Ok(Some(0))) => self.give_up(&std::io::ErrorKind::WriteZero.into()),
+                Poll::Ready(Err(error)) => self.give_up(&error),
+            }
+        }
+    }
+
+    fn give_up(&mut self, error: &std::io::Error) {
+        (self.rest, self.is_flushed, self.failure) = (&[], true, Some(Failure::from_io(error)));
+    }
+}
 
 /// Sends a message and reads its answer to the end.
 pub async fn exchange(
@@ -33,13 +76,13 @@ pub async fn exchange(
     message: &Message<'_>,
 ) -> Result<Answer, Failure> {
     context.reader.begin(message.body, message.wants_date);
-    stream.write_all(message.bytes).await.map_err(|error| Failure::from_io(&error))?;
-    if stream.is_buffered() {
-        stream.flush().await.map_err(|error| Failure::from_io(&error))?;
-    }
+    let mut unsent = Unsent::new(message.bytes, stream);
     let mut first_byte_ns = None;
     let mut end_ns = loop {
-        let state = read(stream, context, first_byte_ns.is_none()).await?;
+        let state = match read(stream, context, message, &mut unsent, first_byte_ns.is_none()).await {
+            Err(failure) if context.reader.received == 0 => return Err(unsent.failure.take().unwrap_or(failure)),
+            state => state?,
+        };
         let now = context.clock.now();
         first_byte_ns.get_or_insert(now);
         if state == State::Complete {
@@ -59,18 +102,28 @@ pub async fn exchange(
         body_bytes: context.inspector.body_bytes(),
         first_byte_ns: first_byte_ns.unwrap_or(end_ns),
         end_ns,
-        keep_alive: reader.keep_alive && reader.framing != Framing::UntilClose,
+        keep_alive: reader.keep_alive
+            && reader.framing != Framing::UntilClose
+            && unsent.is_over()
+            && unsent.failure.is_none(),
     })
 }
 
 /// Takes the next piece when the line has delivered what came before.
-async fn read(stream: &mut Stream, context: &mut ExchangeContext<'_>, first: bool) -> Result<State, Failure> {
+async fn read(
+    stream: &mut Stream,
+    context: &mut ExchangeContext<'_>,
+    message: &Message<'_>,
+    unsent: &mut Unsent<'_>,
+    first: bool,
+) -> Result<State, Failure> {
     let limited = context.line.is_limited();
     if limited && !first {
         context.timer.sleep_until(context.line.free_at()).await;
     }
     let mut waited = false;
     std::future::poll_fn(|task| {
+        unsent.poll(task, stream);
         let ExchangeContext { scratch, line, reader, inspector, jar, clock, .. } = context;
         let unseen = reader.unseen(inspector);
         let mut scratch = scratch.borrow_mut();
@@ -91,7 +144,11 @@ async fn read(stream: &mut Stream, context: &mut ExchangeContext<'_>, first: boo
         }
         Poll::Ready(match piece {
             Piece::Discarded(count) => reader.skip(count as u64, inspector),
-            Piece::Read(count) => reader.take(scratch.read(count), inspector, &mut jar.borrow_mut()),
+            Piece::Read(count) => {
+                let mut jar = jar.borrow_mut();
+                let mut cookies = message.cookies(&mut jar);
+                reader.take(scratch.read(count), inspector, &mut cookies)
+            }
         })
     })
     .await
@@ -136,6 +193,19 @@ enum Chunk {
     Done,
 }
 
+/// Where cookies of an answer go, and the request that they answer.
+pub struct Cookies<'a> {
+    pub jar: &'a mut Jar,
+    pub request: &'a [u8],
+    pub is_secure: bool,
+}
+
+impl Cookies<'_> {
+    fn take(&mut self, field: &str) {
+        self.jar.take(field, &Origin::of(self.request, self.is_secure));
+    }
+}
+
 /// Reads one answer from bytes as they come. Keeps its memory from answer to answer.
 #[derive(Debug)]
 pub struct Reader {
@@ -156,6 +226,8 @@ pub struct Reader {
     pub keeps_head: bool,
     pub head: Vec<u8>,
     framing: Framing,
+    /// Whether the head names a length and chunks.
+    is_framed_twice: bool,
     in_body: bool,
     body: Body,
     wants_date: bool,
@@ -181,6 +253,7 @@ impl Default for Reader {
             keeps_head: false,
             head: Vec::new(),
             framing: Framing::UntilClose,
+            is_framed_twice: false,
             in_body: false,
             body: Body::Expected,
             wants_date: false,
@@ -206,7 +279,12 @@ impl Reader {
     }
 
     /// The next bytes from the connection; none means that it was closed.
-    pub fn take(&mut self, data: &[u8], inspector: &mut Inspector, jar: &mut Jar) -> Result<State, Failure> {
+    pub fn take(
+        &mut self,
+        data: &[u8],
+        inspector: &mut Inspector,
+        cookies: &mut Cookies<'_>,
+    ) -> Result<State, Failure> {
         self.received += data.len() as u64;
         if data.is_empty() {
             return self.closed();
@@ -215,7 +293,7 @@ impl Reader {
             return self.feed(data, inspector);
         }
         if self.partial.is_empty() {
-            let used = self.take_heads(data, jar)?;
+            let used = self.take_heads(data, cookies)?;
             if self.in_body {
                 inspector.decode(self.body_coding());
                 return self.feed(&data[used..], inspector);
@@ -224,7 +302,7 @@ impl Reader {
         } else {
             let mut whole = std::mem::take(&mut self.partial);
             whole.extend_from_slice(data);
-            let used = self.take_heads(&whole, jar)?;
+            let used = self.take_heads(&whole, cookies)?;
             if self.in_body {
                 inspector.decode(self.body_coding());
                 return self.feed(&whole[used..], inspector);
@@ -282,10 +360,10 @@ impl Reader {
 
     /// Reads the heads in `data`; returns how much of it they take. Interim answers (RFC 9110, section 15.2) are passed
     /// over.
-    fn take_heads(&mut self, data: &[u8], jar: &mut Jar) -> Result<usize, Failure> {
+    fn take_heads(&mut self, data: &[u8], cookies: &mut Cookies<'_>) -> Result<usize, Failure> {
         let mut used = 0;
         while !self.in_body {
-            match self.take_head(&data[used..], jar)? {
+            match self.take_head(&data[used..], cookies)? {
                 Some(length) => used += length,
                 None => break,
             }
@@ -293,11 +371,16 @@ impl Reader {
         Ok(used)
     }
 
-    fn take_head(&mut self, data: &[u8], jar: &mut Jar) -> Result<Option<usize>, Failure> {
+    fn take_head(&mut self, data: &[u8], cookies: &mut Cookies<'_>) -> Result<Option<usize>, Failure> {
         let mut fields = [const { std::mem::MaybeUninit::uninit() }; MOST_FIELDS];
         let mut response = httparse::Response::new(&mut []);
-        let parsed =
-            httparse::ParserConfig::default().parse_response_with_uninit_headers(&mut response, data, &mut fields);
+        let mut parsed = as_browsers_read().parse_response_with_uninit_headers(&mut response, data, &mut fields);
+        let mut more = Vec::new();
+        if parsed == Err(httparse::Error::TooManyHeaders) {
+            more.resize_with(MOST_FIELDS_EVER, std::mem::MaybeUninit::uninit);
+            response = httparse::Response::new(&mut []);
+            parsed = as_browsers_read().parse_response_with_uninit_headers(&mut response, data, &mut more);
+        }
         let status = parsed.map_err(|error| Failure::new(Fault::Malformed, error.to_string()))?;
         let httparse::Status::Complete(length) = status else {
             return Ok(None);
@@ -311,8 +394,9 @@ impl Reader {
         }
         self.keep_alive = response.version == Some(1);
         for field in response.headers.iter() {
-            self.read_field(field, jar)?;
+            self.read_field(field, cookies)?;
         }
+        self.keep_alive &= !self.is_framed_twice;
         if self.body == Body::Never || matches!(self.status, 204 | 304) {
             self.framing = Framing::Length(0);
         }
@@ -320,47 +404,47 @@ impl Reader {
         Ok(Some(length))
     }
 
-    fn read_field(&mut self, field: &httparse::Header<'_>, jar: &mut Jar) -> Result<(), Failure> {
+    fn read_field(&mut self, field: &httparse::Header<'_>, cookies: &mut Cookies<'_>) -> Result<(), Failure> {
         let text = || String::from_utf8_lossy(field.value).into_owned();
         let is = |name: &str| field.name.eq_ignore_ascii_case(name);
         match field.name.len() {
             14 if is("content-length") => {
-                let length = std::str::from_utf8(field.value).ok().and_then(|value| value.trim().parse().ok());
                 let malformed = || Failure::new(Fault::Malformed, format!("content-length `{}`", text()));
-                let length = Framing::Length(length.ok_or_else(malformed)?);
+                let length = Framing::Length(declared_length(field.value).ok_or_else(malformed)?);
                 match self.framing {
                     Framing::UntilClose => self.framing = length,
                     Framing::Length(_) if self.framing != length => {
                         return Err(Failure::new(Fault::Malformed, "two content-length fields that differ"));
                     }
-                    Framing::Chunked(_) => return Err(framed_twice()),
+                    Framing::Chunked(_) => self.is_framed_twice = true,
                     Framing::Length(_) => {}
                 }
             }
-            17 if is("transfer-encoding") => match self.framing {
-                Framing::Length(_) => return Err(framed_twice()),
-                _ => self.framing = Framing::Chunked(Chunk::Size(0, false)),
-            },
+            17 if is("transfer-encoding") && !is_identity(field.value) => {
+                // Chunks overrule a length, and the connection is not used again (RFC 9112, section 6.3).
+                self.is_framed_twice |= matches!(self.framing, Framing::Length(_));
+                self.framing = Framing::Chunked(Chunk::Size(0, false));
+            }
             10 if is("connection") => {
                 self.keep_alive = match self.keep_alive {
                     true => !contains_token(field.value, b"close"),
                     false => contains_token(field.value, b"keep-alive"),
                 };
             }
-            _ => self.keep_field(field.name, field.value, jar),
+            _ => self.keep_field(field.name, field.value, cookies),
         }
         Ok(())
     }
 
     /// Keeps what a user needs of a field, whatever the version spoken.
-    pub fn keep_field(&mut self, name: &str, value: &[u8], jar: &mut Jar) {
+    pub fn keep_field(&mut self, name: &str, value: &[u8], cookies: &mut Cookies<'_>) {
         let text = || String::from_utf8_lossy(value).into_owned();
         let is = |known: &str| name.eq_ignore_ascii_case(known);
         match name.len() {
             8 if is("location") => self.location = Some(text()),
             13 if self.wants_date && is("last-modified") => self.last_modified = Some(text()),
             16 if is("content-encoding") => self.coding = Coding::named(value),
-            10 if is("set-cookie") => jar.take(&String::from_utf8_lossy(value)),
+            10 if is("set-cookie") => cookies.take(&String::from_utf8_lossy(value)),
             _ => {}
         }
         if let Some(wanted) = &self.wanted {
@@ -406,6 +490,38 @@ impl Reader {
     }
 }
 
+/// Heads as servers write them and browsers read them: blanks before a colon, folded lines, lines without a colon.
+fn as_browsers_read() -> httparse::ParserConfig {
+    let mut config = httparse::ParserConfig::default();
+    config
+        .allow_spaces_after_header_name_in_responses(true)
+        .allow_obsolete_multiline_headers_in_responses(true)
+        .allow_multiple_spaces_in_response_status_delimiters(true)
+        .allow_space_before_first_header_name(true)
+        .ignore_invalid_headers_in_responses(true);
+    config
+}
+
+/// The length that a field declares, also several times if it is the same (RFC 9110, section 8.6).
+fn declared_length(value: &[u8]) -> Option<u64> {
+    let mut lengths = value.split(|&byte| byte == b',').map(|part| {
+        let part = part.trim_ascii();
+        let is_number = part.iter().all(u8::is_ascii_digit);
+        std::str::from_utf8(part).ok().filter(|_| is_number).and_then(|part| part.parse().ok())
+    });
+    let first = lengths.next()??;
+    lengths.all(|length| length == Some(first)).then_some(first)
+}
+
+/// Whether a transfer coding changes nothing (RFC 2616, section 3.6).
+fn is_identity(value: &[u8]) -> bool {
+    value.split(|&byte| byte == b',').all(|part| matches!(part.trim_ascii(), b"") || is_named_identity(part))
+}
+
+fn is_named_identity(part: &[u8]) -> bool {
+    part.trim_ascii().eq_ignore_ascii_case(b"identity")
+}
+
 fn contains_token(value: &[u8], token: &[u8]) -> bool {
     value.split(|&byte| byte == b',').any(|part| part.trim_ascii().eq_ignore_ascii_case(token))
 }
@@ -449,27 +565,29 @@ fn step<'a>(chunk: &mut Chunk, data: &'a [u8], inspector: &mut Inspector) -> Res
     Ok(rest)
 }
 
-/// Whoever stands between may have read another answer than this (RFC 9112, section 6.3).
-fn framed_twice() -> Failure {
-    Failure::new(Fault::Malformed, "both content-length and transfer-encoding")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    /// Takes an answer into a reader.
+    fn taken(reader: &mut Reader, text: &str) -> Result<State, Failure> {
+        let mut cookies = Cookies { jar: &mut Jar::default(), request: b"", is_secure: false };
+        reader.take(text.as_bytes(), &mut Inspector::new(), &mut cookies)
+    }
+
     /// What an answer amounts to when it comes in pieces: complete or not, status and body; or the fault.
     fn read(data: &[u8], piece: usize, closes: bool) -> Result<(State, u16, Vec<u8>), Fault> {
         let (mut reader, mut inspector, mut jar) = (Reader::default(), Inspector::new(), Jar::default());
+        let mut cookies = Cookies { jar: &mut jar, request: b"", is_secure: false };
         inspector.reset(0, 1000);
         reader.begin(Body::Expected, true);
         let mut state = State::Unfinished;
         for piece in data.chunks(piece) {
-            state = reader.take(piece, &mut inspector, &mut jar).map_err(|failure| failure.fault)?;
+            state = reader.take(piece, &mut inspector, &mut cookies).map_err(|failure| failure.fault)?;
         }
         if closes {
-            state = reader.take(&[], &mut inspector, &mut jar).map_err(|failure| failure.fault)?;
+            state = reader.take(&[], &mut inspector, &mut cookies).map_err(|failure| failure.fault)?;
         }
         Ok((state, reader.status, inspector.head))
     }
@@ -506,12 +624,49 @@ mod tests {
         assert_eq!(state("HTTP/1.1 200 OK\r\n\r\nab", true), Ok(State::Complete));
         assert_eq!(state("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nab", true), Err(Fault::ClosedEarly));
         assert_eq!(state("HTTP/1.1 200 OK\r\nContent-", true), Err(Fault::ClosedEarly));
-        let both = ["Content-Length: 3\r\n", "Transfer-Encoding: chunked\r\n"];
-        for (first, second) in [(both[0], both[1]), (both[1], both[0])] {
-            assert_eq!(state(&format!("HTTP/1.1 200 OK\r\n{first}{second}\r\n"), false), Err(Fault::Malformed));
-        }
         let twice = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\n";
         assert_eq!(state(twice, false), Err(Fault::Malformed));
+    }
+
+    #[test]
+    fn heads_are_read_as_browsers_read_them() {
+        let chunked = "Transfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n";
+        let many: String = (0..3000).map(|number| format!("X-{number}: y\r\n")).collect();
+        for rest in [
+            "Server : old\r\nContent-Length: 2\r\n\r\nab",
+            "Content-Length : 2\r\n\r\nab",
+            "X-Long: one,\r\n two\r\n\tthree\r\nContent-Length: 2\r\n\r\nab",
+            " X-First: a\r\nContent-Length: 2\r\n\r\nab",
+            "Content-Length: 2, 2\r\n\r\nab",
+            "Content-Length: 2\r\nContent-Length: 2\r\n\r\nab",
+            "Transfer-Encoding: identity\r\nContent-Length: 2\r\n\r\nab",
+            "this is no field\r\nContent-Length: 2\r\n\r\nab",
+            "X-Control: \u{1}\r\nContent-Length: 2\r\n\r\nab",
+            &format!("{many}Content-Length: 2\r\n\r\nab"),
+            &format!("X-Large: {}\r\nContent-Length: 2\r\n\r\nab", "y".repeat(100_000)),
+            &format!("Transfer-Encoding: identity\r\n{chunked}"),
+            &format!("Content-Length: 99\r\n{chunked}"),
+            &format!("Transfer-Encoding: chunked\r\nContent-Length: 1\r\n\r\n{}", &chunked[30..]),
+        ] {
+            for piece in [7, usize::MAX] {
+                let data = format!("HTTP/1.1 200 OK\r\n{rest}");
+                let expected = (State::Complete, 200, b"ab".to_vec());
+                assert_eq!(read(data.as_bytes(), piece, false), Ok(expected), "{}", &rest[..60.min(rest.len())]);
+            }
+        }
+        assert_eq!(read(b"HTTP/1.1  200  OK\r\nContent-Length: 0\r\n\r\n", 7, false).map(|read| read.1), Ok(200));
+        for length in ["2, 3", "two", "-1", "+2", ","] {
+            let text = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\nab");
+            assert_eq!(read(text.as_bytes(), 7, false), Err(Fault::Malformed), "{length}");
+        }
+    }
+
+    #[test]
+    fn a_connection_on_which_an_answer_was_framed_twice_is_not_used_again() {
+        let mut reader = Reader::default();
+        let text = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n";
+        assert_eq!(taken(&mut reader, text).expect("valid"), State::Complete);
+        assert!(!reader.keep_alive);
     }
 
     #[test]
@@ -528,8 +683,7 @@ mod tests {
     fn a_connection_is_kept_when_both_sides_mean_it() {
         let keeps = |text: &str| {
             let mut reader = Reader::default();
-            let taken = reader.take(text.as_bytes(), &mut Inspector::new(), &mut Jar::default());
-            taken.map(|_| reader.keep_alive).expect("valid")
+            taken(&mut reader, text).map(|_| reader.keep_alive).expect("valid")
         };
         assert!(keeps("HTTP/1.1 204 No\r\n\r\n"));
         assert!(!keeps("HTTP/1.1 204 No\r\nConnection: close\r\n\r\n"));
@@ -543,7 +697,7 @@ mod tests {
         for told in ["a", "b"] {
             reader.begin(Body::Expected, false);
             let text = format!("HTTP/1.1 204 No\r\nx-token: {told}\r\nX-Other: c\r\n\r\n");
-            reader.take(text.as_bytes(), &mut Inspector::new(), &mut Jar::default()).expect("valid");
+            taken(&mut reader, &text).expect("valid");
             assert_eq!(reader.told, [(0, told.to_owned())]);
         }
     }

@@ -2,6 +2,8 @@
 //!
 //! Requests are translated from what HTTP/1.1 would write: one writer of requests, and bytes of both versions compare.
 
+use std::rc::{Rc, Weak};
+
 use bytes::Bytes;
 use h2::client::SendRequest;
 use h2::{Reason, RecvStream};
@@ -15,17 +17,41 @@ use super::{Answer, ExchangeContext, Failure, Message};
 /// Bytes of one body that may be under way; a limited line gives them back as it delivers them.
 const WINDOW: u32 = 1 << 20;
 
+/// Fields of HTTP/1.1 about one connection, which HTTP/2 forbids (RFC 9113, section 8.2.2).
+const OF_A_CONNECTION: [&str; 6] =
+    ["connection", "keep-alive", "proxy-connection", "te", "transfer-encoding", "upgrade"];
+
 /// One user's use of an HTTP/2 connection. Copies share the connection.
 #[derive(Clone)]
 pub struct Http2 {
-    sender: SendRequest<Bytes>,
+    sender: Rc<SendRequest<Bytes>>,
     scheme: &'static str,
+}
+
+/// Where a user's lanes find the connection that they share. It does not keep the connection open.
+#[derive(Default)]
+pub struct SharedHttp2(Weak<SendRequest<Bytes>>);
+
+impl SharedHttp2 {
+    /// The shared connection; None where there is none that takes requests.
+    pub fn get(&self, scheme: &'static str) -> Option<Http2> {
+        let mut http2 = Http2 { sender: self.0.upgrade()?, scheme };
+        (!http2.is_stale()).then_some(http2)
+    }
+
+    /// Further lanes share this connection from now on.
+    pub fn set(&mut self, http2: &Http2) {
+        self.0 = Rc::downgrade(&http2.sender);
+    }
 }
 
 impl Http2 {
     /// Opens HTTP/2 on a stream. The connection ends when the last copy is dropped.
     pub async fn open(stream: Stream) -> Result<Self, Failure> {
         let scheme = if stream.is_buffered() { "https" } else { "http" };
+        if !stream.may_speak_http2() {
+            return Err(Failure::new(Fault::Tls, "the server does not offer HTTP/2 over TLS (ALPN)"));
+        }
         let mut builder = h2::client::Builder::new();
         builder.enable_push(false).initial_window_size(WINDOW).initial_connection_window_size(16 * WINDOW);
         builder.max_header_list_size(MOST_HEAD_BYTES as u32);
@@ -33,13 +59,22 @@ impl Http2 {
         tokio::task::spawn_local(async move {
             let _ = connection.await; // how it ended is told to every request on it
         });
-        Ok(Http2 { sender, scheme })
+        Ok(Http2 { sender: Rc::new(sender), scheme })
     }
 
     /// Whether the other side has closed the connection or said that it will.
     pub fn is_stale(&mut self) -> bool {
         let mut context = std::task::Context::from_waker(std::task::Waker::noop());
-        matches!(self.sender.poll_ready(&mut context), std::task::Poll::Ready(Err(_)))
+        let mut sender = SendRequest::clone(&self.sender);
+        matches!(sender.poll_ready(&mut context), std::task::Poll::Ready(Err(_)))
+    }
+
+    /// Sends a request and waits for the head of its answer, whatever that is.
+    pub async fn greet(&self, request: &[u8]) -> Result<(), Failure> {
+        let (request, _) = translate(request, self.scheme)?;
+        let mut sender = SendRequest::clone(&self.sender).ready().await.map_err(|error| failed(&error))?;
+        let (answer, _) = sender.send_request(request, true).map_err(|error| failed(&error))?;
+        answer.await.map(|_| ()).map_err(|error| failed(&error))
     }
 
     /// Sends a request and reads its answer to the end.
@@ -48,9 +83,11 @@ impl Http2 {
         context: &mut ExchangeContext<'_>,
         message: &Message<'_>,
     ) -> Result<Answer, Failure> {
+        context.reader.begin(message.body, message.wants_date);
         let (request, body) = translate(message.bytes, self.scheme)?;
-        let mut sender = self.sender.clone().ready().await.map_err(|error| failed(&error))?;
-        let (answer, mut upload) = sender.send_request(request, body.is_empty()).map_err(|error| failed(&error))?;
+        let unsent = |error: h2::Error| Failure { is_unprocessed: true, ..failed(&error) };
+        let mut sender = SendRequest::clone(&self.sender).ready().await.map_err(unsent)?;
+        let (answer, mut upload) = sender.send_request(request, body.is_empty()).map_err(unsent)?;
         if !body.is_empty() {
             upload.send_data(body, true).map_err(|error| failed(&error))?;
         }
@@ -104,12 +141,14 @@ fn written(status: StatusCode, fields: &HeaderMap) -> Vec<u8> {
 
 /// Takes over what a user keeps of the fields; returns their length as HTTP/1.1 would write them, so that bytes compare.
 fn take_fields(context: &mut ExchangeContext<'_>, message: &Message<'_>, fields: &HeaderMap) -> u64 {
-    context.reader.begin(message.body, message.wants_date);
+    let mut jar = context.jar.borrow_mut();
+    let mut cookies = message.cookies(&mut jar);
     let mut bytes = "HTTP/1.1 200 OK\r\n\r\n".len();
     for (name, value) in fields {
         bytes += name.as_str().len() + value.len() + ": \r\n".len();
-        context.reader.keep_field(name.as_str(), value.as_bytes(), &mut context.jar.borrow_mut());
+        context.reader.keep_field(name.as_str(), value.as_bytes(), &mut cookies);
     }
+    context.reader.received = bytes as u64;
     bytes as u64
 }
 
@@ -132,8 +171,7 @@ pub fn translate(message: &[u8], scheme: &str) -> Result<(Request<()>, Bytes), F
             host = std::str::from_utf8(field.value).unwrap_or("");
             continue;
         }
-        // Of one connection alone, and forbidden here (RFC 9113, section 8.2.2).
-        if field.name.eq_ignore_ascii_case("connection") {
+        if OF_A_CONNECTION.iter().any(|name| field.name.eq_ignore_ascii_case(name)) {
             continue;
         }
         let name = HeaderName::from_bytes(field.name.as_bytes()).map_err(|error| unusable(&error))?;
@@ -146,6 +184,13 @@ pub fn translate(message: &[u8], scheme: &str) -> Result<(Request<()>, Bytes), F
 }
 
 fn failed(error: &h2::Error) -> Failure {
+    // Of streams behind the last that GOAWAY names, and refused ones, nothing was processed (RFC 9113, section 8.7).
+    let is_refused = error.is_reset() && error.reason() == Some(Reason::REFUSED_STREAM);
+    let is_unprocessed = error.is_remote() && (error.is_go_away() || is_refused);
+    Failure { is_unprocessed, ..named(error) }
+}
+
+fn named(error: &h2::Error) -> Failure {
     if let Some(error) = error.get_io() {
         return Failure::from_io(error);
     }
@@ -165,12 +210,12 @@ mod tests {
 
     #[test]
     fn a_request_is_the_same_in_both_versions() {
-        let text = b"POST /a?b=c HTTP/1.1\r\nHost: shop:81\r\nConnection: keep-alive\r\nCookie: x=y\r\nContent-Length: 3\r\n\r\nabc";
+        let text = b"POST /a?b=c HTTP/1.1\r\nHost: shop:81\r\nConnection: keep-alive\r\nUpgrade: h3\r\nCookie: x=y\r\nContent-Length: 3\r\n\r\nabc";
         let (request, body) = translate(text, "https").expect("valid");
         assert_eq!(request.method(), Method::POST);
         assert_eq!(request.uri(), "https://shop:81/a?b=c");
         assert_eq!(request.headers()["cookie"], "x=y");
-        assert!(["host", "connection"].iter().all(|name| !request.headers().contains_key(*name)));
+        assert!(["host", "connection", "upgrade"].iter().all(|name| !request.headers().contains_key(*name)));
         assert_eq!(body, "abc");
     }
 }

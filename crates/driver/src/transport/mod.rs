@@ -22,7 +22,7 @@ use crate::clock::Clock;
 use crate::inspect::Inspector;
 use crate::scratch::Scratch;
 use crate::timer::Timer;
-use http1::Reader;
+use http1::{Cookies, Reader};
 use stream::{Idle, Stream};
 
 /// Whether an answer may have a body.
@@ -43,6 +43,15 @@ pub struct Message<'a> {
     pub body: Body,
     /// Whether the answer's date of last change is of interest.
     pub wants_date: bool,
+    /// Whether it goes out over TLS.
+    pub is_secure: bool,
+}
+
+impl Message<'_> {
+    /// Where the cookies of its answer go.
+    fn cookies<'a>(&'a self, jar: &'a mut Jar) -> Cookies<'a> {
+        Cookies { jar, request: self.bytes, is_secure: self.is_secure }
+    }
 }
 
 /// What every user reacts to in an answer. Times on the run's clock.
@@ -123,12 +132,14 @@ impl Connection {
 pub struct Failure {
     pub fault: Fault,
     pub detail: String,
+    /// Whether it is certain that the server has not processed the request.
+    pub is_unprocessed: bool,
 }
 
 impl Failure {
     /// A fault with what was seen of it, for people.
     pub fn new(fault: Fault, detail: impl Into<String>) -> Self {
-        Failure { fault, detail: detail.into() }
+        Failure { fault, detail: detail.into(), is_unprocessed: false }
     }
 
     /// The same of a file, by its path.

@@ -1,7 +1,7 @@
 //! A byte stream to the server, plain or over TLS, and how it is opened.
 
 use std::cell::Cell;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::fd::{AsRawFd, RawFd};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -23,9 +23,11 @@ pub enum Stream {
     Tls(Box<Secure>),
 }
 
-/// Source addresses used on the loopback network, in turn: with one, the kernel's search for a free port takes
-/// milliseconds once half of the ports are in use, and is charged to the driver.
-const SOURCES: u8 = 16;
+/// Source addresses that are taken at most where the first has no port left.
+const MOST_SOURCES: u8 = 16;
+
+/// The source address of all connections to the loopback network, unless there are several.
+const FIRST_SOURCE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 /// What the TLS handshake was.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -61,11 +63,16 @@ pub enum Intake {
     Limited,
 }
 
-/// Opens a connection.
-pub async fn connect(address: SocketAddr, intake: Intake) -> Result<TcpStream, Failure> {
-    let stream = dial(address, intake).await.map_err(|error| Failure::from_io(&error))?;
+/// Opens a connection; on the loopback network from one of so many source addresses.
+pub async fn connect(address: SocketAddr, intake: Intake, sources: u8) -> Result<TcpStream, Failure> {
+    let stream = dial(address, intake, sources).await.map_err(|error| Failure::from_io(&error))?;
     stream.set_nodelay(true).map_err(|error| Failure::from_io(&error))?;
     Ok(stream)
+}
+
+/// Whether a connection comes from a loopback address other than the first.
+pub fn is_of_further_source(stream: &TcpStream) -> bool {
+    stream.local_addr().is_ok_and(|local| local.ip().is_loopback() && local.is_ipv4() && local.ip() != FIRST_SOURCE)
 }
 
 /// Speaks TLS on a connection; says whether the session was resumed.
@@ -85,16 +92,39 @@ pub async fn secure(
     Ok((Stream::Tls(Box::new(stream)), handshake))
 }
 
-/// Opens a connection. On the loopback network source addresses are taken in turn: from one address the kernel looks
-/// for a free port by trying one after the other, which takes it milliseconds once half of them are in use.
-async fn dial(address: SocketAddr, intake: Intake) -> std::io::Result<TcpStream> {
-    thread_local!(static TURN: Cell<u8> = const { Cell::new(0) });
+/// Opens a connection. On the loopback network source addresses are taken in turn. A server knows its users by them, so
+/// there is one, unless a plan asks for several: from one address the kernel looks for a free port by trying one after
+/// the other, which takes it milliseconds once half of them are in use. Where no port is left, further ones are taken.
+async fn dial(address: SocketAddr, intake: Intake, sources: u8) -> std::io::Result<TcpStream> {
+    thread_local! {
+        static TURN: Cell<u8> = const { Cell::new(0) };
+        static NEEDED: Cell<u8> = const { Cell::new(1) };
+    }
+    loop {
+        let spread = sources.max(NEEDED.get());
+        let turn = TURN.with(|turn| turn.replace((turn.get() + 1) % spread)) % spread;
+        let opened = dial_from(address, intake, turn).await;
+        let is_without_port = opened.as_ref().is_err_and(|error| error.raw_os_error() == Some(libc::EADDRNOTAVAIL))
+            && has_sources(address);
+        if !is_without_port || spread >= MOST_SOURCES {
+            return opened;
+        }
+        NEEDED.set(spread + 1);
+        TURN.set(spread);
+    }
+}
+
+/// Whether connections to an address can come from several addresses of this machine.
+fn has_sources(address: SocketAddr) -> bool {
+    address.is_ipv4() && address.ip().is_loopback()
+}
+
+async fn dial_from(address: SocketAddr, intake: Intake, turn: u8) -> std::io::Result<TcpStream> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
     if intake == Intake::Limited {
         socket.set_recv_buffer_size(LIMITED_RECEIVE_BYTES)?;
     }
-    if address.is_ipv4() && address.ip().is_loopback() {
-        let turn = TURN.with(|turn| turn.replace((turn.get() + 1) % SOURCES));
+    if has_sources(address) {
         bind_without_port(&socket)?;
         socket.bind(SocketAddr::from(([127, 0, 0, 1 + turn], 0)))?;
     }
@@ -142,6 +172,14 @@ impl Stream {
     pub fn rest(&mut self) {
         if let Stream::Tls(secure) = self {
             secure.rest();
+        }
+    }
+
+    /// Whether HTTP/2 may be spoken: over TLS if both sides agreed on it, without TLS as nobody asks.
+    pub fn may_speak_http2(&self) -> bool {
+        match self {
+            Stream::Plain(_) => true,
+            Stream::Tls(secure) => secure.protocol() == Some(b"h2"),
         }
     }
 
@@ -228,5 +266,32 @@ impl AsyncWrite for Stream {
             Stream::Plain(stream) => Pin::new(stream).poll_shutdown(cx),
             Stream::Tls(stream) => Pin::new(stream.as_mut()).poll_shutdown(cx),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// From which addresses a server on this host sees six connections.
+    async fn seen(sources: u8) -> Vec<IpAddr> {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = listener.local_addr().expect("bound");
+        let mut seen = Vec::new();
+        for _ in 0..6 {
+            let (stream, peer) = tokio::join!(connect(address, Intake::Unlimited, sources), listener.accept());
+            let from = peer.expect("a connection").1.ip();
+            assert_eq!(is_of_further_source(&stream.expect("a connection")), from != FIRST_SOURCE);
+            seen.push(from);
+        }
+        seen.sort();
+        seen.dedup();
+        seen
+    }
+
+    #[tokio::test]
+    async fn users_come_from_one_address_unless_several_are_asked_for() {
+        assert_eq!(seen(1).await, [FIRST_SOURCE]);
+        assert_eq!(seen(3).await, [1, 2, 3].map(|last| IpAddr::from([127, 0, 0, last])));
     }
 }

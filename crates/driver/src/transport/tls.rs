@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use loadstone_schedule::plan::{Protocol, Trust};
+use loadstone_schedule::plan::{Identity, Protocol, Trust};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{verify_server_name, Resumption, WebPkiServerVerifier};
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{CipherSuite, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme, SupportedCipherSuite};
 
@@ -16,24 +16,40 @@ use rustls::{CipherSuite, ClientConfig, DigitallySignedStruct, RootCertStore, Si
 const REMEMBERED: usize = 4;
 
 /// The configuration all users share, without a session memory.
-pub fn shared_config(trust: &Trust, protocol: Protocol) -> Result<ClientConfig> {
+pub fn shared_config(trust: &Trust, identity: Option<&Identity>, protocol: Protocol) -> Result<ClientConfig> {
     let provider = Arc::new(as_browsers_offer());
     let builder = ClientConfig::builder_with_provider(provider.clone()).with_safe_default_protocol_versions()?;
-    let mut config = match trust {
-        Trust::Anything => {
-            builder.dangerous().with_custom_certificate_verifier(Arc::new(Believer(provider))).with_no_client_auth()
-        }
+    let builder = match trust {
+        Trust::Anything => builder.dangerous().with_custom_certificate_verifier(Arc::new(Believer(provider))),
         Trust::Authority { pem } => {
             let verifier = Arc::new(Authority::new(pem, provider)?);
-            builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth()
+            builder.dangerous().with_custom_certificate_verifier(verifier)
         }
-        _ => builder.with_root_certificates(machines_own()).with_no_client_auth(),
+        _ => builder.with_root_certificates(machines_own()),
+    };
+    let mut config = match identity {
+        Some(identity) => {
+            let (chain, key) = read_identity(identity)?;
+            let unfit = || format!("the key `{}` does not fit `{}`", identity.key, identity.certificate);
+            builder.with_client_auth_cert(chain, key).with_context(unfit)?
+        }
+        None => builder.with_no_client_auth(),
     };
     config.resumption = Resumption::disabled();
     if protocol == Protocol::Http2 {
         config.alpn_protocols = vec![b"h2".to_vec()];
     }
     Ok(config)
+}
+
+/// Reads a client's certificate, with those between it and its authority, and its key.
+fn read_identity(identity: &Identity) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>)> {
+    let Identity { certificate, key } = identity;
+    let chain = CertificateDer::pem_file_iter(certificate).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+    let chain = chain.with_context(|| format!("cannot read the client's certificate `{certificate}`"))?;
+    anyhow::ensure!(!chain.is_empty(), "`{certificate}` holds no certificate in PEM form");
+    let key = PrivateKeyDer::from_pem_file(key).with_context(|| format!("cannot read the client's key `{key}`"))?;
+    Ok((chain, key))
 }
 
 /// The usual algorithms in the order in which browsers offer them: AES with 128 bits first.
