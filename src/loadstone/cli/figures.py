@@ -33,6 +33,10 @@ def _whole(figures: IterationFigures, headline: Headline) -> Iterator[str]:
     times = {"p50": headline.p50_s, "p95": headline.p95_s, "p99": headline.p99_s}
     yield ", ".join(f"{name} {milliseconds(time)}" for name, time in times.items() if time is not None) or "no times"
     yield f"errors {headline.errors_pct:.2f} %"
+    if headline.resent:
+        yield f"{headline.resent} requests sent again"
+    if headline.reconnects:
+        yield f"{headline.reconnects} reconnects"
     slowest = _slowest(figures)
     if slowest:
         yield slowest
@@ -51,7 +55,7 @@ def _failing(figures: IterationFigures) -> Iterator[str]:
     failing = sorted((one for one in figures.operations if one.error_count), key=lambda one: -one.error_count)
     for one in failing[:MOST_FAILING]:
         yield f"{one.name}: {one.error_count} of {one.requests} failed ({_kinds(one)})"
-    if failing and figures.samples:
+    if (failing or figures.connections.get("trailing")) and figures.samples:
         yield f"for example: {figures.samples[0]}"
 
 

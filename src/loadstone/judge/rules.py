@@ -46,7 +46,7 @@ def _all(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
     yield _warmed_up(criteria)
     yield from driver.checks(criteria, figures)
     yield from _conditional(figures)
-    yield from _connections(figures)
+    yield from _connections(criteria, figures)
 
 
 def _whole(criteria: Criteria, figures: IterationFigures) -> Check:
@@ -191,8 +191,31 @@ def _conditional(figures: IterationFigures) -> Iterator[Check]:
         yield at_least(CheckId.CONDITIONAL_HONOURED, honoured, 99, "%", Weight.NOTE, PUBLISHED, detail)
 
 
-def _connections(figures: IterationFigures) -> Iterator[Check]:
+def _connections(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
+    yield from _resent(criteria, figures)
+    trailing = figures.connections.get("trailing", 0)
+    if trailing:
+        most = (criteria.own.errors_pct or 0.0) / 100 * figures.requests
+        detail = "they came before the next request; browsers drop them, and the connection"
+        yield at_most(CheckId.TRAILING, trailing, most, "answers", Weight.FAIL, OURS, detail)
+    further = figures.connections.get("further_sources", 0)
+    if further:
+        detail = "to a server on this host; a user may be several addresses to it"
+        yield at_most(CheckId.FURTHER_SOURCES, further, 0, "connections", Weight.NOTE, OURS, detail)
     late = figures.connections.get("connected_late", 0)
     if late:
         detail = "the kernel had to ask again: the listener's queue was full, or packets were lost"
         yield at_most(CheckId.ACCEPTED_LATE, late, 0, "connections", Weight.NOTE, OURS, detail)
+
+
+def _resent(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
+    """Whether the server takes requests and drops them. Browsers send them again, so users see no error; an idle
+    connection that is closed before anything is sent counts as a reconnect alone.
+    """
+    resent, sent = figures.connections.get("resent", 0), figures.connections.get("http_requests", 0)
+    if not resent:
+        return
+    share_pct = ERROR_SHARE_PCT if criteria.own.errors_pct is None else criteria.own.errors_pct
+    most = most_by_chance(share_pct / 100 * sent) if share_pct else 0
+    detail = f"of {sent} sent; {share_pct:g} % as of errors, and what chance adds"
+    yield at_most(CheckId.RESENT, resent, most, "requests", Weight.FAIL, OURS, detail)

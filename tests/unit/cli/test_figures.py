@@ -27,6 +27,18 @@ def test_percentiles_over_too_few_are_not_told() -> None:
     assert line == "0.15 operations/s; p50 4 ms; errors 0.00 %"
 
 
+def test_reconnects_and_requests_sent_again_stand_in_the_headline() -> None:
+    figures = iteration((operation("home", 15, 0.004),), seconds=100)
+    (line,) = told(replace(figures, connections={"reconnects": 7, "resent": 3}))
+    assert line.endswith("errors 0.00 %; 3 requests sent again; 7 reconnects")
+
+
+def test_bytes_behind_an_answer_are_told_with_an_example() -> None:
+    figures = iteration((operation("home", 15, 0.004),), seconds=100)
+    lines_told = told(replace(figures, connections={"trailing": 1}, samples=("beacon: bytes",)))
+    assert lines_told[1:] == ["for example: beacon: bytes"]
+
+
 def test_what_failed_is_named_with_an_example() -> None:
     failing = operation("find", 1000, 0.1, errors={"status": 20, "title": 5, "tls": 0})
     figures = replace(iteration((failing,), seconds=100), samples=("/find: status 500",))

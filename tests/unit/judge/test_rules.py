@@ -6,7 +6,7 @@ import pytest
 
 from loadstone.judge.rules import checks
 from loadstone.judge.verdict import judge_iteration
-from loadstone.model.figures import BLAME, NOTHING, IterationFigures
+from loadstone.model.figures import BLAME, NOTHING, IterationFigures, OwnLimits
 from loadstone.model.profile import Rigor
 from loadstone.model.records.check import Check, CheckId, Outcome, Weight
 from loadstone.model.records.verdict import Verdict, worst
@@ -215,3 +215,35 @@ def test_sessions_left_waiting_fail_a_run_whose_other_operations_are_good() -> N
 def test_a_share_near_its_limit_is_said_to_be_unsure(good: int, is_sure: bool) -> None:
     figures = iteration((operation("a", 200, 1.0, grades=(good, 200 - good, 0)),), 100.0)
     assert ("not sure" not in check(CheckId.GOOD_SHARE, figures).detail) is is_sure
+
+
+def sent(**connections: int) -> IterationFigures:
+    return replace(run(), connections=connections)
+
+
+def test_requests_that_are_taken_and_dropped_are_judged_as_errors_are() -> None:
+    def resent(count: int, **changes: object) -> Check:
+        return check(CheckId.RESENT, sent(http_requests=10_000, resent=count), **changes)
+
+    assert resent(50).outcome is Outcome.KEPT
+    assert resent(200).outcome is Outcome.BROKEN
+    assert resent(200).limit == resent(50).limit < 100, "0.5 % and what chance adds"
+    assert judge_iteration(CRITERIA, sent(http_requests=10_000, resent=200)).verdict is Verdict.FAIL
+    assert resent(1, own=OwnLimits(errors_pct=0.0)).outcome is Outcome.BROKEN
+    assert resent(200, own=OwnLimits(errors_pct=5.0)).outcome is Outcome.KEPT
+
+
+def test_an_idle_connection_that_is_closed_is_a_reconnect_alone() -> None:
+    judged = judge_iteration(CRITERIA, sent(http_requests=10_000, reconnects=900))
+    assert judged.verdict is Verdict.PASS
+    assert judged.headline is not None
+    assert (judged.headline.reconnects, judged.headline.resent) == (900, 0)
+
+
+def test_bytes_behind_the_end_of_an_answer_fail_a_run() -> None:
+    assert judge_iteration(CRITERIA, sent(http_requests=10_000, trailing=1)).verdict is Verdict.FAIL
+    assert judge_iteration(CRITERIA, sent(http_requests=10_000, trailing=0)).verdict is Verdict.PASS
+
+
+def test_further_source_addresses_are_named() -> None:
+    assert check(CheckId.FURTHER_SOURCES, sent(further_sources=3)).weight is Weight.NOTE

@@ -50,6 +50,10 @@ class Headline:
     p99_s: float | None
     errors_pct: float | None
     """None where they were not disclosed."""
+    reconnects: int = 0
+    """Connections made again because the server had closed an idle one."""
+    resent: int = 0
+    """Requests sent again because the server had taken them and closed the connection without an answer."""
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,10 @@ def _items(workload: WorkloadResult) -> Iterator[tuple[str, str]]:
     for name, time_s in (("p50", headline.p50_s), ("p95", headline.p95_s), ("p99", headline.p99_s)):
         yield name, "too few samples" if time_s is None else milliseconds(time_s)
     yield "errors", f"{number(headline.errors_pct, 2)} %"
+    if headline.resent:
+        yield "sent again", number(headline.resent)
+    if headline.reconnects:
+        yield "reconnects", number(headline.reconnects)
 
 
 SECTION = Section(rank=25, of_result=blocks)
