@@ -20,7 +20,8 @@ from loadstone.model.profile import PROFILES, Profile
 from loadstone.model.reading import settings_of
 from loadstone.model.service import Mechanism, Tuning
 from loadstone.model.system import Clock, FileServer, Reference, Station, System
-from loadstone.model.target import Target
+from loadstone.model.target import Addresses, Identity, Target
+from loadstone.model.workload import MOST_SOURCES
 from loadstone.platforms.registry import platform_kind, platform_kinds, read_machine, refuse_foreign
 from loadstone.run.criteria import DriverLimits
 from loadstone.run.spec import RunSpec
@@ -213,6 +214,37 @@ class SystemOptions(MachineOptions):
     insecure: Annotated[
         bool, typer.Option("--insecure", help="Believe any certificate (the report says so).", rich_help_panel=SYSTEM)
     ] = False
+    cert: Annotated[
+        Path | None,
+        typer.Option(
+            exists=True,
+            dir_okay=False,
+            help="Client certificate for a target that demands one (PEM). It is not copied into the result.",
+            rich_help_panel=SYSTEM,
+        ),
+    ] = None
+    key: Annotated[
+        Path | None,
+        typer.Option(
+            exists=True,
+            dir_okay=False,
+            help="Private key of the client certificate (PEM). Default: in the file of --cert.",
+            rich_help_panel=SYSTEM,
+        ),
+    ] = None
+    addresses: Annotated[
+        Addresses,
+        typer.Option(help="Addresses of the target's name that take load.", rich_help_panel=SYSTEM),
+    ] = Addresses.ALL
+    source_addresses: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=MOST_SOURCES,
+            help="Source addresses of users of a target on this host. Default: 1, or 16 where ports would run out.",
+            rich_help_panel=SYSTEM,
+        ),
+    ] = None
     agent: Annotated[
         list[str] | None,
         typer.Option(
@@ -327,11 +359,13 @@ class SystemOptions(MachineOptions):
             raise UsageError("Give one of --target, --station and --nginx: a run measures one system.")
         if self.nginx is not None:
             return FileServer.parse(self.nginx)
-        if not urls and (self.authority or self.insecure):
-            raise UsageError("--authority and --insecure go with --target; the reference server brings its own.")
+        access = Access(self.authority, not self.insecure, self.cert, self.key, self.addresses, self.source_addresses)
+        if not urls and access != Access():
+            options = "--authority, --insecure, --cert, --key, --addresses and --source-addresses"
+            raise UsageError(f"{options} go with --target; the reference server brings its own.")
         if self.station is not None:
             return Station.parse(self.station)
-        system = make_system(urls, self.authority, not self.insecure, self.server_threads, placement)
+        system = make_system(urls, access, self.server_threads, placement)
         return serving(system, self.services)
 
     @property
@@ -449,13 +483,31 @@ def _make_cold(given: dict[str, Any], behind: dict[str, Any], varied: bool) -> N
         machine[COLD] = "true"
 
 
-def make_system(
-    urls: list[str], authority: Path | None, verify: bool, threads: int | None, placement: Placement = PLAIN
-) -> System:
+@dataclass(frozen=True)
+class Access:
+    """How users reach a system that others set up."""
+
+    authority: Path | None = None
+    verify: bool = True
+    certificate: Path | None = None
+    key: Path | None = None
+    addresses: Addresses = Addresses.ALL
+    source_addresses: int | None = None
+
+    def target(self, urls: list[str]) -> Target:
+        """The system at these addresses; raises UsageError."""
+        pem = read_text(self.authority) if self.authority else None
+        return replace(
+            Target.parse(urls, pem, self.verify),
+            identity=Identity.of(self.certificate, self.key),
+            addresses=self.addresses,
+            source_addresses=self.source_addresses,
+        )
+
+
+def make_system(urls: list[str], access: Access, threads: int | None, placement: Placement = PLAIN) -> System:
     """A system that others set up, or else the reference server. Raises UsageError."""
-    if not urls:
-        return Reference(threads_on(placement.machine, threads))
-    return Target.parse(urls, read_text(authority) if authority else None, verify)
+    return access.target(urls) if urls else Reference(threads_on(placement.machine, threads))
 
 
 @dataclass(frozen=True)

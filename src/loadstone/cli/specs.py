@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from loadstone.cli.options import Serving, half_the_cores, make_system, serving
+from loadstone.cli.options import Access, Serving, half_the_cores, make_system, serving
 from loadstone.model.errors import UsageError
 from loadstone.model.load import Load, Population
 from loadstone.model.profile import PROFILES
@@ -77,7 +77,8 @@ def _system(study: StudyFile) -> System:
     if given is not None:
         return given
     target = study.target
-    system = make_system(list(target.urls), target.authority, target.verify, study.server.threads, study.placement)
+    access = Access(target.authority, target.verify, target.cert, target.key, target.addresses, target.source_addresses)
+    system = make_system(list(target.urls), access, study.server.threads, study.placement)
     server = study.server
     return serving(
         system,

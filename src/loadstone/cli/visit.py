@@ -9,10 +9,11 @@ from typing import Annotated
 import typer
 
 from loadstone.cli.exits import Exit
+from loadstone.cli.options import Access
 from loadstone.cli.screen import out, say, variables_text
 from loadstone.host.runtime import temporary_folder
 from loadstone.model.errors import UsageError
-from loadstone.model.files import read_text, write_private
+from loadstone.model.files import write_private
 from loadstone.model.records.events import Exchange, Performed
 from loadstone.model.target import Target
 from loadstone.model.workload import Workload
@@ -55,6 +56,18 @@ def try_(
         Path | None, typer.Option(exists=True, dir_okay=False, help="Certificate of a private authority to believe.")
     ] = None,
     insecure: Annotated[bool, typer.Option("--insecure", help="Believe any certificate.")] = False,
+    cert: Annotated[
+        Path | None,
+        typer.Option(exists=True, dir_okay=False, help="Client certificate for a target that demands one (PEM)."),
+    ] = None,
+    key: Annotated[
+        Path | None,
+        typer.Option(
+            exists=True,
+            dir_okay=False,
+            help="Private key of the client certificate (PEM). Default: in the file of --cert.",
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Another one draws other values and ways.")] = 1,
     trace: Annotated[
         Path | None, typer.Option(help="Write the visit to this file, as HAR, without cookies and credentials.")
@@ -70,8 +83,7 @@ def try_(
     workload = load(site)
     if workload.connections.protocol not in ("http1", "http2"):
         raise UsageError(f"`{workload.name}` speaks {workload.connections.protocol}: only visits over HTTP are shown.")
-    believed = None if authority is None else read_text(authority)
-    goal = Target.parse(target, believed, not insecure)
+    goal = Access(authority, not insecure, cert, key).target(target)
     if with_cookies and trace is None:
         raise UsageError("--with-cookies belongs to a trace. Name its file with --trace.")
     if workload.variables:

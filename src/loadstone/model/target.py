@@ -1,7 +1,9 @@
 """Where load goes: the two sides of a target and what certificates are believed."""
 
 from dataclasses import dataclass
+from enum import StrEnum
 from ipaddress import IPv6Address
+from pathlib import Path
 from urllib.parse import quote, urlsplit
 
 from loadstone.model.errors import UsageError
@@ -55,6 +57,31 @@ def _is_ipv6(text: str) -> bool:
     return True
 
 
+class Addresses(StrEnum):
+    """Which addresses of a name take load."""
+
+    ALL = "all"
+    """Users take them in turn, as far as they are of one family and accept connections."""
+    FIRST = "first"
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Files of a client's certificate and its key, in PEM form. They are read where they are, and copied nowhere."""
+
+    certificate: str
+    key: str
+
+    @classmethod
+    def of(cls, certificate: Path | None, key: Path | None) -> "Identity | None":
+        """From the paths of both, or of one file that holds both; None without any. Raises UsageError."""
+        if certificate is None:
+            if key is not None:
+                raise UsageError(f"The key {key} has no certificate. Add --cert FILE.")
+            return None
+        return cls(str(certificate.absolute()), str((key or certificate).absolute()))
+
+
 @dataclass(frozen=True)
 class Target:
     """A system under test as the driver sees it."""
@@ -64,6 +91,17 @@ class Target:
     authority_pem: str | None = None
     """Certificate of a private authority; None believes the machine's own list."""
     verify: bool = True
+    identity: Identity | None = None
+    """What users show to a server that demands a certificate."""
+    addresses: Addresses = Addresses.ALL
+    source_addresses: int | None = None
+    """Addresses that users of a server on this host come from; None for one, or for more where ports would run out."""
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it is written as an address of the loopback network."""
+        sides = [side.host for side in (self.http, self.https) if side is not None]
+        return any(host == "localhost" or host.startswith("127.") for host in sides)
 
     @classmethod
     def parse(cls, urls: list[str], authority_pem: str | None = None, verify: bool = True) -> "Target":

@@ -195,4 +195,4 @@ def _said(value: object) -> str:
 
 
 def _is_shown(name: str, value: object) -> bool:
-    return bool(value) and name != "authority_pem"
+    return bool(value) and name != "authority_pem" and (name, value) != ("addresses", "all")

@@ -37,6 +37,14 @@ from loadstone.workloads.shares import shares
 PLAN_SCHEMA = 5
 """Version of the plan's schema; `schemas/plan.json` is generated from the driver."""
 
+PORTS_OF_AN_ADDRESS = 28_232
+"""Ports that Linux gives to connections from one address (net.ipv4.ip_local_port_range). When half of them are in use,
+the search for a free one takes milliseconds.
+"""
+TIME_WAIT_S = 60.0
+"""Seconds for which Linux keeps the port of a connection after its end."""
+SPREAD_SOURCES = 16
+"""Source addresses where one has too few ports."""
 Json = dict[str, Any]
 
 
@@ -90,7 +98,7 @@ def _part(part: Part, phases: Phases) -> Json:
         raise UsageError(f"User sessions of `{workload.name}` never end, so they cannot arrive at a rate. {remedy}")
     return {
         "load": _load(part.load, phases, owners),
-        "targets": [_target(one) for one in part.targets],
+        "targets": [target_plan(one) for one in part.targets],
         "workload": {
             "name": workload.name,
             "values": [_value(name, value, size, index) for name, value in workload.values.items()],
@@ -113,11 +121,26 @@ def _part(part: Part, phases: Phases) -> Json:
                 "mean_ns": _ns(workload.pacing.mean_s),
                 "cap_ns": None if workload.pacing.cap_s is None else _ns(workload.pacing.cap_s),
             },
-            "connections": workload.connections.model_dump(),
+            "connections": {**workload.connections.model_dump(), "source_addresses": source_addresses(part, phases)},
             "mailboxes": None if workload.mailboxes is None else workload.mailboxes.model_dump(mode="json"),
         },
         "curve": None if part.curve is None else _curve(part.curve),
     }
+
+
+def source_addresses(part: Part, phases: Phases) -> int:
+    """Addresses that users of a server on this host come from: one, as from one machine, unless the target or the
+    workload asks for several, or so many connections would leave few ports free.
+    """
+    target, connections = part.targets[0] if part.targets else None, part.workload.connections
+    wanted = (target.source_addresses if target else None) or connections.source_addresses
+    if wanted is not None:
+        return wanted
+    sessions = float(data_sessions(part.workload, part.load, phases))
+    if isinstance(part.load, Arrivals):
+        sessions = max(sessions, part.load.peak_per_s(phases.steady_s) * TIME_WAIT_S)
+    sides = 1 if target is None else sum(side is not None for side in (target.http, target.https))
+    return SPREAD_SOURCES if sessions * connections.parallel * sides > PORTS_OF_AN_ADDRESS / 2 else 1
 
 
 def _curve(curve: Curve) -> Json:
@@ -186,13 +209,20 @@ def _endpoint(endpoint: Endpoint | None) -> Json | None:
     return None if endpoint is None else asdict(endpoint)
 
 
-def _target(target: Target) -> Json:
+def target_plan(target: Target) -> Json:
+    """A machine of the system as the driver reads it."""
     trust: Json = {"kind": "system"}
     if not target.verify:
         trust = {"kind": "anything"}
     elif target.authority_pem is not None:
         trust = {"kind": "authority", "pem": target.authority_pem}
-    return {"http": _endpoint(target.http), "https": _endpoint(target.https), "trust": trust}
+    return {
+        "http": _endpoint(target.http),
+        "https": _endpoint(target.https),
+        "trust": trust,
+        "identity": None if target.identity is None else asdict(target.identity),
+        "addresses": target.addresses,
+    }
 
 
 def _operation(workload: Workload, name: str, target: Target | None) -> Json:

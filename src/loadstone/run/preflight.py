@@ -1,14 +1,26 @@
-"""A look at a target that others set up, before anything is measured: name, connection, TLS, first answer."""
+"""A look at a target that others set up, before anything is measured: name, connection, TLS, first answer. First by
+Python, which explains more, then by the driver, which speaks TLS and HTTP/2 as in the run.
+"""
 
 import asyncio
 import contextlib
+import ipaddress
+import json
 import socket
 import ssl
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Literal
+from urllib.request import getproxies, proxy_bypass
 
+from pydantic import TypeAdapter
+from pydantic.dataclasses import dataclass
+
+from loadstone.host.programs import driver
+from loadstone.host.secrets import without_secrets
 from loadstone.model.errors import UsageError
-from loadstone.model.target import Endpoint, Target, encoded
+from loadstone.model.target import Addresses, Endpoint, Target, encoded
 from loadstone.model.workload import Workload
+from loadstone.run.plan import target_plan
 
 STEP_S = 2.0
 """Longest time for a name, a connection, a TLS handshake."""
@@ -25,14 +37,127 @@ TLS_CAUSES = {
 """What OpenSSL says of a certificate, in words with a remedy."""
 
 
-async def look(target: Target, workloads: Sequence[Workload]) -> None:
-    """Raises UsageError with the cause and a remedy where a side of a target cannot be measured."""
+CLIENT_CERTIFICATE = "Give one by --cert FILE and --key FILE"
+DRIVER_TLS = {
+    "UnsupportedCertVersion": "The certificate is of X.509 version 1, which browsers do not accept. Make one of "
+    "version 3 with a subjectAltName, or believe any certificate by --insecure",
+    "certificate not valid for name": "The certificate has no subjectAltName with this name; like browsers, the "
+    "driver takes no common name (CN) instead. Make one with -addext subjectAltName=DNS:NAME, or believe any "
+    "certificate by --insecure",
+    "HandshakeFailure": "The driver offers TLS 1.3, and TLS 1.2 with ECDHE and AES-GCM or ChaCha20-Poly1305. Allow one "
+    "of these at the server. If it demands a client certificate, give it by --cert FILE and --key FILE",
+    "CertificateRequired": f"The server demands a client certificate. {CLIENT_CERTIFICATE}",
+}
+"""What the driver says of a TLS handshake, in words with a remedy."""
+
+
+@dataclass(frozen=True)
+class SeenSide:
+    """What the driver saw of one side of a target."""
+
+    is_secure: bool
+    addresses: tuple[str, ...]
+    """Those that take load, as HOST:PORT."""
+    silent: tuple[str, ...]
+    """Those that accepted no connection."""
+    detail: str
+    failed: Literal["name", "connection", "handshake", "http2"] | None = None
+    fault: str | None = None
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What the driver saw of a target."""
+
+    sides: tuple[SeenSide, ...]
+
+
+_SEEN = TypeAdapter(Seen)
+
+
+async def look(target: Target, workloads: Sequence[Workload]) -> tuple[str, ...]:
+    """What is to be known of the way to the target, as sentences. Raises UsageError with the cause and a remedy where a
+    side of it cannot be measured.
+    """
     protocols = {one.connections.protocol if one.connections else "http1" for one in workloads}
     if "null" in protocols:
+        return ()
+    asked = _asked(workloads)
+    first = asked if protocols == {"http1"} else ""  # what else is spoken, drivers alone speak
+    sides = ((target.http, None), (target.https, _context(target) if target.https else None))
+    await asyncio.gather(*(_look(side, context, first) for side, context in sides if side is not None))
+    protocol = "http2" if "http2" in protocols else "http1"
+    return (*_proxies(target), *await _look_by_driver(target, protocol, asked))
+
+
+async def _look_by_driver(target: Target, protocol: str, asked: str) -> tuple[str, ...]:
+    """The same by the driver, where that may see another thing; returns notices. Raises UsageError."""
+    named = [side for side in (target.http, target.https) if side is not None and not _is_address(side.host)]
+    if not named and target.https is None and protocol == "http1":
+        return ()
+    seen = await _seen({"target": target_plan(target), "protocol": protocol, "request": asked})
+    for side in seen.sides:
+        endpoint = target.https if side.is_secure else target.http
+        _refuse(side, f"{'https' if side.is_secure else 'http'}://{endpoint}")
+    return tuple(dict.fromkeys(notice for side in seen.sides for notice in _address_notices(target, side)))
+
+
+async def _seen(asked: dict[str, object]) -> Seen:
+    process = await asyncio.create_subprocess_exec(
+        driver(),
+        "look",
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env=without_secrets(""),
+    )
+    out, errors = await process.communicate(json.dumps(asked).encode())
+    if process.returncode != 0:
+        said = errors.decode(errors="replace").strip().removeprefix("loadstone-driver: ")
+        raise UsageError(f"The driver cannot prepare for this target: {said}.")
+    return _SEEN.validate_json(out)
+
+
+def _refuse(side: SeenSide, about: str) -> None:
+    """Raises UsageError for a side that the driver cannot measure."""
+    known = next((remedy for said, remedy in DRIVER_TLS.items() if said in side.detail), None)
+    if side.failed is None:
         return
-    asked = _asked(workloads) if protocols == {"http1"} else ""  # what else is spoken, drivers alone speak
-    sides = ((target.http, None), (target.https, _context(target)))
-    await asyncio.gather(*(_look(side, context, asked) for side, context in sides if side is not None))
+    if known is not None and side.failed != "connection":
+        raise UsageError(f"The driver cannot speak TLS with {about}: {known}.")
+    if side.failed == "http2":
+        remedy = 'Turn HTTP/2 on at the server, or declare protocol = "http1" under [connections]'
+        raise UsageError(f"{about} does not speak HTTP/2 ({side.detail}). {remedy}.")
+    what = "speak TLS with" if side.failed == "handshake" else "reach"
+    raise UsageError(f"The driver cannot {what} {about}: {side.detail}.")
+
+
+def _address_notices(target: Target, side: SeenSide) -> Iterator[str]:
+    """Which addresses of a name take load, where it has several."""
+    endpoint = target.https if side.is_secure else target.http
+    addresses = ", ".join(side.addresses)
+    if len(side.addresses) > 1:
+        yield f"{endpoint} has {len(side.addresses)} addresses, which users take in turn: {addresses}."
+    elif target.addresses is Addresses.FIRST and endpoint is not None and not _is_address(endpoint.host):
+        yield f"All load for {endpoint} goes to its first address, {addresses}."
+    if side.silent:
+        yield f"These addresses of {endpoint} accept no connections and take no load: {', '.join(side.silent)}."
+
+
+def _is_address(host: str) -> bool:
+    with contextlib.suppress(ValueError):
+        ipaddress.ip_address(host.strip("[]"))
+        return True
+    return False
+
+
+def _proxies(target: Target) -> Iterator[str]:
+    """Whether the environment names a proxy for the target: other tools would use it."""
+    proxies = getproxies()
+    for scheme, side in (("http", target.http), ("https", target.https)):
+        proxy = proxies.get(scheme) or proxies.get("all")
+        if side is not None and proxy and not proxy_bypass(side.host.strip("[]"), proxies):
+            yield f"The environment names a proxy for {scheme}; the driver does not use it and connects directly."
 
 
 def _asked(workloads: Sequence[Workload]) -> str:
@@ -47,6 +172,14 @@ def _asked(workloads: Sequence[Workload]) -> str:
 
 def _context(target: Target) -> ssl.SSLContext:
     context = ssl.create_default_context(cadata=target.authority_pem)
+    if target.identity is not None:
+        identity = target.identity
+        try:
+            context.load_cert_chain(identity.certificate, identity.key, password="")
+        except (OSError, ssl.SSLError) as error:
+            remedy = "Give files in PEM form, the key without a pass phrase"
+            files = f"{identity.certificate} with the key {identity.key}"
+            raise UsageError(f"The client certificate {files} cannot be used: {error}. {remedy}.") from None
     if not target.verify:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
@@ -71,7 +204,9 @@ async def _resolve(host: str, port: int) -> None:
     try:
         await asyncio.wait_for(asked, STEP_S)
     except (OSError, UnicodeError) as error:
-        raise UsageError(f"The name `{host}` is not known here ({error}). Is it spelt right?") from None
+        is_of_proxy = any(name != "no" for name in getproxies())
+        remedy = " If only a proxy knows it: the driver uses none." if is_of_proxy else ""
+        raise UsageError(f"The name `{host}` is not known here ({error}). Is it spelt right?{remedy}") from None
     except TimeoutError:
         raise UsageError(f"Nobody says within {STEP_S:g} s what `{host}` means. Is the name service up?") from None
 
@@ -84,7 +219,8 @@ async def _connect(
     except ssl.SSLCertVerificationError as error:
         raise UsageError(f"The certificate of {about} is not believed: {_cause(error)}.") from None
     except ssl.SSLError as error:
-        reason = (error.reason or str(error)).replace("_", " ").lower()
+        reason = _reason(error)
+        _refuse_without_identity(error, about)
         raise UsageError(f"{about} speaks no TLS that is understood ({reason}). Is it http://{side}?") from None
     except TimeoutError:
         remedy = "Is the address right, and does a firewall let it through?"
@@ -92,6 +228,24 @@ async def _connect(
     except OSError as error:
         why = "nothing listens there" if isinstance(error, ConnectionRefusedError) else error.strerror or str(error)
         raise UsageError(f"{about} cannot be reached: {why}. Start the server, or mend --target.") from None
+
+
+def _reason(error: ssl.SSLError) -> str:
+    return (error.reason or str(error)).replace("_", " ").lower()
+
+
+def _refuse_without_identity(error: ssl.SSLError, about: str) -> None:
+    """Raises UsageError where the server refuses the client's certificate, or misses it."""
+    reason = _reason(error)
+    if "certificate required" in reason:
+        raise UsageError(f"{about} demands a client certificate. {CLIENT_CERTIFICATE}.") from None
+    if "alert" in reason and ("certificate" in reason or "unknown ca" in reason):
+        raise UsageError(
+            f"{about} refuses the client certificate ({reason}). {CLIENT_CERTIFICATE} that it accepts."
+        ) from None
+    if "handshake failure" in reason:
+        remedy = "It may demand a client certificate (--cert FILE, --key FILE), or offer outdated ciphers alone"
+        raise UsageError(f"{about} ends the TLS handshake ({reason}). {remedy}.") from None
 
 
 def _cause(error: ssl.SSLCertVerificationError) -> str:
@@ -108,8 +262,12 @@ async def _first_answer(reader: asyncio.StreamReader, writer: asyncio.StreamWrit
         head = await asyncio.wait_for(reader.readexactly(len("HTTP/")), ANSWER_S)
     except TimeoutError:
         raise UsageError(f"{about} takes connections, but gave no answer within {ANSWER_S:g} s.") from None
+    except ssl.SSLError as error:
+        _refuse_without_identity(error, about)
+        raise UsageError(f"{about} ends its TLS connections without an answer ({_reason(error)}).") from None
     except (OSError, asyncio.IncompleteReadError):
-        remedy = "Is it https?" if about.startswith("http:") else "What does its log say?"
+        secure = "Does it demand a client certificate (--cert FILE)? What does its log say?"
+        remedy = "Is it https?" if about.startswith("http:") else secure
         raise UsageError(f"{about} takes connections, but closes them without an answer. {remedy}") from None
     if head != b"HTTP/":
         raise UsageError(f"{about} answers, but not by HTTP: it begins with {head!r}.")

@@ -1,6 +1,6 @@
 """A run: one or several workloads, one after the other, each as often as the profile says; judged and kept."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from loadstone.run.executor import DriverJob, Executor, Listener
 from loadstone.run.faults import Injector
 from loadstone.run.hosts import disclosed, fleet_for, on_fleet
 from loadstone.run.lifecycle import seal_after
-from loadstone.run.plan import Part, Timing, data_sessions, make_plan
+from loadstone.run.plan import Part, Timing, data_sessions, make_plan, source_addresses
 from loadstone.run.seeds import seed_of_iteration
 from loadstone.run.signals import Signals
 from loadstone.run.spec import Beginning, RunSpec, WorkloadLoad
@@ -98,7 +98,8 @@ async def _execute(
     authority = None
     if isinstance(spec.system, Target):
         authority = spec.system.authority_pem
-        await preflight.look(spec.system, [part.workload for part in spec.parts])
+        seen = await preflight.look(spec.system, [part.workload for part in spec.parts])
+        folder.change(notices=(*seen, *_own_notices(spec, spec.system)))
     logs = folder.path / LOGS
     async with (
         watched(spec.agents, authority) as hosts,
@@ -117,6 +118,19 @@ async def _execute(
         folder.change(machines=testbed.facts())
     folder.change(troubles=tuple(executor.troubles))
     return status, reason
+
+
+def _own_notices(spec: RunSpec, target: Target) -> Iterator[str]:
+    """What a run itself does on the way to its target that its users may not expect, as sentences."""
+    if target.identity is not None:
+        yield f"Users show the client certificate {target.identity.certificate}."
+    if not target.is_local:
+        return
+    parts = [Part(one.workload, one.load, (target,)) for one in spec.parts]
+    most = max(source_addresses(part, spec.profile.phases) for part in parts)
+    if most > 1:
+        last = f"127.0.0.{most}"
+        yield f"Users come from {most} source addresses, 127.0.0.1 to {last}. A user may be several to the server."
 
 
 async def _play(spec: RunSpec, folder: ResultFolder, executor: Executor, begin: Begin) -> tuple[Status, str]:

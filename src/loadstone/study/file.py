@@ -15,7 +15,8 @@ from loadstone.model.profile import PROFILES
 from loadstone.model.reading import Document, Section, refusing, suggest
 from loadstone.model.service import Mechanism, Tuning
 from loadstone.model.system import FileServer, Station
-from loadstone.model.target import Target
+from loadstone.model.target import Addresses, Target
+from loadstone.model.workload import MOST_SOURCES
 from loadstone.model.workload.bounds import NotNegative, Percent, Positive
 from loadstone.platforms.registry import machine_kind, refuse_foreign
 from loadstone.services.kind import EMBEDDED
@@ -86,6 +87,14 @@ class TargetSection(Section):
     urls: tuple[str, ...] = Field(default=(), description='a list as ["http://HOST:PORT", "https://HOST:PORT"]')
     authority: Path | None = Field(default=None, description="the path of a private authority's certificate")
     verify: bool = Field(default=True, description="true or false")
+    cert: Path | None = Field(default=None, description="the path of a client's certificate (PEM)")
+    key: Path | None = Field(default=None, description="the path of its key (PEM); none where `cert` holds it")
+    addresses: Addresses = Field(
+        default=Addresses.ALL, description="addresses of a name that take load: `all`, `first`"
+    )
+    source_addresses: Annotated[int, Field(ge=1, le=MOST_SOURCES)] | None = Field(
+        default=None, description=f"addresses that users of a target on this host come from, 1 to {MOST_SOURCES}"
+    )
     agents: tuple[str, ...] = Field(default=(), description='a list as ["https://HOST:PORT", "ssh://HOST"]')
 
 
@@ -370,5 +379,7 @@ def _check_names(
             Target.parse(list(target.urls))
         except UsageError as error:
             document.problem(("target", "urls"), "are no addresses", str(error))
-        if target.authority is not None and not target.authority.is_file():
-            document.problem(("target", "authority"), f"{target.authority} is no file", "Give the path of a PEM file.")
+        files = {"authority": target.authority, "cert": target.cert, "key": target.key}
+        for name, file in files.items():
+            if file is not None and not file.is_file():
+                document.problem(("target", name), f"{file} is no file", "Give the path of a PEM file.")

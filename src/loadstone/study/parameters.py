@@ -272,7 +272,8 @@ def _target(spec: RunSpec, text: str) -> RunSpec:
     if isinstance(spec.system, Station):
         raise UsageError("`target` is of systems that others set up, and this study measures a station.")
     target = spec.system if isinstance(spec.system, Target) else Target(None, None)
-    return replace(spec, system=Target.parse(text.split("+"), target.authority_pem, target.verify), clock=Clock.REAL)
+    sides = Target.parse(text.split("+"))
+    return replace(spec, system=replace(target, http=sides.http, https=sides.https), clock=Clock.REAL)
 
 
 def _fault(spec: RunSpec, text: str) -> RunSpec:

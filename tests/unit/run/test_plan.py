@@ -1,13 +1,16 @@
 """Plans are pure, and are what the driver's schema says."""
 
+from dataclasses import replace
+from pathlib import Path
+
 import jsonschema
 import pytest
 
 from loadstone.model.errors import UsageError
-from loadstone.model.load import Load, Population
+from loadstone.model.load import POISSON, Load, Population, make_load
 from loadstone.model.profile import PROFILES
-from loadstone.model.target import Endpoint, Target
-from loadstone.run.plan import Json, Part, Timing, make_plan
+from loadstone.model.target import Endpoint, Identity, Target
+from loadstone.run.plan import Json, Part, Timing, make_plan, source_addresses, target_plan
 from loadstone.workloads import load as load_workload
 from loadstone.workloads import shipped
 from tests.places import PLAN_SCHEMA
@@ -61,3 +64,29 @@ def test_what_is_no_target_is_refused(text: str) -> None:
 def test_two_targets_of_one_scheme_are_refused() -> None:
     with pytest.raises(UsageError, match="Two targets"):
         Target.parse(["http://a", "http://b"])
+
+
+def test_users_come_from_one_address_unless_more_are_asked_for_or_ports_run_out() -> None:
+    site = load_workload("support")
+    here = Target(Endpoint("127.0.0.1", 80), None)
+
+    def sources(target: Target, load: int | str, **connections: int) -> int:
+        changed = replace(site, connections=site.connections.model_copy(update=connections))
+        made = Population(load) if isinstance(load, int) else make_load(None, load, None, POISSON)
+        return source_addresses(Part(changed, made, (target,)), TIMING.phases)
+
+    assert sources(here, 100) == 1
+    assert sources(here, "100") == 1
+    assert sources(here, "1000") == 16
+    assert sources(here, 20_000) == 16
+    assert sources(here, 100, source_addresses=4) == 4
+    assert sources(replace(here, source_addresses=2), 20_000, source_addresses=4) == 2
+
+
+def test_a_plan_holds_the_paths_of_a_client_certificate_alone(tmp_path: Path) -> None:
+    (tmp_path / "cert.pem").write_text("a certificate")
+    target = Target(Endpoint("127.0.0.1", 80), None, identity=Identity.of(tmp_path / "cert.pem", None))
+    told = target_plan(target)
+    assert told["identity"] == {"certificate": str(tmp_path / "cert.pem"), "key": str(tmp_path / "cert.pem")}
+    with pytest.raises(UsageError, match="Add --cert FILE"):
+        Identity.of(None, tmp_path / "cert.pem")

@@ -5,11 +5,13 @@ import ssl
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pytest import MonkeyPatch
 
 from loadstone.model.errors import UsageError
-from loadstone.model.target import Endpoint, Target
+from loadstone.model.target import Addresses, Endpoint, Identity, Target
 from loadstone.run import preflight
 from loadstone.services import reference
 from loadstone.workloads import load
@@ -113,3 +115,68 @@ def test_what_speaks_no_tls_is_told_so() -> None:
 
     with pytest.raises(UsageError, match=r"speaks no TLS that is understood .*Is it http://"):
         asyncio.run(play())
+
+
+@pytest.mark.parametrize(
+    ("seen", "said"),
+    [
+        (("handshake", "invalid peer certificate: UnsupportedCertVersion"), "X.509 version 1"),
+        (("handshake", "invalid peer certificate: certificate not valid for name"), "no subjectAltName"),
+        (("handshake", "received fatal alert: HandshakeFailure"), "Allow one of these at the server"),
+        (("handshake", "something else"), "cannot speak TLS with https://shop:443: something else"),
+        (("http2", "received fatal alert: CertificateRequired"), "--cert FILE"),
+        (("http2", "frame with invalid size"), r"does not speak HTTP/2 .*protocol = \"http1\""),
+        (("connection", "HandshakeFailure"), "cannot reach"),
+        (("name", "cannot look up `shop`"), "cannot look up"),
+    ],
+)
+def test_what_the_driver_cannot_do_is_explained(seen: tuple[Any, str], said: str, monkeypatch: MonkeyPatch) -> None:
+    side = preflight.SeenSide(True, ("10.0.0.1:443",), (), seen[1], seen[0])
+    with pytest.raises(UsageError, match=said):
+        seen_by_driver(monkeypatch, side)
+
+
+def seen_by_driver(monkeypatch: MonkeyPatch, side: preflight.SeenSide, **target: Any) -> tuple[str, ...]:
+    """What a look tells of `https://shop` when the driver saw this side."""
+
+    async def seen(asked: object) -> preflight.Seen:
+        return preflight.Seen((side,))
+
+    monkeypatch.setattr(preflight, "_seen", seen)
+    return asyncio.run(preflight._look_by_driver(Target(None, Endpoint("shop", 443), **target), "http1", "HEAD /"))
+
+
+def test_several_addresses_of_a_name_are_told(monkeypatch: MonkeyPatch) -> None:
+    many = preflight.SeenSide(True, ("10.0.0.1:443", "10.0.0.2:443"), ("10.0.0.3:443",), "")
+    told = seen_by_driver(monkeypatch, many)
+    assert told[0] == "shop:443 has 2 addresses, which users take in turn: 10.0.0.1:443, 10.0.0.2:443."
+    assert "10.0.0.3:443" in told[1]
+    one = preflight.SeenSide(True, ("10.0.0.1:443",), (), "")
+    assert seen_by_driver(monkeypatch, one) == ()
+    (told_of_first,) = seen_by_driver(monkeypatch, one, addresses=Addresses.FIRST)
+    assert "goes to its first address, 10.0.0.1:443" in told_of_first
+
+
+def test_a_proxy_that_is_not_used_is_told(monkeypatch: MonkeyPatch) -> None:
+    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+    target = Target(None, Endpoint("shop", 443))
+    assert tuple(preflight._proxies(target)) == ()
+    monkeypatch.setenv("https_proxy", "http://proxy:3128")
+    (told,) = preflight._proxies(target)
+    assert "does not use it" in told
+    monkeypatch.setenv("no_proxy", "shop")
+    assert tuple(preflight._proxies(target)) == ()
+
+
+def test_a_server_that_demands_a_certificate_is_explained(tmp_path: Path) -> None:
+    context, authority = certified(tmp_path, "127.0.0.1")
+    context.load_verify_locations(cadata=authority)
+    context.verify_mode = ssl.CERT_REQUIRED
+    with pytest.raises(UsageError, match="client certificate"):
+        look(GREETING, context, authority_pem=authority)
+    files = {"PRIVATE KEY" in file.read_text(): file for file in tmp_path.iterdir() if file.name != reference.AUTHORITY}
+    look(GREETING, context, authority_pem=authority, identity=Identity.of(files[False], files[True]))
+    with pytest.raises(UsageError, match="cannot be used"):
+        look(GREETING, context, authority_pem=authority, identity=Identity.of(files[False], files[False]))

@@ -210,6 +210,8 @@ class Manifest:
     target: str
     """Where load went, in words."""
     verify_certificates: bool = True
+    notices: tuple[str, ...] = ()
+    """What is to be known of the way to the target: its addresses, those of its users, a proxy that is not used."""
     versions: Mapping[str, str | None]
     host: HostFacts
     criteria: tuple[Criteria, ...]

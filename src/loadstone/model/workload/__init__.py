@@ -106,6 +106,10 @@ class Pacing(Section):
     )
 
 
+MOST_SOURCES = 254
+"""Source addresses on the loopback network: 127.0.0.1 to 127.0.0.254."""
+
+
 class Connections(Section):
     """What a user's line and browser allow."""
 
@@ -130,6 +134,10 @@ class Connections(Section):
         default=None,
         description="share of visits that begin with all files in the browser and ask for each whether it has changed, "
         "0 to 1; the others fetch each file once",
+    )
+    source_addresses: Annotated[int, Field(ge=1, le=MOST_SOURCES)] | None = Field(
+        default=None,
+        description=f"addresses that users of a server on this host come from, 1 to {MOST_SOURCES}; none for one",
     )
 
 

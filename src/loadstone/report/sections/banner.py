@@ -33,6 +33,8 @@ def blocks(context: ReportContext) -> Iterator[Block]:
         yield Paragraph(ANOTHER, Tone.INVALID, "Not alone:")
     if manifest.emulated:
         yield Paragraph(EMULATED, Tone.ALARM, "Emulated by TCG, not KVM")
+    for notice in manifest.notices:
+        yield Paragraph(notice, Tone.QUIET)
     if not manifest.verify_certificates:
         yield Paragraph("Certificates were not verified.", Tone.INVALID)
 
