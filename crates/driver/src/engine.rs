@@ -257,6 +257,7 @@ impl Work {
         let Some(clock) = self.clock(&mut keeper, readiness).await else { return Ok(()) };
         timer.set_clock(clock);
         all.iter().for_each(|shared| shared.begin());
+        self.jobs.iter().for_each(|job| job.note_epoch(timer.now()));
         keeper.open();
         tokio::task::spawn_local(watch_gaps(timer.clone(), all.clone()));
         if self.plan.member.of > 1 && self.index == 0 {

@@ -1,11 +1,17 @@
 //! Looking at a body while it streams by: markers, length, and a bounded head for titles and texts.
 
+use encoding_rs::{Encoding, UTF_8};
 use loadstone_schedule::marker::{marker, MARKER_BYTES};
 
 use crate::coding::{Coding, Decoder};
+use crate::operation::find_tag;
 
 /// How much of a body's beginning is kept to look for texts in.
 pub const HEAD_BYTES: usize = 16 * 1024;
+/// How much is kept where a title is looked for that does not stand in that.
+pub const TITLE_BYTES: usize = 64 * 1024;
+/// Where a page must name its charset (HTML, section 4.2.5.4).
+const CHARSET_BYTES: usize = 1024;
 /// How much is kept of bodies that values are taken from.
 pub const BODY_BYTES: usize = 1024 * 1024;
 /// How much is kept of pages whose pictures are looked for.
@@ -21,6 +27,12 @@ pub struct Inspector {
     offset: u64,
     misplaced: Option<u64>,
     pub head: Vec<u8>,
+    /// How much of the body stands in the head.
+    seen: usize,
+    /// Whether more is kept where no title has ended in what is.
+    seeks_title: bool,
+    /// Charset that the head of the answer names.
+    charset: Option<&'static Encoding>,
     /// Of a body that comes compressed: what is looked at is what it stands for.
     decoder: Option<Box<Decoder>>,
 }
@@ -28,7 +40,18 @@ pub struct Inspector {
 impl Inspector {
     /// Looks for nothing until it is reset.
     pub fn new() -> Self {
-        Inspector { every: 0, keep: 0, from: 0, offset: 0, misplaced: None, head: Vec::new(), decoder: None }
+        Inspector {
+            every: 0,
+            keep: 0,
+            from: 0,
+            offset: 0,
+            misplaced: None,
+            head: Vec::new(),
+            seen: 0,
+            seeks_title: false,
+            charset: None,
+            decoder: None,
+        }
     }
 
     /// Starts over for the next body, keeping memory.
@@ -39,6 +62,7 @@ impl Inspector {
         self.offset = 0;
         self.misplaced = None;
         self.head.clear();
+        (self.seen, self.seeks_title, self.charset) = (0, false, None);
         self.decoder = None;
     }
 
@@ -47,9 +71,33 @@ impl Inspector {
         self.decoder = coding.map(|coding| Box::new(Decoder::new(coding)));
     }
 
-    /// Whether all of the body could be decoded; what was wrong where not.
+    /// The head of the answer names this charset of the body; none where it names none.
+    pub fn read_as(&mut self, charset: Option<&'static Encoding>) {
+        self.charset = charset;
+    }
+
+    /// A title is looked for: it may stand behind more than is kept otherwise.
+    pub fn seek_title(&mut self) {
+        self.seeks_title = true;
+    }
+
+    /// Whether all of the body could be decoded; what was wrong where not. What is kept is UTF-8 from then on.
     pub fn end(&mut self) -> Result<(), String> {
-        self.decoder.take().map_or(Ok(()), |mut decoder| decoder.end())
+        let ended = self.decoder.take().map_or(Ok(()), |mut decoder| decoder.end());
+        if let Some(charset) = self.foreign_charset() {
+            self.head = charset.decode(&self.head).0.into_owned().into_bytes();
+        }
+        ended
+    }
+
+    /// The charset of what is kept, as browsers find it, where it is another than UTF-8.
+    fn foreign_charset(&self) -> Option<&'static Encoding> {
+        let charset = match self.charset {
+            Some(charset) => Some(charset),
+            None if self.head.is_empty() || std::str::from_utf8(&self.head).is_ok() => None,
+            None => named_charset(&self.head[..self.head.len().min(CHARSET_BYTES)]),
+        };
+        charset.filter(|&charset| charset != UTF_8 && !self.head.is_empty())
     }
 
     /// Keeps more of the body than its checks need.
@@ -91,12 +139,26 @@ impl Inspector {
     }
 
     fn see(&mut self, piece: &[u8]) {
-        let room = self.keep.saturating_sub(self.head.len());
-        self.head.extend_from_slice(&piece[..piece.len().min(room)]);
+        let mut kept = self.keep_some(piece);
+        if self.seeks_title && self.head.len() >= self.keep {
+            self.seeks_title = false;
+            if find_tag(&self.head, b"</title").is_none() {
+                self.keep = self.keep.max(TITLE_BYTES);
+                kept += self.keep_some(&piece[kept..]);
+            }
+        }
+        self.seen += kept;
         if self.every > 0 && self.misplaced.is_none() {
             self.check_markers(piece);
         }
         self.offset += piece.len() as u64;
+    }
+
+    /// Keeps as much of a piece as there is room for; returns how much.
+    fn keep_some(&mut self, piece: &[u8]) -> usize {
+        let kept = piece.len().min(self.keep.saturating_sub(self.head.len()));
+        self.head.extend_from_slice(&piece[..kept]);
+        kept
     }
 
     /// Whether what is still to come of the body need only be counted.
@@ -121,8 +183,8 @@ impl Inspector {
 
     /// That some of the body was not looked at; empty where all was.
     pub fn unseen_told(&self) -> String {
-        match self.offset > self.head.len() as u64 {
-            true => format!(" in the first {} of {} bytes", self.head.len(), self.offset),
+        match self.offset > self.seen as u64 {
+            true => format!(" in the first {} of {} bytes", self.seen, self.offset),
             false => String::new(),
         }
     }
@@ -150,6 +212,28 @@ impl Inspector {
             block += 1;
         }
     }
+}
+
+/// The charset that a page names in a meta element.
+fn named_charset(head: &[u8]) -> Option<&'static Encoding> {
+    let at = find_tag(head, b"<meta").and_then(|meta| charset_at(&head[meta..]).map(|at| meta + at))?;
+    let label = head[at..].iter().skip_while(|byte| matches!(byte, b'"' | b'\'' | b' '));
+    let label: Vec<u8> = label.copied().take_while(|byte| !b"\"'>;/ ".contains(byte)).collect();
+    Encoding::for_label(&label)
+}
+
+/// Where the label of a charset begins.
+fn charset_at(text: &[u8]) -> Option<usize> {
+    const NAME: &[u8] = b"charset=";
+    let places = text.windows(NAME.len()).position(|place| place.eq_ignore_ascii_case(NAME));
+    places.map(|at| at + NAME.len())
+}
+
+/// The charset that the value of a Content-Type field names (RFC 9110, section 8.3.2).
+pub fn charset_of(content_type: &[u8]) -> Option<&'static Encoding> {
+    let label = &content_type[charset_at(content_type)?..];
+    let label = label.split(|&byte| byte == b';').next()?;
+    Encoding::for_label(label.trim_ascii().strip_prefix(b"\"").unwrap_or(label).split(|&byte| byte == b'"').next()?)
 }
 
 impl Default for Inspector {
@@ -186,6 +270,38 @@ mod tests {
                 assert_eq!(misplaced(&body(length), piece), None, "{length} bytes in pieces of {piece}");
             }
         }
+    }
+
+    /// What is kept of a body that came in pieces of this length.
+    fn kept(body: &[u8], charset: Option<&str>, piece: usize) -> String {
+        let mut inspector = Inspector::new();
+        inspector.reset(0, HEAD_BYTES);
+        inspector.read_as(charset.and_then(|label| charset_of(format!("text/html; charset={label}").as_bytes())));
+        inspector.seek_title();
+        body.chunks(piece).for_each(|piece| inspector.take(piece));
+        inspector.end().expect("no coding");
+        String::from_utf8(inspector.head).expect("UTF-8")
+    }
+
+    #[test]
+    fn what_is_kept_of_a_page_in_another_charset_is_read_as_it_is() {
+        let latin = b"<title>B\xfccher</title>";
+        assert_eq!(kept(latin, Some("iso-8859-1"), 3), "<title>B\u{fc}cher</title>");
+        assert_eq!(kept(b"<title>\x96{\x89\xae</title>", Some("\"Shift_JIS\""), 1), "<title>\u{672c}\u{5c4b}</title>");
+        let named = [b"<META http-equiv=x content='text/html; charset=windows-1252'>".as_slice(), latin].concat();
+        assert!(kept(&named, None, 100).ends_with("<title>B\u{fc}cher</title>"));
+        assert_eq!(kept("<title>Bücher</title>".as_bytes(), None, 2), "<title>Bücher</title>");
+    }
+
+    #[test]
+    fn more_is_kept_where_a_title_comes_late() {
+        let styles = "a{}".repeat(7000);
+        let late = format!("<style>{styles}</style><TITLE>Shop</TITLE>");
+        for piece in [1, 1000, HEAD_BYTES, 30_000] {
+            assert_eq!(kept(late.as_bytes(), None, piece), late);
+            assert_eq!(kept(format!("<title>Shop</title>{late}").as_bytes(), None, piece).len(), HEAD_BYTES);
+        }
+        assert_eq!(kept(&b"x".repeat(2 * TITLE_BYTES), None, 999).len(), TITLE_BYTES);
     }
 
     #[test]

@@ -211,6 +211,9 @@ impl Player {
         shared.timer.sleep_until(window.start_ns.max(BEGUN_NS)).await;
         let _active = Counted::new(&shared.active);
         count(shared, SessionCounts { begun: 1, broken: u64::from(next_ns.is_some()), ..SessionCounts::default() });
+        if next_ns.is_some() {
+            shared.recorder.borrow_mut().unplaced();
+        }
         let free_ns = match next_ns {
             Some(next_ns) => next_ns,
             None => self.go_on(shared, window.stop_ns).await,
@@ -346,11 +349,14 @@ impl Player {
     /// Lets the server know of an operation that was over when the user was found; it counts for nothing.
     async fn catch_up(&mut self, shared: &Shared, rules: &Rules<'_>, operation: usize, is_first: bool) -> Option<u64> {
         self.session_loop.session.prepare(rules.script);
-        if !shared.job.leaves_traces(operation, is_first) {
+        if !shared.must_catch_up(operation, is_first) {
             return None;
         }
         let now_ns = shared.now();
         let outcome = self.carry_out(shared, operation, (now_ns, now_ns), Extent::Page).await;
+        if outcome.fault.is_some() && now_ns > 0 {
+            shared.recorder.borrow_mut().unplaced(); // before the clock starts, nothing is kept
+        }
         self.go_on_after(shared, rules, &outcome)
     }
 

@@ -3,7 +3,9 @@
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Result;
 use loadstone_record::event::{Event, OperationLine};
@@ -113,8 +115,15 @@ impl Job {
             let Compiled { name, scheme, .. } = operation;
             anyhow::ensure!(job.uses(*scheme), "operation {name} needs {scheme:?}, but the target has none");
         }
+        job.note_epoch(0); // until the clock starts
         job.visit_ns = mean_visit_ns(&job.rules(), job.seed, &|operation, values| job.line_ns(operation, values));
         Ok(job)
+    }
+
+    /// Notes the time of day for values that tell it, `now_ns` after the start of the clock.
+    pub fn note_epoch(&self, now_ns: u64) {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64);
+        self.script.epoch_ms.store(since.saturating_sub(now_ns / 1_000_000), Ordering::Relaxed);
     }
 
     /// How long an operation's bytes alone need on its user's line.
@@ -220,6 +229,8 @@ pub struct Shared {
     pub ledger: RefCell<AuditLedger>,
     /// The largest answer to each operation so far, in bytes.
     largest: RefCell<Vec<u64>>,
+    /// Whether each operation's answers set cookies, as far as one was answered.
+    cookies: RefCell<Vec<Option<bool>>>,
     samples: RefCell<HashMap<(usize, Fault), u32>>,
     troubles: RefCell<Vec<Event>>,
     /// Whether the visit that is traced is over.
@@ -239,6 +250,7 @@ impl Shared {
             operations: RefCell::default(),
             ledger: RefCell::new(AuditLedger::new(&job.operations)),
             largest: RefCell::new(vec![0; job.operations.len()]),
+            cookies: RefCell::new(vec![None; job.operations.len()]),
             samples: RefCell::default(),
             troubles: RefCell::default(),
             is_over: Cell::new(false),
@@ -352,6 +364,24 @@ impl Shared {
             if under_way.overdue_ns.is_some_and(|overdue_ns| overdue_ns < now_ns) {
                 self.recorder.borrow_mut().overdue(under_way.operation);
             }
+        }
+    }
+
+    /// Whether an operation that was over when its user was found must be performed again: one that the server must know
+    /// of, or whose answer brings a cookie. Where no answer was seen yet, it is, and that is learned.
+    pub fn must_catch_up(&self, operation: usize, is_first: bool) -> bool {
+        let may_bring_cookie = || self.job.mail.is_none() && self.cookies.borrow()[operation] != Some(false);
+        self.job.leaves_traces(operation, is_first) || may_bring_cookie()
+    }
+
+    /// Notes whether an operation's answer set a cookie. A cookie that came once may always come again: a user may have
+    /// had it from elsewhere.
+    pub fn learn_cookies(&self, operation: usize, sets_cookie: bool, is_well: bool) {
+        let known = &mut self.cookies.borrow_mut()[operation];
+        if sets_cookie {
+            *known = Some(true);
+        } else if is_well {
+            known.get_or_insert(false);
         }
     }
 

@@ -315,6 +315,10 @@ additive! {
         abandoned: u64,
         /// Ended by an error.
         broken: u64,
+        /// Could not be placed part-way through their visits when the run began: a request of their past failed.
+        /// Counted whenever that was, unlike the others.
+        #[serde(default)]
+        unplaced: u64,
         /// Operations performed in the finished ones.
         operations_in_finished: u64,
     }
@@ -526,6 +530,11 @@ impl Recorder {
         if self.is_steady(now_ns) {
             self.totals.sessions.merge(&change);
         }
+    }
+
+    /// A user could not be placed part-way through its visit, whenever that was.
+    pub fn unplaced(&mut self) {
+        self.totals.sessions.unplaced += 1;
     }
 
     /// One more HTTP request, embedded file or message was sent.

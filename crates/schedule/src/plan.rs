@@ -406,6 +406,43 @@ pub enum GeneratorKind {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         value: Option<String>,
     },
+    /// A number that grows by one at each draw of a session.
+    Counter {
+        first: u64,
+        digits: u8,
+    },
+    /// A text that no other draw gives, of this run or of another one with another salt.
+    Unique {
+        form: UniqueForm,
+        prefix: String,
+        salt: u64,
+    },
+    /// The time at which the operation is due.
+    Now {
+        form: TimeForm,
+    },
+}
+
+/// How a unique text is written.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum UniqueForm {
+    /// 13 letters and digits.
+    Text,
+    /// A random UUID (RFC 9562, section 5.4).
+    Uuid,
+}
+
+/// How a moment is written.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TimeForm {
+    /// Seconds since 1970-01-01 (UTC).
+    S,
+    /// Milliseconds since then.
+    Ms,
+    /// ISO 8601 in UTC with milliseconds, as JavaScript's `toISOString` writes it.
+    Iso,
 }
 
 impl Generator {
@@ -680,6 +717,9 @@ pub struct Embedded {
     /// Probability that the client has it and asks with If-Modified-Since.
     pub conditional: f64,
     pub markers_every: u32,
+    /// Status codes that are accepted beside 200 to 299, such as that of a redirect to another site.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub status: Vec<u16>,
 }
 
 /// Bounds that sort one operation into good, tolerable or fail.

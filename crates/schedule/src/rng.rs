@@ -39,6 +39,11 @@ impl Stream {
         (self.0.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
+    /// 64 random bits.
+    pub fn bits(&mut self) -> u64 {
+        self.0.next_u64()
+    }
+
     /// A uniform integer in `0..n`; `n` must be positive. The bias of the multiply-shift is below n / 2^64.
     pub fn below(&mut self, n: u64) -> u64 {
         ((self.0.next_u64() as u128 * n as u128) >> 64) as u64

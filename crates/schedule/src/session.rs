@@ -2,6 +2,8 @@
 
 use crate::mix::{Chooser, Next};
 use std::collections::HashSet;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
 
 use crate::plan::{Field, Generator, Operation, Pacing, Pause, SocketStep, State, Workload};
 use crate::rng::{Purpose, Stream};
@@ -9,6 +11,8 @@ use crate::slots::{Slot, Slots, Values};
 use crate::template::Template;
 use crate::values::{Drawer, Source};
 use crate::{Nanos, PlanError};
+
+const NANOS_PER_MS: Nanos = 1_000_000;
 
 /// What the session does next.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -51,6 +55,8 @@ pub struct Script {
     pacing: Pacing,
     /// What drivers send and never write down.
     pub secrets: Vec<String>,
+    /// Milliseconds from 1970-01-01 to the start of the clock, which the driver sets; 0 in virtual time.
+    pub epoch_ms: Arc<AtomicU64>,
 }
 
 impl Script {
@@ -84,7 +90,7 @@ impl Script {
             ));
         }
         let secrets = workload.values.iter().filter_map(Generator::secret).map(str::to_owned).collect();
-        Ok(Script { slots, places, sources, chooser, pacing: workload.pacing, secrets })
+        Ok(Script { slots, places, sources, chooser, pacing: workload.pacing, secrets, epoch_ms: Arc::default() })
     }
 
     /// Whether what comes next depends on what was before.
@@ -194,6 +200,10 @@ pub struct Session {
     mix: Stream,
     pauses: Stream,
     drawing: Stream,
+    /// How often each source was drawn.
+    drawn: Vec<u64>,
+    /// When the operation that comes is due.
+    pub(crate) due_ns: Nanos,
     pub values: Values,
 }
 
@@ -209,6 +219,8 @@ impl Session {
             mix: Stream::new(seed, id, Purpose::Mix),
             pauses: Stream::new(seed, id, Purpose::Pause),
             drawing: Stream::new(seed, id, Purpose::Values),
+            drawn: vec![0; script.sources.len()],
+            due_ns: 0,
             values: Values::new(script.slots.len()),
         }
     }
@@ -220,15 +232,17 @@ impl Session {
         self.mix = Stream::new(seed, arrival, Purpose::Mix);
         self.pauses = Stream::new(seed, arrival, Purpose::Pause);
         self.drawing = Stream::new(seed, arrival, Purpose::Values);
+        self.drawn.fill(0);
     }
 
     /// Starts the next user session: a new user, new session values.
     pub fn begin(&mut self, script: &Script) {
         (self.done, self.passed) = (0, 0);
         self.values.clear();
-        let who = self.drawer();
-        for source in script.sources.iter().filter(|source| source.is_of_session()) {
-            source.draw(who, &mut self.drawing, &mut self.values);
+        for at in 0..script.sources.len() {
+            if script.sources[at].is_of_session() {
+                self.draw(script, at);
+            }
         }
     }
 
@@ -261,9 +275,8 @@ impl Session {
 
     /// Draws the operation's values and applies what its state sets. Call before rendering its request.
     pub fn prepare(&mut self, script: &Script) {
-        let who = self.drawer();
         for &at in &script.places[self.state].due {
-            script.sources[at].draw(who, &mut self.drawing, &mut self.values);
+            self.draw(script, at);
         }
         for (slot, template) in &script.places[self.state].set {
             let text = template.text(&self.values);
@@ -291,7 +304,10 @@ impl Session {
         Step::End(departure)
     }
 
-    fn drawer(&self) -> Drawer {
-        Drawer { session: self.owner, visit: self.visit }
+    fn draw(&mut self, script: &Script, at: usize) {
+        let unix_ms = script.epoch_ms.load(Ordering::Relaxed) + self.due_ns / NANOS_PER_MS;
+        let who = Drawer { session: self.owner, visit: self.visit, drawn: self.drawn[at], unix_ms };
+        self.drawn[at] += 1;
+        script.sources[at].draw(who, &mut self.drawing, &mut self.values);
     }
 }

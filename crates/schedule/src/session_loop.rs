@@ -128,6 +128,7 @@ impl SessionLoop {
 
     /// A new user comes at `at_ns`, or one that was placed is found.
     pub fn begin(&mut self, rules: &Rules<'_>, at_ns: Nanos) {
+        self.session.due_ns = at_ns;
         self.session.begin(rules.script);
         (self.started_ns, self.ended_ns, self.sent) = (at_ns, at_ns, None);
     }
@@ -176,7 +177,7 @@ impl SessionLoop {
         if at_ns >= self.stop_ns {
             return Turn::Stop { at_ns };
         }
-        self.started_ns = at_ns;
+        (self.started_ns, self.session.due_ns) = (at_ns, at_ns);
         Turn::Perform { operation: rules.script.places[state].operation, at_ns }
     }
 
@@ -209,7 +210,7 @@ impl SessionLoop {
         if at_ns >= self.stop_ns {
             return Turn::Stop { at_ns };
         }
-        self.started_ns = at_ns;
+        (self.started_ns, self.session.due_ns) = (at_ns, at_ns);
         match place.found {
             Found::Pausing { .. } => Turn::Perform { operation, at_ns },
             Found::Performing(midway) => {

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use crate::draw::{zipf, Weighted};
-use crate::plan::{Generator, GeneratorKind, Scope};
+use crate::plan::{Generator, GeneratorKind, Scope, TimeForm, UniqueForm};
 use crate::rng::Stream;
 use crate::slots::{Slot, Slots, Values};
 use crate::template::Template;
@@ -16,6 +16,10 @@ pub struct Drawer {
     pub session: u64,
     /// How many user sessions this one has started before.
     pub visit: u64,
+    /// How often this session has drawn the value before.
+    pub drawn: u64,
+    /// Milliseconds since 1970-01-01 at which the operation is due.
+    pub unix_ms: u64,
 }
 
 /// Ranks of a Zipf distribution; each takes eight bytes.
@@ -35,7 +39,15 @@ enum Draw {
     Date { from: i64, span: u64 },
     User { per_session: u64, first: u64, digits: usize, any: bool },
     Text(Template),
+    Counter { first: u64, digits: usize },
+    Unique { form: UniqueForm, prefix: String, salt: u64 },
+    Now(TimeForm),
 }
+
+/// Digits of a number to the base of 32, without those that are mistaken for others (Crockford).
+const BASE32: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+/// Bits of such a digit.
+const DIGIT_BITS: u32 = 5;
 
 /// A generator compiled for fast drawing into its slot (a table fills several).
 #[derive(Clone, Debug)]
@@ -119,6 +131,11 @@ impl Source {
                 values: vec![value.clone().unwrap_or_default()],
             },
             GeneratorKind::Text { text } => Draw::Text(Template::compile(text, slots, &place)?),
+            GeneratorKind::Counter { first, digits } => Draw::Counter { first: *first, digits: usize::from(*digits) },
+            GeneratorKind::Unique { form, prefix, salt } => {
+                Draw::Unique { form: *form, prefix: prefix.clone(), salt: *salt }
+            }
+            GeneratorKind::Now { form } => Draw::Now(*form),
         };
         let slot = slots.get(&generator.name).unwrap_or(usize::MAX);
         Ok(Source { slot, scope: generator.scope, states: generator.states.clone(), draw })
@@ -197,8 +214,46 @@ impl Source {
                 let text = template.text(values);
                 values.set(self.slot, &text);
             }
+            Draw::Counter { first, digits } => {
+                let number = first.wrapping_add(who.drawn);
+                values.format(self.slot, format_args!("{number:0digits$}"));
+            }
+            Draw::Unique { form, prefix, salt } => {
+                let bits = u128::from(stream.bits() ^ salt) << 64 | u128::from(stream.bits());
+                match form {
+                    UniqueForm::Text => values.set(self.slot, &format!("{prefix}{}", base32((bits >> 64) as u64))),
+                    UniqueForm::Uuid => values.set(self.slot, &format!("{prefix}{}", uuid(bits))),
+                }
+            }
+            Draw::Now(form) => {
+                let (seconds, ms) = (who.unix_ms / 1000, who.unix_ms % 1000);
+                match form {
+                    TimeForm::S => values.format(self.slot, format_args!("{seconds}")),
+                    TimeForm::Ms => values.format(self.slot, format_args!("{}", who.unix_ms)),
+                    TimeForm::Iso => {
+                        let (year, month, day) = civil_date((seconds / 86_400) as i64);
+                        let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
+                        let time =
+                            format_args!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{ms:03}Z");
+                        values.format(self.slot, time);
+                    }
+                }
+            }
         }
     }
+}
+
+/// A number in 13 letters and digits.
+fn base32(number: u64) -> String {
+    let shifts = (0..u64::BITS.div_ceil(DIGIT_BITS)).rev().map(|place| place * DIGIT_BITS);
+    shifts.map(|shift| char::from(BASE32[(number >> shift) as usize % BASE32.len()])).collect()
+}
+
+/// A UUID of version 4 made of these bits (RFC 9562, section 5.4).
+fn uuid(bits: u128) -> String {
+    let marked = bits & !(0xf << 76) & !(0x3 << 62) | 0x4 << 76 | 0x2 << 62;
+    let text = format!("{marked:032x}");
+    [&text[..8], &text[8..12], &text[12..16], &text[16..20], &text[20..]].join("-")
 }
 
 fn weights_for(n: usize, weights: &Option<Vec<f64>>) -> Option<Weighted> {
@@ -233,7 +288,11 @@ mod tests {
         Source::reserve(&generator, &mut slots);
         let source = Source::compile(&generator, &slots).expect("valid");
         let mut values = Values::new(slots.len());
-        source.draw(Drawer { session, visit }, &mut Stream::new(1, session, Purpose::Values), &mut values);
+        source.draw(
+            Drawer { session, visit, drawn: 3, unix_ms: 1_709_164_800_007 },
+            &mut Stream::new(1, session, Purpose::Values),
+            &mut values,
+        );
         values.get(0).to_owned()
     }
 
@@ -253,6 +312,33 @@ mod tests {
         assert_eq!(civil_date(0), (1970, 1, 1));
         assert_eq!(civil_date(19_782), (2024, 2, 29));
         assert_eq!(drawn(GeneratorKind::Date { from_days: 20_454, to_days: 20_454 }, 0, 0), "2026-01-01");
+    }
+
+    #[test]
+    fn a_counter_goes_on_from_where_its_session_was() {
+        assert_eq!(drawn(GeneratorKind::Counter { first: 10, digits: 4 }, 0, 0), "0013");
+    }
+
+    #[test]
+    fn unique_texts_differ_by_session_and_by_salt_and_stay_the_same_otherwise() {
+        let unique = |form, salt, session| drawn(GeneratorKind::Unique { form, prefix: "x-".into(), salt }, session, 0);
+        let text = unique(UniqueForm::Text, 7, 0);
+        assert_eq!((text.len(), &text[..2]), (15, "x-"));
+        assert_eq!(unique(UniqueForm::Text, 7, 0), text);
+        assert_ne!(unique(UniqueForm::Text, 7, 1), text);
+        assert_ne!(unique(UniqueForm::Text, 8, 0), text);
+        let id = unique(UniqueForm::Uuid, 7, 0);
+        let parts: Vec<usize> = id[2..].split('-').map(str::len).collect();
+        assert_eq!((parts, &id[16..17]), (vec![8, 4, 4, 4, 12], "4"), "{id}");
+        assert!("89ab".contains(&id[21..22]), "{id}");
+    }
+
+    #[test]
+    fn a_moment_is_written_in_three_ways() {
+        let now = |form| drawn(GeneratorKind::Now { form }, 0, 0);
+        assert_eq!(now(TimeForm::S), "1709164800");
+        assert_eq!(now(TimeForm::Ms), "1709164800007");
+        assert_eq!(now(TimeForm::Iso), "2024-02-29T00:00:00.007Z");
     }
 
     fn refused(kind: GeneratorKind) -> String {
@@ -349,7 +435,11 @@ mod tests {
         let (a, b) = (slots.get("t.a").expect("reserved"), slots.get("t.b").expect("reserved"));
         assert!(source.is_due(0, &HashSet::from([b])) && !source.is_due(0, &HashSet::new()));
         let mut values = Values::new(slots.len());
-        source.draw(Drawer { session: 0, visit: 0 }, &mut Stream::new(1, 1, Purpose::Values), &mut values);
+        source.draw(
+            Drawer { session: 0, visit: 0, drawn: 0, unix_ms: 0 },
+            &mut Stream::new(1, 1, Purpose::Values),
+            &mut values,
+        );
         assert_eq!([values.get(a), values.get(b)], ["2", "two"]);
     }
 
@@ -364,7 +454,7 @@ mod tests {
         let mut values = Values::new(slots.len());
         let mut stream = Stream::new(1, 1, Purpose::Values);
         let mut of = |session, visit| {
-            source.draw(Drawer { session, visit }, &mut stream, &mut values);
+            source.draw(Drawer { session, visit, drawn: 0, unix_ms: 0 }, &mut stream, &mut values);
             values.get(0).to_owned()
         };
         assert_eq!([of(0, 0), of(0, 9), of(1, 0), of(2, 5)], ["ann", "ann", "ben", "cleo"]);

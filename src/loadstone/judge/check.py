@@ -60,6 +60,7 @@ TITLES = {
     CheckId.HOST_BUSY: "host's cores in use",
     CheckId.QUALITY_UNSAMPLED: "qualities without a sample",
     CheckId.NOT_AT_FULL_LOAD: "workloads not at full load when the window began",
+    CheckId.UNPLACED: "users who could not be placed part-way through their visits",
 }
 """What rules are called, for people; rules whose title depends on what they are about give it themselves."""
 

@@ -7,6 +7,8 @@ from loadstone.judge.check import OURS, at_most, if_disclosed, withdrawn
 from loadstone.model.figures import FOREIGN_SAID_PCT, Criteria, IterationFigures
 from loadstone.model.records.check import Check, CheckId, Outcome, Weight
 
+PLACING = "placed part-way"
+"""In what the driver says of an error of an operation that is caught up with."""
 LEAST_STALL_S = 0.1
 """The shortest delay of a single start that makes a run invalid, and the shortest time not run: what a busy kernel may
 need once, even where limits are so short that their share is less."""
@@ -17,6 +19,7 @@ def checks(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
     yield from if_disclosed(figures.is_disclosed, [*_lag(criteria, figures), _cpu(criteria, figures)])
     yield from _machine(figures)
     yield from _foreign(criteria, figures)
+    yield from _placed(figures)
 
 
 def _lag(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
@@ -57,6 +60,21 @@ def _machine(figures: IterationFigures) -> Iterator[Check]:
         detail = "the driver's machine had no memory for TCP left; raise net.ipv4.tcp_mem"
         detail = detail if figures.tcp_pressure_s else ""
         yield at_most(CheckId.TCP_MEMORY, figures.tcp_pressure_s, 0, "s", Weight.INVALID, OURS, detail)
+
+
+def _placed(figures: IterationFigures) -> Iterator[Check]:
+    """Whether users were found where a long run would find them. Those that could not be placed began anew, so that the
+    mix is another and the run is invalid. Where operations fail in the window as well, that is the verdict, and this is
+    a note on it.
+    """
+    count = figures.sessions.get("unplaced", 0)
+    if not count:
+        return
+    has_errors = any(operation.error_count for operation in figures.operations)
+    weight = Weight.NOTE if has_errors else Weight.INVALID
+    detail = next((sample for sample in figures.samples if PLACING in sample), "")
+    remedy = "`loadstone try` plays one visit from its beginning"
+    yield at_most(CheckId.UNPLACED, count, 0, "users", weight, OURS, f"{detail}. {remedy}" if detail else remedy)
 
 
 def _foreign(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:

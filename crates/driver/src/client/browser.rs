@@ -251,10 +251,16 @@ impl Browser {
             connection.line.set_rate(rate);
             connection.inspector.reset(operation.markers_every, operation.keeps());
             connection.inspector.begin_at(from);
+            if operation.seeks_title() {
+                connection.inspector.seek_title();
+            }
             connection.reader.wanted.clone_from(&operation.wanted);
             connection.inspector.lend(&mut shared.heads.borrow_mut());
             let answer = connection.exchange(shared, user, body).await?;
             progress.take(&answer);
+            if connection.reader.sets_cookie {
+                progress.sets_cookie.set(true);
+            }
             progress.status.set(answer.status);
             progress.page_bytes.set(progress.page_bytes.get() + answer.bytes);
             if progress.first_byte_ns.get().is_none() {

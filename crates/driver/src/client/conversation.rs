@@ -37,7 +37,7 @@ impl Browser {
         operation.write_request(&with, None, &mut request);
         let user = self.person.context(server);
         let mut told = None;
-        let talked = talk(shared, (operation, user), &request, values, &mut told).await;
+        let talked = talk(shared, (operation, user), &request, values, (&mut told, progress)).await;
         shared.trace(|| exchange_told(scheme, (begun_ns, shared.now()), &request, told, &talked));
         let connection = self.page_connection(scheme);
         connection.request = request;
@@ -70,7 +70,7 @@ async fn talk(
     (operation, user): (&Compiled, UserContext<'_>),
     request: &[u8],
     values: &Values,
-    told: &mut Option<String>,
+    (told, progress): (&mut Option<String>, &Progress),
 ) -> Result<(Bytes, Answer), Failure> {
     let stream = open_stream(shared, operation.scheme, user, &mut false).await?;
     shared.recorder.borrow_mut().request(shared.now());
@@ -79,7 +79,8 @@ async fn talk(
     let mut socket = Socket::open(stream, request, shared.job.traces, operation.withheld.clone()).await?;
     let first_byte_ns = shared.now();
     let mut taken = Ok(());
-    for step in &operation.websocket {
+    for (number, step) in (1..).zip(&operation.websocket) {
+        progress.step.set(number);
         taken = socket.take(step, values).await;
         if taken.is_err() {
             break;
@@ -87,6 +88,7 @@ async fn talk(
     }
     *told = socket.transcript.take();
     taken?;
+    progress.step.set(0);
     let (end_ns, bytes) = (shared.now(), socket.received);
     let latest = socket.latest.clone();
     socket.leave().await;

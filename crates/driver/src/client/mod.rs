@@ -13,12 +13,13 @@ use std::cell::{Cell, RefCell};
 
 use loadstone_record::event::Event;
 use loadstone_record::recorder::{Before, Beside, Grade, Outcome, Window};
+use loadstone_record::Fault;
 use loadstone_schedule::slots::Values;
 use loadstone_schedule::stationary::Midway;
 
 use crate::ending::Ended;
 use crate::mail::MailClient;
-use crate::operation::grade;
+use crate::operation::{grade, Compiled};
 use crate::shared::Shared;
 use crate::transport::Failure;
 use browser::Browser;
@@ -30,6 +31,9 @@ pub enum Client {
     /// Mailboxes over IMAP.
     Mail(MailClient),
 }
+
+/// What errors of operations that are caught up with begin with: they are not of the measurement.
+const PLACING: &str = "as its user was placed part-way through a visit";
 
 /// What performing an operation amounted to so far, kept when it fails half-way.
 #[derive(Default)]
@@ -48,6 +52,20 @@ pub struct Progress {
     pub before: Cell<Before>,
     /// Of the latest answer to its page.
     pub status: Cell<u16>,
+    /// Whether an answer to it set a cookie, those of its files left aside.
+    pub sets_cookie: Cell<bool>,
+    /// The step of an exchange over a WebSocket that is being taken, from 1 on.
+    pub step: Cell<usize>,
+}
+
+/// A failure in a step of an exchange over a WebSocket.
+fn in_step(failure: Failure, operation: &Compiled, step: usize, values: &Values) -> Failure {
+    let steps = operation.websocket.len();
+    let waited = match operation.websocket.get(step - 1) {
+        Some(step) if failure.fault == Fault::TimeOut => format!(" waited for {}", step.told(values)),
+        _ => String::new(),
+    };
+    Failure::new(failure.fault, format!("step {step} of {steps}{waited}: {}", failure.detail))
 }
 
 /// How much of an operation is performed.
@@ -109,10 +127,17 @@ impl Client {
             () = shared.timer.deadline(deadline) => None,
         };
         let result = result.unwrap_or_else(|| Err(self.too_late(compiled.timeout_ns as f64 / 1e9)));
+        let result = result.map_err(|failure| match progress.step.get() {
+            0 => failure,
+            step => in_step(failure, compiled, step, values),
+        });
         let line_ns = self.rest(shared, &progress);
         let fault = result.as_ref().err().map(|failure| failure.fault);
         if let Err(failure) = &result {
-            shared.trouble(operation, failure.fault, &failure.detail);
+            match extent {
+                Extent::Page => shared.trouble(operation, failure.fault, &format!("{PLACING}: {}", failure.detail)),
+                _ => shared.trouble(operation, failure.fault, &failure.detail),
+            }
             shared.ledger.borrow_mut().doubted(operation);
         }
         shared.trace(|| Event::Performed {
@@ -123,6 +148,7 @@ impl Client {
             detail: result.as_ref().err().map_or_else(String::new, |failure| failure.detail.clone()),
             values: compiled.taken(values),
         });
+        shared.learn_cookies(operation, progress.sets_cookie.get(), fault.is_none());
         let end_ns = if fault.is_some() { shared.now() } else { progress.end_ns.get() };
         let bytes = progress.bytes.get();
         let grade = match fault {

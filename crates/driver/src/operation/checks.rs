@@ -1,13 +1,15 @@
 //! Whether an operation's answer, and those to its files and pictures, are what they should be.
 
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use loadstone_record::Fault;
-use loadstone_schedule::plan::Images;
+use loadstone_schedule::plan::{Decode, Images};
 use loadstone_schedule::slots::Values;
 use memchr::memmem;
 use serde_json::Value;
 
+use super::extraction::decoded;
 use super::{Compiled, EmbeddedFile};
 use crate::inspect::Inspector;
 use crate::transport::{Answer, Failure};
@@ -81,7 +83,8 @@ impl Compiled {
     }
 }
 
-/// Checks an embedded file's answer; true when the server said "not modified".
+/// Checks an embedded file's answer; true when the server said "not modified". As in a browser, any success is one: a
+/// beacon is answered by 204, a video by 206.
 pub fn check_embedded(
     file: &EmbeddedFile,
     asked_conditionally: bool,
@@ -90,13 +93,14 @@ pub fn check_embedded(
 ) -> Result<bool, Failure> {
     match answer.status {
         304 if asked_conditionally => Ok(true),
-        200 => {
+        200..=299 => {
             check_markers(inspector)?;
             if let Some(bytes) = file.bytes {
                 check_length(inspector, Some(bytes), &bytes)?;
             }
             Ok(false)
         }
+        other if file.status.contains(&other) => Ok(false),
         other => Err(Failure::new(Fault::Status, format!("status {other} for an embedded file"))),
     }
 }
@@ -136,13 +140,41 @@ fn check_length(inspector: &Inspector, expected: Option<u64>, text: &dyn std::fm
 }
 
 fn check_title(head: &[u8], expected: &[u8]) -> Result<(), Failure> {
-    static OPEN: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new(b"<title>"));
-    static CLOSE: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new(b"</title>"));
-    let behind = OPEN.find(head).map(|at| &head[at + OPEN.needle().len()..]);
-    let title = behind.and_then(|text| CLOSE.find(text).map(|length| text[..length].trim_ascii()));
-    if title == Some(expected) {
+    let title = title_of(head).map(|title| title.trim_ascii());
+    if title == Some(expected) || title.is_some_and(|title| shown(title) == shown(expected)) {
         return Ok(());
     }
-    let shown = title.map_or("no title".into(), |title| format!("title `{}`", String::from_utf8_lossy(title)));
-    Err(Failure::new(Fault::Title, format!("{shown} instead of `{}`", String::from_utf8_lossy(expected))))
+    let found = title.map_or("no title".into(), |title| format!("title `{}`", String::from_utf8_lossy(&shown(title))));
+    Err(Failure::new(Fault::Title, format!("{found} instead of `{}`", String::from_utf8_lossy(expected))))
+}
+
+/// What stands in the first title element of a page, whatever its case and attributes.
+fn title_of(head: &[u8]) -> Option<&[u8]> {
+    static OPEN: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new(b"<title>"));
+    static CLOSE: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new(b"</title>"));
+    if let Some(at) = OPEN.find(head) {
+        let text = &head[at + OPEN.needle().len()..];
+        if let (Some(end), None) = (CLOSE.find(text), find_tag(&head[..at], b"<title")) {
+            return Some(&text[..end]);
+        }
+    }
+    let tag = &head[find_tag(head, b"<title")?..];
+    let text = &tag[memchr::memchr(b'>', tag)? + 1..];
+    find_tag(text, b"</title").map(|end| &text[..end])
+}
+
+/// Where a tag begins that is given in small letters and without its end.
+pub fn find_tag(text: &[u8], tag: &[u8]) -> Option<usize> {
+    let ends = |at: usize| text.get(at).is_none_or(|byte| matches!(byte, b'>' | b'/' | b' ' | b'\t' | b'\n' | b'\r'));
+    memchr::memchr_iter(b'<', text).find(|&at| {
+        let begin = text.get(at..at + tag.len());
+        begin.is_some_and(|begin| begin.eq_ignore_ascii_case(tag)) && ends(at + tag.len())
+    })
+}
+
+/// A title as a browser shows it: character references decoded, space in one piece.
+fn shown(title: &[u8]) -> Vec<u8> {
+    let decoded = decoded(Cow::Borrowed(title), Some(Decode::Html));
+    let words = decoded.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+    words.collect::<Vec<_>>().join(&b' ')
 }

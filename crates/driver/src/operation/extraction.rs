@@ -245,7 +245,7 @@ fn selected(body: &[u8], selector: &Selector, attribute: Option<&str>, most: usi
 }
 
 /// What was found, as it is meant.
-fn decoded(found: Cow<'_, [u8]>, how: Option<Decode>) -> Cow<'_, [u8]> {
+pub fn decoded(found: Cow<'_, [u8]>, how: Option<Decode>) -> Cow<'_, [u8]> {
     match how {
         None => found,
         Some(Decode::Url) => Cow::Owned(percent_decode(&found).collect()),

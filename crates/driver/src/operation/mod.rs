@@ -17,7 +17,7 @@ use loadstone_schedule::slots::{Slot, Slots, Values};
 use loadstone_schedule::template::{form_encode, Encoding, Template};
 use loadstone_schedule::PlanError;
 
-pub use checks::{check_embedded, check_image, PARTIAL};
+pub use checks::{check_embedded, check_image, find_tag, PARTIAL};
 use extraction::CompiledExtract;
 pub use grade::{allowed_ns, grade};
 
@@ -167,6 +167,8 @@ pub struct EmbeddedFile {
     pub memory: Option<usize>,
     /// The same number for the same path on any page; none for paths with values in them.
     pub file: Option<usize>,
+    /// Status codes that are accepted beside those of success.
+    pub status: Vec<u16>,
 }
 
 /// What operations of a workload have in common: how many files' dates are remembered, the numbers of their paths, and
@@ -210,7 +212,8 @@ impl Compiled {
             let fixed = path.fixed();
             let (memory, number) = (fixed.map(|_| files.remember()), fixed.map(|fixed| files.number(fixed)));
             let Embedded { bytes, conditional, markers_every, .. } = *file;
-            Ok(EmbeddedFile { path, bytes, conditional, markers_every, memory, file: number })
+            let status = file.status.clone();
+            Ok(EmbeddedFile { path, bytes, conditional, markers_every, memory, file: number, status })
         };
         let embedded = operation.embedded.iter().map(&mut embed).collect::<Result<_, _>>()?;
         let around = |requests: &[Request], first: usize, files: &mut Files| -> Result<Vec<_>, PlanError> {
@@ -363,7 +366,7 @@ impl Compiled {
     }
 
     /// Whether the server remembers something of it, or the user does: not so of what is only looked at (RFC 9110,
-    /// section 9.2.1). A visit's first request brings the cookies.
+    /// section 9.2.1). A visit's first request brings the cookies; which others do is learned from their answers.
     pub fn leaves_traces(&self, is_first: bool) -> bool {
         let is_looked_at = matches!(self.method, Method::Get | Method::Head);
         let is_alone = self.before.is_empty() && self.after.is_empty();
@@ -373,6 +376,12 @@ impl Compiled {
             || !self.websocket.is_empty()
             || !self.extract.is_empty()
             || !self.set.is_empty()
+            || self.redirects > 0
+    }
+
+    /// Whether the title of its page is looked for.
+    pub fn seeks_title(&self) -> bool {
+        self.title.is_some()
     }
 
     /// How much of the body's beginning the checks need.
@@ -666,7 +675,20 @@ mod tests {
         let title = json!({ "expect": { "title": "Hello {user}" } });
         assert_eq!(fault(title.clone(), "<title> Hello a b&c </title>"), None);
         assert_eq!(fault(title.clone(), "<title>Hello</title>"), Some(Fault::Title));
-        assert_eq!(fault(title, "Hello a b&c"), Some(Fault::Title));
+        assert_eq!(fault(title.clone(), "Hello a b&c"), Some(Fault::Title));
+        for body in [
+            "<TITLE>Hello a b&amp;c</TITLE>",
+            "<title data-x=\"1\">Hello a b&c</title >",
+            "<head><title>\n  Hello a\n b&#38;c\t</title></head>",
+            "<titlebar>no</titlebar><Title\nid=t>Hello a b&c</tiTLE>",
+        ] {
+            assert_eq!(fault(title.clone(), body), None, "{body}");
+        }
+        for body in
+            ["<TITLE>Other</TITLE><title>Hello a b&c</title>", "<title>Hello a b&c", "<titles>Hello a b&c</title>"]
+        {
+            assert_eq!(fault(title.clone(), body), Some(Fault::Title), "{body}");
+        }
         let contains = json!({ "expect": { "contains": ["cart of {user}"] } });
         assert_eq!(fault(contains.clone(), "the cart of a b&c"), None);
         assert_eq!(fault(contains, "the cart"), Some(Fault::Content));
@@ -841,6 +863,7 @@ mod tests {
             markers_every: 0,
             memory: None,
             file: None,
+            status: vec![302],
         };
         let check = |asked, status, body: &str| {
             check_embedded(&file, asked, &answer(status), &seen(body)).map_err(|failure| failure.fault)
@@ -849,5 +872,12 @@ mod tests {
         assert_eq!(check(false, 304, ""), Err(Fault::Status));
         assert_eq!(check(true, 200, "four"), Ok(false));
         assert_eq!(check(true, 200, "five!"), Err(Fault::Length));
+        assert_eq!(check(false, 302, ""), Ok(false));
+        assert_eq!(check(false, 301, ""), Err(Fault::Status));
+        let file = EmbeddedFile { bytes: None, ..file };
+        for status in [200, 204, 206] {
+            assert_eq!(check_embedded(&file, false, &answer(status), &seen("")).ok(), Some(false));
+        }
+        assert!(check_embedded(&file, false, &answer(404), &seen("")).is_err());
     }
 }

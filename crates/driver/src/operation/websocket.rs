@@ -4,7 +4,7 @@ use base64::engine::general_purpose::STANDARD;
 use base64::Engine;
 use bytes::Bytes;
 use loadstone_schedule::plan::SocketStep;
-use loadstone_schedule::slots::Slots;
+use loadstone_schedule::slots::{Slots, Values};
 use loadstone_schedule::template::Template;
 use loadstone_schedule::PlanError;
 
@@ -21,6 +21,18 @@ pub enum CompiledStep {
 }
 
 impl CompiledStep {
+    /// What it waits for, for people.
+    pub fn told(&self, values: &Values) -> String {
+        match self {
+            CompiledStep::Send(_) | CompiledStep::SendBytes(_) => "a message to be sent".into(),
+            CompiledStep::Ping => "the pong to a ping".into(),
+            CompiledStep::Expect(needle) | CompiledStep::Await(needle) => match needle.text(values) {
+                text if text.is_empty() => "any message".into(),
+                text => format!("a message with `{text}`"),
+            },
+        }
+    }
+
     /// Raises for unknown values, and for what is no base64.
     pub fn new(step: &SocketStep, slots: &Slots, place: &str) -> Result<Self, PlanError> {
         Ok(match step {

@@ -15,7 +15,7 @@ use super::stream::Stream;
 use super::{Answer, Body, ExchangeContext, Failure, Message};
 use crate::client::cookies::{Jar, Origin};
 use crate::coding::Coding;
-use crate::inspect::Inspector;
+use crate::inspect::{charset_of, Inspector};
 
 /// Longest head of an answer the driver accepts.
 pub const MOST_HEAD_BYTES: usize = 256 * 1024;
@@ -218,6 +218,10 @@ pub struct Reader {
     pub last_modified: Option<String>,
     /// How the body is coded.
     pub coding: Option<Coding>,
+    /// Charset of the body, where the head names one.
+    pub charset: Option<&'static encoding_rs::Encoding>,
+    /// Whether it sets a cookie.
+    pub sets_cookie: bool,
     /// Names of header fields that are kept, whatever they are; none where no others are.
     pub wanted: Option<Arc<[Box<str>]>>,
     /// Those that came: place among the wanted, and text.
@@ -248,6 +252,8 @@ impl Default for Reader {
             location: None,
             last_modified: None,
             coding: None,
+            charset: None,
+            sets_cookie: false,
             wanted: None,
             told: Vec::new(),
             keeps_head: false,
@@ -296,6 +302,7 @@ impl Reader {
             let used = self.take_heads(data, cookies)?;
             if self.in_body {
                 inspector.decode(self.body_coding());
+                inspector.read_as(self.charset);
                 return self.feed(&data[used..], inspector);
             }
             self.partial.extend_from_slice(&data[used..]);
@@ -305,6 +312,7 @@ impl Reader {
             let used = self.take_heads(&whole, cookies)?;
             if self.in_body {
                 inspector.decode(self.body_coding());
+                inspector.read_as(self.charset);
                 return self.feed(&whole[used..], inspector);
             }
             whole.drain(..used);
@@ -444,7 +452,11 @@ impl Reader {
             8 if is("location") => self.location = Some(text()),
             13 if self.wants_date && is("last-modified") => self.last_modified = Some(text()),
             16 if is("content-encoding") => self.coding = Coding::named(value),
-            10 if is("set-cookie") => cookies.take(&String::from_utf8_lossy(value)),
+            10 if is("set-cookie") => {
+                self.sets_cookie = true;
+                cookies.take(&String::from_utf8_lossy(value));
+            }
+            12 if is("content-type") => self.charset = charset_of(value),
             _ => {}
         }
         if let Some(wanted) = &self.wanted {

@@ -102,6 +102,7 @@ impl Http2 {
         }
         let coding = context.reader.coding.filter(|_| !body.is_end_stream());
         context.inspector.decode(coding);
+        context.inspector.read_as(context.reader.charset);
         bytes += take_body(context, &mut body).await?;
         context.inspector.end().map_err(|why| Failure::new(Fault::Coding, why))?;
         let mut end_ns = context.clock.now();

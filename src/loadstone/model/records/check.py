@@ -87,6 +87,7 @@ class CheckId(StrEnum):
     HOST_BUSY = "host_busy"
     QUALITY_UNSAMPLED = "quality_unsampled"
     NOT_AT_FULL_LOAD = "not_at_full_load"
+    UNPLACED = "unplaced"
     UNKNOWN = "unknown"
     """Of a stored verdict whose rule this version does not know."""
 
