@@ -2,7 +2,7 @@
 
 import difflib
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import UnionType
@@ -89,7 +89,7 @@ class Document:
             checked: T = self._adapter(kind).validate_python(value)
         except ValidationError as error:
             for details in _one_a_place(error.errors(), kind):
-                self._note(path, kind, details)
+                self._note(path, kind, details, value)
             return None
         return checked
 
@@ -110,9 +110,9 @@ class Document:
         if self.problems:
             raise StudyError(self.problems)
 
-    def _note(self, path: places.Path, kind: object, details: ErrorDetails) -> None:
+    def _note(self, path: places.Path, kind: object, details: ErrorDetails, value: object) -> None:
         loc = tuple(str(part) for part in details["loc"])
-        where = (*path, *loc)
+        where = (*path, *_as_written(details["loc"], value))
         match details["type"]:
             case "extra_forbidden":
                 self.problem(where, "unknown key", suggest(loc[-1], set(_fields_at(kind, loc))))
@@ -122,6 +122,19 @@ class Document:
                 given = repr(details.get("input"))
                 message = f"{_lower(details['msg'])}, not {given if len(given) < 60 else given[:57] + '...'}"
                 self.problem(where, message, remedy(kind, loc))
+
+
+def _as_written(loc: tuple[int | str, ...], value: object) -> Iterator[str]:
+    """A place as the document has it: without the names of alternatives, which stand in no document."""
+    for number, part in enumerate(loc, start=1):
+        is_last = number == len(loc)
+        if isinstance(value, dict) and part in value and (is_last or part != value.get("kind")):
+            value = value[part]
+        elif isinstance(value, list | tuple) and isinstance(part, int):
+            value = value[part] if part < len(value) else None
+        elif not is_last:
+            continue
+        yield str(part)
 
 
 def refusing(read: Callable[[str], object]) -> BeforeValidator:

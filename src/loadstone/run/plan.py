@@ -5,10 +5,12 @@ everything behind the store knows single workloads only.
 """
 
 import math
+import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import date
 from typing import Any
+from urllib.parse import quote
 
 from loadstone.model.errors import UsageError
 from loadstone.model.load import Arrivals, Curve, Load, Population, Process, ProcessKind, SessionStage
@@ -16,16 +18,29 @@ from loadstone.model.profile import SECOND, Phases
 from loadstone.model.target import Endpoint, Target
 from loadstone.model.workload import Workload
 from loadstone.model.workload.mix import END, MixKind
-from loadstone.model.workload.operation import EmbeddedFile, Operation, RateLimit, Request, RequestAround
+from loadstone.model.workload.operation import (
+    EmbeddedFile,
+    Fields,
+    Operation,
+    RateLimit,
+    Request,
+    RequestAround,
+    SocketStep,
+    pairs_of,
+)
 from loadstone.model.workload.values import (
     Choice,
+    Counter,
     Date,
     Environment,
     Exponential,
+    Now,
     Table,
     Text,
     Uniform,
+    Unique,
     User,
+    Uuid,
     Value,
     Words,
     Zipf,
@@ -46,6 +61,10 @@ TIME_WAIT_S = 60.0
 SPREAD_SOURCES = 16
 """Source addresses where one has too few ports."""
 Json = dict[str, Any]
+SALT_BITS = 64
+"""Of what tells the unique texts of a run from those of another."""
+PORTS = {"http": 80, "https": 443}
+"""Ports that browsers leave out of addresses."""
 
 
 @dataclass(frozen=True)
@@ -233,25 +252,38 @@ def _operation(workload: Workload, name: str, target: Target | None) -> Json:
         scheme = "https" if secure else "http"
         raise UsageError(f"Operation `{name}` of `{workload.name}` needs {scheme}. Add --target {scheme}://HOST:PORT.")
     site = _site(target, secure)
+    own = {TARGET: site} if TARGET not in workload.values else {}
+    coded = {name: quote(address, safe="") for name, address in own.items()}
     return {
         **_request(workload, operation, name, site),
         "usual_bytes": operation.document_bytes,
-        "embedded": embedded_files(workload, operation),
+        "embedded": [{**file, "path": filled(file["path"], coded)} for file in embedded_files(workload, operation)],
         "limit": _limit(workload, operation),
         "endings": [{"name": name, **ending.model_dump()} for name, ending in operation.endings.items()],
         "uploads": [{"field": field, **upload.model_dump()} for field, upload in operation.uploads.items()],
         "before": [_around(workload, operation, one, name, site) for one in operation.before_it],
         "after": [_around(workload, operation, one, name, site) for one in operation.after_it],
         "images": None if operation.images is None else operation.images.model_dump(),
-        "websocket": [step.planned() for step in operation.websocket],
+        "websocket": [_planned(step, own) for step in operation.websocket],
         "timeout_ns": _ns(operation.timeout_s),
     }
+
+
+def _planned(step: SocketStep, own: Mapping[str, str]) -> str | Json:
+    planned = step.planned()
+    texts = ("send", "expect", "await")
+    if isinstance(planned, str):
+        return planned
+    return {key: filled(text, own) if key in texts and isinstance(text, str) else text for key, text in planned.items()}
 
 
 def _site(target: Target | None, secure: bool) -> str:
     """The address of a target's side, as `{target}` is filled in; that of the first of several."""
     endpoint = None if target is None else target.https if secure else target.http
-    return f"{'https' if secure else 'http'}://{endpoint or 'target.invalid'}"
+    scheme = "https" if secure else "http"
+    if endpoint is None:
+        return f"{scheme}://target.invalid"
+    return f"{scheme}://{endpoint.host if endpoint.port == PORTS[scheme] else endpoint}"
 
 
 def _around(workload: Workload, operation: Operation, request: RequestAround, name: str, site: str) -> Json:
@@ -264,14 +296,15 @@ def _around(workload: Workload, operation: Operation, request: RequestAround, na
 def _request(workload: Workload, request: Request, name: str, site: str) -> Json:
     checks = workload.checks
     own = {TARGET: site} if TARGET not in workload.values else {}
+    coded = {name: quote(address, safe="") for name, address in own.items()}
     return {
         "name": name,
         "scheme": site.partition(":")[0],
         "method": request.method,
-        "path": request.path,
-        "query": _fields(request.query),
-        "form": _fields(request.form),
-        "body": request.body,
+        "path": filled(request.path, coded),
+        "query": _pairs(request.query, own),
+        "form": _pairs(request.form, own),
+        "body": None if request.body is None else filled(request.body, own),
         "headers": _fields({key: filled(text, own) for key, text in headers_of(workload, request).items()}),
         "redirects": request.redirects,
         "expect": {
@@ -291,6 +324,10 @@ def _request(workload: Workload, request: Request, name: str, site: str) -> Json
     }
 
 
+def _pairs(fields: Fields, own: Mapping[str, str]) -> list[Json]:
+    return [{"name": name, "value": filled(text, own)} for name, text in pairs_of(fields)]
+
+
 def headers_of(workload: Workload, request: Request) -> dict[str, str]:
     """What is sent with a request: its own headers, and those of all that it has no other of."""
     own = {name.lower() for name in request.headers}
@@ -306,7 +343,8 @@ def embedded_files(workload: Workload, operation: Operation) -> list[Json]:
     for file in operation.embedded:
         if isinstance(file, EmbeddedFile):
             every = default if file.markers_every is None else file.markers_every
-            files.append({**file.model_dump(), "markers_every": every})
+            status = {"status": list(file.status)} if file.status else {}
+            files.append({**file.model_dump(exclude={"status"}), "markers_every": every, **status})
             continue
         size, _, probability = file.partition("@")
         seen[size] = seen.get(size, 0) + 1
@@ -383,8 +421,23 @@ def _generator(value: Value, size: DataSize) -> Json:
         case Date():
             first, last = (_day(text) for text in (value.from_, value.to))
             return {"kind": "date", "from_days": min(first, last), "to_days": max(first, last)}
+        case Counter() | Unique() | Uuid() | Now():
+            return _new_each_time(value)
         case _:
             return _chosen(value)
+
+
+def _new_each_time(value: Counter | Unique | Uuid | Now) -> Json:
+    """Generators whose texts differ at each draw."""
+    match value:
+        case Counter():
+            return {"kind": "counter", "first": value.first, "digits": value.digits}
+        case Unique():
+            return {"kind": "unique", "form": "text", "prefix": value.prefix, "salt": secrets.randbits(SALT_BITS)}
+        case Uuid():
+            return {"kind": "unique", "form": "uuid", "prefix": "", "salt": secrets.randbits(SALT_BITS)}
+        case Now():
+            return {"kind": "now", "form": value.form}
 
 
 def _chosen(value: Choice | Table | Environment | Words | Text) -> Json:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from loadstone.model.reading import Document, suggest
 from loadstone.model.workload import Workload
 from loadstone.model.workload.mix import END, Mix, MixKind, State
-from loadstone.model.workload.operation import EmbeddedFile, Operation, RateLimit, Request, TimeLimit
+from loadstone.model.workload.operation import EmbeddedFile, Operation, RateLimit, Request, TimeLimit, pairs_of
 from loadstone.model.workload.values import Choice, Exponential, Table, Text, Uniform, Value, Words, Zipf
 
 ACCEPTED = "gzip, deflate, br, zstd"
@@ -14,7 +14,7 @@ ACCEPTED = "gzip, deflate, br, zstd"
 CODINGS = frozenset(ACCEPTED.split(", ")) | {"identity", "*"}
 
 TARGET = "target"
-"""The value that headers have without declaring it: the address of the site, as `http://shop.example:80`."""
+"""The value that requests have without declaring it: the address of the site, as `http://shop.example:80`."""
 
 ROW_SLACK = 1e-9
 """A row of the matrix may pass 1 by this much, for probabilities that binary fractions cannot hold."""
@@ -103,12 +103,12 @@ def _check_operations(workload: Workload, document: Document) -> None:
         document.problem(("operations",), "there is no operation", "Add at least one [operations.NAME] with a path.")
     for name, operation in workload.operations.items():
         path = ("operations", name)
-        _check_texts(document, path, _operation_texts(operation), known)
+        _check_texts(document, path, _operation_texts(operation), known | {TARGET})
         _check_texts(document, (*path, "headers"), operation.headers.values(), known | {TARGET})
         _check_request(workload, document, path, operation)
         for side in ("before", "after"):
             for request in getattr(operation, side):
-                _check_texts(document, (*path, side), (*_texts(request), *request.when), known)
+                _check_texts(document, (*path, side), (*_texts(request), *request.when), known | {TARGET})
                 _check_texts(document, (*path, side), request.headers.values(), known | {TARGET})
                 _check_request(workload, document, (*path, side), request)
         if operation.uploads and (operation.body is not None or operation.method in ("GET", "HEAD")):
@@ -183,15 +183,20 @@ def _known_texts(workload: Workload, name: str, depth: int = 0) -> Iterable[str]
 
 def _texts(request: Request) -> Iterable[str]:
     yield request.path
-    for table in (request.query, request.form, request.set):
-        yield from table.values()
+    yield from (_lines(text) for fields in (request.query, request.form) for _, text in pairs_of(fields))
+    yield from request.set.values()
     yield from (request.contains or ())
     yield from (request.absent or ())
     yield from request.json_is.values()
     yield from (extract.pick for extract in request.extract if extract.pick is not None)
     yield from (text for text in (request.title, request.bytes) if isinstance(text, str))
     if request.body is not None:
-        yield re.sub(r"[\r\n\t]", " ", request.body)  # a body may have lines
+        yield _lines(request.body)
+
+
+def _lines(text: str) -> str:
+    """A body or a field may have lines."""
+    return re.sub(r"[\r\n\t]", " ", text)
 
 
 def _printable(text: str) -> str:
@@ -238,7 +243,7 @@ def _check_embedded(workload: Workload, document: Document, path: tuple[str, ...
         remedy = 'Add [embedded] with path = "/static/{name}.gif".'
         document.problem((*path, "embedded"), "the short form needs a pattern for the path", remedy)
     for file in operation.embedded:
-        if isinstance(file, EmbeddedFile) and file.conditional and holes(file.path):
+        if isinstance(file, EmbeddedFile) and file.conditional and set(holes(file.path)) - {TARGET}:
             remedy = "Leave `conditional` out there: a client remembers dates by fixed path."
             document.problem((*path, "embedded"), f"`{file.path}` is conditional but not fixed", remedy)
     if workload.embedded is not None and "{name}" not in workload.embedded.path:

@@ -18,6 +18,30 @@ def table_of(content: Mapping[str, object]) -> tomlkit.items.Table:
     return table
 
 
+def written(name: str, content: Mapping[str, object], comment: str = "") -> str:
+    """A table with a header as TOML: in time that grows with its length, as that of an editable document does not."""
+    lines = [f"[{'.'.join(tomlkit.key(part).as_string() for part in name.split('.'))}]"]
+    lines[0] += f" # {comment}" if comment else ""
+    return "\n".join([*lines, *(f"{_key(key)} = {_value(value)}" for key, value in content.items())]) + "\n"
+
+
+def _key(key: str) -> str:
+    return tomlkit.key(key).as_string() if key else '""'
+
+
+def _value(value: object) -> str:
+    """A value in one line, but for a list of tables, which has a line for each."""
+    match value:
+        case Mapping():
+            return f"{{{', '.join(f'{_key(str(key))} = {_value(one)}' for key, one in value.items())}}}"
+        case list() | tuple() if len(value) > 1 and isinstance(value[0], Mapping):
+            return "[\n" + "".join(f"    {_value(one)},\n" for one in value) + "]"
+        case list() | tuple():
+            return f"[{', '.join(map(_value, value))}]"
+        case _:
+            return tomlkit.item(value).as_string()
+
+
 def literal(text: str) -> str:
     """Braces of a recorded text are no values."""
     return text.replace("{", "{{").replace("}", "}}")

@@ -8,6 +8,7 @@ from loadstone.model.load import Population
 from loadstone.model.profile import PROFILES
 from loadstone.model.workload import Pacing
 from loadstone.model.workload.operation import EmbeddedFile
+from loadstone.model.workload.values import Table
 from loadstone.run.criteria import make_criteria, mean_pause_s
 from loadstone.run.plan import embedded_files
 from loadstone.workloads import is_unchanged, load, shipped
@@ -84,8 +85,9 @@ def test_product_images_are_embedded_where_the_bytes_show_them() -> None:
 
 def test_downloads_have_the_published_mean() -> None:
     table = load("support").values["download"]
-    sizes = [int(row[2]) for row in table.rows]  # type: ignore[union-attr]
-    weights = table.weights  # type: ignore[union-attr]
+    assert isinstance(table, Table)
+    assert table.weights is not None
+    sizes, weights = [int(row[2]) for row in table.rows], table.weights
     mean = sum(size * weight for size, weight in zip(sizes, weights, strict=True)) / sum(weights)
     assert mean == pytest.approx(6_918_596, rel=0.0005)
 

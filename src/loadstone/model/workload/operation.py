@@ -3,7 +3,7 @@
 import json
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import Discriminator, Field, StringConstraints, Tag, model_validator
 
 from loadstone.model.reading import Section
 from loadstone.model.workload.bounds import (
@@ -40,6 +40,20 @@ class EmbeddedFile(Section):
     bytes: Annotated[int, Field(ge=0, le=LARGEST_WHOLE)] | None = None
     conditional: Probability = 0
     markers_every: Annotated[int, Field(ge=0, le=LARGEST_WHOLE)] | None = None
+    status: tuple[Annotated[int, Field(ge=100, le=599)], ...] = ()
+    """Status codes that are accepted beside those of success, such as that of a redirect to another site."""
+
+
+Fields = Annotated[
+    Annotated[dict[str, str], Tag("table")] | Annotated[tuple[tuple[str, str], ...], Tag("list")],
+    Discriminator(lambda given: "list" if isinstance(given, list | tuple) else "table"),
+]
+"""Fields as a table, or as a list of [name, text] where a name comes twice or the order counts."""
+
+
+def pairs_of(fields: Fields) -> tuple[tuple[str, str], ...]:
+    """Fields in their order."""
+    return tuple(fields.items()) if isinstance(fields, dict) else fields
 
 
 Found = Annotated[str, StringConstraints(min_length=1)]
@@ -104,8 +118,12 @@ class Request(Section):
         default="GET", description="`GET`, `POST`, `PUT`, `PATCH`, `DELETE` or `HEAD`"
     )
     path: str = Field(description='the path, as "/search", values as {name}')
-    query: dict[str, str] = Field(default_factory=dict, description='a table of texts, as { q = "{words}" }')
-    form: dict[str, str] = Field(default_factory=dict, description='a table of texts, as { user = "{user_id}" }')
+    query: Fields = Field(
+        default_factory=dict, description='a table of texts, as { q = "{words}" }, or a list of [name, text]'
+    )
+    form: Fields = Field(
+        default_factory=dict, description='a table of texts, as { user = "{user_id}" }, or a list of [name, text]'
+    )
     body: str | None = Field(default=None, description="the request's body as it is sent, instead of a form")
     headers: dict[str, str] = Field(
         default_factory=dict, description="a table of texts; they go before those under [headers], an empty one removes"

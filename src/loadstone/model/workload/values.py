@@ -127,7 +127,49 @@ class Text(_Drawn):
     text: str
 
 
+class Counter(_Drawn):
+    """A number that grows by one at each draw of a session."""
+
+    kind: Literal["counter"]
+    first: Annotated[int, Field(ge=0, le=LARGEST_WHOLE)] = 1
+    digits: Annotated[int, Field(ge=0, le=20)] = 0
+
+
+class Unique(_Drawn):
+    """A text that no other draw gives, of this run or another."""
+
+    kind: Literal["unique"]
+    prefix: str = ""
+
+
+class Uuid(_Drawn):
+    """A random UUID (RFC 9562, version 4) that no other draw gives, of this run or another."""
+
+    kind: Literal["uuid"]
+
+
+class Now(_Drawn):
+    """The moment at which the operation is due."""
+
+    kind: Literal["now"]
+    form: Literal["s", "ms", "iso"] = "ms"
+    """Seconds or milliseconds since 1970, or ISO 8601 in UTC as JavaScript writes it."""
+
+
 Value = Annotated[
-    Uniform | Exponential | Zipf | Choice | Table | Environment | Words | Date | User | Text,
+    Uniform
+    | Exponential
+    | Zipf
+    | Choice
+    | Table
+    | Environment
+    | Words
+    | Date
+    | User
+    | Text
+    | Counter
+    | Unique
+    | Uuid
+    | Now,
     Field(discriminator="kind"),
 ]
