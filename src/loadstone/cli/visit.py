@@ -18,6 +18,7 @@ from loadstone.model.records.events import Exchange, Performed
 from loadstone.model.target import Target
 from loadstone.model.workload import Workload
 from loadstone.report.har import as_har, fields_of, status_of
+from loadstone.run.reason import reason_of
 from loadstone.run.visit import MOST_OPERATIONS, VisitedOperation, visit
 from loadstone.workloads import load
 
@@ -34,7 +35,7 @@ ADVICE = {
     "extract": "Look for the value in the answer, and say where it stands: `field`, `json`, `header`, `regex`.",
     "length": "Its length is not always the same: leave `bytes` out.",
     "coding": "Ask for other codings: Accept-Encoding under [headers].",
-    "time_out": "It took longer than `timeout_s`.",
+    "time_out": "It took longer than `timeout_s`. Does the answer never end, or a message never come?",
 }
 """What to do, by kind of error."""
 BY_STATUS = {
@@ -44,6 +45,10 @@ BY_STATUS = {
     401: "It wants credentials: give them under [headers], or log in first.",
     403: "It is forbidden: a log-in, or a one-use token that `extract` must take from the page before.",
     404: "There is no such page on this target.",
+    405: "The path does not take this method. Does the target serve it at another one?",
+    409: "It was sent before: give what must be new a value of its own, such as one of kind `unique` or `uuid`.",
+    419: "A one-use token is missing or too old: take it with `extract` from the page before.",
+    422: "A field is refused: see what the answer says, and give it a value of its own, or take it with `extract`.",
     429: "The site limits how often one address may ask.",
 }
 """The same by status, where that says more."""
@@ -147,7 +152,8 @@ def _explain(failed: VisitedOperation) -> None:
     say(performed.detail)
     last = failed.exchanges[-1] if failed.exchanges else None
     if last is not None and last.body and performed.kind not in ("time_out", "coding"):
-        say(f"The answer begins:\n{_cut(' '.join(last.body.split()), SHOWN)}")
+        reason = reason_of(last.body) if status_of(last) != SWITCHED else ""
+        say(f"The answer says: {reason}" if reason else f"The answer begins:\n{_cut(last.body, SHOWN)}")
     say(_advice(performed, last))
 
 

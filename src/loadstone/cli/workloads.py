@@ -1,9 +1,11 @@
 """`loadstone workloads`."""
 
 import asyncio
+import contextlib
 import json
+import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -13,6 +15,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
+from loadstone.cli.exits import Exit
 from loadstone.cli.screen import out, say, variables_text
 from loadstone.host.runtime import temporary_folder
 from loadstone.model.errors import UsageError
@@ -24,14 +27,18 @@ from loadstone.model.workload.mix import MixKind
 from loadstone.model.workload.operation import Operation, RateLimit
 from loadstone.run.driver import check_plan
 from loadstone.run.plan import Part, Timing, embedded_files, make_plan
-from loadstone.run.verify import USERS, verify
+from loadstone.run.verify import USERS, Verified, verify
 from loadstone.workloads import load, shipped
-from loadstone.workloads.importers.correlation import Place
+from loadstone.workloads.importers.correlation import CREDENTIALS, Place
 from loadstone.workloads.importers.from_har import Recording, recorded
 from loadstone.workloads.importers.from_openapi import from_openapi
 from loadstone.workloads.importers.imported import Imported
 from loadstone.workloads.shares import shares
 
+MOST_LINES = 8
+"""Lines of one kind that an import shows."""
+MOST_PLACES = 4
+"""Fields that are named as sent as they were recorded."""
 app = typer.Typer(help="The workloads there are, and what each of them does.")
 
 
@@ -99,44 +106,79 @@ def from_har_(
         Path | None, typer.Argument(help="A second recording of the same steps: what differs is no data.")
     ] = None,
     output: Output = None,
+    site: Annotated[
+        str,
+        typer.Option(
+            metavar="URL",
+            help="Site whose requests become the workload, where a visit went to several. Default: the site of the "
+            "first page, after its redirects, or one of the same owner that more was asked of.",
+        ),
+    ] = "",
     verify_at: Annotated[
         str | None,
         typer.Option(
             "--verify",
             metavar="URL",
-            help="Visit this site with each rule left out, to find those that are needless, then by two users at once.",
+            help="Visit this site with each rule left out, to find those that are needless, then by two users at once. "
+            "Passwords are sent as recorded. The exit code is 1 where the site refuses the visit.",
         ),
     ] = None,
-) -> None:
+) -> Exit:
     """Make a workload of a recorded visit: pages, their files, their order and the think time between them.
 
     Values that the site gave out for this visit alone, such as CSRF tokens, are taken from the answers they stood in.
     """
+    recording: list[Recording] = []
+    verified: list[Verified] = []
 
     def importer(name: str) -> Imported:
-        recording = recorded(file, second)
-        return _verified(recording, Target.parse([verify_at]), name) if verify_at else recording.workload(name)
+        recording.append(recorded(file, second, site=site))
+        if not verify_at:
+            return recording[0].workload(name)
+        verified.append(_verified(recording[0], Target.parse([verify_at]), name))
+        return recording[0].workload(name, frozenset(verified[0].needless))
 
-    _import(importer, file, output)
+    _import(importer, file, output, lambda: [line for one in verified for line in _outcome(one, recording[0])])
+    return Exit.FAIL if any(one.fault for one in verified) else Exit.PASS
 
 
-def _verified(recording: Recording, target: Target, name: str) -> Imported:
-    """Its workload with the rules that a live site needs, of which it says how they went."""
+def _verified(recording: Recording, target: Target, name: str) -> Verified:
+    """Which of its rules a live site needs, and how the visit went."""
     values: dict[str, bool] = {}
     for one in recording.correlation.found:
-        if one.value:
+        if one.rule is not None:
             values[one.value] = values.get(one.value, False) or one.differs
-    with temporary_folder("verify") as folder:
+    with temporary_folder("verify") as folder, _set(recording.secrets(name)):
         words = values, lambda left: recording.workload(name, left).text, target, folder
-        verified = asyncio.run(verify(*words))
+        return asyncio.run(verify(*words))
+
+
+def _outcome(verified: Verified, recording: Recording) -> Iterator[str]:
+    """What the live site did, the worst first."""
+    refusal = verified.fault
+    if refusal is None:
+        yield f"verified: {USERS} fresh users at once went through"
+    else:
+        fixed = [one for one in recording.correlation.found if one.operation == refusal.operation and not one.value]
+        places = ", ".join(str(one.leaf) for one in fixed[:MOST_PLACES])
+        remedy = f" As recorded are sent: {places}. Give them values of their own." if fixed else ""
+        yield f"failed: the site refused the visit: {refusal}{remedy}"
     for value in verified.needless:
-        out.print(f"needless: {value}: the site takes what was recorded", soft_wrap=True, markup=False)
+        yield f"needless: {value}: the site takes what was recorded"
     for value in verified.unnoticed:
-        told = "the site took what was recorded, too, but it is another in each visit"
-        out.print(f"kept: {value}: {told}", soft_wrap=True, markup=False)
-    told = f"failed: {verified.fault}" if verified.fault else f"{USERS} fresh users at once went through"
-    out.print(f"verified: {told}", soft_wrap=True, markup=False)
-    return recording.workload(name, frozenset(verified.needless))
+        yield f"kept: {value}: the site took what was recorded, too, but it is another in each visit"
+
+
+@contextlib.contextmanager
+def _set(variables: Mapping[str, str]) -> Iterator[None]:
+    """Sets variables of the environment that are not set, for a while."""
+    missing = {name: text for name, text in variables.items() if name not in os.environ}
+    os.environ.update(missing)
+    try:
+        yield
+    finally:
+        for name in missing:
+            os.environ.pop(name, None)
 
 
 @app.command("from-openapi")
@@ -148,7 +190,13 @@ def from_openapi_(
     _import(partial(from_openapi, file), file, output)
 
 
-def _import(importer: Callable[[str], Imported], file: Path, output: Path | None) -> None:
+def _import(
+    importer: Callable[[str], Imported],
+    file: Path,
+    output: Path | None,
+    outcome: Callable[[], Sequence[str]] = lambda: (),
+) -> None:
+    """Writes a workload and says what to do with it: what must be acted on first, what was left out last."""
     folder = output or Path(file.stem)
     declaration = folder / "workload.toml"
     if declaration.exists():
@@ -157,15 +205,30 @@ def _import(importer: Callable[[str], Imported], file: Path, output: Path | None
     folder.mkdir(parents=True, exist_ok=True)
     declaration.write_text(imported.text, encoding="utf-8")
     load(str(folder))
-    out.print(f"{declaration}: {imported.operations} operations", soft_wrap=True)
-    for what in imported.left_out:
-        out.print(f"left out: {what}", soft_wrap=True, markup=False)
+    by_status = f", {imported.by_status} of them checked by status alone" if imported.by_status else ""
+    say(f"{declaration}: {imported.operations} operations{by_status}")
+    for line in outcome():
+        say(line)
+    for variable, place in imported.passwords:
+        what = "holds name:password by base64" if CREDENTIALS in variable.lower() else "is a password"
+        say(f"look at: {place} {what}, read from the variable {variable} and written nowhere")
+    missing = [place.missed for place in imported.places if not place.found.value]
+    _say_some("look at", [*imported.doubts, *missing])
     if any(one.rule for one in imported.correlated):
         out.print(_values_taken(imported.places))
-    missing = (place.missed for place in imported.places if place.found.rule is None)
-    for what in (*missing, *imported.doubts):
-        out.print(f"look at: {what}", soft_wrap=True, markup=False)
-    out.print(f"Next: loadstone try {folder} --target {imported.target}", soft_wrap=True)
+    drawn = [f"{one.found.value} in {one}" for one in imported.places if one.found.generator]
+    _say_some("drawn anew", drawn)
+    _say_some("left out", imported.left_out)
+    variables = "".join(f"{variable}=... " for variable in dict(imported.passwords))
+    say(f"Next: {variables}loadstone try {folder} --target {imported.target}")
+
+
+def _say_some(what: str, lines: Sequence[str]) -> None:
+    """A screen has no room for all of many lines."""
+    for line in lines[: MOST_LINES if len(lines) > MOST_LINES + 1 else None]:
+        say(f"{what}: {line}")
+    if len(lines) > MOST_LINES + 1:
+        say(f"{what}: {len(lines) - MOST_LINES} more such lines")
 
 
 def _values_taken(places: Sequence[Place]) -> Table:

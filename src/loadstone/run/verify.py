@@ -7,13 +7,30 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from loadstone.model.target import Target
-from loadstone.run.visit import visit
+from loadstone.run.reason import reason_of
+from loadstone.run.visit import VisitedOperation, visit
 from loadstone.workloads import load
 
 TRIED_S = 10.0
 """Longest that an operation may take that is tried without one of its values: of a slower site, the rule stays."""
 USERS = 2
 """Fresh users who visit at once: a value that only one may send is found out."""
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """How a visit failed."""
+
+    operation: str
+    number: int
+    """Of the operation in the visit, from 1."""
+    detail: str
+    reason: str
+    """What the answer says; empty where there was none."""
+
+    def __str__(self) -> str:
+        says = f" The answer says: {self.reason}" if self.reason else ""
+        return f"{self.operation}, operation {self.number} of the visit: {self.detail}.{says}"
 
 
 @dataclass(frozen=True)
@@ -26,8 +43,8 @@ class Verified:
     """The same of values that are others in each visit: a site may take what it gave out to another user, such as the
     number of a session, and answer for that user. Their rules stay.
     """
-    fault: str
-    """How a visit with all other rules failed; empty where none did."""
+    fault: Refusal | None
+    """How a visit with all other rules failed; None where none did."""
 
 
 async def verify(
@@ -48,7 +65,7 @@ async def verify(
             (unnoticed if differs else needless).append(value)
     made = _written(text_without(frozenset(needless)), folder / "needed")
     faults = await asyncio.gather(*(_fault(made, target, user) for user in range(USERS)))
-    return Verified(tuple(needless), tuple(unnoticed), next((fault for fault in faults if fault), ""))
+    return Verified(tuple(needless), tuple(unnoticed), next((fault for fault in faults if fault), None))
 
 
 def _written(text: str, folder: Path) -> Path:
@@ -57,16 +74,21 @@ def _written(text: str, folder: Path) -> Path:
     return folder
 
 
-async def _fault(folder: Path, target: Target, user: int, most_s: float = math.inf) -> str:
-    """How a visit fails of which no operation takes longer; empty where it does not."""
+async def _fault(folder: Path, target: Target, user: int, most_s: float = math.inf) -> Refusal | None:
+    """How a visit fails of which no operation takes longer; None where it does not."""
     log, workload = folder / f"driver-{user}.log", load(str(folder))
     hurried = {
         name: operation.model_copy(update={"timeout_s": min(most_s, operation.timeout_s)})
         for name, operation in workload.operations.items()
     }
-    faults = [
-        f"{one.performed.operation}: {one.performed.detail}"
-        async for one in visit(replace(workload, operations=hurried), target, 1 + user, log)
-        if one.performed.kind
-    ]
-    return faults[0] if faults else ""
+    number, refusal = 0, None
+    async for one in visit(replace(workload, operations=hurried), target, 1 + user, log):
+        number += 1
+        if one.performed.kind and refusal is None:
+            refusal = _refusal(one, number)
+    return refusal
+
+
+def _refusal(one: VisitedOperation, number: int) -> Refusal:
+    body = one.exchanges[-1].body if one.exchanges else ""
+    return Refusal(one.performed.operation, number, one.performed.detail, reason_of(body))

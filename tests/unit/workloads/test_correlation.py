@@ -100,11 +100,11 @@ def test_a_token_of_an_interface_goes_into_the_header_and_the_path(tmp_path: Pat
     imported(tmp_path, visit("eyJh1", "o-771"), visit("eyJh2", "o-902"))
     operations = load(str(tmp_path)).operations
     lines = operations["orders_o_771_lines"]
-    assert lines.path == "/orders/{segment_2}/lines"
+    assert lines.path == "/orders/{orders_id}/lines"
     assert lines.headers == {"Authorization": "Bearer {authorization}"}
     assert {(one.value, one.json_) for one in operations["token"].extract} == {
         ("authorization", "/access_token"),
-        ("segment_2", "/order/id"),
+        ("orders_id", "/order/id"),
     }
 
 

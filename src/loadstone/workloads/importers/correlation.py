@@ -12,14 +12,17 @@ import binascii
 import html
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from difflib import SequenceMatcher
+from functools import cached_property, lru_cache
 from html.parser import HTMLParser
 from typing import Any, Literal
 from urllib.parse import quote, unquote
 
 from loadstone.workloads.importers.har import Exchange
+from loadstone.workloads.importers.recorded_request import LEAST_PASSWORD, is_password
 from loadstone.workloads.writing import literal, name_of
 
 ONCE = ("csrf", "xsrf", "token", "nonce", "viewstate", "eventvalidation", "signature", "requestid")
@@ -37,6 +40,8 @@ CONTEXTS = (8, 16, 24, 40)
 MOST_PLACES = 20
 """Places of one answer that are tried."""
 
+PLAIN = re.compile(r"[A-Za-z0-9_-]*[A-Za-z_][A-Za-z0-9_-]*")
+"""A text that JSON and HTML write as it is, and no number."""
 DECODER = json.JSONDecoder()
 BLANKS = (" ", "\t", "\n", "\r")
 """Between parts of a JSON document (RFC 8259, section 2)."""
@@ -81,6 +86,19 @@ TIMES = (
     r"20[0-9]{2}-[01][0-9]-[0-3][0-9]([T ][0-9:.]+(Z|[+-][0-9:]+)?)?",
 )
 """A moment in seconds or milliseconds since 1970, in digits alone, and by ISO 8601."""
+SENDING_S = 10.0
+"""A moment that is so close to that of its request is that of its request."""
+UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+PASSWORD_INPUT = re.compile(r"<input\b[^<>]*\btype\s*=\s*[\"']?password\b[^<>]*>", re.IGNORECASE)
+INPUT_NAME = re.compile(r"\bname\s*=\s*[\"']?([^\"'\s<>]+)", re.IGNORECASE)
+XML_PASSWORD = re.compile(r"<(?:\w+:)?(?:password|passwd|pwd|pass)\b[^<>]*>([^<>]+)</", re.IGNORECASE)
+"""A password in a body of XML."""
+SIMPLE = re.compile(r"[A-Za-z]*|[0-9]*")
+"""Such a password may stand in other fields by chance."""
+CREDENTIALS = "basic_credentials"
+"""Value that holds name and password as HTTP Basic sends them: `name:password` by base64."""
+LONG_PASSWORD = 8
+"""Letters of a password that stands nowhere by chance."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +107,11 @@ class Leaf:
 
     kind: Kind
     key: str
+
+    @property
+    def name(self) -> str:
+        """The name of its field: the last of a pointer, without its number where there are several."""
+        return re.sub(r" \([0-9]+\)$", "", self.key).rpartition("/")[2]
 
     def __str__(self) -> str:
         return f"{self.kind} {self.key[:80]}"
@@ -107,6 +130,10 @@ class Step:
     """Those that the browser sent, and that an answer had set."""
     passed: str = ""
     """What else was heard over a WebSocket, of which the last message alone can be used."""
+    body: str = ""
+    """What was sent, as text."""
+    credentials: str = ""
+    """Name and password in its header, as HTTP Basic sends them."""
 
     @property
     def is_lost(self) -> bool:
@@ -173,6 +200,15 @@ class Correlated:
     """Whether it is another in the second recording."""
     text: str = ""
     """What stands there instead, values as `{name}`: a value alone, or one within other letters."""
+    generator: tuple[tuple[str, str], ...] = ()
+    """How the workload draws the value, which no answer tells, as [values] declares it. A password has none here: the
+    name of its variable follows the name of the workload.
+    """
+
+    @property
+    def is_password(self) -> bool:
+        """Whether it is taken from the environment."""
+        return bool(self.value) and self.rule is None and not self.generator
 
 
 @dataclass(frozen=True)
@@ -211,15 +247,24 @@ class Correlation:
     """All of a visit."""
 
     found: list[Correlated] = field(default_factory=list)
+    passwords: Mapping[str, str] = field(default_factory=dict)
+    """Recorded passwords with the names of the values that stand in their place."""
+
+    @cached_property
+    def _texts(self) -> Mapping[tuple[str, Leaf], str]:
+        return {(one.operation, one.leaf): one.text for one in reversed(self.found) if one.value}
+
+    def generators(self) -> dict[str, dict[str, str]]:
+        """Values that are drawn, by name, as workloads declare them."""
+        return {one.value: dict(one.generator) for one in self.found if one.generator}
 
     def without(self, values: frozenset[str]) -> "Correlation":
         """The same without the values of these names."""
-        return Correlation([one for one in self.found if one.value not in values])
+        return Correlation([one for one in self.found if one.value not in values], self.passwords)
 
     def text(self, operation: str, leaf: Leaf) -> str | None:
         """What stands there instead of what was recorded, with values as `{name}`."""
-        same = (one for one in self.found if one.operation == operation and one.leaf == leaf and one.value)
-        return next((one.text for one in same), None)
+        return self._texts.get((operation, leaf))
 
     def extracts(self, operation: str) -> list[dict[str, str]]:
         """What is taken from an operation's answer, as workloads declare it."""
@@ -231,7 +276,8 @@ def correlate(steps: Sequence[Step], other: Sequence[Step], pairs: Mapping[int, 
     """Looks all leaves of a visit up, with a second recording of the same steps where there is one; `pairs` are those
     that are the same (`aligned`).
     """
-    return Correlation(list(_Search(steps, other, pairs).found()))
+    search = _Search(steps, other, pairs)
+    return Correlation(list(search.found()), search.passwords)
 
 
 @dataclass
@@ -243,8 +289,49 @@ class _Search:
     pairs: Mapping[int, int]
     names: dict[tuple[str, Rule], str] = field(default_factory=dict)
     """Of the values so far, by where they are taken from."""
+    uuids: dict[str, str] = field(default_factory=dict)
+    """Names of those that the page's program has made."""
     known: dict[str, tuple[str | None, Correlated]] = field(default_factory=dict)
     """What was recorded of them, in the second recording too, and what was found of each."""
+
+    @cached_property
+    def visits(self) -> Mapping[str, list[Exchange]]:
+        """Answers by operation, as far as the browser kept them."""
+        answers: dict[str, list[Exchange]] = {}
+        for step in self.steps:
+            if not step.is_lost:
+                answers.setdefault(step.operation, []).append(step.answer)
+        return answers
+
+    @cached_property
+    def inputs(self) -> frozenset[str]:
+        """Names of fields in which browsers hide what is typed."""
+        found = (one for step in self.steps for one in PASSWORD_INPUT.findall(text_of(step.answer)))
+        return frozenset(named[1] for one in found if (named := INPUT_NAME.search(one)))
+
+    def _holds_password(self, leaf: Leaf) -> bool:
+        return leaf.kind not in ("path", "header") and (leaf.key in self.inputs or is_password(leaf.name))
+
+    @cached_property
+    def passwords(self) -> Mapping[str, str]:
+        """Texts that were sent as passwords, with names of values."""
+        sent: dict[str, None] = {}
+        for step in self.steps:
+            for leaf, text in step.leaves.items():
+                if self._holds_password(leaf):
+                    sent.setdefault(text)
+            sent |= dict.fromkeys(html.unescape(text) for text in XML_PASSWORD.findall(step.body))
+        told = [text for text in sent if len(text) >= LEAST_PASSWORD]
+        basic = dict.fromkeys(step.credentials for step in self.steps if step.credentials)
+        return {**dict(_numbered("password", told)), **dict(_numbered(CREDENTIALS, basic))}
+
+    def _is_password(self, leaf: Leaf, value: str) -> bool:
+        """Whether a leaf holds a password, by its name or by its text."""
+        if value not in self.passwords:
+            return False
+        if leaf.kind == "header" and self.passwords[value].startswith(CREDENTIALS):
+            return True
+        return self._holds_password(leaf) or len(value) >= LONG_PASSWORD or SIMPLE.fullmatch(value) is None
 
     def found(self) -> Iterator[Correlated]:
         """Each place of a request that may be of the visit alone, once."""
@@ -252,10 +339,37 @@ class _Search:
         for number, step in enumerate(self.steps):
             for leaf, value in step.leaves.items():
                 place, again = (step.operation, leaf), self._again(number, leaf)
-                if place in seen or not _is_of_the_visit(leaf, value, again):
+                if place in seen:
+                    continue
+                made = self._generated(step, leaf, value, again)
+                if made is None and not _is_of_the_visit(leaf, value, again):
                     continue
                 seen.add(place)
-                yield self._looked_up(number, leaf)
+                yield made or self._looked_up(number, leaf)
+
+    def _generated(self, step: Step, leaf: Leaf, value: str, again: str | None) -> Correlated | None:
+        """A value that no answer tells and that is not sent as it was: a password, the moment of sending, or a UUID
+        that the page's program has made, which is another in each recording.
+        """
+        if self._is_password(leaf, value):
+            name = self.passwords[value]
+            return Correlated(step.operation, leaf, name, text=f"{{{name}}}")
+        form = _time_form(value, step.answer.start_s)
+        if form:
+            name = f"now_{form}"
+            return self._drawn(step, leaf, name, (("kind", "now"), ("form", form)))
+        is_made = again is not None and again != value and UUID.fullmatch(value) and UUID.fullmatch(again)
+        if is_made and value not in self.known and not any(value in text_of(one.answer) for one in self.steps):
+            name = self.uuids.setdefault(value, f"uuid_{len(self.uuids) + 1}" if self.uuids else "uuid")
+            redraw = "session" if self._times(value) > 1 else "operation"
+            return self._drawn(step, leaf, name, (("kind", "uuid"), ("redraw", redraw)))
+        return None
+
+    def _drawn(self, step: Step, leaf: Leaf, name: str, generator: tuple[tuple[str, str], ...]) -> Correlated:
+        return Correlated(step.operation, leaf, name, text=f"{{{name}}}", generator=generator)
+
+    def _times(self, value: str) -> int:
+        return sum(text == value for step in self.steps for text in step.leaves.values())
 
     def _twin(self, number: int) -> Step | None:
         """The same step of the second recording."""
@@ -271,7 +385,7 @@ class _Search:
             return replace(self.known[value][1], operation=step.operation, leaf=leaf)
         if way := next(self._ways(number, value, again), None):
             source, rule, recordings = way
-            name = self.names.setdefault((source, rule), _new_name(leaf, self.names.values()))
+            name = self.names.setdefault((source, rule), _new_name(leaf, step.path, self.names.values()))
             differs = again is not None and again != value
             found = Correlated(
                 step.operation, leaf, name, source, rule, recordings, differs=differs, text=f"{{{name}}}"
@@ -298,7 +412,7 @@ class _Search:
         if any(value in step.passed for step in self.steps[: number + 1]):
             return "told in passing"
         is_time = any(re.fullmatch(pattern, value) for pattern in TIMES)
-        is_uuid = re.fullmatch(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}", value)
+        is_uuid = UUID.fullmatch(value)
         if is_time or is_uuid:
             return "client-made"
         if is_token(leaf.key, value):
@@ -321,7 +435,7 @@ class _Search:
                 yield self.steps[number - 1].operation, rule, 2 if is_proven else 1
         for earlier in range(number - 1, -1, -1):
             source = self.steps[earlier]
-            visits = [one.answer for one in self.steps if one.operation == source.operation and not one.is_lost]
+            visits = self.visits.get(source.operation, ())
             for rule, recordings in _rules_of_both(source, value, self._twin(earlier), again):
                 if all(rule.taken(answer) is not None for answer in visits):  # else another visit were an error
                     yield source.operation, rule, recordings
@@ -344,8 +458,34 @@ def _rules_of_both(source: Step, value: str, twin: Step | None, again: str | Non
         yield from ((rule, 2) for rule in found if rule.taken(twin.answer) == again)
 
 
-def _new_name(leaf: Leaf, known: Any) -> str:
-    base = name_of(leaf.key.rpartition("/")[2], "value", "segment").lower()
+def _numbered(name: str, texts: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Texts with a name each, numbered from the second on."""
+    for number, text in enumerate(texts, 1):
+        yield text, name if number == 1 else f"{name}_{number}"
+
+
+def _time_form(value: str, sent_s: float) -> str:
+    """How the moment of its request stands in a value: `s`, `ms` or `iso`; empty where it does not."""
+    if re.fullmatch(r"1[0-9]{9}([0-9]{3})?", value):
+        form = "ms" if len(value) > len("1700000000") else "s"
+        at_s = int(value) / (1000 if form == "ms" else 1)
+    elif re.fullmatch(r"20[0-9]{2}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9]\.[0-9]{3}Z", value):
+        try:
+            form, at_s = "iso", datetime.fromisoformat(value).timestamp()
+        except ValueError:
+            return ""
+    else:
+        return ""
+    return form if abs(at_s - sent_s) <= SENDING_S else ""
+
+
+def _new_name(leaf: Leaf, path: str, known: Any) -> str:
+    base = name_of(leaf.name or "value", "value", "value").lower()
+    if leaf.kind == "path":  # what a segment is, the one before it says
+        before = [
+            one for one in path.split("/")[: int(leaf.key)] if re.search("[A-Za-z]", one) and not is_token("", one)
+        ]
+        base = name_of(f"{before[-1]}_id" if before else "path_value", "value", "value").lower()
     taken, number = set(known), 1
     while (name := base if number == 1 else f"{base}_{number}") in taken:
         number += 1
@@ -393,13 +533,14 @@ def _rules(answer: Exchange, value: str, *, is_short: bool = False) -> Iterator[
     for one in answer.response.headers:
         if one.value == value and one.name.lower() not in ("set-cookie", "location"):
             yield Rule((("header", one.name),))
-    text = text_of(answer)
+    text, forms = text_of(answer), _forms(value)
+    is_there = any(form in text for form in forms.values())
+    if not is_there and PLAIN.fullmatch(value):
+        return  # such a text is written one way
     for pointer, found in json_leaves(text):
         if found == value:
             yield Rule((("json", pointer),))
-    forms = {"": value, "html": html.escape(value), "url": quote(value, safe="")}
-    forms |= {"json": json.dumps(value)[1:-1], "base64": _to_base64(value)}
-    if not any(form in text for form in forms.values()):
+    if not is_there:
         return
     named = list(fields_of(text))
     firsts = dict(reversed(named))
@@ -408,6 +549,13 @@ def _rules(answer: Exchange, value: str, *, is_short: bool = False) -> Iterator[
         if how and form == value:
             continue
         yield from (Rule((*rule, *((("decode", how),) if how else ()))) for rule in _between(text, form))
+
+
+@lru_cache(1024)
+def _forms(value: str) -> Mapping[str, str]:
+    """A value as answers may write it, by how it is decoded."""
+    forms = {"": value, "html": html.escape(value), "url": quote(value, safe="")}
+    return forms | {"json": json.dumps(value)[1:-1], "base64": _to_base64(value)}
 
 
 def _between(text: str, value: str) -> Iterator[tuple[tuple[str, str], ...]]:

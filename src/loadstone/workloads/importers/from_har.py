@@ -6,36 +6,68 @@ think time. What a workload cannot repeat is left out, and said to be; what only
 answers that it came with (`correlation`), or pointed at.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import html
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
 from pathlib import Path
+from urllib.parse import quote
 
 import tomlkit
 
+from loadstone.model.errors import UsageError
 from loadstone.model.target import encoded
 from loadstone.workloads.check import ACCEPTED, CODINGS
+from loadstone.workloads.importers.accounts import accounts
 from loadstone.workloads.importers.correlation import (
+    LONG_PASSWORD,
+    SIMPLE,
     Correlation,
     Kind,
     Leaf,
+    Step,
     aligned,
     correlate,
     json_places,
+    places,
 )
-from loadstone.workloads.importers.har import Exchange, Message, read
+from loadstone.workloads.importers.har import REDIRECTS, Exchange, Message, read
 from loadstone.workloads.importers.imported import Imported
-from loadstone.workloads.importers.leaves import AUTHORIZATION, message_leaf, steps_of
-from loadstone.workloads.importers.recorded_request import body_text, form_text, pairs_of, parts_of, token_of
-from loadstone.workloads.importers.sockets import ANSWER_S, framed, waits
-from loadstone.workloads.importers.visit import Page, visited
-from loadstone.workloads.writing import literal, table_of
+from loadstone.workloads.importers.leaves import AUTHORIZATION, cookies_of, cookies_set_by, message_leaf, steps_of
+from loadstone.workloads.importers.naming import give_names
+from loadstone.workloads.importers.recorded_request import (
+    body_text,
+    form_text,
+    keyed,
+    pair_list,
+    pairs_of,
+    parts_of,
+    token_of,
+)
+from loadstone.workloads.importers.sockets import ANSWER_S, framed, sign, waits
+from loadstone.workloads.importers.visit import REVALIDATED, Page, site_visited, visited
+from loadstone.workloads.writing import literal, table_of, written
 
+ADDRESS_ENDS = r"(?![A-Za-z0-9.-]|:[0-9]|%3A[0-9])"
+"""Behind the address of a site: a longer name, or another port, is another site's."""
+LONGEST_PREFIX = 40
+"""Letters of a workload's name in that of a variable."""
+LEAST_SHARED = 8
+"""Letters of a text that tells an answer: a shorter one stands anywhere."""
+KEPT_HEADERS = ("Accept-Language", "User-Agent")
+"""What browsers say of themselves and sites answer by."""
+MOST_COOKIES = 5
+"""Cookies that are named."""
+MOST_SITES = 3
+"""Other sites that are named."""
 PARALLEL = 6
 """Connections a browser opens to one site over HTTP/1.1."""
 ADDRESS = "{target}"
-"""In headers, where the site is that is played, whichever it is."""
+"""The address of the site that is played, whichever it is."""
 UNKNOWN_KIND = "application/octet-stream"
 """Of a body of which the recording tells no type (RFC 9110, section 8.3)."""
 
@@ -49,41 +81,139 @@ class Recording:
     operations: Mapping[str, Page]
     left_out: Sequence[str]
     correlation: Correlation
+    steps: Sequence[Step] = ()
+    doubts: tuple[str, ...] = ()
+
+    def variables(self, name: str) -> dict[str, str]:
+        """Variables of the environment that the workload of this name reads passwords from, by value."""
+        return {value: _variable(name, value) for value in self.correlation.passwords.values()}
+
+    def secrets(self, name: str) -> dict[str, str]:
+        """What these variables held when the visit was recorded."""
+        return {_variable(name, value): text for text, value in self.correlation.passwords.items()}
 
     def workload(self, name: str, as_recorded: frozenset[str] = frozenset()) -> Imported:
         """The workload of this name; values of the names `as_recorded` are sent as they were recorded."""
         values = self.correlation.without(as_recorded)
-        text = _document(name, self.site, self.pages, self.operations, values)
-        doubts = tuple(_doubts(self.operations))
-        return Imported(text, self.site, len(self.operations), tuple(self.left_out), doubts, tuple(values.found))
+        variables = self.variables(name)
+        text = _document(name, self.site, self.pages, self.operations, (values, variables))
+        doubts = (*self.doubts, *_doubts(self.operations), *accounts(self.steps, values))
+        found = tuple(one for one in values.found if not one.is_password)
+        where = {value: "a body" for value in variables if f"{{{value}}}" in text}
+        where |= {one.found.value: str(one) for one in places([one for one in values.found if one.is_password])}
+        passwords = tuple((variables[value], place) for value, place in where.items())
+        by_status = sum(not _is_checked(page) for page in self.operations.values())
+        return Imported(
+            text, self.site, len(self.operations), tuple(self.left_out), doubts, found, passwords, by_status
+        )
 
 
-def recorded(file: Path, second: Path | None = None) -> Recording:
-    """Reads a HAR file, and a second recording of the same steps where there is one; raises UsageError when it is none
-    or holds no page.
+def recorded(file: Path, second: Path | None = None, *, site: str = "") -> Recording:
+    """Reads a HAR file, and a second recording of the same steps where there is one; of the `site` that is asked for,
+    or the one that the visit is about. Raises UsageError when the file is no HAR file or holds nothing to play.
     """
-    entries, twins = read(file), [] if second is None else read(second)
-    site, pages, left_out = visited(file, entries, twins)
-    others = [] if second is None else visited(second, twins, entries)[1]
-    steps, again = steps_of(pages), steps_of(others)
+    first = read(file)
+    entries, twins = first.entries, [] if second is None else read(second).entries
+    site = site_visited(file, entries, site)
+    pages, left_out = visited(entries, site, twins)
+    told = (*first.unreadable, *left_out.told())
+    if not pages:
+        raise UsageError(f"{file} holds nothing of {site} that can be played. Left out: {'; '.join(told)}.")
+    others = [] if second is None else visited(twins, site, entries)[0]
+    steps, correlation, pairs = _correlated(pages, others)
     operations: dict[str, Page] = {}
     for page in pages:
         operations.setdefault(page.name, page).learn(page)
-    pairs = aligned(steps, again)
     for at, other in pairs.items():
         operations[pages[at].name].learn(others[other])
-    told = tuple(map(_counted, left_out.items()))
-    return Recording(site, pages, operations, told, correlate(steps, again, pairs))
+    doubts = (*_other_sites(entries, site), *_merged(pages), *_unset_cookies(entries, site))
+    return Recording(site, pages, operations, told, correlation, steps, doubts)
 
 
-def _counted(told: tuple[str, int]) -> str:
-    what, times = told
-    return what if times == 1 else f"{what} ({times} times)"
+def _correlated(pages: list[Page], others: list[Page]) -> tuple[list[Step], Correlation, dict[int, int]]:
+    """Names the pages, and looks up where the values of their requests come from. Requests are the same operation when
+    all that they send is the same, once values that were looked up stand in place of what was recorded.
+    """
+    nothing = Correlation()
+    give_names(others, [_identity(page, nothing) for page in others])
+    recorded_as = [_identity(page, nothing) for page in pages]
+    give_names(pages, recorded_as)
+    again = steps_of(others)
+    steps = steps_of(pages)
+    pairs = aligned(steps, again)
+    correlation = correlate(steps, again, pairs)
+    names = [page.name for page in pages]
+    played_as = [_identity(page, correlation) for page in pages]
+    if len(set(played_as)) < len(set(recorded_as)):
+        give_names(pages, played_as)
+        merged_steps = steps_of(pages)
+        merged = correlate(merged_steps, again, pairs)
+        if [_identity(page, merged) for page in pages] == played_as:
+            return merged_steps, merged, pairs
+        for page, name in zip(pages, names, strict=True):
+            page.name = name
+    return steps, correlation, pairs
+
+
+def _identity(page: Page, correlation: Correlation) -> tuple[object, ...]:
+    """What tells an operation from others: all that is sent, what it loads, and how it was answered."""
+    files = tuple(sorted(one.request.url for one in page.embedded))
+    unwritable = page.first.request.body.text if page.first.request.body else ""
+    sent = "" if body_text(page.first.request) else unwritable
+    turns = ((number, turn.sent) for number, turn in enumerate(page.talk) if turn.sent)
+    said = [_sent(page, number, message, correlation) for number, message in turns]
+    return repr(_request(page, correlation)), sent, page.redirects, page.status, files, repr(said)
+
+
+def _merged(pages: Sequence[Page]) -> Iterator[str]:
+    """Operations whose requests were not the same in the recording, for people."""
+    sent: dict[str, set[object]] = {}
+    for page in pages:
+        sent.setdefault(page.name, set()).add(_identity(page, Correlation()))
+    for name, ways in sent.items():
+        if len(ways) > 1:
+            told = "requests that differ only in values that are taken from answers or drawn"
+            yield f"{name} stands for {len(ways)} {told}"
+
+
+def _other_sites(entries: Sequence[Exchange], site: str) -> Iterator[str]:
+    """Sites that a workload of their own could play, for people."""
+    asked = Counter(one.site for one in entries if one.site != site and (one.is_html or one.is_background))
+    for other, count in asked.most_common(MOST_SITES):
+        if count > 1 and other.startswith("http"):
+            told = f"{count} pages or requests of programs went to {other}: a workload plays one site"
+            yield f"{told}, `--site {other}` that one"
+
+
+def _unset_cookies(entries: Sequence[Exchange], site: str) -> Iterator[str]:
+    """Cookies that the browser sent and no answer had set, for people."""
+    known: set[str] = set()
+    missing: dict[str, None] = {}
+    for entry in (one for one in entries if one.site == site):
+        missing |= dict.fromkeys(name for name in cookies_of(entry) if name and name not in known)
+        known |= cookies_set_by(entry)
+    if missing:
+        names = ", ".join(name[:LONGEST_PREFIX] for name in list(missing)[:MOST_COOKIES])
+        more = f" and {len(missing) - MOST_COOKIES} more" if len(missing) > MOST_COOKIES else ""
+        told = "set by no answer, but by a page's program or an earlier visit, are not sent"
+        yield f"cookies {told}: {names}{more}. Where the site needs one, add `Cookie` to the operation's headers"
+
+
+def _variable(name: str, value: str) -> str:
+    """The variable of the environment for a value of a workload."""
+    plain = re.sub(r"[^A-Z0-9]+", "_", name.upper()).strip("_")[:LONGEST_PREFIX]
+    is_taken = not plain or not plain[0].isalpha() or plain.startswith("LOADSTONE")
+    return f"{f'SITE_{plain}'.rstrip('_') if is_taken else plain}_{value.upper()}"
 
 
 def _document(
-    name: str, site: str, pages: Sequence[Page], operations: Mapping[str, Page], correlation: Correlation
+    name: str,
+    site: str,
+    pages: Sequence[Page],
+    operations: Mapping[str, Page],
+    values: tuple[Correlation, Mapping[str, str]],
 ) -> str:
+    correlation, variables = values
     ends = list(accumulate((page.end_s for page in pages), max))
     gaps = [max(0.0, page.first.start_s - end) for end, page in zip(ends, pages[1:], strict=False) if not page.is_part]
     at_once = sorted({page.name for page in pages} - {page.name for page in pages if not page.is_part})
@@ -95,18 +225,18 @@ def _document(
     pacing = {"kind": "think", "distribution": "exponential", "mean_s": think_s, "cap_s": round(15 * think_s, 2)}
     document["pacing"] = table_of(pacing | ({"no_pause_before": at_once} if at_once else {}))
     document["connections"] = table_of({"parallel": PARALLEL})
-    document["headers"] = table_of({"Accept-Encoding": _codings(pages)} | _kept_open(pages))
+    document["headers"] = table_of({"Accept-Encoding": _codings(pages)} | _kept_open(pages) | _told_of_browser(pages))
     limits = table_of({"good_s": 2.0, "tolerable_s": 4.0})
     limits.comment("what is good enough for you?")
     document["limits"] = limits
-    mix = table_of({"kind": "sequence", "sequence": [page.name for page in pages]})
-    mix.comment("or a matrix with chances, or flat shares")
-    document["mix"] = mix
-    below = tomlkit.table(is_super_table=True)
-    for operation, page in operations.items():
-        below[operation] = _operation(page, correlation)
-    document["operations"] = below
-    return tomlkit.dumps(document)
+    sequence = {"kind": "sequence", "sequence": [page.name for page in pages]}
+    mix = written("mix", sequence, "or a matrix with chances, or flat shares")
+    tables = [written(f"operations.{name}", _operation(page, correlation)) for name, page in operations.items()]
+    text = "\n".join([tomlkit.dumps(document), mix, *tables])
+    secrets = {value: {"kind": "environment", "variable": variable} for value, variable in variables.items()}
+    used = {value: one for value, one in secrets.items() if f"{{{value}}}" in text}
+    generators = {**correlation.generators(), **used}
+    return f"{text}\n{written('values', generators)}" if generators else text
 
 
 def _codings(pages: Sequence[Page]) -> str:
@@ -122,31 +252,44 @@ def _kept_open(pages: Sequence[Page]) -> dict[str, str]:
     return {"Connection": "keep-alive"} if is_kept else {}
 
 
-def _operation(page: Page, correlation: Correlation) -> tomlkit.items.Table:
-    fill = partial(_filled, page, correlation)
-    request, parts = page.first.request, page.first.parts
-    table = table_of({"method": page.first.method} if page.first.method != "GET" else {})
-    query, form = pairs_of(parts.query), form_text(request)
-    table["path"] = _filled_path(_path(page.first, has_query=not query), page, correlation)
-    if query:
-        table["query"] = fill("query", query)
-    allowed = {AUTHORIZATION.key: ""} if correlation.text(page.name, AUTHORIZATION) else {}
-    headers = {**dict(page.own_headers()), **allowed}
-    if fields := pairs_of(form):
-        table["form"] = fill("field", fields)
-    elif text := body_text(request):
-        table["body"] = _filled_body(page, text, correlation)
-        kind = request.body.mime_type if request.body else ""
-        headers["Content-Type"] = kind if kind.isprintable() and kind.isascii() and kind else UNKNOWN_KIND
-    if headers:
-        table["headers"] = fill("header", headers)
+def _told_of_browser(pages: Sequence[Page]) -> dict[str, str]:
+    """What the recording browser said of itself."""
+    told = {name: pages[0].first.request.header(name.lower()) for name in KEPT_HEADERS}
+    return {name: literal(text) for name, text in told.items() if text and text.isprintable() and text.isascii()}
+
+
+def _operation(page: Page, correlation: Correlation) -> dict[str, object]:
+    table = _request(page, correlation)
     if extracts := correlation.extracts(page.name):
-        table["extract"] = _list(map(_inline, extracts))
+        table["extract"] = extracts
     if page.first.is_socket:
-        table["websocket"] = _list(map(_inline, _messages(page, correlation)))
+        table["websocket"] = list(_messages(page, correlation))
     else:
         table.update(_answered(page))
     return table
+
+
+def _request(page: Page, correlation: Correlation) -> dict[str, object]:
+    """What an operation sends, as workloads declare it."""
+    fill = partial(_filled, page, correlation)
+    request, parts = page.first.request, page.first.parts
+    told: dict[str, object] = {"method": page.first.method} if page.first.method != "GET" else {}
+    query, form = parts.query, form_text(request)
+    fields = fill("query", query)
+    told["path"] = _filled_path(_path(page.first, has_query=not fields), page, correlation)
+    if fields:
+        told["query"] = fields
+    headers = dict(page.own_headers())
+    headers |= {AUTHORIZATION.key: ""} if correlation.text(page.name, AUTHORIZATION) else {}
+    if fields := fill("field", form):
+        told["form"] = fields
+    elif text := body_text(request):
+        told["body"] = _filled_body(page, text, correlation)
+        kind = request.body.mime_type if request.body else ""
+        headers["Content-Type"] = kind if kind.isprintable() and kind.isascii() and kind else UNKNOWN_KIND
+    if headers:
+        told["headers"] = _filled_headers(page, correlation, headers)
+    return told
 
 
 def _answered(page: Page) -> dict[str, object]:
@@ -156,29 +299,44 @@ def _answered(page: Page) -> dict[str, object]:
         told["status"] = sorted(page.statuses)
     if len(page.titles) == 1 and (title := min(page.titles)):
         told["title"] = literal(title)
+    elif shared := _shared_text(page):
+        told["contains"] = [literal(shared)]
     if page.embedded:
-        told["embedded"] = _list(map(_embedded, page.embedded))
+        told["embedded"] = [_embedded(one) for one in page.embedded]
     return told
 
 
-def _list(entries: Iterable[tomlkit.items.InlineTable]) -> tomlkit.items.Array:
-    """An entry a line, where there are several."""
-    listed = list(entries)
-    array = tomlkit.array().multiline(len(listed) > 1)
-    array.extend(listed)
-    return array
+def _filled(page: Page, correlation: Correlation, kind: Kind, text: str) -> object:
+    """Fields with values in place of those that are of this visit alone: a table where that says it all, else a list in
+    their order. None where it is better sent as it was recorded: it has none, or none of its values is replaced.
+    """
+    pairs = pair_list(text)
+    found = [correlation.text(page.name, Leaf(kind, key)) for key in keyed(pairs)]
+    addressed = [
+        one or _addressed(literal(value), page.first.site) for one, (_, value) in zip(found, pairs, strict=True)
+    ]
+    if pairs_of(text):
+        return dict(zip(pairs_of(text), addressed, strict=True))
+    if addressed == [literal(value) for _, value in pairs]:
+        return None
+    return [[name, value] for (name, _), value in zip(pairs, addressed, strict=True)]
 
 
-def _filled(page: Page, correlation: Correlation, kind: Kind, pairs: Mapping[str, str]) -> tomlkit.items.InlineTable:
-    """Texts by name, values in place of those that are of this visit alone."""
+def _filled_headers(page: Page, correlation: Correlation, headers: Mapping[str, str]) -> dict[str, str]:
     filled = {}
-    for key, text in pairs.items():
-        leaf = Leaf(kind, key)
+    for key, text in headers.items():
+        leaf = Leaf("header", key)
         scheme = token_of(page.first.request)[0] if leaf == AUTHORIZATION else ""
         written = scheme + (correlation.text(page.name, leaf) or literal(text))
-        site = page.first.site
-        filled[key] = ADDRESS + written[len(site) :] if kind == "header" and written.startswith(site) else written
-    return _inline(filled)
+        filled[key] = _addressed(written, page.first.site)
+    return filled
+
+
+def _addressed(written: str, site: str) -> str:
+    """A text of a workload with `{target}` in place of the recorded site's address, however that is encoded there."""
+    for form in dict.fromkeys((site, quote(site, safe=""), quote(site, safe="").lower(), site.replace("/", "\\/"))):
+        written = re.sub(re.escape(form) + ADDRESS_ENDS, ADDRESS, written, flags=re.IGNORECASE)
+    return written
 
 
 def _filled_path(path: str, page: Page, correlation: Correlation) -> str:
@@ -186,7 +344,7 @@ def _filled_path(path: str, page: Page, correlation: Correlation) -> str:
     bare, mark, query = path.partition("?")
     texts = [correlation.text(page.name, Leaf("path", str(at))) for at in range(bare.count("/") + 1)]
     segments = [found or text for text, found in zip(bare.split("/"), texts, strict=True)]
-    return "/".join(segments) + mark + query
+    return _addressed("/".join(segments) + mark + query, page.first.site)
 
 
 def _messages(page: Page, correlation: Correlation) -> Iterator[dict[str, str]]:
@@ -205,16 +363,30 @@ def _sent(page: Page, number: int, message: Message, correlation: Correlation) -
         return {"send": whole}
     before, inner, behind = framed(message.data)
     filled = _filled_json(inner, lambda pointer: correlation.text(page.name, message_leaf(number, pointer)))
-    return {"send": literal(before) + filled + literal(behind)}
+    written = literal(before) + filled + literal(behind)
+    return {"send": _addressed(_without_passwords(written, correlation), page.first.site)}
 
 
 def _filled_body(page: Page, text: str, correlation: Correlation) -> str:
     """A body with values in place of texts of its JSON, or of its parts."""
     filled = _filled_json(text, lambda pointer: correlation.text(page.name, Leaf("JSON", pointer)))
-    for name, value in parts_of(page.first.request):
-        if found := correlation.text(page.name, Leaf("part", name)):
+    for key, value in keyed(list(parts_of(page.first.request))).items():
+        if found := correlation.text(page.name, Leaf("part", key)):
             filled = filled.replace(f"\r\n\r\n{literal(value)}\r\n", f"\r\n\r\n{found}\r\n", 1)
-    return filled
+    return _addressed(_without_passwords(filled, correlation), page.first.site)
+
+
+def _without_passwords(written: str, correlation: Correlation) -> str:
+    """A body of any kind with values in place of passwords that stand in it, whose places are not known."""
+    for text, value in correlation.passwords.items():
+        forms = (text, html.escape(text), quote(text, safe=""), json.dumps(text)[1:-1])
+        if len(text) >= LONG_PASSWORD or SIMPLE.fullmatch(text) is None:
+            for form in dict.fromkeys(forms):
+                written = written.replace(literal(form), f"{{{value}}}")
+        else:
+            whole = rf"(<(?:\w+:)?\w*pass\w*\b[^<>]*>){re.escape(literal(text))}(?=</)"
+            written = re.sub(whole, rf"\1{{{value}}}", written, flags=re.IGNORECASE)
+    return written
 
 
 def _filled_json(text: str, value_at: Callable[[str], str | None]) -> str:
@@ -228,12 +400,6 @@ def _filled_json(text: str, value_at: Callable[[str], str | None]) -> str:
     return filled + literal(text[at:])
 
 
-def _inline(pairs: Mapping[str, str]) -> tomlkit.items.InlineTable:
-    inline = tomlkit.inline_table()
-    inline.update(pairs)
-    return inline
-
-
 def _path(entry: Exchange, *, has_query: bool = True) -> str:
     """As it was asked for; what cannot stand in a request is encoded."""
     parts = entry.parts
@@ -241,13 +407,14 @@ def _path(entry: Exchange, *, has_query: bool = True) -> str:
     return literal(encoded((parts.path or "/") + query))
 
 
-def _embedded(entry: Exchange) -> tomlkit.items.InlineTable:
-    inline = tomlkit.inline_table()
-    inline["path"] = _path(entry)
+def _embedded(entry: Exchange) -> dict[str, object]:
+    told: dict[str, object] = {"path": _addressed(_path(entry), entry.site)}
+    if entry.response.status in REDIRECTS:
+        told["status"] = [entry.response.status]
     asked = any(header.name.lower() == "if-modified-since" for header in entry.request.headers)
-    if asked or entry.response.status == 304:
-        inline["conditional"] = 1.0
-    return inline
+    if asked or entry.response.status == REVALIDATED:
+        told["conditional"] = 1.0
+    return told
 
 
 def _doubts(operations: Mapping[str, Page]) -> Iterator[str]:
@@ -259,3 +426,19 @@ def _doubts(operations: Mapping[str, Page]) -> Iterator[str]:
         said = [turn.sent.at_s for turn in page.talk if turn.sent]
         if said and (took_s := said[-1] - said[0]) > ANSWER_S:
             yield f"{name} sends its {len(said)} messages one after another; the recorded visit took {took_s:.0f} s"
+
+
+def _is_checked(page: Page) -> bool:
+    """Whether more than the status of its answer is looked at."""
+    has_title = len(page.titles) == 1 and bool(min(page.titles))
+    return has_title or page.first.is_socket or bool(_shared_text(page))
+
+
+def _shared_text(page: Page) -> str:
+    """A text that the answers of both recordings begin with or hold near their beginning, where a title does not tell
+    them; empty where there is but one answer, or none such.
+    """
+    is_text = page.last.is_html or page.last.is_background
+    several = len(page.answers) > 1 and len(page.statuses) == 1 and is_text and page.first.method != "HEAD"
+    shared = sign(tuple(page.answers)) if several else ""
+    return shared if len(shared) >= LEAST_SHARED else ""

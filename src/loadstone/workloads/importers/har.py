@@ -1,10 +1,23 @@
-"""Reading a HAR file: a browser's record of a visit, as one site's exchanges in the order in which they began."""
+"""Reading a HAR file: a browser's record of a visit, as exchanges in the order in which they began.
 
+Recorders leave fields out, write them as null or as another type. Such a field counts as missing; an entry that is no
+request is left out by itself, and named. Only a file without any entry that can be read is refused.
+"""
+
+import base64
+import binascii
+import codecs
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 from urllib.parse import SplitResult, urljoin, urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, field_validator, model_validator
 
 from loadstone.model.errors import UsageError
 from loadstone.model.files import read_bytes
@@ -21,10 +34,62 @@ LATEST_S = 1e11
 """A moment above this is told in milliseconds: in seconds it would be the year 5138."""
 SITES_OF = {"ws": "http", "wss": "https"}
 """Schemes of WebSockets, and of the pages that open them (RFC 6455, section 3)."""
+PORTS = {"http": 80, "https": 443}
+"""Ports that addresses leave out."""
+BYTE_ORDER_MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+"""First bytes of files that Fiddler and PowerShell write, with their encodings, the longer marks first."""
+TEXTUAL = ("text/", "json", "xml", "javascript", "ecmascript", "x-www-form-urlencoded", "graphql")
+"""Parts of media types whose bodies are text."""
+MOST_NAMED = 3
+"""Unreadable entries that are named of many."""
+
+_MOMENT = TypeAdapter(datetime)
 
 
 class _Lenient(BaseModel):
-    model_config = ConfigDict(extra="ignore")
+    model_config = ConfigDict(extra="ignore", coerce_numbers_to_str=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_nulls(cls, given: Any) -> Any:
+        """A field that is null counts as missing."""
+        return {key: value for key, value in given.items() if value is not None} if isinstance(given, dict) else given
+
+
+def _pairs(given: Any) -> Any:
+    """Headers and fields: entries that are none are left out; some recorders write a table instead of a list."""
+    if isinstance(given, dict):
+        given = [{"name": name, "value": value} for name, value in given.items()]
+    if not isinstance(given, list):
+        return []
+    return [one for one in given if isinstance(one, dict) and isinstance(one.get("name"), str)]
+
+
+def _text(given: Any) -> Any:
+    """A text; a body that a recorder has written as JSON instead is its JSON."""
+    return given if isinstance(given, str) else json.dumps(given)
+
+
+def _number(given: Any) -> float:
+    """A finite number; 0 for all else."""
+    try:
+        number = float(given)
+    except (TypeError, ValueError, OverflowError):
+        return 0.0
+    return number if math.isfinite(number) else 0.0
+
+
+def _moment(given: Any) -> datetime | None:
+    try:
+        return _MOMENT.validate_python(given)
+    except ValidationError:
+        return None
 
 
 class Pair(_Lenient):
@@ -32,6 +97,8 @@ class Pair(_Lenient):
 
     name: str
     value: str = ""
+
+    _value_is_text = field_validator("value", mode="before")(_text)
 
 
 class Body(_Lenient):
@@ -41,6 +108,9 @@ class Body(_Lenient):
     params: list[Pair] = Field(default_factory=list)
     text: str = ""
 
+    _params_are_pairs = field_validator("params", mode="before")(_pairs)
+    _text_is_text = field_validator("text", mode="before")(_text)
+
 
 class Request(_Lenient):
     """What was asked."""
@@ -49,6 +119,8 @@ class Request(_Lenient):
     url: str
     headers: list[Pair] = Field(default_factory=list)
     body: Body | None = Field(default=None, alias="postData")
+
+    _headers_are_pairs = field_validator("headers", mode="before")(_pairs)
 
     def header(self, name: str) -> str:
         """The first of a name in small letters; empty where there is none."""
@@ -60,6 +132,28 @@ class Content(_Lenient):
 
     mime_type: str = Field(default="", alias="mimeType")
     text: str = ""
+    encoding: str = ""
+
+    _text_is_text = field_validator("text", mode="before")(_text)
+
+    @model_validator(mode="after")
+    def _decoded(self) -> "Content":
+        """A text that was recorded by base64 is that text."""
+        if self.encoding.lower() == "base64" and any(part in self.mime_type.lower() for part in TEXTUAL):
+            try:
+                self.text = _decoded(base64.b64decode(self.text), self.mime_type)
+            except (ValueError, binascii.Error):
+                self.text = ""
+        return self
+
+
+def _decoded(body: bytes, mime_type: str) -> str:
+    """A body's text by the charset that its media type names; UTF-8 without one."""
+    _, _, named = mime_type.lower().partition("charset=")
+    try:
+        return body.decode(named.partition(";")[0].strip(" \"'") or "utf-8", errors="replace")
+    except LookupError:
+        return body.decode(errors="replace")
 
 
 class Response(_Lenient):
@@ -69,16 +163,36 @@ class Response(_Lenient):
     headers: list[Pair] = Field(default_factory=list)
     content: Content = Field(default_factory=Content)
     redirect_url: str = Field(default="", alias="redirectURL")
-    transferred: int | None = Field(default=None, alias="_transferSize")
+    transferred: float | None = Field(default=None, alias="_transferSize")
+
+    _headers_are_pairs = field_validator("headers", mode="before")(_pairs)
+
+    @field_validator("status", mode="before")
+    @classmethod
+    def _status(cls, given: Any) -> int:
+        return int(_number(given))
+
+    @field_validator("transferred", mode="before")
+    @classmethod
+    def _transferred(cls, given: Any) -> float | None:
+        return float(given) if isinstance(given, int | float) and math.isfinite(given) else None
 
 
 class Message(_Lenient):
     """One message of a WebSocket: text, or bytes by base64."""
 
-    direction: str = Field(alias="type")
-    time: float = Field(default=0, allow_inf_nan=False)
+    direction: str = Field(default="", alias="type")
+    time: float = 0
     opcode: int = 1
     data: str = ""
+
+    _time_is_finite = field_validator("time", mode="before")(_number)
+    _data_is_text = field_validator("data", mode="before")(_text)
+
+    @field_validator("opcode", mode="before")
+    @classmethod
+    def _opcode(cls, given: Any) -> int:
+        return int(_number(given))
 
     @property
     def is_sent(self) -> bool:
@@ -99,17 +213,27 @@ class Message(_Lenient):
 class Exchange(_Lenient):
     """A request and its answer; times in seconds."""
 
-    started: datetime = Field(alias="startedDateTime")
-    time_ms: float = Field(default=0, alias="time", allow_inf_nan=False)
+    started: datetime | None = Field(default=None, alias="startedDateTime")
+    time_ms: float = Field(default=0, alias="time")
     request: Request
-    response: Response
+    response: Response = Field(default_factory=Response)
     kind: str = Field(default="", alias="_resourceType")
     cached: str = Field(default="", alias="_fromCache")
     messages: list[Message] = Field(default_factory=list, alias="_webSocketMessages")
 
-    @property
+    _moment_or_none = field_validator("started", mode="before")(_moment)
+    _time_is_finite = field_validator("time_ms", mode="before")(_number)
+
+    @field_validator("cached", mode="before")
+    @classmethod
+    def _cached(cls, given: Any) -> str:
+        return str(given or "")
+
+    @cached_property
     def start_s(self) -> float:
         """When it began."""
+        if self.started is None:
+            return 0.0
         return (self.started if self.started.tzinfo else self.started.replace(tzinfo=UTC)).timestamp()
 
     @property
@@ -124,25 +248,36 @@ class Exchange(_Lenient):
         """In capitals."""
         return self.request.method.upper()
 
-    @property
+    @cached_property
     def parts(self) -> SplitResult:
         """Of its address; raises ValueError for what is none."""
         return urlsplit(self.request.url)
 
-    @property
+    @cached_property
     def site(self) -> str:
-        """Scheme, host and port, without credentials; empty for what is no address. WebSockets are their site's."""
-        try:
-            parts = self.parts
-            scheme = SITES_OF.get(parts.scheme, parts.scheme)
-            return f"{scheme}://{parts.netloc.rpartition('@')[2]}" if parts.netloc else ""
-        except ValueError:
-            return ""
+        """Scheme, host and port as `site_of` writes them; empty for what is no address."""
+        return site_of(self.request.url)
+
+    @cached_property
+    def address(self) -> str:
+        """The address without its fragment, the host as `site_of` writes it."""
+        return _address(self.request.url)
+
+    @property
+    def is_stream(self) -> bool:
+        """Whether it is a stream of events, which stays open until the page is left (HTML, section 9.2)."""
+        return self.kind == "eventsource" or self.response.content.mime_type.startswith("text/event-stream")
+
+    @property
+    def took_s(self) -> float:
+        """How long the answer took."""
+        return max(0.0, self.time_ms) / 1000
 
     @property
     def is_html(self) -> bool:
         """Whether it brought a page, and not what a page's program asked for."""
-        return self.response.content.mime_type.startswith("text/html") and self.kind not in BACKGROUND
+        mime_type = self.response.content.mime_type.lower()
+        return mime_type.startswith(("text/html", "application/xhtml")) and self.kind not in BACKGROUND
 
     @property
     def is_background(self) -> bool:
@@ -151,8 +286,8 @@ class Exchange(_Lenient):
 
     @property
     def is_kept(self) -> bool:
-        """Whether the browser had the file and asked for nothing."""
-        asked = self.method == "GET" and self.response.status == 200
+        """Whether the browser had the file and asked for nothing. A page is asked for by a browser that lacks it."""
+        asked = self.method == "GET" and self.response.status == 200 and not self.is_html
         return asked and (bool(self.cached) or self.response.transferred == 0)
 
     @property
@@ -174,25 +309,104 @@ class Exchange(_Lenient):
             return ""
         told = (header.value for header in self.response.headers if header.name.lower() == "location")
         try:
-            return urljoin(self.request.url, self.response.redirect_url or next(told, "")).partition("#")[0]
+            return _address(urljoin(self.request.url, self.response.redirect_url or next(told, "")))
         except ValueError:
             return ""
 
 
-class _Log(_Lenient):
-    entries: list[Exchange]
-
-
-class _Har(_Lenient):
-    log: _Log
-
-
-def read(file: Path) -> list[Exchange]:
-    """All exchanges in the order in which they began; raises UsageError when it is no HAR file."""
+def site_of(url: str) -> str:
+    """Scheme, host in small letters and port unless it is usual, without credentials; empty for what is no address.
+    WebSockets are their site's.
+    """
     try:
-        entries = _Har.model_validate_json(read_bytes(file, MOST_BYTES)).log.entries
-    except ValidationError as error:
-        details = error.errors()[0]
-        place = ".".join(str(part) for part in details["loc"]) or "the file"
-        raise UsageError(f"{file} is no HAR file: {place}: {details['msg']}.") from None
-    return sorted(entries, key=lambda entry: entry.start_s)
+        parts = urlsplit(url)
+        scheme, host, port = SITES_OF.get(parts.scheme, parts.scheme), parts.hostname, parts.port
+    except ValueError:
+        return ""
+    if not host or not scheme:
+        return ""
+    host = f"[{host}]" if ":" in host else host
+    return f"{scheme}://{host}" if port in (None, PORTS.get(scheme)) else f"{scheme}://{host}:{port}"
+
+
+def _address(url: str) -> str:
+    bare = url.partition("#")[0]
+    site = site_of(bare)
+    if not site:
+        return bare
+    parts = urlsplit(bare)
+    return f"{site}{parts.path or '/'}{'?' + parts.query if parts.query else ''}"
+
+
+@dataclass(frozen=True)
+class HarFile:
+    """What was recorded."""
+
+    entries: list[Exchange]
+    """In the order in which they began."""
+    unreadable: tuple[str, ...]
+    """Entries that are no requests, for people."""
+
+
+def read(file: Path) -> HarFile:
+    """All exchanges of a recording; raises UsageError when it is no HAR file."""
+    content = read_bytes(file, MOST_BYTES)
+    entries, unreadable = [], []
+    for number, raw in enumerate(_entries(file, content)):
+        try:
+            entries.append(Exchange.model_validate(raw))
+        except ValidationError as error:
+            unreadable.append(_place(f"entries.{number}", error))
+    if not entries and unreadable:
+        raise UsageError(f"{file} is no HAR file: {unreadable[0]}.")
+    return HarFile(sorted(_dated(file, entries), key=lambda entry: entry.start_s), tuple(_summed(unreadable)))
+
+
+def _entries(file: Path, content: bytes) -> list[Any]:
+    encoding = next((name for mark, name in BYTE_ORDER_MARKS if content.startswith(mark)), "utf-8")
+    try:
+        document = _whole(json.loads(content.decode(encoding, errors="replace")))
+    except (ValueError, RecursionError) as error:
+        why = "it is nested too deeply" if isinstance(error, RecursionError) else f"Invalid JSON: {error}"
+        raise UsageError(f"{file} is no HAR file: {why}.") from None
+    log = document.get("log") if isinstance(document, dict) else None
+    entries = log.get("entries") if isinstance(log, dict) else None
+    if not isinstance(entries, list):
+        raise UsageError(f"{file} is no HAR file: log.entries is missing, the list of requests.")
+    return entries
+
+
+def _whole(value: Any) -> Any:
+    """A value of JSON with half surrogates in its texts replaced, which no file can hold."""
+    match value:
+        case str():
+            return value if value.isascii() else value.encode("utf-8", "replace").decode()
+        case list():
+            return [_whole(one) for one in value]
+        case dict():
+            return {key: _whole(one) for key, one in value.items()}
+        case _:
+            return value
+
+
+def _place(entry: str, error: ValidationError) -> str:
+    details = error.errors()[0]
+    return f"{'.'.join([entry, *(str(part) for part in details['loc'])])}: {details['msg']}"
+
+
+def _dated(file: Path, entries: list[Exchange]) -> Iterator[Exchange]:
+    """Entries with the moment of the one before them where they have none; raises UsageError when none has."""
+    dates = [entry.started for entry in entries if entry.started is not None]
+    if entries and not dates:
+        raise UsageError(f"{file} does not say when its requests began: no entry has a readable startedDateTime.")
+    latest = dates[0] if dates else None
+    for entry in entries:
+        latest = entry.started or latest
+        yield entry if entry.started is not None else entry.model_copy(update={"started": latest})
+
+
+def _summed(unreadable: list[str]) -> Iterator[str]:
+    if unreadable:
+        more = f" and {len(unreadable) - MOST_NAMED} more" if len(unreadable) > MOST_NAMED else ""
+        named = "; ".join(unreadable[:MOST_NAMED])
+        yield f"{len(unreadable)} entries that are no requests ({named}{more})"

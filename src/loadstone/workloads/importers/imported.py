@@ -16,6 +16,10 @@ class Imported:
     doubts: tuple[str, ...] = ()
     correlated: tuple[Correlated, ...] = ()
     """Values of the recorded visit alone."""
+    passwords: tuple[tuple[str, str], ...] = ()
+    """Variables of the environment that passwords are read from, with the places where they stand."""
+    by_status: int | None = None
+    """Operations of which nothing but the status is checked; None where the importer does not know."""
 
     @property
     def places(self) -> list[Place]:

@@ -6,7 +6,15 @@ from urllib.parse import unquote
 
 from loadstone.workloads.importers.correlation import Leaf, Step, json_leaves
 from loadstone.workloads.importers.har import Content, Exchange
-from loadstone.workloads.importers.recorded_request import body_text, form_text, pairs_of, parts_of, token_of
+from loadstone.workloads.importers.recorded_request import (
+    body_text,
+    credentials_of,
+    form_text,
+    keyed,
+    pair_list,
+    parts_of,
+    token_of,
+)
 from loadstone.workloads.importers.sockets import leaves_of
 from loadstone.workloads.importers.visit import Page
 
@@ -19,15 +27,21 @@ def steps_of(pages: Sequence[Page]) -> list[Step]:
     held: set[str] = set()
     steps = []
     for page in pages:
-        sent = {name: text for name, text in _cookies(page.first).items() if name in held}
+        sent = {name: text for name, text in cookies_of(page.first).items() if name in held}
         steps.append(_step(page, sent))
         for exchange in (page.first, page.last, *page.embedded):
-            told = (one.value for one in exchange.response.headers if one.name.lower() == "set-cookie")
-            held |= {line.partition("=")[0].strip() for text in told for line in text.split("\n")}
+            held |= cookies_set_by(exchange)
     return steps
 
 
-def _cookies(exchange: Exchange) -> dict[str, str]:
+def cookies_set_by(exchange: Exchange) -> set[str]:
+    """Names of the cookies that an answer set."""
+    told = (one.value for one in exchange.response.headers if one.name.lower() == "set-cookie")
+    return {line.partition("=")[0].strip() for text in told for line in text.split("\n")}
+
+
+def cookies_of(exchange: Exchange) -> dict[str, str]:
+    """Cookies that a request sent."""
     told = (one.value for one in exchange.request.headers if one.name.lower() == "cookie")
     pairs = (pair.partition("=") for text in told for pair in text.split(";"))
     return {name.strip(): value.strip() for name, _, value in pairs}
@@ -37,18 +51,18 @@ def _step(page: Page, cookies: Mapping[str, str]) -> Step:
     """A page as its values are looked up."""
     segments = enumerate(page.first.parts.path.split("/"))
     leaves = {Leaf("path", str(at)): unquote(text) for at, text in segments if re.search(r"[0-9]", text)}
-    leaves |= {Leaf("query", key): text for key, text in pairs_of(page.first.parts.query).items()}
-    leaves |= {Leaf("field", key): text for key, text in pairs_of(form_text(page.first.request)).items()}
+    leaves |= {Leaf("query", key): text for key, text in keyed(pair_list(page.first.parts.query)).items()}
+    leaves |= {Leaf("field", key): text for key, text in keyed(pair_list(form_text(page.first.request))).items()}
     leaves |= {Leaf("header", key): text for key, text in page.own_headers()}
     leaves |= {AUTHORIZATION: token} if (token := token_of(page.first.request)[1]) else {}
-    leaves |= {Leaf("part", name): text for name, text in parts_of(page.first.request)}
+    leaves |= {Leaf("part", key): text for key, text in keyed(list(parts_of(page.first.request))).items()}
     leaves |= _message_leaves(page)
     if not form_text(page.first.request):
         leaves |= {Leaf("JSON", pointer): text for pointer, text in json_leaves(body_text(page.first.request))}
-    route = page.name, page.first.method, page.first.parts.path
+    route, body = (page.name, page.first.method, page.first.parts.path), body_text(page.first.request)
     if not page.first.is_socket:
-        return Step(*route, leaves, page.last, cookies)
-    return Step(*route, leaves, _last_message(page), cookies, _passed_messages(page))
+        return Step(*route, leaves, page.last, cookies, body=body, credentials=credentials_of(page.first.request))
+    return Step(*route, leaves, _last_message(page), cookies, _passed_messages(page), body)
 
 
 def _passed_messages(page: Page) -> str:

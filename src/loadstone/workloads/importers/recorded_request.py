@@ -1,7 +1,8 @@
 """What was sent in a recorded request, as far as a workload can send it again. Pure."""
 
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from urllib.parse import parse_qsl, quote
 
 from loadstone.workloads.importers.har import Exchange, Request
@@ -19,10 +20,33 @@ BROWSERS_OWN = frozenset(
 """Headers that browsers send by themselves, or the driver does."""
 SUBPROTOCOL = "sec-websocket-protocol"
 """What the program asks for, unlike the other headers of a WebSocket's beginning (RFC 6455, section 1.9)."""
+PASSWORDS = frozenset(
+    {
+        *(
+            "password",
+            "passwd",
+            "pass",
+            "passphrase",
+            "passcode",
+            "pwd",
+            "pw",
+            "pin",
+            "secret",
+            "userpass",
+            "userpassword",
+        ),
+        *("passwort", "kennwort", "contrasena", "senha", "motdepasse", "wachtwoord", "heslo", "otp", "totp"),
+    }
+)
+"""Parts of names of fields that hold passwords."""
+LEAST_PASSWORD = 4
+"""Letters of a password: what is shorter is a switch, such as 1 or on, and could not be withheld from reports."""
 SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9_-]* (?! )|")
 """Before the token (RFC 9110, section 11.4); some sites have none."""
-PART = re.compile(r"\r\n?(Content-Disposition: form-data[^\r\n]*(?:\r\n[^\r\n]+)*)\r\n\r\n([^\r\n]*)\r\n--")
-"""Head and text of a part that is one line."""
+PART = re.compile(
+    r"\r\n?(Content-Disposition: form-data[^\r\n]*(?:\r\n[^\r\n]+)*)\r\n\r\n(.*?)\r\n(?=--)", re.DOTALL | re.IGNORECASE
+)
+"""Head and text of a part."""
 
 
 def own_headers(exchange: Exchange, *, is_page: bool) -> Iterator[tuple[str, str]]:
@@ -41,19 +65,52 @@ def own_headers(exchange: Exchange, *, is_page: bool) -> Iterator[tuple[str, str
 
 
 def token_of(request: Request) -> tuple[str, str]:
-    """Scheme and token that a request is allowed by; empty where there is none, or the user's own name and password."""
+    """Scheme and token that a request is allowed by; empty where there is none, or one for each request (Digest)."""
     value = request.header("authorization")
     matched = SCHEME.match(value)
     scheme = matched.group() if matched else ""
-    return ("", "") if scheme.lower() in ("basic ", "digest ") else (scheme, value.removeprefix(scheme))
+    return ("", "") if scheme.lower() == "digest " else (scheme, value.removeprefix(scheme))
+
+
+def credentials_of(request: Request) -> str:
+    """Name and password as HTTP Basic sends them (RFC 7617); empty where it does not."""
+    scheme, token = token_of(request)
+    return token if scheme.lower() == "basic " else ""
+
+
+def is_password(name: str) -> bool:
+    """Whether a field holds a password by its name, such as `user[password]`, `newPassword2` or `user_pass`."""
+    parts = re.findall(r"[a-z]+", re.sub(r"([a-z])([A-Z])", r"\1 \2", name).lower())
+    joined = "".join(parts)
+    return not PASSWORDS.isdisjoint(parts) or any(word in joined for word in ("password", "passwd", "passwort"))
+
+
+def is_plain(text: str) -> bool:
+    """Whether a workload's file can hold a text: printed letters, lines and tabs, all of which could be decoded."""
+    return re.sub(r"[\r\n\t]", "", text).isprintable() and "\ufffd" not in text
+
+
+def pair_list(text: str) -> list[tuple[str, str]]:
+    """Fields in their order; empty where some could not be sent again."""
+    pairs = parse_qsl(text, keep_blank_values=True)
+    return pairs if all(is_plain(word) for pair in pairs for word in pair) else []
+
+
+def keyed(pairs: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """Fields by a key of their own: their name, with a number from the second of that name on."""
+    count: Counter[str] = Counter()
+    by_key = {}
+    for name, text in pairs:
+        count[name] += 1
+        by_key[name if count[name] == 1 else f"{name} ({count[name]})"] = text
+    return by_key
 
 
 def pairs_of(text: str) -> dict[str, str]:
     """Fields by name; empty where a table of texts would lose one, or send others than were recorded."""
-    pairs = parse_qsl(text, keep_blank_values=True)
+    pairs = pair_list(text)
     is_whole = all("=" in field for field in text.split("&")) and len(dict(pairs)) == text.count("&") + 1
-    is_text = all(word.isprintable() and "\ufffd" not in word for pair in pairs for word in pair)
-    return dict(pairs) if is_whole and is_text else {}
+    return dict(pairs) if is_whole else {}
 
 
 def form_text(request: Request) -> str:
@@ -69,7 +126,7 @@ def form_text(request: Request) -> str:
 def body_text(request: Request) -> str:
     """What was sent, if it is text."""
     text = form_text(request) or (request.body.text if request.body else "")
-    return text if re.sub(r"[\r\n\t]", "", text).isprintable() else ""
+    return text if is_plain(text) else ""
 
 
 def parts_of(request: Request) -> Iterator[tuple[str, str]]:

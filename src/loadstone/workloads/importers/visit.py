@@ -4,6 +4,8 @@ Pages become operations, and so does everything that changes something, with the
 load from the same site becomes their embedded files.
 """
 
+import html
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -13,19 +15,31 @@ from urllib.parse import parse_qsl
 
 from loadstone.model.errors import UsageError
 from loadstone.workloads.importers.correlation import is_token
-from loadstone.workloads.importers.har import Exchange
+from loadstone.workloads.importers.har import Exchange, site_of
 from loadstone.workloads.importers.recorded_request import SECRETS, own_headers
 from loadstone.workloads.importers.sockets import Turn, turns
-from loadstone.workloads.writing import name_of
 
 LEAST_THINK_S = 0.1
 """Pages closer together than this are parts of one."""
 BACKGROUND_S = 1.0
 """What is asked for so long after a page came, or after a redirect, is no part of it."""
+LONG_S = 5.0
+"""A file that takes longer does not delay its page: the user goes on meanwhile."""
+LONG_POLL_S = 20.0
+"""A request of a page's program that takes longer waits for something to happen, and no user waits for it."""
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD")
 """Methods that a workload can have."""
 TITLE_WITHIN = 1 << 16
-"""Characters of a page in which its title is looked for."""
+"""Characters of a page in which its title is looked for: as many bytes as the driver keeps."""
+TITLE_BEGINS = re.compile(r"<title(?:[\s/][^<>]*)?>", re.IGNORECASE)
+TITLE_ENDS = re.compile(r"</title[\s/>]", re.IGNORECASE)
+"""The first title counts, whatever its case and attributes."""
+PAGE_WEIGHT = 3
+"""A page counts as much as so many requests of programs, where the site of a visit is chosen."""
+SHARED_LABELS = 2
+"""Labels at the end of a name that sites of one owner share, as `shop.example` of `api.shop.example`."""
+REVALIDATED = 304
+"""Status of an answer to a browser that had the page already."""
 
 
 @dataclass
@@ -42,6 +56,8 @@ class Page:
     titles: set[str] = field(default_factory=set)
     """Of the answers to it, in all visits."""
     statuses: set[int] = field(default_factory=set)
+    answers: list[str] = field(default_factory=list)
+    """Texts of the answers to it, in all visits, as far as the browser kept them."""
     talks: list[list[Turn]] = field(default_factory=list)
     """What was said over a WebSocket, in all visits."""
 
@@ -49,7 +65,8 @@ class Page:
         """Takes over how it was answered in a visit, as far as the browser kept that."""
         self.statuses.add(visit.status)
         if visit.last.response.content.text:
-            self.titles.add(_title(visit.last))
+            self.titles.add(title_of(visit.last))
+            self.answers.append(visit.last.response.content.text)
         if self.talk and visit.talk:
             self.talks.append(visit.talk)
 
@@ -64,62 +81,167 @@ class Page:
 
     @property
     def end_s(self) -> float:
-        """When it was there with all that it loads."""
-        return max(one.end_s for one in (self.last, *self.embedded))
+        """When it was there with all that it loads, except for what takes long beside the user's visit."""
+        return max(one.end_s for one in (self.last, *self.embedded) if one is self.last or one.took_s < LONG_S)
 
     @property
     def status(self) -> int:
-        """Of the answer it ends with."""
-        return self.last.response.status
+        """Of the answer it ends with, as a browser gets it that does not have the page already."""
+        status = self.last.response.status
+        return 200 if status == REVALIDATED else status
 
 
-def visited(file: Path, entries: Sequence[Exchange], twins: Sequence[Exchange]) -> tuple[str, list[Page], Counter[str]]:
-    """The site, what was visited there, and what was left out; `twins` are those of another visit, if there is one."""
-    first = next((entry for entry in entries if entry.is_html and entry.site.startswith("http")), None)
-    if first is None:
-        raise UsageError(f"{file} holds no page: no answer of type text/html.")
-    site = first.site
+@dataclass
+class LeftOut:
+    """What is not played."""
+
+    others: Counter[str] = field(default_factory=Counter)
+    """Requests to other sites."""
+    cached: int = 0
+    """Files that the browser had from earlier pages of the visit."""
+    reasons: Counter[str] = field(default_factory=Counter)
+
+    def told(self) -> Iterator[str]:
+        """All of it, for people."""
+        for what, times in self.reasons.items():
+            yield what if times == 1 else f"{what} ({times} times)"
+        if self.others:
+            count = sum(self.others.values())
+            sites = ", ".join(f"{site} ({times})" for site, times in self.others.most_common())
+            yield f"{count} request{'s' * (count > 1)} to other sites: {sites}"
+        if self.cached:
+            files = "1 file" if self.cached == 1 else f"{self.cached} files"
+            yield f"{files} that the browser had in its cache from earlier pages, as on real visits"
+
+
+def visited(entries: Sequence[Exchange], site: str, twins: Sequence[Exchange]) -> tuple[list[Page], LeftOut]:
+    """What was visited at a site, and what was left out; `twins` are those of another visit, if there is one."""
     known = frozenset(entry.request.url for entry in twins) or None
-    left_out: Counter[str] = Counter()
-    own = [entry for entry in entries if _is_played(entry, site, left_out)]
-    pages = _grouped(own, left_out, known)
-    _give_names(pages)
-    return site, pages, left_out
+    left_out = LeftOut()
+    documents = [entry.start_s for entry in entries if entry.is_html and entry.site == site and not entry.goal]
+    own = [entry for entry in entries if _is_played(entry, site, documents, left_out)]
+    return _grouped(own, left_out, known), left_out
 
 
-def _is_played(entry: Exchange, site: str, left_out: Counter[str]) -> bool:
+def site_visited(file: Path, entries: Sequence[Exchange], wanted: str = "") -> str:
+    """The site that a visit is about, or the `wanted` one: that of the first page, where its redirects led to, or one
+    of the same owner that more was asked of. Raises UsageError where there is none.
+    """
+    weights: Counter[str] = Counter()
+    for entry in entries:
+        if entry.site.startswith("http"):
+            weights[entry.site] += _weight(entry)
+    if wanted:
+        forms = [wanted] if "://" in wanted else [f"https://{wanted}", f"http://{wanted}"]
+        site = next((one for one in map(site_of, forms) if one in weights), "")
+        if not site:
+            known = ", ".join(site for site, _ in weights.most_common()) or "none"
+            raise UsageError(f"{file} holds no request to the site `{wanted}`. Sites in it: {known}.")
+        return site
+    first = next((entry for entry in entries if _is_page(entry) and entry.site in weights), None)
+    if first is None:
+        site, weight = max(weights.items(), key=lambda one: one[1], default=("", 0))
+        if not weight:
+            raise UsageError(f"{file} holds no page: no answer of type text/html, and none to a page's program.")
+        return site
+    ways = _redirected(entries, first)
+    owner = [site for site in weights if any(_have_one_owner(site, way) for way in ways)]
+    return max(dict.fromkeys([*reversed(ways), *owner]), key=lambda site: weights[site])
+
+
+def _is_page(entry: Exchange) -> bool:
+    return entry.is_html or bool(entry.goal and entry.kind in ("", "document"))
+
+
+def _weight(entry: Exchange) -> int:
+    """How much a request says that the visit is about its site."""
+    if entry.method not in METHODS or entry.response.status < 100 or entry.goal:
+        return 0
+    if entry.is_html:
+        return PAGE_WEIGHT
+    return int(entry.method != "GET" or entry.is_background or entry.is_socket)
+
+
+def _redirected(entries: Sequence[Exchange], first: Exchange) -> list[str]:
+    """Sites that the first request came to, redirect by redirect."""
+    sites, at = [first.site], first
+    for _ in entries:
+        led = next((one for one in entries if one.address == at.goal and one.start_s >= at.start_s), None)
+        if not at.goal or led is None:
+            break
+        sites.append(led.site)
+        at = led
+    return sites
+
+
+def _have_one_owner(site: str, other: str) -> bool:
+    """Whether two sites are of one owner by their names: the same host, or names that end alike, as `app.shop.example`
+    and `api.shop.example`; under endings such as `co.uk` three labels are compared.
+    """
+    hosts = [one.partition("://")[2].rpartition(":")[0] or one.partition("://")[2] for one in (site, other)]
+    if hosts[0] == hosts[1]:
+        return True
+    labels = [host.split(".") for host in hosts]
+    if any(label.isdigit() for label in (labels[0][-1], labels[1][-1])):
+        return False
+    is_country = len(labels[0][-1]) == 2 and len(labels[0]) > 1 and len(labels[0][-2]) <= 3
+    count = SHARED_LABELS + is_country
+    return min(map(len, labels)) >= count and labels[0][-count:] == labels[1][-count:]
+
+
+def _is_played(entry: Exchange, site: str, documents: Sequence[float], left_out: LeftOut) -> bool:
     """Whether it can be repeated; if not, why is noted."""
-    reason = _unplayable(entry, site)
+    if entry.site and entry.site != site:
+        left_out.others[entry.site] += 1
+        return False
+    if entry.site and entry.is_kept:
+        left_out.cached += 1
+        return False
+    reason = _unplayable(entry, documents)
     if reason:
-        left_out[reason] += 1
+        left_out.reasons[reason] += 1
         return False
     if any(header.name.lower() in SECRETS for header in entry.request.headers):
-        left_out.setdefault("cookies and credentials (cookies the site sets are kept while it runs)", 1)
+        left_out.reasons.setdefault("cookies and credentials (cookies the site sets are kept while it runs)", 1)
     return True
 
 
-def _unplayable(entry: Exchange, site: str) -> str:
+def _unplayable(entry: Exchange, documents: Sequence[float]) -> str:
     if not entry.site:
         return "a request without a readable address"
-    if entry.site != site:
-        return f"a request to another site than {site}"
     what = f"{entry.method[:20]} {entry.parts.path[:100]}"
     if entry.is_socket:
         return ""
     if entry.is_upgrade:
         return f"{what}: it became something else than HTTP, such as a WebSocket of which no message was recorded"
+    if entry.is_stream:
+        return f"{what}: a stream of events, which stays open as long as its page"
     if entry.response.status < 100:
         return f"{what}: it was never answered"
     if entry.method not in METHODS:
         return f"{what}: no method of a workload"
-    if entry.is_kept:
-        return f"{what}: the browser had it already"
+    if _is_long_poll(entry, documents):
+        return f"{what}: a long poll, open for {entry.took_s:.0f} s while the user went on"
     if entry.response.status >= 400 and entry.method == "GET" and not entry.is_html and not entry.is_background:
         return f"{what}: answered {entry.response.status}"
     return ""
 
 
-def _grouped(entries: Sequence[Exchange], left_out: Counter[str], known: frozenset[str] | None) -> list[Page]:
+def _is_long_poll(entry: Exchange, documents: Sequence[float]) -> bool:
+    """Whether a page's program waited for news: longer than users wait, or while the next page was opened."""
+    is_asked_for = entry.is_background or (not entry.kind and _is_bare_text(entry))
+    if entry.method != "GET" or not is_asked_for or entry.took_s < LONG_S:
+        return False
+    goes_on = any(entry.start_s + BACKGROUND_S < at < entry.end_s for at in documents)
+    return goes_on or entry.took_s >= LONG_POLL_S
+
+
+def _is_bare_text(entry: Exchange) -> bool:
+    """Whether it brought text that no page shows: some browsers do not record what asked for it."""
+    return entry.response.content.mime_type.partition(";")[0].strip() in ("", "text/plain")
+
+
+def _grouped(entries: Sequence[Exchange], left_out: LeftOut, known: frozenset[str] | None) -> list[Page]:
     """Groups a site's exchanges: operations, and what each page among them loads. `known` are the addresses of another
     visit.
     """
@@ -127,11 +249,11 @@ def _grouped(entries: Sequence[Exchange], left_out: Counter[str], known: frozens
     page: Page | None = None
     for made in _joined(entries):
         made.is_part = not _begins(made, page)
-        if not made.is_part or (page is not None and _needs_more(made, known)):
+        if not made.is_part or (page is not None and _needs_more(made, page, known)):
             operations.append(made)
             page = made if page is None or made.last.is_html else page
         elif page is None:
-            left_out[f"{made.first.method} {made.first.parts.path[:100]}: it came before the first page"] += 1
+            left_out.reasons[f"{made.first.method} {made.first.parts.path[:100]}: it came before the first page"] += 1
         else:
             page.embedded.append(made.last)
     return operations
@@ -141,21 +263,21 @@ def _begins(made: Page, page: Page | None) -> bool:
     """Whether it is an operation of its own, and no part of the latest page."""
     if made.first.method != "GET":
         return True
-    if made.last.is_html or made.last.goal:
+    if made.last.is_html or (made.last.goal and _is_page(made.last)):
         return page is None or made.first.start_s - page.end_s >= LEAST_THINK_S
-    late = page is not None and made.first.start_s - page.last.end_s >= BACKGROUND_S
-    return late and (made.last.is_background or made.first.is_socket)
+    is_asked_for = made.last.is_background or made.first.is_socket
+    return is_asked_for and (page is None or made.first.start_s - page.last.end_s >= BACKGROUND_S)
 
 
-def _needs_more(made: Page, known: frozenset[str] | None) -> bool:
+def _needs_more(made: Page, page: Page, known: frozenset[str] | None) -> bool:
     """Whether it is more than an embedded file, which is asked for as it is declared: a page or what a program asked
-    for, with headers of its own, or at an address that is another in each visit.
+    for, with headers of its own, or at an address that is another in each visit. Interfaces have no files.
     """
     if made.first.is_socket:
         return True
     if not (made.last.is_html or made.last.is_background):
         return False
-    if made.status >= 400:
+    if made.status >= 400 or not page.last.is_html:
         return True
     own = [name for name, _ in made.own_headers() if name.lower() != "accept"]
     if own or made.first.request.header("authorization"):
@@ -172,8 +294,7 @@ def _joined(entries: Sequence[Exchange]) -> list[Page]:
     made: list[Page] = []
     waiting: dict[str, Page] = {}
     for entry in entries:
-        address = entry.request.url.partition("#")[0]
-        page = waiting.pop(address, None)
+        page = waiting.pop(entry.address, None)
         if page is None or entry.start_s - page.last.end_s >= BACKGROUND_S:
             page = Page(entry, entry)
             made.append(page)
@@ -184,30 +305,12 @@ def _joined(entries: Sequence[Exchange]) -> list[Page]:
     return made
 
 
-def _give_names(pages: list[Page]) -> None:
-    """The same request has the same name wherever it comes in the visit; another of that name gets a number."""
-    known: dict[str, dict[object, str]] = {}
-    for page in pages:
-        parts = page.first.parts
-        keys = tuple(sorted({key for key, _ in parse_qsl(parts.query, keep_blank_values=True)}))
-        files = tuple(sorted(one.request.url for one in page.embedded))
-        said = tuple(turn.shape for turn in page.talk)
-        identity = (page.first.method, parts.path, keys, page.redirects, page.status, files, said)
-        base = name_of(_without_tokens(parts.path), "home", "page")
-        same = known.setdefault(base, {})
-        page.name = same.setdefault(identity, base if not same else f"{base}_{len(same) + 1}")
-
-
-def _without_tokens(path: str) -> str:
-    """A path without segments that look like a value of this visit alone, if others remain."""
-    return "/".join(segment for segment in path.split("/") if not is_token("", segment)) or path
-
-
-def _title(answer: Exchange) -> str:
-    """The title of a page, if it is plain text; empty for what is no page."""
+def title_of(answer: Exchange) -> str:
+    """The title of a page as a browser shows it; empty for what is no page, and where none can be compared."""
     head = answer.response.content.text[:TITLE_WITHIN] if answer.is_html else ""
-    lower = head.lower()
-    begin = lower.find(">", lower.find("<title")) + 1 if "<title" in lower else 0
-    end = lower.find("</title", begin)
-    title = head[begin:end].strip() if begin and end > begin else ""
-    return title if title.isprintable() and "&" not in title and "<" not in title else ""
+    begin = TITLE_BEGINS.search(head)
+    end = TITLE_ENDS.search(head, begin.end()) if begin else None
+    if begin is None or end is None:
+        return ""
+    title = " ".join(re.split(r"[ \t\n\f\r]+", html.unescape(head[begin.end() : end.start()]))).strip(" ")
+    return title if title.isprintable() and "<" not in title else ""

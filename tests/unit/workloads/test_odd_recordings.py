@@ -1,0 +1,229 @@
+"""Recordings as programs write them: a field that is missing or odd costs itself, not the recording."""
+
+import base64
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from loadstone.model.errors import UsageError
+from loadstone.model.workload.operation import EmbeddedFile
+from loadstone.workloads import load
+from loadstone.workloads.importers.from_har import recorded
+from loadstone.workloads.importers.imported import Imported
+from tests.unit.workloads.test_from_har import entry
+
+SITE = "http://a.example"
+FORM = "application/x-www-form-urlencoded"
+
+
+def written(tmp_path: Path, content: bytes) -> Imported:
+    (tmp_path / "visit.har").write_bytes(content)
+    made = recorded(tmp_path / "visit.har").workload("mine")
+    (tmp_path / "workload.toml").write_text(made.text)
+    return made
+
+
+def imported(tmp_path: Path, *entries: dict[str, Any]) -> Imported:
+    return written(tmp_path, json.dumps({"log": {"entries": entries}}).encode())
+
+
+def page(at_s: float = 0, path: str = "/", title: str = "Shop", **changes: Any) -> dict[str, Any]:
+    return entry(at_s, SITE + path, text=f"<title>{title}</title>", **changes)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32"])
+def test_a_file_may_begin_with_a_byte_order_mark(tmp_path: Path, encoding: str) -> None:
+    content = json.dumps({"log": {"entries": [page(title="Bücher")]}}, ensure_ascii=False)
+    written(tmp_path, content.encode(encoding))
+    assert load(str(tmp_path)).operations["home"].title == "Bücher"
+
+
+def at(*keys: str) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    def found(one: dict[str, Any]) -> dict[str, Any]:
+        for key in keys:
+            one = one.setdefault(key, {})
+        return one
+
+    return found
+
+
+POSTED = {"mimeType": FORM, "text": "a=1"}
+ODD: list[tuple[tuple[str, ...], dict[str, Any]]] = [
+    (("response",), {"redirectURL": None}),
+    (("response", "content"), {"mimeType": None}),
+    (("response", "content"), {"text": None}),
+    (("response", "content"), {"text": {"a": 1}, "mimeType": "application/json"}),
+    (("response",), {"headers": None}),
+    (("response",), {"headers": [{"name": "X", "value": None}, {"name": "Y", "value": 12}, {"name": None}, 7]}),
+    (("response",), {"headers": {"Content-Type": "text/css"}}),
+    (("response",), {"status": None}),
+    (("response",), {"status": "200"}),
+    (("response",), {"status": -999}),
+    (("response",), {"_transferSize": 12.5}),
+    (("response",), {"_transferSize": "unknown"}),
+    (("response",), {"content": None}),
+    ((), {"time": None}),
+    ((), {"time": "NaN"}),
+    ((), {"time": float("inf")}),
+    ((), {"response": None}),
+    ((), {"startedDateTime": None}),
+    ((), {"startedDateTime": "yesterday"}),
+    ((), {"startedDateTime": "2026-01-01T00:00:00.1234567+00:00"}),
+    ((), {"_resourceType": None, "_fromCache": None, "_webSocketMessages": None}),
+    ((), {"_fromCache": True}),
+    (("request",), {"postData": None}),
+    (("request",), {"headers": None}),
+    (("request",), {"method": "POST", "postData": {**POSTED, "params": None}}),
+    (("request",), {"method": "POST", "postData": {"mimeType": None, "text": None}}),
+    (("request",), {"method": "POST", "postData": {**POSTED, "params": [{"name": "f", "value": None}]}}),
+    (("request",), {"method": "CONNECT", "url": "a.example:443"}),
+    (("request",), {"url": "blob:http://a.example/0b1c"}),
+    (("request",), {"method": None}),
+    (("request",), {"url": None}),
+    ((), {"request": None}),
+]
+
+
+@pytest.mark.parametrize(("keys", "change"), ODD)
+def test_an_odd_entry_does_not_cost_the_recording(
+    tmp_path: Path, keys: tuple[str, ...], change: dict[str, Any]
+) -> None:
+    odd = entry(0.1, f"{SITE}/a.js", "text/javascript")
+    at(*keys)(odd).update(change)
+    made = imported(tmp_path, page(), odd, page(5, "/next"))
+    assert {"home", "next"} <= load(str(tmp_path)).operations.keys()
+    if {"request", "method", "url"} & change.keys() and None in change.values():
+        assert any(what.startswith("1 entries that are no requests (entries.1.request") for what in made.left_out)
+
+
+def test_an_entry_that_is_none_is_left_out_and_named(tmp_path: Path) -> None:
+    content = json.dumps({"log": {"entries": [page(), "odd", 7, {"startedDateTime": "x"}, []]}})
+    (told,) = written(tmp_path, content.encode()).left_out
+    assert told.startswith("4 entries that are no requests (entries.1: ")
+    assert told.endswith("and 1 more)")
+
+
+def test_half_a_letter_is_no_trouble(tmp_path: Path) -> None:
+    content = json.dumps({"log": {"entries": [page(title="half \ud83d of it")]}})
+    written(tmp_path, content.encode())
+    assert load(str(tmp_path)).operations["home"].title == "half ? of it"
+
+
+@pytest.mark.parametrize("kind", ["text/html; charset=iso-8859-1", "text/html", "application/json"])
+def test_a_body_recorded_by_base64_is_read(tmp_path: Path, kind: str) -> None:
+    token = "5f3c9a1e7b2d4c608f1e2d3c4b5a6978"
+    text = f'<title>Bücher</title><input name="csrf" value="{token}">' if "html" in kind else f'{{"csrf": "{token}"}}'
+    body = base64.b64encode(text.encode("iso-8859-1" if "8859" in kind else "utf-8")).decode()
+    first = entry(3, f"{SITE}/form", kind, response={})
+    first["response"]["content"] = {"mimeType": kind, "text": body, "encoding": "base64"}
+    request = {"method": "POST", "postData": {"mimeType": FORM, "text": f"csrf={token}"}}
+    imported(tmp_path, page(), first, entry(6, f"{SITE}/send", request=request))
+    operations = load(str(tmp_path)).operations
+    assert operations["send"].form == {"csrf": "{csrf}"}
+    assert operations["form"].title == ("Bücher" if "html" in kind else None)
+
+
+def test_a_page_from_the_cache_or_a_service_worker_is_asked_for(tmp_path: Path) -> None:
+    had = {"_transferSize": 0}
+    imported(tmp_path, page(response=had), entry(0.1, f"{SITE}/a.css", "text/css", response=had), page(5, "/b"))
+    assert load(str(tmp_path)).mix.sequence == ("home", "b")
+
+
+def test_a_recording_of_an_interface_alone_is_played(tmp_path: Path) -> None:
+    calls = [entry(n, f"{SITE}/v1/{path}", "application/json", text="{}") for n, path in enumerate("abc")]
+    imported(tmp_path, *calls, entry(9, "http://ads.example/", "image/gif"))
+    assert load(str(tmp_path)).mix.sequence == ("v1_a", "v1_b", "v1_c")
+
+
+def test_pipes_devices_and_folders_are_refused_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for file in (tmp_path / "pipe", tmp_path, Path("/dev/zero")):
+        with pytest.raises(UsageError, match="is no regular file"):
+            recorded(file)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"_resourceType": "eventsource", "kind": "text/event-stream", "time": 20_000}, "a stream of events"),
+        ({"_resourceType": "fetch", "kind": "text/event-stream; charset=utf-8", "time": 20_000}, "a stream of events"),
+        ({"_resourceType": "xhr", "kind": "application/json", "time": 25_000}, "a long poll, open for 25 s"),
+        ({"_resourceType": "fetch", "kind": "text/plain", "time": 9_000}, "a long poll, open for 9 s"),
+    ],
+)
+def test_what_stays_open_beside_the_visit_is_no_part_of_it(tmp_path: Path, change: dict[str, Any], said: str) -> None:
+    stays = entry(0.2, f"{SITE}/events", **change)
+    made = imported(tmp_path, page(), stays, page(5, "/cart", "Cart"))
+    workload = load(str(tmp_path))
+    assert workload.mix.sequence == ("home", "cart")
+    assert workload.operations["home"].embedded == ()
+    assert any("/events" in what and said in what for what in made.left_out), made.left_out
+
+
+def test_a_long_file_does_not_swallow_the_next_page(tmp_path: Path) -> None:
+    film = entry(0.2, f"{SITE}/film.mp4", "video/mp4", time=30_000)
+    imported(tmp_path, page(), film, page(5, "/cart", "Cart"))
+    workload = load(str(tmp_path))
+    assert workload.mix.sequence == ("home", "cart")
+    assert workload.operations["home"].embedded == (EmbeddedFile(path="/film.mp4"),)
+
+
+def test_a_page_that_the_browser_revalidated_comes_whole(tmp_path: Path) -> None:
+    again = page(5, status=304, request={"headers": [{"name": "If-None-Match", "value": '"1"'}]})
+    imported(tmp_path, page(), again)
+    workload = load(str(tmp_path))
+    assert workload.mix.sequence == ("home", "home")
+    assert workload.operations["home"].status is None
+
+
+def test_a_redirect_of_a_file_to_another_site_is_where_it_ends(tmp_path: Path) -> None:
+    elsewhere = {"redirectURL": "https://avatars.example/1.png"}
+    imported(
+        tmp_path,
+        page(),
+        entry(0.1, f"{SITE}/avatar", "image/png", status=302, response=elsewhere),
+        entry(0.1, f"{SITE}/beacon.gif", "image/gif", status=204),
+    )
+    assert load(str(tmp_path)).operations["home"].embedded == (
+        EmbeddedFile(path="/avatar", status=(302,)),
+        EmbeddedFile(path="/beacon.gif"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("html", "title"),
+    [
+        ("<TITLE>Shop</TITLE>", "Shop"),
+        ('<title data-react-helmet="true">Shop</title>', "Shop"),
+        ("<title>\n The\n  shop </title>", "The shop"),
+        (
+            "<title>Posts &lsaquo; Shop &#8211; WordPress &amp; more</title>",
+            "Posts \u2039 Shop \u2013 WordPress & more",
+        ),
+        ("<titlebar>no</titlebar><title>Shop</title >", "Shop"),
+        (f"<style>{'a{}' * 7000}</style><title>Shop</title>", "Shop"),
+        ("<title>Shop", None),
+        ("<title><b></title>", None),
+        ("no", None),
+    ],
+)
+def test_titles_are_read_as_browsers_show_them(tmp_path: Path, html: str, title: str | None) -> None:
+    made = imported(tmp_path, entry(0, f"{SITE}/", text=html))
+    assert load(str(tmp_path)).operations["home"].title == title
+    assert made.by_status == (title is None)
+
+
+def test_each_of_many_pages_gives_its_own_value(tmp_path: Path) -> None:
+    entries = []
+    for number in range(300):
+        token = f"{number:04}a9b8c7d6e5f4"
+        text = f'<title>{number}</title><input name="t" value="{token}">'
+        entries.append(entry(6 * number, f"{SITE}/{number}", text=text))
+        request = {"method": "POST", "postData": {"mimeType": FORM, "text": f"t={token}&n={number}"}}
+        entries.append(entry(6 * number + 3, f"{SITE}/send", request=request))
+    made = imported(tmp_path, *entries)
+    assert len([one for one in made.correlated if one.rule]) == 300
