@@ -1,14 +1,22 @@
 """A stock application from a real browser's two recordings to a run: what it took, and what did not hold."""
 
 import json
+import os
 import re
 import resource
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
 from playwright.sync_api import sync_playwright
 
+from loadstone.workloads.importers.correlation import Leaf, json_leaves
+from loadstone.workloads.importers.from_har import Recording, recorded
+from loadstone.workloads.importers.har import Exchange
+from loadstone.workloads.importers.recorded_request import body_text, form_text, keyed, pair_list, parts_of
 from tests.integration.conftest import CHROMIUM, OPTIONS, LoadstoneRunner, newest, report, rows
 from tests.sites.contract import Application, Stock
 from tests.verdicts import WINDOW, broken_rules
@@ -39,6 +47,8 @@ class Proof:
     """Of those, what the application's own log does not have."""
     unsent: tuple[str, ...]
     """What it has besides, but for the preflight and dates of files that browsers had before."""
+    others: tuple[str, ...]
+    """Requests of which a field was sent that was not recorded so, and that no rule explains."""
     requests: int
     """Operations of the run that was made of it."""
     errors: int
@@ -51,6 +61,7 @@ class Proof:
             f"{self.needless} of {self.values} rules are needless": self.needless > 0.05 * self.values,
             f"its log does not have {', '.join(self.unlogged)}": bool(self.unlogged),
             f"its log has besides {', '.join(self.unsent)}": bool(self.unsent),
+            f"sent otherwise than recorded: {', '.join(self.others)}": bool(self.others),
             f"{self.errors} of {self.requests} operations failed": self.errors > 0,
         }
         return [told for told, is_so in found.items() if is_so]
@@ -88,6 +99,8 @@ def proven(stock: Stock, fetched: Path, folder: Path, loadstone: LoadstoneRunner
         assert made.returncode == 0, made.stderr
         said = made.stdout
         before = len(application.requests())
+        recording = recorded(folder / "a.har", folder / "b.har")
+        os.environ.update(recording.secrets("mine"))  # a name that no other test has
         tried = loadstone("try", "mine", "--target", application.site, "--trace", "visit.har")
         assert tried.returncode == 0, tried.stdout + tried.stderr
         sent = _sent(folder / "visit.har", application.site)
@@ -106,6 +119,7 @@ def proven(stock: Stock, fetched: Path, folder: Path, loadstone: LoadstoneRunner
         left=said.count("stands in no earlier answer"),
         is_verified=WENT_THROUGH in said,
         sent=sent.total(),
+        others=tuple(_sent_otherwise(recording, folder / "visit.har")),
         unlogged=tuple((told - seen).elements()),
         unsent=tuple(_beyond_preflight(seen - told)),
         requests=total["requests"],
@@ -127,3 +141,38 @@ def _sent(trace: Path, site: str) -> Counter[str]:
 def _beyond_preflight(learned: Counter[str]) -> list[str]:
     """What is left when each file was asked for its date once and the site once whether it is there."""
     return [one for one, times in learned.items() if times > 1 or not one.startswith(("HEAD /", "GET /", "/"))]
+
+
+def _sent_otherwise(recording: Recording, trace: Path) -> Iterator[str]:
+    """Requests with a query or a body, in their order, of which a field is another than in the recording although the
+    workload sends it as it was recorded.
+    """
+    asked = [entry for entry in json.loads(trace.read_text())["log"]["entries"] if entry["response"]["status"] != 101]
+    at = 0
+    for page in recording.pages:
+        fields = _fields(page.first)
+        if not fields or page.first.is_socket:
+            continue
+        known = {leaf for leaf in fields if recording.correlation.text(page.name, leaf) is not None}
+        plain = {leaf: text for leaf, text in fields.items() if leaf not in known and recording.site not in text}
+        found = next((n for n in range(at, len(asked)) if _is_that(asked[n], page.first.method, fields, plain)), None)
+        if found is None:
+            yield f"{page.name} ({page.first.method} {page.first.parts.path})"
+        else:
+            at = found + 1
+
+
+def _is_that(entry: dict[str, Any], method: str, fields: dict[Leaf, str], plain: dict[Leaf, str]) -> bool:
+    sent = _fields(Exchange.model_validate(entry))
+    return entry["request"]["method"] == method and sent.keys() == fields.keys() and plain.items() <= sent.items()
+
+
+def _fields(exchange: Exchange) -> dict[Leaf, str]:
+    """What a request sends by places: its query, its form, its JSON and its parts."""
+    request, query = exchange.request, pair_list(urlsplit(exchange.request.url).query)
+    fields = {Leaf("query", key): text for key, text in keyed(query).items()}
+    fields |= {Leaf("field", key): text for key, text in keyed(pair_list(form_text(request))).items()}
+    fields |= {Leaf("part", name): text for name, text in parts_of(request)}
+    if not form_text(request):
+        fields |= {Leaf("JSON", pointer): text for pointer, text in json_leaves(body_text(request))}
+    return fields
