@@ -145,6 +145,16 @@ def test_the_moment_of_a_request_is_that_of_the_play(tmp_path: Path) -> None:
     assert workload.values["now_ms"].kind == "now"
 
 
+def test_a_moment_that_the_site_gave_out_is_sent_back(tmp_path: Path) -> None:
+    moment = f"{START.timestamp():.0f}"
+    page = f'<title>Form</title><input type=hidden name=shown_at value="{moment}">'
+    imported(tmp_path, [home(text=page), post(4, "/send", f"shown_at={moment}")])
+    workload = load(str(tmp_path))
+    assert workload.operations["send"].form == {"shown_at": "{shown_at}"}
+    assert workload.operations["home"].extract[0].field == "shown_at"
+    assert not workload.values
+
+
 def test_a_uuid_that_the_program_makes_is_made_anew(tmp_path: Path) -> None:
     ids = ("0f8fad5b-d9cb-469f-a165-70867728950e", "7c9e6679-7425-40de-944b-e07fc1f90ae7")
     imported(tmp_path, *([home(), post(3, "/pay", json.dumps({"key": one}), "application/json")] for one in ids))

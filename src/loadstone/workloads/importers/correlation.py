@@ -206,6 +206,11 @@ class Correlated:
     """
 
     @property
+    def is_time(self) -> bool:
+        """Whether it is the moment of sending."""
+        return ("kind", "now") in self.generator
+
+    @property
     def is_password(self) -> bool:
         """Whether it is taken from the environment."""
         return bool(self.value) and self.rule is None and not self.generator
@@ -345,7 +350,13 @@ class _Search:
                 if made is None and not _is_of_the_visit(leaf, value, again):
                     continue
                 seen.add(place)
-                yield made or self._looked_up(number, leaf)
+                if made is None:
+                    yield self._looked_up(number, leaf)
+                elif made.is_time and self._was_told(number, value):
+                    told = self._looked_up(number, leaf)
+                    yield made if told.rule is None else told
+                else:
+                    yield made
 
     def _generated(self, step: Step, leaf: Leaf, value: str, again: str | None) -> Correlated | None:
         """A value that no answer tells and that is not sent as it was: a password, the moment of sending, or a UUID
@@ -367,6 +378,10 @@ class _Search:
 
     def _drawn(self, step: Step, leaf: Leaf, name: str, generator: tuple[tuple[str, str], ...]) -> Correlated:
         return Correlated(step.operation, leaf, name, text=f"{{{name}}}", generator=generator)
+
+    def _was_told(self, number: int, value: str) -> bool:
+        """Whether an earlier answer holds a text: a moment that a server gave out is sent back as it was."""
+        return any(value in text_of(step.answer) for step in self.steps[:number])
 
     def _times(self, value: str) -> int:
         return sum(text == value for step in self.steps for text in step.leaves.values())
