@@ -133,6 +133,11 @@ def test_a_page_from_the_cache_or_a_service_worker_is_asked_for(tmp_path: Path) 
     assert load(str(tmp_path)).mix.sequence == ("home", "b")
 
 
+def test_a_page_that_the_user_goes_back_to_in_the_cache_is_not_asked_for(tmp_path: Path) -> None:
+    imported(tmp_path, page(), page(5, "/b"), page(9, _fromCache="disk"), page(12, "/c"))
+    assert load(str(tmp_path)).mix.sequence == ("home", "b", "c")
+
+
 def test_a_recording_of_an_interface_alone_is_played(tmp_path: Path) -> None:
     calls = [entry(n, f"{SITE}/v1/{path}", "application/json", text="{}") for n, path in enumerate("abc")]
     imported(tmp_path, *calls, entry(9, "http://ads.example/", "image/gif"))

@@ -286,8 +286,8 @@ class Exchange(_Lenient):
 
     @property
     def is_kept(self) -> bool:
-        """Whether the browser had the file and asked for nothing. A page is asked for by a browser that lacks it."""
-        asked = self.method == "GET" and self.response.status == 200 and not self.is_html
+        """Whether the browser had it and asked for nothing."""
+        asked = self.method == "GET" and self.response.status == 200
         return asked and (bool(self.cached) or self.response.transferred == 0)
 
     @property

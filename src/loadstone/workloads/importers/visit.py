@@ -8,6 +8,7 @@ import html
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -38,6 +39,8 @@ PAGE_WEIGHT = 3
 """A page counts as much as so many requests of programs, where the site of a visit is chosen."""
 SHARED_LABELS = 2
 """Labels at the end of a name that sites of one owner share, as `shop.example` of `api.shop.example`."""
+FIRST_STATUS = 100
+"""The least status; recorders write less where no answer came."""
 REVALIDATED = 304
 """Status of an answer to a browser that had the page already."""
 
@@ -119,7 +122,13 @@ def visited(entries: Sequence[Exchange], site: str, twins: Sequence[Exchange]) -
     known = frozenset(entry.request.url for entry in twins) or None
     left_out = LeftOut()
     documents = [entry.start_s for entry in entries if entry.is_html and entry.site == site and not entry.goal]
-    own = [entry for entry in entries if _is_played(entry, site, documents, left_out)]
+    had: set[str] = set()
+    own = []
+    for entry in entries:
+        if _is_played(entry, site, (documents, had), left_out):
+            own.append(entry)
+        if entry.site == site and entry.response.status >= FIRST_STATUS:
+            had.add(entry.address)
     return _grouped(own, left_out, known), left_out
 
 
@@ -155,7 +164,7 @@ def _is_page(entry: Exchange) -> bool:
 
 def _weight(entry: Exchange) -> int:
     """How much a request says that the visit is about its site."""
-    if entry.method not in METHODS or entry.response.status < 100 or entry.goal:
+    if entry.method not in METHODS or entry.response.status < FIRST_STATUS or entry.goal:
         return 0
     if entry.is_html:
         return PAGE_WEIGHT
@@ -189,12 +198,15 @@ def _have_one_owner(site: str, other: str) -> bool:
     return min(map(len, labels)) >= count and labels[0][-count:] == labels[1][-count:]
 
 
-def _is_played(entry: Exchange, site: str, documents: Sequence[float], left_out: LeftOut) -> bool:
-    """Whether it can be repeated; if not, why is noted."""
+def _is_played(entry: Exchange, site: str, visit: tuple[Sequence[float], AbstractSet[str]], left_out: LeftOut) -> bool:
+    """Whether it can be repeated; if not, why is noted. `visit` has the moments of its pages, and what the browser had
+    by then: a page that it had from before the visit is asked for by a new user's browser.
+    """
+    documents, had = visit
     if entry.site and entry.site != site:
         left_out.others[entry.site] += 1
         return False
-    if entry.site and entry.is_kept:
+    if entry.site and entry.is_kept and (not entry.is_html or entry.address in had):
         left_out.cached += 1
         return False
     reason = _unplayable(entry, documents)
@@ -216,7 +228,7 @@ def _unplayable(entry: Exchange, documents: Sequence[float]) -> str:
         return f"{what}: it became something else than HTTP, such as a WebSocket of which no message was recorded"
     if entry.is_stream:
         return f"{what}: a stream of events, which stays open as long as its page"
-    if entry.response.status < 100:
+    if entry.response.status < FIRST_STATUS:
         return f"{what}: it was never answered"
     if entry.method not in METHODS:
         return f"{what}: no method of a workload"
