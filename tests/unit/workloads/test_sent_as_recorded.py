@@ -346,3 +346,24 @@ def test_parts_of_one_name_are_looked_up_each(tmp_path: Path) -> None:
     imported(tmp_path, [home(text=page), post(4, "/up", f"{parts}--x--\r\n", kind)])
     assert sent(tmp_path)[1]["body"].split("\r\n")[3:5] == ["first", "line"]
     assert TOKEN not in sent(tmp_path)[1]["body"]
+
+
+def test_a_form_in_an_older_charset_is_sent_as_it_was_but_for_its_token(tmp_path: Path) -> None:
+    page = f'<title>Form</title><input type=hidden name=csrf value="{TOKEN}">'
+    imported(tmp_path, [home(text=page), post(4, "/send", f"name=M%FCller&csrf={TOKEN}&a=1")])
+    assert sent(tmp_path)[1]["body"] == "name=M%FCller&csrf={csrf}&a=1"
+
+
+def test_a_password_is_written_nowhere_else_either(tmp_path: Path) -> None:
+    led = {"headers": [{"name": "Referer", "value": f"{SITE}/login?password={PASSWORD}"}]}
+    form = f"state=%7B%22typed%22%3A%22{PASSWORD}%22%7D"
+    visit = [home(), LOGINS["query"], post(6, "/next", form, request=led), entry(9, f"{SITE}/x?a=1&a=2&b=/{PASSWORD}/")]
+    made = imported(tmp_path, visit)
+    assert PASSWORD not in made.text + str(made.correlated) + str(made.doubts)
+    assert load(str(tmp_path)).operations["next"].form == {"state": '{{"typed":"{password}"}}'}
+
+
+def test_fields_of_any_names_are_told_apart(tmp_path: Path) -> None:
+    page = f'<title>Form</title><input type=hidden name=csrf value="{TOKEN}">'
+    imported(tmp_path, [home(text=page), post(4, "/send", f"a=1&a+(2)=2&a=3&a=4&csrf={TOKEN}")])
+    assert [field["value"] for field in sent(tmp_path)[1]["form"]] == ["1", "2", "3", "4", "{csrf}"]

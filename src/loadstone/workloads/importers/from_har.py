@@ -41,6 +41,7 @@ from loadstone.workloads.importers.leaves import AUTHORIZATION, cookies_of, cook
 from loadstone.workloads.importers.naming import give_names
 from loadstone.workloads.importers.recorded_request import (
     body_text,
+    foreign_pairs,
     form_text,
     keyed,
     pair_list,
@@ -312,9 +313,8 @@ def _filled(page: Page, correlation: Correlation, kind: Kind, text: str) -> obje
     """
     pairs = pair_list(text)
     found = [correlation.text(page.name, Leaf(kind, key)) for key in keyed(pairs)]
-    addressed = [
-        one or _addressed(literal(value), page.first.site) for one, (_, value) in zip(found, pairs, strict=True)
-    ]
+    plain = (_without_passwords(literal(value), correlation) for _, value in pairs)
+    addressed = [one or _addressed(value, page.first.site) for one, value in zip(found, plain, strict=True)]
     if pairs_of(text):
         return dict(zip(pairs_of(text), addressed, strict=True))
     if addressed == [literal(value) for _, value in pairs]:
@@ -328,7 +328,7 @@ def _filled_headers(page: Page, correlation: Correlation, headers: Mapping[str, 
         leaf = Leaf("header", key)
         scheme = token_of(page.first.request)[0] if leaf == AUTHORIZATION else ""
         written = scheme + (correlation.text(page.name, leaf) or literal(text))
-        filled[key] = _addressed(written, page.first.site)
+        filled[key] = _addressed(_without_passwords(written, correlation), page.first.site)
     return filled
 
 
@@ -344,7 +344,7 @@ def _filled_path(path: str, page: Page, correlation: Correlation) -> str:
     bare, mark, query = path.partition("?")
     texts = [correlation.text(page.name, Leaf("path", str(at))) for at in range(bare.count("/") + 1)]
     segments = [found or text for text, found in zip(bare.split("/"), texts, strict=True)]
-    return _addressed("/".join(segments) + mark + query, page.first.site)
+    return _addressed(_without_passwords("/".join(segments) + mark + query, correlation), page.first.site)
 
 
 def _messages(page: Page, correlation: Correlation) -> Iterator[dict[str, str]]:
@@ -368,11 +368,14 @@ def _sent(page: Page, number: int, message: Message, correlation: Correlation) -
 
 
 def _filled_body(page: Page, text: str, correlation: Correlation) -> str:
-    """A body with values in place of texts of its JSON, or of its parts."""
+    """A body with values in place of texts of its JSON, of its parts, or of a form in an older charset."""
     filled = _filled_json(text, lambda pointer: correlation.text(page.name, Leaf("JSON", pointer)))
     for key, value in keyed(list(parts_of(page.first.request))).items():
         if found := correlation.text(page.name, Leaf("part", key)):
             filled = filled.replace(f"\r\n\r\n{literal(value)}\r\n", f"\r\n\r\n{found}\r\n", 1)
+    for key, value in keyed(foreign_pairs(form_text(page.first.request))).items():
+        if value and (found := correlation.text(page.name, Leaf("field", key))):
+            filled = filled.replace(f"={literal(value)}", f"={found}", 1)
     return _addressed(_without_passwords(filled, correlation), page.first.site)
 
 

@@ -9,6 +9,7 @@ from loadstone.workloads.importers.har import Content, Exchange
 from loadstone.workloads.importers.recorded_request import (
     body_text,
     credentials_of,
+    foreign_pairs,
     form_text,
     keyed,
     pair_list,
@@ -52,7 +53,8 @@ def _step(page: Page, cookies: Mapping[str, str]) -> Step:
     segments = enumerate(page.first.parts.path.split("/"))
     leaves = {Leaf("path", str(at)): unquote(text) for at, text in segments if re.search(r"[0-9]", text)}
     leaves |= {Leaf("query", key): text for key, text in keyed(pair_list(page.first.parts.query)).items()}
-    leaves |= {Leaf("field", key): text for key, text in keyed(pair_list(form_text(page.first.request))).items()}
+    form = form_text(page.first.request)
+    leaves |= {Leaf("field", key): text for key, text in keyed(pair_list(form) or foreign_pairs(form)).items()}
     leaves |= {Leaf("header", key): text for key, text in page.own_headers()}
     leaves |= {AUTHORIZATION: token} if (token := token_of(page.first.request)[1]) else {}
     leaves |= {Leaf("part", key): text for key, text in keyed(list(parts_of(page.first.request))).items()}

@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from urllib.parse import parse_qsl, quote
+from urllib.parse import parse_qsl, quote, unquote_plus
 
 from loadstone.workloads.importers.har import Exchange, Request
 
@@ -96,13 +96,24 @@ def pair_list(text: str) -> list[tuple[str, str]]:
     return pairs if all(is_plain(word) for pair in pairs for word in pair) else []
 
 
+def foreign_pairs(text: str) -> list[tuple[str, str]]:
+    """Fields of a form that is not UTF-8, with their texts as they are encoded in it; empty of one that is."""
+    if "\ufffd" not in "".join(word for pair in parse_qsl(text, keep_blank_values=True) for word in pair):
+        return []
+    pairs = (field.partition("=") for field in text.split("&"))
+    return [(unquote_plus(name, "latin-1"), value) for name, _, value in pairs]
+
+
 def keyed(pairs: Sequence[tuple[str, str]]) -> dict[str, str]:
     """Fields by a key of their own: their name, with a number from the second of that name on."""
     count: Counter[str] = Counter()
-    by_key = {}
+    by_key: dict[str, str] = {}
     for name, text in pairs:
-        count[name] += 1
-        by_key[name if count[name] == 1 else f"{name} ({count[name]})"] = text
+        key = name
+        while key in by_key:
+            count[name] += 1
+            key = f"{name} ({count[name] + 1})"
+        by_key[key] = text
     return by_key
 
 

@@ -31,7 +31,7 @@ LONG_POLL_S = 20.0
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD")
 """Methods that a workload can have."""
 TITLE_WITHIN = 1 << 16
-"""Characters of a page in which its title is looked for: as many bytes as the driver keeps."""
+"""Bytes of a page in which its title is looked for: as many as the driver keeps."""
 TITLE_BEGINS = re.compile(r"<title(?:[\s/][^<>]*)?>", re.IGNORECASE)
 TITLE_ENDS = re.compile(r"</title[\s/>]", re.IGNORECASE)
 """The first title counts, whatever its case and attributes."""
@@ -319,7 +319,9 @@ def _joined(entries: Sequence[Exchange]) -> list[Page]:
 
 def title_of(answer: Exchange) -> str:
     """The title of a page as a browser shows it; empty for what is no page, and where none can be compared."""
-    head = answer.response.content.text[:TITLE_WITHIN] if answer.is_html else ""
+    if not answer.is_html:
+        return ""
+    head = answer.response.content.text[:TITLE_WITHIN].encode("utf-8", "replace")[:TITLE_WITHIN].decode(errors="ignore")
     begin = TITLE_BEGINS.search(head)
     end = TITLE_ENDS.search(head, begin.end()) if begin else None
     if begin is None or end is None:
