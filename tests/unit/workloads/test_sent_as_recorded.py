@@ -367,3 +367,34 @@ def test_fields_of_any_names_are_told_apart(tmp_path: Path) -> None:
     page = f'<title>Form</title><input type=hidden name=csrf value="{TOKEN}">'
     imported(tmp_path, [home(text=page), post(4, "/send", f"a=1&a+(2)=2&a=3&a=4&csrf={TOKEN}")])
     assert [field["value"] for field in sent(tmp_path)[1]["form"]] == ["1", "2", "3", "4", "{csrf}"]
+
+
+def test_cookies_that_no_answer_set_are_named(tmp_path: Path) -> None:
+    sets = {"headers": [{"name": "Set-Cookie", "value": "sid=1; Path=/"}]}
+    sends = {"headers": [{"name": "Cookie", "value": "sid=1; theme=dark; _ga=2"}]}
+    made = imported(tmp_path, [home(response=sets), entry(4, f"{SITE}/next", request=sends)])
+    (told,) = (what for what in made.doubts if "cookies" in what)
+    assert told.endswith("are not sent: theme, _ga. Where the site needs one, add `Cookie` to the operation's headers")
+
+
+def test_what_the_browser_says_of_itself_is_kept(tmp_path: Path) -> None:
+    says = {"headers": [{"name": "accept-language", "value": "de"}, {"name": "User-Agent", "value": "Firefox {1}"}]}
+    imported(tmp_path, [home(request=says)])
+    headers = load(str(tmp_path)).headers
+    assert (headers["Accept-Language"], headers["User-Agent"]) == ("de", "Firefox {{1}}")
+
+
+def test_a_text_of_both_answers_tells_a_page_without_a_title(tmp_path: Path) -> None:
+    def visit(number: int) -> list[dict[str, Any]]:
+        answer = json.dumps({"status": "all is well", "number": number})
+        sends = post(3, "/send", "a=1")
+        sends["response"]["content"]["text"] = answer
+        page = entry(6, f"{SITE}/p", text=f"<title>{number}</title><b>Yours")
+        return [home(), sends, page]
+
+    made = imported(tmp_path, visit(4711), visit(2323))
+    operations = load(str(tmp_path)).operations
+    assert operations["send"].contains == ('{{"status": "all is well", "number":',)
+    assert operations["p"].title is None
+    assert operations["p"].contains == ("</title><b>Yours",)
+    assert made.by_status == 0
