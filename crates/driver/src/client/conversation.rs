@@ -1,7 +1,11 @@
 //! Performing an operation that is an exchange over a WebSocket, on a connection of its own.
 
+use std::cell::RefCell;
+use std::rc::Rc;
+
 use bytes::Bytes;
 use loadstone_record::event::{Event, Exchange};
+use loadstone_record::Fault;
 use loadstone_schedule::plan::Scheme;
 use loadstone_schedule::slots::Values;
 
@@ -36,8 +40,16 @@ impl Browser {
         };
         operation.write_request(&with, None, &mut request);
         let user = self.person.context(server);
-        let mut told = None;
-        let talked = talk(shared, (operation, user), &request, values, (&mut told, progress)).await;
+        let transcript = shared.job.traces.then(Rc::<RefCell<String>>::default);
+        let mut unfinished = transcript.clone().map(|transcript| {
+            let request = request.clone();
+            Unfinished { shared, scheme, begun_ns, request, transcript, is_over: false }
+        });
+        let talked = talk(shared, (operation, user), &request, values, (transcript.clone(), progress)).await;
+        if let Some(unfinished) = &mut unfinished {
+            unfinished.is_over = true;
+        }
+        let told = transcript.map(|transcript| transcript.take()).filter(|told| talked.is_ok() || !told.is_empty());
         shared.trace(|| exchange_told(scheme, (begun_ns, shared.now()), &request, told, &talked));
         let connection = self.page_connection(scheme);
         connection.request = request;
@@ -64,19 +76,40 @@ impl Browser {
     }
 }
 
+/// Tells an exchange of a traced visit that is given up: what went to and fro until then.
+struct Unfinished<'a> {
+    shared: &'a Shared,
+    scheme: Scheme,
+    begun_ns: u64,
+    request: Vec<u8>,
+    transcript: Rc<RefCell<String>>,
+    is_over: bool,
+}
+
+impl Drop for Unfinished<'_> {
+    fn drop(&mut self) {
+        if !self.is_over {
+            let given_up = Err(Failure::new(Fault::TimeOut, "given up"));
+            let told = Some(self.transcript.take()).filter(|told| !told.is_empty());
+            let times = (self.begun_ns, self.shared.now());
+            self.shared.trace(|| exchange_told(self.scheme, times, &self.request, told, &given_up));
+        }
+    }
+}
+
 /// Shakes hands and takes an operation's steps; the latest message, and what stands for an answer.
 async fn talk(
     shared: &Shared,
     (operation, user): (&Compiled, UserContext<'_>),
     request: &[u8],
     values: &Values,
-    (told, progress): (&mut Option<String>, &Progress),
+    (transcript, progress): (Option<Rc<RefCell<String>>>, &Progress),
 ) -> Result<(Bytes, Answer), Failure> {
     let stream = open_stream(shared, operation.scheme, user, &mut false).await?;
     shared.recorder.borrow_mut().request(shared.now());
     let scheme = if operation.scheme == Scheme::Https { "wss" } else { "ws" };
     let (request, _) = translate(request, scheme)?;
-    let mut socket = Socket::open(stream, request, shared.job.traces, operation.withheld.clone()).await?;
+    let mut socket = Socket::open(stream, request, transcript, operation.withheld.clone()).await?;
     let first_byte_ns = shared.now();
     let mut taken = Ok(());
     for (number, step) in (1..).zip(&operation.websocket) {
@@ -86,7 +119,6 @@ async fn talk(
             break;
         }
     }
-    *told = socket.transcript.take();
     taken?;
     progress.step.set(0);
     let (end_ns, bytes) = (shared.now(), socket.received);

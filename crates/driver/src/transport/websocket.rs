@@ -1,5 +1,7 @@
 //! An exchange over a WebSocket (RFC 6455): the handshake, then messages sent and expected in turn.
 
+use std::cell::RefCell;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -32,7 +34,7 @@ pub struct Socket {
     /// Bytes of all messages that came.
     pub received: u64,
     /// What went to and fro, for people, where that is wanted.
-    pub transcript: Option<String>,
+    transcript: Option<Rc<RefCell<String>>>,
     withheld: Arc<Withheld>,
 }
 
@@ -41,7 +43,7 @@ impl Socket {
     pub async fn open(
         stream: Stream,
         request: Request<()>,
-        is_told: bool,
+        transcript: Option<Rc<RefCell<String>>>,
         withheld: Arc<Withheld>,
     ) -> Result<Self, Failure> {
         let limits = WebSocketConfig::default()
@@ -49,7 +51,7 @@ impl Socket {
             .max_frame_size(Some(MOST_MESSAGE_BYTES));
         let request = upgrading(request)?;
         let (stream, _) = client_async_with_config(request, stream, Some(limits)).await.map_err(failed)?;
-        Ok(Socket { stream, latest: Bytes::new(), received: 0, transcript: is_told.then(String::new), withheld })
+        Ok(Socket { stream, latest: Bytes::new(), received: 0, transcript, withheld })
     }
 
     /// Takes one step.
@@ -117,7 +119,7 @@ impl Socket {
     }
 
     fn tell(&mut self, way: &str, message: &Message) {
-        let Some(transcript) = &mut self.transcript else { return };
+        let Some(transcript) = &self.transcript else { return };
         let text = match message {
             Message::Text(text) => self.withheld.beginning(text, MOST_TOLD),
             Message::Binary(bytes) => format!("{} bytes", bytes.len()),
@@ -125,7 +127,7 @@ impl Socket {
             Message::Pong(_) => "pong".into(),
             Message::Close(_) | Message::Frame(_) => "leave".into(),
         };
-        transcript.push_str(&format!("{way} {text}\n"));
+        transcript.borrow_mut().push_str(&format!("{way} {text}\n"));
     }
 }
 
@@ -193,7 +195,7 @@ mod tests {
         tokio::spawn(serve(listener));
         let stream = Stream::Plain(TcpStream::connect(address).await.expect("connected"));
         let (request, _) = translate(format!("GET /chat HTTP/1.1\r\nHost: {address}\r\n\r\n").as_bytes(), "ws")?;
-        let mut socket = Socket::open(stream, request, true, Arc::default()).await?;
+        let mut socket = Socket::open(stream, request, Some(Rc::default()), Arc::default()).await?;
         let slots = Slots::default();
         for step in steps {
             let step = CompiledStep::new(step, &slots, "here").expect("valid");
@@ -217,7 +219,7 @@ mod tests {
         let socket = taken(&steps).await.expect("all came");
         assert_eq!(&socket.latest[..], [0, 1]);
         assert_eq!(socket.received, 7 + 1 + 1 + 2);
-        let told = socket.transcript.expect("told");
+        let told = socket.transcript.expect("told").take();
         assert_eq!(told.lines().take(3).collect::<Vec<_>>(), ["← welcome", "→ a", "→ ping"]);
     }
 
@@ -249,7 +251,7 @@ mod tests {
         });
         let stream = Stream::Plain(TcpStream::connect(address).await.expect("connected"));
         let request = Request::get(format!("ws://{address}/chat")).body(()).expect("valid");
-        let failure = Socket::open(stream, request, false, Arc::default()).await.err().expect("there is none");
+        let failure = Socket::open(stream, request, None, Arc::default()).await.err().expect("there is none");
         assert_eq!((failure.fault, failure.detail.as_str()), (Fault::Status, "status 404 instead of 101"));
     }
 }
