@@ -21,9 +21,9 @@ MOST_DEPTH = 4
 def reason_of(body: str) -> str:
     """The reason that a body gives, in one line; empty where it holds no text."""
     if body.lstrip()[:1] in ("{", "["):
-        told = " ".join(dict.fromkeys(_told(_json(body), 0)))
-        if told:
-            return _cut(told)
+        reasons = " ".join(dict.fromkeys(_reasons(_json(body), 0)))
+        if reasons:
+            return _cut(reasons)
     if re.search(r"<[a-zA-Z!/]", body):
         return _cut(_page(body))
     return _cut(" ".join(body.split()))
@@ -36,23 +36,23 @@ def _json(body: str) -> Any:
         return None
 
 
-def _told(value: Any, depth: int) -> Iterator[str]:
+def _reasons(value: Any, depth: int) -> Iterator[str]:
     """Texts of members that tell why, the outer ones first."""
     if depth > MOST_DEPTH:
         return
     if isinstance(value, dict):
         for key in KEYS:
-            found = value.get(key)
-            if isinstance(found, str | int) and not isinstance(found, bool):
-                yield str(found)
+            member = value.get(key)
+            if isinstance(member, str | int) and not isinstance(member, bool):
+                yield str(member)
             else:
-                yield from _told(found, depth + 1)
+                yield from _reasons(member, depth + 1)
     elif isinstance(value, list):
-        for one in value:
-            if isinstance(one, str):
-                yield one
+        for entry in value:
+            if isinstance(entry, str):
+                yield entry
             else:
-                yield from _told(one, depth + 1)
+                yield from _reasons(entry, depth + 1)
 
 
 class _Text(HTMLParser):

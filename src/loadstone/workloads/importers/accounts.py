@@ -24,10 +24,10 @@ def accounts(steps: Sequence[Step], correlation: Correlation) -> Iterator[str]:
             is_account = texts[leaf] is None and leaf.kind not in ("path", "header") and ACCOUNT.search(leaf.name)
             if is_account and text and (step.operation, leaf) not in seen:
                 seen.add((step.operation, leaf))
-                yield _told(step.operation, leaf, text)
+                yield _advice(step.operation, leaf, text)
 
 
-def _told(operation: str, leaf: Leaf, text: str) -> str:
+def _advice(operation: str, leaf: Leaf, text: str) -> str:
     shown = text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."
     column = re.sub(r"[^a-z0-9]+", "_", leaf.name.lower()).strip("_") or "user"
     table = '[values] account = { kind = "table", file = "accounts.csv", own = true, redraw = "session" }'

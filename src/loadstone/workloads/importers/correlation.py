@@ -326,9 +326,9 @@ class _Search:
                 if self._holds_password(leaf):
                     sent.setdefault(text)
             sent |= dict.fromkeys(html.unescape(text) for text in XML_PASSWORD.findall(step.body))
-        told = [text for text in sent if len(text) >= LEAST_PASSWORD]
+        passwords = [text for text in sent if len(text) >= LEAST_PASSWORD]
         basic = dict.fromkeys(step.credentials for step in self.steps if step.credentials)
-        return {**dict(_numbered("password", told)), **dict(_numbered(CREDENTIALS, basic))}
+        return {**dict(_numbered("password", passwords)), **dict(_numbered(CREDENTIALS, basic))}
 
     def _is_password(self, leaf: Leaf, value: str) -> bool:
         """Whether a leaf holds a password, by its name or by its text."""
@@ -346,17 +346,17 @@ class _Search:
                 place, again = (step.operation, leaf), self._again(number, leaf)
                 if place in seen:
                     continue
-                made = self._generated(step, leaf, value, again)
-                if made is None and not _is_of_the_visit(leaf, value, again):
+                generated = self._generated(step, leaf, value, again)
+                if generated is None and not _is_of_the_visit(leaf, value, again):
                     continue
                 seen.add(place)
-                if made is None:
+                if generated is None:
                     yield self._looked_up(number, leaf)
-                elif made.is_time and self._was_told(number, value):
-                    told = self._looked_up(number, leaf)
-                    yield made if told.rule is None else told
+                elif generated.is_time and self._is_in_earlier_answer(number, value):
+                    looked_up = self._looked_up(number, leaf)
+                    yield generated if looked_up.rule is None else looked_up
                 else:
-                    yield made
+                    yield generated
 
     def _generated(self, step: Step, leaf: Leaf, value: str, again: str | None) -> Correlated | None:
         """A value that no answer tells and that is not sent as it was: a password, the moment of sending, or a UUID
@@ -379,7 +379,7 @@ class _Search:
     def _drawn(self, step: Step, leaf: Leaf, name: str, generator: tuple[tuple[str, str], ...]) -> Correlated:
         return Correlated(step.operation, leaf, name, text=f"{{{name}}}", generator=generator)
 
-    def _was_told(self, number: int, value: str) -> bool:
+    def _is_in_earlier_answer(self, number: int, value: str) -> bool:
         """Whether an earlier answer holds a text: a moment that a server gave out is sent back as it was."""
         return any(value in text_of(step.answer) for step in self.steps[:number])
 

@@ -117,9 +117,9 @@ def recorded(file: Path, second: Path | None = None, *, site: str = "") -> Recor
     entries, twins = first.entries, [] if second is None else read(second).entries
     site = site_visited(file, entries, site)
     pages, left_out = visited(entries, site, twins)
-    told = (*first.unreadable, *left_out.told())
+    reasons = (*first.unreadable, *left_out.lines())
     if not pages:
-        raise UsageError(f"{file} holds nothing of {site} that can be played. Left out: {'; '.join(told)}.")
+        raise UsageError(f"{file} holds nothing of {site} that can be played. Left out: {'; '.join(reasons)}.")
     others = [] if second is None else visited(twins, site, entries)[0]
     steps, correlation, pairs = _correlated(pages, others)
     operations: dict[str, Page] = {}
@@ -128,7 +128,7 @@ def recorded(file: Path, second: Path | None = None, *, site: str = "") -> Recor
     for at, other in pairs.items():
         operations[pages[at].name].learn(others[other])
     doubts = (*_other_sites(entries, site), *_merged(pages), *_unset_cookies(entries, site))
-    return Recording(site, pages, operations, told, correlation, steps, doubts)
+    return Recording(site, pages, operations, reasons, correlation, steps, doubts)
 
 
 def _correlated(pages: list[Page], others: list[Page]) -> tuple[list[Step], Correlation, dict[int, int]]:
@@ -173,8 +173,8 @@ def _merged(pages: Sequence[Page]) -> Iterator[str]:
         sent.setdefault(page.name, set()).add(_identity(page, Correlation()))
     for name, ways in sent.items():
         if len(ways) > 1:
-            told = "requests that differ only in values that are taken from answers or drawn"
-            yield f"{name} stands for {len(ways)} {told}"
+            reason = "requests that differ only in values that are taken from answers or drawn"
+            yield f"{name} stands for {len(ways)} {reason}"
 
 
 def _other_sites(entries: Sequence[Exchange], site: str) -> Iterator[str]:
@@ -182,8 +182,8 @@ def _other_sites(entries: Sequence[Exchange], site: str) -> Iterator[str]:
     asked = Counter(one.site for one in entries if one.site != site and (one.is_html or one.is_background))
     for other, count in asked.most_common(MOST_SITES):
         if count > 1 and other.startswith("http"):
-            told = f"{count} pages or requests of programs went to {other}: a workload plays one site"
-            yield f"{told}, `--site {other}` that one"
+            reason = f"{count} pages or requests of programs went to {other}: a workload plays one site"
+            yield f"{reason}, `--site {other}` that one"
 
 
 def _unset_cookies(entries: Sequence[Exchange], site: str) -> Iterator[str]:
@@ -196,8 +196,8 @@ def _unset_cookies(entries: Sequence[Exchange], site: str) -> Iterator[str]:
     if missing:
         names = ", ".join(name[:LONGEST_PREFIX] for name in list(missing)[:MOST_COOKIES])
         more = f" and {len(missing) - MOST_COOKIES} more" if len(missing) > MOST_COOKIES else ""
-        told = "set by no answer, but by a page's program or an earlier visit, are not sent"
-        yield f"cookies {told}: {names}{more}. Where the site needs one, add `Cookie` to the operation's headers"
+        reason = "set by no answer, but by a page's program or an earlier visit, are not sent"
+        yield f"cookies {reason}: {names}{more}. Where the site needs one, add `Cookie` to the operation's headers"
 
 
 def _variable(name: str, value: str) -> str:
@@ -255,8 +255,8 @@ def _kept_open(pages: Sequence[Page]) -> dict[str, str]:
 
 def _told_of_browser(pages: Sequence[Page]) -> dict[str, str]:
     """What the recording browser said of itself."""
-    told = {name: pages[0].first.request.header(name.lower()) for name in KEPT_HEADERS}
-    return {name: literal(text) for name, text in told.items() if text and text.isprintable() and text.isascii()}
+    table = {name: pages[0].first.request.header(name.lower()) for name in KEPT_HEADERS}
+    return {name: literal(text) for name, text in table.items() if text and text.isprintable() and text.isascii()}
 
 
 def _operation(page: Page, correlation: Correlation) -> dict[str, object]:
@@ -274,37 +274,37 @@ def _request(page: Page, correlation: Correlation) -> dict[str, object]:
     """What an operation sends, as workloads declare it."""
     fill = partial(_filled, page, correlation)
     request, parts = page.first.request, page.first.parts
-    told: dict[str, object] = {"method": page.first.method} if page.first.method != "GET" else {}
+    table: dict[str, object] = {"method": page.first.method} if page.first.method != "GET" else {}
     query, form = parts.query, form_text(request)
     fields = fill("query", query)
-    told["path"] = _filled_path(_path(page.first, has_query=not fields), page, correlation)
+    table["path"] = _filled_path(_path(page.first, has_query=not fields), page, correlation)
     if fields:
-        told["query"] = fields
+        table["query"] = fields
     headers = dict(page.own_headers())
     headers |= {AUTHORIZATION.key: ""} if correlation.text(page.name, AUTHORIZATION) else {}
     if fields := fill("field", form):
-        told["form"] = fields
+        table["form"] = fields
     elif text := body_text(request):
-        told["body"] = _filled_body(page, text, correlation)
+        table["body"] = _filled_body(page, text, correlation)
         kind = request.body.mime_type if request.body else ""
         headers["Content-Type"] = kind if kind.isprintable() and kind.isascii() and kind else UNKNOWN_KIND
     if headers:
-        told["headers"] = _filled_headers(page, correlation, headers)
-    return told
+        table["headers"] = _filled_headers(page, correlation, headers)
+    return table
 
 
 def _answered(page: Page) -> dict[str, object]:
     """What the answers to a page are known by, and what it loads."""
-    told: dict[str, object] = {"redirects": page.redirects} if page.redirects else {}
+    table: dict[str, object] = {"redirects": page.redirects} if page.redirects else {}
     if page.statuses != {200}:
-        told["status"] = sorted(page.statuses)
+        table["status"] = sorted(page.statuses)
     if len(page.titles) == 1 and (title := min(page.titles)):
-        told["title"] = literal(title)
+        table["title"] = literal(title)
     elif shared := _shared_text(page):
-        told["contains"] = [literal(shared)]
+        table["contains"] = [literal(shared)]
     if page.embedded:
-        told["embedded"] = [_embedded(one) for one in page.embedded]
-    return told
+        table["embedded"] = [_embedded(one) for one in page.embedded]
+    return table
 
 
 def _filled(page: Page, correlation: Correlation, kind: Kind, text: str) -> object:
@@ -411,13 +411,13 @@ def _path(entry: Exchange, *, has_query: bool = True) -> str:
 
 
 def _embedded(entry: Exchange) -> dict[str, object]:
-    told: dict[str, object] = {"path": _addressed(_path(entry), entry.site)}
+    table: dict[str, object] = {"path": _addressed(_path(entry), entry.site)}
     if entry.response.status in REDIRECTS:
-        told["status"] = [entry.response.status]
+        table["status"] = [entry.response.status]
     asked = any(header.name.lower() == "if-modified-since" for header in entry.request.headers)
     if asked or entry.response.status == REVALIDATED:
-        told["conditional"] = 1.0
-    return told
+        table["conditional"] = 1.0
+    return table
 
 
 def _doubts(operations: Mapping[str, Page]) -> Iterator[str]:

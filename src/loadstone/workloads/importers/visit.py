@@ -104,7 +104,7 @@ class LeftOut:
     """Files that the browser had from earlier pages of the visit."""
     reasons: Counter[str] = field(default_factory=Counter)
 
-    def told(self) -> Iterator[str]:
+    def lines(self) -> Iterator[str]:
         """All of it, for people."""
         for what, times in self.reasons.items():
             yield what if times == 1 else f"{what} ({times} times)"
