@@ -398,3 +398,17 @@ def test_a_text_of_both_answers_tells_a_page_without_a_title(tmp_path: Path) -> 
     assert operations["p"].title is None
     assert operations["p"].contains == ("</title><b>Yours",)
     assert made.by_status == 0
+
+
+def test_requests_that_a_program_numbers_in_a_header_are_one_operation(tmp_path: Path) -> None:
+    def traced(number: int) -> dict[str, Any]:
+        headers = [
+            {"name": "traceparent", "value": f"00-4bf92f3577b34da6a3ce929d0e0e47{number:02}-00f067aa0ba902b7-01"}
+        ]
+        return entry(0, f"{SITE}/poll", "application/json", request={"headers": headers})
+
+    made = imported(tmp_path, [home(), *at([traced(number) for number in range(5)])])
+    assert load(str(tmp_path)).mix.sequence == ("home", *(5 * ["poll"]))
+    (told,) = (what for what in made.doubts if "poll" in what)
+    assert told.startswith("poll stands for 5 requests that differ only in values")
+    assert any("header traceparent of poll stands in no earlier answer" in place.missed for place in made.places)

@@ -259,6 +259,14 @@ class Correlation:
     def _texts(self) -> Mapping[tuple[str, Leaf], str]:
         return {(one.operation, one.leaf): one.text for one in reversed(self.found) if one.value}
 
+    @cached_property
+    def _missing(self) -> frozenset[tuple[str, Leaf]]:
+        return frozenset((one.operation, one.leaf) for one in self.found if not one.value)
+
+    def is_made_anew(self, operation: str, leaf: Leaf, value: str) -> bool:
+        """Whether a header holds a random text that no answer tells, as the number by which a request is traced."""
+        return (operation, leaf) in self._missing and leaf.kind == "header" and is_token(leaf.key, value)
+
     def generators(self) -> dict[str, dict[str, str]]:
         """Values that are drawn, by name, as workloads declare them."""
         return {one.value: dict(one.generator) for one in self.found if one.generator}

@@ -163,7 +163,21 @@ def _identity(page: Page, correlation: Correlation) -> tuple[object, ...]:
     sent = "" if body_text(page.first.request) else unwritable
     turns = ((number, turn.sent) for number, turn in enumerate(page.talk) if turn.sent)
     said = [_sent(page, number, message, correlation) for number, message in turns]
-    return repr(_request(page, correlation)), sent, page.redirects, page.status, files, repr(said)
+    return repr(_without_random_headers(page, correlation)), sent, page.redirects, page.status, files, repr(said)
+
+
+def _without_random_headers(page: Page, correlation: Correlation) -> dict[str, object]:
+    """What an operation sends, less the texts of headers that the page's program makes anew for each request."""
+    request = _request(page, correlation)
+    headers = request.get("headers")
+    if isinstance(headers, dict):
+        random = [key for key, text in page.own_headers() if _is_random(page, correlation, key, text)]
+        request["headers"] = {key: "" if key in random else text for key, text in headers.items()}
+    return request
+
+
+def _is_random(page: Page, correlation: Correlation, key: str, text: str) -> bool:
+    return correlation.is_made_anew(page.name, Leaf("header", key), text)
 
 
 def _merged(pages: Sequence[Page]) -> Iterator[str]:
@@ -173,7 +187,7 @@ def _merged(pages: Sequence[Page]) -> Iterator[str]:
         sent.setdefault(page.name, set()).add(_identity(page, Correlation()))
     for name, ways in sent.items():
         if len(ways) > 1:
-            reason = "requests that differ only in values that are taken from answers or drawn"
+            reason = "requests that differ only in values taken from answers, drawn, or made for each in a header"
             yield f"{name} stands for {len(ways)} {reason}"
 
 
