@@ -30,11 +30,12 @@ OF_ENGINE = ("RAY_*", "CUDA_VISIBLE_DEVICES")
 """Variables of a fleet's engine, whose cluster may be one that others started."""
 
 GUARD = r"""
+read -r process boot start || exit 0
 cat > /dev/null
-ticks=$(sed "s/.*) //" "/proc/$1/stat" 2> /dev/null | cut -d " " -f 20)
-[ "$(cat /proc/sys/kernel/random/boot_id) $ticks" = "$2" ] && kill -s KILL "$1"
+ticks=$(sed "s/.*) //" "/proc/$process/stat" 2> /dev/null | cut -d " " -f 20)
+[ "$(cat /proc/sys/kernel/random/boot_id) $ticks" = "$boot $start" ] && kill -s KILL "$process"
 """
-"""Waits for the end of its input, then ends a process, if its number is not another's by then."""
+"""Is told a process, waits for the end of its input, then ends it, if its number is not another's by then."""
 Process = asyncio.subprocess.Process
 
 
@@ -77,16 +78,20 @@ async def start_guarded(*words: str, **options: Any) -> Process:
     """Starts a program that ends with the lab, also where that is killed: a guard kills it when the lab's end of a
     pipe is gone. The kernel's own signal of a parent's death is lost where a program changes its user, as QEMU does.
     """
-    process = await start(*words, **options)
+    pipe, nowhere = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
+    # The guard comes first: nothing is waited for, and so nothing can be interrupted, once the program runs.
+    guard = await start("sh", "-c", GUARD, "guard", stdin=pipe, stdout=nowhere, stderr=nowhere, start_new_session=True)
+    assert guard.stdin is not None
+    try:
+        process = await start(*words, **options)
+    except BaseException:
+        guard.stdin.close()
+        raise
     with contextlib.suppress(ProcessLookupError):  # it has ended already
-        told = (str(process.pid), start_of(process.pid))
-        pipe, nowhere = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
-        guard = await start(
-            "sh", "-c", GUARD, "guard", *told, stdin=pipe, stdout=nowhere, stderr=nowhere, start_new_session=True
-        )
-        releasing = asyncio.create_task(_release(process, guard))
-        _releasing.add(releasing)
-        releasing.add_done_callback(_releasing.discard)
+        guard.stdin.write(f"{process.pid} {start_of(process.pid)}\n".encode())
+    releasing = asyncio.create_task(_release(process, guard))
+    _releasing.add(releasing)
+    releasing.add_done_callback(_releasing.discard)
     return process
 
 

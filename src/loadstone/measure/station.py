@@ -1,9 +1,11 @@
 """How busy a service says it is itself: worker time, asked for by a small HTTP request that it does not queue."""
 
 import contextlib
-import json
 from dataclasses import dataclass
 from typing import Any
+
+from pydantic import TypeAdapter
+from typing_extensions import TypedDict
 
 from loadstone.host.http import get
 from loadstone.model.target import Endpoint
@@ -14,6 +16,15 @@ TIMEOUT_S = 0.5
 """Longest wait for an answer; the sample is left out then."""
 
 
+class _Busy(TypedDict):
+    workers: int
+    at_ns: int
+    busy_ns: int
+
+
+_BUSY = TypeAdapter(_Busy)
+
+
 @dataclass(frozen=True)
 class Meter:
     """Where a service says how busy it is."""
@@ -22,10 +33,9 @@ class Meter:
     path: str
 
     async def read(self) -> Json | None:
-        """`{workers, at_ns, busy_ns}`, or None when it does not answer in time."""
-        with contextlib.suppress(OSError, ValueError):
-            said: Json = json.loads(await get(self.at, self.path, TIMEOUT_S))
-            return said
+        """`{workers, at_ns, busy_ns}`, or None when it does not answer in time, or with something else."""
+        with contextlib.suppress(OSError, ValueError):  # pydantic's errors are ValueErrors
+            return dict(_BUSY.validate_json(await get(self.at, self.path, TIMEOUT_S)))
         return None
 
 

@@ -2,6 +2,7 @@
 
 import ast
 import asyncio
+import contextlib
 import os
 import signal
 import subprocess
@@ -121,3 +122,22 @@ def test_a_guard_goes_with_the_program_that_it_guards() -> None:
 
     guards = asyncio.run(run())
     assert len(guards) == 1 and not guards[0].is_running()
+
+
+def test_a_program_whose_start_is_cancelled_does_not_run_on() -> None:
+    async def run() -> None:
+        for turns in range(8):
+            starting = asyncio.create_task(launch.start_guarded("sleep", "599", start_new_session=True))
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            starting.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                process = await starting
+                process.kill()
+                await process.wait()
+        until = time.monotonic() + 100
+        while any("599" in one.cmdline() or "guard" in one.cmdline() for one in psutil.Process().children()):
+            assert time.monotonic() < until
+            await asyncio.sleep(0.02)
+
+    asyncio.run(run())
