@@ -11,9 +11,9 @@ import typer
 from loadstone.cli.exits import Exit
 from loadstone.cli.options import Access
 from loadstone.cli.screen import out, say, variables_text
+from loadstone.host.files import write_private
 from loadstone.host.runtime import temporary_folder
 from loadstone.model.errors import UsageError
-from loadstone.model.files import write_private
 from loadstone.model.records.events import Exchange, Performed
 from loadstone.model.target import Target
 from loadstone.model.workload import Workload

@@ -15,8 +15,8 @@ from urllib.request import getproxies, proxy_bypass
 from pydantic import TypeAdapter
 from pydantic.dataclasses import dataclass
 
+from loadstone.host import launch
 from loadstone.host.programs import driver
-from loadstone.host.secrets import without_secrets
 from loadstone.model.errors import UsageError
 from loadstone.model.target import Addresses, Endpoint, Target, encoded
 from loadstone.model.workload import Workload
@@ -103,13 +103,12 @@ async def _look_by_driver(target: Target, protocol: str, asked: str) -> tuple[st
 
 
 async def _seen(asked: dict[str, object]) -> Seen:
-    process = await asyncio.create_subprocess_exec(
-        driver(),
+    process = await launch.start(
+        str(driver()),
         "look",
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
-        env=without_secrets(""),
     )
     out, errors = await process.communicate(json.dumps(asked).encode())
     if process.returncode != 0:

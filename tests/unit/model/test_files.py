@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from loadstone.host.files import write_private
 from loadstone.model.errors import UsageError
-from loadstone.model.files import read_bytes, read_text, write_private
+from loadstone.model.files import read_bytes, read_text
 
 
 def test_a_file_is_read_also_behind_a_link_and_without_its_byte_order_mark(tmp_path: Path) -> None:
