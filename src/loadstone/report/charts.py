@@ -1,10 +1,12 @@
 """Drawing plots: Altair specifications turned into SVG that follows the page's colors, in print and in the dark."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import altair as alt
 import vl_convert
+from altair.utils.schemapi import debug_mode
 
 from loadstone.page.plot import (
     AnyPlot,
@@ -35,10 +37,17 @@ LEGEND_COLUMNS = 3
 COUNTED = ("run", "pair", "search")
 """Axes on which there is nothing between two whole numbers."""
 STEADY = "steady state"
+MOST_POINTS = 2000
+"""Points of a series; a picture has about a quarter as many columns."""
 
 
 def draw(plot: AnyPlot, width: int = WIDTH) -> str:
     """The picture as SVG; it scales with the page and takes its text color from it."""
+    with debug_mode(False):  # each point would be checked against a schema
+        return _drawn(plot, width)
+
+
+def _drawn(plot: AnyPlot, width: int) -> str:
     match plot:
         case Plot():
             return _svg(_plot(plot), width)
@@ -103,7 +112,30 @@ def _dash(series: Sequence[str]) -> alt.StrokeDash:
     return alt.StrokeDash("series:N", sort=list(series), scale=scale, legend=None)
 
 
+def _thinned(rows: Rows, is_stacked: bool) -> Rows:
+    """Rows of a long run: of each series the smallest and the largest value of as many spans as a picture can show; of
+    values on top of each other the same seconds of all series.
+    """
+    by_series: dict[str, list[Any]] = {}
+    for row in rows:
+        by_series.setdefault(row.get("series", ""), []).append(row)
+    kept: list[Any] = []
+    for held in by_series.values():
+        span = -(-2 * len(held) // MOST_POINTS)
+        if len(held) <= MOST_POINTS:
+            kept += held
+        elif is_stacked:
+            kept += held[:: -(-len(held) // MOST_POINTS)]
+        else:
+            for at in range(0, len(held), span):
+                part = held[at : at + span]
+                places = {part.index(pick(part, key=lambda row: row["value"])) for pick in (min, max)}
+                kept += [part[place] for place in sorted(places)]
+    return kept
+
+
 def _over_time(plot: TimePlot) -> Any:
+    plot = replace(plot, rows=_thinned(plot.rows, plot.is_stacked))
     series = _series(plot.rows)
     second = alt.X("second:Q", title="seconds since the start")
     if plot.is_stacked:

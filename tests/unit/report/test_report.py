@@ -12,6 +12,7 @@ from loadstone.page.blocks import Gallery
 from loadstone.page.numbers import number, rounded
 from loadstone.page.plot import PercentilePlot
 from loadstone.report.build import Format, trusted, write_report
+from loadstone.report.charts import MOST_POINTS, _thinned
 from loadstone.report.section import ReportContext
 from loadstone.report.sections import held_outputs
 from loadstone.run.judging import judge
@@ -88,3 +89,25 @@ def test_only_what_is_sealed_is_compliant(broken_off: Path, state: SealState) ->
 @pytest.mark.parametrize("form", [Format.HTML, Format.MARKDOWN])
 def test_a_report_says_whether_its_result_is_sealed(broken_off: Path, form: Format) -> None:
     assert "seal intact" in write_report(broken_off, form).read_text()
+
+
+def test_a_picture_of_a_long_run_has_bounded_points_and_every_extreme() -> None:
+    rows = [
+        {
+            "second": second,
+            "value": 1000 if second == 77_777 else -5 if second == 12_345 else second % 7,
+            "series": name,
+        }
+        for name in ("a", "b")
+        for second in range(100_000)
+    ]
+    kept = _thinned(rows, is_stacked=False)
+    assert len(kept) <= 2 * MOST_POINTS + 4
+    for name in ("a", "b"):
+        own = [row for row in kept if row["series"] == name]
+        assert {-5, 1000} <= {row["value"] for row in own}
+        assert [row["second"] for row in own] == sorted(row["second"] for row in own)
+    stacked = _thinned(rows, is_stacked=True)
+    seconds = [[row["second"] for row in stacked if row["series"] == name] for name in ("a", "b")]
+    assert seconds[0] == seconds[1] and len(seconds[0]) <= MOST_POINTS
+    assert _thinned(rows[:100], is_stacked=False) == rows[:100]
