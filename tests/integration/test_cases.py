@@ -43,8 +43,6 @@ AS_ROOT = {"09-several-addresses", "64-container-user", "66-masked-proc"}
 def test_what_users_of_other_tools_reported_goes_well_here(case: str, tmp_path: Path, public_folder: Path) -> None:
     if case in AS_ROOT and os.geteuid() != 0:
         pytest.skip("mounts and other users need root")
-    if case == "15-http2-goaway":
-        pytest.importorskip("h2", reason="the server of this case needs the package h2")
     command = (
         _command_for_strangers(public_folder) if case == "64-container-user" else _command(tmp_path, sys.executable)
     )

@@ -130,14 +130,17 @@ pub fn form_encode(text: &str, out: &mut Vec<u8>) {
 }
 
 /// Percent-encoding of what cannot stand in a path or a query (RFC 3986, sections 3.3 and 3.4): what is not printable, and
-/// `others`.
+/// `others`. A percent sign stays where it begins an encoded byte.
 fn target_encode(text: &str, others: &[u8], out: &mut Vec<u8>) {
     let cannot_stand = |byte: u8| !matches!(byte, b'!'..=b'~') || others.contains(&byte);
-    if !text.bytes().any(cannot_stand) {
+    if !text.bytes().any(|byte| cannot_stand(byte) || byte == b'%') {
         return out.extend_from_slice(text.as_bytes());
     }
-    for byte in text.bytes() {
-        if cannot_stand(byte) {
+    let bytes = text.as_bytes();
+    for (at, &byte) in bytes.iter().enumerate() {
+        let is_sign =
+            byte == b'%' && !bytes[at + 1..].iter().take(2).filter(|next| next.is_ascii_hexdigit()).count().eq(&2);
+        if cannot_stand(byte) || is_sign {
             percent_encode(byte, out);
         } else {
             out.push(byte);
@@ -207,6 +210,7 @@ mod tests {
         assert_eq!(with("b?c", "/a/{one}.html?q={one}", Encoding::Target), "/a/b%3Fc.html?q=b?c");
         assert_eq!(with("/next?page=2", "{one}", Encoding::Target), "/next?page=2");
         assert_eq!(with("b?c", "/a/{one}", Encoding::Raw), "/a/b?c");
+        assert_eq!(with("50% off", "/a%2fb/{one}?q=5%", Encoding::Target), "/a%2fb/50%25%20off?q=5%25");
     }
 
     #[test]

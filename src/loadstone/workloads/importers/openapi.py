@@ -97,14 +97,14 @@ class Document:
         """The table that a node or its reference stands for; keys beside a reference win. Raises UsageError for a
         reference that leads nowhere, out of the document, or in a circle.
         """
-        beside: Json = {}
-        found = node
+        siblings: Json = {}
+        target = node
         for _ in range(STEPS):
-            reference = found.get("$ref") if isinstance(found, dict) else None
+            reference = target.get("$ref") if isinstance(target, dict) else None
             if not isinstance(reference, str):
-                return {**table(found), **beside}
-            beside = {**{key: value for key, value in found.items() if key != "$ref"}, **beside}
-            found = self._at(reference)
+                return {**table(target), **siblings}
+            siblings = {**{key: value for key, value in target.items() if key != "$ref"}, **siblings}
+            target = self._at(reference)
         raise UsageError(f"{self.file}: references lead round in a circle. Bundle it into one file.")
 
     def _at(self, reference: str) -> Any:

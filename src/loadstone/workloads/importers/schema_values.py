@@ -205,9 +205,9 @@ def _text(schema: Json, unfit: list[str], number: int) -> str:
     longest = LONGEST if most is None else max(0, min(LONGEST, int(most)))
     pattern = schema.get("pattern")
     if isinstance(pattern, str):
-        made = by_pattern(pattern, shortest, longest, number)
-        unfit += [] if made is not None else [pattern[:LONGEST_PATTERN]]
-        return WORD if made is None else made
+        text = by_pattern(pattern, shortest, longest, number)
+        unfit += [] if text is not None else [pattern[:LONGEST_PATTERN]]
+        return WORD if text is None else text
     known = KNOWN.get(str(schema.get("format", "")))
     if known is not None and number == 0 and shortest <= len(known) <= longest:
         return known
@@ -228,13 +228,13 @@ def by_pattern(pattern: str, shortest: int = 0, longest: int = LONGEST, number: 
     for seed in range(1, MOST_TRIES + 1):
         try:
             with warnings.catch_warnings(action="ignore"):
-                made = rstr.Rstr(Random(seed + MOST_TRIES * number)).xeger(pattern)
+                candidate = rstr.Rstr(Random(seed + MOST_TRIES * number)).xeger(pattern)
         except (re.error, ValueError, IndexError, KeyError, OverflowError, RecursionError):
             return None
-        for text in dict.fromkeys((made, _printable(made, " "), _printable(made, "-"), made[:longest])):
+        for text in dict.fromkeys((candidate, _printable(candidate, " "), _printable(candidate, "-"), candidate[:longest])):
             if text.isprintable() and shortest <= len(text) <= longest and _fits(pattern, text):
                 return text
-        tried += len(made)
+        tried += len(candidate)
         if tried > MOST_TRIED:
             break
     return None
