@@ -21,7 +21,7 @@ from loadstone.model.records.verdict import Verdict
 from loadstone.store.documents import checked, read_raw, write_document
 from loadstone.store.study import is_study, read_answer, read_study_manifest
 from loadstone.study.baseline import BASELINE_SCHEMA, EXAMPLE, Against, Baseline, against, baseline_of, read_condition
-from loadstone.study.registry import study_kinds
+from loadstone.study.registry import kind_of
 
 FOLDER = "baselines"
 """Below the results."""
@@ -120,7 +120,7 @@ def _of_study(series: str, results: Path, name: str) -> Baseline:
         remedy = "`loadstone repeat` makes a series"
         raise UsageError(f"{path.name} is a single run, which says nothing of how far runs scatter; {remedy}.")
     manifest = read_study_manifest(path)
-    answer = read_answer(path, study_kinds()[manifest.kind].adapter)
+    answer = read_answer(path, kind_of(manifest.kind).adapter)
     return baseline_of(name, path.name, manifest, answer.runs)
 
 

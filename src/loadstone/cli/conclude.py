@@ -92,6 +92,8 @@ def _show_figures(verdict: WorkloadVerdict, result: Result) -> None:
 def _show_state(manifest: Manifest) -> None:
     for notice in manifest.notices:
         out.print(f"[yellow]note[/]: {escape(notice)}")
+    if manifest.imported is not None:
+        say(f"Ran on: {manifest.target}.")
     if not manifest.was_alone:
         out.print("[yellow]not alone[/]: another measurement was under way on this machine when this one began.")
     if manifest.emulated:

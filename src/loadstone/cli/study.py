@@ -21,6 +21,7 @@ from loadstone.model.reading import Flag, remedy
 from loadstone.model.records.manifest import Status, StudyManifest
 from loadstone.model.records.verdict import Verdict, worst
 from loadstone.model.service import Tuning
+from loadstone.report.studied_system import ran_on
 from loadstone.run.spec import RunSpec
 from loadstone.store.study import read_answer, read_study_manifest
 from loadstone.study.base import WorkloadRuns
@@ -185,6 +186,7 @@ def _carry_out(spec: StudySpec[Any], has_report: bool) -> Exit:
             say(f"  {line}")
     if answer.index is not None:
         out.print(f"{NAME} of these peaks: {answer.index:.1f}. {DISCLAIMER}")
+    say(f"Ran on: {ran_on(manifest, answer.runs)}.")
     if manifest.status is not Status.COMPLETE:
         say(f"{manifest.status}: {manifest.reason}")
     say_where(path, has_report)

@@ -1,11 +1,12 @@
 """Building a study's report: its answer as kept, in HTML, Markdown or JSON."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from pydantic_core import to_json
 
 from loadstone.judge.score import DISCLAIMER, NAME
+from loadstone.model.errors import StoreError
 from loadstone.model.records.manifest import Status, StudiedWorkload, StudyManifest
 from loadstone.model.system import Clock
 from loadstone.page.blocks import (
@@ -30,10 +31,11 @@ from loadstone.report.build import Format, write_report
 from loadstone.report.disclosure import command, noted, phases, versions_and_host
 from loadstone.report.html import html
 from loadstone.report.markdown import markdown
+from loadstone.report.studied_system import machines_in_words, system_in_words
 from loadstone.store.documents import write_atomic
 from loadstone.store.folder import RUNS
 from loadstone.store.read import catalogue
-from loadstone.store.study import read_answer, read_study_manifest
+from loadstone.store.study import ANSWER, read_answer, read_study_manifest
 from loadstone.study.kind import StudyAnswer
 from loadstone.study.question import Answer
 from loadstone.study.registry import AnyKind, kind_of
@@ -62,6 +64,10 @@ RUN_METRICS = (
 """Metrics of the table of runs: title, digits, factor."""
 
 
+UNFIT = (LookupError, ValueError, TypeError, ArithmeticError, AttributeError)
+"""What an answer whose parts do not fit together raises while it is drawn: each is valid by itself."""
+
+
 def write_study_report(path: Path, form: Format = Format.HTML, output: Path | None = None) -> Path:
     """Writes the report of a study's folder, whole or not at all; returns where it is. Raises StoreError."""
     output = output or path / f"report.{form.value}"
@@ -83,7 +89,13 @@ def render_study(path: Path, form: Format, run_link: str | None = None) -> str:
     answer = read_answer(path, kind.adapter)
     if form is Format.JSON:
         return to_json({"manifest": manifest, "answer": answer}, indent=1).decode() + "\n"
-    blocks = list(study_blocks(manifest, kind, answer, form is Format.HTML))
+    try:
+        blocks = list(study_blocks(manifest, kind, answer, form is Format.HTML))
+    except UNFIT as error:
+        raise StoreError(
+            f"{path / ANSWER} does not fit together ({type(error).__name__}: {error}), so it cannot be shown. "
+            "Something else wrote to it; the command of the study writes it anew from its runs."
+        ) from None
     if form is Format.MARKDOWN:
         return markdown(manifest.name, blocks)
     return html(manifest.name, [Heading(manifest.name, 1), *blocks], run_link or RUN_LINKS[manifest.clock])
@@ -164,7 +176,8 @@ def _configuration(manifest: StudyManifest, runs: Sequence[RunSummary]) -> Itera
         [
             ("profile", f"{manifest.profile.name}: {phases(manifest.profile)}"),
             ("seed", f"{manifest.seed}; every run adds its own"),
-            ("system", _system(manifest, runs)),
+            ("system", system_in_words(manifest, runs)),
+            *([("machines", machines)] if (machines := machines_in_words(runs)) else []),
             ("driver threads", rounded(manifest.driver_threads)),
             *noted(manifest.notes),
             *versions_and_host(manifest.versions, manifest.host),
@@ -173,26 +186,3 @@ def _configuration(manifest: StudyManifest, runs: Sequence[RunSummary]) -> Itera
     yield Heading("How to reproduce", 2, "reproduce")
     yield Verbatim(command(manifest.command))
     yield Paragraph(NOTE, Tone.QUIET)
-
-
-def _system(manifest: StudyManifest, runs: Sequence[RunSummary]) -> str:
-    """What was measured: the targets of the sides where each has one of its own, else what all runs share."""
-    targets = {run.request.side.upper(): run.request.settings.get("target", "") for run in runs}
-    if targets and all(targets.values()):
-        each = (f"{side} {target}".strip() for side, target in sorted(targets.items()))
-        return f"set up by others: {', '.join(each)}"
-    settings = manifest.system.settings.items()
-    told = [f"{name.replace('_', ' ')} {_said(value)}" for name, value in settings if _is_shown(name, value)]
-    return ", ".join([f"kind {manifest.system.kind}", *told])
-
-
-def _said(value: object) -> str:
-    """A setting in words; an end of the network as it is written in addresses."""
-    if isinstance(value, Mapping):
-        ends = {"host", "port"} == set(value)
-        return f"{value['host']}:{value['port']}" if ends else ", ".join(f"{key} {one}" for key, one in value.items())
-    return str(value)
-
-
-def _is_shown(name: str, value: object) -> bool:
-    return bool(value) and name != "authority_pem" and (name, value) != ("addresses", "all")

@@ -1,9 +1,12 @@
 """What a study's report says was measured."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from loadstone.model.records.manifest import SystemKind, SystemRecord
+from loadstone.model.records.manifest import HostFacts, SystemKind, SystemRecord
+from loadstone.model.system import Clock
 from loadstone.page.blocks import Facts
+from loadstone.report.studied_system import ran_on
 from loadstone.report.study import study_blocks
 from loadstone.study.kind import StudyAnswer
 from loadstone.study.registry import kind_of
@@ -17,6 +20,17 @@ def told(system: SystemRecord, runs: Sequence[RunSummary]) -> str:
     blocks = study_blocks(manifest, kind_of("repeat"), StudyAnswer("repeat", (), runs=tuple(runs)), False)
     (facts,) = (block for block in blocks if isinstance(block, Facts))
     return str(dict(facts.rows)["system"])
+
+
+def test_the_terminal_names_system_machines_and_host() -> None:
+    manifest = study_manifest(
+        system=SystemRecord(SystemKind.REFERENCE, {"threads": 2}), host=HostFacts(cpu_model="CPU X", cores=4)
+    )
+    pairs = [replace(run("a", ""), platform="pair"), replace(run("b", ""), platform="process")]
+    assert ran_on(manifest, pairs) == (
+        "kind reference, threads 2, platform pair and plain processes of this host, driver on CPU X, 4 cores"
+    )
+    assert "no server was measured" in ran_on(replace(manifest, clock=Clock.VIRTUAL), [])
 
 
 def run(side: str, target: str) -> RunSummary:

@@ -121,6 +121,19 @@ def test_a_spoiled_answer_is_read_or_refused(before: Path, name: str, tmp_path: 
     assert refused_answers(path), "some of it cannot be read"
 
 
+def test_an_answer_whose_parts_do_not_fit_together_is_refused_with_a_reason(before: Path, tmp_path: Path) -> None:
+    """Each part is valid by itself; a point lacks the parameter that the study went over."""
+    path = tmp_path / "sweep"
+    shutil.copytree(before / "sweep", path)
+    document = json.loads((path / "answer.json").read_text())
+    for part in document["parts"]:
+        for point in part["points"]:
+            point["at"] = {"unknown": "1"}
+    (path / "answer.json").write_text(json.dumps(document))
+    with pytest.raises(StoreError, match=r"answer\.json does not fit together \(KeyError"):
+        write_study_report(path, Format.MARKDOWN)
+
+
 def refused_answers(path: Path, most: int = SAMPLED, seed: int = 1) -> int:
     """How often a study is refused with some reason where its answer is spoiled; else it is reported."""
     document = json.loads((path / "answer.json").read_text())

@@ -1,0 +1,48 @@
+"""What a study ran against, and on what, in words."""
+
+from collections.abc import Mapping, Sequence
+
+from loadstone.model.machine import PROCESS
+from loadstone.model.records.manifest import StudyManifest
+from loadstone.model.system import Clock
+from loadstone.study.summary import RunSummary
+
+PLATFORM_NAMES = {PROCESS: "plain processes of this host"}
+
+
+def ran_on(manifest: StudyManifest, runs: Sequence[RunSummary]) -> str:
+    """What the runs were made against, and on what, in one line."""
+    system = system_in_words(manifest, runs)
+    if manifest.clock is Clock.VIRTUAL:
+        return f"{system}, in virtual time: no server was measured"
+    host = f"{manifest.host.cpu_model or 'a host'}, {manifest.host.cores_usable or manifest.host.cores or '?'} cores"
+    return ", ".join(part for part in (system, machines_in_words(runs), f"driver on {host}") if part)
+
+
+def machines_in_words(runs: Sequence[RunSummary]) -> str:
+    """What made the machines of a system that the lab started; empty for others, and in older answers."""
+    platforms = sorted({run.platform for run in runs if run.platform})
+    return " and ".join(PLATFORM_NAMES.get(one, f"platform {one}") for one in platforms)
+
+
+def system_in_words(manifest: StudyManifest, runs: Sequence[RunSummary]) -> str:
+    """What was measured: the targets of the sides where each has one of its own, else what all runs share."""
+    targets = {run.request.side.upper(): run.request.settings.get("target", "") for run in runs}
+    if targets and all(targets.values()):
+        each = (f"{side} {target}".strip() for side, target in sorted(targets.items()))
+        return f"set up by others: {', '.join(each)}"
+    settings = manifest.system.settings.items()
+    told = [f"{name.replace('_', ' ')} {_said(value)}" for name, value in settings if _is_shown(name, value)]
+    return ", ".join([f"kind {manifest.system.kind}", *told])
+
+
+def _said(value: object) -> str:
+    """A setting in words; an end of the network as it is written in addresses."""
+    if isinstance(value, Mapping):
+        ends = {"host", "port"} == set(value)
+        return f"{value['host']}:{value['port']}" if ends else ", ".join(f"{key} {one}" for key, one in value.items())
+    return str(value)
+
+
+def _is_shown(name: str, value: object) -> bool:
+    return bool(value) and name != "authority_pem" and (name, value) != ("addresses", "all")
