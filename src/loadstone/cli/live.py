@@ -1,4 +1,4 @@
-"""The live view of a run: phase, time left, throughput, p99, errors. Silent where there is no terminal."""
+"""The live view of a run: phase, time left, throughput, p99, errors; where there is no terminal, a line a phase."""
 
 import time
 from dataclasses import dataclass, field
@@ -13,10 +13,13 @@ from rich.table import Table
 from rich.text import Text
 
 from loadstone.cli.screen import errors
-from loadstone.model.records.events import Event, Interval, PhaseChange, Start, Trouble
+from loadstone.model.records.events import End, Event, Interval, PhaseChange, Start, Trouble
 from loadstone.run.spec import Beginning
 from loadstone.study.runner import Progress
 
+ENDING = "load over, ending the system and judging"
+TOLD_EVERY_S = 30.0
+"""Seconds between lines of progress where there is no terminal."""
 MOST_TROUBLES = 3
 """Errors in words that are shown."""
 
@@ -32,6 +35,11 @@ class View:
     """The last interval of each workload."""
     failures: int = 0
     troubles: list[str] = field(default_factory=list)
+    is_ending: bool = False
+    """Whether the load of the iteration is over."""
+    tells_lines: bool = True
+    """Whether phases are told where there is no terminal."""
+    told: float = 0.0
     _live: Live | None = None
 
     def __enter__(self) -> Self:
@@ -49,6 +57,7 @@ class View:
     def begin(self, beginning: Beginning) -> None:
         """A new iteration is about to start."""
         self.beginning, self.phase, self.started = beginning, "starting", time.monotonic()
+        self.is_ending = False
         self.last, self.failures, self.troubles = {}, 0, []
 
     def hear(self, event: Event) -> None:
@@ -58,13 +67,32 @@ class View:
                 self.started = time.monotonic()
             case PhaseChange():
                 self.phase = event.phase.replace("_", " ")
+                self._tell(self.phase)
             case Interval():
                 self.last[event.part] = event
                 self.failures += event.error_count
+                self._tell_sometimes()
+            case End() if not self.is_ending:
+                self.is_ending, self.phase = True, ENDING
+                self._tell(ENDING)
             case Trouble() if len(self.troubles) < MOST_TROUBLES:
                 self.troubles.append(str(event))
             case _:
                 return
+
+    def _tell(self, what: str) -> None:
+        """A line of progress where there is no terminal."""
+        if errors.is_terminal or self.beginning is None or not self.tells_lines:
+            return
+        self.told = time.monotonic()
+        left_s = max(0.0, self.beginning.seconds - (self.told - self.started))
+        left = "" if self.is_ending else f", {left_s:.0f} s left"
+        failed = f", {self.failures} errors" if self.failures else ""
+        errors.print(f"{self.beginning.workload}: {what}{left}{failed}", markup=False, soft_wrap=True)
+
+    def _tell_sometimes(self) -> None:
+        if time.monotonic() - self.told >= TOLD_EVERY_S:
+            self._tell(self.phase)
 
     def _render(self) -> RenderableType:
         if self.beginning is None:
@@ -93,6 +121,7 @@ class View:
 class StudyView(View):
     """Follows a study: what is done, what runs, how much is left and how long that takes."""
 
+    tells_lines: bool = False
     progress: Progress | None = None
     spent_s: list[float] = field(default_factory=list)
     """Seconds of each run that was made."""

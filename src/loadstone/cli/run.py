@@ -13,6 +13,7 @@ from loadstone.cli.conclude import conclude
 from loadstone.cli.exits import Exit
 from loadstone.cli.live import View
 from loadstone.cli.options import LOAD, RUN, WorkloadOptions, make_placement, profile_of
+from loadstone.cli.outlook import tell_run
 from loadstone.cli.screen import errors, say, warn
 from loadstone.cli.specs import parts_of, spec_of_file, study_file, with_companions
 from loadstone.host.cache import cached, digest
@@ -161,6 +162,7 @@ def _warn_of_the_reference(spec: RunSpec) -> None:
 
 
 def _carry_out(spec: RunSpec, listeners: Sequence[Listener], has_report: bool) -> Exit:
+    tell_run(spec)
     with View() as view:
 
         def hear(event: Event) -> None:

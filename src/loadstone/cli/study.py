@@ -13,6 +13,7 @@ from pydantic_core import PydanticUndefined
 from loadstone.cli.exits import BY_VERDICT, Exit
 from loadstone.cli.live import StudyView
 from loadstone.cli.options import RESULT, Serving, WorkloadOptions, make_placement, profile_of
+from loadstone.cli.outlook import tell_study
 from loadstone.cli.screen import out, say
 from loadstone.cli.specs import parts_of, spec_of_file, study_file
 from loadstone.judge.score import DISCLAIMER, NAME
@@ -175,6 +176,8 @@ def _option(flag: Flag, default: Any) -> tuple[Any, Any]:
 def _carry_out(spec: StudySpec[Any], has_report: bool) -> Exit:
     for promised in filter(None, map(spec.kind.promise, spec.questions.questions)):
         say(promised)
+    base = spec.base.spec if isinstance(spec.base, WorkloadRuns) else None
+    tell_study(base, spec.questions.left([]))
     with StudyView() as view:
         path = asyncio.run(run_study(spec, view.hear, view.begin, view.tell))
         if has_report:

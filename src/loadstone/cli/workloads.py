@@ -16,7 +16,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from loadstone.cli.exits import Exit
-from loadstone.cli.screen import out, say, variables_text
+from loadstone.cli.screen import out, say, variables_text, warn
 from loadstone.host.runtime import temporary_folder
 from loadstone.model.errors import UsageError
 from loadstone.model.load import Population
@@ -88,6 +88,11 @@ def check(name: Annotated[str, typer.Argument(help="The folder of a workload.")]
     check_plan(make_plan([Part(workload, Population(1))], Timing(Phases(0, 0, 1, 0))))
     out.print(f"{workload.folder / 'workload.toml'}: no problem, {len(workload.operations)} operations")
     _print_variables(workload)
+    if workload.pacing.kind == "think" and workload.pacing.mean_s > 0 and shares(workload).paused <= 0:
+        warn(
+            f"Its pauses of {workload.pacing.mean_s:g} s are never made by a number of sessions at once: each has "
+            "one operation, and the next begins at once. Play it with --rate, or give sessions several operations."
+        )
 
 
 def _print_variables(workload: Workload) -> None:

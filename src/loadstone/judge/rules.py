@@ -4,7 +4,6 @@ An operation's share of good ones stands for its percentile: 90 % within 2 s is 
 histogram.
 """
 
-import math
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -12,12 +11,11 @@ from loadstone.judge import counts, driver, ledger, mix, own_limits, steadiness
 from loadstone.judge.chance import most_by_chance, share_interval
 from loadstone.judge.check import OURS, PUBLISHED, at_least, at_most, if_disclosed, limits_source, withdrawn
 from loadstone.judge.mix import ERROR_SHARE_PCT
+from loadstone.judge.outlook import least_operations
 from loadstone.model.figures import Blame, Criteria, IterationFigures, blame_of
 from loadstone.model.profile import Rigor
 from loadstone.model.records.check import Check, CheckId, Outcome, Weight
 
-MOST_FOR_A_PASS = 100
-"""Operations that are enough for a pass even where a limit leaves hardly any to fail."""
 LOST_SESSIONS_PCT = 1.0
 """Share of sessions that may wait at the end for an answer that can no longer be tolerable: as many as operations."""
 
@@ -130,7 +128,7 @@ def _enough(criteria: Criteria, figures: IterationFigures, quality: list[Check])
     A short run of tiles has few heartbeats by design; it is judged by the quality of all loads of a tile together.
     """
     limit_pct = max(criteria.good_share_pct, criteria.tolerable_share_pct)
-    least = min(MOST_FOR_A_PASS, math.ceil(100 / (100 - limit_pct))) if limit_pct < 100 else MOST_FOR_A_PASS
+    least = least_operations(criteria)
     detail = f"a limit of {limit_pct:g} % takes so many; give more sessions or more time"
     is_of_short_tile = criteria.id.tile is not None and criteria.rigor is not Rigor.FULL
     weight = Weight.NOTE if is_of_short_tile and figures.requests else Weight.INVALID

@@ -9,6 +9,7 @@ from loadstone.host.cores import cores_beside
 from loadstone.host.locks import measuring
 from loadstone.measure.agent import checked, watched
 from loadstone.model.errors import LoadstoneError, UsageError
+from loadstone.model.figures import Criteria
 from loadstone.model.records.manifest import Manifest, ProfileRecord, Status
 from loadstone.model.system import Clock, FileSet, Reference
 from loadstone.model.target import Target
@@ -214,8 +215,17 @@ def _placeholders(spec: RunSpec) -> tuple[Target, ...]:
     return (Target.parse(["http://localhost:1"] + ["https://localhost:1"] * isinstance(spec.system, Reference)),)
 
 
+def criteria_of(spec: RunSpec) -> tuple[Criteria, ...]:
+    """What each workload of a run is held to."""
+    is_ours = isinstance(spec.system, Reference)
+    return tuple(
+        make_criteria(part.workload, spec.profile, part.load, is_shipped(part.workload), spec.driver_limits, is_ours)
+        for part in spec.parts
+    )
+
+
 def _manifest(spec: RunSpec) -> Manifest:
-    parts, is_ours = spec.parts, isinstance(spec.system, Reference)
+    parts = spec.parts
     return make_manifest(
         name=spec.name,
         profile=ProfileRecord.of(spec.profile),
@@ -230,11 +240,6 @@ def _manifest(spec: RunSpec) -> Manifest:
         notes=spec.notes,
         target="not up yet",
         verify_certificates=not isinstance(spec.system, Target) or spec.system.verify,
-        criteria=tuple(
-            make_criteria(
-                part.workload, spec.profile, part.load, is_shipped(part.workload), spec.driver_limits, is_ours
-            )
-            for part in parts
-        ),
+        criteria=criteria_of(spec),
         declarations=declarations((part.workload.name, part.workload) for part in parts),
     )

@@ -1,0 +1,58 @@
+"""What a run or a study will take, and whether its load is enough, said before the first second."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from loadstone.cli.screen import warn
+from loadstone.judge.outlook import warnings
+from loadstone.model.load import Arrivals, Load
+from loadstone.model.system import Clock
+from loadstone.run.runner import criteria_of
+from loadstone.run.spec import RunSpec
+
+LONG_S = 90.0
+"""Seconds from which a time is told in minutes."""
+
+
+def tell_run(spec: RunSpec) -> None:
+    """Tells how long a run takes, and of loads that no verdict can follow from, on standard error."""
+    turns = spec.profile.iterations * len(spec.rounds)
+    if spec.clock is Clock.REAL:
+        several = f" in {turns} parts" if turns > 1 else ""
+        phases = spec.profile.phases
+        warn(
+            f"Takes about {duration(turns * phases.total_s)} of load{several}, {phases.lead_s:g} s of it before the "
+            "steady state; starting and ending the system come on top."
+        )
+    for text in _warnings(spec):
+        warn(text)
+
+
+def tell_study(spec: RunSpec | None, runs: int) -> None:
+    """Tells how many runs a study makes at first, and how long they take, on standard error."""
+    if spec is None:
+        return
+    if spec.clock is Clock.REAL and runs:
+        each_s = spec.profile.iterations * spec.profile.phases.total_s
+        many = f"{runs} runs of {duration(each_s)}" if runs > 1 else f"a run of {duration(each_s)}"
+        warn(f"Takes {many} at least, about {duration(runs * each_s)} of load.")
+    for text in _warnings(spec):
+        warn(text)
+
+
+def _warnings(spec: RunSpec) -> Iterator[str]:
+    """Of workloads whose load is given; a study that varies it looks for itself."""
+    given = tuple(part for part in spec.parts if _is_given(part.load))
+    for criteria in criteria_of(replace(spec, parts=given)):
+        yield from warnings(criteria)
+
+
+def _is_given(load: Load) -> bool:
+    return not isinstance(load, Arrivals) or bool(load.rates or load.trace_s)
+
+
+def duration(seconds: float) -> str:
+    """A time in seconds, minutes or hours."""
+    if seconds < LONG_S:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 60 * LONG_S else f"{seconds / 3600:.1f} h"
