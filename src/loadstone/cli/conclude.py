@@ -52,6 +52,9 @@ def _show_verdicts(result: Result, verdict: ResultVerdict) -> None:
     if verdict.consolidation is not None:
         show_workloads(verdict.workloads)
         show_common(verdict.consolidation)
+        if result.manifest.status is not Status.COMPLETE:
+            say(f"no score: the run is {result.manifest.status}, so its tiles were not measured as a whole")
+            return
         stored, maxima = tiles_of(result), maxima_of(result)
         show_tiles(stored, consolidation([one.tile for one in stored], maxima), maxima)
     else:

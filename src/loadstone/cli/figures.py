@@ -32,7 +32,9 @@ def _whole(figures: IterationFigures, headline: Headline) -> Iterator[str]:
         return
     times = {"p50": headline.p50_s, "p95": headline.p95_s, "p99": headline.p99_s}
     yield ", ".join(f"{name} {milliseconds(time)}" for name, time in times.items() if time is not None) or "no times"
-    yield f"errors {headline.errors_pct:.2f} %"
+    overdue = sum(operation.overdue for operation in figures.operations)
+    late = f" and {overdue} operations without an answer in time" if overdue else ""
+    yield f"errors {headline.errors_pct:.2f} %{late}"
     if headline.resent:
         yield f"{headline.resent} requests sent again"
     if headline.reconnects:

@@ -10,6 +10,7 @@ from loadstone import __version__
 from loadstone.judge.consolidation import NAME as CONSOLIDATION
 from loadstone.judge.result import judge_result
 from loadstone.judge.score import DISCLAIMER, NAME
+from loadstone.model.records.manifest import Status
 from loadstone.model.records.result import Iteration, Result, WorkloadResult
 from loadstone.page.blocks import Heading
 from loadstone.report.html import html
@@ -102,7 +103,7 @@ def _title(result: Result) -> str:
     verdict, name = result.verdict, result.manifest.name
     if verdict is None:
         return name
-    if verdict.consolidation is not None:
+    if verdict.consolidation is not None and result.manifest.status is Status.COMPLETE:
         return f"{name}: {verdict.consolidation.headline}, {verdict.consolidation.verdict}"
     return f"{name}: {', '.join(f'{workload.workload} {workload.verdict}' for workload in verdict.workloads)}"
 

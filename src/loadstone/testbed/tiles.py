@@ -107,9 +107,19 @@ async def tiles_testbed(system: TilesSystem, logs: Path, fleet: OpenFleet | None
     async with open_testbed(logs, fleet) as base:
         running = Running(base)
         tiles = [await _tile(running, system, number) for number in range(1, system.tiles + 1)]
-        about = f"{system.tiles} x {system.tile.header.title.lower()}, each role on {described(system.machine)}"
+        about = f"{system.tiles} x {system.tile.header.title.lower()}, {_machines(system)}"
         testbed = Testbed((), about, running.processes, running.dead, machines=base.machines, status=running.status)
         yield TilesUp(testbed, tuple(tiles))
+
+
+def _machines(system: TilesSystem) -> str:
+    """The machines of the first tile's roles, those alike together."""
+    alike: dict[str, list[str]] = {}
+    for role in Role:
+        alike.setdefault(described(system.machine_of(1, role)), []).append(str(role))
+    if len(alike) == 1:
+        return f"each role on {next(iter(alike))}"
+    return "; ".join(f"{', '.join(named)} on {machine}" for machine, named in alike.items())
 
 
 async def _tile(running: Running, system: TilesSystem, number: int) -> TileUp:

@@ -8,6 +8,7 @@ from loadstone.judge.rules import checks
 from loadstone.judge.verdict import headline_of
 from loadstone.model.figures import NOTHING, Distribution, OwnLimits, PercentileLimit
 from loadstone.model.records.check import Check, CheckId, Outcome, Weight
+from loadstone.report.sections.headline import why_unknown
 from tests.records import iteration, operation, small_criteria
 
 OURS = (CheckId.ERRORS, CheckId.PERCENTILE, CheckId.THROUGHPUT, CheckId.VALIDATION_ERRORS, CheckId.UNANSWERED)
@@ -87,3 +88,15 @@ def test_refusals_are_no_throughput() -> None:
     dead = iteration((replace(operation("page", 1000, 0.1), errors={"refused": 1000}, response=NOTHING),), 100.0)
     headline = headline_of(dead)
     assert headline is not None and (headline.per_s, headline.errors_pct) == (0.0, pytest.approx(100.0))
+
+
+@pytest.mark.parametrize(
+    ("times", "said"),
+    [
+        (Distribution(1430, 0.1, {50.0: 0.1}, lost=1080), "43 % had no answer"),
+        (Distribution(12, 0.1, {50.0: 0.1, 95.0: 0.2}), "too few samples"),
+        (Distribution(690_000, 0.1, {}), "not disclosed"),
+    ],
+)
+def test_why_a_percentile_is_not_known_is_said(times: Distribution, said: str) -> None:
+    assert why_unknown(times, 95.0) == said

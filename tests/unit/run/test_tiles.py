@@ -15,7 +15,7 @@ from loadstone.model.tile import Role, read_tile
 from loadstone.platforms.registry import read_machine
 from loadstone.run.criteria import mean_pause_s
 from loadstone.run.tiles.spec import TilesSpec, find_tile, parts_of_tile, plan_of, shipped_tiles, tile_loads
-from loadstone.testbed.tiles import TilesSystem
+from loadstone.testbed.tiles import TilesSystem, _machines
 from loadstone.workloads import load
 from loadstone.workloads.shares import shares
 from tests.places import DATA, PROJECT
@@ -156,3 +156,11 @@ def test_the_tile_in_the_document_is_one(tmp_path: Path) -> None:
     file.write_text(block)
     tile = read_tile(file)
     assert (tile.name, tile.machines.mail.memory, tile.run.stagger_s) == ("mine", 1024, 2)
+
+
+def test_a_tile_is_headed_by_the_machines_of_its_roles() -> None:
+    system = TilesSystem(read_tile(TINY), 1, read_machine("platform=vm"))
+    said = _machines(system)
+    for role in Role:
+        assert f"{system.machine_of(1, role).memory} MiB" in said
+        assert str(role) in said or "each role" in said

@@ -3,8 +3,10 @@
 from collections.abc import Iterator
 
 from loadstone.judge.verdict import headline_of
+from loadstone.model.figures import Distribution
 from loadstone.model.records.result import WorkloadResult
-from loadstone.page.blocks import Block, Numbers
+from loadstone.model.records.verdict import Verdict
+from loadstone.page.blocks import Block, Numbers, Paragraph, Tone
 from loadstone.page.numbers import milliseconds, number
 from loadstone.report.section import ReportContext, Section
 
@@ -19,8 +21,14 @@ def blocks(context: ReportContext) -> Iterator[Block]:
         return
     for workload in result.workloads:
         items = list(_items(workload))
-        if items:
-            name = [("workload", workload.id.label)] if len(result.workloads) > 1 else []
+        if not items:
+            continue
+        name = [("workload", workload.id.label)] if len(result.workloads) > 1 else []
+        verdict = context.verdict_of(workload)
+        if verdict is not None and verdict.verdict is Verdict.INVALID:
+            said = ", ".join(f"{title} {value}" for title, value in (*name, *items))
+            yield Paragraph(f"{said}. The run is invalid, so these are not to be quoted.", Tone.QUIET)
+        else:
             yield Numbers([*name, *items])
 
 
@@ -29,6 +37,8 @@ def _items(workload: WorkloadResult) -> Iterator[tuple[str, str]]:
     headline = headline_of(figures) if figures else None
     if figures is None or headline is None:
         return
+    if len(workload.iterations) > 1:
+        yield "iteration", str(workload.iterations[-1].number)
     yield "operations/s", number(headline.per_s, 1)
     if headline.errors_pct is None:
         mean_s = figures.response.mean_s
@@ -36,13 +46,24 @@ def _items(workload: WorkloadResult) -> Iterator[tuple[str, str]]:
         yield "percentiles", NOT_DISCLOSED
         yield "errors", NOT_DISCLOSED
         return
-    for name, time_s in (("p50", headline.p50_s), ("p95", headline.p95_s), ("p99", headline.p99_s)):
-        yield name, "too few samples" if time_s is None else milliseconds(time_s)
+    for percentile, time_s in ((50, headline.p50_s), (95, headline.p95_s), (99, headline.p99_s)):
+        why = why_unknown(figures.response, percentile)
+        yield f"p{percentile}", why if time_s is None else milliseconds(time_s)
     yield "errors", f"{number(headline.errors_pct, 2)} %"
+    if overdue := sum(operation.overdue for operation in figures.operations):
+        yield "no answer in time", number(overdue)
     if headline.resent:
         yield "sent again", number(headline.resent)
     if headline.reconnects:
         yield "reconnects", number(headline.reconnects)
+
+
+def why_unknown(times: Distribution, percentile: float) -> str:
+    """Why a percentile is not known: too few answers, or too many operations that had none."""
+    if not times.percentiles_s and times.count:
+        return "not disclosed"
+    lost_pct = 100 * times.lost / max(1, times.count + times.lost)
+    return f"{number(lost_pct)} % had no answer" if lost_pct > 100 - percentile else "too few samples"
 
 
 SECTION = Section(rank=25, of_result=blocks)

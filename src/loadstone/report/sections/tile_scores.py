@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from loadstone.judge.consolidation import NAME
 from loadstone.judge.score import DISCLAIMER
+from loadstone.model.records.manifest import Status
 from loadstone.model.records.verdict import GroupingFindings, TilesVerdict, Verdict, worst
 from loadstone.page.blocks import Block, Card, Cards, Cell, Column, ColumnKind, Heading, Paragraph, Row, Table, Tone
 from loadstone.page.numbers import chance, number
@@ -50,9 +51,9 @@ def _score_card(context: ReportContext, score: TilesVerdict) -> Card:
         f"quality of service {number(score.qos_pct, 2)} %, worst tile {number(score.least_qos_pct, 2)} %; maxima app "
         f"{maxima.app}, web {maxima.web}, mail {maxima.mail} /s of tile {tile.name if tile else ''}"
     )
-    return Card(
-        Tone(score.verdict.value), score.headline, title, [quality, Cell(DISCLAIMER, Tone.QUIET), *score.reasons]
-    )
+    status = context.result.manifest.status
+    headline = score.headline if status is Status.COMPLETE else f"no score: {status}"
+    return Card(Tone(score.verdict.value), headline, title, [quality, Cell(DISCLAIMER, Tone.QUIET), *score.reasons])
 
 
 def _workloads_card(context: ReportContext) -> Card:
