@@ -59,7 +59,8 @@ class AnswerChange:
     def in_words(self, a: str, b: str) -> str:
         """The change, with figures of both sides."""
         change = 100 * (self.now_bytes / self.before_bytes - 1)
-        said = f"{self.operation}: {number(self.now_bytes)} bytes of {b}, {number(self.before_bytes)} of {a}"
+        a, b = (name if name.startswith("at ") else f"of {name}" for name in (a, b))
+        said = f"{self.operation}: {number(self.now_bytes)} bytes {b}, {number(self.before_bytes)} {a}"
         said += f" ({change:+.0f} %)"
         differs = self.now_status != self.before_status
         return said + (f", status {self.now_status} and {self.before_status}" if differs else "")
@@ -68,22 +69,22 @@ class AnswerChange:
 Means = Mapping[str, AnswerMeans]
 
 
-def changed_answers(a: Sequence[Means], b: Sequence[Means]) -> list[AnswerChange]:
-    """Operations whose answers differ in all runs of both sides: in size by `LEAST_CHANGE`, or in their status."""
+def changed_answers(a: Sequence[Means], b: Sequence[Means], least: float = LEAST_CHANGE) -> list[AnswerChange]:
+    """Operations whose answers differ in all runs of both sides: in size by a share of `least`, or in their status."""
     if not a or not b:
         return []
     names = [name for name in a[0] if all(name in run for run in (*a, *b))]
-    changes = (_change(name, [run[name] for run in a], [run[name] for run in b]) for name in names)
+    changes = (_change(name, [run[name] for run in a], [run[name] for run in b], least) for name in names)
     return [change for change in changes if change is not None]
 
 
-def _change(name: str, a: Sequence[AnswerMeans], b: Sequence[AnswerMeans]) -> AnswerChange | None:
+def _change(name: str, a: Sequence[AnswerMeans], b: Sequence[AnswerMeans], least: float) -> AnswerChange | None:
     sizes = [[one.body_bytes for one in side] for side in (a, b)]
     before, now = (sum(side) / len(side) for side in sizes)
     statuses = [{one.status for one in side if one.status} for side in (a, b)]
     has_other_status = bool(statuses[0] and statuses[1]) and not statuses[0] & statuses[1]
     is_apart = min(sizes[0]) > max(sizes[1]) or min(sizes[1]) > max(sizes[0])
-    has_other_size = is_apart and abs(now / before - 1) > LEAST_CHANGE
+    has_other_size = is_apart and abs(now / before - 1) > least
     return AnswerChange(name, before, now, a[0].status, b[0].status) if has_other_size or has_other_status else None
 
 
@@ -95,3 +96,15 @@ def changes_in_words(changes: Sequence[AnswerChange], a: str = "A", b: str = "B"
         f"The answers of {a} and {b} differ, so their speeds are of different work: "
         f"{'; '.join(change.in_words(a, b) for change in changes)}."
     ]
+
+
+LEAST_BETWEEN = 0.5
+"""Smallest change between loads or settings that is named, where each may have a single run."""
+
+
+def between_in_words(groups: Mapping[str, Sequence[Means]]) -> list[str]:
+    """The sentence that names the groups of runs, as those at one load, whose answers differ from the first group's."""
+    (first, usual), *others = list(groups.items()) or [("", [])]
+    changes = {name: changed_answers(usual, runs, LEAST_BETWEEN) for name, runs in others}
+    said = [change.in_words(f"at {first}", f"at {name}") for name, found in changes.items() for change in found]
+    return [f"The answers differ, so what is compared is different work: {'; '.join(said)}."] if said else []

@@ -86,6 +86,20 @@ def test_another_answer_is_no_faster_answer() -> None:
     assert "-95.0 % against A (no better: B answers with less or something else)" in answer.headline[1]
 
 
+def test_a_search_names_loads_that_are_answered_with_less() -> None:
+    """Beyond 120 sessions the server answers everybody with a small page at once, and passes."""
+    play = noisy_edge(160, 0.001, 1)
+
+    def shrinking(request: RunRequest) -> RunSummary:
+        size = 8192.0 if request.load <= 120 else 66.0
+        return replace(play(request), answers={"page": AnswerMeans(size, 200)})
+
+    answer, _ = carry_out(SEARCH, shrinking)
+    assert any("page: 66 bytes at 1" in line and "8\u202f192 at 100" in line for line in answer.headline)
+    whole, _ = carry_out(SEARCH, lambda request: replace(play(request), answers={"page": AnswerMeans(8192.0, 200)}))
+    assert not any("answers differ" in line for line in whole.headline)
+
+
 def test_sides_that_fail_alike_are_seldom_called_worse() -> None:
     """Operations end in an error with the same chance on both sides; runs pass with fewer than 1 % of them."""
     drawn = np.random.default_rng(11)

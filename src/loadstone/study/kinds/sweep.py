@@ -15,6 +15,7 @@ from loadstone.model.records.manifest import StudiedWorkload
 from loadstone.page.blocks import Block, Cell, Column, ColumnKind, Figure, Gallery, Heading, Paragraph, Row, Table, Tone
 from loadstone.page.numbers import number, rounded, shown
 from loadstone.page.plot import Plot
+from loadstone.study.answers import Means, between_in_words
 from loadstone.study.bottleneck import common, is_idle
 from loadstone.study.curves import AXIS, over_load, rows
 from loadstone.study.kind import StudyContext, StudyKind, StudySection
@@ -217,8 +218,18 @@ class Sweep:
             curves=tuple(fitted),
             scaling=tuple(scales),
             is_answered=not self.left(runs),
-            headline=tuple(lines),
+            headline=(*lines, *between_in_words(_by_point(points, runs))),
         )
+
+
+def _by_point(points: Sequence["SweptPoint"], runs: Sequence[RunSummary]) -> dict[str, list[Means]]:
+    """The answers of valid runs at each point."""
+    return {
+        ", ".join(f"{name}={value}" for name, value in point.at.items()): [
+            run.answers for run in runs if run.is_valid and _is_at(run, point.at)
+        ]
+        for point in points
+    }
 
 
 def _is_at(run: RunSummary, point: Mapping[str, str]) -> bool:

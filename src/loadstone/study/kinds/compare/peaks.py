@@ -7,6 +7,7 @@ from loadstone.judge.statistics import Difference, difference
 from loadstone.page.blocks import Block, Column, ColumnKind, Figure, Gallery, Row, Table
 from loadstone.page.numbers import chance, ends, rounded
 from loadstone.page.plot import Plot
+from loadstone.study.answers import Means, changed_answers, changes_in_words
 from loadstone.study.kinds.compare.loads import FoundDifference, side_by_turn
 from loadstone.study.kinds.search.answer import SearchAnswer
 from loadstone.study.kinds.search.steps import Search
@@ -94,8 +95,15 @@ class ComparePeaks:
             difference=None if compared is None else FoundDifference.of(compared),
             is_worse=is_whole and _is_lower(searches, compared),
             is_answered=self.next(runs) is None,
-            headline=tuple(_headline(searches, compared)),
+            headline=(*self._changed(runs), *_headline(searches, compared)),
         )
+
+    def _changed(self, runs: Sequence[RunSummary]) -> list[str]:
+        """Answers that differ between both sides."""
+        sides: dict[Side, list[Means]] = {Side.A: [], Side.B: []}
+        for side, search in self.searches():
+            sides[side] += [run.answers for run in search.own(runs) if run.is_valid]
+        return changes_in_words(changed_answers(sides[Side.A], sides[Side.B]))
 
 
 def _peaks(searches: Sequence[SideSearch], side: Side) -> tuple[float, ...]:

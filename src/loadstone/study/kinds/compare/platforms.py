@@ -12,6 +12,7 @@ from loadstone.judge.score import web_index
 from loadstone.page.blocks import Block, Cell, Column, ColumnKind, Figure, Gallery, Heading, Paragraph, Row, Table, Tone
 from loadstone.page.numbers import number, rounded, shown
 from loadstone.page.plot import Plot
+from loadstone.study.answers import changed_answers, changes_in_words
 from loadstone.study.conditions import unlike
 from loadstone.study.curves import AXIS
 from loadstone.study.kind import IndexPair
@@ -208,6 +209,7 @@ class Platforms:
             headline=(
                 *_headline(self, searches, peaks, curve, parted, accelerators),
                 *self._unlike(runs),
+                *self._changed(runs),
             ),
         )
 
@@ -215,6 +217,12 @@ class Platforms:
         names = _names(self)
         a, b = ([run.conditions for run in _of_side(runs, side)] for side in (Side.A, Side.B))
         return unlike(a, b, (names["a"], names["b"]))
+
+    def _changed(self, runs: Sequence[RunSummary]) -> list[str]:
+        """Answers that differ between both platforms."""
+        names = _names(self)
+        a, b = ([run.answers for run in _of_side(runs, side) if run.is_valid] for side in (Side.A, Side.B))
+        return changes_in_words(changed_answers(a, b), names["a"], names["b"])
 
     def _point(self, runs: Sequence[RunSummary], load: float) -> PlatformPoint:
         a, b = (_means(_own(runs, side, load)) for side in (Side.A, Side.B))

@@ -18,6 +18,7 @@ from loadstone.model.load import MOST_SESSIONS
 from loadstone.model.records.check import CheckId
 from loadstone.model.records.verdict import Verdict
 from loadstone.page.numbers import supported
+from loadstone.study.answers import Means, between_in_words
 from loadstone.study.bottleneck import common
 from loadstone.study.edge import REPETITIONS, Edge, Passes, find_edge
 from loadstone.study.kinds.search.answer import (
@@ -122,7 +123,7 @@ class Search:
             loads=tuple(_at(load, state.all_at(load), state.standing(load)) for load in state.loads),
             runs=len(made),
             is_answered=self.next(made) is None and bool(made) and not state.is_unfit and len(made) < MOST_RUNS,
-            headline=tuple(_headline(self, state, interval, edge)),
+            headline=(*_headline(self, state, interval, edge), *between_in_words(_by_load(made))),
         )
 
     def text(self, load: float) -> str:
@@ -138,6 +139,14 @@ class Search:
     def rounded(self, load: float) -> float:
         """A load that can be set."""
         return max(1.0, float(self.text(load))) if self.load == "sessions" else float(self.text(load))
+
+
+def _by_load(made: Sequence[RunSummary]) -> dict[str, list[Means]]:
+    """The answers of valid runs at each load, the smallest first."""
+    loads: dict[str, list[Means]] = {}
+    for run in sorted((run for run in made if run.is_valid), key=lambda run: run.request.load):
+        loads.setdefault(f"{run.request.load:g}", []).append(run.answers)
+    return loads
 
 
 class State:
