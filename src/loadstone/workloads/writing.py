@@ -58,13 +58,3 @@ def name_of(text: str, otherwise: str, prefix: str) -> str:
 def entries(content: Mapping[str, object]) -> str:
     """Lines of a table, tables in it inline. It takes time by their number alone, which tomlkit's tables do not."""
     return "".join(f"{_key(key)} = {_value(value)}\n" for key, value in content.items())
-
-
-def _key(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else tomlkit.string(name).as_string()
-
-
-def _value(value: object) -> str:
-    if isinstance(value, Mapping):
-        return f"{{{', '.join(f'{_key(key)} = {_value(one)}' for key, one in value.items())}}}"
-    return tomlkit.item(value).as_string()

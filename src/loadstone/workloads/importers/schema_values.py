@@ -231,7 +231,8 @@ def by_pattern(pattern: str, shortest: int = 0, longest: int = LONGEST, number: 
                 candidate = rstr.Rstr(Random(seed + MOST_TRIES * number)).xeger(pattern)
         except (re.error, ValueError, IndexError, KeyError, OverflowError, RecursionError):
             return None
-        for text in dict.fromkeys((candidate, _printable(candidate, " "), _printable(candidate, "-"), candidate[:longest])):
+        printable = (_printable(candidate, letter) for letter in (" ", "-"))
+        for text in dict.fromkeys((candidate, *printable, candidate[:longest])):
             if text.isprintable() and shortest <= len(text) <= longest and _fits(pattern, text):
                 return text
         tried += len(candidate)

@@ -275,7 +275,9 @@ class Compare:
             passing=_passing(valid, failures),
             is_duet=self.is_duet,
             failures=None if failures is None else failures.corrected(len(self.loads)),
-            changed_answers=tuple(changed_answers(*([run.answers for run in side] for side in sides.values()))),
+            changed_answers=tuple(
+                changed_answers([run.answers for run in sides[Side.A]], [run.answers for run in sides[Side.B]])
+            ),
         )
 
     def _corrected(self, loads: list[ComparedLoad]) -> list[ComparedLoad]:
