@@ -10,8 +10,8 @@ from loadstone.cli.screen import VERDICT_STYLE, out, say
 from loadstone.judge.consolidation import NAME, Consolidation, Maxima
 from loadstone.judge.score import DISCLAIMER
 from loadstone.judge.tiles import StoredTile
+from loadstone.model.numbers import chance
 from loadstone.model.records.verdict import TilesVerdict, Verdict, WorkloadVerdict
-from loadstone.page.numbers import chance
 
 COLUMNS = ("tile", "load", "app/s", "web/s", "mail/s", "score", "app", "web", "mail", "idle", "QoS")
 

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from loadstone.judge.verdict import headline_of
 from loadstone.model.figures import IterationFigures, OperationFigures
+from loadstone.model.numbers import milliseconds
 from loadstone.model.records.result import WorkloadResult
 from loadstone.model.records.verdict import Headline
-from loadstone.page.numbers import milliseconds
 
 MOST_FAILING = 3
 """Failing operations that are named; the report has all."""

@@ -19,8 +19,8 @@ from loadstone.judge.placement import compared_figures, findings, parity, reach,
 from loadstone.judge.score import DISCLAIMER
 from loadstone.judge.tiles import StoredTile, maxima_of, tiles_of
 from loadstone.model.errors import UsageError
+from loadstone.model.numbers import chance
 from loadstone.model.records.verdict import Verdict
-from loadstone.page.numbers import chance
 from loadstone.run.tiles.table import read_tiles
 from loadstone.store.read import read_result, read_verdict
 

@@ -16,8 +16,8 @@ import scipy
 
 from loadstone.judge.check import OURS, at_most
 from loadstone.model.figures import Criteria, IterationFigures, Second
+from loadstone.model.numbers import milliseconds, number, three_digits
 from loadstone.model.records.check import Check, CheckId, Weight
-from loadstone.page.numbers import milliseconds, number, three_digits
 
 LEVEL = 1e-4
 """Chance of each test at most, were figures normal and neighbours as alike as they are found to be (measured:

@@ -4,8 +4,8 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 
+from loadstone.model.numbers import rounded
 from loadstone.model.records.manifest import HostFacts, ProfileRecord
-from loadstone.page.numbers import rounded
 
 APART = ("mitigations", "cgroup_limits", "hardware")
 """Facts of the host that have lists of their own."""

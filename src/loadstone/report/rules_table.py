@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
+from loadstone.model.numbers import rounded
 from loadstone.model.records.check import Check
 from loadstone.page.blocks import Cell, Column, ColumnKind, Row, Table, Tone
-from loadstone.page.numbers import rounded
 
 COLUMNS = (
     Column("rule"),

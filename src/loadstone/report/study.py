@@ -7,6 +7,7 @@ from pydantic_core import to_json
 
 from loadstone.judge.score import DISCLAIMER, NAME
 from loadstone.model.errors import StoreError
+from loadstone.model.numbers import number, rounded, shown
 from loadstone.model.records.manifest import Status, StudiedWorkload, StudyManifest
 from loadstone.model.system import Clock
 from loadstone.page.blocks import (
@@ -26,7 +27,6 @@ from loadstone.page.blocks import (
     Tone,
     Verbatim,
 )
-from loadstone.page.numbers import number, rounded, shown
 from loadstone.report.build import Format, write_report
 from loadstone.report.disclosure import command, noted, phases, versions_and_host
 from loadstone.report.html import html

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from loadstone.model.figures import Blame, IterationFigures, OperationFigures
-from loadstone.page.numbers import number
+from loadstone.model.numbers import number
 
 LEAST_CHANGE = 0.05
 """Smallest change of an answer's mean size that is named, as a share."""

@@ -11,10 +11,10 @@ from enum import StrEnum
 
 from loadstone.judge.statistics import GroupRatio, least_for_unpaired, ratio_of_groups
 from loadstone.model.errors import UsageError
+from loadstone.model.numbers import number
+from loadstone.model.numbers import signed_percent as signed
 from loadstone.model.records.manifest import HostFacts, ProfileRecord, Settings, StudyManifest, SystemKind, SystemRecord
 from loadstone.model.records.verdict import Verdict
-from loadstone.page.numbers import number
-from loadstone.page.numbers import signed_percent as signed
 from loadstone.study.answers import AnswerMeans, changed_answers, changes_in_words
 from loadstone.study.conditions import unlike
 from loadstone.study.failures import FailureComparison, Failures, compare_groups

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import scipy
 
 from loadstone.judge.statistics import LEVEL, fewer_of, paired_rise, unpaired_rise
-from loadstone.page.numbers import chance, three_digits
+from loadstone.model.numbers import chance, three_digits
 from loadstone.study.summary import RunSummary
 
 FEWER_POINTS = 0.5

@@ -18,7 +18,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response, Strea
 from starlette.routing import Route
 
 from loadstone.model.errors import LoadstoneError, StoreError, UsageError
-from loadstone.page.numbers import rounded
+from loadstone.model.numbers import rounded
 from loadstone.platforms.pair.control import statuses
 from loadstone.platforms.pair.status import status_rows
 from loadstone.report.build import Format, render_folder

@@ -2,7 +2,7 @@
 
 import pytest
 
-from loadstone.page.numbers import chance
+from loadstone.model.numbers import chance
 
 
 @pytest.mark.parametrize(

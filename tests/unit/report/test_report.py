@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from loadstone.model.numbers import number, rounded
 from loadstone.model.records.manifest import HELD_CURVE, MachineFacts, Status
 from loadstone.page.blocks import Gallery
-from loadstone.page.numbers import number, rounded
 from loadstone.page.plot import PercentilePlot
 from loadstone.report.build import Format, trusted, write_report
 from loadstone.report.charts import MOST_POINTS, _thinned

@@ -8,10 +8,10 @@ from functools import partial
 import numpy as np
 import pytest
 
+from loadstone.model.numbers import supported
 from loadstone.model.records.check import Bound, Check, CheckId, Outcome, Weight
 from loadstone.model.records.verdict import Verdict
 from loadstone.page.blocks import Table
-from loadstone.page.numbers import supported
 from loadstone.study.answers import AnswerMeans
 from loadstone.study.edge import CountFit, find_edge
 from loadstone.study.kinds.compare import loads

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
+from loadstone.model.numbers import number
 from loadstone.page.blocks import Block, Facts, Fold
-from loadstone.page.numbers import number
 from loadstone.report.section import IterationContext, Section
 
 

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from loadstone.model.numbers import number
 from loadstone.model.records.events import Ledger
 from loadstone.page.blocks import Block, Column, ColumnKind, Heading, Row, Table
-from loadstone.page.numbers import number
 from loadstone.report.section import IterationContext, Section
 
 

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 from loadstone.judge.verdict import headline_of
 from loadstone.model.figures import Distribution
+from loadstone.model.numbers import milliseconds, number
 from loadstone.model.records.result import WorkloadResult
 from loadstone.model.records.verdict import Verdict
 from loadstone.page.blocks import Block, Numbers, Paragraph, Tone
-from loadstone.page.numbers import milliseconds, number
 from loadstone.report.section import ReportContext, Section
 
 NOT_DISCLOSED = "not disclosed"

@@ -5,9 +5,9 @@ from itertools import zip_longest
 
 from loadstone.judge.chance import share_interval
 from loadstone.model.figures import IterationFigures
+from loadstone.model.numbers import number
 from loadstone.model.records.result import WorkloadResult
 from loadstone.page.blocks import Block, Cell, Column, ColumnKind, Heading, Paragraph, Row, Table, Tone
-from loadstone.page.numbers import number
 from loadstone.report.section import ReportContext, Section
 from loadstone.report.sections.headline import NOT_DISCLOSED
 from loadstone.report.sections.operations import total

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from loadstone.judge.usage import inside_usage, outside_usage, tree_usage
+from loadstone.model.numbers import MBIT_PER_BYTE, MIB_PER_BYTE
 from loadstone.model.records.sample import MachineViews, Sample
 from loadstone.page.blocks import Block, Cell, Column, ColumnKind, Heading, Paragraph, Row, Table, Tone
-from loadstone.page.numbers import MBIT_PER_BYTE, MIB_PER_BYTE
 from loadstone.report.section import IterationContext, Section
 
 NOTE = (

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from loadstone.judge.mix import expected
 from loadstone.model.figures import Criteria, IterationFigures
+from loadstone.model.numbers import number
 from loadstone.page.blocks import Block, Column, Fold, Row, Table
-from loadstone.page.numbers import number
 from loadstone.report.section import IterationContext, Section
 
 

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from loadstone.model.figures import NOTHING, Criteria, Distribution, IterationFigures, OperationFigures
+from loadstone.model.numbers import number, seconds, three_digits
 from loadstone.page.blocks import Block, Cell, Column, Heading, Paragraph, Row, Table, Tone
-from loadstone.page.numbers import number, seconds, three_digits
 from loadstone.report.section import IterationContext, Section
 
 NOTE = (

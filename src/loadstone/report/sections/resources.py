@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from loadstone.judge.usage import CPU_GROUPS
+from loadstone.model.numbers import MBIT_PER_BYTE
 from loadstone.model.records.result import Iteration
 from loadstone.model.records.sample import InsideView, Rates, Sample, TreeUse
 from loadstone.model.records.workload_id import TileLoadKind
 from loadstone.page.blocks import Block, Figure, Fold, Gallery, Heading
-from loadstone.page.numbers import MBIT_PER_BYTE
 from loadstone.page.plot import TimePlot
 from loadstone.report.section import IterationContext, Section
 

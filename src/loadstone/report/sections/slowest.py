@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from loadstone.model.figures import FileFigures, OperationFigures
+from loadstone.model.numbers import number, three_digits
 from loadstone.page.blocks import Block, Column, ColumnKind, Heading, Paragraph, Row, Table, Tone
-from loadstone.page.numbers import number, three_digits
 from loadstone.report.section import IterationContext, Section
 
 MOST_FILES = 25

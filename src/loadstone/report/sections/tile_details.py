@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from loadstone.judge.usage import host_usage, tree_usage
 from loadstone.model.figures import Distribution, IterationFigures, OperationFigures
+from loadstone.model.numbers import MIB_PER_BYTE, number, seconds
 from loadstone.model.records.manifest import Manifest, TileEntry
 from loadstone.model.records.result import Result
 from loadstone.model.records.sample import Sample
@@ -11,7 +12,6 @@ from loadstone.model.records.verdict import TilesVerdict
 from loadstone.model.records.workload_id import TileLoadKind
 from loadstone.model.tile import Role
 from loadstone.page.blocks import Block, Column, ColumnKind, Heading, Paragraph, Row, Table, Tone
-from loadstone.page.numbers import MIB_PER_BYTE, number, seconds
 from loadstone.report.rules_table import rules_table
 from loadstone.report.section import ReportContext, Section
 from loadstone.testbed.tiles import place_name

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 
 from loadstone.judge.consolidation import NAME
 from loadstone.judge.score import DISCLAIMER
+from loadstone.model.numbers import chance, number
 from loadstone.model.records.manifest import Status
 from loadstone.model.records.verdict import GroupingFindings, TilesVerdict, Verdict, worst
 from loadstone.page.blocks import Block, Card, Cards, Cell, Column, ColumnKind, Heading, Paragraph, Row, Table, Tone
-from loadstone.page.numbers import chance, number
 from loadstone.report.section import ReportContext, Section
 
 PERFORMANCE_NOTE = (

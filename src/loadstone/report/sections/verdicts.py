@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from loadstone.judge.compliance import obstacle
 from loadstone.judge.score import DISCLAIMER, NAME
 from loadstone.model.figures import IterationFigures
+from loadstone.model.numbers import number
 from loadstone.model.records.result import WorkloadResult
 from loadstone.page.blocks import Block, Card, Cards, Cell, Paragraph, Tone
-from loadstone.page.numbers import number
 from loadstone.report.section import ReportContext, Section
 
 LEGEND = (

@@ -13,12 +13,12 @@ from loadstone.judge.statistics import LEVEL
 from loadstone.model.errors import UsageError
 from loadstone.model.fault import FaultKind, PlannedFault
 from loadstone.model.machine import PROCESS
+from loadstone.model.numbers import milliseconds as seconds
+from loadstone.model.numbers import number
 from loadstone.model.reading import Flag
 from loadstone.model.records.check import CheckId
 from loadstone.model.records.manifest import StudiedWorkload
 from loadstone.page.blocks import Block, Column, ColumnKind, Figure, Gallery, Paragraph, Row, Table, Tone
-from loadstone.page.numbers import milliseconds as seconds
-from loadstone.page.numbers import number
 from loadstone.page.plot import Plot
 from loadstone.run.seeds import derived
 from loadstone.study.failure import Failure

@@ -9,9 +9,9 @@ from itertools import pairwise
 from pydantic import Field
 
 from loadstone.model.errors import UsageError
+from loadstone.model.numbers import ends, number, rounded
 from loadstone.model.records.manifest import StudiedWorkload
 from loadstone.page.blocks import Block, Column, ColumnKind, Figure, Gallery, Heading, Paragraph, Row, Table, Tone
-from loadstone.page.numbers import ends, number, rounded
 from loadstone.page.plot import BarPlot, Plot
 from loadstone.study.curves import AXIS
 from loadstone.study.kind import StudyContext, StudyKind

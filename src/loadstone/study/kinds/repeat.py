@@ -9,10 +9,10 @@ from typing import Annotated
 from pydantic import Field
 
 from loadstone.judge.statistics import LEVEL, drift, heavy_outlier, holm, least_for_drift, summary
+from loadstone.model.numbers import chance, number, rounded, supported
 from loadstone.model.reading import Flag, refusing
 from loadstone.model.records.manifest import StudiedWorkload
 from loadstone.page.blocks import Block, Cell, Column, ColumnKind, Figure, Gallery, Paragraph, Row, Table, Tone
-from loadstone.page.numbers import chance, number, rounded, supported
 from loadstone.page.plot import Plot
 from loadstone.study.kind import StudyContext, StudyKind, StudySection
 from loadstone.study.metrics import METRICS

@@ -10,10 +10,10 @@ from pydantic import Field
 from loadstone.judge.statistics import Summary, summary
 from loadstone.model.errors import UsageError
 from loadstone.model.load import Arrivals
+from loadstone.model.numbers import number, rounded, shown
 from loadstone.model.reading import Flag
 from loadstone.model.records.manifest import StudiedWorkload
 from loadstone.page.blocks import Block, Cell, Column, ColumnKind, Figure, Gallery, Heading, Paragraph, Row, Table, Tone
-from loadstone.page.numbers import number, rounded, shown
 from loadstone.page.plot import Plot
 from loadstone.study.answers import Means, between_in_words
 from loadstone.study.bottleneck import common, is_idle

@@ -8,10 +8,10 @@ from typing import NoReturn
 
 from loadstone.judge.score import DISCLAIMER
 from loadstone.model.errors import UsageError
+from loadstone.model.numbers import number
 from loadstone.model.records.manifest import StudiedWorkload
 from loadstone.model.records.verdict import Verdict
 from loadstone.page.blocks import Block, Cell, Column, ColumnKind, Figure, Gallery, Paragraph, Row, Table, Tone
-from loadstone.page.numbers import number
 from loadstone.page.plot import Plot
 from loadstone.study.kind import StudyContext, StudyKind, StudySection
 from loadstone.study.question import Answer

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from loadstone.judge.statistics import Difference, difference
+from loadstone.model.numbers import chance, ends, rounded
 from loadstone.page.blocks import Block, Column, ColumnKind, Figure, Gallery, Row, Table
-from loadstone.page.numbers import chance, ends, rounded
 from loadstone.page.plot import Plot
 from loadstone.study.answers import Means, changed_answers, changes_in_words
 from loadstone.study.kinds.compare.loads import FoundDifference, side_by_turn

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from loadstone.page.numbers import MBIT_PER_BYTE as MBIT
-from loadstone.page.numbers import MIB_PER_BYTE
+from loadstone.model.numbers import MBIT_PER_BYTE as MBIT
+from loadstone.model.numbers import MIB_PER_BYTE
 
 NO_MACHINE = "no machine of its own"
 NO_DISK = "no disk access"

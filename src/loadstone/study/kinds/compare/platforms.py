@@ -9,8 +9,8 @@ from statistics import fmean, median
 from typing import Any
 
 from loadstone.judge.score import web_index
+from loadstone.model.numbers import number, rounded, shown
 from loadstone.page.blocks import Block, Cell, Column, ColumnKind, Figure, Gallery, Heading, Paragraph, Row, Table, Tone
-from loadstone.page.numbers import number, rounded, shown
 from loadstone.page.plot import Plot
 from loadstone.study.answers import changed_answers, changes_in_words
 from loadstone.study.conditions import unlike

@@ -9,7 +9,7 @@ import numpy as np
 
 from loadstone.judge.mix import ERROR_SHARE_PCT
 from loadstone.judge.statistics import summary
-from loadstone.page.numbers import supported
+from loadstone.model.numbers import supported
 from loadstone.study.kinds.predict.answer import (
     Checked,
     CheckedPoint,

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
+from loadstone.model.numbers import number, rounded
 from loadstone.model.records.manifest import StudiedWorkload
 from loadstone.page.blocks import Block, Column, ColumnKind, Figure, Gallery, Heading, Paragraph, Row, Table, Tone
-from loadstone.page.numbers import number, rounded
 from loadstone.page.plot import Plot
 from loadstone.study.curves import AXIS
 from loadstone.study.kinds.predict.answer import CheckedPoint, LearnedModel, PredictAnswer, PredictedPeak

@@ -15,9 +15,9 @@ import numpy as np
 
 from loadstone.judge.statistics import LEVEL
 from loadstone.model.load import MOST_SESSIONS
+from loadstone.model.numbers import supported
 from loadstone.model.records.check import CheckId
 from loadstone.model.records.verdict import Verdict
-from loadstone.page.numbers import supported
 from loadstone.study.answers import Means, between_in_words
 from loadstone.study.bottleneck import common
 from loadstone.study.edge import REPETITIONS, Edge, Passes, find_edge

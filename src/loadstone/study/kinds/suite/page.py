@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 
 from loadstone.judge.statistics import least_for_unpaired
+from loadstone.model.numbers import chance, number
 from loadstone.model.records.manifest import StudiedWorkload
 from loadstone.page.blocks import Block, Cell, Column, ColumnKind, Figure, Gallery, Heading, Paragraph, Row, Table, Tone
-from loadstone.page.numbers import chance, number
 from loadstone.page.plot import BarPlot
 from loadstone.study.kinds.suite.answer import (
     Ratio,
