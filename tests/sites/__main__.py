@@ -44,8 +44,8 @@ what came of it and runs it with three sessions. Nothing is edited by hand. The 
 
 *values*: what is taken from answers instead of being sent as it was recorded; *needless*: rules that the live site does
 without, and that were dropped; *requests*: those of one visit, all of which the application's own log has - but for
-Node-RED's WebSocket, of which it tells nothing -, and none besides, but for those of the preflight, with the queries
-and bodies of the recording; *left to you*: places with recorded values that stand in no answer, such as what a
+Node-RED's WebSocket, of which it tells nothing -, and none besides, but for those of the preflight, with the
+queries and bodies of the recording; *left to you*: places with recorded values that stand in no answer, such as what a
 user typed, and that are sent as they were recorded.
 
 """
