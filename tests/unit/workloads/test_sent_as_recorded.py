@@ -412,3 +412,9 @@ def test_requests_that_a_program_numbers_in_a_header_are_one_operation(tmp_path:
     (told,) = (what for what in made.doubts if "poll" in what)
     assert told.startswith("poll stands for 5 requests that differ only in values")
     assert any("header traceparent of poll stands in no earlier answer" in place.missed for place in made.places)
+
+
+def test_a_recording_without_content_is_pointed_at(tmp_path: Path) -> None:
+    made = imported(tmp_path, [home(text=""), entry(4, f"{SITE}/next")])
+    assert made.doubts[0].startswith("the recording holds no answers: save the list as HAR with content")
+    assert made.by_status == 2

@@ -127,7 +127,7 @@ def recorded(file: Path, second: Path | None = None, *, site: str = "") -> Recor
         operations.setdefault(page.name, page).learn(page)
     for at, other in pairs.items():
         operations[pages[at].name].learn(others[other])
-    doubts = (*_other_sites(entries, site), *_merged(pages), *_unset_cookies(entries, site))
+    doubts = (*_unread(entries), *_other_sites(entries, site), *_merged(pages), *_unset_cookies(entries, site))
     return Recording(site, pages, operations, reasons, correlation, steps, doubts)
 
 
@@ -189,6 +189,13 @@ def _merged(pages: Sequence[Page]) -> Iterator[str]:
         if len(ways) > 1:
             reason = "requests that differ only in values taken from answers, drawn, or made for each in a header"
             yield f"{name} stands for {len(ways)} {reason}"
+
+
+def _unread(entries: Sequence[Exchange]) -> Iterator[str]:
+    """That a recording has no texts of answers, for people."""
+    if not any(entry.response.content.text for entry in entries):
+        remedy = "save the list as HAR with content, or titles are not checked and tokens are not found"
+        yield f"the recording holds no answers: {remedy}"
 
 
 def _other_sites(entries: Sequence[Exchange], site: str) -> Iterator[str]:

@@ -233,7 +233,7 @@ def _unplayable(entry: Exchange, documents: Sequence[float]) -> str:
     if entry.method not in METHODS:
         return f"{what}: no method of a workload"
     if _is_long_poll(entry, documents):
-        return f"{what}: a long poll, open for {entry.took_s:.0f} s while the user went on"
+        return f"{what}: a long poll, open for {entry.took_s:.0f} s"
     if entry.response.status >= 400 and entry.method == "GET" and not entry.is_html and not entry.is_background:
         return f"{what}: answered {entry.response.status}"
     return ""
