@@ -418,3 +418,10 @@ def test_a_recording_without_content_is_pointed_at(tmp_path: Path) -> None:
     made = imported(tmp_path, [home(text=""), entry(4, f"{SITE}/next")])
     assert made.doubts[0].startswith("the recording holds no answers: save the list as HAR with content")
     assert made.by_status == 2
+
+
+def test_a_password_that_json_escapes_is_sent_in_its_escaped_form(tmp_path: Path) -> None:
+    body = json.dumps({"user": "ann", "password": 'gran"ite-1'})
+    made = recording(tmp_path, [home(), post(3, "/login", body, "application/json")])
+    assert made.secrets("mine") == {"MINE_PASSWORD": 'gran\\"ite-1'}
+    assert made.workload("mine").doubts[0].startswith("MINE_PASSWORD must hold the password as JSON writes it")

@@ -91,14 +91,30 @@ class Recording:
 
     def secrets(self, name: str) -> dict[str, str]:
         """What these variables held when the visit was recorded."""
-        return {_variable(name, value): text for text, value in self.correlation.passwords.items()}
+        escaped = self._escaped
+        return {_variable(name, value): escaped.get(value, text) for text, value in self.correlation.passwords.items()}
+
+    @property
+    def _escaped(self) -> dict[str, str]:
+        """Passwords that stand in JSON and are written otherwise there, by value: values go into bodies as they are."""
+        in_json = {
+            one.value for one in self.correlation.found if one.is_password and one.leaf.kind in ("JSON", "message")
+        }
+        forms = {
+            value: json.dumps(text, ensure_ascii=False)[1:-1] for text, value in self.correlation.passwords.items()
+        }
+        plain = {value: text for text, value in self.correlation.passwords.items()}
+        return {value: form for value, form in forms.items() if value in in_json and form != plain[value]}
 
     def workload(self, name: str, as_recorded: frozenset[str] = frozenset()) -> Imported:
         """The workload of this name; values of the names `as_recorded` are sent as they were recorded."""
         values = self.correlation.without(as_recorded)
         variables = self.variables(name)
         text = _document(name, self.site, self.pages, self.operations, (values, variables))
-        doubts = (*self.doubts, *_doubts(self.operations), *accounts(self.steps, values))
+        escaped = (
+            f"{variables[value]} must hold the password as JSON writes it, quotes escaped" for value in self._escaped
+        )
+        doubts = (*escaped, *self.doubts, *_doubts(self.operations), *accounts(self.steps, values))
         found = tuple(one for one in values.found if not one.is_password)
         where = {value: "a body" for value in variables if f"{{{value}}}" in text}
         where |= {one.found.value: str(one) for one in places([one for one in values.found if one.is_password])}
