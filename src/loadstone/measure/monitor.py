@@ -91,10 +91,8 @@ def listeners(ports: Sequence[int]) -> tuple[int, ...]:
     """Process ids that listen at these TCP ports of this host, as far as they may be seen."""
     with contextlib.suppress(psutil.Error, OSError):
         open_sockets = psutil.net_connections("tcp")
-        listening = [
-            (one.pid, one.laddr.port) for one in open_sockets if one.status == psutil.CONN_LISTEN and one.laddr
-        ]
-        return tuple({pid for pid, port in listening if pid and port in ports})
+        listening = [one for one in open_sockets if one.status == psutil.CONN_LISTEN and one.pid]
+        return tuple({one.pid for one in listening if one.pid and getattr(one.laddr, "port", None) in ports})
     return ()
 
 

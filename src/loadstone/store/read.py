@@ -213,6 +213,7 @@ def _events(file: Path) -> Iterator[Event]:
 
 def read_event(line: bytes, place: str) -> Event:
     """An event from its line, of this or an older driver; raises StoreError that names the place."""
+    _refuse_no_numbers(line, place)
     try:
         return EVENT.validate_json(line)
     except ValidationError as error:
@@ -222,8 +223,19 @@ def read_event(line: bytes, place: str) -> Event:
             raise StoreError(f"{place} is no event: {first_problem(error)}.") from None
 
 
+def _refuse_no_numbers(line: bytes, place: str) -> None:
+    """Raises StoreError where a figure is NaN or infinite: a verdict on it could be written, but never read again."""
+    if b"NaN" not in line and b"Infinity" not in line:
+        return
+    try:
+        from_json(line, allow_inf_nan=False)
+    except ValueError:
+        raise StoreError(f"{place} holds a figure that is no number (NaN or Infinity), or is no JSON.") from None
+
+
 def _samples(file: Path) -> Iterator[Sample]:
     for number, line in lines(file):
+        _refuse_no_numbers(line, f"{file}:{number}")
         try:
             yield SAMPLE.validate_json(line)
         except ValidationError as error:

@@ -21,7 +21,7 @@ from loadstone.report.build import Format, write_report
 from loadstone.report.study import write_study_report
 from loadstone.run.judging import judge
 from loadstone.store.histograms import distribution
-from loadstone.store.read import catalogue, read_manifest, read_result
+from loadstone.store.read import catalogue, read_event, read_manifest, read_result
 from loadstone.store.study import studies
 from tests.records import encoded, interval, result_folder
 from tests.unit.store.test_migrate import before as before  # the fixture
@@ -155,6 +155,14 @@ def test_lines_that_are_no_events_are_refused_with_their_place(stranger: Path, l
     events.write_bytes(events.read_bytes() + line + b"\n")
     with pytest.raises(LoadstoneError, match=r"events\.jsonl:3"):
         read_result(stranger)
+
+
+def test_a_figure_that_is_no_number_is_refused_where_it_stands() -> None:
+    texts = b'{"event": "trouble", "figure": %s, "text": "NaN is only a word here"}'
+    with pytest.raises(LoadstoneError, match=r"events\.jsonl:7 holds a figure that is no number"):
+        read_event(texts % b"NaN", "events.jsonl:7")
+    with pytest.raises(LoadstoneError, match="is no event"):
+        read_event(texts % b"1", "events.jsonl:7")
 
 
 def test_a_pipe_in_place_of_a_document_is_refused_at_once(stranger: Path) -> None:

@@ -20,8 +20,8 @@ from loadstone.judge.statistics import (
     seen_scatters,
     summary,
 )
-from loadstone.model.numbers import chance, number, rounded, signed_percent
 from loadstone.page.blocks import Block, Cell, Column, ColumnKind, Figure, Gallery, Heading, Paragraph, Row, Table, Tone
+from loadstone.page.numbers import chance, number, rounded, signed_percent
 from loadstone.page.plot import DifferencePlot, Plot
 from loadstone.study.answers import AnswerChange, changed_answers, changes_in_words
 from loadstone.study.conditions import unlike
@@ -275,9 +275,7 @@ class Compare:
             passing=_passing(valid, failures),
             is_duet=self.is_duet,
             failures=None if failures is None else failures.corrected(len(self.loads)),
-            changed_answers=tuple(
-                changed_answers([run.answers for run in sides[Side.A]], [run.answers for run in sides[Side.B]])
-            ),
+            changed_answers=tuple(changed_answers([a.answers for a, _ in valid], [b.answers for _, b in valid])),
         )
 
     def _corrected(self, loads: list[ComparedLoad]) -> list[ComparedLoad]:
