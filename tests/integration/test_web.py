@@ -199,11 +199,11 @@ def test_only_the_catalogue_is_shown_and_only_to_those_who_may(run_of_shelf: Pat
         request = urllib.request.Request(address, data=b"x")
         with pytest.raises(urllib.error.HTTPError, match="405"):
             urllib.request.urlopen(request, timeout=10)
-    with served(tmp_path, "--token", "opensesame") as address:
+    with served(tmp_path, "--token", "opensesame-opensesame") as address:
         assert status(address) == 401
         assert status(f"{address}/?token=wrong") == 401
-        assert status(f"{address}/?token=opensesame") == 200
-        assert status(address, Authorization="Bearer opensesame") == 200
+        assert status(f"{address}/?token=opensesame-opensesame") == 200
+        assert status(address, Authorization="Bearer opensesame-opensesame") == 200
 
 
 def test_beyond_loopback_a_token_is_asked_for(loadstone_here: LoadstoneRunner) -> None:

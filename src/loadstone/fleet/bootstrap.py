@@ -28,6 +28,7 @@ from loadstone.fleet.cluster import (
 )
 from loadstone.fleet.contract import FleetError
 from loadstone.fleet.remote_shell import Shell
+from loadstone.host.files import write_private
 from loadstone.host.secrets import CLUSTER_TOKEN
 from loadstone.model.fleet import FleetSpec, HostSpec
 from loadstone.services import reference
@@ -159,13 +160,8 @@ def make_keys(spec: FleetSpec) -> Keys:
         names = sorted({head_host(spec), "127.0.0.1", *(host.address for host in spec.hosts.values())})
         files = reference.certificate(names)
         for file, text in {**files, TOKEN: secrets.token_hex(32)}.items():
-            _write_private(folder / file, text)
+            write_private(folder / file, text)
     return Keys(folder)
-
-
-def _write_private(file: Path, text: str) -> None:
-    file.touch(mode=0o600)
-    file.write_text(text)
 
 
 async def start_head(spec: FleetSpec, keys: Keys) -> None:
@@ -191,7 +187,15 @@ async def start_host(name: str, host: HostSpec, spec: FleetSpec, python: str, ke
 async def _hand_over(shell: Shell, keys: Keys, there: Keys) -> None:
     """Copies the keys; they pass through ssh, never through a command's words."""
     files = {file: (keys.folder / file).read_text() for file in (TOKEN, AUTHORITY, CERTIFICATE, KEY)}
-    reading = "import json, pathlib, sys; [pathlib.Path(n).write_text(t) for n, t in json.load(sys.stdin).items()]"
+    reading = "\n".join(
+        [
+            "import json, os, pathlib, sys",
+            "for name, text in json.load(sys.stdin).items():",
+            "    pathlib.Path(name).touch()",
+            "    os.chmod(name, 0o600)",  # also of a file that was there with another mode
+            "    pathlib.Path(name).write_text(text)",
+        ]
+    )
     folder = shlex.quote(str(there.folder))
     script = f"umask 077 && mkdir -p {folder} && cd {folder} && python3 -c {shlex.quote(reading)}"
     await shell.run(script, json.dumps(files).encode())

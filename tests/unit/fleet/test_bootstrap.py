@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from loadstone.fleet.bootstrap import STARTED, end
-from loadstone.fleet.cluster import KEY
+from loadstone.fleet.bootstrap import STARTED, _hand_over, end
+from loadstone.fleet.cluster import AUTHORITY, CERTIFICATE, KEY, TOKEN, Keys
 from loadstone.fleet.remote_shell import Shell
 from loadstone.host.identity import start_of
 
@@ -83,3 +83,15 @@ def test_what_a_dead_node_left_is_ended_and_others_of_its_group_are_not(folder: 
             (folder / "node.pid").write_text(f"{process.pid} gone 1\n")  # the leader had another start
             assert not asyncio.run(end(HERE, NAME))
             assert ended(process) == is_ended
+
+
+def test_keys_that_are_handed_over_are_private_whatever_was_there(tmp_path: Path) -> None:
+    ours, there = tmp_path / "ours", tmp_path / "there"
+    for folder, text in ((ours, "new"), (there, "old")):
+        folder.mkdir()
+        for name in (TOKEN, AUTHORITY, CERTIFICATE, KEY):
+            (folder / name).write_text(text)
+            (folder / name).chmod(0o644)
+    asyncio.run(_hand_over(HERE, Keys(ours), Keys(there)))
+    for file in there.iterdir():
+        assert file.read_text() == "new" and file.stat().st_mode & 0o777 == 0o600
