@@ -61,12 +61,17 @@ STARTED = r"""
         [ -n "$ticks" ] && echo "$1 $(cat /proc/sys/kernel/random/boot_id) $ticks"
     }
     is_node() { [ -s node.pid ] && [ "$(cat node.pid)" = "$(started "$(cut -d " " -f 1 node.pid)")" ]; }
-    # Processes of a group that were told the keys in this folder.
-    of_node() {
+    # What is left of the node's group, in its folder or with its keys: programs may write over what they were told.
+    # A number is not given anew while a group has it: one whose process lives, but is not our node, is of strangers.
+    left_of_node() {
+        read -r node boot ticks < node.pid
+        [ "$boot" = "$(cat /proc/sys/kernel/random/boot_id)" ] || return 0
+        [ -d "/proc/$node" ] && ! is_node && return 0
         for process in /proc/[0-9]*; do
             group=$(sed "s/.*) //" "$process/stat" 2> /dev/null | cut -d " " -f 3)
-            [ "$group" = "$1" ] || continue
-            tr "\0" "\n" < "$process/environ" 2> /dev/null | grep -Fqx "RAY_TLS_SERVER_KEY=$PWD/{key}" || continue
+            [ "$group" = "$node" ] || continue
+            [ "$(readlink "$process/cwd")" = "$PWD" ] ||
+                tr "\0" "\n" < "$process/environ" 2> /dev/null | grep -Fqx "RAY_TLS_SERVER_KEY=$PWD/{key}" || continue
             echo "${process#/proc/}"
         done
     }
@@ -254,7 +259,7 @@ async def end(shell: Shell, folder_name: str) -> bool:
             echo ended
         fi
         # What its processes left, where one of them was killed.
-        for process in $(of_node "$node"); do kill -s KILL "$process" 2> /dev/null || true; done
+        for process in $(left_of_node); do kill -s KILL "$process" 2> /dev/null || true; done
     fi
     rm -f node.pid node.log {TOKEN} {AUTHORITY} {CERTIFICATE} {KEY}
     cd .. && rmdir {folder_name} 2> /dev/null || true

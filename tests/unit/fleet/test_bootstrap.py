@@ -13,7 +13,7 @@ import pytest
 from loadstone.fleet.bootstrap import STARTED, _hand_over, end
 from loadstone.fleet.cluster import AUTHORITY, CERTIFICATE, KEY, TOKEN, Keys
 from loadstone.fleet.remote_shell import Shell
-from loadstone.host.identity import start_of
+from loadstone.host.identity import is_still, start_of
 
 NAME = "192.0.2.1-6380"
 HERE = Shell("the head", "")
@@ -75,14 +75,38 @@ def test_a_stranger_with_the_number_of_a_node_lives_on(how: str, folder: Path) -
         assert not ended(process)
 
 
-def test_what_a_dead_node_left_is_ended_and_others_of_its_group_are_not(folder: Path) -> None:
-    ours, others = f"{folder}/{KEY}", f"{folder}-other/{KEY}"
-    with sleeping(RAY_TLS_SERVER_KEY=ours) as left, sleeping(RAY_TLS_SERVER_KEY=others) as stranger:
-        for process, is_ended in ((stranger, False), (left, True)):
-            folder.mkdir(parents=True, exist_ok=True)
-            (folder / "node.pid").write_text(f"{process.pid} gone 1\n")  # the leader had another start
-            assert not asyncio.run(end(HERE, NAME))
-            assert ended(process) == is_ended
+@pytest.mark.parametrize("is_ours", [True, False])
+@pytest.mark.parametrize("mark", ["folder", "keys"])
+def test_what_a_dead_node_left_is_ended_and_strangers_are_not(is_ours: bool, mark: str, folder: Path) -> None:
+    others = folder.with_name("others")
+    others.mkdir()
+    at = folder if is_ours else others
+    told = {"RAY_TLS_SERVER_KEY": f"{at}/{KEY}"} if mark == "keys" else {}
+    words = ["sh", "-c", "sleep 600 > /dev/null & echo $!"]  # its leader ends at once
+    with subprocess.Popen(
+        words,
+        cwd=at if mark == "folder" else "/",
+        env={"PATH": os.environ["PATH"], **told},
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    ) as leader:
+        assert leader.stdout is not None
+        left = int(leader.stdout.readline())
+        leader.wait()
+    start = start_of(left)
+    boot, _ = start.split(" ")
+    (folder / "node.pid").write_text(f"{leader.pid} {boot} 1\n")
+    assert not asyncio.run(end(HERE, NAME))
+    assert is_running(left, start) != is_ours
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(left, signal.SIGKILL)
+
+
+def is_running(pid: int, start: str) -> bool:
+    """Whether it does more than wait for somebody to take its code."""
+    with contextlib.suppress(OSError):
+        return is_still(pid, start) and " Z " not in Path(f"/proc/{pid}/stat").read_text()
+    return False
 
 
 def test_keys_that_are_handed_over_are_private_whatever_was_there(tmp_path: Path) -> None:
