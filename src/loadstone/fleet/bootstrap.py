@@ -77,6 +77,8 @@ STARTED = r"""
     }
 """.replace("{key}", KEY)
 """Functions of a shell that tell a node of this cluster from other processes."""
+NOTED = f'{STARTED}\nstarted $$ > node.pid; exec "$@"'
+"""Notes who runs what comes next, and runs it."""
 
 
 @dataclass(frozen=True)
@@ -227,7 +229,7 @@ async def _start(shell: Shell, python: str, words: list[str], hosts: list[str], 
     export {CLUSTER_TOKEN}="$(cat {TOKEN})" {settings}
     rm -f node.pid
     # in a session of its own, but not as a shell's job in the background, whose children would not hear interruptions
-    setsid --fork sh -c '{STARTED} started $$ > node.pid; exec "$@"' node {shlex.join([ray, "start", *words, *own])} \
+    setsid --fork sh -c {shlex.quote(NOTED)} node {shlex.join([ray, "start", *words, *own])} \
         > node.log 2>&1 < /dev/null
     for _ in $(seq 50); do [ -s node.pid ] && break; sleep 0.1; done
     for _ in $(seq {int(START_S * 2)}); do

@@ -5,12 +5,13 @@ import contextlib
 import os
 import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from loadstone.fleet.bootstrap import STARTED, _hand_over, end
+from loadstone.fleet.bootstrap import STARTED, _hand_over, _start, end
 from loadstone.fleet.cluster import AUTHORITY, CERTIFICATE, KEY, TOKEN, Keys
 from loadstone.fleet.remote_shell import Shell
 from loadstone.host.identity import is_still, start_of
@@ -47,6 +48,31 @@ def test_a_shell_and_python_tell_the_same_start() -> None:
     with sleeping() as process:
         told = asyncio.run(HERE.run(f"{STARTED}\nstarted {process.pid}")).strip()
         assert told == f"{process.pid} {start_of(process.pid)}"
+
+
+def test_a_node_is_started_once_and_ended_with_all_that_it_started(folder: Path, tmp_path: Path) -> None:
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    ray = programs / "ray"
+    ray.write_text("#!/bin/sh\nsleep 600 &\necho $! > left\nsleep 600 &\necho Ray runtime started\nwait\n")
+    ray.chmod(0o700)
+    for name in (TOKEN, AUTHORITY, CERTIFICATE, KEY):
+        (folder / name).write_text("0" * 64)
+        (folder / name).chmod(0o600)
+    keys = Keys(folder)
+
+    def start() -> str:
+        asyncio.run(_start(HERE, str(programs / "python"), ["--head"], ["it's"], keys, keys))
+        return (folder / "node.pid").read_text()
+
+    first = start()
+    pid, node = first.strip().split(" ", 1)
+    assert is_running(int(pid), node)
+    assert start() == first, "it runs already"
+    left = int((folder / "left").read_text())
+    start_of_left = start_of(left)
+    assert asyncio.run(end(HERE, NAME))
+    assert has_ended(int(pid), node) and has_ended(left, start_of_left)
 
 
 def test_the_node_of_a_cluster_is_ended(folder: Path) -> None:
@@ -97,9 +123,17 @@ def test_what_a_dead_node_left_is_ended_and_strangers_are_not(is_ours: bool, mar
     boot, _ = start.split(" ")
     (folder / "node.pid").write_text(f"{leader.pid} {boot} 1\n")
     assert not asyncio.run(end(HERE, NAME))
-    assert is_running(left, start) != is_ours
+    assert has_ended(left, start) if is_ours else is_running(left, start)
     with contextlib.suppress(ProcessLookupError):
         os.kill(left, signal.SIGKILL)
+
+
+def has_ended(pid: int, start: str) -> bool:
+    """Whether it has ended, which a process that was killed has a moment later."""
+    until = time.monotonic() + 100
+    while is_running(pid, start) and time.monotonic() < until:
+        time.sleep(0.01)
+    return not is_running(pid, start)
 
 
 def is_running(pid: int, start: str) -> bool:
