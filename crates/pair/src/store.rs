@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use rustix::fs::{fstat, linkat, openat, stat, unlinkat, AtFlags, Dir, Mode, OFlags, CWD};
+use rustix::fs::{fstat, linkat, openat, unlinkat, AtFlags, Dir, Mode, OFlags, CWD};
 use rustix::io::Errno;
 
 /// What came of asking for a generation.
@@ -57,8 +57,9 @@ impl Folder {
     fn open(&self) -> io::Result<&OwnedFd> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let named = openat(CWD, &self.path, flags, Mode::empty())?;
-        let opened = self.opened.get_or_init(|| named.try_clone().unwrap_or_else(|_| named));
-        let (now, then) = (stat(&self.path)?, fstat(opened)?);
+        let now = fstat(&named)?;
+        let opened = self.opened.get_or_init(|| named);
+        let then = fstat(opened)?;
         if (now.st_dev, now.st_ino) != (then.st_dev, then.st_ino) {
             return Err(io::Error::other(format!("{} is another folder than before", self.path.display())));
         }

@@ -262,7 +262,7 @@ mod tests {
             held.retain_mut(|stream| stream.write_all(&[0]).is_ok());
             while held.len() < places::MOST + 16 {
                 let mut slow = TcpStream::connect(address).expect("a line");
-                let begin: &[u8] = if held.len() % 2 == 0 { &record } else { b"GET / HTTP/1.1\r\n" };
+                let begin: &[u8] = if held.len().is_multiple_of(2) { &record } else { b"GET / HTTP/1.1\r\n" };
                 let _ = slow.write_all(begin);
                 held.push(slow);
             }
