@@ -20,8 +20,8 @@ from loadstone.judge.statistics import (
     seen_scatters,
     summary,
 )
+from loadstone.model.numbers import chance, number, rounded, signed_percent
 from loadstone.page.blocks import Block, Cell, Column, ColumnKind, Figure, Gallery, Heading, Paragraph, Row, Table, Tone
-from loadstone.page.numbers import chance, number, rounded, signed_percent
 from loadstone.page.plot import DifferencePlot, Plot
 from loadstone.study.answers import AnswerChange, changed_answers, changes_in_words
 from loadstone.study.conditions import unlike
