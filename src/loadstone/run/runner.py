@@ -100,7 +100,7 @@ async def _execute(
     if isinstance(spec.system, Target):
         authority = spec.system.authority_pem
         seen = await preflight.look(spec.system, [part.workload for part in spec.parts])
-        folder.change(notices=(*seen, *_own_notices(spec, spec.system)))
+        folder.change(notices=(*seen, *_notices(spec, spec.system)))
     logs = folder.path / LOGS
     async with (
         watched(spec.agents, authority) as hosts,
@@ -121,7 +121,7 @@ async def _execute(
     return status, reason
 
 
-def _own_notices(spec: RunSpec, target: Target) -> Iterator[str]:
+def _notices(spec: RunSpec, target: Target) -> Iterator[str]:
     """What a run itself does on the way to its target that its users may not expect, as sentences."""
     if target.identity is not None:
         yield f"Users show the client certificate {target.identity.certificate}."

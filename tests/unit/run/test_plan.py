@@ -72,8 +72,8 @@ def test_users_come_from_one_address_unless_more_are_asked_for_or_ports_run_out(
 
     def sources(target: Target, load: int | str, **connections: int) -> int:
         changed = replace(site, connections=site.connections.model_copy(update=connections))
-        made = Population(load) if isinstance(load, int) else make_load(None, load, None, POISSON)
-        return source_addresses(Part(changed, made, (target,)), TIMING.phases)
+        wanted = Population(load) if isinstance(load, int) else make_load(None, load, None, POISSON)
+        return source_addresses(Part(changed, wanted, (target,)), TIMING.phases)
 
     assert sources(here, 100) == 1
     assert sources(here, "100") == 1
@@ -86,7 +86,9 @@ def test_users_come_from_one_address_unless_more_are_asked_for_or_ports_run_out(
 def test_a_plan_holds_the_paths_of_a_client_certificate_alone(tmp_path: Path) -> None:
     (tmp_path / "cert.pem").write_text("a certificate")
     target = Target(Endpoint("127.0.0.1", 80), None, identity=Identity.of(tmp_path / "cert.pem", None))
-    told = target_plan(target)
-    assert told["identity"] == {"certificate": str(tmp_path / "cert.pem"), "key": str(tmp_path / "cert.pem")}
+    assert target_plan(target)["identity"] == {
+        "certificate": str(tmp_path / "cert.pem"),
+        "key": str(tmp_path / "cert.pem"),
+    }
     with pytest.raises(UsageError, match="Add --cert FILE"):
         Identity.of(None, tmp_path / "cert.pem")

@@ -148,13 +148,13 @@ def seen_by_driver(monkeypatch: MonkeyPatch, side: preflight.SeenSide, **target:
 
 def test_several_addresses_of_a_name_are_told(monkeypatch: MonkeyPatch) -> None:
     many = preflight.SeenSide(True, ("10.0.0.1:443", "10.0.0.2:443"), ("10.0.0.3:443",), "")
-    told = seen_by_driver(monkeypatch, many)
-    assert told[0] == "shop:443 has 2 addresses, which users take in turn: 10.0.0.1:443, 10.0.0.2:443."
-    assert "10.0.0.3:443" in told[1]
+    notices = seen_by_driver(monkeypatch, many)
+    assert notices[0] == "shop:443 has 2 addresses, which users take in turn: 10.0.0.1:443, 10.0.0.2:443."
+    assert "10.0.0.3:443" in notices[1]
     one = preflight.SeenSide(True, ("10.0.0.1:443",), (), "")
     assert seen_by_driver(monkeypatch, one) == ()
-    (told_of_first,) = seen_by_driver(monkeypatch, one, addresses=Addresses.FIRST)
-    assert "goes to its first address, 10.0.0.1:443" in told_of_first
+    (notice,) = seen_by_driver(monkeypatch, one, addresses=Addresses.FIRST)
+    assert "goes to its first address, 10.0.0.1:443" in notice
 
 
 def test_a_proxy_that_is_not_used_is_told(monkeypatch: MonkeyPatch) -> None:
@@ -164,8 +164,8 @@ def test_a_proxy_that_is_not_used_is_told(monkeypatch: MonkeyPatch) -> None:
     target = Target(None, Endpoint("shop", 443))
     assert tuple(preflight._proxies(target)) == ()
     monkeypatch.setenv("https_proxy", "http://proxy:3128")
-    (told,) = preflight._proxies(target)
-    assert "does not use it" in told
+    (notice,) = preflight._proxies(target)
+    assert "does not use it" in notice
     monkeypatch.setenv("no_proxy", "shop")
     assert tuple(preflight._proxies(target)) == ()
 

@@ -542,7 +542,7 @@ fn follow(server: &Server, current: Scheme, from: &[u8], location: &str) -> Resu
     };
     let host = goal.host_str().unwrap_or("");
     let authority = format!("{host}:{}", goal.port_or_known_default().unwrap_or(0));
-    let is_declared = own_of(from) != own && host.eq_ignore_ascii_case(Origin::of(from, false).host);
+    let is_declared = host_field(from) != own && host.eq_ignore_ascii_case(Origin::of(from, false).host);
     if !server.destination(scheme).is_some_and(|to| to.is_called(&authority) || is_declared) {
         return Err(stray("to another host"));
     }
@@ -550,7 +550,7 @@ fn follow(server: &Server, current: Scheme, from: &[u8], location: &str) -> Resu
 }
 
 /// The field `Host` of a request.
-fn own_of(request: &[u8]) -> &str {
+fn host_field(request: &[u8]) -> &str {
     let line = request.split(|&byte| byte == b'\n').nth(1).unwrap_or_default();
     line.strip_prefix(b"Host: ").and_then(|host| std::str::from_utf8(host).ok()).map_or("", str::trim_end)
 }

@@ -143,7 +143,7 @@ impl Jar {
         let expires_s = match (cookie.max_age(), cookie.expires_datetime()) {
             (Some(age), _) => Some(now_s.saturating_add(age.whole_seconds())),
             (None, Some(expires)) => Some(expires.unix_timestamp()),
-            (None, None) => None,
+            (None, None) => declared_expiry(field),
         };
         let is_same =
             |kept: &Kept| kept.name == name && kept.domain.eq_ignore_ascii_case(domain) && *kept.path == *path;
@@ -247,6 +247,60 @@ fn is_named(field: &[u8], name: &str) -> bool {
     })
 }
 
+/// The expiry of a cookie whose date has none of the usual forms, in seconds since 1970-01-01.
+fn declared_expiry(field: &str) -> Option<i64> {
+    let mut attributes = field.split(';').skip(1).filter_map(|attribute| attribute.split_once('='));
+    let (_, date) = attributes.find(|(name, _)| name.trim().eq_ignore_ascii_case("expires"))?;
+    date_s(date)
+}
+
+/// A date as servers write it, in seconds since 1970-01-01 (RFC 6265, section 5.1.1): its parts in any order, a time zone
+/// is passed over.
+fn date_s(date: &str) -> Option<i64> {
+    let (mut time, mut day, mut month, mut year) = (None, None, None, None);
+    let is_part = |letter: char| letter.is_ascii_alphanumeric() || letter == ':';
+    for part in date.split(|letter| !is_part(letter)).filter(|part| !part.is_empty()) {
+        if time.is_none() && part.contains(':') {
+            time = time_s(part);
+        } else if let Some(number) = part.parse::<i64>().ok().filter(|_| day.is_none() && part.len() <= 2) {
+            day = Some(number);
+        } else if let (None, Some(number)) = (month, month_of(part)) {
+            month = Some(number);
+        } else if let Some(number) =
+            part.parse::<i64>().ok().filter(|_| year.is_none() && (2..=4).contains(&part.len()))
+        {
+            year = Some(match number {
+                70..=99 => number + 1900,
+                0..=69 => number + 2000,
+                _ => number,
+            });
+        }
+    }
+    let (time, day, month, year) = (time?, day?, month?, year?);
+    ((1..=31).contains(&day) && year >= 1601).then(|| 86_400 * days_since_1970(year, month, day) + time)
+}
+
+/// Seconds since midnight.
+fn time_s(part: &str) -> Option<i64> {
+    let mut fields = part.split(':').map(|field| field.parse::<i64>().ok().filter(|number| (0..60).contains(number)));
+    let (hours, minutes, seconds) = (fields.next()??, fields.next()??, fields.next()??);
+    (hours < 24 && fields.next().is_none()).then_some(3600 * hours + 60 * minutes + seconds)
+}
+
+fn month_of(part: &str) -> Option<i64> {
+    const MONTHS: [&str; 12] = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
+    let begin = part.get(..3)?;
+    MONTHS.iter().zip(1..).find(|(month, _)| month.eq_ignore_ascii_case(begin)).map(|(_, number)| number)
+}
+
+/// Days from 1970-01-01 to a day of the Gregorian calendar (Hinnant, "chrono-Compatible Low-Level Date Algorithms").
+fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
+    let year = if month <= 2 { year - 1 } else { year };
+    let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
+    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
+}
+
 fn has_prefix(name: &str, prefix: &str) -> bool {
     name.get(..prefix.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(prefix))
 }
@@ -301,6 +355,29 @@ mod tests {
         jar.take_at("long=1; Max-Age=60", &here, now_s());
         jar.take_at("both=1; Max-Age=3600; Expires=Thu, 01 Jan 1970 00:00:00 GMT", &here, now_s());
         assert_eq!(sent(&jar, "http://shop/"), "long=1; both=1");
+    }
+
+    #[test]
+    fn dates_are_read_as_browsers_read_them() {
+        for date in [
+            "Sun, 06 Nov 1994 08:49:37 GMT",
+            "Sunday, 06-Nov-94 08:49:37 GMT",
+            "Sun Nov  6 08:49:37 1994",
+            "Sun Nov 06 1994 08:49:37 GMT+0000 (Coordinated Universal Time)",
+            "Sun, 6 nov 1994 08:49:37 UTC",
+            "06 November 1994, 08:49:37",
+        ] {
+            assert_eq!(date_s(date), Some(784_111_777), "{date}");
+        }
+        for date in ["0", "-1", "never", "Sun, 06 Nov 1994", "32 Nov 1994 08:49:37", "06 Nov 1994 25:00:00"] {
+            assert_eq!(date_s(date), None, "{date}");
+        }
+        let (mut jar, here) = (Jar::default(), origin("h", "/"));
+        jar.take("a=1", &here);
+        jar.take("a=; expires=Thu, 01 Jan 1970 00:00:00 UTC", &here);
+        jar.take("b=1; Expires=0", &here);
+        jar.take("c=1; Expires=Fri Jan 01 2100 00:00:00 GMT+0000 (UTC)", &here);
+        assert_eq!(sent(&jar, "http://h/"), "b=1; c=1");
     }
 
     #[test]

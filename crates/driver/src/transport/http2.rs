@@ -172,7 +172,8 @@ pub fn translate(message: &[u8], scheme: &str) -> Result<(Request<()>, Bytes), F
             host = std::str::from_utf8(field.value).unwrap_or("");
             continue;
         }
-        if OF_A_CONNECTION.iter().any(|name| field.name.eq_ignore_ascii_case(name)) {
+        let is_for_trailers = field.name.eq_ignore_ascii_case("te") && field.value.eq_ignore_ascii_case(b"trailers");
+        if !is_for_trailers && OF_A_CONNECTION.iter().any(|name| field.name.eq_ignore_ascii_case(name)) {
             continue;
         }
         let name = HeaderName::from_bytes(field.name.as_bytes()).map_err(|error| unusable(&error))?;
@@ -211,11 +212,12 @@ mod tests {
 
     #[test]
     fn a_request_is_the_same_in_both_versions() {
-        let text = b"POST /a?b=c HTTP/1.1\r\nHost: shop:81\r\nConnection: keep-alive\r\nUpgrade: h3\r\nCookie: x=y\r\nContent-Length: 3\r\n\r\nabc";
+        let text = b"POST /a?b=c HTTP/1.1\r\nHost: shop:81\r\nConnection: keep-alive\r\nUpgrade: h3\r\nTE: trailers\r\nCookie: x=y\r\nContent-Length: 3\r\n\r\nabc";
         let (request, body) = translate(text, "https").expect("valid");
         assert_eq!(request.method(), Method::POST);
         assert_eq!(request.uri(), "https://shop:81/a?b=c");
         assert_eq!(request.headers()["cookie"], "x=y");
+        assert_eq!(request.headers()["te"], "trailers");
         assert!(["host", "connection", "upgrade"].iter().all(|name| !request.headers().contains_key(*name)));
         assert_eq!(body, "abc");
     }
