@@ -258,6 +258,27 @@ REMEDIES: Mapping[CheckId, Remedy] = {
         "The same as for a greater change.",
         "Use a longer `--warm-up` before you compare two runs.",
     ),
+    CheckId.RESENT: Remedy(
+        "Requests that the server took on a kept connection and never answered. "
+        "The driver sends them again once, as browsers do. Limit: 0.5 %.",
+        "A server or proxy that closes connections while a request arrives, or that drops requests.",
+        "Raise the keep-alive timeout of the server above that of the proxy. Look for restarting workers.",
+    ),
+    CheckId.TRAILING: Remedy(
+        "Answers that were followed by bytes which belong to no answer, for example a body behind status 204.",
+        "An application that writes a body where HTTP forbids it, or a wrong Content-Length.",
+        "Correct the operation that the detail names. Browsers close such connections.",
+    ),
+    CheckId.FURTHER_SOURCES: Remedy(
+        "A note: users of a server on this host came from several loopback addresses, since no port was left on one.",
+        "More than 14,000 connections at once, or many short connections.",
+        "Sessions that are bound to an address may fail: use fewer connections, or a driver on another host.",
+    ),
+    CheckId.UNPLACED: Remedy(
+        "Users that begin part-way through their visit must be placed there first, for example by a log-in.",
+        "A log-in or another step failed while users were placed, so the load is not the declared one.",
+        "Run `loadstone try` and look at the steps that the detail names.",
+    ),
     CheckId.CONDITIONAL_HONOURED: Remedy(
         "The share of conditional requests that were answered by 304. A note: a server may send the whole file.",
         "A server without ETag or Last-Modified.",

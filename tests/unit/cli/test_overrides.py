@@ -87,7 +87,7 @@ REPLACED: dict[str, tuple[list[str], Callable[[Any], object], object]] = {
         ("demo", 9),
     ),
     "length": (
-        ["--seconds", "12"],
+        ["--steady", "12"],
         lambda spec: (spec.profile.name, spec.profile.phases.steady_s),
         ("standard (changed)", 12),
     ),

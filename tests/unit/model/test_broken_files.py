@@ -255,7 +255,7 @@ def test_all_problems_are_reported_at_once(tmp_path: Path) -> None:
         (["report", "nothing"], "loadstone results"),
         (["frobnicate"], "No such command"),
         (["simulate", "banking", "--sessions", "5000000000"], "less than or equal to"),
-        (["run", "study.toml", "--seed", "7"], "study.toml:1: cannot be read"),
+        (["run", "study.toml", "--seed", "7"], "study.toml cannot be read"),
     ],
 )
 def test_wrong_words_are_answered_with_advice(

@@ -147,7 +147,7 @@ def test_a_recording_of_an_interface_alone_is_played(tmp_path: Path) -> None:
 def test_pipes_devices_and_folders_are_refused_at_once(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for file in (tmp_path / "pipe", tmp_path, Path("/dev/zero")):
-        with pytest.raises(UsageError, match="is no regular file"):
+        with pytest.raises(UsageError, match="is not an ordinary file"):
             recorded(file)
 
 
