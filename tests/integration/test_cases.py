@@ -22,15 +22,37 @@ STRANGER = 54321
 """A user id without a name."""
 
 QUICK = (
+    "03-headers-twice",
+    "06-cookies",
+    "08-mtls",
+    "18-http2-not-spoken",
+    "20-har-bom",
+    "21-har-http-to-https",
+    "24-har-event-stream",
+    "32-har-page-and-api-apart",
     "43-openapi-examples",
     "51-csv-in-headers",
+    "92-refusing-b-is-not-better",
 )
-"""Cases that take less than 10 s."""
+"""Cases that take less than 5 s."""
 SLOW = {
+    "01-loopback-sources": "a run",
+    "04-early-413": "sends uploads to three servers",
+    "09-several-addresses": "a run in a sandbox",
+    "12-methods-over-redirects": "imports and visits of several servers",
+    "14-bytes-behind-the-end": "a run",
+    "15-http2-goaway": "several servers and visits",
+    "16-heads-as-servers-write-them": "sixteen heads, each a visit",
+    "22-har-title": "seven titles, each an import and a visit",
+    "23-har-embedded-status": "several imports and visits",
+    "26-har-form-arrays": "several imports and visits",
+    "27-har-odd-fields": "22 recordings",
+    "34-har-same-address-other-body": "several imports and visits",
     "40-openapi-servers": "starts twelve commands",
     "64-container-user": "runs four times as another user",
     "66-masked-proc": "runs in a sandbox, with the doctor",
     "71-server-dies": "waits for a server to die and for a run to be terminated",
+    "91-baseline-blind-to-failures": "twelve runs",
 }
 """Cases that take longer, with the reason."""
 AS_ROOT = {"09-several-addresses", "64-container-user", "66-masked-proc"}

@@ -6,7 +6,7 @@ async def answer(r):
         r.writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-cache\r\n\r\n")
         while True:
             r.writer.write(b"data: tick\n\n"); await r.writer.drain(); await asyncio.sleep(1)
-    return srv.page("<title>Shop</title>")
+    return srv.page(f"<title>{'Cart' if r.target == '/cart' else 'Shop'}</title>")
 srv.run(answer)
 P
 serve s.py
