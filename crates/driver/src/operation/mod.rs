@@ -573,7 +573,7 @@ mod tests {
         let token = operation.headers[0].1.slots().next().expect("a value");
         values.set(token, "one\r\nX-Injected: yes");
         let mut out = Vec::new();
-        let with = Sending { values: &values, host: "h", jar: &RefCell::default(), from: 0 };
+        let with = Sending { values: &values, host: "h", is_secure: false, jar: &RefCell::default(), from: 0 };
         operation.write_request(&with, None, &mut out);
         let text = String::from_utf8(out).expect("text");
         assert!(text.ends_with("\r\nX-Name: one  X-Injected: yes\r\n\r\n"), "{text}");
