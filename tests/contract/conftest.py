@@ -12,6 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from loadstone.host import runtime
 from loadstone.model.machine import MachineSpec
 from loadstone.platforms import journal
 from loadstone.platforms.kind import PlatformKind
@@ -50,7 +51,7 @@ def nothing_is_left(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def _watched(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(journal, "PREFIX", OURS)
+    monkeypatch.setattr(runtime, "PREFIX", OURS)
     before = traces()
     yield
     psutil.wait_procs(_new_processes(before["processes"]), timeout=20)

@@ -12,10 +12,10 @@ from loadstone.fleet.contract import FleetError, HostLostError
 from loadstone.fleet.fake import FakeFleet
 from loadstone.fleet.local import LocalFleet
 from loadstone.fleet.open import OpenFleet, open_fleet
+from loadstone.host import runtime
 from loadstone.model.errors import PlatformError
 from loadstone.model.fleet import FleetSpec
 from loadstone.model.machine import PUBLIC
-from loadstone.platforms import journal
 from loadstone.platforms.registry import read_machine
 from loadstone.services import reference
 from loadstone.testbed.context import open_testbed
@@ -216,4 +216,4 @@ async def _until(is_so: Callable[[], bool]) -> None:
 
 def _journals(folder: Path) -> list[str]:
     """What is left of journals of resources."""
-    return [path.name for path in (folder / "runtime").glob(f"*{journal.PREFIX}*")]
+    return [path.name for path in (folder / "runtime").glob(f"*{runtime.PREFIX}*")]

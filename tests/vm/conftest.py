@@ -12,8 +12,8 @@ import psutil
 import pytest
 from benches.failovers import Client, Writer, database_of, serving
 
+from loadstone.host import runtime
 from loadstone.model.fault import FaultKind
-from loadstone.platforms import journal
 from loadstone.platforms.pair import command as pair_command
 from loadstone.platforms.pair import side as pair_side
 from loadstone.platforms.pair.machine import PairMachine
@@ -35,7 +35,7 @@ Asking = TypeVar("Asking", bound=Client)
 def leaving_nothing() -> Iterator[None]:
     """Checks at its end that no process, namespace, link, group or folder is left of what the block made."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(journal, "PREFIX", OURS)
+        patch.setattr(runtime, "PREFIX", OURS)
         before = traces()
         yield
         psutil.wait_procs(psutil.Process().children(recursive=True), timeout=10)

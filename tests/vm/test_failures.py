@@ -15,6 +15,7 @@ from typing import Any
 import psutil
 import pytest
 
+from loadstone.host import runtime
 from loadstone.model.errors import PlatformError
 from loadstone.model.machine import PUBLIC
 from loadstone.model.records.manifest import Status
@@ -169,7 +170,7 @@ def test_the_next_command_clears_up_after_a_killed_laboratory(tmp_path: Path, mo
     assert not qemu.is_running() or qemu.status() == psutil.STATUS_ZOMBIE
     assert not folder.exists()
     assert not Path(f"/run/netns/{folder.name}").exists()
-    monkeypatch.setattr(journal, "PREFIX", folder.name[:2])
+    monkeypatch.setattr(runtime, "PREFIX", folder.name[:2])
     assert journal.reap() == []
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from pyroute2 import IPRoute
 
+from loadstone.host import runtime
 from loadstone.host.cache import cache_folder
 from loadstone.model.fault import FaultKind
 from loadstone.model.machine import DEBIAN, MINIMAL, PUBLIC
@@ -258,6 +259,7 @@ from loadstone.testbed.context import open_testbed
 async def play():
     async with open_testbed(Path(sys.argv[1])) as base:
         await base.machine("one", read_machine(sys.argv[2]), ("public",))
+        await asyncio.sleep(60)
 
 asyncio.run(play())
 """
@@ -275,7 +277,7 @@ def test_a_process_that_is_killed_while_it_saves_a_state_leaves_nothing(
     lab.kill()
     lab.wait()
     assert list(states.glob(f"{UNFINISHED}*")), "it was killed too late"
-    monkeypatch.setattr(journal, "PREFIX", "ls")
+    monkeypatch.setattr(runtime, "PREFIX", "ls")
     assert any("unfinished file" in line for line in journal.reap())
     assert not list(states.glob(f"{UNFINISHED}*"))
     assert not PREPARED[SMALL].exists()

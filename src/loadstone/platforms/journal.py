@@ -19,13 +19,13 @@ from typing import IO, Any
 
 import psutil
 
-from loadstone.host import launch, locks, netlink
+from loadstone.host import launch, locks, netlink, runtime
 from loadstone.host.identity import is_still, start_of
-from loadstone.host.runtime import LOCK, PREFIX, is_private, locked_folder, private_folder, runtime_folder
+from loadstone.host.runtime import LOCK, is_private, locked_folder, private_folder, runtime_folder
 
 Json = dict[str, Any]
 
-__all__ = ["JOURNAL", "LOCK", "PREFIX", "ResourceJournal", "open_journal", "private_folder", "reap", "runtime_folder"]
+__all__ = ["JOURNAL", "LOCK", "ResourceJournal", "open_journal", "private_folder", "reap", "runtime_folder"]
 
 JOURNAL = "journal.jsonl"
 POLL_INTERVAL_S = 0.01
@@ -74,7 +74,7 @@ def reap() -> list[str]:
     """Clears up after processes that were killed; says what was found, one line each."""
     above = runtime_folder()
     undone: list[str] = []
-    for folder in sorted(above.glob(f"{PREFIX}*")) if is_private(above) else []:
+    for folder in sorted(above.glob(f"{runtime.PREFIX}*")) if is_private(above) else []:
         with contextlib.suppress(OSError):
             held = os.open(folder / LOCK, os.O_RDWR | os.O_CLOEXEC)
             try:
@@ -90,7 +90,7 @@ def reap() -> list[str]:
 
 def _sweep(above: Path) -> None:
     """Removes folders whose maker was killed before it had locked them; nothing was made from them yet."""
-    for folder in above.glob(f".{PREFIX}*") if is_private(above) else []:
+    for folder in above.glob(f".{runtime.PREFIX}*") if is_private(above) else []:
         with contextlib.suppress(OSError):
             if time.time() - folder.lstat().st_mtime > FORGOTTEN_S:
                 shutil.rmtree(folder, ignore_errors=True)
