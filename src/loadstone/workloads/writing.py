@@ -20,9 +20,8 @@ def table_of(content: Mapping[str, object]) -> tomlkit.items.Table:
 
 def written(name: str, content: Mapping[str, object], comment: str = "") -> str:
     """A table with a header as TOML: in time that grows with its length, as that of an editable document does not."""
-    lines = [f"[{'.'.join(tomlkit.key(part).as_string() for part in name.split('.'))}]"]
-    lines[0] += f" # {comment}" if comment else ""
-    return "\n".join([*lines, *(f"{_key(key)} = {_value(value)}" for key, value in content.items())]) + "\n"
+    header = f"[{'.'.join(tomlkit.key(part).as_string() for part in name.split('.'))}]"
+    return f"{header}{f' # {comment}' if comment else ''}\n{entries(content)}"
 
 
 def _key(key: str) -> str:
