@@ -510,14 +510,19 @@ impl Agent {
         }
     }
 
-    /// Asks the store. The channel is ended first: nothing is acknowledged any more, and nothing leaves by what was.
+    /// Asks the store. A secondary ends the channel first: it acknowledges nothing any more. A primary asks while the
+    /// channel is still open: this thread lets nothing out meanwhile, and a secondary that sees the channel end before
+    /// the primary has asked would ask too, and could win although it takes no log.
     fn claim(&mut self, generation: u64) {
         let silent_ms = self.heard.elapsed().as_secs_f64() * 1e3;
-        self.detach();
-        if self.side.role == Role::Secondary && self.differs.load(Ordering::Acquire) {
-            return self.differs(&json!({ "event": "diverged", "why": "its disk found so meanwhile" }));
+        if self.side.role == Role::Secondary {
+            self.detach();
+            if self.differs.load(Ordering::Acquire) {
+                return self.differs(&json!({ "event": "diverged", "why": "its disk found so meanwhile" }));
+            }
         }
         let claim = self.store.claim(generation);
+        self.detach();
         let (input, word) = match &claim {
             Claim::Won => (Input::ClaimWon, "won".to_owned()),
             Claim::Lost { owner } => (Input::ClaimLost, format!("lost to {owner}")),
