@@ -272,6 +272,7 @@ impl Work {
             let ended = tokio::select! {
                 () = timer.sleep_until(at_ns) => false,
                 _ = self.stopped.wait_for(|&stop| stop) => true,
+                () = traced_visit_ends(&timer, &all) => true,
             };
             let now = (clock.now(), thread_cpu_ns());
             let cpu = (now.1 - last.1) as f64 / now.0.saturating_sub(last.0).max(1) as f64;
@@ -284,8 +285,7 @@ impl Work {
                 }
             }
             let sent = all.iter().all(|shared| shared.report(sender, number, at_ns.min(now.0), cpu));
-            let is_told = all.iter().any(|shared| shared.job.traces && shared.is_over.get());
-            if !sent || ended || is_told {
+            if !sent || ended {
                 break;
             }
         }
@@ -325,6 +325,19 @@ async fn tell_start(timer: Timer, clock: Clock) {
     let now_ns = kernel_ns(rustix::time::ClockId::Monotonic);
     let late_ns = now_ns.saturating_sub(clock.to_monotonic(0));
     eprintln!("began at {now_ns} ns of the monotonic clock, {late_ns} ns after the agreed start");
+}
+
+/// How often a thread looks whether a traced visit has ended.
+const LOOK_NS: u64 = 5_000_000;
+
+/// Waits until a traced visit has ended; forever where none is traced.
+async fn traced_visit_ends(timer: &Timer, all: &[Rc<Shared>]) {
+    if !all.iter().any(|shared| shared.job.traces) {
+        return std::future::pending().await;
+    }
+    while !all.iter().any(|shared| shared.job.traces && shared.is_over.get()) {
+        timer.sleep_until(timer.now() + LOOK_NS).await;
+    }
 }
 
 /// How often a thread looks whether it was let run.
