@@ -11,7 +11,7 @@ from hypothesis import settings
 
 from loadstone.platforms.journal import reap
 from tests.places import PROJECT
-from tests.suite import durations, order
+from tests.suite import durations, names, order
 from tests.suite.progress import Progress
 
 settings.register_profile("always", derandomize=True, deadline=None)  # libraries load when they are first used
@@ -32,6 +32,7 @@ def pytest_configure(config: pytest.Config) -> None:
     arrive.
     """
     reap()
+    config.pluginmanager.register(names, "suite-names")
     config.pluginmanager.register(order, "suite-order")
     config.pluginmanager.register(durations, "suite-durations")
     if not WORKER:
