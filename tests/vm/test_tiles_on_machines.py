@@ -51,7 +51,7 @@ def test_a_fraction_of_a_tile_runs_on_six_machines_with_downloads_over_nfs(
     sizes = {name.partition("-")[2]: machine.facts["memory_mib"] for name, machine in manifest.machines.items()}
     assert (sizes["web"], sizes["infra"], sizes["mail"], sizes["idle"]) == (384, 512, 256, 160)
     disks = {name.partition("-")[2] for name, machine in manifest.machines.items() if machine.facts.get("disk")}
-    assert disks == {"infra", "app", "db", "mail"}
+    assert disks == {"web", "infra", "app", "db", "mail"}, "the web server mounts a folder, which takes a distribution"
     assert written_by("mail", result) > 0
     assert written_by("db", result) > 0
     (served,) = (each for each in read_result(result).workloads if each.id.label == "tile1-web")

@@ -10,6 +10,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use anyhow::Result;
 use loadstone_record::event::{Event, OperationLine};
 use loadstone_record::recorder::Outcome;
+use loadstone_record::words::MOST_ANSWERS;
 use loadstone_record::{Fault, Recorder};
 use loadstone_schedule::arrivals;
 use loadstone_schedule::line::Rates;
@@ -229,6 +230,8 @@ pub struct Shared {
     pub ledger: RefCell<AuditLedger>,
     /// The largest answer to each operation so far, in bytes.
     largest: RefCell<Vec<u64>>,
+    /// Answers to each operation that were taken for the words that they have in common.
+    compared: RefCell<Vec<u32>>,
     /// Whether each operation's answers set cookies, as far as one was answered.
     cookies: RefCell<Vec<Option<bool>>>,
     samples: RefCell<HashMap<(usize, Fault), u32>>,
@@ -250,6 +253,7 @@ impl Shared {
             operations: RefCell::default(),
             ledger: RefCell::new(AuditLedger::new(&job.operations)),
             largest: RefCell::new(vec![0; job.operations.len()]),
+            compared: RefCell::new(vec![0; job.operations.len()]),
             cookies: RefCell::new(vec![None; job.operations.len()]),
             samples: RefCell::default(),
             troubles: RefCell::default(),
@@ -268,7 +272,16 @@ impl Shared {
     /// Forgets what was recorded before the run.
     pub fn begin(&self) {
         self.recorder.replace(recorder(&self.job));
+        self.compared.borrow_mut().fill(0);
         self.operations.take();
+    }
+
+    /// Whether the next answer to an operation is taken for the words that its first answers have in common.
+    pub fn compares(&self, operation: usize) -> bool {
+        let taken = &mut self.compared.borrow_mut()[operation];
+        let is_taken = *taken < MOST_ANSWERS;
+        *taken += u32::from(is_taken);
+        is_taken
     }
 
     /// Makes room for one more session; returns its number on this thread.

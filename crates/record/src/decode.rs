@@ -3,6 +3,7 @@
 use crate::detail::{Detail, FileTotals};
 use crate::event::{Encoded, OperationCounts, OperationRecord};
 use crate::recorder::{Counts, LifeTable, OperationTotals};
+use crate::words::CommonWords;
 use crate::TimeHistogram;
 
 /// An event that holds no histogram where one belongs.
@@ -70,6 +71,7 @@ impl TryFrom<OperationRecord> for OperationTotals {
                 statuses: read.statuses.iter().map(|one| (one.status, one.count)).collect(),
                 slowest: read.slowest,
                 files: read.files.iter().map(FileTotals::from).collect(),
+                words: CommonWords::recorded(&read.words),
             },
         })
     }
@@ -109,6 +111,7 @@ mod tests {
             let mut recorder = Recorder::new(1, 0..10_000_000_000);
             ends.iter().for_each(|&end| recorder.operation(&outcome(end, None)));
             recorder.operation(&outcome(9_000, Some(Fault::Title)));
+            recorder.words(0, format!("a page of {} ns", ends[0]).as_bytes());
             recorder.totals
         };
         let (left, right) = (recorded(&[5_000_000, 7_000_000_000]), recorded(&[6_123_456, 8_000]));

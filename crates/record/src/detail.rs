@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::words::CommonWords;
+
 /// The longest time of its kind, and when it began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Slowest {
@@ -77,6 +79,8 @@ pub struct Detail {
     pub slowest: Slowest,
     /// Its embedded files by their places; shorter where the last never came.
     pub files: Vec<FileTotals>,
+    /// What the bodies of its first pages have in common, in the steady state or not.
+    pub words: CommonWords,
 }
 
 impl Detail {
@@ -99,6 +103,7 @@ impl Detail {
             *self.statuses.entry(status).or_default() += count;
         }
         self.slowest.merge(&other.slowest);
+        self.words.merge(&other.words);
         if self.files.len() < other.files.len() {
             self.files.resize(other.files.len(), FileTotals::default());
         }

@@ -303,6 +303,10 @@ pub struct OperationRecord {
     /// Its embedded files, in their order; shorter where the last never came.
     #[serde(default)]
     pub files: Vec<FileRecord>,
+    /// Hashes of words that stand in each of its first right answers: the smallest 64, in ascending order. Empty where
+    /// there are none, or where that is not known.
+    #[serde(default)]
+    pub words: Vec<u32>,
 }
 
 impl OperationRecord {
@@ -339,6 +343,7 @@ impl OperationRecord {
             statuses: totals.detail.status_counts(),
             slowest: totals.detail.slowest,
             files: files.map(|(at, file)| FileRecord::new(path(at), file)).collect(),
+            words: totals.detail.words.smallest(),
         }
     }
 }

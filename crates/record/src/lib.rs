@@ -8,6 +8,7 @@ pub mod event;
 pub mod fault;
 pub mod histogram;
 pub mod recorder;
+pub mod words;
 
 pub use fault::Fault;
 pub use histogram::TimeHistogram;

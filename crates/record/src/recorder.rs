@@ -431,6 +431,11 @@ impl Recorder {
         }
     }
 
+    /// Takes the body of an operation's right answer, for the words that all have in common.
+    pub fn words(&mut self, operation: usize, body: &[u8]) {
+        self.totals.operations[operation].detail.words.take(body);
+    }
+
     /// Counts an operation that has ended: in this interval, and in the steady state by how it lies in it.
     pub fn operation(&mut self, outcome: &Outcome) {
         self.interval.operations[outcome.operation].add(outcome);

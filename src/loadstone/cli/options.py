@@ -8,11 +8,11 @@ from typing import Annotated, Any
 
 import typer
 
+from loadstone.cli.access import Access
 from loadstone.cli.overrides import overrides_of
 from loadstone.fleet.inventory import read_fleet
 from loadstone.model.errors import UsageError
 from loadstone.model.figures import FOREIGN_CPU_PCT
-from loadstone.model.files import read_text
 from loadstone.model.fleet import FleetSpec
 from loadstone.model.load import MOST_AT_ONCE, MOST_SESSIONS, Arrivals, Load, make_load, read_process
 from loadstone.model.machine import PLAIN, PROCESS, MachineSpec, Placement
@@ -20,7 +20,7 @@ from loadstone.model.profile import PROFILES, Profile
 from loadstone.model.reading import settings_of
 from loadstone.model.service import Mechanism, Tuning
 from loadstone.model.system import Clock, FileServer, Reference, Station, System
-from loadstone.model.target import Addresses, Identity, Target
+from loadstone.model.target import Addresses
 from loadstone.model.workload import MOST_SOURCES
 from loadstone.platforms.registry import platform_kind, platform_kinds, read_machine, refuse_foreign
 from loadstone.run.criteria import DriverLimits
@@ -481,28 +481,6 @@ def _make_cold(given: dict[str, Any], behind: dict[str, Any], varied: bool) -> N
         raise UsageError(f"--cold applies to machines that are booted. Add --platform {' or '.join(able)}.")
     for machine in machines:
         machine[COLD] = "true"
-
-
-@dataclass(frozen=True)
-class Access:
-    """How users reach a system that others set up."""
-
-    authority: Path | None = None
-    verify: bool = True
-    certificate: Path | None = None
-    key: Path | None = None
-    addresses: Addresses = Addresses.ALL
-    source_addresses: int | None = None
-
-    def target(self, urls: list[str]) -> Target:
-        """The system at these addresses; raises UsageError."""
-        pem = read_text(self.authority) if self.authority else None
-        return replace(
-            Target.parse(urls, pem, self.verify),
-            identity=Identity.of(self.certificate, self.key),
-            addresses=self.addresses,
-            source_addresses=self.source_addresses,
-        )
 
 
 def make_system(urls: list[str], access: Access, threads: int | None, placement: Placement = PLAIN) -> System:

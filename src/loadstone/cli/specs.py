@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from loadstone.cli.options import Access, Serving, half_the_cores, make_system, serving
+from loadstone.cli.access import Access
+from loadstone.cli.options import Serving, half_the_cores, make_system, serving
 from loadstone.model.errors import UsageError
 from loadstone.model.load import Load, Population
 from loadstone.model.profile import PROFILES

@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
+from loadstone.cli.access import Access, Authority, Certificate, Insecure, Key
 from loadstone.cli.exits import Exit
-from loadstone.cli.options import Access
 from loadstone.cli.screen import out, say, variables_text
 from loadstone.host.files import write_private
 from loadstone.host.runtime import temporary_folder
@@ -57,22 +57,10 @@ BY_STATUS = {
 def try_(
     site: Annotated[str, typer.Argument(help="Folder of your own workload, or the name of one.")],
     target: Annotated[list[str], typer.Option(help="http://HOST:PORT, and https://HOST:PORT beside it.")],
-    authority: Annotated[
-        Path | None, typer.Option(exists=True, dir_okay=False, help="Certificate of a private authority to believe.")
-    ] = None,
-    insecure: Annotated[bool, typer.Option("--insecure", help="Believe any certificate.")] = False,
-    cert: Annotated[
-        Path | None,
-        typer.Option(exists=True, dir_okay=False, help="Client certificate for a target that demands one (PEM)."),
-    ] = None,
-    key: Annotated[
-        Path | None,
-        typer.Option(
-            exists=True,
-            dir_okay=False,
-            help="Private key of the client certificate (PEM). Default: in the file of --cert.",
-        ),
-    ] = None,
+    authority: Authority = None,
+    insecure: Insecure = False,
+    cert: Certificate = None,
+    key: Key = None,
     seed: Annotated[int, typer.Option(min=0, help="Another one draws other values and ways.")] = 1,
     trace: Annotated[
         Path | None, typer.Option(help="Write the visit to this file, as HAR, without cookies and credentials.")

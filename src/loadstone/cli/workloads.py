@@ -15,6 +15,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
+from loadstone.cli.access import Access, Authority, Certificate, Insecure, Key
 from loadstone.cli.exits import Exit
 from loadstone.cli.screen import out, say, variables_text, warn
 from loadstone.host.runtime import temporary_folder
@@ -128,11 +129,18 @@ def from_har_(
             "Passwords are sent as recorded. The exit code is 1 where the site refuses the visit.",
         ),
     ] = None,
+    authority: Authority = None,
+    insecure: Insecure = False,
+    cert: Certificate = None,
+    key: Key = None,
 ) -> Exit:
     """Make a workload of a recorded visit: pages, their files, their order and the think time between them.
 
     Values that the site gave out for this visit alone, such as CSRF tokens, are taken from the answers they stood in.
     """
+    access = Access(authority, not insecure, cert, key)
+    if not verify_at and access != Access():
+        raise UsageError("--authority, --insecure, --cert and --key are for a visit. Name the site with --verify.")
     recording: list[Recording] = []
     verified: list[Verified] = []
 
@@ -140,7 +148,7 @@ def from_har_(
         recording.append(recorded(file, second, site=site))
         if not verify_at:
             return recording[0].workload(name)
-        verified.append(_verified(recording[0], Target.parse([verify_at]), name))
+        verified.append(_verified(recording[0], access.target([verify_at]), name))
         return recording[0].workload(name, frozenset(verified[0].needless))
 
     _import(importer, file, output, lambda: [line for one in verified for line in _outcome(one, recording[0])])

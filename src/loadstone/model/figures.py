@@ -153,6 +153,8 @@ class OperationFigures:
     """How often each request around its page was answered, by its place; shorter where the last ones never were."""
     statuses: Mapping[int, int] = field(default_factory=dict)
     """How often each status ended its page, 0 where no answer came; empty where that is not known."""
+    words: frozenset[int] = frozenset()
+    """Hashes of words that stand in each of its first right answers, the smallest 64; empty where that is not known."""
     slowest: Slowest | None = None
     """The longest response time; None where that is not known."""
     files: tuple[FileFigures, ...] = ()

@@ -338,6 +338,7 @@ def _operation(record: OperationTotals) -> OperationFigures:
         body_bytes=record.body_bytes,
         requests_beside=record.requests_beside,
         statuses={one.status: one.count for one in record.statuses},
+        words=frozenset(record.words),
         slowest=_slowest(record.slowest) if record.slowest.time_ns else None,
         files=tuple(map(_file, filter(lambda file: file.requests, record.files))),
     )

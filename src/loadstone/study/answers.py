@@ -1,13 +1,22 @@
-"""Sizes and statuses of answers on two sides: work that one side does not do must not look like speed. Pure."""
+"""Sizes, statuses and words of answers on two sides: work that one side does not do must not look like speed. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations, product
 
 from loadstone.model.figures import Blame, IterationFigures, OperationFigures
 from loadstone.model.numbers import number
 
 LEAST_CHANGE = 0.05
 """Smallest change of an answer's mean size that is named, as a share."""
+MOST_WORDS = 64
+"""Hashes of words that a record has room for."""
+LEAST_LIKENESS = 0.8
+"""Likeness of an operation's words in two runs of one side, from which on words tell anything: the share of the words
+of both that both have (Jaccard's index).
+"""
+MOST_LIKENESS = 0.5
+"""Likeness of its words on both sides up to which they are named as another text."""
 MOST_ERRORS = 0.01
 """Share of errors up to which an operation's mean size is that of its answers."""
 
@@ -20,6 +29,20 @@ class AnswerMeans:
     """Mean of all bodies of an operation, decoded."""
     status: int
     """The most frequent one; 0 where that is not known."""
+    words: frozenset[int] = frozenset()
+    """Hashes of words that all answers have in common; empty where that is not known."""
+
+    def likeness(self, other: "AnswerMeans") -> float | None:
+        """Share of the words of both that both have; None where the words of one are not known. Where a record has no
+        room for all hashes, it has the smallest: only up to the last of them are they complete.
+        """
+        if not self.words or not other.words:
+            return None
+        end = min((max(words) for words in (self.words, other.words) if len(words) >= MOST_WORDS), default=None)
+        own, others = (
+            words if end is None else {word for word in words if word <= end} for words in (self.words, other.words)
+        )
+        return len(own & others) / len(own | others)
 
 
 def answer_means(iterations: Sequence[IterationFigures]) -> dict[str, AnswerMeans]:
@@ -38,7 +61,8 @@ def _means(same: Sequence[OperationFigures]) -> AnswerMeans | None:
     counts: dict[int, int] = {}
     for status, count in (pair for one in same for pair in one.statuses.items()):
         counts[status] = counts.get(status, 0) + count
-    return AnswerMeans(body_bytes / requests, max(counts, key=lambda status: counts[status], default=0))
+    words = frozenset.intersection(*(one.words for one in same))
+    return AnswerMeans(body_bytes / requests, max(counts, key=lambda status: counts[status], default=0), words)
 
 
 @dataclass(frozen=True)
@@ -50,11 +74,14 @@ class AnswerChange:
     now_bytes: float
     before_status: int
     now_status: int
+    likeness: float | None = None
+    """Largest likeness of both sides' words where they are another text; None where they are not."""
 
     @property
     def is_less(self) -> bool:
-        """Whether B's answers are smaller, or have another status: what is faster then is no better."""
-        return self.now_bytes < self.before_bytes * (1 - LEAST_CHANGE) or self.now_status != self.before_status
+        """Whether B's answers are smaller, another text or of another status: what is faster then is no better."""
+        is_smaller = self.now_bytes < self.before_bytes * (1 - LEAST_CHANGE)
+        return is_smaller or self.now_status != self.before_status or self.likeness is not None
 
     def in_words(self, a: str, b: str) -> str:
         """The change, with figures of both sides."""
@@ -62,6 +89,8 @@ class AnswerChange:
         a, b = (name if name.startswith("at ") else f"of {name}" for name in (a, b))
         said = f"{self.operation}: {number(self.now_bytes)} bytes {b}, {number(self.before_bytes)} {a}"
         said += f" ({change:+.0f} %)"
+        if self.likeness is not None:
+            said += f", another text: {number(100 * self.likeness)} % of the words are the same"
         differs = self.now_status != self.before_status
         return said + (f", status {self.now_status} and {self.before_status}" if differs else "")
 
@@ -70,7 +99,9 @@ Means = Mapping[str, AnswerMeans]
 
 
 def changed_answers(a: Sequence[Means], b: Sequence[Means], least: float = LEAST_CHANGE) -> list[AnswerChange]:
-    """Operations whose answers differ in all runs of both sides: in size by a share of `least`, or in their status."""
+    """Operations whose answers differ in all runs of both sides: in size by a share of `least`, in their status or in
+    their words.
+    """
     if not a or not b:
         return []
     names = [name for name in a[0] if all(name in run for run in (*a, *b))]
@@ -85,7 +116,23 @@ def _change(name: str, a: Sequence[AnswerMeans], b: Sequence[AnswerMeans], least
     has_other_status = bool(statuses[0] and statuses[1]) and not statuses[0] & statuses[1]
     is_apart = min(sizes[0]) > max(sizes[1]) or min(sizes[1]) > max(sizes[0])
     has_other_size = is_apart and abs(now / before - 1) > least
-    return AnswerChange(name, before, now, a[0].status, b[0].status) if has_other_size or has_other_status else None
+    likeness = _likeness_of_others(a, b)
+    if not (has_other_size or has_other_status or likeness is not None):
+        return None
+    return AnswerChange(name, before, now, a[0].status, b[0].status, likeness)
+
+
+def _likeness_of_others(a: Sequence[AnswerMeans], b: Sequence[AnswerMeans]) -> float | None:
+    """The largest likeness between both sides where all runs of each side are alike and no run of one is like one of
+    the other; None otherwise, and where there is but one run of a side.
+    """
+    within = [one.likeness(other) for side in (a, b) for one, other in combinations(side, 2)]
+    across = [one.likeness(other) for one, other in product(a, b)]
+    known = [[share for share in shares if share is not None] for shares in (within, across)]
+    if len(a) < 2 or len(b) < 2 or [len(shares) for shares in known] != [len(within), len(across)]:
+        return None
+    is_other = min(known[0]) >= LEAST_LIKENESS and max(known[1]) <= MOST_LIKENESS
+    return max(known[1]) if is_other else None
 
 
 def changes_in_words(changes: Sequence[AnswerChange], a: str = "A", b: str = "B") -> list[str]:

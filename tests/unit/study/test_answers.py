@@ -12,7 +12,7 @@ from loadstone.model.numbers import supported
 from loadstone.model.records.check import Bound, Check, CheckId, Outcome, Weight
 from loadstone.model.records.verdict import Verdict
 from loadstone.page.blocks import Table
-from loadstone.study.answers import AnswerMeans
+from loadstone.study.answers import AnswerMeans, changed_answers
 from loadstone.study.edge import CountFit, find_edge
 from loadstone.study.kinds.compare import loads
 from loadstone.study.kinds.compare.loads import Compare
@@ -84,6 +84,49 @@ def test_another_answer_is_no_faster_answer() -> None:
     assert answer.headline[0].startswith("The answers of A and B differ")
     assert "page: 66 bytes of B" in answer.headline[0] and "-99 %" in answer.headline[0]
     assert "-95.0 % against A (no better: B answers with less or something else)" in answer.headline[1]
+
+
+OWN, OTHERS = frozenset(range(0, 128, 2)), frozenset(range(1, 129, 2))
+
+
+def of_words(words: frozenset[int]) -> dict[str, AnswerMeans]:
+    """Answers of one size and status whose words have these hashes in common."""
+    return {"page": AnswerMeans(8192.0, 200, words)}
+
+
+def test_another_text_of_the_same_size_is_no_faster_answer() -> None:
+    def play(request: RunRequest) -> RunSummary:
+        is_b = request.side is Side.B
+        run = made(request, response_mean=0.05 if is_b else 1.0)
+        return replace(run, answers=of_words(OTHERS if is_b else OWN))
+
+    answer, _ = carry_out(COMPARE, play)
+    assert "another text: 0 % of the words are the same" in answer.headline[0]
+    assert "(no better: B answers with less or something else)" in answer.headline[1]
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        pytest.param([OWN, OWN], [OWN, OWN], id="the same"),
+        pytest.param([OWN, OWN], [OWN | {1, 3}, OWN - {2}], id="a few words"),
+        pytest.param([OWN, OTHERS], [OTHERS, OWN], id="another text in each run"),
+        pytest.param([OWN, OWN], [frozenset(), OTHERS], id="not known of each"),
+        pytest.param([OWN], [OTHERS], id="a single run of each"),
+    ],
+)
+def test_texts_that_are_not_another_are_not_named(a: list[frozenset[int]], b: list[frozenset[int]]) -> None:
+    assert changed_answers([of_words(each) for each in a], [of_words(each) for each in b]) == []
+
+
+def test_words_are_compared_as_far_as_both_records_have_them_all() -> None:
+    """A record has the 64 smallest hashes: the longer text of two has fewer of them below the shorter one's last."""
+    text, longer = frozenset(range(0, 128, 2)), frozenset(range(64))
+    assert AnswerMeans(1, 200, text).likeness(AnswerMeans(1, 200, longer)) == pytest.approx(32 / 64)
+    assert AnswerMeans(1, 200, frozenset({1, 9})).likeness(AnswerMeans(1, 200, frozenset({1, 99}))) == pytest.approx(
+        1 / 3
+    )
+    assert AnswerMeans(1, 200).likeness(AnswerMeans(1, 200, text)) is None
 
 
 def test_a_search_names_loads_that_are_answered_with_less() -> None:

@@ -21,6 +21,7 @@ use super::dates::Dates;
 use super::dealt::Dealt;
 use super::{Extent, Progress};
 use crate::ending::ended;
+use crate::inspect::HEAD_BYTES;
 use crate::operation::{check_embedded, check_image, Compiled, CompiledRequest, EmbeddedFile, Sending, PARTIAL};
 use crate::server::Server;
 use crate::shared::Shared;
@@ -165,6 +166,7 @@ impl Browser {
         for request in &operation.before {
             self.ask(shared, request, values, (extent, progress)).await?;
         }
+        progress.compared.set(shared.compares(number).then_some(number));
         let scheme = match operation.websocket.is_empty() {
             true => self.load_page(shared, operation, values, (extent, progress)).await?,
             false => self.converse(shared, operation, values, progress).await?,
@@ -254,6 +256,9 @@ impl Browser {
             if operation.seeks_title() {
                 connection.inspector.seek_title();
             }
+            if progress.compared.get().is_some() {
+                connection.inspector.keep_at_least(HEAD_BYTES);
+            }
             connection.reader.wanted.clone_from(&operation.wanted);
             connection.inspector.lend(&mut shared.heads.borrow_mut());
             let answer = connection.exchange(shared, user, body).await?;
@@ -274,6 +279,10 @@ impl Browser {
                     return operation.check_rest(&answer, &connection.inspector, values).map(|()| scheme);
                 }
                 operation.check(&answer, &connection.inspector, values)?;
+                if let Some(number) = progress.compared.take() {
+                    let head = &connection.inspector.head;
+                    shared.recorder.borrow_mut().words(number, &head[..head.len().min(HEAD_BYTES)]);
+                }
                 operation.extract(
                     &connection.inspector,
                     (&connection.reader.told, &self.person.jar.borrow()),

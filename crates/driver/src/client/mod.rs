@@ -54,6 +54,8 @@ pub struct Progress {
     pub status: Cell<u16>,
     /// Whether an answer to it set a cookie, those of its files left aside.
     pub sets_cookie: Cell<bool>,
+    /// The operation whose answer is taken for the words that its answers have in common; none where it is not.
+    pub compared: Cell<Option<usize>>,
     /// The step of an exchange over a WebSocket that is being taken, from 1 on.
     pub step: Cell<usize>,
 }

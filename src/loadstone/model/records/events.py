@@ -127,6 +127,8 @@ class OperationTotals:
     slowest: Slowest = NEVER
     files: tuple[FileTotals, ...] = ()
     """Its embedded files, in their order; none in older records."""
+    words: tuple[int, ...] = ()
+    """Hashes of words that stand in each of its first right answers, the smallest 64; none in older records."""
 
 
 @dataclass(frozen=True)

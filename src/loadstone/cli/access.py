@@ -1,0 +1,49 @@
+"""How users reach a system that others set up, and the options of commands that visit it."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from loadstone.model.files import read_text
+from loadstone.model.target import Addresses, Identity, Target
+
+Authority = Annotated[
+    Path | None, typer.Option(exists=True, dir_okay=False, help="Certificate of a private authority to believe.")
+]
+Insecure = Annotated[bool, typer.Option("--insecure", help="Believe any certificate.")]
+Certificate = Annotated[
+    Path | None,
+    typer.Option(exists=True, dir_okay=False, help="Client certificate for a target that demands one (PEM)."),
+]
+Key = Annotated[
+    Path | None,
+    typer.Option(
+        exists=True,
+        dir_okay=False,
+        help="Private key of the client certificate (PEM). Default: in the file of --cert.",
+    ),
+]
+
+
+@dataclass(frozen=True)
+class Access:
+    """How users reach a system that others set up."""
+
+    authority: Path | None = None
+    verify: bool = True
+    certificate: Path | None = None
+    key: Path | None = None
+    addresses: Addresses = Addresses.ALL
+    source_addresses: int | None = None
+
+    def target(self, urls: list[str]) -> Target:
+        """The system at these addresses; raises UsageError."""
+        pem = read_text(self.authority) if self.authority else None
+        return replace(
+            Target.parse(urls, pem, self.verify),
+            identity=Identity.of(self.certificate, self.key),
+            addresses=self.addresses,
+            source_addresses=self.source_addresses,
+        )
