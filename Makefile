@@ -30,7 +30,8 @@ test-rust:       ## tests of the driver and the servers
 test-python: $(VENV)/testing   ## tests of everything else, real runs and virtual machines included
 	@scripts/system-packages nginx chromium qemu images containers podman kernel dovecot postgresql mariadb php apache tomcat balancers caches nfs ssh h2
 	@# programs start several times faster with their byte code kept
-	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest --numprocesses 2 --dist loadgroup tests
+	@# and tests wait more than they compute: three at a time keep two cores busy
+	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest --numprocesses 3 --dist loadgroup tests
 	@echo "durations: target/test-durations.txt"
 	@if [ -s $(SKIPPED) ]; then echo "skipped:"; cat $(SKIPPED); else echo "skipped: nothing"; fi
 

@@ -3,6 +3,7 @@ other do not clear up after each other.
 """
 
 import os
+import signal
 import tempfile
 import zlib
 
@@ -32,6 +33,8 @@ def pytest_configure(config: pytest.Config) -> None:
     arrive.
     """
     reap()
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # started in the background; children would inherit that
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     config.pluginmanager.register(names, "suite-names")
     config.pluginmanager.register(order, "suite-order")
     config.pluginmanager.register(durations, "suite-durations")

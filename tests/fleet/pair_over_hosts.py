@@ -1,4 +1,4 @@
-"""A pair over the hosts of a fleet whose primaries are killed in turn, and then the host of one cut off, while a client
+"""A pair over the hosts of a fleet whose primary is killed, and then the host of the next cut off, while a client
 asks over one connection and another counts what it writes. Runs where commands are given; what came of it is printed.
 """
 
@@ -17,7 +17,7 @@ from loadstone.fleet.open import open_fleet
 from loadstone.model.fault import FaultKind
 from loadstone.platforms.pair.machine import PairMachine
 
-KILLS = 2
+KILLS = 1
 ANSWERS = 20
 WAIT_S = 60.0
 SILENT_S = 4.0

@@ -1,5 +1,8 @@
-"""How long each test took: `target/test-durations.txt`, and a failure for a long test that is not marked as such."""
+"""How long each test took and what it took of the processors: `target/test-durations.txt`; and a failure for a long
+test that is not marked as such.
+"""
 
+import os
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +16,7 @@ LONGEST_S = 10.0
 """Longest time for a test without the mark `slow`. Its fixtures are not counted, for others may use them too, nor is
 the time in which a busy machine had no processor for some process.
 """
+HEAD = "seconds\tset-up\ttest\ttear-down\tprocessor seconds\tname\twhy it is slow\n"
 PRESSURE = Path("/proc/pressure/cpu")
 
 
@@ -25,6 +29,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     marker = item.get_closest_marker("slow")
     reason = str(marker.args[0]) if marker is not None and marker.args else ""
     report.user_properties.append(("slow", reason))  # type: ignore[attr-defined]
+    report.user_properties.append(("cpu_s", _cpu.since_last_s()))  # type: ignore[attr-defined]
     if call.when != "call":
         return report
     took_s = call.duration - (stalled_s() - _stalled_at_start.pop(item.nodeid, stalled_s()))
@@ -37,6 +42,19 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     return report
 
 
+class Cpu:
+    """Processor time of this process and of its children that have ended and were waited for."""
+
+    def __init__(self) -> None:
+        self.last_s = sum(os.times()[:4])
+
+    def since_last_s(self) -> float:
+        """Returns the seconds since it was asked before."""
+        before, self.last_s = self.last_s, sum(os.times()[:4])
+        return self.last_s - before
+
+
+_cpu = Cpu()
 _stalled_at_start: dict[str, float] = {}
 
 
@@ -53,12 +71,15 @@ class Durations:
     def __init__(self) -> None:
         self.seconds: defaultdict[str, dict[str, float]] = defaultdict(dict)
         self.reasons: dict[str, str] = {}
+        self.cpu_s: defaultdict[str, float] = defaultdict(float)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Notes one phase of a test."""
         name = plain(report.nodeid)
         self.seconds[name][report.when] = report.duration
-        self.reasons[name] = dict(report.user_properties).get("slow", "") or self.reasons.get(name, "")
+        properties = dict(report.user_properties)
+        self.reasons[name] = properties.get("slow", "") or self.reasons.get(name, "")
+        self.cpu_s[name] += float(properties.get("cpu_s", 0))
 
     def pytest_sessionfinish(self) -> None:
         """Writes all durations, the longest first."""
@@ -66,12 +87,12 @@ class Durations:
             return
         DURATIONS.parent.mkdir(exist_ok=True)
         rows = sorted(((sum(phases.values()), name, phases) for name, phases in self.seconds.items()), reverse=True)
-        DURATIONS.write_text("seconds\tset-up\ttest\ttear-down\tname\twhy it is slow\n" + "".join(map(self._row, rows)))
+        DURATIONS.write_text(HEAD + "".join(map(self._row, rows)))
 
     def _row(self, row: tuple[float, str, dict[str, float]]) -> str:
         total, name, phases = row
         times = "\t".join(f"{phases.get(when, 0):.2f}" for when in ("setup", "call", "teardown"))
-        return f"{total:.2f}\t{times}\t{name}\t{self.reasons[name]}\n"
+        return f"{total:.2f}\t{times}\t{self.cpu_s[name]:.2f}\t{name}\t{self.reasons[name]}\n"
 
 
 def plain(nodeid: str) -> str:

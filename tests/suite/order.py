@@ -1,7 +1,7 @@
-"""Which tests run beside each other: `make test` has two workers, and each takes whole groups of tests.
+"""Which tests run beside each other: `make test` has three workers, and each takes whole groups of tests.
 
 Tests of one module are one group, so that its fixtures are set up once. Tests with the mark `needs_core` are one group
-as well, the first: one worker runs them in turn, while the other begins with unit tests.
+as well, the first: one worker runs them in turn, while the others begin with unit tests.
 """
 
 from pathlib import Path
