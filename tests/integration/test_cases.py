@@ -53,6 +53,7 @@ SLOW = {
     "66-masked-proc": "runs in a sandbox, with the doctor",
     "71-server-dies": "waits for a server to die and for a run to be terminated",
     "91-baseline-blind-to-failures": "twelve runs",
+    "93-same-size-other-text": "four runs",
 }
 """Cases that take longer, with the reason."""
 AS_ROOT = {"09-several-addresses", "64-container-user", "66-masked-proc"}
