@@ -256,10 +256,11 @@ impl Stream {
         self.staged.extend_from_slice(bytes);
         match self.scanner.scan(bytes) {
             Ok(Some(cut)) => {
-                self.publish(self.staged.len() + cut - bytes.len());
+                // Before the other side can have replayed it.
                 if self.scanner.is_over() {
                     self.memory.set_state(State::Ended);
                 }
+                self.publish(self.staged.len() + cut - bytes.len());
             }
             Ok(None) => {}
             Err(_) => {

@@ -37,8 +37,6 @@ const LIVE: Duration = Duration::from_secs(60);
 const UNDER_WAY: Duration = Duration::from_millis(100);
 /// Longest time from a machine's last word to its end.
 const GOING: Duration = Duration::from_millis(200);
-/// Longest time from the end of the secondary's machine by itself to that of the primary's, which recorded it.
-const FOLLOWS: Duration = Duration::from_secs(2);
 /// Between two reports of metrics.
 const REPORTED: Duration = Duration::from_secs(1);
 
@@ -201,7 +199,7 @@ impl Agent {
             Event::Frame(frame, position) => self.sent(frame, position),
             Event::Saved => self.saved(),
             Event::Silent => {
-                let has_ended = self.has_ended(GOING);
+                let has_ended = self.has_ended();
                 if has_ended {
                     self.say(&Message::Ended);
                 }
@@ -229,9 +227,9 @@ impl Agent {
         Ok(())
     }
 
-    /// Whether the machine has ended by itself, or does so within a time: it may close its line before its log.
-    fn has_ended(&self, within: Duration) -> bool {
-        let until = Instant::now() + within;
+    /// Whether the machine, which is gone, ended by itself: it may close its line before its log.
+    fn has_ended(&self) -> bool {
+        let until = Instant::now() + GOING;
         while self.memory.state() != State::Ended && self.machine.is_some_and(is_running) && Instant::now() < until {
             std::thread::sleep(LOOK);
         }
@@ -411,7 +409,7 @@ impl Agent {
     }
 
     fn stop(&mut self) {
-        self.say(if self.side.role == Role::Primary { &Message::Ended } else { &Message::Leaving });
+        self.say(&Message::Ended);
         self.kill();
         self.happened(Input::MachineEnded);
     }
@@ -475,16 +473,10 @@ impl Agent {
             Message::Left { number } => self.shadow.left(number),
             Message::Welcome { position } => self.welcome = Some(position),
             Message::Follows => report(&json!({ "event": "protected", "generation": self.side.generation })),
-            // The secondary replays: our machine ends as well, and nobody goes on.
-            Message::Ended if self.is_followed() && self.has_ended(FOLLOWS) => self.happened(Input::MachineEnded),
             Message::Ended | Message::Dismissed => self.happened(Input::PeerEnded),
             Message::Leaving => self.happened(Input::ChannelLost),
             _ => {}
         }
-    }
-
-    fn is_followed(&self) -> bool {
-        (self.side.role, self.side.phase) == (Role::Primary, Phase::Protected)
     }
 
     fn happened(&mut self, input: Input) {
@@ -528,6 +520,10 @@ impl Agent {
             if self.differs.load(Ordering::Acquire) {
                 return self.differs(&json!({ "event": "diverged", "why": "its disk found so meanwhile" }));
             }
+        } else if self.memory.state() == State::Ended {
+            // The secondary may have replayed the end of the machine and gone before ours was seen to.
+            self.say(&Message::Ended);
+            return self.happened(Input::MachineEnded);
         }
         let claim = self.store.claim(generation);
         self.detach();
@@ -585,7 +581,7 @@ impl Agent {
     }
 
     fn look_whether_stuck(&mut self) {
-        if !self.is_followed() {
+        if self.side.role != Role::Primary || self.side.phase != Phase::Protected {
             return;
         }
         let waits = self.outputs.waiting_since().map(|since| Duration::from_nanos(self.now_ns() - since));
