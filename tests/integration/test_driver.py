@@ -268,7 +268,7 @@ def test_http2_is_spoken_over_one_connection(loadstone_here: LoadstoneRunner, tm
 def good_so_far(address: str) -> float:
     """Good operations that a run under way reports; none before it does."""
     try:
-        text = urllib.request.urlopen(f"http://{address}/metrics", timeout=5).read().decode()
+        text = urllib.request.urlopen(f"http://{address}/metrics", timeout=60).read().decode()
     except OSError:
         return 0.0
     return next((float(line.split()[-1]) for line in text.splitlines() if 'grade="good"' in line), 0.0)

@@ -124,7 +124,7 @@ def visit(target: Target, site: str) -> Iterator[Seen]:
     for path, form in SITES[site]:
         url = f"https://localhost:{target.https.port}/{site}/{path}"
         try:
-            answer = opener.open(url, None if form is None else urlencode(form).encode(), timeout=10)
+            answer = opener.open(url, None if form is None else urlencode(form).encode(), timeout=60)
         except urllib.error.HTTPError as error:
             answer = error
         yield seen(path, answer.status, answer.read())

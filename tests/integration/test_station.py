@@ -62,7 +62,7 @@ def rehearse(folder: Path, station: Station, load: Load, phases: Phases) -> Iter
 
 def get(testbed: Testbed, path: str = "/") -> int:
     try:
-        with urllib.request.urlopen(f"http://{testbed.targets[0].http}{path}", timeout=10) as answer:
+        with urllib.request.urlopen(f"http://{testbed.targets[0].http}{path}", timeout=60) as answer:
             return int(answer.status)
     except urllib.error.HTTPError as error:
         return error.code

@@ -77,7 +77,7 @@ def opened(browser: Browser, width: int = 1280, scheme: str = "light") -> Iterat
 def status(url: str, **headers: str) -> int:
     request = urllib.request.Request(url, headers={name.replace("_", "-"): value for name, value in headers.items()})
     try:
-        with urllib.request.urlopen(request, timeout=10) as answer:
+        with urllib.request.urlopen(request, timeout=60) as answer:
             return int(answer.status)
     except urllib.error.HTTPError as error:
         return error.code
@@ -198,7 +198,7 @@ def test_only_the_catalogue_is_shown_and_only_to_those_who_may(run_of_shelf: Pat
         assert status(address, Host="rebound.example") == 400
         request = urllib.request.Request(address, data=b"x")
         with pytest.raises(urllib.error.HTTPError, match="405"):
-            urllib.request.urlopen(request, timeout=10)
+            urllib.request.urlopen(request, timeout=60)
     with served(tmp_path, "--token", "opensesame-opensesame") as address:
         assert status(address) == 401
         assert status(f"{address}/?token=wrong") == 401

@@ -85,7 +85,7 @@ def room() -> Iterator[str]:
         thread.start()
         yield f"http://127.0.0.1:{server.socket.getsockname()[1]}"
         server.shutdown()
-        thread.join(timeout=5)
+        thread.join(timeout=60)
 
 
 @pytest.fixture
@@ -190,7 +190,7 @@ def club() -> Iterator[str]:
         thread.start()
         yield f"http://127.0.0.1:{server.socket.getsockname()[1]}"
         server.shutdown()
-        thread.join(timeout=5)
+        thread.join(timeout=60)
 
 
 @pytest.mark.slow("two recordings by a browser, and a run")

@@ -33,7 +33,7 @@ def running(
     finally:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, 9)
-        process.wait(timeout=10)
+        process.wait(timeout=60)
 
 
 def done(words: Sequence[str | Path], folder: Path, environment: Mapping[str, str] | None = None) -> None:

@@ -365,16 +365,16 @@ def _at(load: float, runs: Sequence[RunSummary], standing: Standing) -> Searched
 def _headline(search: Search, state: State, interval: tuple[float, float] | None, edge: Edge | None) -> list[str]:
     if state.peak is None:
         return [_without_peak(search, state)]
-    unit, peak = _unit(search), search.text(state.peak)
-    line = f"Peak: {peak} {unit}, verified by {search.verify} passing run{'s' * (search.verify != 1)}."
+    unit, peak, runs = _unit(search), search.text(state.peak), f"run{'s' * (search.verify != 1)}"
+    line = f"Peak: {peak} {unit}, verified by {search.verify} passing {runs}."
     match state.limit():
         case LimitedBy.DRIVER:
             line = (
-                f"The driver was the limit: {peak} {unit} pass, verified by {search.verify} runs, and at "
+                f"The driver was the limit: {peak} {unit} pass, verified by {search.verify} {runs}, and at "
                 f"{search.text(state.lowest_failing or 0)} the driver no longer kept up. The peak is at least {peak}."
             )
         case LimitedBy.MOST:
-            line = f"{peak} {unit}, the most that was allowed, pass, verified by {search.verify} runs."
+            line = f"{peak} {unit}, the most that was allowed, pass, verified by {search.verify} {runs}."
         case _ if interval is not None:
             low, high = (search.text(end) for end in interval)
             line += f" A repetition would find {low} to {high}."
