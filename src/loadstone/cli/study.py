@@ -20,7 +20,7 @@ from loadstone.judge.score import DISCLAIMER, NAME
 from loadstone.model.errors import UsageError
 from loadstone.model.reading import Flag, remedy
 from loadstone.model.records.manifest import Status, StudyManifest
-from loadstone.model.records.verdict import Verdict, worst
+from loadstone.model.records.verdict import worst
 from loadstone.model.service import Tuning
 from loadstone.report.studied_system import ran_on
 from loadstone.run.spec import RunSpec
@@ -213,11 +213,4 @@ def exit_of(manifest: StudyManifest, kind: AnyKind, answer: StudyAnswer[Answer])
     """What the shell is told of a study."""
     if manifest.status is Status.INTERRUPTED:
         return Exit.INTERRUPTED
-    parts, verdicts = answer.parts, {run.verdict for run in answer.runs}
-    # Of all that was made nothing can be said.
-    is_unfit = verdicts == {Verdict.INVALID} and not kind.learns_from_invalid
-    if is_unfit or any(part.is_unreached for part in parts) or not all(part.is_answered for part in parts):
-        return Exit.INVALID
-    if kind.is_judged_by_runs:
-        return BY_VERDICT[worst(list(verdicts))]
-    return Exit.FAIL if any(part.is_negative for part in parts) else Exit.PASS
+    return BY_VERDICT[worst([kind.outcome(part, answer.runs) for part in answer.parts])]

@@ -9,6 +9,7 @@ from loadstone.judge.score import DISCLAIMER, NAME
 from loadstone.model.errors import StoreError
 from loadstone.model.numbers import number, rounded, shown
 from loadstone.model.records.manifest import Status, StudiedWorkload, StudyManifest
+from loadstone.model.records.verdict import Verdict
 from loadstone.model.system import Clock
 from loadstone.page.blocks import (
     Block,
@@ -106,7 +107,7 @@ def study_blocks(
 ) -> Iterator[Block]:
     """Everything a study's report says."""
     yield from _banner(manifest, kind, answer)
-    yield Cards([_card(part) for part in answer.parts])
+    yield Cards([_card(part, kind.outcome(part, answer.runs)) for part in answer.parts])
     yield from _indices(answer)
     workloads = {one.workload: one for one in manifest.workloads}
     for part in answer.parts:
@@ -137,8 +138,8 @@ def _banner(manifest: StudyManifest, kind: AnyKind, answer: StudyAnswer[Answer])
             yield Paragraph(f"{part.workload}: {EMULATED}", Tone.ALARM, f"Emulated by TCG, not KVM{times}")
 
 
-def _card(part: Answer) -> Card:
-    return Card(Tone.PASS if part.is_answered else Tone.INVALID, "", part.workload, part.headline)
+def _card(part: Answer, outcome: Verdict) -> Card:
+    return Card(Tone(outcome.value), "", part.workload, part.headline)
 
 
 def _indices(answer: StudyAnswer[Answer]) -> Iterator[Block]:

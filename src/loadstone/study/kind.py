@@ -15,6 +15,7 @@ from loadstone.model.load import Load
 from loadstone.model.profile import Profile
 from loadstone.model.reading import Section
 from loadstone.model.records.manifest import ANSWER_SCHEMA, StudiedWorkload
+from loadstone.model.records.verdict import Verdict, worst
 from loadstone.model.workload import Workload
 from loadstone.page.blocks import Block
 from loadstone.study.question import Answer, Question
@@ -122,6 +123,16 @@ class StudyKind(Generic[S, A]):
     """Options of all studies that this kind settles by itself, with what says it instead."""
     rank: int = 100
     """Place among the kinds where they are listed, the smallest first."""
+
+    def outcome(self, part: A, runs: Sequence[RunSummary]) -> Verdict:
+        """What a workload's answer amounts to, given all runs of the study: invalid where nothing is answered."""
+        verdicts = [run.verdict for run in runs if run.request.workload == part.workload]
+        is_unfit = set(verdicts) == {Verdict.INVALID} and not self.learns_from_invalid
+        if is_unfit or part.is_unreached or not part.is_answered:
+            return Verdict.INVALID
+        if self.is_judged_by_runs:
+            return worst(verdicts)
+        return Verdict.FAIL if part.is_negative else Verdict.PASS
 
     @property
     def adapter(self) -> TypeAdapter[StudyAnswer[A]]:

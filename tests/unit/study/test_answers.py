@@ -16,6 +16,7 @@ from loadstone.study.answers import AnswerMeans, changed_answers
 from loadstone.study.edge import CountFit, find_edge
 from loadstone.study.kinds.compare import loads
 from loadstone.study.kinds.compare.loads import Compare
+from loadstone.study.kinds.compare.peaks import ComparePeaks
 from loadstone.study.kinds.compare.platforms import CURVES, Platforms
 from loadstone.study.kinds.predict.answer import PredictAnswer
 from loadstone.study.kinds.predict.fitting import Predict
@@ -157,6 +158,115 @@ def test_sides_that_fail_alike_are_seldom_called_worse() -> None:
     assert worse <= 24, worse
 
 
+@pytest.mark.parametrize(("failing", "is_open"), [(4, True), (2, True), (0, False)])
+def test_errors_that_so_few_pairs_cannot_tell_from_chance_leave_the_question_open(failing: int, is_open: bool) -> None:
+    """B is faster, and some of its runs fail by errors that A never has."""
+
+    def play(request: RunRequest) -> RunSummary:
+        is_b, pair = request.side is Side.B, (int(request.key[:3]) - 1) // 2
+        errors = 0.2 if is_b and pair < failing else 0.0
+        mean = (0.7 if is_b else 1.0) * (1 + pair / 100)
+        return made(request, "fail" if errors else "pass", good=100 - errors, response_mean=mean, errors=errors)
+
+    answer, _ = carry_out(COMPARE, play)
+    assert answer.is_answered is not is_open
+    assert any("(better)" in line for line in answer.headline) is not is_open
+    assert any("no better: B may fail more" in line for line in answer.headline) is is_open
+
+
+def test_fewer_valid_pairs_than_tell_a_difference_from_chance_are_no_answer() -> None:
+    def disturbed(request: RunRequest) -> RunSummary:
+        run = faster(0)(request)
+        return replace(run, verdict=Verdict.INVALID) if request.key.startswith("003") else run
+
+    answer, _ = carry_out(COMPARE, disturbed)
+    assert "which says nothing yet" in answer.headline[-1]
+    assert not answer.is_answered
+    assert carry_out(replace(COMPARE, pairs=7), disturbed)[0].is_answered
+
+
+def test_a_load_that_says_nothing_does_not_hide_where_b_is_worse() -> None:
+    question = replace(COMPARE, loads=({"rate": "10"}, {"rate": "20"}), pairs=7)
+
+    def play(request: RunRequest) -> RunSummary:
+        run = faster(25, "fail")(request)
+        return replace(run, verdict=Verdict.INVALID) if request.load == 20 else run
+
+    answer, _ = carry_out(question, play)
+    assert (answer.is_answered, answer.is_negative) == (True, True)
+
+
+def test_of_a_curve_the_chance_that_decides_comes_first() -> None:
+    """Of each load alone 0.03, corrected for both 0.06: nothing is found, and no sentence contradicts another."""
+    question = replace(COMPARE, loads=({"rate": "10"}, {"rate": "20"}))
+    chance = random.Random(4)
+
+    def play(request: RunRequest) -> RunSummary:
+        is_slower = request.side is Side.B and request.load == 20
+        return made(request, response_mean=(1.1 if is_slower else 1.0) * (1 + 0.02 * chance.random()))
+
+    answer, _ = carry_out(question, play)
+    line = next(line for line in answer.headline if line.startswith("At rate=20"))
+    assert (
+        "No difference in mean response time was found (p = 0.062 corrected for all loads, p = 0.031 by itself" in line
+    )
+
+
+def searching(settings: dict[str, str], name: str, seed: int) -> Search:
+    return Search("page", settings, "sessions", start=100, width=0.05, prefix=name, seed=seed)
+
+
+A_SIDE, B_SIDE = {"platform": "process"}, {"platform": "container"}
+
+
+@pytest.mark.parametrize("pairs", [1, 2])
+@pytest.mark.parametrize(
+    ("failing", "outcome"),
+    [
+        ({"container"}, (True, True)),
+        ({"process"}, (True, False)),
+        ({"process", "container"}, (False, False)),
+    ],
+)
+def test_a_side_that_passes_at_no_load_is_compared_too(
+    failing: set[str], outcome: tuple[bool, bool], pairs: int
+) -> None:
+    def play(request: RunRequest) -> RunSummary:
+        fails = request.settings["platform"] in failing or request.load > 155
+        return made(request, "fail" if fails else "pass", good=50 if fails else 100)
+
+    questions = (
+        ComparePeaks("page", A_SIDE, B_SIDE, searching, pairs),  # type: ignore[arg-type]
+        Platforms("page", A_SIDE, B_SIDE, searching, pairs),  # type: ignore[arg-type]
+    )
+    for question in questions:
+        answer, _ = carry_out(question, play)
+        assert (answer.is_answered, answer.is_negative) == outcome
+        if failing == {"container"}:
+            assert answer.headline[0].endswith("is worse.")
+            assert "passes at no load" in answer.headline[0]
+
+
+def test_peaks_of_which_one_could_not_be_searched_are_no_answer() -> None:
+    def play(request: RunRequest) -> RunSummary:
+        is_disturbed = request.settings["platform"] == "container"
+        return made(request, "invalid" if is_disturbed else "fail" if request.load > 155 else "pass")
+
+    answer, _ = carry_out(ComparePeaks("page", A_SIDE, B_SIDE, searching), play)  # type: ignore[arg-type]
+    assert (answer.is_answered, answer.is_negative) == (False, False)
+
+
+def test_where_the_driver_limits_a_side_everywhere_its_peak_is_not_compared() -> None:
+    def play(request: RunRequest) -> RunSummary:
+        is_bound = request.settings["platform"] == "container"
+        verdict = "invalid" if is_bound else "fail" if request.load > 155 else "pass"
+        return made(request, verdict, driver_bound=is_bound)
+
+    answer, _ = carry_out(ComparePeaks("page", A_SIDE, B_SIDE, searching), play)  # type: ignore[arg-type]
+    assert not answer.is_negative
+    assert answer.is_unreached or not answer.is_answered
+
+
 def test_who_is_faster_and_refuses_nobody_is_better() -> None:
     answer, _ = carry_out(COMPARE, faster(0))
     assert not answer.is_worse
@@ -261,6 +371,20 @@ def test_verdicts_and_errors_of_checks_refute_the_model(load: str, check: Play, 
     answer = checked_at(load, learn=serving("pass"), check=told)
     assert (answer.peak, answer.is_answered, answer.is_negative) == (None, False, False)
     assert f"No peak is predicted: the model does not hold, since {why}." in answer.headline
+
+
+@pytest.mark.parametrize(("valid", "said"), [(0, "2 of 2 checks at 80"), (1, "1 of 2 checks at 80"), (2, "")])
+def test_checks_that_are_not_fit_to_be_judged_are_named_and_without_any_nothing_is_checked(
+    valid: int, said: str
+) -> None:
+    def play(request: RunRequest) -> RunSummary:
+        checks = request.purpose is Purpose.VERIFY
+        turn = request.seed - 100
+        return serving("invalid" if checks and turn >= valid else "pass")(request)
+
+    answer, _ = carry_out(replace(PREDICT, check=("80",)), play)
+    assert answer.is_answered is (valid > 0)
+    assert any(line.startswith(said) for line in answer.headline if "say nothing" in line) is bool(said)
 
 
 def test_a_failed_check_beyond_the_peak_is_as_predicted() -> None:

@@ -170,6 +170,8 @@ class ComparedLoad:
             return "B fails more"
         if failures is not None and failures.has_fewer_good:
             return "B has fewer good operations"
+        if failures is not None and failures.is_suspect:
+            return "B may fail more"
         is_less = any(change.is_less for change in self.changed_answers)
         return "B answers with less or something else" if is_less else ""
 
@@ -237,6 +239,7 @@ class Compare:
         loads = self._corrected([self._at(load, runs) for load in self.loads])
         alike = ["A and B are set alike: what is found here is chance."] if self.a == self.b else []
         lines = [line for load in loads for line in _headline(load, self.metric, len(loads) > 1)]
+        is_worse = any(_is_worse(load, self.metric) for load in loads)
         return CompareAnswer(
             workload=self.workload,
             settings=dict(self.settings),
@@ -245,10 +248,16 @@ class Compare:
             metric=self.metric,
             pairs=self.pairs,
             loads=tuple(loads),
-            is_answered=not self.left(runs) and all(load.left_out < self.pairs for load in loads),
-            is_worse=any(_is_worse(load, self.metric) for load in loads),
+            is_answered=not self.left(runs) and (is_worse or all(map(self._is_settled, loads))),
+            is_worse=is_worse,
             headline=(*alike, *self._unlike(runs), *lines),
         )
+
+    def _is_settled(self, load: ComparedLoad) -> bool:
+        """Whether the runs at a load tell anything: enough pairs are valid, and it is not open whether B fails more."""
+        valid = self.pairs - load.left_out
+        is_open = load.failures is not None and load.failures.is_suspect and not load.failures.errors_a
+        return valid >= min(self.pairs, LEAST_PAIRS) and not is_open
 
     def _unlike(self, runs: Sequence[RunSummary]) -> list[str]:
         a, b = ([run.conditions for run in runs if run.request.side is side] for side in (Side.A, Side.B))
@@ -338,10 +347,7 @@ def _headline(load: ComparedLoad, name: str, is_curve: bool) -> list[str]:
     if name not in load.metrics:
         return [*lines, f"{where}the runs made so far do not all have `{name}`."]
     compared = load.metrics[name].difference
-    line = where + in_words(name, compared, load.no_better)
-    if is_curve and compared is not None and compared.p_corrected is not None:
-        line += f" Corrected for all loads of the curve: {chance(compared.p_corrected)}."
-    return [*lines, line]
+    return [*lines, where + in_words(name, compared, load.no_better, is_curve)]
 
 
 def _before_all(load: ComparedLoad) -> Iterator[str]:
@@ -361,8 +367,8 @@ def _before_all(load: ComparedLoad) -> Iterator[str]:
         yield f"{pairs} with an invalid run{apart} left out: nothing follows from those."
 
 
-def in_words(name: str, found: FoundDifference | None, no_better: str = "") -> str:
-    """What a difference amounts to, without claiming more than the test found."""
+def in_words(name: str, found: FoundDifference | None, no_better: str = "", is_curve: bool = False) -> str:
+    """What a difference amounts to, without claiming more than the test found; the p-value is the one that decides."""
     metric = METRICS[name]
     if found is None:
         return f"{metric.title} cannot be compared by its ratio, since a value is 0."
@@ -373,13 +379,17 @@ def in_words(name: str, found: FoundDifference | None, no_better: str = "") -> s
             f"{LEAST_PAIRS} pairs are the fewest that can tell a difference from chance."
         )
     interval = f"{100 * (found.low - 1):+.1f} to {100 * (found.high - 1):+.1f} %"
+    digits = 3 if found.is_found or is_curve else 2
+    said = chance(found.p, digits)
+    if is_curve and found.p_corrected is not None:
+        said = f"{chance(found.p_corrected, digits)} corrected for all loads, {said} by itself"
     if found.is_found:
         worse = {Better.LOWER: change > 0, Better.HIGHER: change < 0}.get(metric.better)
         better = f" (no better: {no_better})" if no_better else " (better)"
         word = {True: " (worse)", False: better, None: ""}[worse]
-        return f"{metric.title} of B is {change:+.1f} % against A{word}, interval {interval}, {chance(found.p)}."
+        return f"{metric.title} of B is {change:+.1f} % against A{word}, interval {interval}, {said}."
     return (
-        f"No difference in {metric.title} was found ({chance(found.p, 2)}; B is {change:+.1f} %, interval {interval}). "
+        f"No difference in {metric.title} was found ({said}; B is {change:+.1f} %, interval {interval}). "
         f"A difference larger than {found.excluded_pct:.1f} % can be excluded; a smaller one cannot.{_power(found)}"
     )
 

@@ -47,6 +47,11 @@ class PeaksAnswer(Answer):
         """Whether B is worse."""
         return self.is_worse
 
+    @property
+    def is_unreached(self) -> bool:
+        """Whether the driver was the limit of a side at every load."""
+        return any(search.answer.is_unreached for search in self.searches)
+
 
 @dataclass(frozen=True)
 class ComparePeaks:
@@ -84,6 +89,7 @@ class ComparePeaks:
         searches = [SideSearch(side, search.answer(search.own(runs))) for side, search in self.searches()]
         peaks = {side: _peaks(searches, side) for side in (Side.A, Side.B)}
         is_whole = all(one.answer.is_answered and one.answer.peak for one in searches)
+        never_passes = passing_sides(searches) == {Side.A}
         compared = difference(list(zip(peaks[Side.A], peaks[Side.B], strict=False))) if is_whole else None
         return PeaksAnswer(
             workload=self.workload,
@@ -93,8 +99,8 @@ class ComparePeaks:
             peaks={side.value: own for side, own in peaks.items()},
             searches=tuple(searches),
             difference=None if compared is None else FoundDifference.of(compared),
-            is_worse=is_whole and _is_lower(searches, compared),
-            is_answered=self.next(runs) is None,
+            is_worse=never_passes or (is_whole and _is_lower(searches, compared)),
+            is_answered=self.next(runs) is None and (is_whole or len(passing_sides(searches)) == 1),
             headline=(*self._changed(runs), *_headline(searches, compared)),
         )
 
@@ -111,10 +117,33 @@ def _peaks(searches: Sequence[SideSearch], side: Side) -> tuple[float, ...]:
     return tuple(answer.peak for answer in own if answer.is_answered and answer.peak is not None)
 
 
+def passing_sides(searches: Sequence[SideSearch]) -> set[Side]:
+    """The sides whose searches all found a peak; empty unless each side's searches agree that loads pass, or that none
+    does. A search without an answer, or one that the driver limited everywhere, agrees with nothing.
+    """
+    sides = {Side.A: [one.answer for one in searches if one.side is Side.A]}
+    sides[Side.B] = [one.answer for one in searches if one.side is Side.B]
+    has_peak = {side: {answer.peak is not None for answer in answers} for side, answers in sides.items()}
+    is_known = all(one.answer.is_answered and not one.answer.is_unreached for one in searches)
+    if not is_known or any(len(peaks) != 1 for peaks in has_peak.values()):
+        return set()
+    return {side for side, peaks in has_peak.items() if peaks == {True}}
+
+
+def never_passing(searches: Sequence[SideSearch], names: Mapping[Side, str]) -> list[str]:
+    """The sentence that names a side that passes at no load while the other does; empty where there is none."""
+    passing = passing_sides(searches)
+    if len(passing) != 1:
+        return []
+    other = Side.B if Side.A in passing else Side.A
+    judged = f": {names[Side.B]} is worse" if other is Side.B else ""
+    return [f"{names[other]} passes at no load, and {names[passing.pop()]} does{judged}."]
+
+
 def _headline(searches: Sequence[SideSearch], found: Difference | None) -> list[str]:
     lines = [f"{search.side.upper()}: {line}" for search in searches for line in search.answer.headline[:1]]
     if found is None:
-        return lines
+        return [*never_passing(searches, {side: side.upper() for side in (Side.A, Side.B)}), *lines]
     change = 100 * (found.ratio - 1)
     if found.low is not None and found.high is not None:
         interval = f"interval {100 * (found.low - 1):+.1f} to {100 * (found.high - 1):+.1f} %, {chance(found.p)}"

@@ -17,7 +17,15 @@ from loadstone.study.conditions import unlike
 from loadstone.study.curves import AXIS
 from loadstone.study.kind import IndexPair
 from loadstone.study.kinds.compare.loads import side_by_turn
-from loadstone.study.kinds.compare.peaks import SEARCH_COLUMNS, SEEDS_APART, MakeSearch, SideSearch, search_cells
+from loadstone.study.kinds.compare.peaks import (
+    SEARCH_COLUMNS,
+    SEEDS_APART,
+    MakeSearch,
+    SideSearch,
+    never_passing,
+    passing_sides,
+    search_cells,
+)
 from loadstone.study.kinds.compare.platform_rows import PlatformTable, SideMeans, tables
 from loadstone.study.kinds.search.answer import LimitedBy
 from loadstone.study.kinds.search.steps import Search, State
@@ -101,6 +109,11 @@ class PlatformsAnswer(Answer):
         """Whether B is worse."""
         return self.is_worse
 
+    @property
+    def is_unreached(self) -> bool:
+        """Whether the driver was the limit of a side at every load."""
+        return any(search.answer.is_unreached for search in self.searches)
+
 
 @dataclass(frozen=True)
 class Platforms:
@@ -183,7 +196,7 @@ class Platforms:
             SideSearch(side, one.answer(self._evidence(side, runs))) for side, one in self.searches().items()
         )
         peaks, loads = self.peaks(runs), self.loads(runs)
-        both = len(peaks) == 2
+        both, passing = len(peaks) == 2, passing_sides(searches)
         rounded_to = self.searches()[Side.A].rounded
         curve = tuple(self._point(runs, load) for load in loads)
         parted = _parting(curve)
@@ -204,8 +217,8 @@ class Platforms:
             accelerators={side.value: found for side, found in accelerators.items()},
             cost=_cost(curve),
             searches=searches,
-            is_worse=both and _is_lower(searches),
-            is_answered=both and self.next(runs) is None,
+            is_worse=_is_lower(searches) if both else passing == {Side.A},
+            is_answered=(both or len(passing) == 1) and self.next(runs) is None,
             headline=(
                 *_headline(self, searches, peaks, curve, parted, accelerators),
                 *self._unlike(runs),
@@ -319,7 +332,7 @@ def _headline(
     names = _names(of)
     lines = [f"{names[search.side]}: {line}" for search in searches for line in search.answer.headline[:1]]
     if len(peaks) < 2:
-        return lines
+        return [*never_passing(searches, {Side.A: names["a"], Side.B: names["b"]}), *lines]
     share = 100 * peaks[Side.B] / peaks[Side.A]
     emulated = " (emulated by TCG: says nothing of KVM)" if "tcg" in accelerators.values() else ""
     bound = {search.side: search.answer.limit is LimitedBy.DRIVER for search in searches}

@@ -69,6 +69,15 @@ class Fitted:
 
 
 @dataclass(frozen=True)
+class UnfitChecks:
+    """How many of the checks at a load say nothing, and why the first of them does not."""
+
+    unfit: int
+    made: int
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Predict:
     """Measured at some loads, predicted at all, checked at others."""
 
@@ -196,19 +205,33 @@ class Predict:
         curve = [self._predicted(load, fitted, scalability) for load in self._drawn(model, found.load)]
         checks = self._checks(runs, curve)
         refuted = list(self._refuted(runs, curve, found))
+        unchecked = [load for load, counts in self._unfit_checks(runs).items() if counts.unfit == counts.made]
         return PredictAnswer(
             workload=self.workload,
             settings=dict(self.settings),
             load=self.load,
-            is_answered=not missing(self.requests(), runs) and not refuted,
+            is_answered=not missing(self.requests(), runs) and not refuted and not unchecked,
             measured=tuple(map(_measured, runs)),
             model=_learned(model),
             scalability=_learned_law(scalability),
             curve=tuple(curve),
             checks=tuple(checks),
             peak=None if refuted else found,
-            headline=tuple(_headline(self, model, found, checks, refuted)),
+            headline=(
+                *_headline(self, model, found, checks, refuted),
+                *_unchecked(self._unfit_checks(runs), UNITS[self.load]),
+            ),
         )
+
+    def _unfit_checks(self, runs: Sequence[RunSummary]) -> dict[str, UnfitChecks]:
+        """The checks that say nothing, by load: invalid ones, and those without the figures that are predicted."""
+        counts = {}
+        for text in dict.fromkeys(self.check):
+            checks = [run for run in runs if run.request.purpose is Purpose.VERIFY and run.request.load == float(text)]
+            unfit = [run for run in checks if not run.is_valid or not _has(run, CHECKED)]
+            if unfit:
+                counts[text] = UnfitChecks(len(unfit), len(checks), unfit[0].reasons)
+        return counts
 
     def _peak(self, fitted: Fitted) -> PredictedPeak:
         top = peak(fitted.model, self.limits)
@@ -280,6 +303,14 @@ class Predict:
             utilisation=said(throughput / capacity, [other[0] / other[2] for other in others]),
             scalability=None if scalability is None else scalability.at(load),
         )
+
+
+def _unchecked(unfit: Mapping[str, UnfitChecks], unit: str) -> Iterator[str]:
+    """The sentences that name checks from which nothing follows."""
+    for load, counts in unfit.items():
+        why = f" ({counts.reasons[0]})" if counts.reasons else ""
+        so = "the prediction is not checked there" if counts.unfit == counts.made else "those are left out"
+        yield f"{counts.unfit} of {counts.made} checks at {load} {unit} say nothing{why}: {so}."
 
 
 def _sureness(until: Until, half_pct: float, rounds: int) -> str:
