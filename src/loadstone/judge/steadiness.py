@@ -69,6 +69,8 @@ class Shift:
     after: float
     at_s: float | None
     """Second of the window at which it changed; None for a trend from end to end."""
+    until_s: float | None = None
+    """Second at which it was as before again; None where it was not."""
 
     @property
     def factor(self) -> float:
@@ -96,6 +98,7 @@ def _changes(criteria: Criteria, figures: IterationFigures) -> Iterator[Change |
     is_population = criteria.due is None
     if is_population or (criteria.due_dispersion or math.inf) <= EVEN_ARRIVALS:
         yield _response(seconds)
+        yield _silence(seconds)
     yield _bytes(seconds)
     if is_population:
         yield _throughput(seconds)
@@ -131,8 +134,8 @@ def _bytes(seconds: Sequence[Second]) -> Change | None:
 def _throughput(seconds: Sequence[Second]) -> Change | None:
     groups = _groups(seconds)
     rates = [sum(one.answered for one in group) / sum(one.length_s for one in group) for group in groups]
-    if min(rates) <= 0:
-        return None
+    # A group without any answer counts as half an answer: its logarithm would be lost.
+    rates = [rate or 0.5 / length_s for rate, length_s in zip(rates, _lengths(groups), strict=True)]
     shift = shift_of(rates, _lengths(groups))
     if shift is None or shift.factor < SAID_FACTOR:
         return None
@@ -140,8 +143,32 @@ def _throughput(seconds: Sequence[Second]) -> Change | None:
     return Change(shift, shift.factor >= LIMIT_FACTOR, f"throughput went {levels}{_when(shift)}")
 
 
+def _silence(seconds: Sequence[Second]) -> Change | None:
+    """The longest time without any right answer, where chance is no reason for it. It is named alone: percentiles hold
+    the operations that waited, but a population that waits asks for little meanwhile.
+    """
+    spans: list[tuple[float, float]] = []
+    at_s, begin_s = 0.0, 0.0
+    for second in seconds:
+        at_s += second.length_s
+        if second.answered:
+            begin_s = at_s
+        elif at_s > begin_s:
+            spans.append((begin_s, at_s))
+    begin_s, end_s = max(spans, key=lambda span: span[1] - span[0], default=(0.0, 0.0))
+    rate = sum(second.answered for second in seconds) / at_s
+    if rate * (end_s - begin_s) <= -math.log(LEVEL / len(seconds)):
+        return None
+    shift = Shift(rate, 0.5 / (end_s - begin_s), begin_s, end_s)
+    return Change(shift, False, f"no right answer came{_when(shift)}")
+
+
 def _when(shift: Shift) -> str:
-    return " over the window" if shift.at_s is None else f" {number(shift.at_s)} s after the window began"
+    if shift.at_s is None:
+        return " over the window"
+    if shift.until_s is None:
+        return f" {number(shift.at_s)} s after the window began"
+    return f" from second {number(shift.at_s)} to {number(shift.until_s)} of the window"
 
 
 T = TypeVar("T")
@@ -162,14 +189,15 @@ def _lengths(groups: Sequence[Sequence[Second]]) -> list[float]:
 def shift_of(values: Sequence[float], lengths_s: Sequence[float]) -> Shift | None:
     """The change that explains most of a series of values above 0; None where chance may.
 
-    Three shapes are held against a constant: a line, two levels, and two lines that meet or not.
+    Five shapes are held against a constant: a line, a parabola, two levels, another level for a while, and two lines
+    that meet or not.
     """
     logs = np.log(np.asarray(values))
-    found = min((_ranked(logs), _line(logs), *_halves(logs)), key=lambda one: one.p)
+    found = min((_ranked(logs), _line(logs), _parabola(logs), *_halves(logs), *_whiles(logs)), key=lambda one: one.p)
     if found.p > LEVEL:
         return None
-    place = None if found.split is None else float(sum(lengths_s[: found.split]))
-    return Shift(math.exp(found.levels[0]), math.exp(found.levels[1]), place)
+    begin, end = (None if at is None else float(sum(lengths_s[:at])) for at in (found.split, found.end))
+    return Shift(math.exp(found.levels[0]), math.exp(found.levels[1]), begin, end)
 
 
 @dataclass(frozen=True)
@@ -179,6 +207,8 @@ class _Fit:
     p: float
     levels: tuple[float, float]
     split: int | None
+    end: int | None = None
+    """Where the first level comes back."""
 
 
 def _ranked(logs: np.ndarray) -> _Fit:
@@ -209,6 +239,19 @@ def _line(logs: np.ndarray) -> _Fit:
     return _Fit(_chance(logs, fitted, 2), (float(fitted[0]), float(fitted[-1])), None)
 
 
+def _parabola(logs: np.ndarray) -> _Fit:
+    """A rise and a fall."""
+    times = np.linspace(-1, 1, len(logs))
+    fitted = np.polyval(np.polyfit(times, logs, 2), times)
+    return _Fit(_chance(logs, fitted, 3), _extremes(fitted), None)
+
+
+def _extremes(fitted: np.ndarray) -> tuple[float, float]:
+    """The lowest and the highest level of a shape, in order of time."""
+    first, second = sorted((int(np.argmin(fitted)), int(np.argmax(fitted))))
+    return float(fitted[first]), float(fitted[second])
+
+
 def _halves(logs: np.ndarray) -> Iterator[_Fit]:
     """Two levels, and two lines, changing at each place."""
     count = len(logs)
@@ -218,9 +261,22 @@ def _halves(logs: np.ndarray) -> Iterator[_Fit]:
             fitted = np.concatenate((_fitted(logs[:split], degree), _fitted(logs[split:], degree)))
             p = min(1.0, len(splits) * _chance(logs, fitted, 2 * (degree + 1)))
             if degree:
-                yield _Fit(p, (float(fitted[0]), float(fitted[-1])), None)
+                yield _Fit(p, _extremes(fitted), None)
             else:
                 yield _Fit(p, (float(fitted[0]), float(fitted[-1])), split)
+
+
+def _whiles(logs: np.ndarray) -> Iterator[_Fit]:
+    """Another level for a while, begun and ended at each two places."""
+    count = len(logs)
+    places = list(combinations(range(SHORTEST_PART, count - SHORTEST_PART + 1), 2))
+    spans = [(begin, end) for begin, end in places if end - begin >= SHORTEST_PART]
+    for begin, end in spans:
+        is_within = np.zeros(count, bool)
+        is_within[begin:end] = True
+        usual, other = float(np.mean(logs[~is_within])), float(np.mean(logs[is_within]))
+        p = min(1.0, len(spans) * _chance(logs, np.where(is_within, other, usual), 3))
+        yield _Fit(p, (usual, other), begin, end)
 
 
 def _fitted(logs: np.ndarray, degree: int) -> np.ndarray:
