@@ -61,6 +61,10 @@ class Model:
         throughput, response_s = closed(self.centre, *self._population(load))
         return throughput, response_s + self.fixed_s
 
+    def is_beyond(self, load: float) -> bool:
+        """Whether an open load brings more than can be served: its response times grow as long as a run lasts."""
+        return self.load == "rate" and load * self.per_unit >= self.centre.capacity
+
     def _rate(self, load: float) -> float:
         """Operations per second of an open load, just below the capacity at most, where waiting is still finite."""
         return min(load * self.per_unit, 0.9999 * self.centre.capacity)

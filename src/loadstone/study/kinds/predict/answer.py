@@ -46,6 +46,8 @@ class PredictedPoint:
     utilisation: Predicted
     scalability: float | None
     """Throughput by the universal scalability law."""
+    is_beyond: bool = False
+    """Whether more arrive than can be served: no mean response time exists there."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,8 @@ class CheckedPoint:
     folder: str
     throughput: Checked
     response_mean: Checked
+    is_beyond: bool = False
+    """Whether more arrive than the model can serve: mean response times are of the run's length alone."""
 
 
 @dataclass(frozen=True)

@@ -70,7 +70,7 @@ class Fitted:
 
 @dataclass(frozen=True)
 class UnfitChecks:
-    """How many of the checks at a load say nothing, and why the first of them does not."""
+    """How many of the checks at a load are invalid, and why the first of them is."""
 
     unfit: int
     made: int
@@ -224,11 +224,11 @@ class Predict:
         )
 
     def _unfit_checks(self, runs: Sequence[RunSummary]) -> dict[str, UnfitChecks]:
-        """The checks that say nothing, by load: invalid ones, and those without the figures that are predicted."""
+        """The checks that are invalid, by load."""
         counts = {}
         for text in dict.fromkeys(self.check):
             checks = [run for run in runs if run.request.purpose is Purpose.VERIFY and run.request.load == float(text)]
-            unfit = [run for run in checks if not run.is_valid or not _has(run, CHECKED)]
+            unfit = [run for run in checks if not run.is_valid]
             if unfit:
                 counts[text] = UnfitChecks(len(unfit), len(checks), unfit[0].reasons)
         return counts
@@ -302,6 +302,7 @@ class Predict:
             response_mean=said(response, [other[1] for other in others], MODEL_ERROR),
             utilisation=said(throughput / capacity, [other[0] / other[2] for other in others]),
             scalability=None if scalability is None else scalability.at(load),
+            is_beyond=model.is_beyond(load),
         )
 
 
@@ -310,7 +311,7 @@ def _unchecked(unfit: Mapping[str, UnfitChecks], unit: str) -> Iterator[str]:
     for load, counts in unfit.items():
         why = f" ({counts.reasons[0]})" if counts.reasons else ""
         so = "the prediction is not checked there" if counts.unfit == counts.made else "those are left out"
-        yield f"{counts.unfit} of {counts.made} checks at {load} {unit} say nothing{why}: {so}."
+        yield f"{counts.unfit} of {counts.made} checks at {load} {unit} are invalid{why}: {so}."
 
 
 def _sureness(until: Until, half_pct: float, rounds: int) -> str:
@@ -336,7 +337,9 @@ def _why_not(asked: Sequence[RunSummary], learned: Sequence[RunSummary]) -> str:
         reasons = next((run.reasons for run in asked if run.reasons), ())
         return f"no measured load passes ({reasons[0]}). Give smaller ones" if reasons else "no measured load passes"
     if len({run.request.load for run in learned}) < 2:
-        return "valid runs without errors were made at one load only"
+        others = (run for run in asked if not _tells(run) and run.reasons)
+        why = next((f" ({run.request.load:g}: {run.reasons[0]})" for run in others), "")
+        return f"valid runs without errors were made at one load only{why}"
     return ""
 
 
@@ -373,10 +376,9 @@ def _contradicted(checks: Sequence[CheckedPoint], curve: Sequence[PredictedPoint
     loads = set()
     for point in curve:
         there = [check for check in checks if check.load == point.load]
-        pairs = (
-            (point.throughput, [check.throughput.measured for check in there]),
-            (point.response_mean, [check.response_mean.measured for check in there]),
-        )
+        pairs = [(point.throughput, [check.throughput.measured for check in there])]
+        if not point.is_beyond:
+            pairs.append((point.response_mean, [check.response_mean.measured for check in there]))
         if there and any(_contradicts(measured, said) for said, measured in pairs):
             loads.add(point.load)
     return loads
@@ -420,7 +422,8 @@ def _checked(run: RunSummary, predicted: PredictedPoint) -> CheckedPoint:
         return Checked(value, said.value, 100 * (said.value / value - 1))
 
     throughput = beside("throughput", predicted.throughput)
-    return CheckedPoint(run.request.load, run.folder, throughput, beside("response_mean", predicted.response_mean))
+    response = beside("response_mean", predicted.response_mean)
+    return CheckedPoint(run.request.load, run.folder, throughput, response, predicted.is_beyond)
 
 
 def _headline(
@@ -444,7 +447,7 @@ def _headline(
     else:
         yield f"Predicted peak: {peak} {unit} ({interval})."
     for point in checks:
-        yield (
-            f"Checked at {point.load:g} {unit}: throughput was predicted {point.throughput.in_words}, "
-            f"mean response time {point.response_mean.in_words}."
-        )
+        response = f"mean response time {point.response_mean.in_words}"
+        if point.is_beyond:
+            response = "which is beyond the capacity: response time grows as long as a run lasts"
+        yield f"Checked at {point.load:g} {unit}: throughput was predicted {point.throughput.in_words}, {response}."

@@ -60,7 +60,7 @@ def _checked_row(point: CheckedPoint) -> Row:
             f"{throughput.off_pct:+.1f}",
             f"{response.predicted:.4f}",
             f"{response.measured:.4f}",
-            f"{response.off_pct:+.1f}",
+            "beyond the capacity" if point.is_beyond else f"{response.off_pct:+.1f}",
         ]
     )
 
