@@ -384,7 +384,30 @@ def test_checks_that_are_not_fit_to_be_judged_are_named_and_without_any_nothing_
 
     answer, _ = carry_out(replace(PREDICT, check=("80",)), play)
     assert answer.is_answered is (valid > 0)
-    assert any(line.startswith(said) for line in answer.headline if "say nothing" in line) is bool(said)
+    assert any(line.startswith(said) for line in answer.headline if "are invalid" in line) is bool(said)
+
+
+def test_response_times_beyond_the_capacity_refute_nothing() -> None:
+    """They grow as long as a run lasts, and say nothing of the model."""
+
+    def flooded(request: RunRequest) -> RunSummary:
+        run = serving("fail")(replace(request, settings={"rate": "80"}))
+        figures = {"throughput": 100.0, "response_mean": 1.2, "response_p95": 2.0, "response_p99": 2.2}
+        return replace(run, request=request, metrics={**run.metrics, **figures})
+
+    answer = checked_at("150", learn=serving("pass"), check=flooded)
+    assert answer.peak is not None and answer.is_answered
+    checked = [line for line in answer.headline if line.startswith("Checked at 150")]
+    assert checked and all("beyond the capacity" in line and "mean response" not in line for line in checked)
+
+
+def test_why_only_one_load_can_be_learned_from_is_said() -> None:
+    def play(request: RunRequest) -> RunSummary:
+        run = serving("invalid" if request.load < 30 else "pass")(request)
+        return run if run.is_valid else replace(run, reasons=("operations for a pass: 52",))
+
+    answer, _ = carry_out(PREDICT, play)
+    assert "made at one load only (20: operations for a pass: 52)" in answer.headline[0]
 
 
 def test_a_failed_check_beyond_the_peak_is_as_predicted() -> None:
@@ -446,6 +469,38 @@ def test_a_machine_that_is_not_fit_ends_the_search_and_says_why() -> None:
     assert len(runs) == MOST_INVALID
     assert (answer.is_answered, answer.limit, answer.peak) == (False, LimitedBy.UNFIT, None)
     assert "CPU used by others: 50 %" in answer.headline[0]
+
+
+def with_least(least: float, play: Play) -> Play:
+    """Runs below a load have too few operations to pass, and are invalid."""
+    few = Check(CheckId.ENOUGH, "operations for a pass", 5, 100, Bound.AT_LEAST, "", Weight.INVALID, Outcome.BROKEN, "")
+
+    def judged(request: RunRequest) -> RunSummary:
+        run = play(request)
+        return replace(run, verdict=Verdict.INVALID, checks=(few,)) if request.load < least else run
+
+    return judged
+
+
+@pytest.mark.parametrize("least", [30, 0.001])
+def test_where_no_load_passes_too_small_ones_do_not_hide_it(least: float) -> None:
+    question = replace(SEARCH, load="rate")
+    answer, runs = carry_out(question, with_least(least, lambda request: made(request, "fail", good=50)))
+    assert (answer.is_answered, answer.is_negative, answer.peak) == (True, True, None)
+    assert answer.headline[0].startswith("No load passes: ")
+    assert ("bring too few operations to be judged" in answer.headline[0]) is (least > 1)
+    assert len(runs) < 15
+
+
+def test_a_search_that_begins_too_low_goes_up() -> None:
+    answer, _ = carry_out(replace(SEARCH, start=1), with_least(30, noisy_edge(1000, 0, 1)))
+    assert answer.is_answered and answer.peak is not None and 970 < answer.peak <= 1000
+
+
+def test_a_search_of_loads_that_are_all_too_small_says_so() -> None:
+    answer, _ = carry_out(replace(SEARCH, start=1, most=20), with_least(30, noisy_edge(1000, 0, 1)))
+    assert (answer.is_answered, answer.peak) == (False, None)
+    assert "bring too few operations" in answer.headline[0]
 
 
 def test_a_failure_below_a_peak_reopens_its_search() -> None:

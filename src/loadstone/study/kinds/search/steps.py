@@ -16,7 +16,7 @@ import numpy as np
 from loadstone.judge.statistics import LEVEL
 from loadstone.model.load import MOST_SESSIONS
 from loadstone.model.numbers import supported
-from loadstone.model.records.check import CheckId
+from loadstone.model.records.check import CheckId, Weight
 from loadstone.model.records.verdict import Verdict
 from loadstone.study.answers import Means, between_in_words
 from loadstone.study.bottleneck import common
@@ -122,7 +122,12 @@ class Search:
             bottleneck=state.bottleneck(),
             loads=tuple(_at(load, state.all_at(load), state.standing(load)) for load in state.loads),
             runs=len(made),
-            is_answered=self.next(made) is None and bool(made) and not state.is_unfit and len(made) < MOST_RUNS,
+            is_answered=(
+                self.next(made) is None
+                and not state.is_unfit
+                and len(made) < MOST_RUNS
+                and (state.peak is not None or state.lowest_failing is not None)
+            ),
             headline=(*_headline(self, state, interval, edge), *between_in_words(_by_load(made))),
         )
 
@@ -166,7 +171,11 @@ class State:
         passing = [load for load, standing in standings.items() if standing in (Standing.PASSES, Standing.VERIFIED)]
         self.passing = [load for load in passing if self.lowest_failing is None or load < self.lowest_failing]
         self.largest_passing = max(self.passing, default=None)
-        self.open = [load for load, standing in standings.items() if standing is Standing.OPEN]
+        self.open = [
+            load for load, standing in standings.items() if standing is Standing.OPEN and not self._is_too_small(load)
+        ]
+        self.floor = max(filter(self._is_too_small, self.loads), default=None)
+        """The largest load that brings too few operations to be judged; None where none does."""
 
     def at(self, load: float) -> list[RunSummary]:
         """The runs at a load from which something follows: one that was not fit to be judged says nothing of it."""
@@ -176,11 +185,16 @@ class State:
         """All runs at a load."""
         return self._by_load.get(load, [])
 
+    def _is_too_small(self, load: float) -> bool:
+        """Whether runs at a load are invalid for having too few operations, and for nothing else."""
+        runs = self.all_at(load)
+        return bool(runs) and not any(map(_counts, runs)) and all(map(_has_too_few, runs))
+
     @property
     def is_unfit(self) -> bool:
-        """Whether the last runs were all invalid, one after the other."""
+        """Whether the last runs were all invalid, one after the other, and not for being at too small loads."""
         last = self.made[-MOST_INVALID:]
-        return len(last) == MOST_INVALID and not any(map(_counts, last))
+        return len(last) == MOST_INVALID and not any(_counts(run) or _has_too_few(run) for run in last)
 
     @property
     def is_sharp(self) -> bool:
@@ -224,6 +238,9 @@ class State:
         if self.open:
             return self.open[0], Purpose.CONFIRM
         top, above = self.largest_passing, self.lowest_failing
+        if top is None and above is None and self.floor is not None:
+            larger = search.rounded(self.floor * LARGEST_STEP)
+            return (larger, Purpose.PROBE) if self.floor < larger <= search.most else None
         if top is None:
             return self._down(above or search.start)
         if above is None:
@@ -236,6 +253,9 @@ class State:
 
     def _down(self, load: float) -> tuple[float, Purpose] | None:
         lower = max(self.search.rounded(load / LARGEST_STEP), 1 if self.search.load == "sessions" else LEAST_RATE)
+        if self.floor is not None and lower <= self.floor < load:
+            lower = self.search.rounded((self.floor + load) / 2)
+            lower = load if lower - self.floor <= self.search.width * load else lower
         if lower < load:
             return lower, Purpose.PROBE
         return None if self._is_certain(load) else (load, Purpose.CONFIRM)
@@ -301,6 +321,12 @@ class State:
         titles = {check.id: check.rule for run in runs for check in run.broken()}
         counts = Counter(check.id for run in runs for check in run.broken())
         return [BrokenRule(titles[name], count, len(runs)) for name, count in counts.most_common()]
+
+
+def _has_too_few(run: RunSummary) -> bool:
+    """Whether a run is invalid for having too few operations, and for nothing else."""
+    reasons = {check.id for check in run.broken() if check.weight is Weight.INVALID}
+    return run.verdict is Verdict.INVALID and reasons == {CheckId.ENOUGH}
 
 
 def _counts(run: RunSummary) -> bool:
@@ -407,8 +433,14 @@ def _without_peak(search: Search, state: State) -> str:
     if search.next(state.made) is not None:
         return "The search is under way."
     if state.largest_passing is None:
+        if state.lowest_failing is None:
+            return f"Nothing can be said: {search.text(state.loads[-1])} {_unit(search)} bring too few operations."
         who = "The driver was the limit everywhere" if state.limit() is LimitedBy.DRIVER else "No load passes"
-        return f"{who}: {search.text(state.loads[0])} {_unit(search)} already does not pass. {_broken(state)}"
+        line = f"{who}: {search.text(state.lowest_failing)} {_unit(search)} already does not pass. {_broken(state)}"
+        if state.floor is None:
+            return line
+        few = f"{search.text(state.floor)} {_unit(search)} bring too few operations to be judged"
+        return f"{line} {few}: longer runs (--steady) judge smaller loads."
     return f"No peak within {MOST_RUNS} runs; {search.text(state.largest_passing)} {_unit(search)} passed, unverified."
 
 
