@@ -232,3 +232,74 @@ def test_each_of_many_pages_gives_its_own_value(tmp_path: Path) -> None:
         entries.append(entry(6 * number + 3, f"{SITE}/send", request=request))
     made = imported(tmp_path, *entries)
     assert len([one for one in made.correlated if one.rule]) == 300
+
+
+def requested(**headers: str) -> list[dict[str, str]]:
+    return [{"name": name.replace("_", "-"), "value": text} for name, text in headers.items()]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"_resourceType": "image"},
+        {"_resourceType": "Other"},
+        {"request": {"headers": requested(Sec_Fetch_Dest="image", Accept="*/*")}},
+        {"request": {"headers": requested(Accept="image/avif,image/webp,*/*")}},
+        {},
+    ],
+)
+def test_a_missing_file_that_is_answered_by_a_page_is_no_page(tmp_path: Path, change: dict[str, Any]) -> None:
+    missing = page(3, "/favicon.ico", title="Not found", response={"status": 404}, **change)
+    made = imported(tmp_path, page(), missing, entry(4, f"{SITE}/a.css", kind="text/css"))
+    operations = load(str(tmp_path)).operations
+    assert operations.keys() == {"home"}
+    assert [file.path for file in operations["home"].embedded] == ["/a.css"]
+    assert "GET /favicon.ico: answered 404" in made.left_out
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        requested(Sec_Fetch_Dest="empty", Sec_Fetch_Mode="cors"),
+        requested(HX_Request="true"),
+        requested(X_Requested_With="XMLHttpRequest"),
+    ],
+)
+def test_a_fragment_that_a_program_asks_for_is_no_page(tmp_path: Path, headers: list[dict[str, str]]) -> None:
+    part = page(3, "/part", title="", request={"headers": headers})
+    imported(tmp_path, page(), part, entry(3.5, f"{SITE}/a.png", kind="image/png"))
+    operations = load(str(tmp_path)).operations
+    assert list(operations) == ["home", "part"]
+    assert [file.path for file in operations["home"].embedded] == ["/a.png"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"_resourceType": "EventSource"},
+        {"kind": "Text/Event-Stream;charset=UTF-8"},
+        {"kind": "", "request": {"headers": requested(Accept="text/event-stream")}},
+        {"kind": "multipart/x-mixed-replace; boundary=f", "_resourceType": "image"},
+    ],
+)
+def test_a_stream_is_known_by_any_of_its_marks(tmp_path: Path, change: dict[str, Any]) -> None:
+    stream = entry(0.2, f"{SITE}/live", time=90_000, **change)
+    made = imported(tmp_path, page(), stream, page(8, "/next"))
+    assert list(load(str(tmp_path)).operations) == ["home", "next"]
+    assert "GET /live: a stream of events, which stays open as long as its page" in made.left_out
+
+
+def test_an_answer_that_streams_to_a_post_is_played(tmp_path: Path) -> None:
+    asked = {"method": "POST", "postData": {"mimeType": "application/json", "text": '{"q": "hi"}'}}
+    imported(tmp_path, page(), entry(3, f"{SITE}/chat", kind="text/event-stream", request=asked))
+    assert load(str(tmp_path)).operations["chat"].body == '{{"q": "hi"}}'
+
+
+@pytest.mark.parametrize(
+    "goal", ["/caf\u00e9 x?q=\u00e4#top", "caf%C3%A9%20x?q=%C3%A4", "../y/../caf\u00e9 x?q=\u00e4"]
+)
+def test_a_redirect_to_an_address_with_other_letters_is_followed(tmp_path: Path, goal: str) -> None:
+    moved = entry(0, f"{SITE}/old", response={"status": 302, "headers": requested(Location=goal)})
+    imported(tmp_path, moved, page(0.1, "/caf%C3%A9%20x?q=%C3%A4"))
+    (operation,) = load(str(tmp_path)).operations.values()
+    assert (operation.path, operation.redirects, operation.title) == ("/old", 1, "Shop")

@@ -9,6 +9,7 @@ import binascii
 import codecs
 import json
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -21,12 +22,40 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError,
 
 from loadstone.model.errors import UsageError
 from loadstone.model.files import read_bytes
+from loadstone.model.target import encoded
 from loadstone.model.workload.bounds import is_base64
 
 MOST_BYTES = 256 << 20
 """Longest file that is read: a visit of an hour with all bodies has a tenth of it."""
 BACKGROUND = frozenset({"xhr", "fetch"})
 """What browsers call requests that a page's program makes."""
+FILES = frozenset(
+    {
+        *("image", "imageset", "stylesheet", "script", "font", "media", "texttrack", "manifest", "worker", "xslt"),
+        *("ping", "beacon", "cspviolationreport", "csp_report", "preflight", "signedexchange"),
+    }
+)
+"""What browsers call requests whose answers are no pages, even where a server answers with HTML that it has no such
+file."""
+DESTINATIONS = {
+    **dict.fromkeys(("document", "iframe", "frame"), "document"),
+    "empty": "fetch",
+    "style": "stylesheet",
+    "xslt": "xslt",
+    "report": "cspviolationreport",
+    "track": "texttrack",
+    **dict.fromkeys(("audio", "video"), "media"),
+    **dict.fromkeys(("sharedworker", "serviceworker", "audioworklet", "paintworklet"), "worker"),
+}
+"""Names of kinds by the header Sec-Fetch-Dest, where these differ."""
+FIRST_ERROR = 400
+"""The least status that says that there is no such page."""
+FILE_NAME = re.compile(
+    r"\.(avif|css|gif|ico|jpe?g|js|json|map|mjs|mp[34]|png|svg|ttf|txt|web(m|manifest|p)|woff2?|xml)$", re.IGNORECASE
+)
+"""Names of files that pages load."""
+UNTOLD = frozenset({"", "other"})
+"""Kinds that say nothing: many recorders write none."""
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 TEXT, BYTES = 1, 2
 """Opcodes of what a WebSocket carries for its users (RFC 6455, section 11.8)."""
@@ -46,6 +75,9 @@ BYTE_ORDER_MARKS = (
 """First bytes of files that Fiddler and PowerShell write, with their encodings, the longer marks first."""
 TEXTUAL = ("text/", "json", "xml", "javascript", "ecmascript", "x-www-form-urlencoded", "graphql")
 """Parts of media types whose bodies are text."""
+BOUNDARY = re.compile(r"boundary=\"?([^\";\s]+)", re.IGNORECASE)
+USUAL_BOUNDARY = "----LoadstoneFormBoundary7c0e4b1d"
+"""Between parts of a form whose media type names none."""
 MOST_NAMED = 3
 """Unreadable entries that are named of many."""
 
@@ -101,15 +133,49 @@ class Pair(_Lenient):
     _value_is_text = field_validator("value", mode="before")(_text)
 
 
+class Param(Pair):
+    """A field of a form, or a file."""
+
+    file_name: str = Field(default="", alias="fileName")
+    content_type: str = Field(default="", alias="contentType")
+
+    @property
+    def head(self) -> str:
+        """Header fields of its part (RFC 7578, section 4.2)."""
+        named = f'Content-Disposition: form-data; name="{_quoted(self.name)}"'
+        kind = f"\r\nContent-Type: {self.content_type}" if self.content_type else ""
+        return f'{named}; filename="{_quoted(self.file_name)}"{kind}' if self.file_name else f"{named}{kind}"
+
+
+def _quoted(text: str) -> str:
+    return text.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
+
+
 class Body(_Lenient):
     """What was sent."""
 
     mime_type: str = Field(default="", alias="mimeType")
-    params: list[Pair] = Field(default_factory=list)
+    params: list[Param] = Field(default_factory=list)
     text: str = ""
 
     _params_are_pairs = field_validator("params", mode="before")(_pairs)
     _text_is_text = field_validator("text", mode="before")(_text)
+
+    @model_validator(mode="after")
+    def _written(self) -> "Body":
+        """A form of several parts of which the recorder kept the fields alone is written from them."""
+        if self.params and not self.text and is_multipart(self.mime_type):
+            named = BOUNDARY.search(self.mime_type)
+            boundary = named[1] if named else USUAL_BOUNDARY
+            self.mime_type += "" if named else f"; boundary={boundary}"
+            parts = "".join(f"--{boundary}\r\n{param.head}\r\n\r\n{param.value}\r\n" for param in self.params)
+            self.text = f"{parts}--{boundary}--\r\n"
+        return self
+
+
+def is_multipart(mime_type: str) -> bool:
+    """Whether a media type is that of a form of several parts (RFC 7578)."""
+    return mime_type.lower().startswith("multipart/form-data")
 
 
 class Request(_Lenient):
@@ -217,7 +283,7 @@ class Exchange(_Lenient):
     time_ms: float = Field(default=0, alias="time")
     request: Request
     response: Response = Field(default_factory=Response)
-    kind: str = Field(default="", alias="_resourceType")
+    recorded_kind: str = Field(default="", alias="_resourceType")
     cached: str = Field(default="", alias="_fromCache")
     messages: list[Message] = Field(default_factory=list, alias="_webSocketMessages")
 
@@ -263,10 +329,22 @@ class Exchange(_Lenient):
         """The address without its fragment, the host as `site_of` writes it."""
         return _address(self.request.url)
 
+    @cached_property
+    def kind(self) -> str:
+        """What the browser asked for, in small letters, by the recorder or by the request's headers; empty where none
+        of them says it.
+        """
+        recorded = self.recorded_kind.lower()
+        return recorded if recorded not in UNTOLD else _kind_asked_for(self.request) or recorded
+
     @property
     def is_stream(self) -> bool:
-        """Whether it is a stream of events, which stays open until the page is left (HTML, section 9.2)."""
-        return self.kind == "eventsource" or self.response.content.mime_type.startswith("text/event-stream")
+        """Whether it stays open until the page is left: a stream of events (HTML, section 9.2), or of pictures. What a
+        program posts is answered once, by a stream too.
+        """
+        mime_type = self.response.content.mime_type.lower()
+        is_endless = mime_type.startswith(("text/event-stream", "multipart/x-mixed-replace"))
+        return self.method == "GET" and (self.kind == "eventsource" or is_endless)
 
     @property
     def took_s(self) -> float:
@@ -275,14 +353,22 @@ class Exchange(_Lenient):
 
     @property
     def is_html(self) -> bool:
-        """Whether it brought a page, and not what a page's program asked for."""
+        """Whether it brought a page, and neither what a page's program asked for nor the answer for a file."""
         mime_type = self.response.content.mime_type.lower()
-        return mime_type.startswith(("text/html", "application/xhtml")) and self.kind not in BACKGROUND
+        is_text = mime_type.startswith(("text/html", "application/xhtml"))
+        return is_text and self.kind not in BACKGROUND | FILES and not self._is_missing_file
+
+    @property
+    def _is_missing_file(self) -> bool:
+        """Whether it asked for a file that there is none of, by what little is known of such a request."""
+        if self.response.status < FIRST_ERROR or self.kind not in UNTOLD:
+            return False
+        return self.kind != "" or FILE_NAME.search(self.parts.path) is not None
 
     @property
     def is_background(self) -> bool:
         """Whether a page's program asked for it."""
-        return self.kind in BACKGROUND or "json" in self.response.content.mime_type
+        return self.kind in BACKGROUND or "json" in self.response.content.mime_type.lower()
 
     @property
     def is_kept(self) -> bool:
@@ -330,12 +416,30 @@ def site_of(url: str) -> str:
 
 
 def _address(url: str) -> str:
+    """An address as browsers ask for it: without its fragment, other letters encoded."""
     bare = url.partition("#")[0]
     site = site_of(bare)
     if not site:
         return bare
     parts = urlsplit(bare)
-    return f"{site}{parts.path or '/'}{'?' + parts.query if parts.query else ''}"
+    return site + encoded(f"{parts.path or '/'}{'?' + parts.query if parts.query else ''}")
+
+
+def _kind_asked_for(request: Request) -> str:
+    """The kind of a request by its headers: browsers name it (Fetch Metadata), and so do programs; or by the media type
+    that it wants. Empty where these do not tell.
+    """
+    accepted = request.header("accept").lower()
+    destination = request.header("sec-fetch-dest").lower()
+    if accepted.startswith("text/event-stream"):
+        return "eventsource"
+    if request.header("x-requested-with").lower() == "xmlhttprequest" or request.header("hx-request"):
+        return "xhr"
+    if destination and request.header("sec-fetch-mode").lower() != "websocket":
+        return DESTINATIONS.get(destination, destination)
+    if "text/html" in accepted:
+        return ""
+    return "image" if accepted.startswith("image/") else "stylesheet" if accepted.startswith("text/css") else ""
 
 
 @dataclass(frozen=True)
