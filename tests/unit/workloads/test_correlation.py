@@ -148,3 +148,88 @@ def test_the_recorded_address_gives_way_to_the_one_that_is_played(tmp_path: Path
     plan = visit_plan(workload, Target.parse(["http://127.0.0.1:8080"]), 1)
     sent = plan["parts"][0]["workload"]["operations"][1]["headers"]
     assert {one["name"]: one["value"] for one in sent}["Referer"] == "http://127.0.0.1:8080/{{x}}"
+
+
+TOKEN = "5f3c9a1e7b2d4c608f1e2d3c4b5a6978"
+LINES = "--XX\n{0}\n\n{1}\n--XX--\n"
+BODIES = [
+    ("text/plain", "csrf={}\r\nnote=a b\r\n"),
+    ("text/xml", "<e:Envelope><e:Body><sid>{}</sid></e:Body></e:Envelope>"),
+    ("application/x-www-form-urlencoded", "payload=%7B%22token%22%3A%22{}%22%7D"),
+    ("Application/X-WWW-Form-Urlencoded; charset=UTF-8", "csrf={}&items[]=1&items[]=2"),
+    ("multipart/form-data; boundary=XX", LINES.format('Content-Disposition: form-data; name="csrf"', "{}")),
+    ("multipart/form-data; boundary=XX", LINES.format("content-disposition: form-data; name=csrf", "{}")),
+    (
+        "Multipart/Form-Data; boundary=XX",
+        LINES.format('Content-Type: a/b\nContent-Disposition: form-data; name="csrf"', "{}").replace("\n", "\r\n"),
+    ),
+    ("application/json", '{{"variables": "{{\\"token\\": \\"{}\\"}}"}}'),
+]
+
+
+@pytest.mark.parametrize(("kind", "body"), BODIES)
+@pytest.mark.parametrize("recordings", [1, 2])
+def test_a_token_within_a_body_of_any_kind_is_taken_from_its_page(
+    tmp_path: Path, kind: str, body: str, recordings: int
+) -> None:
+    tokens = [TOKEN, TOKEN[::-1]][:recordings]
+    visits = []
+    for token in tokens:
+        sent = body.replace("{}", token) if "{{" not in body else body.format(token)
+        request = {"method": "POST", "postData": {"mimeType": kind, "text": sent}}
+        form = entry(0, "http://a.example/", text=f'<input name="csrf" value="{token}">')
+        visits.append([form, entry(4, "http://a.example/send", request=request)])
+    made = imported(tmp_path, *visits)
+    assert TOKEN not in made.text
+    (one,) = made.correlated
+    assert (one.source, one.recordings, one.value in one.text) == ("home", recordings, True)
+    sent = load(str(tmp_path)).operations["send"]
+    assert f"{{{one.value}}}" in str(sent.body or sent.form)
+
+
+def test_tokens_within_a_body_that_no_answer_tells_stay(tmp_path: Path) -> None:
+    body = {"mimeType": "text/xml", "text": f"<a><b>{TOKEN}</b></a>"}
+    visit = [entry(0, "http://a.example/", text="<p>"), posted(4, "/x", "")]
+    visit[1]["request"]["postData"] = body
+    made = imported(tmp_path, visit)
+    assert (TOKEN in made.text, made.correlated) == (True, ())
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        '<input name=t value="aaaa&#x2F;0123456789abcdef&#61;">',
+        '<script>x = {"t": "aaaa\\u002F0123456789abcdef\\u003D"}</script>',
+        '<script>x = {"t": "aaaa\\/0123456789abcdef="}</script>',
+        '<a href="?t=aaaa%2f0123456789abcdef%3d">',
+    ],
+)
+def test_a_token_is_found_however_its_page_escapes_it(tmp_path: Path, page: str) -> None:
+    made = imported(tmp_path, shop(page, "t=aaaa%2F0123456789abcdef%3D"))
+    assert load(str(tmp_path)).operations["buy"].form == {"t": "{t}"}
+    (one,) = made.correlated
+    assert one.rule is not None and one.source == "home"
+
+
+def test_a_form_of_parts_that_was_recorded_by_its_fields_is_sent_whole(tmp_path: Path) -> None:
+    visit = [entry(0, "http://a.example/", text=f'<input name="csrf" value="{TOKEN}">'), posted(4, "/up", "")]
+    fields = [{"name": "csrf", "value": TOKEN}, {"name": "f", "fileName": "a.txt", "value": "hello"}]
+    visit[1]["request"]["postData"] = {"mimeType": "multipart/form-data", "params": fields}
+    imported(tmp_path, visit)
+    body = load(str(tmp_path)).operations["up"].body or ""
+    assert 'form-data; name="csrf"\r\n\r\n{csrf}\r\n' in body
+    assert 'name="f"; filename="a.txt"\r\n\r\nhello\r\n' in body
+
+
+@pytest.mark.parametrize("content", ["\x89PNG\ufffd\x00", ""])
+def test_a_form_with_a_file_that_is_no_text_is_sent_with_a_filler(tmp_path: Path, content: str) -> None:
+    parts = f'--X\r\nContent-Disposition: form-data; name="csrf"\r\n\r\n{TOKEN}\r\n'
+    parts += f'--X\r\nContent-Disposition: form-data; name="f"; filename="a.png"\r\n\r\n{content}\r\n--X--\r\n'
+    visit = [entry(0, "http://a.example/", text=f'<input name="csrf" value="{TOKEN}">'), posted(4, "/up", "")]
+    visit[1]["request"]["postData"] = {"mimeType": "multipart/form-data; boundary=X", "text": parts}
+    made = imported(tmp_path, visit)
+    operation = load(str(tmp_path)).operations["up"]
+    assert dict(operation.form) == {"csrf": "{csrf}"}
+    (upload,) = operation.uploads.values()
+    assert (upload.file_name, upload.bytes) == ("a.png", max(1, len(content)))
+    assert made.doubts[0].startswith("files of up (`f`) are sent as fillers")

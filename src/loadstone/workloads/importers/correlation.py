@@ -18,6 +18,7 @@ from datetime import datetime
 from difflib import SequenceMatcher
 from functools import cached_property, lru_cache
 from html.parser import HTMLParser
+from itertools import islice
 from typing import Any, Literal
 from urllib.parse import quote, unquote
 
@@ -49,6 +50,14 @@ MOST_NAMED = 3
 """Operations that are named of many."""
 LEAST_PART = 8
 """Letters of a value that is looked for within others."""
+WITHIN = re.compile(r"[A-Za-z0-9+/_.~-]{16,}={0,2}")
+"""A text within others that may be a token: LEAST_TOKEN letters at least."""
+KEY = re.compile(r"([A-Za-z_][A-Za-z0-9_.-]*)[\"']?\s*[=:>]\s*[\"']?$")
+"""The name before such a text: of a field, of a value of JSON, or of an element."""
+MOST_WITHIN = 50
+"""Tokens within one text that are looked up."""
+ENTITIES = {"&": "amp", '"': "quot", "'": "apos", "<": "lt", ">": "gt", "/": "sol", "+": "plus", "=": "equals"}
+"""Names of character references."""
 
 
 def _of_json(text: str) -> str:
@@ -77,8 +86,10 @@ DECODERS: Mapping[str, Callable[[str], str]] = {
     "base64": _of_base64,
 }
 """How a value may be written in an answer, as the driver decodes it."""
+ESCAPES = ("html", "url", "json")
+"""Ways that write single signs otherwise."""
 
-Kind = Literal["path", "query", "field", "part", "header", "JSON", "message"]
+Kind = Literal["path", "query", "field", "part", "header", "JSON", "body", "message"]
 Why = Literal["one use", "client-made", "chosen from a list", "typed data", "unknown", "told in passing"]
 TIMES = (
     r"1[0-9]{9}([0-9]{3})?(\.[0-9]+)?",
@@ -114,7 +125,7 @@ class Leaf:
         return re.sub(r" \([0-9]+\)$", "", self.key).rpartition("/")[2]
 
     def __str__(self) -> str:
-        return f"{self.kind} {self.key[:80]}"
+        return f"{self.kind} {self.key[:80]}".rstrip()
 
 
 @dataclass(frozen=True)
@@ -356,10 +367,12 @@ class _Search:
                     continue
                 generated = self._generated(step, leaf, value, again)
                 if generated is None and not _is_of_the_visit(leaf, value, again):
+                    yield from self._within(number, leaf)
                     continue
                 seen.add(place)
                 if generated is None:
-                    yield self._looked_up(number, leaf)
+                    looked_up = self._looked_up(number, leaf)
+                    yield from [looked_up] if looked_up.value else self._within(number, leaf) or [looked_up]
                 elif generated.is_time and self._is_in_earlier_answer(number, value):
                     looked_up = self._looked_up(number, leaf)
                     yield generated if looked_up.rule is None else looked_up
@@ -404,20 +417,48 @@ class _Search:
 
     def _looked_up(self, number: int, leaf: Leaf) -> Correlated:
         step, value, again = self.steps[number], self.steps[number].leaves[leaf], self._again(number, leaf)
+        return (
+            self._taken(number, leaf, value, again)
+            or self._composed(step.operation, leaf, value, again)
+            or Correlated(step.operation, leaf, why=self._kind_of(number, leaf, value))
+        )
+
+    def _taken(self, number: int, leaf: Leaf, value: str, again: str | None) -> Correlated | None:
+        """A value that an earlier answer tells."""
+        step = self.steps[number]
         if value in self.known and self.known[value][0] == again:
             return replace(self.known[value][1], operation=step.operation, leaf=leaf)
-        if way := next(self._ways(number, value, again), None):
-            source, rule, recordings = way
-            name = self.names.setdefault((source, rule), _new_name(leaf, step.path, self.names.values()))
-            differs = again is not None and again != value
-            found = Correlated(
-                step.operation, leaf, name, source, rule, recordings, differs=differs, text=f"{{{name}}}"
-            )
-            self.known[value] = again, found
-            return found
-        return self._composed(step.operation, leaf, value, again) or Correlated(
-            step.operation, leaf, why=self._kind_of(number, leaf, value)
-        )
+        way = next(self._ways(number, value, again), None)
+        if way is None:
+            return None
+        source, rule, recordings = way
+        name = self.names.setdefault((source, rule), _new_name(leaf, step.path, self.names.values()))
+        differs = again is not None and again != value
+        found = Correlated(step.operation, leaf, name, source, rule, recordings, differs=differs, text=f"{{{name}}}")
+        self.known[value] = again, found
+        return found
+
+    def _within(self, number: int, leaf: Leaf) -> list[Correlated]:
+        """Tokens within a longer text, such as XML or JSON in a field, that earlier answers tell: all have the text of
+        the leaf with values in their places. Empty where there are none.
+        """
+        value, again = self.steps[number].leaves[leaf], self._again(number, leaf)
+        tokens = _tokens_within(value)
+        others = tokens if again is None else _tokens_within(again)
+        if leaf.kind in ("path", "header") or _between_tokens(value, tokens) != _between_tokens(again or value, others):
+            return []
+        found, text, at = [], "", 0
+        for token, other in zip(tokens, others, strict=True):
+            second = None if again is None else other[0]
+            before = KEY.search(value, 0, token.start())
+            named = Leaf(leaf.kind, before[1] if before else leaf.key)
+            taken = None if second == token[0] else self._taken(number, named, token[0], second)
+            if taken is not None:
+                text += literal(value[at : token.start()]) + taken.text
+                at = token.end()
+                found.append(taken)
+        text += literal(value[at:])
+        return [replace(one, leaf=leaf, text=text) for one in dict.fromkeys(found)]
 
     def _composed(self, operation: str, leaf: Leaf, value: str, again: str | None) -> Correlated | None:
         """A leaf that holds a value found before, such as the address of the page before: the longest there is."""
@@ -462,6 +503,24 @@ class _Search:
             for rule, recordings in _rules_of_both(source, value, self._twin(earlier), again):
                 if all(rule.taken(answer) is not None for answer in visits):  # else another visit were an error
                     yield source.operation, rule, recordings
+
+
+def _tokens_within(text: str) -> list[re.Match[str]]:
+    """Tokens in a longer text, which have no path, no name of a host and no sentence in them."""
+    found = (match for match in WITHIN.finditer(text) if match[0] != text and is_token("", match[0]))
+    return list(islice((match for match in found if _is_random(match[0])), MOST_WITHIN))
+
+
+def _is_random(text: str) -> bool:
+    if "/" not in text and "." not in text:
+        return True
+    is_base64 = "." not in text and "//" not in text and ("+" in text or text.endswith("="))
+    return is_base64 or (text.startswith("eyJ") and "/" not in text)
+
+
+def _between_tokens(text: str, tokens: Sequence[re.Match[str]]) -> list[str]:
+    begins, ends = [0, *(token.end() for token in tokens)], [*(token.start() for token in tokens), len(text)]
+    return [text[begin:end] for begin, end in zip(begins, ends, strict=True)]
 
 
 def _rules_of_both(source: Step, value: str, twin: Step | None, again: str | None) -> Iterator[tuple[Rule, int]]:
@@ -557,6 +616,7 @@ def _rules(answer: Exchange, value: str, *, is_short: bool = False) -> Iterator[
         if one.value == value and one.name.lower() not in ("set-cookie", "location"):
             yield Rule((("header", one.name),))
     text, forms = text_of(answer), _forms(value)
+    forms = {**forms, **_escaped_forms(text, value)}
     is_there = any(form in text for form in forms.values())
     if not is_there and PLAIN.fullmatch(value):
         return  # such a text is written one way
@@ -579,6 +639,29 @@ def _forms(value: str) -> Mapping[str, str]:
     """A value as answers may write it, by how it is decoded."""
     forms = {"": value, "html": html.escape(value), "url": quote(value, safe="")}
     return forms | {"json": json.dumps(value)[1:-1], "base64": _to_base64(value)}
+
+
+@lru_cache(1024)
+def _escapes(value: str) -> re.Pattern[str] | None:
+    """A value with each of its signs as it is or escaped in any way; None where it has none."""
+    if not re.search(r"[^A-Za-z0-9_-]", value):
+        return None
+    return re.compile("".join(letter if re.match(r"[A-Za-z0-9_-]", letter) else _escape(letter) for letter in value))
+
+
+def _escape(sign: str) -> str:
+    code = ord(sign)
+    ways = [rf"\\?{re.escape(sign)}", rf"&#0*{code};", rf"&#[xX]0*(?i:{code:x});", rf"\\u(?i:{code:04x})"]
+    ways += [f"&{ENTITIES[sign]};"] if sign in ENTITIES else []
+    ways += [f"%(?i:{code:02x})"] if sign.isascii() else []
+    return f"(?:{'|'.join(ways)})"
+
+
+def _escaped_forms(text: str, value: str) -> dict[str, str]:
+    """A value as an answer writes it with other escapes than usual, by how it is decoded."""
+    pattern = _escapes(value) if len(value) >= LEAST_TOKEN and value not in text else None
+    match = pattern.search(text) if pattern else None
+    return {} if match is None else {how: match[0] for how in ESCAPES if DECODERS[how](match[0]) == value}
 
 
 def _between(text: str, value: str) -> Iterator[tuple[tuple[str, str], ...]]:

@@ -37,10 +37,12 @@ from loadstone.workloads.importers.correlation import (
 )
 from loadstone.workloads.importers.har import REDIRECTS, Exchange, Message, read
 from loadstone.workloads.importers.imported import Imported
-from loadstone.workloads.importers.leaves import AUTHORIZATION, cookies_of, cookies_set_by, message_leaf, steps_of
+from loadstone.workloads.importers.leaves import AUTHORIZATION, BODY, cookies_of, cookies_set_by, message_leaf, steps_of
 from loadstone.workloads.importers.naming import give_names
 from loadstone.workloads.importers.recorded_request import (
+    all_parts,
     body_text,
+    files_of,
     foreign_pairs,
     form_text,
     keyed,
@@ -63,6 +65,10 @@ KEPT_HEADERS = ("Accept-Language", "User-Agent")
 """What browsers say of themselves and sites answer by."""
 MOST_COOKIES = 5
 """Cookies that are named."""
+MOST_FILES = 5
+"""Files of a form that are named."""
+MOST_UPLOAD_BYTES = 1 << 26
+"""Length of a file that a workload can send."""
 MOST_SITES = 3
 """Other sites that are named."""
 PARALLEL = 6
@@ -319,7 +325,9 @@ def _request(page: Page, correlation: Correlation) -> dict[str, object]:
         table["query"] = fields
     headers = dict(page.own_headers())
     headers |= {AUTHORIZATION.key: ""} if correlation.text(page.name, AUTHORIZATION) else {}
-    if fields := fill("field", form):
+    if files := _with_files(page, correlation):
+        table |= files
+    elif fields := fill("field", form):
         table["form"] = fields
     elif text := body_text(request):
         table["body"] = _filled_body(page, text, correlation)
@@ -406,14 +414,42 @@ def _sent(page: Page, number: int, message: Message, correlation: Correlation) -
 
 def _filled_body(page: Page, text: str, correlation: Correlation) -> str:
     """A body with values in place of texts of its JSON, of its parts, or of a form in an older charset."""
-    filled = _filled_json(text, lambda pointer: correlation.text(page.name, Leaf("JSON", pointer)))
-    for key, value in keyed(list(parts_of(page.first.request))).items():
-        if found := correlation.text(page.name, Leaf("part", key)):
-            filled = filled.replace(f"\r\n\r\n{literal(value)}\r\n", f"\r\n\r\n{found}\r\n", 1)
+    whole = correlation.text(page.name, BODY) or _filled_parts(page, text, correlation)
+    filled = whole or _filled_json(text, lambda pointer: correlation.text(page.name, Leaf("JSON", pointer)))
     for key, value in keyed(foreign_pairs(form_text(page.first.request))).items():
         if value and (found := correlation.text(page.name, Leaf("field", key))):
             filled = filled.replace(f"={literal(value)}", f"={found}", 1)
     return _addressed(_without_passwords(filled, correlation), page.first.site)
+
+
+def _filled_parts(page: Page, text: str, correlation: Correlation) -> str:
+    """A form of several parts with values in place of texts of its fields; empty of what is none."""
+    fields = [part for part in all_parts(page.first.request) if part.file_name is None]
+    filled, at = "", 0
+    for key, part in zip(keyed([(part.name, part.text) for part in fields]), fields, strict=True):
+        filled += literal(text[at : part.at]) + (correlation.text(page.name, Leaf("part", key)) or literal(part.text))
+        at = part.at + len(part.text)
+    return filled + literal(text[at:]) if fields else ""
+
+
+def _with_files(page: Page, correlation: Correlation) -> dict[str, object]:
+    """Keys of an operation that send a form with files of their recorded length; empty where the form can be sent as it
+    was recorded.
+    """
+    files = files_of(page.first.request)
+    if not files:
+        return {}
+    pairs = list(parts_of(page.first.request))
+    found = [correlation.text(page.name, Leaf("part", key)) for key in keyed(pairs)]
+    plain = (_without_passwords(literal(value), correlation) for _, value in pairs)
+    texts = [one or _addressed(value, page.first.site) for one, value in zip(found, plain, strict=True)]
+    form = [[name, text] for (name, _), text in zip(pairs, texts, strict=True)]
+    lengths = {part.name: max(1, min(MOST_UPLOAD_BYTES, len(part.text))) for part in reversed(files)}
+    uploads = {
+        part.name: {"file_name": literal(part.file_name or "file"), "bytes": lengths[part.name]}
+        for part in reversed(files)
+    }
+    return {**({"form": form} if form else {}), "uploads": uploads}
 
 
 def _without_passwords(written: str, correlation: Correlation) -> str:
@@ -435,7 +471,8 @@ def _filled_json(text: str, value_at: Callable[[str], str | None]) -> str:
     for pointer, (begin, end) in json_places(text).items():
         if found := value_at(pointer):
             is_text = text[begin] == '"'
-            filled += literal(text[at:begin]) + (f'"{found}"' if is_text else found)
+            quoted = f'"{json.dumps(found, ensure_ascii=False)[1:-1]}"'
+            filled += literal(text[at:begin]) + (quoted if is_text else found)
             at = end
     return filled + literal(text[at:])
 
@@ -461,7 +498,10 @@ def _doubts(operations: Mapping[str, Page]) -> Iterator[str]:
     """What was not recorded, or is played otherwise."""
     for name, page in operations.items():
         body = page.first.request.body
-        if body is not None and not body_text(page.first.request):
+        if files := files_of(page.first.request):
+            sent = ", ".join(f"`{part.name[:80]}`" for part in files[:MOST_FILES])
+            yield f"files of {name} ({sent}) are sent as fillers of the recorded length: their content was no text"
+        elif body is not None and not body_text(page.first.request):
             yield f"the body of {name} ({body.mime_type[:80] or 'of an unknown type'}) was not recorded as a text"
         said = [turn.sent.at_s for turn in page.talk if turn.sent]
         if said and (took_s := said[-1] - said[0]) > ANSWER_S:

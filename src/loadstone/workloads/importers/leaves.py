@@ -21,6 +21,8 @@ from loadstone.workloads.importers.visit import Page
 
 AUTHORIZATION = Leaf("header", "Authorization")
 """Of what follows the scheme in that header, where it is a token that an answer told (RFC 6750, section 2.1)."""
+BODY = Leaf("body", "")
+"""A body that has no fields of its own, such as XML."""
 
 
 def steps_of(pages: Sequence[Page]) -> list[Step]:
@@ -59,9 +61,11 @@ def _step(page: Page, cookies: Mapping[str, str]) -> Step:
     leaves |= {AUTHORIZATION: token} if (token := token_of(page.first.request)[1]) else {}
     leaves |= {Leaf("part", key): text for key, text in keyed(list(parts_of(page.first.request))).items()}
     leaves |= _message_leaves(page)
-    if not form_text(page.first.request):
-        leaves |= {Leaf("JSON", pointer): text for pointer, text in json_leaves(body_text(page.first.request))}
     route, body = (page.name, page.first.method, page.first.parts.path), body_text(page.first.request)
+    if not form:
+        json = {Leaf("JSON", pointer): text for pointer, text in json_leaves(body)}
+        is_whole = body and not json and not any(leaf.kind == "part" for leaf in leaves)
+        leaves |= {BODY: body} if is_whole else json
     if not page.first.is_socket:
         return Step(*route, leaves, page.last, cookies, body=body, credentials=credentials_of(page.first.request))
     return Step(*route, leaves, _last_message(page), cookies, _passed_messages(page), body)

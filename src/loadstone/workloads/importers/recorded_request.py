@@ -3,9 +3,10 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from urllib.parse import parse_qsl, quote, unquote_plus
 
-from loadstone.workloads.importers.har import Exchange, Request
+from loadstone.workloads.importers.har import BOUNDARY, Exchange, Request, is_multipart
 
 SECRETS = ("cookie", "authorization")
 """Headers of this visit alone."""
@@ -43,10 +44,9 @@ LEAST_PASSWORD = 4
 """Letters of a password: what is shorter is a switch, such as 1 or on, and could not be withheld from reports."""
 SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9_-]* (?! )|")
 """Before the token (RFC 9110, section 11.4); some sites have none."""
-PART = re.compile(
-    r"\r\n?(Content-Disposition: form-data[^\r\n]*(?:\r\n[^\r\n]+)*)\r\n\r\n(.*?)\r\n(?=--)", re.DOTALL | re.IGNORECASE
-)
-"""Head and text of a part."""
+DISPOSITION = re.compile(r"^content-disposition:(.*)$", re.IGNORECASE | re.MULTILINE)
+PART_NAME = re.compile(r"[;\s]name=(?:\"([^\"]*)\"|([^\s;]+))", re.IGNORECASE)
+FILE_NAME = re.compile(r"[;\s]filename\*?=(?:\"([^\"]*)\"|([^\s;]*))", re.IGNORECASE)
 
 
 def own_headers(exchange: Exchange, *, is_page: bool) -> Iterator[tuple[str, str]]:
@@ -127,7 +127,7 @@ def pairs_of(text: str) -> dict[str, str]:
 def form_text(request: Request) -> str:
     """A form as it was sent; empty where there was none."""
     body = request.body
-    if body is None or "x-www-form-urlencoded" not in body.mime_type:
+    if body is None or "x-www-form-urlencoded" not in body.mime_type.lower():
         return ""
     if body.text:
         return body.text
@@ -140,11 +140,48 @@ def body_text(request: Request) -> str:
     return text if is_plain(text) else ""
 
 
-def parts_of(request: Request) -> Iterator[tuple[str, str]]:
-    """Names and texts of a form of several parts (RFC 7578), but for files."""
-    if request.body is None or "multipart/form-data" not in request.body.mime_type:
+@dataclass(frozen=True)
+class Part:
+    """A part of a form (RFC 7578)."""
+
+    name: str
+    text: str
+    at: int
+    """Where its text begins in the body."""
+    file_name: str | None
+    """None of a field."""
+
+
+def all_parts(request: Request) -> Iterator[Part]:
+    """Parts of a form, fields and files, whichever line ends and headers they have."""
+    body = request.body
+    if body is None or not is_multipart(body.mime_type):
         return
-    for head, text in PART.findall(request.body.text):
-        named = re.search(r'[; ]name="([^"]*)"', head)
-        if named and "filename" not in head:
-            yield named.group(1), text
+    named = BOUNDARY.search(body.mime_type)
+    between = f"--{named[1]}" if named else body.text.partition("\n")[0].strip()
+    if not between.startswith("--"):
+        return
+    line = re.escape(between)
+    whole = rf"(?:\A|(?<=\n)){line}[ \t]*\r?\n((?:[^\r\n]+\r?\n)*)\r?\n(.*?)\r?\n(?={line})"
+    for part in re.finditer(whole, body.text, re.DOTALL):
+        disposition = DISPOSITION.search(part[1])
+        field = PART_NAME.search(disposition[1]) if disposition else None
+        if disposition is None or field is None:
+            continue
+        file = FILE_NAME.search(disposition[1])
+        file_name = None if file is None else file[1] or file[2] or ""
+        yield Part(field[1] if field[1] is not None else field[2], part[2], part.start(2), file_name)
+
+
+def parts_of(request: Request) -> Iterator[tuple[str, str]]:
+    """Names and texts of a form of several parts, but for files."""
+    return ((part.name, part.text) for part in all_parts(request) if part.file_name is None)
+
+
+def files_of(request: Request) -> list[Part]:
+    """Files of a form that cannot be sent as they were recorded: as no text, or without their content. Empty where all
+    can.
+    """
+    files = [part for part in all_parts(request) if part.file_name]
+    is_text = request.body is not None and is_plain(request.body.text)
+    return [] if is_text and all(part.text for part in files) else files
