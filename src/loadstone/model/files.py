@@ -1,5 +1,6 @@
 """Files that users name: only ordinary ones are read, since a pipe has no end and a device may have none."""
 
+import codecs
 import stat
 from pathlib import Path
 
@@ -7,6 +8,14 @@ from loadstone.model.errors import UsageError
 
 LARGEST_FILE = 1 << 30
 """Bytes of a file that are read; longer recordings are to be cut into several."""
+BYTE_ORDER_MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+"""First bytes of files that Excel, Fiddler and PowerShell write, with their encodings, the longer marks first."""
 
 
 def read_bytes(path: Path, most: int = LARGEST_FILE) -> bytes:
@@ -26,8 +35,16 @@ def read_bytes(path: Path, most: int = LARGEST_FILE) -> bytes:
 
 
 def read_text(path: Path, most: int = LARGEST_FILE) -> str:
-    """Text of an ordinary file in UTF-8, without a byte order mark. Raises UsageError, also for other encodings."""
+    """Text of an ordinary file without its byte order mark: UTF-8, or what the mark says. Raises UsageError, also for
+    other encodings.
+    """
+    content = read_bytes(path, most)
     try:
-        return read_bytes(path, most).decode("utf-8-sig")
+        return content.decode(marked_encoding(content))
     except UnicodeDecodeError as error:
         raise UsageError(f"{path} is not a text in UTF-8: byte {error.start} is wrong. Save it as UTF-8.") from None
+
+
+def marked_encoding(content: bytes) -> str:
+    """Encoding that a byte order mark names; UTF-8 without one."""
+    return next((name for mark, name in BYTE_ORDER_MARKS if content.startswith(mark)), "utf-8")

@@ -303,3 +303,20 @@ def test_a_redirect_to_an_address_with_other_letters_is_followed(tmp_path: Path,
     imported(tmp_path, moved, page(0.1, "/caf%C3%A9%20x?q=%C3%A4"))
     (operation,) = load(str(tmp_path)).operations.values()
     assert (operation.path, operation.redirects, operation.title) == ("/old", 1, "Shop")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"_resourceType": ["script"]}, {"response": []}, {"response": {"status": 200, "content": "text"}}],
+)
+def test_a_field_of_another_type_counts_as_missing(tmp_path: Path, change: dict[str, Any]) -> None:
+    odd = {**entry(0.1, f"{SITE}/a.js", kind="text/javascript"), **change}
+    made = imported(tmp_path, page(), odd)
+    assert not any("no requests" in reason for reason in made.left_out)
+
+
+def test_a_body_that_was_written_as_its_text_alone_is_sent(tmp_path: Path) -> None:
+    sent = entry(3, f"{SITE}/send")
+    sent["request"] |= {"method": "POST", "postData": "a=1"}
+    imported(tmp_path, page(), sent)
+    assert load(str(tmp_path)).operations["send"].body == "a=1"

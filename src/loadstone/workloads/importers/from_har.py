@@ -443,7 +443,8 @@ def _with_files(page: Page, correlation: Correlation) -> dict[str, object]:
     found = [correlation.text(page.name, Leaf("part", key)) for key in keyed(pairs)]
     plain = (_without_passwords(literal(value), correlation) for _, value in pairs)
     texts = [one or _addressed(value, page.first.site) for one, value in zip(found, plain, strict=True)]
-    form = [[name, text] for (name, _), text in zip(pairs, texts, strict=True)]
+    fields = [[name, text] for (name, _), text in zip(pairs, texts, strict=True)]
+    form = fields if len(dict(pairs)) < len(pairs) else dict(fields)
     lengths = {part.name: max(1, min(MOST_UPLOAD_BYTES, len(part.text))) for part in reversed(files)}
     uploads = {
         part.name: {"file_name": literal(part.file_name or "file"), "bytes": lengths[part.name]}

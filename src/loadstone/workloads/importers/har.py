@@ -6,7 +6,6 @@ request is left out by itself, and named. Only a file without any entry that can
 
 import base64
 import binascii
-import codecs
 import json
 import math
 import re
@@ -21,7 +20,7 @@ from urllib.parse import SplitResult, urljoin, urlsplit
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, field_validator, model_validator
 
 from loadstone.model.errors import UsageError
-from loadstone.model.files import read_bytes
+from loadstone.model.files import marked_encoding, read_bytes
 from loadstone.model.target import encoded
 from loadstone.model.workload.bounds import is_base64
 
@@ -65,14 +64,6 @@ SITES_OF = {"ws": "http", "wss": "https"}
 """Schemes of WebSockets, and of the pages that open them (RFC 6455, section 3)."""
 PORTS = {"http": 80, "https": 443}
 """Ports that addresses leave out."""
-BYTE_ORDER_MARKS = (
-    (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF32_LE, "utf-32"),
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
-"""First bytes of files that Fiddler and PowerShell write, with their encodings, the longer marks first."""
 TEXTUAL = ("text/", "json", "xml", "javascript", "ecmascript", "x-www-form-urlencoded", "graphql")
 """Parts of media types whose bodies are text."""
 BOUNDARY = re.compile(r"boundary=\"?([^\";\s]+)", re.IGNORECASE)
@@ -106,6 +97,11 @@ def _pairs(given: Any) -> Any:
 def _text(given: Any) -> Any:
     """A text; a body that a recorder has written as JSON instead is its JSON."""
     return given if isinstance(given, str) else json.dumps(given)
+
+
+def _table(given: Any) -> Any:
+    """A table; an empty one for all else."""
+    return given if isinstance(given, dict) else {}
 
 
 def _number(given: Any) -> float:
@@ -188,6 +184,12 @@ class Request(_Lenient):
 
     _headers_are_pairs = field_validator("headers", mode="before")(_pairs)
 
+    @field_validator("body", mode="before")
+    @classmethod
+    def _body(cls, given: Any) -> Any:
+        """A body; some recorders write its text alone."""
+        return {"text": given} if isinstance(given, str) else given or None
+
     def header(self, name: str) -> str:
         """The first of a name in small letters; empty where there is none."""
         return next((one.value for one in self.headers if one.name.lower() == name), "")
@@ -232,6 +234,7 @@ class Response(_Lenient):
     transferred: float | None = Field(default=None, alias="_transferSize")
 
     _headers_are_pairs = field_validator("headers", mode="before")(_pairs)
+    _content_is_table = field_validator("content", mode="before")(_table)
 
     @field_validator("status", mode="before")
     @classmethod
@@ -288,11 +291,12 @@ class Exchange(_Lenient):
     messages: list[Message] = Field(default_factory=list, alias="_webSocketMessages")
 
     _moment_or_none = field_validator("started", mode="before")(_moment)
+    _response_is_table = field_validator("response", mode="before")(_table)
     _time_is_finite = field_validator("time_ms", mode="before")(_number)
 
-    @field_validator("cached", mode="before")
+    @field_validator("cached", "recorded_kind", mode="before")
     @classmethod
-    def _cached(cls, given: Any) -> str:
+    def _named(cls, given: Any) -> str:
         return str(given or "")
 
     @cached_property
@@ -467,9 +471,8 @@ def read(file: Path) -> HarFile:
 
 
 def _entries(file: Path, content: bytes) -> list[Any]:
-    encoding = next((name for mark, name in BYTE_ORDER_MARKS if content.startswith(mark)), "utf-8")
     try:
-        document = _whole(json.loads(content.decode(encoding, errors="replace")))
+        document = _whole(json.loads(content.decode(marked_encoding(content), errors="replace")))
     except (ValueError, RecursionError) as error:
         why = "it is nested too deeply" if isinstance(error, RecursionError) else f"Invalid JSON: {error}"
         raise UsageError(f"{file} is no HAR file: {why}.") from None
