@@ -814,3 +814,112 @@ def test_a_document_of_any_shape_is_taken_or_refused(
     document = {"openapi": "3.0.0", "paths": paths, "servers": servers, "components": components}
     with contextlib.suppress(UsageError):
         imported(tmp_path, json.dumps(document))
+
+
+@pytest.mark.parametrize(
+    ("text", "suffix"),
+    [
+        ("{openapi: 3.0.0, info: {}, paths: {/a: {get: {responses: {200: {}}}}}}", "yaml"),
+        ('{"openapi": "3.0.0", "info": {}, "paths": {"/a": {"get": {"responses": {"200": {}},}}}}', "json"),
+    ],
+)
+def test_yaml_that_begins_as_json_is_read(tmp_path: Path, text: str, suffix: str) -> None:
+    assert list(imported(tmp_path, text, suffix)[1].operations) == ["get_a"]
+
+
+def test_a_document_with_a_byte_order_mark_is_read(tmp_path: Path) -> None:
+    (tmp_path / "api.json").write_bytes(json.dumps(DOCUMENT).encode("utf-16"))
+    assert from_openapi(tmp_path / "api.json", "stones").operations == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("swagger: '2.0'\npaths: {}", "version 3, but Swagger 2.0. Convert it to version 3 first"),
+        ("asyncapi: 2.6.0", "version 3, but AsyncAPI 2.6.0, which describes messages"),
+        ('{"info": {}, "item": []}', "version 3, but a Postman collection. Export it as OpenAPI"),
+        ("", "it is empty"),
+        ("<!doctype html><html>", "it has no key `openapi`"),
+    ],
+)
+def test_documents_of_other_formats_are_named(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "api.yaml").write_text(text)
+    with pytest.raises(UsageError, match=re.escape(said)):
+        from_openapi(tmp_path / "api.yaml", "stones")
+
+
+@pytest.mark.parametrize(
+    ("reference", "schema"),
+    [
+        ("#/components/schemas/X", {"$id": "https://a/x", "$defs": {"k": {"const": 7}}, "$ref": "#/$defs/k"}),
+        ("#here", {"$anchor": "here", "const": 7}),
+        ("https://a/x", {"$id": "https://a/x", "const": 7}),
+        ("x.json#/$defs/k", {"$id": "https://a/x.json", "$defs": {"k": {"const": 7}}}),
+    ],
+)
+def test_schemas_are_found_by_their_own_names(tmp_path: Path, reference: str, schema: dict[str, Any]) -> None:
+    content = {"application/json": {"schema": {"$ref": reference}}}
+    post = {"operationId": "add", "requestBody": {"content": content}, "responses": {}}
+    document = {"openapi": "3.1.0", "paths": {"/a": {"post": post}}, "components": {"schemas": {"X": schema}}}
+    assert imported(tmp_path, document)[1].operations["add"].body == "7"
+
+
+@pytest.mark.parametrize(
+    ("servers", "target"),
+    [
+        (["wss://a.example/v1", "HTTPS://API.example:443/v1"], "https://api.example"),
+        (["http://a.example:80"], "http://a.example"),
+        (["https://a.example:8443"], "https://a.example:8443"),
+        (["ftp://a.example"], "http://HOST:PORT"),
+    ],
+)
+def test_the_first_server_that_speaks_http_is_the_target(tmp_path: Path, servers: list[str], target: str) -> None:
+    document = {**DOCUMENT, "servers": [{"url": url} for url in servers]}
+    assert imported(tmp_path, document)[0].target == target
+
+
+def test_an_example_that_is_null_says_nothing_and_a_list_of_them_says_the_first(tmp_path: Path) -> None:
+    given = [
+        {"name": "a", "in": "query", "required": True, "example": None, "schema": {"type": "string"}},
+        {"name": "b", "in": "query", "required": True, "examples": ["chairs"], "schema": {"type": "string"}},
+    ]
+    sent = sent_by(tmp_path, {"parameters": given, "responses": {}})
+    assert sent.query == {"a": "granite", "b": "chairs"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "schema", "body"),
+    [
+        ("text/plain", {"type": "integer"}, "1"),
+        ("application/x-ndjson", {"type": "object", "properties": {"a": {"const": 1}}}, '{{"a": 1}}\n'),
+        ("application/jsonl", {"type": "object", "properties": {"a": {"const": 1}}}, '{{"a": 1}}\n'),
+    ],
+)
+def test_bodies_of_lines_and_texts_are_sent(tmp_path: Path, kind: str, schema: dict[str, Any], body: str) -> None:
+    sent = sent_by(tmp_path, {"requestBody": {"content": {kind: {"schema": schema}}}, "responses": {}})
+    assert (sent.body, sent.headers["Content-Type"]) == (body, kind)
+
+
+def test_a_form_of_parts_without_a_file_is_sent_in_parts(tmp_path: Path) -> None:
+    parts = {"title": {"const": "a"}, "tags": {"const": ["x", "y"]}, "more": {"const": {"k": 1}}}
+    content = {"multipart/form-data": {"schema": {"type": "object", "properties": parts}}}
+    sent = sent_by(tmp_path, {"requestBody": {"content": content}, "responses": {}})
+    assert sent.body is not None
+    boundary = sent.headers["Content-Type"].partition("boundary=")[2]
+    first, *others, last = sent.body.split(f"--{boundary}")
+    assert (first, last) == ("", "--\r\n")
+    assert [part.partition("\r\n\r\n")[2] for part in others] == ["a\r\n", "x\r\n", "y\r\n", '{{"k": 1}}\r\n']
+    assert others[0].startswith('\r\nContent-Disposition: form-data; name="title"\r\n')
+    assert "\r\nContent-Type: application/json\r\n" in others[3]
+
+
+def test_a_list_of_files_is_a_file(tmp_path: Path) -> None:
+    files = {"type": "array", "items": {"type": "string", "format": "binary"}}
+    content = {"multipart/form-data": {"schema": {"type": "object", "properties": {"files": files}}}}
+    sent = sent_by(tmp_path, {"requestBody": {"content": content}, "responses": {}})
+    assert list(sent.uploads) == ["files"]
+
+
+def test_texts_of_a_pattern_are_made_of_letters_and_digits_where_they_may(tmp_path: Path) -> None:
+    _, workload = of_schema(tmp_path, {"type": "string", "pattern": r"^[^/\s]{20}$"})
+    assert any(re.search("[A-Za-z0-9]{20}", str(one)) for one in workload.operations.values())

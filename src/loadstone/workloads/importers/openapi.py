@@ -4,6 +4,8 @@ import contextlib
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import unquote
@@ -67,6 +69,14 @@ def listed(node: Any) -> list[Any]:
     return node if isinstance(node, list) else []
 
 
+@dataclass(frozen=True)
+class _Named:
+    """Schemas by their anchors, and by their `$id`."""
+
+    anchors: Json
+    schemas: Json
+
+
 class Document:
     """The document and its references."""
 
@@ -112,8 +122,32 @@ class Document:
         if file in ("", self.file.name, f"./{self.file.name}"):
             with contextlib.suppress(Unresolvable, ValueError, TypeError):
                 return self._resolver.lookup(f"#{pointer}").contents
+            if pointer in self._named.anchors:
+                return self._named.anchors[pointer]
+        bases = [base for name, base in self._named.schemas.items() if file == "" or _is_name(file, name)]
+        found = [node for node in (_pointed(base, pointer) for base in bases) if node is not None]
+        if found:
+            return found[0]
         remedy = "Bundle it into one file."
         raise UsageError(f"{self.file}: `{reference[:200]}` leads nowhere in this document. {remedy}")
+
+    @cached_property
+    def _named(self) -> "_Named":
+        """Schemas that are referred to by a name of their own (JSON Schema 2020-12, section 8.2)."""
+        named, seen, left = _Named({}, {}), set(), [self.content]
+        while left:
+            node: Any = left.pop()
+            if id(node) in seen or not isinstance(node, dict | list):
+                continue
+            seen.add(id(node))
+            if isinstance(node, dict):
+                for key in ("$anchor", "$dynamicAnchor"):
+                    if isinstance(node.get(key), str):
+                        named.anchors.setdefault(node[key], node)
+                if isinstance(node.get("$id"), str):
+                    named.schemas.setdefault(node["$id"], node)
+            left.extend(node.values() if isinstance(node, dict) else node)
+        return named
 
     def whole(self, node: Any) -> Json:
         """A schema as it is sent, with its references filled in, as deep as is of use."""
@@ -176,6 +210,24 @@ class Document:
         return schema
 
 
+def _is_name(file: str, name: str) -> bool:
+    """Whether a reference means the schema with this `$id`: the same address, or the end of it."""
+    return file == name or name.rpartition("/")[2] == file.removeprefix("./")
+
+
+def _pointed(node: Any, pointer: str) -> Any:
+    """What a pointer (RFC 6901) leads to; None where it leads nowhere."""
+    for step in unquote(pointer).split("/")[1:]:
+        key = step.replace("~1", "/").replace("~0", "~")
+        if isinstance(node, list) and key.isdecimal() and int(key) < len(node):
+            node = node[int(key)]
+        elif isinstance(node, dict) and key in node:
+            node = node[key]
+        else:
+            return None
+    return node
+
+
 def _reference(mapped: str) -> str:
     """What a discriminator maps a value to: a reference, or the name of a schema."""
     return mapped if "/" in mapped or "#" in mapped else f"#/components/schemas/{mapped}"
@@ -197,18 +249,40 @@ def _merged(other: Json, schema: Json) -> Json:
 def _read(file: Path) -> Json:
     try:
         text = read_text(file, MOST_BYTES)
-        content = json.loads(text) if text.lstrip().startswith("{") else _yaml(file, text)
+        content = _json(file, text) if text.lstrip().startswith("{") else _yaml(file, text)
     except (ValueError, TypeError, yaml.YAMLError) as error:
         first, _, _ = str(error).partition("\n")
         raise UsageError(f"{file} is neither JSON nor YAML: {first[:200]}") from None
     except RecursionError:
         raise UsageError(f"{file} is nested too deeply.") from None
-    if not isinstance(content, dict) or not str(content.get("openapi", "")).startswith("3."):
-        raise UsageError(f"{file} is no OpenAPI document of version 3. Convert older ones first.")
+    if not isinstance(content, dict) or not re.match(r"3(\.|$)", str(content.get("openapi", ""))):
+        raise UsageError(f"{file} is no OpenAPI document of version 3{_instead(content)}.")
     if not isinstance(content.get("paths"), dict):
         raise UsageError(f"{file} has no `paths`.")
     _refuse_endless(file, content)
     return table(_keyed(content, {}))
+
+
+def _instead(content: Any) -> str:
+    """What a document is that is none, for people."""
+    known = table(content)
+    remedies = {"swagger": ". Convert it to version 3 first, as Swagger Editor does", "openapi": ""}
+    remedies |= {"asyncapi": ", which describes messages and no requests", "item": ". Export it as OpenAPI"}
+    names = {"swagger": "Swagger", "openapi": "OpenAPI", "asyncapi": "AsyncAPI", "item": "a Postman collection"}
+    for key in (key for key in names if key in known):
+        version = f" {known[key]}" if isinstance(known[key], str | int | float) else ""
+        return f", but {names[key]}{version}{remedies[key]}"
+    return ": it is empty" if content is None else ": it has no key `openapi`"
+
+
+def _json(file: Path, text: str) -> Any:
+    """JSON, or YAML that begins as JSON does. Raises ValueError by what is wrong with the JSON."""
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        with contextlib.suppress(ValueError, TypeError, yaml.YAMLError):
+            return _yaml(file, text)
+        raise error
 
 
 def _yaml(file: Path, text: str) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 from loadstone.model.target import encoded
 from loadstone.workloads.check import TARGET
 from loadstone.workloads.importers import parameter_styles as styles
-from loadstone.workloads.importers.openapi import Document, Json, table
+from loadstone.workloads.importers.openapi import Document, Json, listed, table
 from loadstone.workloads.importers.openapi_servers import Server
 from loadstone.workloads.importers.parameter_styles import plain
 from loadstone.workloads.importers.schema_values import example, generator
@@ -25,6 +25,8 @@ SUCCESS = {
 IGNORED_HEADERS = ("accept", "content-type", "authorization")
 """Headers that are no parameters (OpenAPI 3.1, Parameter Object)."""
 USUAL_STYLE = {"path": "simple", "query": "form", "header": "simple", "cookie": "form"}
+BOUNDARY = "loadstone-7c0e4b1d9a52f386"
+"""Stands between the parts of a form."""
 UPLOAD_BYTES = 1024
 """Length of the files that forms are sent with."""
 
@@ -155,13 +157,15 @@ def _parameter(state: ImportState, parameter: Json) -> _Parameter:
 
 def _example(document: Document, holder: Json) -> tuple[bool, Any]:
     """Whether a parameter or a body has an example beside its schema, alone or by name, and the first of them."""
-    if "example" in holder:
+    if holder.get("example") is not None:
         return True, holder["example"]
-    for named in table(holder.get("examples")).values():
+    examples = holder.get("examples")
+    for named in table(examples).values():
         entry = document.resolve(named)
         if "value" in entry:
             return True, entry["value"]
-    return False, None
+    known = [one for one in listed(examples) if one is not None]
+    return bool(known), known[0] if known else None
 
 
 def _add_parameter(operation: _Operation, parameter: _Parameter) -> None:
@@ -242,9 +246,13 @@ def _encoded_body(state: ImportState, kind: str, media: Json) -> Json:
                 return {"form": {name: literal(plain(field)) for name, field in sent.items()}}
             text = "&".join(_form_fields(media, sent))
         case 3 if isinstance(sent, dict):
-            return _in_parts(schema, sent)
-        case 4 if isinstance(sent, str) and (known or kind.startswith("text/")):
+            return _in_parts(schema, media, sent)
+        case 4 if isinstance(sent, str) and known:
             text = sent
+        case 4 if kind.lower().startswith("text/"):
+            text = plain(sent)
+        case 4 if re.search(r"[/+](x-)?(nd)?json(lines|l|-seq)?\b", kind.lower()):
+            text = json.dumps(sent, ensure_ascii=True, default=str) + "\n"
         case _:
             return {}
     return {"body": literal(text), "headers": {"Content-Type": one_line(kind)}}
@@ -272,18 +280,36 @@ def _form_fields(media: Json, sent: Json) -> list[str]:
     return fields
 
 
-def _in_parts(schema: Json, sent: Json) -> Json:
-    """A form with files; nothing where it has no file."""
-    files = [
-        name
-        for name, part in table(schema.get("properties")).items()
-        if table(part).get("format") == "binary" or "contentMediaType" in part or "contentEncoding" in part
+def _in_parts(schema: Json, media: Json, sent: Json) -> Json:
+    """A form of several parts (RFC 7578); lists are repeated, tables are JSON."""
+    parts = table(schema.get("properties"))
+    files = [name for name, part in parts.items() if _is_file(part) or _is_file(table(part).get("items"))]
+    fields = [
+        (name, one)
+        for name, value in sent.items()
+        if name not in files
+        for one in (value if isinstance(value, list) else [value])
     ]
-    if not files:
-        return {}
-    form = {name: literal(one_line(plain(field))) for name, field in sent.items() if name not in files}
-    uploads = {name: {"file_name": f"{name_of(name, 'file', 'f')}.bin", "bytes": UPLOAD_BYTES} for name in files}
-    return {**({"form": form} if form else {}), "uploads": uploads}
+    if files:
+        pairs = [[name, literal(one_line(plain(value)))] for name, value in fields]
+        form = pairs if len({name for name, _ in fields}) < len(fields) else dict(pairs)
+        uploads = {name: {"file_name": f"{name_of(name, 'file', 'f')}.bin", "bytes": UPLOAD_BYTES} for name in files}
+        return {**({"form": form} if form else {}), "uploads": uploads}
+    encodings = table(media.get("encoding"))
+    text = "".join(_part(name, value, table(encodings.get(name))) for name, value in fields) + f"--{BOUNDARY}--\r\n"
+    return {"body": literal(text), "headers": {"Content-Type": f"multipart/form-data; boundary={BOUNDARY}"}}
+
+
+def _is_file(part: Any) -> bool:
+    schema = table(part)
+    return schema.get("format") == "binary" or "contentMediaType" in schema or "contentEncoding" in schema
+
+
+def _part(name: str, value: Any, encoding: Json) -> str:
+    kind = str(encoding.get("contentType") or ("application/json" if isinstance(value, dict | list) else ""))
+    typed = f"Content-Type: {one_line(kind.partition(',')[0])}\r\n" if kind else ""
+    quoted = one_line(name).replace('"', "%22")
+    return f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="{quoted}"\r\n{typed}\r\n{plain(value)}\r\n'
 
 
 def _status(operation: Json) -> list[int]:

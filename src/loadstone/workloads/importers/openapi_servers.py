@@ -10,6 +10,9 @@ from loadstone.workloads.importers.openapi import Json, listed, table
 UNKNOWN = "http://HOST:PORT"
 """Stands for a server that the document does not name."""
 
+USUAL_PORTS = {"http": 80, "https": 443}
+"""Ports that addresses leave out."""
+
 
 @dataclass(frozen=True)
 class Server:
@@ -22,10 +25,15 @@ class Server:
 
 
 def server(servers: list[Any]) -> Server:
-    """The first of an operation's servers, its variables filled in by their defaults; relative addresses begin at the
-    root of a server that is not named.
+    """The first of an operation's servers that speaks HTTP, its variables filled in by their defaults. Relative
+    addresses begin at the root of a server that is not named.
     """
-    first = table(servers[0]) if servers else {}
+    known = [_server(table(one)) for one in servers]
+    return next((one for one in known if one.target), Server())
+
+
+def _server(first: Json) -> Server:
+    """A server; without a target where it speaks another protocol."""
     address, unset = _filled(str(first.get("url", "")).strip(), table(first.get("variables")))
     if re.match(r"[A-Za-z0-9.-]+:[0-9]+(/|$)", address):
         address = f"http://{address}"
@@ -35,7 +43,9 @@ def server(servers: list[Any]) -> Server:
         return Server(unset=unset)
     base = re.sub(r"/{2,}", "/", parts.path).rstrip("/")
     host = parts.netloc.rpartition("@")[2]
-    target = f"{parts.scheme}://{host}" if host and parts.scheme in ("http", "https") else UNKNOWN
+    host = host if host == UNKNOWN.partition("://")[2] else host.lower()
+    host = host.removesuffix(f":{USUAL_PORTS.get(parts.scheme, '')}") if parts.scheme in USUAL_PORTS else host
+    target = f"{parts.scheme}://{host}" if host and parts.scheme in USUAL_PORTS else ""
     return Server(target, base, unset)
 
 

@@ -215,6 +215,15 @@ def _text(schema: Json, unfit: list[str], number: int) -> str:
     return WORD.ljust(shortest - len(ending), "e")[: max(0, longest - len(ending))] + ending[:longest]
 
 
+class _Plain(Random):
+    """Chooses letters and digits where it may, whichever order a set of letters has."""
+
+    def choice(self, seq: Any) -> Any:
+        """One of these, by the seed alone."""
+        letters = sorted(seq) if all(isinstance(one, str) for one in seq) else seq
+        return super().choice([one for one in letters if isinstance(one, str) and one.isalnum()] or letters)
+
+
 @lru_cache(maxsize=1000)
 def by_pattern(pattern: str, shortest: int = 0, longest: int = LONGEST, number: int = 0) -> str | None:
     """A printable text that a regular expression describes, always the same; None where none is found, the pattern is
@@ -228,7 +237,7 @@ def by_pattern(pattern: str, shortest: int = 0, longest: int = LONGEST, number: 
     for seed in range(1, MOST_TRIES + 1):
         try:
             with warnings.catch_warnings(action="ignore"):
-                candidate = rstr.Rstr(Random(seed + MOST_TRIES * number)).xeger(pattern)
+                candidate = rstr.Rstr(_Plain(seed + MOST_TRIES * number)).xeger(pattern)
         except (re.error, ValueError, IndexError, KeyError, OverflowError, RecursionError):
             return None
         printable = (_printable(candidate, letter) for letter in (" ", "-"))
