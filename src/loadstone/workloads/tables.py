@@ -64,10 +64,15 @@ def _read(file: Path) -> tuple[list[str], list[list[str]]]:
     if blank:
         names, rows = _without(blank, names), [_without(blank, row) for row in rows]
     twice = [name for name, count in Counter(names).items() if count > 1]
+    rows = [row[: len(names)] if not any(cell.strip() for cell in row[len(names) :]) else row for row in rows]
     if "" in names:
         raise ValueError(f"its column {names.index('') + 1} has no name, but values")
     if twice:
         raise ValueError(f"it has the column `{twice[0][:60]}` twice")
+    unfit = next((name for name in names if not re.fullmatch(NAME, name)), None)
+    if unfit is not None:
+        remedy = "Name it by letters A to Z, digits, `_` and `-`"
+        raise ValueError(f"its column `{unfit[:60]}` cannot stand in {{table.column}}. {remedy}")
     return names, rows
 
 
@@ -77,11 +82,13 @@ def _without(places: set[int], row: list[str]) -> list[str]:
 
 def _separator(text: str) -> tuple[str, str]:
     """What stands between the columns, and the text without a line that says so, as spreadsheets write it: of those
-    known the first by which all columns have a name as values have it; a comma where none fits.
+    known the first by which all columns have a name as values have it; where none fits, the one by which there are
+    most columns.
     """
-    said = re.match(r"\s*sep=(.)\r?\n", text)
+    said = re.match(r"\s*\"?sep=([^\"\r\n])\"?\r?\n", text, re.IGNORECASE)
     if said:
         return said.group(1), text[said.end() :]
+    columns: dict[str, int] = {}
     for separator in SEPARATORS:
         try:
             names = next(csv.reader(io.StringIO(text.lstrip(), newline=""), delimiter=separator), [])
@@ -89,4 +96,5 @@ def _separator(text: str) -> tuple[str, str]:
             continue
         if any(names) and all(re.fullmatch(NAME, name.strip()) for name in names if name.strip()):
             return separator, text
-    return ",", text
+        columns[separator] = len(names)
+    return max(columns, key=lambda separator: columns[separator], default=","), text

@@ -64,6 +64,9 @@ ROWS = (("user", "password"), (("ann", "a b"), ("ben", "")))
         '"user";"password"\n"ann";"a b"\n"ben";""\n',
         "sep=;\nuser;password\nann;a b\nben;\n",
         "user,password,,\nann,a b,,\nben,,,\n",
+        "user,password\nann,a b,\nben,,,\n",
+        '"sep=;"\r\nuser;password\r\nann;a b\r\nben;\r\n',
+        "SEP=\t\nuser\tpassword\nann\ta b\nben\t\n",
     ],
 )
 def test_tables_are_read_as_spreadsheets_write_them(tmp_path: Path, table: str) -> None:
@@ -112,6 +115,8 @@ def test_a_value_that_would_end_a_header_is_named(tmp_path: Path, value: str, pl
         ("user\nann\n", "../accounts.csv", "not in the workload's folder"),
         (b"user\n\xff\n", "accounts.csv", "is not a text in UTF-8"),
         ('user\n"ann\n', "accounts.csv", "unexpected end of data"),
+        ("Benutzer;Kennwört\nann;x\n", "accounts.csv", "column `Kennwört` cannot stand in {table.column}"),
+        ("user name,pin\nann,1\n", "accounts.csv", "column `user name` cannot stand in {table.column}"),
         ("user\nann,1\n", "accounts.csv", "2 entries for 1 columns"),
     ],
 )
@@ -136,3 +141,11 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     with pytest.raises(StudyError) as told:
         load(mine)
     assert any("not an ordinary file" in str(one) for one in told.value.problems)
+
+
+def test_a_table_that_excel_saved_as_unicode_text_is_read(tmp_path: Path) -> None:
+    mine = workload(tmp_path, "user\n")
+    (tmp_path / "accounts.csv").write_bytes("user\tpassword\r\nann\ta b\r\nben\t\r\n".encode("utf-16"))
+    value = load(mine).values["account"]
+    assert isinstance(value, Table)
+    assert (value.columns, value.rows) == ROWS
