@@ -1,5 +1,6 @@
 """Where load goes: the two sides of a target and what certificates are believed."""
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 from ipaddress import IPv6Address
@@ -124,11 +125,31 @@ def _side(url: str) -> tuple[str, Endpoint]:
         raise UsageError(f"`{url}` is no target. Give it as http://HOST:PORT or https://HOST:PORT.")
     if parts.path not in ("", "/") or parts.query:
         raise UsageError(f"`{url}` has a path. The workload says the paths; give the target without one.")
+    if parts.username is not None:
+        remedy = "Give the target without them, and declare `Authorization` under [headers] of the workload"
+        raise UsageError(f"`{without_credentials(url)}` holds a name or a password, which are not sent. {remedy}.")
     try:
         port = parts.port
         if port == 0:
             raise ValueError
     except ValueError:
         raise UsageError(f"`{url}` has no valid port. Ports go from 1 to 65535.") from None
-    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else _ascii_name(parts.hostname)
     return parts.scheme, Endpoint(host, port or (443 if parts.scheme == "https" else 80))
+
+
+def without_credentials(url: str) -> str:
+    """An address with `...` in place of the name and the password in it."""
+    return re.sub(r"//[^/?#]*@", "//...@", url)
+
+
+def _ascii_name(host: str) -> str:
+    """A name of a host as it is looked up and sent: other letters than ASCII by Punycode (RFC 3490). Raises UsageError
+    for what can be no name.
+    """
+    if re.search(r"[\s<>\"`{}|\\^%]", host):
+        raise UsageError(f"`{host}` is no name of a host. Check the target for blanks and signs.")
+    try:
+        return host if host.isascii() else host.encode("idna").decode("ascii")
+    except UnicodeError as error:
+        raise UsageError(f"`{host}` is no name of a host: {error}. Give it by Punycode, as xn--....") from None

@@ -2,6 +2,7 @@
 
 import difflib
 import hashlib
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,8 @@ from loadstone.workloads.tables import with_tables
 
 HERE = Path(__file__).parent
 FILE = "workload.toml"
+ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9.-]+):[0-9]{1,5}(/|$)|www\.")
+"""Beginnings of texts that are meant as the address of a page."""
 CHECK_SUMS = "sha256sums"
 """SHA-256 of each shipped declaration and its name; `make checksums` writes it."""
 
@@ -96,6 +99,12 @@ def load(name: str) -> Workload:
     UsageError where there is no such workload or mix.
     """
     own, _, mix = name.partition(":")
+    if ADDRESS.match(name) and own not in shipped() and not Path(own).exists():
+        scheme, _, rest = name.rpartition("://")
+        kind = f"begins with {scheme}://" if scheme else "has no scheme"
+        raise UsageError(
+            f"`{name}` is no workload, and as an address it {kind}. Write http://{rest} or https://{rest}."
+        )
     workload = _read(find(own))
     if mix and mix not in workload.mixes:
         known = suggest(mix, set(workload.mixes)) if workload.mixes else "It has one mix alone."

@@ -7,7 +7,7 @@ from urllib.parse import SplitResult, urlsplit
 import tomlkit
 
 from loadstone.model.errors import UsageError
-from loadstone.model.target import encoded
+from loadstone.model.target import encoded, without_credentials
 from loadstone.workloads.writing import name_of, table_of
 
 SCHEMES = ("http", "https")
@@ -36,7 +36,7 @@ def look_at(addresses: Sequence[str]) -> Look:
     are none, or of several sites.
     """
     parts = [_parts(address) for address in addresses]
-    sites = dict.fromkeys(f"{part.scheme.lower()}://{part.netloc}" for part in parts)
+    sites = dict.fromkeys(f"{part.scheme.lower()}://{part.netloc.lower()}" for part in parts)
     if len(sites) > 1:
         raise UsageError(f"These are several sites: {', '.join(sites)}. Run them one after the other.")
     operations: dict[str, str] = {}
@@ -53,7 +53,10 @@ def _parts(address: str) -> SplitResult:
         is_whole = bool(parts.hostname) and (parts.port is None or parts.port > 0)
     except ValueError:
         is_whole = False
-    if not is_whole or parts.username is not None:
+    if is_whole and parts.username is not None:
+        remedy = "Leave them out; a workload can declare `Authorization` under [headers]"
+        raise UsageError(f"`{without_credentials(address)}` is no address of a page: it holds credentials. {remedy}.")
+    if not is_whole:
         raise UsageError(f"`{address}` is no address of a page. Write it as http://HOST:PORT/PATH.")
     return parts
 

@@ -48,3 +48,20 @@ def test_what_is_no_target_is_refused(url: str) -> None:
 def test_a_target_has_the_usual_port_of_its_scheme() -> None:
     target = Target.parse(["http://[::1]", "https://a"])
     assert (target.http, target.https) == (Endpoint("[::1]", 80), Endpoint("a", 443))
+
+
+def test_a_name_with_other_letters_is_sent_by_punycode() -> None:
+    assert Target.parse(["https://Bücher.example:8443"]).https == Endpoint("xn--bcher-kva.example", 8443)
+
+
+@pytest.mark.parametrize("url", ["http://ann:secret@a.example", "http://ann@a.example"])
+def test_credentials_in_a_target_are_refused_and_not_shown(url: str) -> None:
+    with pytest.raises(UsageError, match="holds a name or a password") as told:
+        Target.parse([url])
+    assert "ann" not in str(told.value) and "secret" not in str(told.value)
+
+
+@pytest.mark.parametrize("url", ["http://a example", "http://a%20b", "http://a..\u00fc", "http://{host}"])
+def test_what_can_be_no_name_of_a_host_is_refused(url: str) -> None:
+    with pytest.raises(UsageError, match="is no name of a host"):
+        Target.parse([url])

@@ -43,3 +43,19 @@ def test_any_address_is_taken_or_refused_in_words(rest: str) -> None:
     except UsageError:
         return
     assert look.target == "http://host"
+
+
+def test_credentials_in_an_address_are_refused_and_not_shown() -> None:
+    with pytest.raises(UsageError, match="holds credentials") as told:
+        look_at(["http://ann:secret@shop.example/"])
+    assert "secret" not in str(told.value)
+
+
+@pytest.mark.parametrize("name", ["localhost:8080", "127.0.0.1:80/a", "[::1]:80", "ws://a.example/", "www.a.example"])
+def test_an_address_without_its_scheme_is_named_as_one(name: str) -> None:
+    with pytest.raises(UsageError, match=r"is no workload, and as an address it .* Write http://"):
+        load(name)
+
+
+def test_hosts_in_capitals_are_one_site() -> None:
+    assert look_at(["http://A.example/", "http://a.EXAMPLE/x"]).target == "http://a.example"
