@@ -54,6 +54,38 @@ def test_a_value_that_differs_between_two_recordings_is_taken_from_the_plainest_
     assert one.recordings == 2
 
 
+@pytest.mark.parametrize(
+    ("form", "sent"),
+    [
+        ("route=/posts/{}/save", "/posts/{{{}}}/save"),
+        ("route=post-{}", "post-{{{}}}"),
+        ("route=%2Fposts%2F{}%3Fpost%3D{}", "/posts/{{{0}}}?post={{{0}}}"),
+    ],
+)
+@pytest.mark.parametrize("numbers", [("13", "18"), ("7", "1013")])
+def test_a_short_number_within_a_text_is_replaced_when_both_recordings_prove_it(
+    tmp_path: Path, form: str, sent: str, numbers: tuple[str, str]
+) -> None:
+    page = '<title>13 of 7</title><input type=hidden name="post_ID" value="{}">'
+    made = imported(tmp_path, *(shop(page.format(number), form.format(number, number)) for number in numbers))
+    operations = load(str(tmp_path)).operations
+    assert operations["buy"].form == {"route": sent.format("route")}
+    assert [extract.field for extract in operations["home"].extract] == ["post_ID"]
+    (one,) = made.correlated
+    assert one.recordings == 2
+
+
+@pytest.mark.parametrize("forms", [("route=/a/13/b/7", "route=/a/18/b/9"), ("route=/a/13", "route=/a/18/19")])
+def test_a_text_that_differs_in_more_than_its_number_is_sent_as_recorded(
+    tmp_path: Path, forms: tuple[str, str]
+) -> None:
+    page = '<input type=hidden name="post_ID" value="{}">'
+    made = imported(tmp_path, *(shop(page.format(n), form) for n, form in zip((13, 18), forms, strict=True)))
+    (one,) = made.correlated
+    assert one.rule is None
+    assert load(str(tmp_path)).operations["buy"].form == {"route": forms[0].removeprefix("route=")}
+
+
 def test_what_is_found_in_one_recording_alone_is_no_rule(tmp_path: Path) -> None:
     first = shop('<input name="a" value="abc1">', "sent=abc1")
     second = shop("<b title=xyz2 >", "sent=xyz2")

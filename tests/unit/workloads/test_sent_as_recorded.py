@@ -145,6 +145,22 @@ def test_the_moment_of_a_request_is_that_of_the_play(tmp_path: Path) -> None:
     assert workload.values["now_ms"].kind == "now"
 
 
+def test_text_behind_the_moment_of_a_request_is_sent_as_recorded(tmp_path: Path) -> None:
+    moments = [round((START.timestamp() + at_s) * 1000) for at_s in (4, 4.2)]
+    forms = [f"_nocache={moment}{digits}&row=7" for moment, digits in zip(moments, (441779, 20731), strict=True)]
+    made = imported(tmp_path, *([home(), post(4, "/rows", form)] for form in forms))
+    workload = load(str(tmp_path))
+    assert workload.operations["rows"].form == {"_nocache": "{now_ms}441779", "row": "7"}
+    assert workload.values["now_ms"].kind == "now"
+    assert [place.missed for place in made.places if not place.found.value] == []
+
+
+def test_a_text_that_begins_with_an_earlier_moment_is_not_a_moment(tmp_path: Path) -> None:
+    early = [round(START.timestamp() * 1000) - days * 86_400_000 for days in (3, 4)]
+    imported(tmp_path, *([home(), post(4, "/rows", f"since={moment}77")] for moment in early))
+    assert not load(str(tmp_path)).values
+
+
 def test_a_moment_that_the_site_gave_out_is_sent_back(tmp_path: Path) -> None:
     moment = f"{START.timestamp():.0f}"
     page = f'<title>Form</title><input type=hidden name=shown_at value="{moment}">'

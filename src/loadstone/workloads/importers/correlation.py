@@ -58,6 +58,8 @@ MOST_WITHIN = 50
 """Tokens within one text that are looked up."""
 ENTITIES = {"&": "amp", '"': "quot", "'": "apos", "<": "lt", ">": "gt", "/": "sol", "+": "plus", "=": "equals"}
 """Names of character references."""
+WORDS = (re.compile(r"([A-Za-z0-9_.~-]+)"), re.compile(r"([A-Za-z0-9]+)"))
+"""Words of a text, long ones first: two recordings show which of them is a value, however short it is."""
 
 
 def _of_json(text: str) -> str:
@@ -97,6 +99,8 @@ TIMES = (
     r"20[0-9]{2}-[01][0-9]-[0-3][0-9]([T ][0-9:.]+(Z|[+-][0-9:]+)?)?",
 )
 """A moment in seconds or milliseconds since 1970, in digits alone, and by ISO 8601."""
+MS_DIGITS = 13
+"""Digits of a moment in milliseconds since 1970."""
 SENDING_S = 10.0
 """A moment that is so close to that of its request is that of its request."""
 UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
@@ -386,10 +390,10 @@ class _Search:
         if self._is_password(leaf, value):
             name = self.passwords[value]
             return Correlated(step.operation, leaf, name, text=f"{{{name}}}")
-        form = _time_form(value, step.answer.start_s)
+        form, rest = _moment(value, step.answer.start_s)
         if form:
-            name = f"now_{form}"
-            return self._drawn(step, leaf, name, (("kind", "now"), ("form", form)))
+            moment = self._drawn(step, leaf, f"now_{form}", (("kind", "now"), ("form", form)))
+            return replace(moment, text=moment.text + literal(rest))
         is_made = again is not None and again != value and UUID.fullmatch(value) and UUID.fullmatch(again)
         if is_made and value not in self.known and not any(value in text_of(one.answer) for one in self.steps):
             name = self.uuids.setdefault(value, f"uuid_{len(self.uuids) + 1}" if self.uuids else "uuid")
@@ -416,15 +420,17 @@ class _Search:
         return twin.leaves.get(leaf) if twin is not None else None
 
     def _looked_up(self, number: int, leaf: Leaf) -> Correlated:
-        step, value, again = self.steps[number], self.steps[number].leaves[leaf], self._again(number, leaf)
+        step, again = self.steps[number], self._again(number, leaf)
+        value = step.leaves[leaf]
         return (
             self._taken(number, leaf, value, again)
             or self._composed(step.operation, leaf, value, again)
+            or self._with_word_taken(number, leaf, value, again)
             or Correlated(step.operation, leaf, why=self._kind_of(number, leaf, value))
         )
 
     def _taken(self, number: int, leaf: Leaf, value: str, again: str | None) -> Correlated | None:
-        """A value that an earlier answer tells."""
+        """A value, of a leaf or within it, that an earlier answer holds. None where no rule finds it."""
         step = self.steps[number]
         if value in self.known and self.known[value][0] == again:
             return replace(self.known[value][1], operation=step.operation, leaf=leaf)
@@ -469,6 +475,24 @@ class _Search:
             if is_there and len(part) >= LEAST_PART and is_same:
                 text = literal(before) + found.text + literal(behind).replace(literal(part), found.text)
                 return replace(found, operation=operation, leaf=leaf, text=text)
+        return None
+
+    def _with_word_taken(self, number: int, leaf: Leaf, value: str, again: str | None) -> Correlated | None:
+        """A leaf of which one word alone differs between the recordings, such as the number of an article in an
+        address, when an earlier answer holds that word. None where more differs, and for dates and times of day.
+        """
+        if again is None or again == value or any(re.fullmatch(pattern, value) for pattern in TIMES):
+            return None
+        for pattern in WORDS:
+            parts, others = pattern.split(value), pattern.split(again)
+            pairs = set(zip(parts, others, strict=False)) - set(zip(parts, parts, strict=True))
+            if len(parts) != len(others) or len(pairs) != 1 or parts[::2] != others[::2] or value in parts:
+                continue
+            found = self._taken(number, leaf, *pairs.pop())
+            if found is not None:
+                differs = (part != other for part, other in zip(parts, others, strict=True))
+                words = zip(parts, differs, strict=True)
+                return replace(found, text="".join(found.text if is_it else literal(part) for part, is_it in words))
         return None
 
     def _kind_of(self, number: int, leaf: Leaf, value: str) -> Why:
@@ -559,6 +583,16 @@ def _time_form(value: str, sent_s: float) -> str:
     else:
         return ""
     return form if abs(at_s - sent_s) <= SENDING_S else ""
+
+
+def _moment(value: str, sent_s: float) -> tuple[str, str]:
+    """Form of the moment of its request, as `_time_form`, and the text behind it: programs that make an address unique
+    write further digits behind milliseconds.
+    """
+    if form := _time_form(value, sent_s):
+        return form, ""
+    moment, rest = value[:MS_DIGITS], value[MS_DIGITS:]
+    return ("ms", rest) if rest and _time_form(moment, sent_s) == "ms" else ("", "")
 
 
 def _new_name(leaf: Leaf, path: str, known: Any) -> str:
