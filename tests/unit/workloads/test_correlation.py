@@ -14,6 +14,8 @@ from loadstone.workloads.importers.from_har import recorded
 from loadstone.workloads.importers.imported import Imported
 from tests.unit.workloads.test_from_har import entry
 
+TOKEN = "5f3c9a1e7b2d4c608f1e2d3c4b5a6978"
+
 
 def imported(tmp_path: Path, *visits: list[dict[str, Any]]) -> Imported:
     files = [tmp_path / f"visit-{at}.har" for at in range(len(visits))]
@@ -84,6 +86,36 @@ def test_a_text_that_differs_in_more_than_its_number_is_sent_as_recorded(
     (one,) = made.correlated
     assert one.rule is None
     assert load(str(tmp_path)).operations["buy"].form == {"route": forms[0].removeprefix("route=")}
+
+
+def once(page: str, token: str = "") -> list[dict[str, Any]]:
+    """A visit in which the page's program sends a token of its page where it has one."""
+    asked = [entry(2, f"http://a.example/once?nonce={token}", "application/json", _resourceType="fetch")]
+    return [entry(0, "http://a.example/", text=page), *(asked if token else ()), posted(4, "/buy", "stone=granite")]
+
+
+def test_a_request_for_one_use_that_the_second_recording_could_not_send_is_left_out(tmp_path: Path) -> None:
+    made = imported(tmp_path, once(f"<script>once = '{TOKEN}'</script>", TOKEN), once("<title>Shop</title>"))
+    workload = load(str(tmp_path))
+    assert workload.mix.sequence == ("home", "buy")
+    assert workload.operations["home"].extract == ()
+    reason = "the second recording has no such request, and no answer with a `nonce` for it"
+    assert f"GET /once: {reason}" in made.left_out
+    assert not made.correlated
+
+
+def test_a_request_that_the_second_recording_could_send_is_kept(tmp_path: Path) -> None:
+    page = "<script>once = '{}'</script>"
+    imported(tmp_path, once(page.format(TOKEN), TOKEN), once(page.format(TOKEN[::-1])))
+    workload = load(str(tmp_path))
+    assert workload.mix.sequence == ("home", "once", "buy")
+    assert [extract.value for extract in workload.operations["home"].extract] == ["nonce"]
+
+
+def test_an_empty_field_is_not_called_a_message(tmp_path: Path) -> None:
+    made = imported(tmp_path, shop("<title>Shop</title>", "note=&a=1"), shop("<title>Shop</title>", "note=x&a=1"))
+    (place,) = made.places
+    assert place.missed == "field note of buy stands in no earlier answer (unknown): give it a value of your own"
 
 
 def test_what_is_found_in_one_recording_alone_is_no_rule(tmp_path: Path) -> None:

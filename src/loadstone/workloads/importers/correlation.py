@@ -92,7 +92,9 @@ ESCAPES = ("html", "url", "json")
 """Ways that write single signs otherwise."""
 
 Kind = Literal["path", "query", "field", "part", "header", "JSON", "body", "message"]
-Why = Literal["one use", "client-made", "chosen from a list", "typed data", "unknown", "told in passing"]
+Why = Literal[
+    "one use", "client-made", "chosen from a list", "typed data", "unknown", "told in passing", "first recording alone"
+]
 TIMES = (
     r"1[0-9]{9}([0-9]{3})?(\.[0-9]+)?",
     r"20[0-9]{2}[01][0-9][0-3][0-9]([0-2][0-9][0-5][0-9][0-5][0-9]([0-9]{3})?)?",
@@ -497,8 +499,10 @@ class _Search:
 
     def _kind_of(self, number: int, leaf: Leaf, value: str) -> Why:
         """What a value is held for that stands in no earlier answer."""
-        if any(value in step.passed for step in self.steps[: number + 1]):
+        if value and any(value in step.passed for step in self.steps[: number + 1]):
             return "told in passing"
+        if is_token(leaf.key, value) and self._is_of_first_alone(number, value):
+            return "first recording alone"
         is_time = any(re.fullmatch(pattern, value) for pattern in TIMES)
         is_uuid = UUID.fullmatch(value)
         if is_time or is_uuid:
@@ -512,6 +516,10 @@ class _Search:
         is_worded = leaf.kind in ("field", "part", "JSON", "message") and re.search(r"[^\W\d_]{2}", value)
         return "typed data" if is_worded else "unknown"
 
+    def _is_of_first_alone(self, number: int, value: str) -> bool:
+        """Whether the second recording has no such request, although an earlier answer of the first holds its value."""
+        return bool(self.pairs) and number not in self.pairs and self._is_in_earlier_answer(number, value)
+
     def _ways(self, number: int, value: str, again: str | None) -> Iterator[tuple[str, Rule, int]]:
         """Operations, rules, and in how many recordings each finds the value; the plainest way first. A rule that the
         second recording contradicts is none.
@@ -522,9 +530,11 @@ class _Search:
             if is_proven or again is None:
                 yield self.steps[number - 1].operation, rule, 2 if is_proven else 1
         for earlier in range(number - 1, -1, -1):
-            source = self.steps[earlier]
-            visits = self.visits.get(source.operation, ())
-            for rule, recordings in _rules_of_both(source, value, self._twin(earlier), again):
+            source, its_twin = self.steps[earlier], self._twin(earlier)
+            visits = list(self.visits.get(source.operation, ()))
+            if again is None and its_twin is not None and not its_twin.is_lost:
+                visits.append(its_twin.answer)
+            for rule, recordings in _rules_of_both(source, value, its_twin, again):
                 if all(rule.taken(answer) is not None for answer in visits):  # else another visit were an error
                     yield source.operation, rule, recordings
 

@@ -144,6 +144,10 @@ def recorded(file: Path, second: Path | None = None, *, site: str = "") -> Recor
         raise UsageError(f"{file} holds nothing of {site} that can be played. Left out: {'; '.join(reasons)}.")
     others = [] if second is None else visited(twins, site, entries)[0]
     steps, correlation, pairs = _correlated(pages, others)
+    if once := _of_first_alone(steps, correlation, pairs):
+        reasons = (*reasons, *once.values())
+        pages = [page for page in pages if page.name not in once]
+        steps, correlation, pairs = _correlated(pages, others)
     operations: dict[str, Page] = {}
     for page in pages:
         operations.setdefault(page.name, page).learn(page)
@@ -176,6 +180,20 @@ def _correlated(pages: list[Page], others: list[Page]) -> tuple[list[Step], Corr
         for page, name in zip(pages, names, strict=True):
             page.name = name
     return steps, correlation, pairs
+
+
+def _of_first_alone(steps: Sequence[Step], correlation: Correlation, pairs: Mapping[int, int]) -> dict[str, str]:
+    """Operations of the first recording alone that send a value which the second one's answers do not hold, with the
+    reason to leave them out: a site asked for them once, and the next visit cannot send them.
+    """
+    repeated = {steps[number].operation for number in pairs}
+    sent = {step.operation: f"{step.method} {step.path[:100]}" for step in steps}
+    reason = "the second recording has no such request, and no answer with a"
+    return {
+        one.operation: f"{sent[one.operation]}: {reason} `{one.leaf.name[:40]}` for it"
+        for one in correlation.found
+        if one.why == "first recording alone" and one.operation not in repeated
+    }
 
 
 def _identity(page: Page, correlation: Correlation) -> tuple[object, ...]:
