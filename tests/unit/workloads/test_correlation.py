@@ -112,6 +112,17 @@ def test_a_request_that_the_second_recording_could_send_is_kept(tmp_path: Path) 
     assert [extract.value for extract in workload.operations["home"].extract] == ["nonce"]
 
 
+def test_a_request_that_the_second_recording_has_without_its_answer_is_still_compared(tmp_path: Path) -> None:
+    def visit(number: int, status: int) -> list[dict[str, Any]]:
+        page = f'<input type=hidden name="post_ID" value="{number}">'
+        return [entry(0, "http://a.example/", text=page), posted(4, "/unlock", f"post={number}", status=status)]
+
+    imported(tmp_path, visit(13, 200), visit(18, -1))
+    operations = load(str(tmp_path)).operations
+    assert operations["unlock"].form == {"post": "{post}"}
+    assert operations["unlock"].status is None
+
+
 def test_an_empty_field_is_not_called_a_message(tmp_path: Path) -> None:
     made = imported(tmp_path, shop("<title>Shop</title>", "note=&a=1"), shop("<title>Shop</title>", "note=x&a=1"))
     (place,) = made.places

@@ -142,10 +142,10 @@ def recorded(file: Path, second: Path | None = None, *, site: str = "") -> Recor
     reasons = (*first.unreadable, *left_out.lines())
     if not pages:
         raise UsageError(f"{file} holds nothing of {site} that can be played. Left out: {'; '.join(reasons)}.")
-    others = [] if second is None else visited(twins, site, entries)[0]
+    others = [] if second is None else visited(twins, site, entries, is_compared=True)[0]
     steps, correlation, pairs = _correlated(pages, others)
     if once := _of_first_alone(steps, correlation, pairs):
-        reasons = (*reasons, *once.values())
+        reasons = (*reasons, *dict.fromkeys(once.values()))
         pages = [page for page in pages if page.name not in once]
         steps, correlation, pairs = _correlated(pages, others)
     operations: dict[str, Page] = {}

@@ -30,6 +30,8 @@ LONG_POLL_S = 20.0
 """A request of a page's program that takes longer waits for something to happen, and no user waits for it."""
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD")
 """Methods that a workload can have."""
+CHANGES = ("POST", "PUT", "PATCH", "DELETE")
+"""Methods that change something (RFC 9110, section 9.2.1)."""
 TITLE_WITHIN = 1 << 16
 """Bytes of a page in which its title is looked for: as many as the driver keeps."""
 TITLE_BEGINS = re.compile(r"<title(?:[\s/][^<>]*)?>", re.IGNORECASE)
@@ -66,6 +68,8 @@ class Page:
 
     def learn(self, visit: "Page") -> None:
         """Takes over how it was answered in a visit, as far as the browser kept that."""
+        if visit.status < FIRST_STATUS:
+            return
         self.statuses.add(visit.status)
         if visit.last.response.content.text:
             self.titles.add(title_of(visit.last))
@@ -117,15 +121,20 @@ class LeftOut:
             yield f"{files} that the browser had in its cache from earlier pages, as on real visits"
 
 
-def visited(entries: Sequence[Exchange], site: str, twins: Sequence[Exchange]) -> tuple[list[Page], LeftOut]:
-    """What was visited at a site, and what was left out; `twins` are those of another visit, if there is one."""
+def visited(
+    entries: Sequence[Exchange], site: str, twins: Sequence[Exchange], *, is_compared: bool = False
+) -> tuple[list[Page], LeftOut]:
+    """What was visited at a site, and what was left out; `twins` are those of another visit, if there is one. A visit
+    that `is_compared` alone, and not played, keeps changes without an answer: they show what was sent.
+    """
     known = frozenset(entry.request.url for entry in twins) or None
     left_out = LeftOut()
     documents = [entry.start_s for entry in entries if entry.is_html and entry.site == site and not entry.goal]
     had: set[str] = set()
     own = []
     for entry in entries:
-        if _is_played(entry, site, (documents, had), left_out):
+        is_sent = is_compared and entry.site == site and entry.method in CHANGES and not entry.is_upgrade
+        if (is_sent and entry.response.status < FIRST_STATUS) or _is_played(entry, site, (documents, had), left_out):
             own.append(entry)
         if entry.site == site and entry.response.status >= FIRST_STATUS:
             had.add(entry.address)
