@@ -68,8 +68,8 @@ fleet-trial: $(VENV)/developing   ## starts on eight hosts and deaths of every p
 	$(BIN)/python -m tests.fleet.trial starts
 	$(BIN)/python -m tests.fleet.trial kills
 
-sites: $(VENV)/developing   ## record, import and run ten stock applications (a quarter of an hour) and write docs/stock-applications.md
-	@scripts/system-packages chromium h2 sites
+sites: $(VENV)/developing   ## record, import and run twelve stock applications (half an hour) and write docs/stock-applications.md
+	@scripts/system-packages chromium h2 mariadb sites
 	@scripts/stock-applications target/sites $(PYTHON)
 	$(BIN)/python -m tests.sites $(CASES)
 

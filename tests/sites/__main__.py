@@ -17,9 +17,11 @@ from tests.sites.applications import (
     h2_console,
     mediawiki,
     node_red,
+    phpmyadmin,
     pocketbase,
     roundup_tracker,
     tiddlywiki,
+    wordpress,
 )
 from tests.sites.contract import Stock
 from tests.sites.recorded import Proof, proven
@@ -31,22 +33,25 @@ MODULES = (
     roundup_tracker,
     dokuwiki,
     mediawiki,
+    wordpress,
+    phpmyadmin,
     node_red,
     tiddlywiki,
     h2_console,
     pocketbase,
 )
 PAGE = PROJECT / "docs" / "stock-applications.md"
-HEAD = """# Ten stock applications, from a recording to a run
+HEAD = """# Twelve stock applications, from a recording to a run
 
 `make sites` starts each of them, visits it twice by a fresh Chromium, imports both recordings with `--verify`, tries
-what came of it and runs it with three sessions. Nothing is edited by hand. The table is what it wrote.
+what came of it and runs it with ten sessions. Nothing is edited by hand. The table is what it wrote.
 
 *values*: what is taken from answers instead of being sent as it was recorded; *needless*: rules that the live site does
 without, and that were dropped; *requests*: those of one visit, all of which the application's own log has - but for
 Node-RED's WebSocket, of which it tells nothing -, and none besides, but for those of the preflight, with the
 queries and bodies of the recording; *left to you*: places with recorded values that stand in no answer, such as what a
-user typed, and that are sent as they were recorded.
+user typed, and that are sent as they were recorded. *run*: operations of all its phases, from second 0 on, when its
+users are placed part-way through their visits, and those of them that failed.
 
 """
 COLUMNS = (

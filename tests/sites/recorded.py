@@ -14,11 +14,12 @@ from urllib.parse import urlsplit
 from playwright.sync_api import sync_playwright
 
 from loadstone.report.har import HIDDEN
+from loadstone.store.read import read_result
 from loadstone.workloads.importers.correlation import Leaf, json_leaves
 from loadstone.workloads.importers.from_har import Recording, recorded
 from loadstone.workloads.importers.har import Exchange
 from loadstone.workloads.importers.recorded_request import body_text, form_text, keyed, pair_list, parts_of
-from tests.integration.conftest import CHROMIUM, OPTIONS, LoadstoneRunner, newest, report, rows
+from tests.integration.conftest import CHROMIUM, OPTIONS, LoadstoneRunner, newest
 from tests.sites.contract import Application, Stock
 from tests.verdicts import WINDOW, broken_rules
 
@@ -51,8 +52,9 @@ class Proof:
     others: tuple[str, ...]
     """Requests of which a field was sent that was not recorded so, and that no rule explains."""
     requests: int
-    """Operations of the run that was made of it."""
+    """Operations of the run that was made of it, from second 0 to its end."""
     errors: int
+    """Of them, those that failed, in whichever phase of the run."""
 
     def faults(self) -> list[str]:
         """What does not hold, in words."""
@@ -95,9 +97,9 @@ def proven(stock: Stock, fetched: Path, folder: Path, loadstone: LoadstoneRunner
         before_s = _cpu_s()
         made = loadstone("workloads", "from-har", "a.har", "b.har", "-o", "first")
         import_s = _cpu_s() - before_s
-        assert made.returncode == 0, made.stderr
+        assert made.returncode == 0, made.stdout + made.stderr
         made = loadstone("workloads", "from-har", "a.har", "b.har", "-o", "mine", "--verify", application.site)
-        assert made.returncode == 0, made.stderr
+        assert made.returncode == 0, made.stdout + made.stderr
         said = made.stdout
         before = len(application.requests())
         recording = recorded(folder / "a.har", folder / "b.har")
@@ -110,7 +112,8 @@ def proven(stock: Stock, fetched: Path, folder: Path, loadstone: LoadstoneRunner
         seen = Counter(application.requests()[before:])
         ran = loadstone("run", "mine", "--target", application.site, "--sessions", "10", *WINDOW)
         assert broken_rules(newest(folder)) == [], ran.stdout + ran.stderr
-    total = rows(report(folder))["Total"]
+    (workload,) = read_result(newest(folder)).workloads
+    intervals = [interval for iteration in workload.iterations for interval in iteration.intervals]
     text = (folder / "mine" / "workload.toml").read_text()
     return Proof(
         operations=len(set(re.findall(r"^\[operations\.([^\].]+)\]", text, re.MULTILINE))),
@@ -124,8 +127,8 @@ def proven(stock: Stock, fetched: Path, folder: Path, loadstone: LoadstoneRunner
         others=tuple(_sent_otherwise(recording, folder / "visit.har")),
         unlogged=tuple((told - seen).elements()),
         unsent=tuple(_beyond_preflight(seen - told)),
-        requests=total["requests"],
-        errors=total["errors"],
+        requests=sum(interval.requests for interval in intervals),
+        errors=sum(interval.error_count for interval in intervals),
     )
 
 

@@ -1,6 +1,6 @@
 """A stock application, recorded twice by a real browser, is imported, verified and run without a hand edit.
 
-`make sites` does so with ten.
+`make sites` does so with twelve.
 """
 
 from pathlib import Path
