@@ -9,7 +9,7 @@ import pytest
 from loadstone.model.target import Target
 from loadstone.run.visit import visit_plan
 from loadstone.workloads import load
-from loadstone.workloads.importers.correlation import Correlated, Leaf, places
+from loadstone.workloads.importers.correlation import Correlated, Leaf, is_token, places
 from loadstone.workloads.importers.from_har import recorded
 from loadstone.workloads.importers.imported import Imported
 from tests.unit.workloads.test_from_har import entry
@@ -121,6 +121,30 @@ def test_a_request_that_the_second_recording_has_without_its_answer_is_still_com
     operations = load(str(tmp_path)).operations
     assert operations["unlock"].form == {"post": "{post}"}
     assert operations["unlock"].status is None
+
+
+@pytest.mark.parametrize(
+    ("value", "is_random"),
+    [
+        ("/wp/v2/templates/twentytwentythree//single", False),
+        (f"/reset/{TOKEN}", True),
+        (TOKEN, True),
+        ("Zm9v/2JhcmJheg+cXV4=", True),
+    ],
+)
+def test_a_path_is_a_token_only_if_a_segment_is(value: str, is_random: bool) -> None:
+    assert is_token("route", value) is is_random
+
+
+def test_requests_that_come_in_another_order_are_compared_with_their_like(tmp_path: Path) -> None:
+    def visit(key: str, routes: tuple[str, ...]) -> list[dict[str, Any]]:
+        asked = [posted(4 + at, "/api", f"route={route}&key={key}") for at, route in enumerate(routes)]
+        return [entry(0, "http://a.example/", text=f'<input type=hidden name="key" value="{key}">'), *asked]
+
+    made = imported(tmp_path, visit("abc1", ("one", "two", "three")), visit("xyz2", ("three", "one", "two")))
+    forms = [operation.form for operation in load(str(tmp_path)).operations.values()]
+    assert forms[1:] == [{"route": route, "key": "{key}"} for route in ("one", "two", "three")]
+    assert {one.recordings for one in made.correlated} == {2}
 
 
 def test_an_empty_field_is_not_called_a_message(tmp_path: Path) -> None:

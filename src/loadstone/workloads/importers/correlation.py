@@ -13,6 +13,7 @@ import html
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from difflib import SequenceMatcher
@@ -157,7 +158,7 @@ class Step:
         """Whether the browser did not keep the answer, as of pages that were left at once."""
         return not self.answer.response.content.text
 
-    @property
+    @cached_property
     def route(self) -> tuple[str, str, tuple[str, ...]]:
         """What it has in common with the same step of another recording."""
         masked = re.sub(r"/[^/]*[0-9][^/]*", "/#", self.path)
@@ -628,17 +629,50 @@ def is_token(key: str, value: str) -> bool:
     plain = re.sub(r"[^a-z]", "", key.lower())
     if any(word in plain for word in ONCE):
         return True
+    if value.startswith("/"):
+        return any(is_token("", segment) for segment in value.split("/"))
     is_random = len(value) >= LEAST_TOKEN and re.fullmatch(r"[A-Za-z0-9+/=_.~-]+", value) is not None
     return is_random and any(letter.isdigit() for letter in value) and any(letter.isalpha() for letter in value)
 
 
 def aligned(steps: Sequence[Step], other: Sequence[Step]) -> dict[int, int]:
-    """Which step of the second recording each of the first is."""
-    matcher = SequenceMatcher(None, [one.route for one in steps], [one.route for one in other], autojunk=False)
-    pairs = {}
-    for block in matcher.get_matching_blocks():
-        pairs.update({block.a + at: block.b + at for at in range(block.size)})
-    return pairs
+    """Which step of the second recording each of the first is: first those that also send the same texts, wherever
+    pages ask for them at once and their order differs, then those that are alike but for what they send.
+    """
+    keys, other_keys = _texts_in_both(steps, other), _texts_in_both(other, steps)
+    pairs = _in_order(keys, other_keys)
+    waiting: dict[tuple[object, ...], list[int]] = {}
+    for at in sorted(set(range(len(other))) - set(pairs.values()), reverse=True):
+        waiting.setdefault(other_keys[at], []).append(at)
+    for number, key in enumerate(keys):
+        if number not in pairs and waiting.get(key):
+            pairs[number] = waiting[key].pop()
+    left = [number for number in range(len(steps)) if number not in pairs]
+    left_of_other = sorted(set(range(len(other))) - set(pairs.values()))
+    alike = _in_order([steps[number].route for number in left], [other[number].route for number in left_of_other])
+    return pairs | {left[number]: left_of_other[at] for number, at in alike.items()}
+
+
+def _in_order(keys: Sequence[tuple[object, ...]], others: Sequence[tuple[object, ...]]) -> dict[int, int]:
+    """Places of equal keys in two lists, in the order of both."""
+    matcher = SequenceMatcher(None, keys, others, autojunk=False)
+    blocks = matcher.get_matching_blocks()
+    return {block.a + at: block.b + at for block in blocks for at in range(block.size)}
+
+
+def _texts_in_both(steps: Sequence[Step], other: Sequence[Step]) -> list[tuple[object, ...]]:
+    """Of each step, its route and the texts that the other recording also sends in the same place. Numbers may be of
+    one visit, and are left out.
+    """
+    sent = {(step.route, leaf, text) for step in other for leaf, text in step.leaves.items()}
+    return [
+        (step.route, *((leaf, text) for leaf, text in step.leaves.items() if _is_in_both(step, leaf, text, sent)))
+        for step in steps
+    ]
+
+
+def _is_in_both(step: Step, leaf: Leaf, text: str, sent: AbstractSet[tuple[object, Leaf, str]]) -> bool:
+    return leaf.kind not in ("message", "header") and not text.isdigit() and (step.route, leaf, text) in sent
 
 
 def _cookie_rules(step: Step, value: str) -> list[Rule]:
