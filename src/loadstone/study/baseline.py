@@ -246,7 +246,9 @@ def _failing(a: KeptSeries, b: KeptSeries, name: str) -> FailingSeries:
     said = f"{b.passed} of {b.runs} runs pass, {a.passed} of {a.runs} of `{name}`"
     errors = f"errors {number(compared.errors_b, 2)} %, were {number(compared.errors_a, 2)} %"
     said += f"; {errors}" if compared.errors_a is not None and compared.errors_b is not None else ""
-    if compared.has_more_errors or compared.passes_less:
+    if compared.is_worse:
+        good = f"good operations {number(compared.good_b, 2)} %, were {number(compared.good_a, 2)} %"
+        said += f"; {good}" if compared.lacks_good else ""
         return FailingSeries(b.workload, Standing.BROKEN, compared, f"{said}: this series fails more")
     if compared.is_suspect:
         remedy = "too few runs to tell whether by chance; more runs decide"

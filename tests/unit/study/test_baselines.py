@@ -166,6 +166,21 @@ def test_failures_come_before_any_speed(
     assert f"{passed} of 5 runs pass, 5 of 5 of `main`" in told.failing[0].said
 
 
+def test_series_that_both_fail_are_compared_by_their_good_operations() -> None:
+    """Neither passes and nothing ends in an error, but far more operations are late now."""
+    before, now = (
+        changed(series, metrics={**series.series[0].metrics, "good": good}, passed=0)
+        for series, good in (
+            (kept(QUIET), (94.0, 93.5, 94.2, 93.8, 94.1)),
+            (kept(times(0.7)), (60.0, 61.0, 59.0, 60.5, 62.0)),
+        )
+    )
+    told = against(before, now, CONDITION)
+    assert told.verdict is Verdict.FAIL
+    assert "good operations 60.50 %, were 93.92 %: this series fails more" in told.failing[0].said
+    assert against(now, before, []).verdict is Verdict.PASS
+
+
 def test_fewer_errors_are_no_fault() -> None:
     assert against(failing((3.0, 2.0, 3.0, 2.5, 2.0), 0), kept(times(0.7)), CONDITION).verdict is Verdict.PASS
 
