@@ -231,7 +231,7 @@ def metrics_of(iteration: Iteration) -> dict[str, float]:
         "response_mean": figures.response.mean_s,
         **{f"response_p{at:g}": figures.response.at(at) for at in (50.0, 90.0, 95.0, 99.0)},
         "service_p99": figures.service.at(99.0),
-        **_shares(figures),
+        **shares_of(figures),
         "driver_cpu": 100 * max(figures.driver_cpu) if figures.driver_cpu else None,
         "driver_lag_p99": figures.lag.at(99.0),
         **_used(iteration),
@@ -244,14 +244,16 @@ def metrics_of(iteration: Iteration) -> dict[str, float]:
     return {name: value for name, value in metrics.items() if value is not None}
 
 
-def _shares(figures: IterationFigures) -> dict[str, float]:
-    requests = figures.requests
+def shares_of(figures: IterationFigures) -> dict[str, float]:
+    """Shares in percent. Operations overdue at the end are neither good nor tolerable, as in a verdict."""
+    requests, overdue = figures.requests, sum(operation.overdue for operation in figures.operations)
     if not requests:
         return {}
     good = sum(operation.good for operation in figures.operations)
     tolerable = good + sum(operation.tolerable for operation in figures.operations)
     errors = sum(operation.errors_of(blame) for operation in figures.operations for blame in Blame)
-    return {"good": 100 * good / requests, "tolerable": 100 * tolerable / requests, "errors": 100 * errors / requests}
+    of = requests + overdue
+    return {"good": 100 * good / of, "tolerable": 100 * tolerable / of, "errors": 100 * errors / requests}
 
 
 def _used(iteration: Iteration) -> dict[str, float | None]:

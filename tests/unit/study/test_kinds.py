@@ -8,10 +8,13 @@ from functools import partial
 import numpy as np
 import pytest
 
+from loadstone.judge.rules import checks
 from loadstone.judge.statistics import heavy_outlier, holm
 from loadstone.model.errors import UsageError
 from loadstone.model.load import Population
 from loadstone.model.profile import PROFILES
+from loadstone.model.records.check import CheckId
+from loadstone.model.records.verdict import Verdict
 from loadstone.study import service_model
 from loadstone.study.kinds.compare import CompareSection
 from loadstone.study.kinds.compare.loads import Compare
@@ -23,11 +26,13 @@ from loadstone.study.kinds.search import SearchSection
 from loadstone.study.kinds.sweep import Sweep, SweepSection, knee
 from loadstone.study.metrics import METRICS
 from loadstone.study.queueing import Centre, closed, open_wait_s
+from loadstone.study.registry import study_kinds
 from loadstone.study.service_model import Limits
-from loadstone.study.summary import RunRequest, RunSummary, Side
+from loadstone.study.summary import RunRequest, RunSummary, Side, shares_of
 from loadstone.study.until import Until
 from loadstone.workloads import load as load_workload
 from tests.made import ask, carry_out, made
+from tests.records import iteration, operation, small_criteria
 
 
 def responding(of_b: float, noise: float, seed: int) -> Callable[[RunRequest], RunSummary]:
@@ -139,6 +144,52 @@ def test_a_sweep_goes_forth_and_back_and_marks_knee_and_largest_passing_load() -
     assert curve.knee == 50  # load x (1 - load) is largest at half the capacity
     assert curve.largest_passing == 80
     assert answer.is_answered
+
+
+def test_a_sweep_says_how_its_runs_came_out_and_fails_where_none_passes() -> None:
+    question = Sweep("page", {}, (("rate", ("10", "30", "50")),))
+    bad = partial(made, verdict="fail", good=50)
+    answer, _ = carry_out(question, lambda request: bad(request) if request.load > 20 else made(request))
+    told = "3 runs at 3 points: 1 pass, 2 fail. Did not pass: rate=30 (good operations); rate=50 (good operations)."
+    assert (answer.headline[0], answer.is_negative) == (told, False)
+    assert carry_out(question, bad)[0].is_negative
+    assert carry_out(question, made)[0].headline[0] == "3 runs at 3 points: 3 pass."
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "outcome"),
+    [
+        (("pass", "pass"), Verdict.PASS),
+        (("pass", "fail"), Verdict.FAIL),
+        (("fail", "invalid"), Verdict.INVALID),
+        (("invalid", "invalid"), Verdict.INVALID),
+    ],
+)
+def test_a_study_that_is_judged_by_its_runs_comes_to_the_worst(verdicts: tuple[str, str], outcome: Verdict) -> None:
+    answer, runs = carry_out(Repeat("page", {}, 2), lambda request: made(request, verdicts[request.seed]))
+    assert study_kinds()["repeat"].outcome(answer, runs) is outcome
+
+
+@pytest.mark.parametrize(
+    ("slower", "verdict", "outcome"),
+    [(1.0, "pass", Verdict.PASS), (1.5, "pass", Verdict.FAIL), (1.0, "invalid", Verdict.INVALID)],
+)
+def test_a_comparison_comes_to_a_fail_where_b_is_worse(slower: float, verdict: str, outcome: Verdict) -> None:
+    question = Compare("page", {}, {}, {"server.threads": "2"}, ({},))
+    play = responding(slower, 0.001, 2)
+    answer, runs = carry_out(question, lambda request: replace(play(request), verdict=Verdict(verdict)))
+    kind = study_kinds()["compare"]
+    assert kind.outcome(answer, runs) is outcome
+    assert kind.outcome(answer, []) is (Verdict.INVALID if verdict == "invalid" else outcome)
+
+
+def test_operations_that_are_overdue_are_not_good_in_studies_either() -> None:
+    page = replace(operation("page", 80, 0.1), overdue=20)
+    figures = iteration((page,))
+    shares = shares_of(figures)
+    verdicts = {check.id: check.figure for check in checks(small_criteria(), figures)}
+    assert (shares["good"], shares["tolerable"]) == (80.0, 80.0)
+    assert shares["good"] == verdicts[CheckId.GOOD_SHARE]
 
 
 def test_no_knee_is_marked_at_the_end_of_a_curve() -> None:

@@ -154,9 +154,18 @@ class SweepAnswer(Answer):
     scaling: tuple[Scaling, ...] = ()
 
     @property
+    def is_negative(self) -> bool:
+        """Whether no run passes at any point."""
+        return bool(self.points) and not any(point.verdicts["pass"] for point in self.points)
+
+    @property
     def load(self) -> str | None:
         """The parameter that is a load, where one is."""
         return next((name for name in self.over if name in AXIS), None)
+
+
+MOST_FAILING = 6
+"""Points that a headline names."""
 
 
 @dataclass(frozen=True)
@@ -199,7 +208,7 @@ class Sweep:
         swept = [_point(point, [run for run in runs if _is_at(run, point)]) for point in self.points()]
         points = tuple(point for point in swept if point.runs)
         names = tuple(name for name, _ in self.over)
-        lines = [f"{len(runs)} runs at {len(points)} points."]
+        lines = [_verdicts(runs, points)]
         load = next((name for name in names if name in AXIS), None)
         fitted: list[Curve] = []
         if load is not None:
@@ -220,6 +229,19 @@ class Sweep:
             is_answered=not self.left(runs),
             headline=(*lines, *between_in_words(_by_point(points, runs))),
         )
+
+
+def _verdicts(runs: Sequence[RunSummary], points: Sequence["SweptPoint"]) -> str:
+    """How the runs came out, and what broke at points where not all passed."""
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in count_verdicts(runs).items() if count)
+    line = f"{len(runs)} runs at {len(points)} points{': ' if counts else ''}{counts}."
+    failing = [
+        f"{', '.join(f'{name}={value}' for name, value in point.at.items())} ({', '.join(point.broken)})"
+        for point in points
+        if point.verdicts["pass"] < point.runs and point.broken
+    ]
+    more = f" and {len(failing) - MOST_FAILING} more" if len(failing) > MOST_FAILING else ""
+    return f"{line} Did not pass: {'; '.join(failing[:MOST_FAILING])}{more}." if failing else line
 
 
 def _by_point(points: Sequence["SweptPoint"], runs: Sequence[RunSummary]) -> dict[str, list[Means]]:
