@@ -39,6 +39,7 @@ LEAST_DUE = -math.log(LEVEL)
 VISIT_DISPERSION = 2.0
 """Variance of the number of operations in a session of geometric length, by the square of its mean."""
 DISTURBED = "follows from the server's errors"
+WAITED = "follows from operations that waited when the steady state began or ended"
 
 
 def checks(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
@@ -127,13 +128,18 @@ def _deviations(criteria: Criteria, figures: IterationFigures) -> Iterator[Check
     share_error = 100 * math.sqrt(share * (1 - share) * bunch / max(1.0, off.expected)) + share * total_error
     law = "Little's law" if criteria.due is None else "the rate of arrivals"
     total = f"{figures.ended} operations, {off.expected:.0f} by {law}"
-    for rule, figure, limit, error, detail in (
-        (CheckId.MIX_DEVIATION, worst, PAGE_DEVIATION_PCT, share_error, f"{name}, {worst:+.2f} %"),
-        (CheckId.NET_DEVIATION, off.net_pct, NET_DEVIATION_PCT, total_error, total),
+    waited = {operation.name: operation.cut_at_start - operation.cut_at_end for operation in figures.operations}
+    for rule, figure, limit, error, detail, count in (
+        (CheckId.MIX_DEVIATION, worst, PAGE_DEVIATION_PCT, share_error, f"{name}, {worst:+.2f} %", waited.get(name, 0)),
+        (CheckId.NET_DEVIATION, off.net_pct, NET_DEVIATION_PCT, total_error, total, sum(waited.values())),
     ):
         allowed, reason = _allowed(criteria, limit, SURE * error)
         check = at_most(rule, abs(figure), allowed, "%", Weight.INVALID, PUBLISHED, f"{detail}{reason}")
-        yield withdrawn(check, DISTURBED) if is_disturbed(figures) else check
+        is_waiting = criteria.due is not None and abs(figure + 100 * count / off.expected) <= allowed
+        if check.is_broken and is_waiting and not is_disturbed(figures):
+            yield withdrawn(check, WAITED)
+        else:
+            yield withdrawn(check, DISTURBED) if is_disturbed(figures) else check
 
 
 def _total_error(criteria: Criteria, drawn: float) -> float:

@@ -147,6 +147,25 @@ def test_a_deviation_beyond_chance_is_judged_however_short_the_run() -> None:
     assert lost.outcome is Outcome.BROKEN
 
 
+@pytest.mark.parametrize(
+    ("counted", "at_start", "at_end", "outcome"),
+    [(2500, 200, 0, Outcome.NOT_JUDGED), (2300, 0, 200, Outcome.NOT_JUDGED), (2700, 0, 0, Outcome.BROKEN)],
+)
+def test_operations_that_waited_at_an_edge_are_the_servers_doing_under_open_load(
+    counted: int, at_start: int, at_end: int, outcome: Outcome
+) -> None:
+    """A server that stalls as the window begins answers 400 operations too many in it; the load was as declared."""
+    pages = [
+        replace(operation(name, counted, 1.0), cut_at_start=at_start, cut_at_end=at_end + 5) for name in ("a", "b")
+    ]
+    figures = replace(iteration((pages[0], pages[1]), 100.0), sessions={"due": 5000, "begun": 5000})
+    open_load = {"due": 5000.0, "due_dispersion": 1.0, "operations_per_session": 1.0, "sessions": 0}
+    for rule in (CheckId.MIX_DEVIATION, CheckId.NET_DEVIATION):
+        assert check(rule, figures, **open_load).outcome is outcome
+        population = check(rule, replace(figures, sessions={}))
+        assert population.outcome is Outcome.BROKEN
+
+
 def test_an_invalid_run_still_says_what_failed() -> None:
     reasons = judge_iteration(CRITERIA, replace(run(title=9), driver_cpu=(0.95,))).reasons
     assert "busiest driver thread" in reasons[0]
