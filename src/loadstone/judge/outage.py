@@ -48,6 +48,10 @@ class Outage:
     """Affected operations that had no answer when the run ended."""
     silence_before_s: float | None = None
     """Longest time without a good answer before the fault; None in older answers."""
+    failed_later: int = 0
+    """Operations that failed after the outage, or where there was none later than `OVER_NS` after the fault."""
+    failed_before_pct: float = 0.0
+    """Share of operations that failed before the fault: as many of those after it are not its doing."""
 
 
 def outage_of(
@@ -73,6 +77,9 @@ def outage_of(
     begin = min((begin_ns for _, begin_ns, _ in spans), default=fault_ns)
     end = max((end_ns for *_, end_ns in spans), default=fault_ns)
     affected = [line for line, *_ in spans]
+    known = {id(line) for line in affected}
+    broken = [line for line in lines if line.fault is not None]
+    early = sum(line.end_ns is not None and line.end_ns <= fault_ns for line in broken)
     return Outage(
         affected=len(affected),
         failed=sum(line.fault is not None for line in affected),
@@ -82,6 +89,8 @@ def outage_of(
         throughput_pct=_throughput_pct(before, [at for at in good if at > end], (fault_ns, end, until_ns)),
         unanswered=sum(line.fault is None and line.end_ns is None and until == until_ns for line, _, until in spans),
         silence_before_s=silences.before_ns / 1e9,
+        failed_later=sum(line.intended_ns > fault_ns and id(line) not in known for line in broken),
+        failed_before_pct=100 * early / (early + len(before)),
     )
 
 

@@ -42,6 +42,20 @@ def test_where_nobody_noticed_there_was_none() -> None:
     assert (outage.affected, outage.seconds) == (0, 0)
 
 
+def test_failures_that_begin_later_are_counted_apart() -> None:
+    later = [line(38 + at / 4, fault="status") for at in range(8)]
+    outage = found([*steady(0, 38), *later, *steady(40, 60)])
+    assert (outage.affected, outage.failed, outage.failed_later) == (0, 0, 8)
+    assert found(steady(0, 60)).failed_later == 0
+
+
+def test_failures_that_were_there_before_the_fault_are_told_beside_it() -> None:
+    always = [line(2.25 + 3 * at, fault="status") for at in range(19)]
+    outage = found([*steady(0, 60), *always])
+    assert outage.failed_before_pct == pytest.approx(100 * 10 / 70, abs=0.3)
+    assert found(steady(0, 60)).failed_before_pct == 0
+
+
 def test_one_that_is_not_over_is_said_to_be() -> None:
     outage = found([*steady(0, 30), line(30, 5, fault="connection"), line(31, None)])
     assert (outage.affected, outage.failed, outage.unanswered, outage.has_recovered) == (2, 1, 1, False)

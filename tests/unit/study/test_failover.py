@@ -58,6 +58,16 @@ def test_a_busy_host_is_named_beside_what_users_waited_for() -> None:
     assert any("Other programs used up to 73 % of the host in 1 of 1 trials" in line for line in answer.headline)
 
 
+def test_failures_later_and_before_stand_beside_a_fault_that_nobody_noticed() -> None:
+    unnoticed = Outage(0, 0, 0.0, True, 3.0, 90.0, silence_before_s=0.1)
+    later = replace(unnoticed, failed_later=300, failed_before_pct=1.04)
+    (quiet,), (told,) = (asked([Failure(outage=outage)]).headline[1:2] for outage in (unnoticed, later))
+    assert quiet == "No operation failed at the fault, or took more than 2 times as long as any before."
+    assert told == (
+        f"{quiet} 300 operations failed later. Before the fault up to 1.04 % of the operations failed as well."
+    )
+
+
 def test_fifty_of_fifty_leave_almost_six_percent() -> None:
     assert 100 * failing_at_most(50, 50) == pytest.approx(5.8, abs=0.05)
     assert failing_at_most(0, 5) == 1

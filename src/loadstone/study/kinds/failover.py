@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import scipy
 from pydantic import Field
 
-from loadstone.judge.outage import Outage
+from loadstone.judge.outage import SLOW, Outage
 from loadstone.judge.statistics import LEVEL
 from loadstone.model.errors import UsageError
 from loadstone.model.fault import FaultKind, PlannedFault
@@ -247,8 +247,12 @@ def _silences(outages: Sequence[Outage]) -> str:
 
 def _outages(outages: Sequence[Outage]) -> str:
     affected = sum(outage.affected for outage in outages)
+    usual_pct = max(outage.failed_before_pct for outage in outages)
+    later = sum(outage.failed_later for outage in outages)
+    beside = f" {later} operation{'s' * (later != 1)} failed later." if later else ""
+    beside += f" Before the fault up to {number(usual_pct, 2)} % of the operations failed as well." if usual_pct else ""
     if not affected and all(outage.has_recovered for outage in outages):
-        return "No operation failed or was slower than before."
+        return f"No operation failed at the fault, or took more than {SLOW:g} times as long as any before.{beside}"
     lengths = [outage.seconds for outage in outages]
     endless = sum(not outage.has_recovered for outage in outages)
     open_end = f" ({endless} of {len(outages)} were not over when the run ended)" if endless else ""
@@ -257,7 +261,7 @@ def _outages(outages: Sequence[Outage]) -> str:
     had_none = f", {unanswered} had no answer when the run ended" if unanswered else ""
     return (
         f"Outage as users saw it: median {usual} s, at most {longest} s{open_end}; {affected} operations affected, "
-        f"{failed} of them failed{had_none}."
+        f"{failed} of them failed{had_none}.{beside}"
     )
 
 
