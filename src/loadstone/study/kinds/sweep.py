@@ -156,7 +156,7 @@ class SweepAnswer(Answer):
     @property
     def is_negative(self) -> bool:
         """Whether no run passes at any point."""
-        return bool(self.points) and not any(point.verdicts["pass"] for point in self.points)
+        return bool(self.points) and not any(point.verdicts.get("pass", 0) for point in self.points)
 
     @property
     def load(self) -> str | None:
@@ -238,7 +238,7 @@ def _verdicts(runs: Sequence[RunSummary], points: Sequence["SweptPoint"]) -> str
     failing = [
         f"{', '.join(f'{name}={value}' for name, value in point.at.items())} ({', '.join(point.broken)})"
         for point in points
-        if point.verdicts["pass"] < point.runs and point.broken
+        if point.verdicts.get("pass", 0) < point.runs and point.broken
     ]
     more = f" and {len(failing) - MOST_FAILING} more" if len(failing) > MOST_FAILING else ""
     return f"{line} Did not pass: {'; '.join(failing[:MOST_FAILING])}{more}." if failing else line
