@@ -49,6 +49,8 @@ DRIVER_TLS = {
     "CertificateRequired": f"The server demands a client certificate. {CLIENT_CERTIFICATE}",
 }
 """What the driver says of a TLS handshake, in words with a remedy."""
+RESET, NEEDS_HTTP1 = "stream error received", "requires HTTP/1.1"
+"""What the driver says of a server that ends a single request by HTTP/2, and why such a server does not speak it."""
 
 
 @dataclass(frozen=True)
@@ -124,6 +126,8 @@ def _refuse(side: SeenSide, about: str) -> None:
         return
     if known is not None and side.failed != "connection":
         raise UsageError(f"The driver cannot speak TLS with {about}: {known}.")
+    if side.failed == "http2" and RESET in side.detail and NEEDS_HTTP1 not in side.detail:
+        return  # to refuse one request is to speak HTTP/2
     if side.failed == "http2":
         remedy = 'Turn HTTP/2 on at the server, or declare protocol = "http1" under [connections]'
         raise UsageError(f"{about} does not speak HTTP/2 ({side.detail}). {remedy}.")

@@ -126,6 +126,7 @@ def test_what_speaks_no_tls_is_told_so() -> None:
         (("handshake", "something else"), "cannot speak TLS with https://shop:443: something else"),
         (("http2", "received fatal alert: CertificateRequired"), "--cert FILE"),
         (("http2", "frame with invalid size"), r"does not speak HTTP/2 .*protocol = \"http1\""),
+        (("http2", "stream error received: endpoint requires HTTP/1.1"), "does not speak HTTP/2"),
         (("connection", "HandshakeFailure"), "cannot reach"),
         (("name", "cannot look up `shop`"), "cannot look up"),
     ],
@@ -134,6 +135,11 @@ def test_what_the_driver_cannot_do_is_explained(seen: tuple[Any, str], said: str
     side = preflight.SeenSide(True, ("10.0.0.1:443",), (), seen[1], seen[0])
     with pytest.raises(UsageError, match=said):
         seen_by_driver(monkeypatch, side)
+
+
+def test_a_server_that_refuses_one_request_by_http2_speaks_it() -> None:
+    refused = "stream error received: refused stream before processing any application logic"
+    preflight._refuse(preflight.SeenSide(True, ("10.0.0.1:443",), (), refused, "http2"), "https://a.example")
 
 
 def seen_by_driver(monkeypatch: MonkeyPatch, side: preflight.SeenSide, **target: Any) -> tuple[str, ...]:
