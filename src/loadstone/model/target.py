@@ -143,13 +143,18 @@ def without_credentials(url: str) -> str:
     return re.sub(r"//[^/?#]*@", "//...@", url)
 
 
-def _ascii_name(host: str) -> str:
-    """A name of a host as it is looked up and sent: other letters than ASCII by Punycode (RFC 3490). Raises UsageError
-    for what can be no name.
+def ascii_name(host: str) -> str:
+    """A name of a host as it is looked up and sent: other letters than ASCII by Punycode (RFC 3490). Raises ValueError
+    for what cannot be written so.
     """
+    return host if host.isascii() else host.encode("idna").decode("ascii")
+
+
+def _ascii_name(host: str) -> str:
+    """The same. Raises UsageError for what can be no name."""
     if re.search(r"[\s<>\"`{}|\\^%]", host):
         raise UsageError(f"`{host}` is no name of a host. Check the target for blanks and signs.")
     try:
-        return host if host.isascii() else host.encode("idna").decode("ascii")
-    except UnicodeError as error:
+        return ascii_name(host)
+    except ValueError as error:
         raise UsageError(f"`{host}` is no name of a host: {error}. Give it by Punycode, as xn--....") from None

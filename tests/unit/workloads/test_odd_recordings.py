@@ -320,3 +320,35 @@ def test_a_body_that_was_written_as_its_text_alone_is_sent(tmp_path: Path) -> No
     sent["request"] |= {"method": "POST", "postData": "a=1"}
     imported(tmp_path, page(), sent)
     assert load(str(tmp_path)).operations["send"].body == "a=1"
+
+
+def test_a_name_in_letters_and_in_punycode_is_one_site(tmp_path: Path) -> None:
+    first = entry(0, "https://b\u00fccher.example/", text="<title>Shop</title>")
+    made = imported(tmp_path, first, entry(5, "https://xn--bcher-kva.example/b", text="<title>Cart</title>"))
+    assert (made.target, made.operations) == ("https://xn--bcher-kva.example", 2)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"_resourceType": "document", "kind": "x-unknown"},
+        {"kind": "", "request": {"headers": requested(Accept="text/html,*/*;q=0.8")}},
+        {"kind": ""},
+    ],
+)
+def test_a_page_that_was_not_modified_is_one_without_its_type(tmp_path: Path, change: dict[str, Any]) -> None:
+    imported(tmp_path, entry(0, f"{SITE}/", response={"status": 304}, **change), page(5, "/next"))
+    assert list(load(str(tmp_path)).operations) == ["home", "next"]
+
+
+def test_a_file_that_the_user_opens_is_no_part_of_the_page_before(tmp_path: Path) -> None:
+    opened = entry(4, f"{SITE}/bill.pdf", kind="application/pdf", _resourceType="document")
+    imported(tmp_path, page(_resourceType="document"), opened, page(9, "/next", _resourceType="document"))
+    operations = load(str(tmp_path)).operations
+    assert list(operations) == ["home", "bill_pdf", "next"]
+    assert not operations["home"].embedded
+
+
+def test_addresses_of_ipv6_are_sites_of_their_own(tmp_path: Path) -> None:
+    pages = [entry(at, f"http://[::{name}]/", text="<title>a</title>") for at, name in enumerate((1, 2, 2, 2))]
+    assert imported(tmp_path, *pages).target == "http://[::1]"

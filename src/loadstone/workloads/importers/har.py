@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError,
 
 from loadstone.model.errors import UsageError
 from loadstone.model.files import marked_encoding, read_bytes
-from loadstone.model.target import encoded
+from loadstone.model.target import ascii_name, encoded
 from loadstone.model.workload.bounds import is_base64
 
 MOST_BYTES = 256 << 20
@@ -49,6 +49,10 @@ DESTINATIONS = {
 """Names of kinds by the header Sec-Fetch-Dest, where these differ."""
 FIRST_ERROR = 400
 """The least status that says that there is no such page."""
+NOT_MODIFIED = 304
+"""Status of an answer to a browser that had it already."""
+UNTYPED = frozenset({"", "x-unknown"})
+"""Media types of answers that name none."""
 FILE_NAME = re.compile(
     r"\.(avif|css|gif|ico|jpe?g|js|json|map|mjs|mp[34]|png|svg|ttf|txt|web(m|manifest|p)|woff2?|xml)$", re.IGNORECASE
 )
@@ -359,8 +363,17 @@ class Exchange(_Lenient):
     def is_html(self) -> bool:
         """Whether it brought a page, and neither what a page's program asked for nor the answer for a file."""
         mime_type = self.response.content.mime_type.lower()
-        is_text = mime_type.startswith(("text/html", "application/xhtml"))
+        is_text = mime_type.startswith(("text/html", "application/xhtml")) or self._is_page_without_type
         return is_text and self.kind not in BACKGROUND | FILES and not self._is_missing_file
+
+    @property
+    def _is_page_without_type(self) -> bool:
+        """Whether it is a page that the browser had already: such an answer names no media type."""
+        if self.response.status != NOT_MODIFIED or self.response.content.mime_type.lower() not in UNTYPED:
+            return False
+        accepted = self.request.header("accept").lower()
+        is_named = "text/html" in accepted if accepted else FILE_NAME.search(self.parts.path) is None
+        return self.kind == "document" or (self.kind in UNTOLD and self.method == "GET" and is_named)
 
     @property
     def _is_missing_file(self) -> bool:
@@ -410,7 +423,7 @@ def site_of(url: str) -> str:
     """
     try:
         parts = urlsplit(url)
-        scheme, host, port = SITES_OF.get(parts.scheme, parts.scheme), parts.hostname, parts.port
+        scheme, host, port = SITES_OF.get(parts.scheme, parts.scheme), ascii_name(parts.hostname or ""), parts.port
     except ValueError:
         return ""
     if not host or not scheme:

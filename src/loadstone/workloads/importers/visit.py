@@ -12,7 +12,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, urlsplit
 
 from loadstone.model.errors import UsageError
 from loadstone.workloads.importers.correlation import is_token
@@ -196,11 +196,11 @@ def _have_one_owner(site: str, other: str) -> bool:
     """Whether two sites are of one owner by their names: the same host, or names that end alike, as `app.shop.example`
     and `api.shop.example`; under endings such as `co.uk` three labels are compared.
     """
-    hosts = [one.partition("://")[2].rpartition(":")[0] or one.partition("://")[2] for one in (site, other)]
+    hosts = [urlsplit(one).hostname or "" for one in (site, other)]
     if hosts[0] == hosts[1]:
         return True
     labels = [host.split(".") for host in hosts]
-    if any(label.isdigit() for label in (labels[0][-1], labels[1][-1])):
+    if any(":" in host for host in hosts) or any(label.isdigit() for label in (labels[0][-1], labels[1][-1])):
         return False
     is_country = len(labels[0][-1]) == 2 and len(labels[0]) > 1 and len(labels[0][-2]) <= 3
     count = SHARED_LABELS + is_country
@@ -286,7 +286,7 @@ def _begins(made: Page, page: Page | None) -> bool:
         return True
     if made.last.is_html or (made.last.goal and _is_page(made.last)):
         return page is None or made.first.start_s - page.end_s >= LEAST_THINK_S
-    is_asked_for = made.last.is_background or made.first.is_socket
+    is_asked_for = made.last.is_background or made.first.is_socket or made.last.kind == "document"
     return is_asked_for and (page is None or made.first.start_s - page.last.end_s >= BACKGROUND_S)
 
 
