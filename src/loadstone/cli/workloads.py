@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import re
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
@@ -214,9 +215,15 @@ def _import(
     declaration = folder / "workload.toml"
     if declaration.exists():
         raise UsageError(f"{declaration} is there already. Name another folder with --output.")
+    if any(place.exists() and not place.is_dir() for place in (folder, *folder.parents)):
+        raise UsageError(f"{folder} cannot be a folder: there is a file of that name. Name another with --output.")
     imported = importer(re.sub(r"[^A-Za-z0-9_-]+", "-", folder.name).strip("-") or "site")
-    folder.mkdir(parents=True, exist_ok=True)
-    declaration.write_text(imported.text, encoding="utf-8")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        declaration.write_text(imported.text, encoding="utf-8")
+    except OSError as error:
+        remedy = "Name another folder with --output"
+        raise UsageError(f"{declaration} cannot be written: {error.strerror}. {remedy}.") from None
     load(str(folder))
     by_status = f", {imported.by_status} of them checked by status alone" if imported.by_status else ""
     say(f"{declaration}: {imported.operations} operations{by_status}")
@@ -233,7 +240,7 @@ def _import(
     _say_some("drawn anew", drawn)
     _say_some("left out", imported.left_out)
     variables = "".join(f"{variable}=... " for variable in dict(imported.passwords))
-    say(f"Next: {variables}loadstone try {folder} --target {imported.target}")
+    say(f"Next: {variables}loadstone try {shlex.quote(str(folder))} --target {shlex.quote(imported.target)}")
 
 
 def _say_some(what: str, lines: Sequence[str]) -> None:

@@ -1,13 +1,18 @@
 """Files that users name: only ordinary ones are read, since a pipe has no end and a device may have none."""
 
 import codecs
+import gzip
+import io
 import stat
+import zipfile
+import zlib
 from pathlib import Path
 
 from loadstone.model.errors import UsageError
 
 LARGEST_FILE = 1 << 30
 """Bytes of a file that are read; longer recordings are to be cut into several."""
+GZIP_BEGINS, ZIP_BEGINS = b"\x1f\x8b", b"PK\x03\x04"
 BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -43,6 +48,34 @@ def read_text(path: Path, most: int = LARGEST_FILE) -> str:
         return content.decode(marked_encoding(content))
     except UnicodeDecodeError as error:
         raise UsageError(f"{path} is not a text in UTF-8: byte {error.start} is wrong. Save it as UTF-8.") from None
+
+
+def unpacked(path: Path, content: bytes, most: int = LARGEST_FILE) -> bytes:
+    """Content of a file that was packed by gzip, or alone by zip; that of any other file as it is. Raises UsageError
+    for more than `most` bytes, and for what cannot be unpacked.
+    """
+    try:
+        if content.startswith(GZIP_BEGINS):
+            with gzip.open(io.BytesIO(content)) as packed:
+                unpacked_content = packed.read(most + 1)
+        elif content.startswith(ZIP_BEGINS):
+            unpacked_content = _of_archive(path, content, most)
+        else:
+            return content
+    except (OSError, EOFError, ValueError, RuntimeError, zlib.error, zipfile.BadZipFile) as error:
+        raise UsageError(f"{path} cannot be unpacked: {error}. Unpack it first.") from None
+    if len(unpacked_content) > most:
+        raise UsageError(f"{path} has more than {most:,} bytes when it is unpacked. Give a smaller file.")
+    return unpacked_content
+
+
+def _of_archive(path: Path, content: bytes, most: int) -> bytes:
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        names = [name for name in archive.namelist() if name.lower().endswith(".har")] or archive.namelist()
+        if len(names) != 1:
+            raise UsageError(f"{path} holds {len(names)} files. Unpack it, and give one of them.")
+        with archive.open(names[0]) as packed:
+            return packed.read(most + 1)
 
 
 def marked_encoding(content: bytes) -> str:

@@ -178,3 +178,31 @@ def test_a_user_without_a_name_has_a_home(monkeypatch: pytest.MonkeyPatch) -> No
         with pytest.raises(SystemExit):
             main(["--version"])
         assert os.environ["HOME"] == "/"
+
+
+def recording(folder: Path) -> str:
+    request = {"method": "GET", "url": "http://a.example/"}
+    response = {"status": 200, "content": {"mimeType": "text/html", "text": "<title>Shop</title>"}}
+    moment = "2026-03-01T09:00:00Z"
+    entries = [{"startedDateTime": moment, "time": 5, "request": request, "response": response}]
+    (folder / "visit.har").write_text(json.dumps({"log": {"entries": entries}}))
+    return str(folder / "visit.har")
+
+
+def test_an_import_to_a_file_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "mine").write_text("x")
+    for output in (tmp_path / "mine", tmp_path / "mine" / "below"):
+        with pytest.raises(SystemExit) as ended:
+            main(["workloads", "from-har", recording(tmp_path), "-o", str(output)])
+        assert ended.value.code == Exit.WRONG_INPUT
+        assert "cannot be a folder" in " ".join(capsys.readouterr().err.split())
+
+
+def test_the_next_command_can_be_copied(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as ended:
+        main(["workloads", "from-har", recording(tmp_path), "-o", "Mein Besuch"])
+    assert ended.value.code == Exit.PASS
+    assert "Next: loadstone try 'Mein Besuch' --target http://a.example" in capsys.readouterr().out

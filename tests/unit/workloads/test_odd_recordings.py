@@ -1,8 +1,11 @@
 """Recordings as programs write them: a field that is missing or odd costs itself, not the recording."""
 
 import base64
+import gzip
+import io
 import json
 import os
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -352,3 +355,33 @@ def test_a_file_that_the_user_opens_is_no_part_of_the_page_before(tmp_path: Path
 def test_addresses_of_ipv6_are_sites_of_their_own(tmp_path: Path) -> None:
     pages = [entry(at, f"http://[::{name}]/", text="<title>a</title>") for at, name in enumerate((1, 2, 2, 2))]
     assert imported(tmp_path, *pages).target == "http://[::1]"
+
+
+def packed(content: bytes, names: list[str]) -> bytes:
+    if not names:
+        return gzip.compress(content)
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        for name in names:
+            archive.writestr(name, content)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("names", [[], ["visit.har"], ["har.har", "abc.html"]])
+def test_a_packed_recording_is_read(tmp_path: Path, names: list[str]) -> None:
+    content = json.dumps({"log": {"entries": [page()]}}).encode()
+    assert written(tmp_path, packed(content, names)).operations == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "it is empty"),
+        (b"\x1f\x8b\x08\x00junk", "cannot be unpacked"),
+        (b"PK\x03\x04junk", "cannot be unpacked"),
+        (packed(b"{}", ["a.har", "b.har"]), "holds 2 files. Unpack it"),
+    ],
+)
+def test_a_file_that_cannot_be_unpacked_is_refused(tmp_path: Path, content: bytes, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        written(tmp_path, content)

@@ -20,7 +20,7 @@ from urllib.parse import SplitResult, urljoin, urlsplit
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, field_validator, model_validator
 
 from loadstone.model.errors import UsageError
-from loadstone.model.files import marked_encoding, read_bytes
+from loadstone.model.files import marked_encoding, read_bytes, unpacked
 from loadstone.model.target import ascii_name, encoded
 from loadstone.model.workload.bounds import is_base64
 
@@ -471,7 +471,7 @@ class HarFile:
 
 def read(file: Path) -> HarFile:
     """All exchanges of a recording; raises UsageError when it is no HAR file."""
-    content = read_bytes(file, MOST_BYTES)
+    content = unpacked(file, read_bytes(file, MOST_BYTES), MOST_BYTES)
     entries, unreadable = [], []
     for number, raw in enumerate(_entries(file, content)):
         try:
@@ -488,6 +488,7 @@ def _entries(file: Path, content: bytes) -> list[Any]:
         document = _whole(json.loads(content.decode(marked_encoding(content), errors="replace")))
     except (ValueError, RecursionError) as error:
         why = "it is nested too deeply" if isinstance(error, RecursionError) else f"Invalid JSON: {error}"
+        why = why if content.strip() else "it is empty"
         raise UsageError(f"{file} is no HAR file: {why}.") from None
     log = document.get("log") if isinstance(document, dict) else None
     entries = log.get("entries") if isinstance(log, dict) else None
