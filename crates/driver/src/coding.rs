@@ -13,6 +13,8 @@ use zstd::stream::raw::{DParameter, Decoder as Zstd, InBuffer, Operation, OutBuf
 pub const MOST_DECODED_BYTES: u64 = 64 << 20;
 /// Bytes that are decoded at once.
 const ROOM: usize = 16 * 1024;
+/// Codings that a body may have one over the other.
+const MOST_CODINGS: usize = 4;
 /// Window of zstd beyond which no body need be decoded (RFC 9659, section 3): 8 MB.
 const ZSTD_WINDOW_LOG: u32 = 23;
 /// Window of gzip and deflate (RFC 1951): 32 KB.
@@ -27,28 +29,45 @@ pub enum Coding {
     Deflate,
     Brotli,
     Zstd,
-    /// Several, one after the other.
-    Several,
 }
 
-impl Coding {
-    /// From the field Content-Encoding; None where the body is taken as it is: it is not coded, or has a coding that
-    /// browsers do not know either and so pass over, such as `aws-chunked` or `utf-8`.
-    pub fn named(value: &[u8]) -> Option<Coding> {
-        let mut named = None;
+/// The codings of a body, in the order in which they were applied (RFC 9110, section 8.4).
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Codings {
+    applied: Vec<Coding>,
+    /// Whether browsers do not know one of them, such as `aws-chunked` or `utf-8`: they take such a body as it is.
+    has_unknown: bool,
+}
+
+impl Codings {
+    /// Adds those that a field Content-Encoding names.
+    pub fn add(&mut self, value: &[u8]) {
         for name in value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii) {
             let is = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
-            let coding = match () {
-                () if is("") || is("identity") => continue,
-                () if is("gzip") || is("x-gzip") => Coding::Gzip,
-                () if is("deflate") => Coding::Deflate,
-                () if is("br") => Coding::Brotli,
-                () if is("zstd") => Coding::Zstd,
-                () => return None,
-            };
-            named = Some(if named.is_none() { coding } else { Coding::Several });
+            match () {
+                () if is("") || is("identity") => {}
+                () if is("gzip") || is("x-gzip") => self.applied.push(Coding::Gzip),
+                () if is("deflate") => self.applied.push(Coding::Deflate),
+                () if is("br") => self.applied.push(Coding::Brotli),
+                () if is("zstd") => self.applied.push(Coding::Zstd),
+                () => self.has_unknown = true,
+            }
         }
-        named
+    }
+
+    /// Decodes a body that has them; None where the body is taken as it is.
+    pub fn decoder(&self) -> Option<Box<Decoder>> {
+        let known = if self.has_unknown { &[] } else { self.applied.as_slice() };
+        let mut decoder: Option<Box<Decoder>> = None;
+        for &coding in known.iter().take(MOST_CODINGS) {
+            let mut outer = Box::new(Decoder::new(coding));
+            outer.inner = decoder;
+            decoder = Some(outer);
+        }
+        if let (Some(outer), true) = (&mut decoder, known.len() > MOST_CODINGS) {
+            outer.failed = Some(format!("it has more than {MOST_CODINGS} codings"));
+        }
+        decoder
     }
 }
 
@@ -71,6 +90,8 @@ pub struct Decoder {
     is_empty: bool,
     is_complete: bool,
     failed: Option<String>,
+    /// Decodes what comes out, where the body had another coding before.
+    inner: Option<Box<Decoder>>,
 }
 
 impl std::fmt::Debug for Decoder {
@@ -90,13 +111,16 @@ impl Decoder {
                 Ok(zstd) => (Machine::Zstd(zstd), None),
                 Err(error) => (Machine::Undecided, Some(error.to_string())),
             },
-            Coding::Several => (Machine::Undecided, Some("the driver decodes one coding only".to_owned())),
         };
-        Decoder { coding, machine, out: 0, is_empty: true, is_complete: false, failed }
+        Decoder { coding, machine, out: 0, is_empty: true, is_complete: false, failed, inner: None }
     }
 
     /// Hands what a piece amounts to on to `sink`, part by part; nothing once something was wrong.
-    pub fn take(&mut self, mut piece: &[u8], mut sink: impl FnMut(&[u8])) {
+    pub fn take(&mut self, piece: &[u8], mut sink: impl FnMut(&[u8])) {
+        self.feed(piece, &mut sink);
+    }
+
+    fn feed(&mut self, mut piece: &[u8], sink: &mut dyn FnMut(&[u8])) {
         let mut room = [0; ROOM];
         self.is_empty &= piece.is_empty();
         while self.failed.is_none() {
@@ -107,7 +131,11 @@ impl Decoder {
                     return;
                 }
             };
-            sink(&room[..made]);
+            match &mut self.inner {
+                Some(inner) if made > 0 => inner.feed(&room[..made], sink),
+                Some(_) => {}
+                None => sink(&room[..made]),
+            }
             piece = &piece[used..];
             self.out += made as u64;
             if self.out > MOST_DECODED_BYTES {
@@ -123,7 +151,9 @@ impl Decoder {
     pub fn end(&mut self) -> Result<(), String> {
         let why = match take(&mut self.failed) {
             Some(why) => why,
-            None if self.is_complete || self.is_empty => return Ok(()),
+            None if self.is_complete || self.is_empty => {
+                return self.inner.as_mut().map_or(Ok(()), |inner| inner.end());
+            }
             None => "it ends too early".to_owned(),
         };
         let name = format!("{:?}", self.coding).to_lowercase();
@@ -231,8 +261,14 @@ mod tests {
         out
     }
 
+    fn decoder_of(names: &str) -> Option<Box<Decoder>> {
+        let mut codings = Codings::default();
+        names.split(';').for_each(|value| codings.add(value.as_bytes()));
+        codings.decoder()
+    }
+
     fn decoded(name: &str, data: &[u8], piece: usize) -> Result<Vec<u8>, String> {
-        let mut decoder = Decoder::new(Coding::named(name.as_bytes()).expect("a coding"));
+        let mut decoder = decoder_of(name).expect("a coding");
         let mut out = Vec::new();
         data.chunks(piece).for_each(|piece| decoder.take(piece, |part| out.extend_from_slice(part)));
         decoder.end().map(|()| out)
@@ -265,10 +301,20 @@ mod tests {
             assert!(decoded(name, &changed, 64).is_err(), "{name} changed");
             assert_eq!(decoded(name, b"", 64), Ok(Vec::new()), "{name} of nothing");
         }
-        assert_eq!(
-            decoded("gzip, br", b"abc", 64).expect_err("several"),
-            "the body's content coding, several: the driver decodes one coding only"
-        );
+    }
+
+    #[test]
+    fn several_codings_are_decoded_from_the_last_to_the_first() {
+        let twice = coded("gzip", &coded("deflate", &page(5000)));
+        for piece in [1, 64, 1 << 20] {
+            assert_eq!(decoded("deflate, GZIP", &twice, piece), Ok(page(5000)), "pieces of {piece}");
+            assert_eq!(decoded("deflate;identity;x-gzip", &twice, piece), Ok(page(5000)), "three fields");
+        }
+        let error = decoded("br, gzip", &coded("gzip", &coded("br", &page(5000))[..50]), 64).expect_err("cut");
+        assert_eq!(error, "the body's content coding, brotli: it ends too early");
+        assert_eq!(decoded("br, gzip", b"", 64), Ok(Vec::new()));
+        let error = decoded("gzip, gzip, gzip, gzip, gzip", b"abc", 64).expect_err("too many");
+        assert_eq!(error, "the body's content coding, gzip: it has more than 4 codings");
     }
 
     #[test]
@@ -276,7 +322,7 @@ mod tests {
         for name in KNOWN {
             let bomb = coded(name, &vec![0; MOST_DECODED_BYTES as usize + 1]);
             assert!(bomb.len() < 100_000, "{name} is small: {}", bomb.len());
-            let mut decoder = Decoder::new(Coding::named(name.as_bytes()).expect("a coding"));
+            let mut decoder = decoder_of(name).expect("a coding");
             let mut longest = 0;
             decoder.take(&bomb, |part| longest = longest.max(part.len()));
             assert!(longest <= ROOM);
@@ -286,12 +332,12 @@ mod tests {
 
     #[test]
     fn codings_are_known_by_their_names() {
-        assert_eq!(Coding::named(b" GZIP "), Some(Coding::Gzip));
-        assert_eq!(Coding::named(b"identity"), None);
-        assert_eq!(Coding::named(b"identity, br"), Some(Coding::Brotli));
-        assert_eq!(Coding::named(b"gzip, br"), Some(Coding::Several));
+        let named = |names: &str| decoder_of(names).map(|decoder| decoder.coding);
+        assert_eq!(named(" GZIP "), Some(Coding::Gzip));
+        assert_eq!(named("identity"), None);
+        assert_eq!(named("identity, br"), Some(Coding::Brotli));
         for unknown in ["aws-chunked", "utf-8", "none", "aws-chunked, gzip"] {
-            assert_eq!(Coding::named(unknown.as_bytes()), None, "{unknown}");
+            assert_eq!(named(unknown), None, "{unknown}");
         }
     }
 }

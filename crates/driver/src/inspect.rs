@@ -1,9 +1,9 @@
 //! Looking at a body while it streams by: markers, length, and a bounded head for titles and texts.
 
-use encoding_rs::{Encoding, UTF_8};
+use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
 use loadstone_schedule::marker::{marker, MARKER_BYTES};
 
-use crate::coding::{Coding, Decoder};
+use crate::coding::{Codings, Decoder};
 use crate::operation::find_tag;
 
 /// How much of a body's beginning is kept to look for texts in.
@@ -66,9 +66,17 @@ impl Inspector {
         self.decoder = None;
     }
 
-    /// The body is coded so.
-    pub fn decode(&mut self, coding: Option<Coding>) {
-        self.decoder = coding.map(|coding| Box::new(Decoder::new(coding)));
+    /// Starts over for another answer to the same request.
+    pub fn restart(&mut self) {
+        self.begin_at(self.from);
+        self.misplaced = None;
+        self.head.clear();
+        self.seen = 0;
+    }
+
+    /// The body is coded so; None where it is not.
+    pub fn decode(&mut self, codings: Option<&Codings>) {
+        self.decoder = codings.and_then(Codings::decoder);
     }
 
     /// The head of the answer names this charset of the body; none where it names none.
@@ -92,10 +100,12 @@ impl Inspector {
 
     /// The charset of what is kept, as browsers find it, where it is another than UTF-8.
     fn foreign_charset(&self) -> Option<&'static Encoding> {
-        let charset = match self.charset {
+        let begin = &self.head[..self.head.len().min(CHARSET_BYTES)];
+        let marked = Encoding::for_bom(&self.head).map(|(charset, _)| charset);
+        let charset = match marked.or(self.charset) {
             Some(charset) => Some(charset),
-            None if self.head.is_empty() || std::str::from_utf8(&self.head).is_ok() => None,
-            None => named_charset(&self.head[..self.head.len().min(CHARSET_BYTES)]),
+            None if is_utf8(&self.head) => None,
+            None => named_charset(begin).or_else(|| is_page(begin).then_some(WINDOWS_1252)),
         };
         charset.filter(|&charset| charset != UTF_8 && !self.head.is_empty())
     }
@@ -214,8 +224,26 @@ impl Inspector {
     }
 }
 
-/// The charset that a page names in a meta element.
+/// Whether a text is UTF-8, but for a letter that is cut at its end.
+fn is_utf8(text: &[u8]) -> bool {
+    std::str::from_utf8(text).map_or_else(|error| error.error_len().is_none(), |_| true)
+}
+
+/// Whether a text is a page by its first tags: browsers read one without a charset by windows-1252.
+fn is_page(head: &[u8]) -> bool {
+    [b"<!doctype".as_slice(), b"<html", b"<head", b"<title", b"<body"].iter().any(|tag| find_tag(head, tag).is_some())
+}
+
+/// The charset that a page names in a meta element, or at the beginning of its XML (HTML, section 13.2.3.2).
 fn named_charset(head: &[u8]) -> Option<&'static Encoding> {
+    const XML: &[u8] = b"encoding=";
+    if head.starts_with(b"<?xml") {
+        let declared = &head[..memchr::memchr(b'>', head).unwrap_or(head.len())];
+        if let Some(at) = memchr::memmem::find(declared, XML) {
+            let label = declared[at + XML.len()..].split(|byte| matches!(byte, b'"' | b'\'')).nth(1)?;
+            return Encoding::for_label(label);
+        }
+    }
     let at = find_tag(head, b"<meta").and_then(|meta| charset_at(&head[meta..]).map(|at| meta + at))?;
     let label = head[at..].iter().skip_while(|byte| matches!(byte, b'"' | b'\'' | b' '));
     let label: Vec<u8> = label.copied().take_while(|byte| !b"\"'>;/ ".contains(byte)).collect();
@@ -274,13 +302,17 @@ mod tests {
 
     /// What is kept of a body that came in pieces of this length.
     fn kept(body: &[u8], charset: Option<&str>, piece: usize) -> String {
+        String::from_utf8(kept_bytes(body, charset, piece)).expect("UTF-8")
+    }
+
+    fn kept_bytes(body: &[u8], charset: Option<&str>, piece: usize) -> Vec<u8> {
         let mut inspector = Inspector::new();
         inspector.reset(0, HEAD_BYTES);
         inspector.read_as(charset.and_then(|label| charset_of(format!("text/html; charset={label}").as_bytes())));
         inspector.seek_title();
         body.chunks(piece).for_each(|piece| inspector.take(piece));
         inspector.end().expect("no coding");
-        String::from_utf8(inspector.head).expect("UTF-8")
+        inspector.head
     }
 
     #[test]
@@ -291,6 +323,31 @@ mod tests {
         let named = [b"<META http-equiv=x content='text/html; charset=windows-1252'>".as_slice(), latin].concat();
         assert!(kept(&named, None, 100).ends_with("<title>B\u{fc}cher</title>"));
         assert_eq!(kept("<title>Bücher</title>".as_bytes(), None, 2), "<title>Bücher</title>");
+        assert_eq!(kept(latin, None, 4), "<title>B\u{fc}cher</title>", "no charset is windows-1252");
+        let declared = [b"<?xml version='1.0' encoding='iso-8859-2'?>".as_slice(), b"<title>\xb1</title>"].concat();
+        assert!(kept(&declared, None, 9).ends_with("<title>\u{105}</title>"));
+        assert_eq!(kept_bytes(b"{\"a\": \"\xff\"}", None, 9), b"{\"a\": \"\xff\"}", "no page is left as it is");
+    }
+
+    #[test]
+    fn a_byte_order_mark_goes_before_what_the_head_says() {
+        let little: Vec<u8> = "\u{feff}<title>Bücher</title>".encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let big: Vec<u8> = "\u{feff}<title>Bücher</title>".encode_utf16().flat_map(u16::to_be_bytes).collect();
+        for charset in [None, Some("iso-8859-1"), Some("utf-8")] {
+            assert_eq!(kept(&little, charset, 7), "<title>Bücher</title>");
+            assert_eq!(kept(&big, charset, 7), "<title>Bücher</title>");
+            assert!(kept("\u{feff}<title>Bücher</title>".as_bytes(), charset, 7).ends_with("<title>Bücher</title>"));
+        }
+    }
+
+    #[test]
+    fn what_was_kept_of_one_answer_is_not_kept_of_the_next() {
+        let mut inspector = Inspector::new();
+        inspector.reset(0, HEAD_BYTES);
+        inspector.take(b"Request Time-out");
+        inspector.restart();
+        inspector.take(b"<title>Shop</title>");
+        assert_eq!((inspector.head.as_slice(), inspector.bytes()), (b"<title>Shop</title>".as_slice(), 19));
     }
 
     #[test]

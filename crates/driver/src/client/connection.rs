@@ -24,6 +24,8 @@ use crate::transport::{Answer, Body, Connection, ExchangeContext, Failure, Messa
 const ASKED_AGAIN_NS: u64 = 1_000_000_000;
 /// How often a request that an HTTP/2 server declares unprocessed is sent again.
 const MOST_DECLINED: u32 = 4;
+/// Status by which servers end connections that have been idle.
+const REQUEST_TIMEOUT: u16 = 408;
 
 /// A connection of one user to one side of the target, with its share of the user's line.
 pub struct ClientConnection {
@@ -131,7 +133,18 @@ impl ClientConnection {
         }
         let mut declined = 0;
         let mut result = self.attempt(shared, user, body).await;
-        while let Err(failure) = &result {
+        loop {
+            let failure = match &result {
+                Ok(answer) if was_kept && self.gave_up(answer) => {
+                    was_kept = false;
+                    self.resend(shared, user.operation);
+                    self.inspector.restart();
+                    result = self.attempt(shared, user, body).await;
+                    continue;
+                }
+                Ok(_) => break,
+                Err(failure) => failure,
+            };
             if failure.is_unprocessed && declined < MOST_DECLINED {
                 declined += 1;
                 self.count(shared, ConnectionStats { declined: 1, ..ConnectionStats::default() });
@@ -210,6 +223,12 @@ impl ClientConnection {
     fn met_the_end(&self, failure: &Failure) -> bool {
         let is_http = matches!(self.connection, Some(Connection::Http1(_) | Connection::Http2(_)));
         matches!(failure.fault, Fault::ClosedEarly | Fault::Reset) && is_http && self.reader.received() == 0
+    }
+
+    /// Whether an answer says that the server waited too long for a request on a kept connection, which it closes: that
+    /// crossed the request, and browsers send this again (RFC 9110, section 15.5.9).
+    fn gave_up(&self, answer: &Answer) -> bool {
+        answer.status == REQUEST_TIMEOUT && !answer.keep_alive && matches!(self.connection, Some(Connection::Http1(_)))
     }
 
     /// A failure to read the beginning of an answer, with the operation whose answer may not have ended before.

@@ -14,7 +14,7 @@ use tokio::io::AsyncWrite;
 use super::stream::Stream;
 use super::{Answer, Body, ExchangeContext, Failure, Message};
 use crate::client::cookies::{Jar, Origin};
-use crate::coding::Coding;
+use crate::coding::Codings;
 use crate::inspect::{charset_of, Inspector};
 
 /// Longest head of an answer the driver accepts.
@@ -217,7 +217,7 @@ pub struct Reader {
     /// Kept only where it was asked for.
     pub last_modified: Option<String>,
     /// How the body is coded.
-    pub coding: Option<Coding>,
+    pub codings: Codings,
     /// Charset of the body, where the head names one.
     pub charset: Option<&'static encoding_rs::Encoding>,
     /// Whether it sets a cookie.
@@ -251,7 +251,7 @@ impl Default for Reader {
             received: 0,
             location: None,
             last_modified: None,
-            coding: None,
+            codings: Codings::default(),
             charset: None,
             sets_cookie: false,
             wanted: None,
@@ -301,7 +301,7 @@ impl Reader {
         if self.partial.is_empty() {
             let used = self.take_heads(data, cookies)?;
             if self.in_body {
-                inspector.decode(self.body_coding());
+                inspector.decode(self.body_codings());
                 inspector.read_as(self.charset);
                 return self.feed(&data[used..], inspector);
             }
@@ -311,7 +311,7 @@ impl Reader {
             whole.extend_from_slice(data);
             let used = self.take_heads(&whole, cookies)?;
             if self.in_body {
-                inspector.decode(self.body_coding());
+                inspector.decode(self.body_codings());
                 inspector.read_as(self.charset);
                 return self.feed(&whole[used..], inspector);
             }
@@ -325,8 +325,8 @@ impl Reader {
     }
 
     /// How the body is coded; none where there is none.
-    pub fn body_coding(&self) -> Option<Coding> {
-        self.coding.filter(|_| self.framing != Framing::Length(0))
+    pub fn body_codings(&self) -> Option<&Codings> {
+        Some(&self.codings).filter(|_| self.framing != Framing::Length(0))
     }
 
     /// Sets from how many bytes on the kernel wakes the reader, where that changes. It may refuse: then it wakes earlier.
@@ -451,7 +451,7 @@ impl Reader {
         match name.len() {
             8 if is("location") => self.location = Some(text()),
             13 if self.wants_date && is("last-modified") => self.last_modified = Some(text()),
-            16 if is("content-encoding") => self.coding = Coding::named(value),
+            16 if is("content-encoding") => self.codings.add(value),
             10 if is("set-cookie") => {
                 self.sets_cookie = true;
                 cookies.take(&String::from_utf8_lossy(value));
@@ -473,11 +473,13 @@ impl Reader {
                 false
             }
             Framing::Length(left) => {
-                if data.len() as u64 > *left {
-                    return Err(Failure::new(Fault::Malformed, "bytes behind the end of the body"));
-                }
+                let (data, behind) = data.split_at(data.len().min(usize::try_from(*left).unwrap_or(usize::MAX)));
                 inspector.take(data);
                 *left -= data.len() as u64;
+                self.keep_alive &= behind.is_empty();
+                if !is_line_end(behind) {
+                    return Err(Failure::new(Fault::Malformed, "bytes behind the end of the body"));
+                }
                 *left == 0
             }
             Framing::Chunked(chunk) => {
@@ -492,7 +494,8 @@ impl Reader {
                     let detail = format!("trailer and chunk extensions of over {MOST_HEAD_BYTES} bytes");
                     return Err(Failure::new(Fault::HeadTooLarge, detail));
                 }
-                if !rest.is_empty() {
+                self.keep_alive &= rest.is_empty();
+                if !is_line_end(rest) {
                     return Err(Failure::new(Fault::Malformed, "bytes behind the last chunk"));
                 }
                 *chunk == Chunk::Done
@@ -500,6 +503,12 @@ impl Reader {
         };
         Ok(if complete { State::Complete } else { State::Unfinished })
     }
+}
+
+/// Whether bytes are line ends alone, which old servers send behind a body: nobody takes them for an answer, but as in a
+/// browser the connection is not used again.
+fn is_line_end(behind: &[u8]) -> bool {
+    behind.iter().all(|byte| matches!(byte, b'\r' | b'\n'))
 }
 
 /// Heads as servers write them and browsers read them: blanks before a colon, folded lines, lines without a colon.
@@ -621,6 +630,24 @@ mod tests {
         for body in ["x\r\n", "\r\n", "1\r\nab", "ffffffffffffffffff\r\n", "0\r\n\r\nmore"] {
             assert_eq!(read(format!("{CHUNKED}{body}").as_bytes(), 1000, false), Err(Fault::Malformed), "{body:?}");
         }
+    }
+
+    #[test]
+    fn line_ends_behind_a_body_end_its_connection_and_are_no_fault() {
+        let chunked = format!("{CHUNKED}2\r\nab\r\n0\r\n\r\n\n");
+        for text in ["HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nab\r\n", &chunked] {
+            let (mut reader, mut inspector, mut jar) = (Reader::default(), Inspector::new(), Jar::default());
+            let mut cookies = Cookies { jar: &mut jar, request: b"", is_secure: false };
+            inspector.reset(0, 1000);
+            reader.begin(Body::Expected, true);
+            let state = reader.take(text.as_bytes(), &mut inspector, &mut cookies).expect("no fault");
+            assert_eq!(
+                (state, reader.keep_alive, inspector.head.as_slice()),
+                (State::Complete, false, b"ab".as_slice())
+            );
+        }
+        let more = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nab\r\nx";
+        assert_eq!(read(more.as_bytes(), 1000, false), Err(Fault::Malformed));
     }
 
     #[test]

@@ -100,8 +100,8 @@ impl Http2 {
         if context.line.is_limited() {
             context.line.deliver(first_byte_ns, bytes as usize);
         }
-        let coding = context.reader.coding.filter(|_| !body.is_end_stream());
-        context.inspector.decode(coding);
+        let codings = Some(&context.reader.codings).filter(|_| !body.is_end_stream());
+        context.inspector.decode(codings);
         context.inspector.read_as(context.reader.charset);
         bytes += take_body(context, &mut body).await?;
         context.inspector.end().map_err(|why| Failure::new(Fault::Coding, why))?;

@@ -163,6 +163,7 @@ impl Stream {
             }
         };
         match read {
+            Ok(count @ 1..) if begun[..count].iter().all(u8::is_ascii_whitespace) => Idle::Closed,
             Ok(count @ 1..) if !begun[..count].starts_with(GIVEN_UP) => Idle::Unasked,
             _ => Idle::Closed,
         }
