@@ -77,6 +77,18 @@ def test_a_short_number_within_a_text_is_replaced_when_both_recordings_prove_it(
     assert one.recordings == 2
 
 
+@pytest.mark.parametrize("name", ["my%20file", "a%3Fb", "50%25", "caf%C3%A9", "%7Ba%7D"])
+def test_a_number_within_a_segment_leaves_the_rest_of_it_encoded(tmp_path: Path, name: str) -> None:
+    def visit(number: int) -> list[dict[str, Any]]:
+        page = f'<input type=hidden name="post_ID" value="{number}">'
+        return [entry(0, "http://a.example/", text=page), posted(4, f"/{name}-{number}/buy", "a=1")]
+
+    imported(tmp_path, visit(13), visit(18))
+    workload = load(str(tmp_path))
+    (extract,) = workload.operations["home"].extract
+    assert workload.operations[workload.mix.sequence[1]].path == f"/{name}-{{{extract.value}}}/buy"
+
+
 @pytest.mark.parametrize("forms", [("route=/a/13/b/7", "route=/a/18/b/9"), ("route=/a/13", "route=/a/18/19")])
 def test_a_text_that_differs_in_more_than_its_number_is_sent_as_recorded(
     tmp_path: Path, forms: tuple[str, str]

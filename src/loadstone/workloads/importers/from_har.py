@@ -75,6 +75,10 @@ PARALLEL = 6
 """Connections a browser opens to one site over HTTP/1.1."""
 ADDRESS = "{target}"
 """The address of the site that is played, whichever it is."""
+TEMPLATE = re.compile(r"(?P<brace>[{}])(?P=brace)|(?P<value>\{[\w.]+\})|[^{}]+")
+"""Parts of a text of a workload: an escaped brace, a value, other text."""
+SUB_DELIMS = "!$&'()*+,;=:@~"
+"""Letters that a segment of a path holds as they are, besides letters, digits and `-._` (RFC 3986, section 3.3)."""
 UNKNOWN_KIND = "application/octet-stream"
 """Of a body of which the recording tells no type (RFC 9110, section 8.3)."""
 
@@ -406,8 +410,15 @@ def _filled_path(path: str, page: Page, correlation: Correlation) -> str:
     """A path with values in place of its segments."""
     bare, mark, query = path.partition("?")
     texts = [correlation.text(page.name, Leaf("path", str(at))) for at in range(bare.count("/") + 1)]
-    segments = [found or text for text, found in zip(bare.split("/"), texts, strict=True)]
+    segments = [_encoded_segment(found) if found else text for text, found in zip(bare.split("/"), texts, strict=True)]
     return _addressed(_without_passwords("/".join(segments) + mark + query, correlation), page.first.site)
+
+
+def _encoded_segment(written: str) -> str:
+    """A segment of a path as a workload declares it: all but its values encoded (RFC 3986, section 3.3)."""
+    return TEMPLATE.sub(
+        lambda part: part[0] if part["value"] else quote(part["brace"] or part[0], safe=SUB_DELIMS), written
+    )
 
 
 def _messages(page: Page, correlation: Correlation) -> Iterator[dict[str, str]]:
