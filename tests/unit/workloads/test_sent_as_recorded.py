@@ -370,6 +370,28 @@ def test_a_form_in_an_older_charset_is_sent_as_it_was_but_for_its_token(tmp_path
     assert sent(tmp_path)[1]["body"] == "name=M%FCller&csrf={csrf}&a=1"
 
 
+def test_a_part_whose_text_stands_in_an_earlier_part_too_is_the_one_that_is_replaced(tmp_path: Path) -> None:
+    kind = "multipart/form-data; boundary=x"
+
+    def visit(revision: str) -> list[dict[str, Any]]:
+        page = f'<title>Form</title><input type=hidden name=revision value="{revision}">'
+        texts = {"scroll": "0", "revision": revision, "section": "0", "parent": revision}
+        parts = (f'--x\r\nContent-Disposition: form-data; name="{n}"\r\n\r\n{text}\r\n' for n, text in texts.items())
+        return [home(text=page), post(4, "/save", f"{''.join(parts)}--x--\r\n", kind)]
+
+    imported(tmp_path, visit("0"), visit("2"))
+    assert sent(tmp_path)[1]["body"].split("\r\n")[3::4] == ["0", "{revision}", "0", "{revision}"]
+
+
+def test_a_field_in_an_older_charset_is_replaced_where_it_stands(tmp_path: Path) -> None:
+    forms = {revision: f"name=M%FCller&page=1&from=17&revision={revision}" for revision in ("1", "2")}
+    pages = (f'<title>Form</title><input type=hidden name=revision value="{revision}">' for revision in forms)
+    imported(
+        tmp_path, *([home(text=page), post(4, "/send", form)] for page, form in zip(pages, forms.values(), strict=True))
+    )
+    assert sent(tmp_path)[1]["body"] == "name=M%FCller&page=1&from=17&revision={revision}"
+
+
 def test_a_password_is_written_nowhere_else_either(tmp_path: Path) -> None:
     led = {"headers": [{"name": "Referer", "value": f"{SITE}/login?password={PASSWORD}"}]}
     form = f"state=%7B%22typed%22%3A%22{PASSWORD}%22%7D"

@@ -43,7 +43,7 @@ from loadstone.workloads.importers.recorded_request import (
     all_parts,
     body_text,
     files_of,
-    foreign_pairs,
+    foreign_spans,
     form_text,
     keyed,
     pair_list,
@@ -443,22 +443,17 @@ def _sent(page: Page, number: int, message: Message, correlation: Correlation) -
 
 def _filled_body(page: Page, text: str, correlation: Correlation) -> str:
     """A body with values in place of texts of its JSON, of its parts, or of a form in an older charset."""
-    whole = correlation.text(page.name, BODY) or _filled_parts(page, text, correlation)
-    filled = whole or _filled_json(text, lambda pointer: correlation.text(page.name, Leaf("JSON", pointer)))
-    for key, value in keyed(foreign_pairs(form_text(page.first.request))).items():
-        if value and (found := correlation.text(page.name, Leaf("field", key))):
-            filled = filled.replace(f"={literal(value)}", f"={found}", 1)
+    request = page.first.request
+    fields = [(part.name, part.span) for part in all_parts(request) if part.file_name is None]
+    spans = {Leaf("part", key): span for key, span in keyed(fields).items()}
+    spans |= {Leaf("field", key): span for key, span in keyed(foreign_spans(form_text(request))).items()}
+    if whole := correlation.text(page.name, BODY):
+        filled = whole
+    elif spans:
+        filled = _filled_spans(text, {span: correlation.text(page.name, leaf) for leaf, span in spans.items()})
+    else:
+        filled = _filled_json(text, lambda pointer: correlation.text(page.name, Leaf("JSON", pointer)))
     return _addressed(_without_passwords(filled, correlation), page.first.site)
-
-
-def _filled_parts(page: Page, text: str, correlation: Correlation) -> str:
-    """A form of several parts with values in place of texts of its fields; empty of what is none."""
-    fields = [part for part in all_parts(page.first.request) if part.file_name is None]
-    filled, at = "", 0
-    for key, part in zip(keyed([(part.name, part.text) for part in fields]), fields, strict=True):
-        filled += literal(text[at : part.at]) + (correlation.text(page.name, Leaf("part", key)) or literal(part.text))
-        at = part.at + len(part.text)
-    return filled + literal(text[at:]) if fields else ""
 
 
 def _with_files(page: Page, correlation: Correlation) -> dict[str, object]:
@@ -493,6 +488,16 @@ def _without_passwords(written: str, correlation: Correlation) -> str:
             whole = rf"(<(?:\w+:)?\w*pass\w*\b[^<>]*>){re.escape(literal(text))}(?=</)"
             written = re.sub(whole, rf"\1{{{value}}}", written, flags=re.IGNORECASE)
     return written
+
+
+def _filled_spans(text: str, spans: Mapping[tuple[int, int], str | None]) -> str:
+    """A text with values in place of what stands in its spans, which are in their order."""
+    filled, at = "", 0
+    for (begin, end), found in spans.items():
+        if found:
+            filled += literal(text[at:begin]) + found
+            at = end
+    return filled + literal(text[at:])
 
 
 def _filled_json(text: str, value_at: Callable[[str], str | None]) -> str:

@@ -4,9 +4,12 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 from urllib.parse import parse_qsl, quote, unquote_plus
 
 from loadstone.workloads.importers.har import BOUNDARY, Exchange, Request, is_multipart
+
+Value = TypeVar("Value")
 
 SECRETS = ("cookie", "authorization")
 """Headers of this visit alone."""
@@ -104,10 +107,19 @@ def foreign_pairs(text: str) -> list[tuple[str, str]]:
     return [(unquote_plus(name, "latin-1"), value) for name, _, value in pairs]
 
 
-def keyed(pairs: Sequence[tuple[str, str]]) -> dict[str, str]:
+def foreign_spans(text: str) -> list[tuple[str, tuple[int, int]]]:
+    """The same fields with the places where their texts begin and end in the form."""
+    spans, end = [], -1
+    for name, value in foreign_pairs(text):
+        end = len(text) if (mark := text.find("&", end + 1)) < 0 else mark
+        spans.append((name, (end - len(value), end)))
+    return spans
+
+
+def keyed(pairs: Sequence[tuple[str, Value]]) -> dict[str, Value]:
     """Fields by a key of their own: their name, with a number from the second of that name on."""
     count: Counter[str] = Counter()
-    by_key: dict[str, str] = {}
+    by_key: dict[str, Value] = {}
     for name, text in pairs:
         key = name
         while key in by_key:
@@ -150,6 +162,11 @@ class Part:
     """Where its text begins in the body."""
     file_name: str | None
     """None of a field."""
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """Where its text begins and ends in the body."""
+        return self.at, self.at + len(self.text)
 
 
 def all_parts(request: Request) -> Iterator[Part]:
