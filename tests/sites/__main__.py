@@ -4,7 +4,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable
-from itertools import starmap
 from pathlib import Path
 
 from tests.integration.conftest import command
@@ -61,18 +60,28 @@ COLUMNS = (
 
 
 def main(names: list[str]) -> int:
-    """Records all of them, or those that are named. Returns 1 when one did not hold; the page needs all of them."""
+    """Records all of them, or those that are named, and writes the row of each to the page. Returns 1 when one did not
+    hold.
+    """
     chosen = [one.STOCK for one in MODULES if not names or one.STOCK.name in names]
-    proofs: dict[Stock, Proof] = {}
-    for stock in chosen:
-        try:
-            proofs[stock] = _proof(stock, PROJECT / "target" / "sites")
-        except AssertionError as error:
-            print(f"{stock.name}: stopped: {error}", flush=True)
-    is_whole = len(proofs) == len(chosen)
-    if is_whole and not names:
-        PAGE.write_text(HEAD + _line(COLUMNS) + _line("-" for _ in COLUMNS) + "".join(starmap(_row, proofs.items())))
-    return int(not is_whole or any(proof.faults() for proof in proofs.values()))
+    hold = [_holds(stock, PROJECT / "target" / "sites") for stock in chosen]
+    return int(not all(hold))
+
+
+def _holds(stock: Stock, fetched: Path) -> bool:
+    """Whether an application holds; its row is written to the page then."""
+    try:
+        proof = _proof(stock, fetched)
+    except AssertionError as error:
+        print(f"{stock.name}: stopped: {error}", flush=True)
+        return False
+    if proof.faults():
+        return False
+    rows = {line.split(" | ")[0].removeprefix("| "): line for line in PAGE.read_text().splitlines(keepends=True)}
+    rows[stock.name] = _row(stock, proof)
+    table = "".join(rows.get(each.STOCK.name, "") for each in MODULES)
+    PAGE.write_text(HEAD + _line(COLUMNS) + _line("-" for _ in COLUMNS) + table)
+    return True
 
 
 def _proof(stock: Stock, fetched: Path) -> Proof:
