@@ -20,6 +20,8 @@ T = TypeVar("T")
 Raw = dict[str, Any]
 """A document as it was parsed, before it is checked; only this room and `migrate` see one."""
 
+IMMENSE = 1 << 64
+"""Whole numbers of records are smaller."""
 LARGEST_DOCUMENT = 64 * 1024 * 1024
 """Bytes of a document that are read; the answer of a study of a thousand runs is a tenth of it."""
 LONGEST_LINE = 64 * 1024 * 1024
@@ -60,7 +62,23 @@ def read_raw(path: Path) -> Raw:
         raise StoreError(f"{path} is no JSON: {error}.") from None
     if not isinstance(document, dict):
         raise StoreError(f"{path} holds no JSON object.")
+    refuse_immense(document, str(path))
     return document
+
+
+def refuse_immense(document: Any, place: str) -> None:
+    """Raises StoreError where a document of JSON holds a whole number that 64 bits do not hold: none of ours does, and
+    calculations with it would fail.
+    """
+    rest = [document]
+    while rest:
+        value = rest.pop()
+        if isinstance(value, dict):
+            rest += value.values()
+        elif isinstance(value, list):
+            rest += value
+        elif isinstance(value, int) and abs(value) >= IMMENSE:
+            raise StoreError(f"{place} holds a whole number of more than 64 bits, which no document of ours does.")
 
 
 def checked(path: Path, kind: TypeAdapter[T], document: Raw) -> T:

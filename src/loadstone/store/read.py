@@ -34,7 +34,7 @@ from loadstone.model.records.result import Iteration, PhaseLengths, Result, Work
 from loadstone.model.records.sample import SAMPLE, Sample
 from loadstone.model.records.verdict import VERDICT_SCHEMA, ResultVerdict
 from loadstone.store import migrate
-from loadstone.store.documents import checked, first_problem, lines, migrated, read_raw
+from loadstone.store.documents import checked, first_problem, lines, migrated, read_raw, refuse_immense
 from loadstone.store.folder import MANIFEST, MANIFESTS, REJUDGED, RUNS, VERDICT, VERDICTS, is_folder
 from loadstone.store.histograms import distribution, lasting, merged
 from loadstone.store.published import FIGURES, from_document
@@ -58,6 +58,8 @@ KEPT_MANIFESTS = 4096
 _FAULT: TypeAdapter[FaultRecord] = TypeAdapter(FaultRecord)
 M = TypeVar("M", Manifest, StudyManifest)
 _PHASES: TypeAdapter[PhaseLengths] = TypeAdapter(PhaseLengths)
+MANY_DIGITS = re.compile(rb"[0-9]{20}")
+"""In a line that may hold an immense number."""
 
 
 def read_manifest(path: Path) -> Manifest:
@@ -213,7 +215,7 @@ def _events(file: Path) -> Iterator[Event]:
 
 def read_event(line: bytes, place: str) -> Event:
     """An event from its line, of this or an older driver; raises StoreError that names the place."""
-    _refuse_no_numbers(line, place)
+    _refuse_odd_numbers(line, place)
     try:
         return EVENT.validate_json(line)
     except ValidationError as error:
@@ -223,19 +225,22 @@ def read_event(line: bytes, place: str) -> Event:
             raise StoreError(f"{place} is no event: {first_problem(error)}.") from None
 
 
-def _refuse_no_numbers(line: bytes, place: str) -> None:
-    """Raises StoreError where a figure is NaN or infinite: a verdict on it could be written, but never read again."""
-    if b"NaN" not in line and b"Infinity" not in line:
+def _refuse_odd_numbers(line: bytes, place: str) -> None:
+    """Raises StoreError where a figure is NaN, infinite or immense: a verdict on it could be written, but never read
+    again, or not be calculated.
+    """
+    if b"NaN" not in line and b"Infinity" not in line and not MANY_DIGITS.search(line):
         return
     try:
-        from_json(line, allow_inf_nan=False)
+        document = from_json(line, allow_inf_nan=False)
     except ValueError:
         raise StoreError(f"{place} holds a figure that is no number (NaN or Infinity), or is no JSON.") from None
+    refuse_immense(document, place)
 
 
 def _samples(file: Path) -> Iterator[Sample]:
     for number, line in lines(file):
-        _refuse_no_numbers(line, f"{file}:{number}")
+        _refuse_odd_numbers(line, f"{file}:{number}")
         try:
             yield SAMPLE.validate_json(line)
         except ValidationError as error:

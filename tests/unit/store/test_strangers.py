@@ -165,6 +165,19 @@ def test_a_figure_that_is_no_number_is_refused_where_it_stands() -> None:
         read_event(texts % b"1", "events.jsonl:7")
 
 
+def test_an_immense_number_is_refused_where_it_stands(stranger: Path) -> None:
+    line = b'{"event": "trouble", "figure": %d}'
+    with pytest.raises(LoadstoneError, match=r"events\.jsonl:7 holds a whole number of more than 64 bits"):
+        read_event(line % 10**400, "events.jsonl:7")
+    with pytest.raises(LoadstoneError, match="is no event"):
+        read_event(line % (2**64 - 1), "events.jsonl:7")
+    document = json.loads((stranger / "manifest.json").read_text())
+    document["seed"] = 10**400
+    (stranger / "manifest.json").write_text(json.dumps(document))
+    with pytest.raises(LoadstoneError, match=r"manifest\.json holds a whole number of more than 64 bits"):
+        read_manifest(stranger)
+
+
 def test_a_pipe_in_place_of_a_document_is_refused_at_once(stranger: Path) -> None:
     (stranger / "manifest.json").unlink()
     os.mkfifo(stranger / "manifest.json")
