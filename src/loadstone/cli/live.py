@@ -35,6 +35,8 @@ class View:
     """The last interval of each workload."""
     failures: int = 0
     troubles: list[str] = field(default_factory=list)
+    phases: set[str] = field(default_factory=set)
+    """Phases of the iteration that have begun."""
     is_ending: bool = False
     """Whether the load of the iteration is over."""
     tells_lines: bool = True
@@ -58,14 +60,15 @@ class View:
         """A new iteration is about to start."""
         self.beginning, self.phase, self.started = beginning, "starting", time.monotonic()
         self.is_ending = False
-        self.last, self.failures, self.troubles = {}, 0, []
+        self.last, self.failures, self.troubles, self.phases = {}, 0, [], set()
 
     def hear(self, event: Event) -> None:
         """Takes one of the driver's events."""
         match event:
             case Start():
                 self.started = time.monotonic()
-            case PhaseChange():
+            case PhaseChange() if event.phase not in self.phases:  # each driver of a tile reports it
+                self.phases.add(event.phase)
                 self.phase = event.phase.replace("_", " ")
                 self._tell(self.phase)
             case Interval():
