@@ -13,7 +13,8 @@ from tests.verdicts import broken_rules
 pytestmark = [
     pytest.mark.integration,
     pytest.mark.own_network,
-    pytest.mark.slow("boots six machines"),
+    pytest.mark.slow("boots six machines, and makes the image of two the first time"),
+    pytest.mark.timeout(900),
 ]
 __all__ = ["loadstone"]
 TINY = str(Path(__file__).parents[1] / "data" / "tiny-tile.toml")
@@ -33,7 +34,7 @@ def test_a_fraction_of_a_tile_runs_on_six_machines_with_downloads_over_nfs(
     larger = Path(TINY).read_text().replace("web = { memory = 192 }", "web = { memory = 384 }")
     (tmp_path / "tile.toml").write_text(larger.replace("infra = { memory = 160 }", "infra = { memory = 512 }"))
     words = ["tiles", "--tile", "tile.toml", "--platform", "vm", "--store", "nfs", "--last-fraction", "0.5"]
-    done = loadstone(*words, "--warm-up", "1", "--steady", "5")
+    done = loadstone(*words, "--warm-up", "1", "--steady", "5", timeout=800)
     result = newest(tmp_path)
     manifest = read_manifest(result)
     assert manifest.status is Status.COMPLETE, done.stdout + done.stderr
