@@ -92,16 +92,36 @@ def sign(texts: tuple[str, ...], passed: tuple[str, ...] = ()) -> str:
         return ""
     common, *others = (text[:MOST_LETTERS] for text in texts)
     for other in others:
-        match = SequenceMatcher(None, common, other, autojunk=False).find_longest_match()
-        common = common[match.a : match.a + match.size]
+        common = _shared(common, other)
     pieces = sorted(_lasting(common).split("\0"), key=len, reverse=True)
     fitting = (piece.strip()[:LONGEST_SIGN] for piece in pieces)
     return next((piece for piece in fitting if _tells(piece) and not any(piece in text for text in passed)), "")
 
 
+def _shared(text: str, other: str) -> str:
+    """The longest text that both hold, without the parts of tokens at its ends that are alike by chance."""
+    match = SequenceMatcher(None, text, other, autojunk=False).find_longest_match()
+    begin, end = match.a, match.a + match.size
+    for whole, at in ((text, match.a), (other, match.b)):
+        for token in _tokens(whole):
+            first, last = (place - at + match.a for place in token.span())
+            if first < match.a < last:
+                begin = max(begin, min(last, end))
+            if first < match.a + match.size < last:
+                end = min(end, max(first, begin))
+    return text[begin:end]
+
+
+def _tokens(text: str) -> Iterator[re.Match[str]]:
+    """Words that are likely to be others in each visit."""
+    return (word for word in WORD.finditer(text) if re.search("[0-9]", word[0]))
+
+
 def _lasting(text: str) -> str:
     """What is likely to be the same in each visit, with U+0000 in place of all else."""
-    return OTHERS.sub("\0", WORD.sub(lambda word: "\0" if re.search("[0-9]", word[0]) else word[0], text))
+    for token in reversed([*_tokens(text)]):
+        text = f"{text[: token.start()]}\0{text[token.end() :]}"
+    return OTHERS.sub("\0", text)
 
 
 def _tells(piece: str) -> bool:
