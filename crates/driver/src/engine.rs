@@ -251,7 +251,7 @@ impl Work {
         tokio::task::spawn_local(timer.clone().run());
         let common = Common { timer: timer.clone(), scratch: Rc::default() };
         let all: Vec<_> = self.jobs.iter().map(|job| Rc::new(Shared::new(job.clone(), common.clone()))).collect();
-        let (gate, mut keeper) = Gate::closed();
+        let (gate, mut keeper) = Gate::closed(self.jobs.iter().map(|job| job.sessions()).sum::<u64>() / self.threads());
         all.iter().for_each(|shared| self.populate(shared, &gate));
         drop(gate);
         let Some(clock) = self.clock(&mut keeper, readiness).await else { return Ok(()) };
@@ -295,10 +295,15 @@ impl Work {
         Ok(())
     }
 
+    /// Threads of all drivers.
+    fn threads(&self) -> u64 {
+        u64::from(self.plan.threads.max(1)) * u64::from(self.plan.member.of.max(1))
+    }
+
     /// Starts this thread's sessions of one workload: every n-th of the population, or of the arrivals.
     fn populate(&self, shared: &Rc<Shared>, gate: &Gate) {
         let member = self.plan.member;
-        let of = u64::from(self.plan.threads.max(1)) * u64::from(member.of.max(1));
+        let of = self.threads();
         let index = u64::from(member.index) * u64::from(self.plan.threads.max(1)) + u64::from(self.index);
         match &shared.job.part.load {
             Load::Population { sessions, path } => {

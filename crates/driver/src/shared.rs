@@ -69,6 +69,14 @@ impl Job {
         parts.map(|(number, part)| Self::prepare(plan, number, part).map(Arc::new)).collect()
     }
 
+    /// Sessions of a population on all threads; 0 where users arrive.
+    pub fn sessions(&self) -> u64 {
+        match self.part.load {
+            Load::Population { sessions, .. } => u64::from(sessions),
+            Load::Arrivals { .. } => 0,
+        }
+    }
+
     /// Compiles all workloads of a plan, which may lack targets and secrets, and forgets them.
     pub fn check(plan: &Plan) -> Result<()> {
         for part in &plan.parts {
