@@ -42,12 +42,6 @@ update_option('show_avatars', 0);
 update_user_meta(1, 'show_welcome_panel', 0);
 update_user_meta(1, 'wp_persisted_preferences', ['core/edit-post' => ['welcomeGuide' => false]]);
 """
-ONE_LOG_IN_AT_A_TIME = """<?php
-add_action('login_init', fn() => $GLOBALS['wpdb']->query("SELECT GET_LOCK('log-in', 60)"));
-"""
-"""WordPress keeps the sessions of an account in one list, and loses one of two that are added to it at the same moment.
-A recorded visit has one account.
-"""
 OPTIONS = ["-d", "opcache.enable_cli=1", "-d", "sendmail_path=/bin/true"]
 
 
@@ -60,8 +54,6 @@ def up(fetched: Path, folder: Path) -> Iterator[Application]:
     shutil.copytree(fetched / "wordpress/usr/share/wordpress", site, ignore=ignored)
     with database_server(folder) as database:
         (site / "wp-config.php").write_text(SETTINGS.format(database=database, site=address))
-        (site / "wp-content/mu-plugins").mkdir()
-        (site / "wp-content/mu-plugins/log-in.php").write_text(ONE_LOG_IN_AT_A_TIME)
         done(["php", *OPTIONS, "-r", INSTALL], site)
         command = ["php", *OPTIONS, "-S", f"127.0.0.1:{port}", "-t", site]
         with running(command, port, log, {"PHP_CLI_SERVER_WORKERS": "4"}):
