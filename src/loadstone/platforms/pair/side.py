@@ -150,10 +150,9 @@ class Side(ABC):
         if event is None and (refused := found(REFUSED)) is not None:
             raise PlatformError(f"The agent {self.files.name} refused: {refused['why']}")
         if event is None:
-            reasons = (event.get("why") or event.get("came") for event in self.events)
             events = [
-                f"{event['event']} ({why})" if why else event["event"]
-                for event, why in zip(self.events, reasons, strict=True)
+                f"{event['event']} ({why})" if (why := event.get("why") or event.get("came")) else event["event"]
+                for event in self.events
             ]
             said = await self.said() or f"it said {', '.join(events)}"
             raise PlatformError(f"The agent {self.files.name} did not say `{name}` within {within_s:g} s: {said}")
