@@ -14,10 +14,10 @@ from tests.places import PROJECT
 DURATIONS = PROJECT / "target" / "test-durations.txt"
 LONGEST_S = 10.0
 """Longest time for a test without the mark `slow`. Its fixtures are not counted, for others may use them too, nor is
-the time in which a busy machine had no processor for some process.
+the time in which some process of a busy machine waited for a processor, a disk or memory.
 """
 HEAD = "seconds\tset-up\ttest\ttear-down\tprocessor seconds\tname\twhy it is slow\n"
-PRESSURE = Path("/proc/pressure/cpu")
+PRESSURE = Path("/proc/pressure")
 
 
 @pytest.hookimpl(wrapper=True)
@@ -58,11 +58,14 @@ _cpu = Cpu()
 _stalled_at_start: dict[str, float] = {}
 
 
-def stalled_s() -> float:
-    """Returns for how many seconds since its start this machine had no processor for some process; 0 if unknown."""
-    if not PRESSURE.is_file():
-        return 0.0
-    return int(PRESSURE.read_text().splitlines()[0].rpartition("total=")[2]) / 1e6
+def stalled_s(pressure: Path = PRESSURE) -> float:
+    """Returns for how many seconds since its start some process of this machine waited for a processor, a disk or
+    memory; 0 where the kernel does not say so. Waits for two of them at once count twice.
+    """
+    waits = (pressure / resource for resource in ("cpu", "io", "memory"))
+    # The first line of each: "some avg10=0.00 avg60=0.00 avg300=0.00 total=MICROSECONDS".
+    lines = (wait.read_text().splitlines()[0] for wait in waits if wait.is_file())
+    return sum(int(line.rpartition("total=")[2]) for line in lines) / 1e6
 
 
 class Durations:

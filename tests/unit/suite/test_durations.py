@@ -1,0 +1,14 @@
+"""What the suite counts as a test's own time."""
+
+from pathlib import Path
+
+from tests.suite.durations import stalled_s
+
+
+def test_waits_for_processors_disks_and_memory_are_not_a_tests_own_time(tmp_path: Path) -> None:
+    assert stalled_s(tmp_path) == 0
+    for resource, total_us in {"cpu": 1_500_000, "io": 2_000_000, "memory": 250_000, "irq": 9_000_000}.items():
+        (tmp_path / resource).write_text(
+            f"some avg10=0.00 avg60=1.00 avg300=2.00 total={total_us}\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=7\n"
+        )
+    assert stalled_s(tmp_path) == 3.75
