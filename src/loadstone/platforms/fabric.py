@@ -30,6 +30,10 @@ BURST_BYTES = 32 * 1024
 """What a line may send at once: at least a millisecond's worth up to 250 Mbit/s."""
 QUEUE_MS = 50
 """Longest stay in a line's queue, as a small router's."""
+MAIN_TABLE = 254
+"""Of routes (rtnetlink(7), RT_TABLE_MAIN)."""
+RULE_PRIORITY = 5100
+"""Of the first of a network's two routing rules: behind the kernel's own, before those that others make."""
 
 
 def _apart() -> None:
@@ -226,8 +230,19 @@ class Fabric:
                 routes.link("set", index=index, address=mac_of(address), mtu=network.mtu)
             routes.addr("add", index=index, address=address, prefixlen=PREFIX)
             routes.link("set", index=index, state="up")
+            if self.block == BLOCK:
+                self._keep_from_neighbours(routes, network)
         with netlink.NetNS(self.namespace) as inside:
             _join(inside, f"up-{name}", name)
+
+    def _keep_from_neighbours(self, routes: "netlink.IPRoute", network: Network) -> None:
+        """Has answers from a network's addresses go to testbeds alone: Linux takes packets for its own addresses on
+        each of its links, and neighbours may route. (In a fleet, other hosts are asked and must be answered.)
+        """
+        subnet = str(network.subnet)
+        self.journal.note("rules", subnet=subnet)
+        routes.rule("add", priority=RULE_PRIORITY, src=subnet, dst=str(BLOCK), table=MAIN_TABLE)
+        routes.rule("add", priority=RULE_PRIORITY + 1, src=subnet, action="blackhole")
 
     def _make_tap(self, nic: NetworkInterface, mbit_per_s: float | None) -> None:
         with netlink.NetNS(self.namespace) as inside:

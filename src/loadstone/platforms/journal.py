@@ -9,6 +9,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import AsyncIterator, Callable
@@ -198,6 +199,18 @@ def _remove_route(entry: Json) -> str:
     return f"route to {entry['block']}"
 
 
+def _remove_rules(entry: Json) -> str:
+    with netlink.IPRoute() as routes:
+        there = [rule for rule in routes.get_rules(family=socket.AF_INET) if _source(rule) == entry["subnet"]]
+        for rule in there:
+            routes.rule("del", priority=rule.get_attr("FRA_PRIORITY"), src=entry["subnet"])
+    return f"routing rules from {entry['subnet']}" if there else ""
+
+
+def _source(rule: Any) -> str:
+    return f"{rule.get_attr('FRA_SRC')}/{rule['src_len']}"
+
+
 def _stop_forwarding(entry: Json) -> str:
     Path("/proc/sys/net/ipv4/ip_forward").write_text("0")
     return "forwarding of packets"
@@ -210,6 +223,7 @@ UNDO: dict[str, Callable[[Json], str]] = {
     "group": _remove_group,
     "foreign": _run,
     "route": _remove_route,
+    "rules": _remove_rules,
     "unfinished": _remove_unfinished,
     "forwarding": _stop_forwarding,
 }

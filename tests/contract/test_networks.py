@@ -1,0 +1,99 @@
+"""Networks of a testbed: who can reach what listens at their addresses."""
+
+import asyncio
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from pyroute2 import IPRoute, NetNS, netns
+
+from loadstone.model.machine import PUBLIC, MachineSpec
+from loadstone.platforms import journal
+from loadstone.platforms.fabric import BLOCK
+from loadstone.testbed.context import open_testbed
+
+pytestmark = [pytest.mark.integration, pytest.mark.own_network]
+
+OURS, NEIGHBOURS = "198.51.100.1", "198.51.100.2"
+"""Addresses of this host and of a neighbour on a link between them (RFC 5737)."""
+ASKING = """
+import socket, sys
+try:
+    print(socket.create_connection((sys.argv[1], int(sys.argv[2])), timeout=2).recv(5).decode())
+except OSError:
+    print("silence")
+"""
+
+
+@contextmanager
+def a_neighbour_that_routes() -> Iterator[str]:
+    """Name of a namespace that leads packets for testbeds to this host, as a router beside it may."""
+    name = f"neighbour-{os.getpid()}"
+    netns.create(name)
+    try:
+        with IPRoute() as here, NetNS(name) as there:
+            here.link("add", ifname="to-neighbour", kind="veth", peer={"ifname": "to-host", "net_ns_fd": name})
+            for routes, link, address in ((here, "to-neighbour", OURS), (there, "to-host", NEIGHBOURS)):
+                index = routes.link_lookup(ifname=link)[0]
+                routes.addr("add", index=index, address=address, prefixlen=24)
+                routes.link("set", index=index, state="up")
+            there.route("add", dst=str(BLOCK), gateway=OURS)
+        yield name
+    finally:
+        netns.remove(name)
+
+
+@contextmanager
+def greeter(address: str) -> Iterator[int]:
+    """Port of a process of this host that greets whoever connects to an address."""
+    serving = f"import socket; s = socket.create_server(('{address}', 0)); print(s.getsockname()[1], flush=True)"
+    greeting = "\nwhile True: s.accept()[0].sendall(b'hello')"
+    with subprocess.Popen([sys.executable, "-c", serving + greeting], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield int(process.stdout.readline())
+        finally:
+            process.kill()
+
+
+def heard(address: str, port: int, namespace: str = "") -> str:
+    inside = ["ip", "netns", "exec", namespace] if namespace else []
+    words = [*inside, sys.executable, "-c", ASKING, address, str(port)]
+    return subprocess.run(words, capture_output=True, text=True, timeout=60, check=True).stdout.strip()
+
+
+def rules_from(subnet: str) -> int:
+    """How many routing rules are for what comes from a network."""
+    with IPRoute() as routes:
+        sources = [rule.get_attr("FRA_SRC") for rule in routes.get_rules(family=socket.AF_INET)]
+    return sources.count(subnet)
+
+
+async def ask_from_beside(logs: Path, neighbour: str) -> None:
+    async with open_testbed(logs) as base:
+        await base.machine("web", MachineSpec(platform="container"), (PUBLIC,))
+        [host] = base.hosts
+        with greeter(host) as port, greeter(OURS) as own:
+            assert heard(OURS, own, neighbour) == "hello"
+            assert heard(host, port) == "hello"
+            assert heard(host, port, neighbour) == "silence"
+
+
+def test_a_neighbour_that_routes_gets_no_answer_from_a_testbeds_networks(tmp_path: Path) -> None:
+    with a_neighbour_that_routes() as neighbour:
+        asyncio.run(ask_from_beside(tmp_path, neighbour))
+
+
+def test_rules_of_a_killed_testbed_are_taken_away() -> None:
+    subnet = "10.207.255.0"  # the last of the addresses of testbeds, which none takes before all others
+    with IPRoute() as routes:
+        routes.rule("add", priority=5101, src=f"{subnet}/24", action="blackhole")
+    entry = {"kind": "rules", "subnet": f"{subnet}/24"}
+    assert journal.UNDO["rules"](entry) == f"routing rules from {subnet}/24"
+    assert rules_from(subnet) == 0
+    assert journal.UNDO["rules"](entry) == ""
