@@ -37,6 +37,8 @@ class Shop(BaseHTTPRequestHandler):
     wbufsize = -1  # head and body at once
     sessions: set[str]
     tokens: set[str]
+    saved: set[str]
+    """Numbers of what was saved, which redirects alone tell."""
     received: list[str]
 
     def do_GET(self) -> None:
@@ -52,7 +54,7 @@ class Shop(BaseHTTPRequestHandler):
         elif self._cookie("sid") not in self.sessions:
             self._answer("<title>Log in first</title>", 403)
         else:
-            self._answer(f"<title>{path.strip('/')}</title>{field}")
+            self._answer(f"<title>{path.split('/')[1]}</title>{field}")
 
     def do_POST(self) -> None:
         """What changes something."""
@@ -73,7 +75,11 @@ class Shop(BaseHTTPRequestHandler):
         elif self._cookie("sid") not in self.sessions or not is_fresh:
             self._answer("<title>Refused</title>", 403)
         elif url.path == "/save" and len(fields["item[]"]) == 2 and "\n" in fields["note"][0]:
-            self._answer("", 303, location="/saved")
+            number = secrets.token_hex(16)
+            self.saved.add(number)
+            self._answer("", 303, location=f"/saved/{number}")
+        elif url.path.startswith("/saved/") and url.path.split("/")[2] not in self.saved:
+            self._answer("<title>Not saved</title>", 404)
         else:
             self._answer(json.dumps({"data": body}), kind="application/json")
 
@@ -100,7 +106,7 @@ class Shop(BaseHTTPRequestHandler):
 def shop() -> Iterator[tuple[str, list[str]]]:
     """A shop on a free port: its address, and paths with bodies of what was posted."""
     received: list[str] = []
-    handler = type("Handler", (Shop,), {"sessions": set(), "tokens": set(), "received": received})
+    handler = type("Handler", (Shop,), {"sessions": set(), "tokens": set(), "saved": set(), "received": received})
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_address[1]}", received
@@ -112,12 +118,15 @@ class Browser:
 
     def __init__(self, site: str) -> None:
         self.site = site
+        self.path = ""
+        """Of the last answer."""
         self.entries: list[dict[str, Any]] = []
         self.cookies: dict[str, str] = {}
         self.began_s = time.time()
 
     def ask(self, method: str, path: str, body: str = "", kind: str = FORM, **headers: str) -> str:
         """Asks for something and follows redirects; the text of the last answer."""
+        self.path = path
         sent = {**headers, "Cookie": "; ".join(f"{name}={value}" for name, value in self.cookies.items())}
         sent |= {"Content-Type": kind} if body else {}
         connection = http.client.HTTPConnection(self.site.removeprefix("http://"), timeout=10)
@@ -151,7 +160,7 @@ def _pairs(table: dict[str, str]) -> list[dict[str, str]]:
 
 
 def visit(site: str, file: Path) -> None:
-    """Logs in, asks one address for three things, sends a form with a field twice; records it."""
+    """Records a visit: log-in, three requests to one address, a form with a field twice, a print of what was saved."""
     browser = Browser(site)
     browser.ask("GET", "/")
     page = browser.ask("GET", "/login")
@@ -160,7 +169,8 @@ def visit(site: str, file: Path) -> None:
     for what in OPERATIONS:
         query = json.dumps({"query": f"query {what} {{ {what} }}"})
         browser.ask("POST", "/graphql", query, "application/json", **{"X-CSRF": _token(page)})
-    browser.ask("POST", "/save", f"csrf={_token(page)}&item%5B%5D=1&item%5B%5D=2&note=two%0D%0Alines")
+    page = browser.ask("POST", "/save", f"csrf={_token(page)}&item%5B%5D=1&item%5B%5D=2&note=two%0D%0Alines")
+    browser.ask("POST", f"{browser.path}/print", f"csrf={_token(page)}")
     file.write_text(json.dumps({"log": {"entries": browser.entries}}))
 
 
@@ -178,7 +188,7 @@ def test_a_visit_is_played_on_another_host_as_it_was_recorded(
         files = tmp_path / "a.har", tmp_path / "b.har"
         for file in files:
             visit(site, file)
-        recorded_bodies = [TOKEN.sub("TOKEN", line).replace(quote(site, safe=""), "SITE") for line in received[:5]]
+        recorded_bodies = [TOKEN.sub("TOKEN", line).replace(quote(site, safe=""), "SITE") for line in received[:6]]
     assert loadstone_here("workloads", "from-har", *map(str, files), "-o", "mine").returncode == 0
     assert PASSWORD not in (tmp_path / "mine" / "workload.toml").read_text()
     for variable, text in recorded(*files).secrets("mine").items():

@@ -26,6 +26,8 @@ STEP_S = 2.0
 """Longest time for a name, a connection, a TLS handshake."""
 ANSWER_S = 10.0
 """Longest time to the first byte of an answer; the slowest pages that anybody waits for take less."""
+ATTEMPTS = 3
+"""Requests to a server that closes connections without an answer: what a few users would meet, a run counts."""
 AUTHORITY = "Give who signed it by --authority FILE, or believe any certificate by --insecure"
 TLS_CAUSES = {
     "self-signed certificate": f"it signed itself. {AUTHORITY}",
@@ -189,7 +191,18 @@ def _context(target: Target) -> ssl.SSLContext:
     return context
 
 
+class _ClosedError(UsageError):
+    """A connection was taken, and closed without an answer."""
+
+
 async def _look(side: Endpoint, context: ssl.SSLContext | None, asked: str) -> None:
+    for _ in range(ATTEMPTS - 1):
+        with contextlib.suppress(_ClosedError):
+            return await _ask(side, context, asked)
+    return await _ask(side, context, asked)
+
+
+async def _ask(side: Endpoint, context: ssl.SSLContext | None, asked: str) -> None:
     host, about = side.host.strip("[]"), f"{'https' if context else 'http'}://{side}"
     await _resolve(host, side.port)
     reader, writer = await _connect(host, side, context, about)
@@ -271,6 +284,6 @@ async def _first_answer(reader: asyncio.StreamReader, writer: asyncio.StreamWrit
     except (OSError, asyncio.IncompleteReadError):
         secure = "Does it demand a client certificate (--cert FILE)? What does its log say?"
         remedy = "Is it https?" if about.startswith("http:") else secure
-        raise UsageError(f"{about} takes connections, but closes them without an answer. {remedy}") from None
+        raise _ClosedError(f"{about} takes connections, but closes them without an answer. {remedy}") from None
     if head != b"HTTP/":
         raise UsageError(f"{about} answers, but not by HTTP: it begins with {head!r}.")

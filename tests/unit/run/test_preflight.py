@@ -65,6 +65,16 @@ def test_whatever_answers_is_taken() -> None:
     look(saying(b"* OK at your service\r\n"), workload="mail")
 
 
+def test_a_server_that_drops_single_connections_is_measured_and_not_refused() -> None:
+    answers = [b"", b"", b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"]
+
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await saying(answers.pop(0))(reader, writer)
+
+    look(handle)
+    assert not answers
+
+
 @pytest.mark.parametrize(
     ("handler", "said"),
     [

@@ -77,6 +77,46 @@ def test_a_short_number_within_a_text_is_replaced_when_both_recordings_prove_it(
     assert one.recordings == 2
 
 
+def ordered(number: str, location: str, status: int) -> list[dict[str, Any]]:
+    """A visit whose order is known by its address alone."""
+    led = {"status": status, "redirectURL": "", "headers": [{"name": "Location", "value": location.format(number)}]}
+    order = posted(2, "/orders", "item=granite", response={**led, "content": {"mimeType": "", "text": ""}})
+    shown = [entry(2.1, location.format(number), text="<title>Order</title>")] if status == 303 else []
+    return [order, *shown, posted(6, f"/orders/{number}/pay", "by=card")]
+
+
+@pytest.mark.parametrize("numbers", [(TOKEN, TOKEN[::-1]), ("ab12", "cd34"), ("7", "12")])
+@pytest.mark.parametrize("status", [201, 303])
+@pytest.mark.parametrize(
+    ("location", "before"),
+    [
+        ("http://a.example/orders/{}", None),
+        ("http://a.example/orders/{}?new=1", "?"),
+        ("http://a.example/orders/{}/summary", "/"),
+    ],
+)
+def test_a_number_that_an_address_alone_tells_is_taken_from_there(
+    tmp_path: Path, location: str, before: str | None, status: int, numbers: tuple[str, str]
+) -> None:
+    made = imported(tmp_path, *(ordered(number, location, status) for number in numbers))
+    workload = load(str(tmp_path))
+    ordering, paying = (workload.operations[name] for name in workload.mix.sequence)
+    (extract,) = ordering.extract
+    assert (extract.header, extract.after, extract.before) == ("Location", "orders/", before)
+    assert paying.path == f"/orders/{{{extract.value}}}/pay"
+    assert ordering.redirects == (1 if status == 303 else 0)
+    assert [one.recordings for one in made.correlated] == [2]
+
+
+def test_what_a_page_says_too_is_taken_from_the_page(tmp_path: Path) -> None:
+    visit = ordered(TOKEN, "http://a.example/orders/{}", 201)
+    visit[0]["response"]["content"] = {"mimeType": "application/json", "text": json.dumps({"id": TOKEN})}
+    imported(tmp_path, visit)
+    workload = load(str(tmp_path))
+    (extract,) = workload.operations[workload.mix.sequence[0]].extract
+    assert extract.json_ == "/id"
+
+
 @pytest.mark.parametrize("name", ["my%20file", "a%3Fb", "50%25", "caf%C3%A9", "%7Ba%7D"])
 def test_a_number_within_a_segment_leaves_the_rest_of_it_encoded(tmp_path: Path, name: str) -> None:
     def visit(number: int) -> list[dict[str, Any]]:

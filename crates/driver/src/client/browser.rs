@@ -166,9 +166,11 @@ impl Browser {
         for request in &operation.before {
             self.ask(shared, request, values, (extent, progress)).await?;
         }
-        progress.compared.set(shared.compares(number).then_some(number));
         let scheme = match operation.websocket.is_empty() {
-            true => self.load_page(shared, operation, values, (extent, progress)).await?,
+            true => {
+                progress.compared.set(shared.compares(number).then_some(number));
+                self.load_page(shared, operation, values, (extent, progress)).await?
+            }
             false => self.converse(shared, operation, values, progress).await?,
         };
         let status = progress.status.get();
@@ -243,6 +245,8 @@ impl Browser {
         }
         let mut body = if operation.method == Method::Head { Body::Never } else { Body::Expected };
         let mut method = operation.method;
+        // Fields that were wanted and stood in redirects: the first of all is the last that came.
+        let mut passed = Vec::new();
         loop {
             let user = self.person.context(server);
             let connections = if scheme == Scheme::Http { &mut self.http } else { &mut self.https };
@@ -283,11 +287,9 @@ impl Browser {
                     let head = &connection.inspector.head;
                     shared.recorder.borrow_mut().words(number, &head[..head.len().min(HEAD_BYTES)]);
                 }
-                operation.extract(
-                    &connection.inspector,
-                    (&connection.reader.told, &self.person.jar.borrow()),
-                    values,
-                )?;
+                let mut fields = std::mem::take(&mut connection.reader.told);
+                fields.extend(passed.drain(..).rev());
+                operation.extract(&connection.inspector, (&fields, &self.person.jar.borrow()), values)?;
                 let named = operation.named_images(&connection.inspector);
                 progress.named(named.len());
                 self.images.extend(named.into_iter().filter(|path| !self.cache.has_image(path)));
@@ -301,6 +303,7 @@ impl Browser {
                 return Err(Failure::new(Fault::Redirect, format!("redirect number {taken}, to `{location}`")));
             }
             progress.redirects.set(taken);
+            passed.append(&mut connection.reader.told);
             request = std::mem::take(&mut connection.request);
             let (next, path) = follow(server, scheme, &request, &location)?;
             scheme = next;

@@ -38,7 +38,7 @@ enum Place {
     Between,
     /// By a pointer into JSON (RFC 6901).
     Json(String),
-    /// In the field of the head that is wanted as this number.
+    /// In the field of the head that is wanted as this number, or in a part of it.
     Header(usize),
     /// The first group, or all where there is none.
     Regex(Regex),
@@ -111,7 +111,7 @@ impl CompiledExtract {
             Place::Json(pointer) => pointed_at(seen.body, pointer),
             Place::Header(number) => {
                 let told = seen.fields.iter().filter(|(field, _)| field == number);
-                told.map(|(_, text)| Cow::Borrowed(text.as_bytes())).collect()
+                told.filter_map(|(_, text)| self.cut(text.as_bytes())).take(most).map(borrowed).collect()
             }
             Place::Regex(pattern) => {
                 let found = pattern.captures_iter(seen.body).take(most);
@@ -123,12 +123,25 @@ impl CompiledExtract {
         }
     }
 
+    /// What of a header field counts: all, or from behind one text up to another, where they are given.
+    fn cut<'a>(&self, text: &'a [u8]) -> Option<&'a [u8]> {
+        let (after, before) = (self.rule.after.as_bytes(), self.rule.before.as_bytes());
+        let rest = &text[memmem::find(text, after)? + after.len()..];
+        if before.is_empty() {
+            return Some(rest);
+        }
+        memmem::find(rest, before).map(|end| &rest[..end])
+    }
+
     fn told(&self) -> String {
         let Extract { value, after, before, .. } = &self.rule;
         match &self.place {
             Place::Between => format!("no `{value}` between `{after}` and `{before}`"),
             Place::Json(pointer) => format!("no `{value}` at `{pointer}` of the JSON"),
-            Place::Header(_) => format!("no `{value}` in the header `{}`", self.rule.header.as_deref().unwrap_or("")),
+            Place::Header(_) => {
+                let behind = if after.is_empty() { String::new() } else { format!(" behind `{after}`") };
+                format!("no `{value}`{behind} in the header `{}`", self.rule.header.as_deref().unwrap_or(""))
+            }
             Place::Regex(pattern) => format!("no `{value}` by the pattern `{pattern}`"),
             Place::Field(name) => format!("no `{value}` in a field `{name}`"),
             Place::Cookie(name) => format!("no `{value}` in a cookie `{name}`"),

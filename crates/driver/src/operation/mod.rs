@@ -771,6 +771,15 @@ mod tests {
         assert_eq!(by(json!({ "regex": "of \\d", "pick": "1" })).as_deref(), Some("of 4"));
         assert_eq!(by(json!({ "regex": "cart x" })), None);
         assert_eq!(by(json!({ "header": "Authorization" })).as_deref(), Some("Bearer x"));
+        assert_eq!(by(json!({ "header": "Authorization", "after": "Bearer " })).as_deref(), Some("x"));
+        assert_eq!(by(json!({ "header": "Authorization", "after": "Basic " })), None);
+        let led = [(0, "/orders/8f/pay?a=1".to_owned()), (0, "/carts/7".to_owned())];
+        let in_location = |after: &str, before: &str| {
+            taken(json!({ "header": "Location", "after": after, "before": before }), body, &led)
+        };
+        assert_eq!(in_location("/orders/", "/").as_deref(), Some("8f"));
+        assert_eq!(in_location("/carts/", "").as_deref(), Some("7"), "of several, the first that has it");
+        assert_eq!(in_location("/carts/", "/"), None);
         assert_eq!(by(json!({ "cookie": "XSRF", "decode": "url" })).as_deref(), Some("a=b"));
         assert_eq!(by(json!({ "cookie": "other" })), None);
         let between = |how: &str| json!({ "after": "to=", "before": "\"", "decode": how });

@@ -60,15 +60,19 @@ Found = Annotated[str, StringConstraints(min_length=1)]
 
 
 class Extract(Section):
-    """A value taken out of an answer: from between two texts of its body, or from one other place."""
+    """A value taken out of an answer: from between two texts of its body, or from one other place. `after` and `before`
+    may cut a part out of a header.
+    """
 
     value: Name = Field(description="the name of the value")
-    after: Found | None = Field(default=None, description="the text before it, with `before`")
-    before: Found | None = Field(default=None, description="the text behind it, with `after`")
+    after: Found | None = Field(default=None, description="the text before it, with `before` or `header`")
+    before: Found | None = Field(default=None, description="the text behind it, with `after` or `header`")
     json_: str | None = Field(
         default=None, alias="json", pattern="^(/.*)?$", description='a pointer into JSON (RFC 6901), as "/items/0/id"'
     )
-    header: Found | None = Field(default=None, description="the name of a header of the answer")
+    header: Found | None = Field(
+        default=None, description="the name of a header of the answer, or else of the redirects that led to it"
+    )
     regex: Found | None = Field(default=None, description="a pattern, of which the first group counts, or all of it")
     field: Found | None = Field(default=None, description="the name of a form's field or of a meta element, in HTML")
     cookie: Found | None = Field(default=None, description="the name of a cookie that the user has by then")
@@ -87,11 +91,12 @@ class Extract(Section):
 
     @model_validator(mode="after")
     def _stands_in_one_place(self) -> Self:
-        if (self.after is None) != (self.before is None):
+        if self.header is None and (self.after is None) != (self.before is None):
             raise ValueError("`after` and `before` go together")
         if self.attribute is not None and self.css is None:
             raise ValueError("`attribute` goes with `css`")
-        places = (self.after, self.json_, self.header, self.regex, self.field, self.cookie, self.css)
+        between = self.after if self.header is None else None
+        places = (between, self.json_, self.header, self.regex, self.field, self.cookie, self.css)
         if sum(place is not None for place in places) != 1:
             raise ValueError("needs one of `after` with `before`, `json`, `header`, `regex`, `field`, `cookie`, `css`")
         return self

@@ -21,7 +21,7 @@ from functools import cached_property, lru_cache
 from html.parser import HTMLParser
 from itertools import islice
 from typing import Any, Literal
-from urllib.parse import quote, unquote
+from urllib.parse import quote, unquote, urlsplit
 
 from loadstone.workloads.importers.har import Exchange
 from loadstone.workloads.importers.recorded_request import LEAST_PASSWORD, is_password
@@ -175,28 +175,35 @@ class Rule:
         """What it finds, as the driver would."""
         how = dict(self.how)
         if "header" in how:
-            told = (one.value for one in answer.response.headers if one.name.lower() == how["header"].lower())
-            return next(told, None)
+            of_name = (one.value for one in answer.response.headers if one.name.lower() == how["header"].lower())
+            parts = (_part_of(text, how.get("after", ""), how.get("before", "")) for text in of_name)
+            return next((part for part in parts if part is not None), None)
         text = text_of(answer)
         if "json" in how:
             return next((value for pointer, value in json_leaves(text) if pointer == how["json"]), None)
         if "field" in how:
             return next((value for name, value in fields_of(text) if name == how["field"]), None)
-        at = text.find(how["after"])
-        begin = at + len(how["after"])
-        end = text.find(how["before"], begin) if at >= 0 else -1
-        if end < 0:
-            return None
-        found = text[begin:end]
-        return DECODERS[how["decode"]](found) if "decode" in how else found
+        found = _part_of(text, how["after"], how["before"])
+        return DECODERS[how["decode"]](found) if "decode" in how and found is not None else found
 
     def __str__(self) -> str:
         how = dict(self.how)
         if "after" in how:
-            return f"the text behind `{how['after']}`"
+            within = f" in the header {how['header']}" if "header" in how else ""
+            return f"the text behind `{how['after']}`{within}"
         ((place, key), *_) = self.how
         told = {"json": f"`{key}` of the JSON", "header": f"the header {key}", "field": f"the field {key}"}
         return told.get(place, f"the cookie {key}")
+
+
+def _part_of(text: str, after: str, before: str) -> str | None:
+    """What stands first between two texts, the second of which may be empty: up to the end then; None where nothing
+    does.
+    """
+    at = text.find(after)
+    begin = at + len(after)
+    end = -1 if at < 0 else text.find(before, begin) if before else len(text)
+    return None if end < 0 else text[begin:end]
 
 
 @dataclass(frozen=True)
@@ -566,13 +573,12 @@ def _rules_of_both(source: Step, value: str, twin: Step | None, again: str | Non
         yield from ((rule, 1) for rule in _rules(source.answer, value))
     elif twin is None:
         return
-    elif source.is_lost:
-        yield from ((rule, 1) for rule in _rules(twin.answer, again))
-    elif twin.is_lost:
-        yield from ((rule, 1) for rule in _rules(source.answer, value))
     else:
         found = _rules(source.answer, value, is_short=again != value)
         yield from ((rule, 2) for rule in found if rule.taken(twin.answer) == again)
+        if source.is_lost or twin.is_lost:
+            kept = (twin.answer, again) if source.is_lost else (source.answer, value)
+            yield from ((rule, 1) for rule in _rules(*kept))
 
 
 def _numbered(name: str, texts: Iterable[str]) -> Iterator[tuple[str, str]]:
@@ -690,6 +696,27 @@ def _rules(answer: Exchange, value: str, *, is_short: bool = False) -> Iterator[
     """Ways in which a value can be found in an answer, the plainest first; where it `is_short`, by its place alone."""
     if len(value) < LEAST_VALUE and not (is_short and value):
         return
+    yield from _in_answer(answer, value)
+    yield from _in_location(answer, value)
+
+
+def _in_location(answer: Exchange, value: str) -> Iterator[Rule]:
+    """Ways to cut a value out of where an answer leads, a segment of its path or a value of its query: often nothing
+    else tells the number of what was made.
+    """
+    for one in answer.response.headers:
+        if one.name.lower() != "location":
+            continue
+        path = urlsplit(one.value)._replace(scheme="", netloc="").geturl()
+        match = re.search(rf"([^/?&=]+[/=]){re.escape(value)}([/?&#]|$)", path)
+        if match is not None:
+            rule = Rule((("header", one.name), ("after", match[1]), *((("before", match[2]),) if match[2] else ())))
+            if rule.taken(answer) == value:
+                yield rule
+
+
+def _in_answer(answer: Exchange, value: str) -> Iterator[Rule]:
+    """In its head and its body."""
     for one in answer.response.headers:
         if one.value == value and one.name.lower() not in ("set-cookie", "location"):
             yield Rule((("header", one.name),))

@@ -67,8 +67,15 @@ def _step(page: Page, cookies: Mapping[str, str]) -> Step:
         is_whole = body and not json and not any(leaf.kind == "part" for leaf in leaves)
         leaves |= {BODY: body} if is_whole else json
     if not page.first.is_socket:
-        return Step(*route, leaves, page.last, cookies, body=body, credentials=credentials_of(page.first.request))
+        answer = _with_passed_heads(page)
+        return Step(*route, leaves, answer, cookies, body=body, credentials=credentials_of(page.first.request))
     return Step(*route, leaves, _last_message(page), cookies, _passed_messages(page), body)
+
+
+def _with_passed_heads(page: Page) -> Exchange:
+    """The answer of a page, its head with those of the redirects before it: values may stand in any of them."""
+    headers = [*page.last.response.headers, *(header for one in page.passed for header in one.response.headers)]
+    return page.last.model_copy(update={"response": page.last.response.model_copy(update={"headers": headers})})
 
 
 def _passed_messages(page: Page) -> str:

@@ -53,7 +53,8 @@ class Page:
 
     first: Exchange
     last: Exchange
-    redirects: int = 0
+    passed: list[Exchange] = field(default_factory=list)
+    """Redirects on its way, the last first."""
     embedded: list[Exchange] = field(default_factory=list)
     name: str = ""
     is_part: bool = False
@@ -90,6 +91,11 @@ class Page:
     def end_s(self) -> float:
         """When it was there with all that it loads, except for what takes long beside the user's visit."""
         return max(one.end_s for one in (self.last, *self.embedded) if one is self.last or one.took_s < LONG_S)
+
+    @property
+    def redirects(self) -> int:
+        """How many led from its request to its answer."""
+        return len(self.passed)
 
     @property
     def status(self) -> int:
@@ -320,7 +326,8 @@ def _joined(entries: Sequence[Exchange]) -> list[Page]:
             page = Page(entry, entry)
             made.append(page)
         else:
-            page.last, page.redirects = entry, page.redirects + 1
+            page.passed.insert(0, page.last)
+            page.last = entry
         if entry.goal:
             waiting[entry.goal] = page
     return made
