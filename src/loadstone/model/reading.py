@@ -22,7 +22,8 @@ T = TypeVar("T")
 class Section(BaseModel):
     """A part of a file users write: no unknown keys, never changed after reading."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    # A section is compiled when the first is read: most commands read few kinds.
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 @dataclass(frozen=True)
