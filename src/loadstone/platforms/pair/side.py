@@ -154,8 +154,8 @@ class Side(ABC):
                 f"{event['event']} ({why})" if (why := event.get("why") or event.get("came")) else event["event"]
                 for event in self.events
             ]
-            said = await self.said() or f"it said {', '.join(events)}"
-            raise PlatformError(f"The agent {self.files.name} did not say `{name}` within {within_s:g} s: {said}")
+            reasons = "; ".join(filter(None, (f"it said {', '.join(events) or 'nothing'}", await self.said())))
+            raise PlatformError(f"The agent {self.files.name} did not say `{name}` within {within_s:g} s: {reasons}")
         return event
 
 
@@ -296,8 +296,10 @@ class PairSide(Side):
         file.unlink(missing_ok=True)
 
     async def said(self) -> str:
-        """As it stands."""
-        return self._said("agent")
+        """As it stands, and how QEMU ended where it has."""
+        status = self.machine.returncode if self.machine is not None else None
+        end = "" if status is None else f"QEMU ended with status {status}: {self._said('qemu') or 'no output'}"
+        return "; ".join(filter(None, (self._said("agent"), end)))
 
     async def end(self, keeps_disk: bool = False) -> None:
         """Asks first; the disk stays where that is wanted."""
