@@ -14,11 +14,12 @@ from urllib.parse import urlencode
 
 import pytest
 
+from loadstone.model.choices import ServiceChoices
 from loadstone.model.machine import PUBLIC, MachineSpec
+from loadstone.model.service import EMBEDDED, ServiceRole
 from loadstone.model.system import Reference
 from loadstone.model.target import Endpoint
 from loadstone.model.workload import Need
-from loadstone.services.kind import EMBEDDED, ServiceRole
 from loadstone.services.registry import service_kind, service_kinds
 from loadstone.testbed import roles
 from loadstone.testbed.data import DataSet
@@ -52,7 +53,7 @@ def site(
         running = Running(await stack.enter_async_context(held_testbed(logs)))
         app = await running.base.machine("app", MachineSpec(), (PUBLIC,))
         place = await services.database(database)
-        system = Reference(1, web=web, database=database)
+        system = Reference(1, ServiceChoices(service=web, database=database))
         data = DataSet(Need.BOOKSTORE, app, await roles.database_url(app, *place, database), ROWS)
         await data.put()
         kind = service_kind(ServiceRole.BOOKSTORE, web)

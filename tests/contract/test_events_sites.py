@@ -17,12 +17,13 @@ from urllib.parse import urlencode
 
 import pytest
 
+from loadstone.model.choices import ServiceChoices
 from loadstone.model.errors import ServiceError
 from loadstone.model.machine import PUBLIC, MachineSpec
+from loadstone.model.service import EMBEDDED, ServiceRole
 from loadstone.model.system import Reference
 from loadstone.model.target import Endpoint
 from loadstone.model.workload import Need
-from loadstone.services.kind import EMBEDDED, ServiceRole
 from loadstone.services.registry import service_kind, service_kinds
 from loadstone.testbed import roles
 from loadstone.testbed.data import DataSet
@@ -92,7 +93,7 @@ async def start_site(running: Running, services: SharedServices, layout: Layout)
         beside["store"] = await services.place("store", roles.picture_store)
     if layout.cache not in ("", EMBEDDED):
         beside["cache"] = await services.cache(layout.cache)
-    system = Reference(1, web=layout.web, database=layout.database, cache=layout.cache)
+    system = Reference(1, ServiceChoices(service=layout.web, database=layout.database, cache=layout.cache))
     data = DataSet(Need.EVENTS, app, await roles.database_url(app, *place, layout.database), ROWS)
     await data.put()
     kind = service_kind(ServiceRole.EVENTS, layout.web)

@@ -7,10 +7,11 @@ from unittest.mock import patch
 import pytest
 
 from loadstone.host import cache
+from loadstone.model.choices import ServiceChoices
 from loadstone.model.errors import ServiceError
+from loadstone.model.service import EMBEDDED, ServiceRole
 from loadstone.model.system import Reference
 from loadstone.model.workload import Need, ServerNeeds
-from loadstone.services.kind import EMBEDDED, ServiceRole
 from loadstone.services.registry import service_kinds
 from loadstone.testbed import kept_data
 from loadstone.testbed.data import DataSet
@@ -32,7 +33,7 @@ def kept(tmp_path: Path) -> list[str]:
 
 async def run_site(logs: Path, database: str) -> tuple[DataSet, str]:
     """Puts the bookstore up over a database; returns its data, and how its services ended afterwards."""
-    async with reference_testbed(Reference(1, database=database), logs, needs=NEEDS) as testbed:
+    async with reference_testbed(Reference(1, ServiceChoices(database=database)), logs, needs=NEEDS) as testbed:
         readings = [await first_reading(meter) for meter in testbed.status.values()]
         assert len(readings) == (database != EMBEDDED)
         assert testbed.data is not None and testbed.dead() == ""

@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 
 from loadstone.model.machine import PUBLIC, MachineSpec
+from loadstone.model.service import EMBEDDED, ServiceRole
 from loadstone.model.target import Endpoint
 from loadstone.services import reference
-from loadstone.services.kind import EMBEDDED, ServiceRole
 from loadstone.services.registry import service_kinds
 from loadstone.testbed import roles
 from loadstone.testbed.context import open_testbed

@@ -6,10 +6,12 @@ from pathlib import Path
 import pytest
 
 from loadstone.host.http import first_line
+from loadstone.model.choices import ServiceChoices
 from loadstone.model.machine import PUBLIC
+from loadstone.model.service import EMBEDDED, ServiceRole
 from loadstone.model.system import Reference
 from loadstone.platforms.registry import platform_kind, read_machine
-from loadstone.services.kind import EMBEDDED, ServiceKind, ServiceRole
+from loadstone.services.kind import ServiceKind
 from loadstone.services.registry import service_kinds
 from loadstone.testbed import roles
 from loadstone.testbed.context import open_testbed
@@ -37,7 +39,7 @@ def test_it_runs_in_a_container(kind: ServiceKind, tmp_path: Path) -> None:
             machine = await base.machine("one", spec, (PUBLIC,))
             match kind.role:
                 case ServiceRole.WEBSERVER:
-                    mechanism, system = next(iter(kind.mechanisms)), Reference(1, web=kind.name)
+                    mechanism, system = next(iter(kind.mechanisms)), Reference(1, ServiceChoices(service=kind.name))
                     target = await roles.web_server(running, machine, kind, mechanism, system, 1)
                     assert target.http is not None
                     assert (await first_line(target.http)).startswith(b"HTTP/1.1 ")

@@ -7,9 +7,9 @@ import pytest
 
 from loadstone.model.errors import PlatformError
 from loadstone.model.machine import PRIVATE, PUBLIC, MachineSpec
+from loadstone.model.service import EMBEDDED, ServiceRole
 from loadstone.platforms.contract import Machine
 from loadstone.platforms.registry import platform_kind
-from loadstone.services.kind import EMBEDDED, ServiceRole
 from loadstone.services.kinds.nfs import SHARED
 from loadstone.services.registry import service_kind
 from loadstone.testbed.context import LOOPBACK, open_testbed

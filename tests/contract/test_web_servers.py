@@ -12,15 +12,16 @@ from pathlib import Path
 import pytest
 
 from loadstone.host.http import is_free
+from loadstone.model.choices import ServiceChoices
 from loadstone.model.errors import PlatformError, ServiceError
 from loadstone.model.machine import PUBLIC, MachineSpec
-from loadstone.model.service import Mechanism, Tuning
+from loadstone.model.service import EMBEDDED, Mechanism, ServiceRole, Tuning
 from loadstone.model.system import Reference
 from loadstone.model.target import Target
 from loadstone.platforms import local
 from loadstone.platforms.contract import Machine
 from loadstone.platforms.registry import read_machine
-from loadstone.services.kind import EMBEDDED, MechanismSite, Program, ServiceKind, ServiceRole
+from loadstone.services.kind import MechanismSite, Program, ServiceKind
 from loadstone.services.registry import service_kind, service_kinds
 from loadstone.testbed import roles, software
 from loadstone.testbed.context import open_testbed
@@ -61,7 +62,7 @@ async def server(
 ) -> AsyncIterator[tuple[Running, Machine, Target]]:
     async with open_testbed(logs) as base:
         machine = await base.machine("web", MachineSpec(), (PUBLIC,))
-        system = Reference(1, web=kind.name, tuning=tuning)
+        system = Reference(1, ServiceChoices(service=kind.name, tuning=tuning))
         running = Running(base)
         yield running, machine, await roles.web_server(running, machine, kind, mechanism, system, 1)
 

@@ -16,6 +16,7 @@ from urllib.parse import urlencode
 import psutil
 import pytest
 
+from loadstone.model.choices import ServiceChoices
 from loadstone.model.errors import ServiceError
 from loadstone.model.load import Population
 from loadstone.model.profile import Phases
@@ -179,7 +180,7 @@ def embedded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Seen]]:
 @pytest.fixture(scope="module", params=SERVICES)
 def service(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """One service after the other, each up once."""
-    with served(Reference(1, web=request.param), tmp_path_factory.mktemp(request.param)) as up:
+    with served(Reference(1, ServiceChoices(service=request.param)), tmp_path_factory.mktemp(request.param)) as up:
         yield up
 
 
@@ -227,13 +228,13 @@ def test_what_is_not_installed_is_named_with_its_package(tmp_path: Path, monkeyp
     monkeypatch.setattr(software, "is_there", lambda pattern: "php" not in pattern)
     with (
         pytest.raises(ServiceError, match="`apt-get install php-fpm`"),
-        served(Reference(1, web=nginx_php.KIND.name), tmp_path),
+        served(Reference(1, ServiceChoices(service=nginx_php.KIND.name)), tmp_path),
     ):
         pass
 
 
 def test_a_back_end_of_fifty_processes_gives_the_same_pages(tmp_path: Path, embedded: dict[str, list[Seen]]) -> None:
-    with served(Reference(1, backend="nginx-responder"), tmp_path) as up:
+    with served(Reference(1, ServiceChoices(backend_service="nginx-responder")), tmp_path) as up:
         responder = psutil.Process(up.testbed.processes()["backend responder"])
         wait_until(lambda: len(responder.children()) >= 50, "fifty processes")
         assert len(responder.children(recursive=True)) == 50

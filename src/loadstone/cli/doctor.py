@@ -18,10 +18,10 @@ from loadstone.host.programs import driver, server
 from loadstone.measure.doctor import Advice, Finding, examine
 from loadstone.model.errors import PlatformError
 from loadstone.model.machine import MachineSpec
+from loadstone.model.service import EMBEDDED, ServiceRole
 from loadstone.platforms.registry import platform_kinds
 from loadstone.platforms.vm.accelerator import kept, remembered
 from loadstone.platforms.vm.settings import Accelerator
-from loadstone.services.kind import EMBEDDED, ServiceRole
 from loadstone.services.registry import service_kinds
 from loadstone.testbed.software import is_there
 

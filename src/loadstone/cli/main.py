@@ -16,6 +16,7 @@ from typing import Any
 import typer
 
 from loadstone import __version__
+from loadstone.cli.command import Command
 from loadstone.cli.exits import Exit
 from loadstone.cli.screen import errors, patient_streams, warn
 from loadstone.host.environment import ENVIRONMENT
@@ -53,6 +54,8 @@ class Entry:
             program.add_typer(command, name=self.name, rich_help_panel=self.panel)
         else:
             text = module.HELP if self.name == "run" else None
+            if isinstance(command, type):
+                command = importlib.import_module("loadstone.cli.section_options").callback(command)
             program.command(self.name, help=text, rich_help_panel=self.panel)(command)
 
 
@@ -210,7 +213,7 @@ def _results_folder(arguments: Sequence[str]) -> Path:
 def _run(arguments: Sequence[str]) -> int:
     try:
         done: Any = program_for(arguments)(args=arguments, prog_name="loadstone", standalone_mode=False)
-        return done.carry_out() if hasattr(done, "carry_out") else done or Exit.PASS
+        return done.execute() if isinstance(done, Command) else done or Exit.PASS
     except typer.Exit as end:
         return end.exit_code
     except (typer.Abort, KeyboardInterrupt, asyncio.CancelledError):

@@ -2,31 +2,32 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from loadstone.cli.access import Access
+from loadstone.cli.command import Command
 from loadstone.cli.overrides import overrides_of
+from loadstone.cli.section_options import SectionOptions, options_of, section_of
 from loadstone.fleet.inventory import read_fleet
+from loadstone.model.choices import CHOICES, ServiceChoices
 from loadstone.model.errors import UsageError
 from loadstone.model.figures import FOREIGN_CPU_PCT
 from loadstone.model.fleet import FleetSpec
 from loadstone.model.load import MOST_AT_ONCE, MOST_SESSIONS, Arrivals, Load, make_load, read_process
-from loadstone.model.machine import PLAIN, PROCESS, MachineSpec, Placement
+from loadstone.model.machine import PROCESS, MachineSpec, Placement
 from loadstone.model.profile import PROFILES, Profile
 from loadstone.model.reading import settings_of
-from loadstone.model.service import Mechanism, Tuning
 from loadstone.model.system import Clock, FileServer, Reference, Station, System
 from loadstone.model.target import Addresses
 from loadstone.model.workload import MOST_SOURCES
 from loadstone.platforms.registry import platform_kind, platform_kinds, read_machine, refuse_foreign
 from loadstone.run.criteria import DriverLimits
 from loadstone.run.spec import RunSpec
-from loadstone.services.kind import EMBEDDED, ServiceRole
-from loadstone.services.registry import service_kinds
+from loadstone.services.registry import names_of
 from loadstone.study.file import Override
 
 RESULTS = Path("results")
@@ -269,68 +270,12 @@ class SystemOptions(MachineOptions):
             metavar="SETTINGS", help="Measure a stock nginx: files=support,sessions=4.", rich_help_panel=SYSTEM
         ),
     ] = None
-    service: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help=f"What gives the web sites: {', '.join(service_kinds(ServiceRole.WEB))}; and of web servers alone: "
-            f"{', '.join(service_kinds(ServiceRole.WEBSERVER))}; and of bookstore and events: "
-            f"{', '.join(service_kinds(ServiceRole.BOOKSTORE))}.",
-            rich_help_panel=SYSTEM,
+    services: SectionOptions = field(
+        default_factory=SectionOptions,
+        metadata=section_of(
+            ServiceChoices, SYSTEM, {name: names_of(choice) for name, choice in CHOICES.items() if choice.roles}
         ),
-    ] = EMBEDDED
-    tuning: Annotated[
-        Tuning,
-        typer.Option(help="Settings of that service: the distribution's, or for many users.", rich_help_panel=SYSTEM),
-    ] = Tuning.DEFAULT
-    backend_service: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help=f"What web sites ask for what their pages tell: {', '.join(service_kinds(ServiceRole.BACKEND))}.",
-            rich_help_panel=SYSTEM,
-        ),
-    ] = EMBEDDED
-    database: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="What keeps the data of dealership, bookstore and events: "
-            f"{', '.join(service_kinds(ServiceRole.DATABASE))}.",
-            rich_help_panel=SYSTEM,
-        ),
-    ] = EMBEDDED
-    balancer: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="What deals users to several machines of web sites, bookstore or events: "
-            f"{', '.join(service_kinds(ServiceRole.BALANCER))}. Default: the driver itself.",
-            rich_help_panel=SYSTEM,
-        ),
-    ] = ""
-    cache: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="What keeps answers of the site of events: "
-            f"{', '.join((EMBEDDED, *service_kinds(ServiceRole.CACHE)))}. Default: none, they are made anew.",
-            rich_help_panel=SYSTEM,
-        ),
-    ] = ""
-    store: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="What keeps pictures of the site of events: embedded, over HTTP; or nfs, a folder that its servers "
-            "share, by bind mounts where they run on this host's kernel.",
-            rich_help_panel=SYSTEM,
-        ),
-    ] = EMBEDDED
-    mechanism: Annotated[
-        Mechanism | None,
-        typer.Option(help="By what a web server makes its answers. Default: the first it has.", rich_help_panel=SYSTEM),
-    ] = None
+    )
     virtual: Annotated[
         bool,
         typer.Option(
@@ -365,22 +310,7 @@ class SystemOptions(MachineOptions):
             raise UsageError(f"{options} go with --target; the reference server brings its own.")
         if self.station is not None:
             return Station.parse(self.station)
-        system = make_system(urls, access, self.server_threads, placement)
-        return serving(system, self.services)
-
-    @property
-    def services(self) -> "Serving":
-        """What is asked for of the services."""
-        return Serving(
-            self.service,
-            self.tuning,
-            self.mechanism,
-            self.balancer,
-            self.backend_service,
-            self.database,
-            self.cache,
-            self.store,
-        )
+        return make_system(urls, access, self.server_threads, placement, self.services.read(ServiceChoices))
 
     @property
     def clock(self) -> Clock:
@@ -391,7 +321,7 @@ class SystemOptions(MachineOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class WorkloadOptions(LoadOptions, SystemOptions, LengthOptions, ResultOptions):
+class WorkloadOptions(LoadOptions, SystemOptions, LengthOptions, ResultOptions, Command):
     """All that runs of workloads have in common, single ones and those of studies."""
 
     context: typer.Context
@@ -417,7 +347,7 @@ class WorkloadOptions(LoadOptions, SystemOptions, LengthOptions, ResultOptions):
 
         Raises UsageError for an option that does not go with a file.
         """
-        given = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "context"}
+        given = {name: value for name, value in options_of(self).items() if name != "context"}
         return overrides_of(self.context, question, given | dict(values))
 
     @property
@@ -483,42 +413,17 @@ def _make_cold(given: dict[str, Any], behind: dict[str, Any], varied: bool) -> N
         machine[COLD] = "true"
 
 
-def make_system(urls: list[str], access: Access, threads: int | None, placement: Placement = PLAIN) -> System:
+def make_system(
+    urls: list[str], access: Access, threads: int | None, placement: Placement, services: ServiceChoices
+) -> System:
     """A system that others set up, or else the reference server. Raises UsageError."""
-    return access.target(urls) if urls else Reference(threads_on(placement.machine, threads))
-
-
-@dataclass(frozen=True)
-class Serving:
-    """What the lab starts to be measured."""
-
-    service: str = EMBEDDED
-    tuning: Tuning = Tuning.DEFAULT
-    mechanism: Mechanism | None = None
-    balancer: str = ""
-    backend: str = EMBEDDED
-    database: str = EMBEDDED
-    cache: str = ""
-    store: str = EMBEDDED
-
-
-def serving(system: System, what: Serving) -> System:
-    """The system with its services; raises UsageError where others set it up."""
-    if isinstance(system, Reference):
-        return replace(
-            system,
-            web=what.service,
-            tuning=what.tuning,
-            mechanism=what.mechanism,
-            balancer=what.balancer,
-            backend=what.backend,
-            database=what.database,
-            cache=what.cache,
-            store=what.store,
-        )
-    if what != Serving():
-        raise UsageError("Services, tuning and mechanism say what the lab starts: they go with no target.")
-    return system
+    if not urls:
+        return Reference(threads_on(placement.machine, threads), services)
+    changed = [name for name, value in services if value != getattr(ServiceChoices(), name)]
+    if changed:
+        option = changed[0].replace("_", "-")
+        raise UsageError(f"--{option} applies to servers that the lab starts. Leave it out, or --target.")
+    return access.target(urls)
 
 
 def threads_on(machine: MachineSpec, threads: int | None) -> int:

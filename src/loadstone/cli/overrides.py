@@ -6,6 +6,7 @@ from typing import Any
 
 import typer
 
+from loadstone.model.choices import ServiceChoices
 from loadstone.model.errors import UsageError
 from loadstone.model.reading import settings_of
 from loadstone.model.system import FileServer, Station
@@ -31,14 +32,7 @@ PLACES: Mapping[str, Place] = {
     "key": ("target", "key"),
     "addresses": ("target", "addresses"),
     "source_addresses": ("target", "source_addresses"),
-    "service": ("server", "service"),
-    "tuning": ("server", "tuning"),
-    "mechanism": ("server", "mechanism"),
-    "backend_service": ("server", "backend_service"),
-    "database": ("server", "database"),
-    "balancer": ("server", "balancer"),
-    "cache": ("server", "cache"),
-    "store": ("server", "store"),
+    **{name: ("server", name) for name in ServiceChoices.model_fields},
     "server_threads": ("server", "threads"),
     "platform": ("machine", "platform"),
     "cold": ("machine", "cold"),

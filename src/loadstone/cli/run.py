@@ -76,12 +76,12 @@ class RunCommand(WorkloadOptions):
         ),
     ] = None
 
-    def carry_out(self) -> Exit:
+    def execute(self) -> Exit:
         """Runs, judges, reports; returns what the shell is told. Raises LoadstoneError."""
         if not self.names:
             raise UsageError("Name a workload, or a study file. `loadstone workloads` lists what there is.")
         if any(map(is_address, self.names)):
-            return self._of_addresses(self.names).carry_out()
+            return self._of_addresses(self.names).execute()
         file = study_file(self.names)
         spec = self._spec() if file is None else self._spec_of_file(file)
         _warn_of_the_reference(spec)

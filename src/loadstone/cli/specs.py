@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from loadstone.cli.access import Access
-from loadstone.cli.options import Serving, half_the_cores, make_system, serving
+from loadstone.cli.options import half_the_cores, make_system
 from loadstone.model.errors import UsageError
 from loadstone.model.load import Load, Population
 from loadstone.model.profile import PROFILES
@@ -79,18 +79,4 @@ def _system(study: StudyFile) -> System:
         return given
     target = study.target
     access = Access(target.authority, target.verify, target.cert, target.key, target.addresses, target.source_addresses)
-    system = make_system(list(target.urls), access, study.server.threads, study.placement)
-    server = study.server
-    return serving(
-        system,
-        Serving(
-            server.service,
-            server.tuning,
-            server.mechanism,
-            server.balancer,
-            server.backend_service,
-            server.database,
-            server.cache,
-            server.store,
-        ),
-    )
+    return make_system(list(target.urls), access, study.server.threads, study.placement, study.server.services)

@@ -1,27 +1,25 @@
 """The commands of studies: one for each kind, made from what the kind declares and what all of them have."""
 
 import asyncio
-from collections.abc import Iterator
-from dataclasses import dataclass, make_dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import typer
-from pydantic import ValidationError
-from pydantic_core import PydanticUndefined
 
 from loadstone.cli.exits import BY_VERDICT, Exit
 from loadstone.cli.live import StudyView
-from loadstone.cli.options import RESULT, Serving, WorkloadOptions, make_placement, profile_of
+from loadstone.cli.options import RESULT, WorkloadOptions, make_placement, profile_of
 from loadstone.cli.outlook import tell_study
 from loadstone.cli.screen import out, say
+from loadstone.cli.section_options import SectionOptions, callback, flags_of, section_of
 from loadstone.cli.specs import parts_of, spec_of_file, study_file
 from loadstone.judge.score import DISCLAIMER, NAME
+from loadstone.model.choices import ServiceChoices
 from loadstone.model.errors import UsageError
-from loadstone.model.reading import Flag, remedy
 from loadstone.model.records.manifest import Status, StudyManifest
 from loadstone.model.records.verdict import worst
-from loadstone.model.service import Tuning
 from loadstone.report.studied_system import ran_on
 from loadstone.run.spec import RunSpec
 from loadstone.store.study import read_answer, read_study_manifest
@@ -41,7 +39,8 @@ QUESTION = "Question"
 class StudyCommand(WorkloadOptions):
     """The options that all kinds of study have, and the study; each kind adds the fields of its section."""
 
-    kind: ClassVar[AnyKind]
+    kind: AnyKind
+    question: SectionOptions = field(default_factory=SectionOptions, metadata=section_of(StudySection, QUESTION))
     workload: Annotated[str | None, typer.Option(help="Workloads with commas between.")] = None
     fresh: Annotated[
         bool,
@@ -53,7 +52,7 @@ class StudyCommand(WorkloadOptions):
         """What is named, in either way."""
         return expanded([*(self.names or ()), *filter(None, (self.workload or "").split(","))])
 
-    def carry_out(self) -> Exit:
+    def execute(self) -> Exit:
         """Runs the study and reports it; returns what the shell is told. Raises LoadstoneError."""
         if not self.workloads:
             raise UsageError("Name a workload, or a study file. `loadstone workloads` lists what there is.")
@@ -73,36 +72,19 @@ class StudyCommand(WorkloadOptions):
         if self.is_loaded and section.brings_load:
             instead = self.kind.instead_of_load
             raise UsageError(f"This study varies the load itself: leave out --sessions and --rate. {instead}".strip())
+        usual = ServiceChoices()
         for name, instead in self.kind.decides.items():
-            if getattr(self, name) != type(self).__dataclass_fields__[name].default:
+            if self.services.values[name] not in (None, getattr(usual, name)):
                 raise UsageError(f"This study settles --{name} by itself: that is said by {instead}.")
         return section, self._spec(section.varies_platform), self.is_loaded
 
-    @property
-    def services(self) -> Serving:
-        """As for all commands, but what the kind means otherwise is not the tuning of all its runs."""
-        asked = super().services
-        return replace(asked, tuning=Tuning.DEFAULT) if "tuning" in self.kind.section.model_fields else asked
-
     def _section(self) -> StudySection:
         """The question as a file would declare it; raises UsageError that names the option."""
-        given = {name: value for name, value in self._given().items() if value is not None}
-        try:
-            section: StudySection = self.kind.section.model_validate(given)
-        except ValidationError as error:
-            where = tuple(str(part) for part in error.errors()[0]["loc"])
-            option = where[0].removesuffix("_pct") if where else self.kind.name
-            raise UsageError(f"--{option}: {remedy(self.kind.section, where)}") from None
+        section: StudySection = self.question.read(self.kind.section)
         return section
 
-    def _given(self) -> dict[str, object]:
-        """The fields of the section, as far as options say them; raises UsageError."""
-        return {name: _value(flag, getattr(self, name)) for name, flag, _ in flags_of(self.kind.section)}
-
     def _spec(self, varied: bool) -> RunSpec:
-        # What a kind means otherwise, as `--platform` of a comparison, is not the platform of all its runs.
-        platform = None if "platform" in self.kind.section.model_fields else self.platform
-        placement = make_placement(platform, self.machine, self.backend, varied, self.cold)
+        placement = make_placement(self.platform, self.machine, self.backend, varied, self.cold)
         return RunSpec(
             name="-".join(Path(word).name for word in self.workloads),
             parts=parts_of(self.workloads, self.load_or_none()),
@@ -122,7 +104,7 @@ class StudyCommand(WorkloadOptions):
     def _of_file(self, file: Path) -> tuple[StudySection, RunSpec, bool]:
         name = self.kind.name
         question = {field: (name, field) for field, _, _ in flags_of(self.kind.section)}
-        study = read_study(file, file_sections(), self.overrides(question, self._given()))
+        study = read_study(file, file_sections(), self.overrides(question, self.question.values))
         section = study.questions.get(name)
         if not isinstance(section, StudySection):
             raise UsageError(f"{file} has no [{name}]. Add it; `loadstone {name} --help` shows what it takes.")
@@ -131,46 +113,11 @@ class StudyCommand(WorkloadOptions):
         return section, self.loosened(spec), study.is_loaded
 
 
-def flags_of(section: type[StudySection]) -> Iterator[tuple[str, Flag, Any]]:
-    """The fields of a section that are options: name, how they are given, default."""
-    for name, info in section.model_fields.items():
-        for flag in info.metadata:
-            if isinstance(flag, Flag):
-                yield name, flag, None if info.default is PydanticUndefined else info.default
-
-
-def _value(flag: Flag, text: Any) -> object:
-    if text is None or text == "" or text == []:
-        return None
-    if flag.read_all is not None:
-        return flag.read_all(text)
-    return text if flag.read is None else flag.read(text)
-
-
-def commands() -> Iterator[tuple[str, type[StudyCommand], str]]:
+def commands() -> Iterator[tuple[str, Callable[..., StudyCommand], str]]:
     """Name, command and help of every kind of study that has a command."""
     for name, kind in study_kinds().items():
         if kind.help:
-            yield name, _command(kind), kind.help
-
-
-def _command(kind: AnyKind) -> type[StudyCommand]:
-    options = [(name, *_option(flag, default)) for name, flag, default in flags_of(kind.section)]
-    title = f"{kind.name.title()}Command"
-    return make_dataclass(title, options, bases=(StudyCommand,), namespace={"kind": kind}, frozen=True, kw_only=True)
-
-
-def _option(flag: Flag, default: Any) -> tuple[Any, Any]:
-    """The type of an option, with its help, and its default."""
-    names = (flag.name,) if flag.name else ()
-    option = typer.Option(
-        *names, help=flag.help, metavar=flag.metavar, min=flag.min, max=flag.max, rich_help_panel=QUESTION
-    )
-    if flag.read_all is not None:
-        return Annotated[list[str] | None, option], None
-    if flag.read is not None:
-        return Annotated[str | None, option], None
-    return Annotated[bool if flag.kind is bool else flag.kind | None, option], default
+            yield name, callback(StudyCommand, {"question": kind.section}, kind=kind), kind.help
 
 
 def _carry_out(spec: StudySpec[Any], has_report: bool) -> Exit:

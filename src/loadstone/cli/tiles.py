@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from loadstone.cli.command import Command
 from loadstone.cli.conclude import conclude
 from loadstone.cli.exits import Exit
 from loadstone.cli.live import View
@@ -22,14 +23,15 @@ from loadstone.cli.options import (
     profile_of,
 )
 from loadstone.cli.screen import errors, out, say, warn
+from loadstone.cli.section_options import callback
 from loadstone.cli.study import say_where, write_study_reports
 from loadstone.judge.score import DISCLAIMER
 from loadstone.model.errors import UsageError
 from loadstone.model.profile import PROFILES, Phases
 from loadstone.model.records.manifest import Status
+from loadstone.model.service import EMBEDDED, ServiceRole
 from loadstone.run.tiles.runner import run_tiles
 from loadstone.run.tiles.spec import TilesSpec, find_tile, shipped_tiles, tile_loads
-from loadstone.services.kind import EMBEDDED, ServiceRole
 from loadstone.services.registry import service_kind, service_kinds
 from loadstone.store.read import read_manifest
 from loadstone.store.study import read_answer, read_study_manifest
@@ -122,7 +124,7 @@ class TileOptions(MachineOptions, LengthOptions, ResultOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TilesCommand(TileOptions):
+class TilesCommand(TileOptions, Command):
     """The options of a run of tiles, and the run."""
 
     context: typer.Context
@@ -140,7 +142,7 @@ class TilesCommand(TileOptions):
         ),
     ] = None
 
-    def carry_out(self) -> Exit:
+    def execute(self) -> Exit:
         """Runs, judges, scores, reports; returns what the shell is told. Raises LoadstoneError."""
         spec = replace(
             self.spec(f"tiles-{find_tile(self.tile).name}"),
@@ -152,13 +154,13 @@ class TilesCommand(TileOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DemoCommand(FitnessOptions, ResultOptions):
+class DemoCommand(FitnessOptions, ResultOptions, Command):
     """Run one laptop tile of six roles as processes of this machine for half a minute, and score it.
 
     Whatever the verdict, a run that came to its end is a demonstration: it ends with exit code 0.
     """
 
-    def carry_out(self) -> Exit:
+    def execute(self) -> Exit:
         """Runs, judges, scores, reports; returns what the shell is told. Raises LoadstoneError."""
         spec = TileOptions(name=self.name, results=self.results, foreign_cpu=self.foreign_cpu).spec("demo")
         path, ended = _carry_out(replace(spec, phases=DEMO, profile_name="demo"), self.report)
@@ -166,7 +168,7 @@ class DemoCommand(FitnessOptions, ResultOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TilesSearchCommand(TileOptions):
+class TilesSearchCommand(TileOptions, Command):
     """The options of a search of tiles, and the search."""
 
     most_tiles: Annotated[int, typer.Option(min=1, max=1000, help="Tiles beyond which no more are tried.")] = 64
@@ -175,7 +177,7 @@ class TilesSearchCommand(TileOptions):
         typer.Option("--fresh", help="Do not go on with a search that was interrupted.", rich_help_panel=RESULT),
     ] = False
 
-    def carry_out(self) -> Exit:
+    def execute(self) -> Exit:
         """Searches and reports; returns what the shell is told. Raises LoadstoneError."""
         spec = self.spec(f"tiles-search-{Path(self.tile).stem}")
         questions = QuestionSet((TilesPeak(spec.tile.name, self.most_tiles),))
@@ -221,5 +223,5 @@ def _groups(texts: list[str]) -> dict[str, tuple[str, ...]]:
     return groups
 
 
-app.callback(invoke_without_command=True, help=TILES_HELP)(TilesCommand)
-app.command("search", help=SEARCH_HELP)(TilesSearchCommand)
+app.callback(invoke_without_command=True, help=TILES_HELP)(callback(TilesCommand))
+app.command("search", help=SEARCH_HELP)(callback(TilesSearchCommand))

@@ -43,6 +43,10 @@ class Flag:
     read_all: Callable[[Sequence[str]], object] | None = None
     """The same for an option that may be given several times."""
 
+    def option(self, field_name: str) -> str:
+        """Returns the option as users write it, for a field of this name."""
+        return self.name or f"--{field_name.replace('_', '-')}"
+
 
 MOST_BYTES = 256 << 20
 """Of a declaration; those of long recordings have some MiB."""

@@ -1,6 +1,36 @@
-"""What can be said of services of any kind: how they are tuned, and by what a web server makes its answers."""
+"""What can be said of services of any kind: their roles, how they are tuned, and by what a web server makes its
+answers.
+"""
 
 from enum import StrEnum
+
+EMBEDDED = "embedded"
+"""The service of each role that comes with the program."""
+
+
+class ServiceRole(StrEnum):
+    """What there is a choice for."""
+
+    BOOKSTORE = "bookstore"
+    """Gives the bookstore's pages."""
+    EVENTS = "events"
+    """Gives the pages of the site of events."""
+    DATABASE = "database"
+    """Keeps an application's data."""
+    MAIL = "mail"
+    """Keeps the mail, and answers over IMAP."""
+    WEB = "web"
+    """Gives the pages of bank, shop and support site, and their files."""
+    BACKEND = "backend"
+    """Stands for the application servers and databases that the web sites ask."""
+    STORE = "store"
+    """Keeps the pictures of the site of events."""
+    CACHE = "cache"
+    """Keeps answers that an application gave."""
+    BALANCER = "balancer"
+    """Deals users to several web servers."""
+    WEBSERVER = "webserver"
+    """Gives files and short answers by the mechanisms that it has."""
 
 
 class Tuning(StrEnum):

@@ -1,13 +1,14 @@
 """What is measured: the reference server, a station whose behaviour theory knows, or a target others set up."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
+from loadstone.model.choices import ServiceChoices
 from loadstone.model.reading import Section, from_settings, settings_of
-from loadstone.model.service import Mechanism, Tuning
+from loadstone.model.service import EMBEDDED
 from loadstone.model.target import Target
 from loadstone.model.workload.bounds import NotNegative, Positive, Probability
 
@@ -65,24 +66,13 @@ class Reference:
     """The reference servers, with what stands behind them."""
 
     threads: int
-    database: str = "embedded"
-    """Service that keeps the dealership's data."""
-    imap: str = "embedded"
+    services: ServiceChoices = field(default_factory=ServiceChoices)
+    imap: str = EMBEDDED
     """Service that keeps the mail."""
-    web: str = "embedded"
-    """Service that gives the web sites, or a web server's answers."""
-    tuning: Tuning = Tuning.DEFAULT
-    """Of that service."""
-    backend: str = "embedded"
-    """Service that the web sites ask for what their pages tell."""
-    balancer: str = ""
-    """Service that deals users to several machines of the web sites; none where the driver deals them itself."""
-    cache: str = ""
-    """Service that keeps answers of the site of events; none where they are made anew."""
-    store: str = "embedded"
-    """Service that keeps the pictures of the site of events."""
-    mechanism: Mechanism | None = None
-    """By what a web server makes its answers; None for what it does best."""
+
+    def disclosed(self) -> dict[str, str | int | None]:
+        """Its settings, as results keep them."""
+        return {"threads": self.threads, "imap": self.imap, **self.services.disclosed()}
 
 
 class FileSet(StrEnum):

@@ -13,7 +13,7 @@ from loadstone.host.environment import ENVIRONMENT
 from loadstone.measure import facts
 from loadstone.model.machine import MachineSpec, Placement
 from loadstone.model.records.manifest import Manifest, Settings, StudyManifest, SystemKind, SystemRecord
-from loadstone.model.system import System
+from loadstone.model.system import Reference, System
 from loadstone.model.workload import Workload
 
 
@@ -45,7 +45,11 @@ def _set_before(words: Sequence[str]) -> list[str]:
 
 def system_record(system: System) -> SystemRecord:
     """A system's settings, as kept."""
-    settings: Settings = TypeAdapter(type(system)).dump_python(system, mode="json")
+    settings: Settings
+    if isinstance(system, Reference):
+        settings = system.disclosed()
+    else:
+        settings = TypeAdapter(type(system)).dump_python(system, mode="json")
     return SystemRecord(SystemKind(type(system).__name__.lower()), settings)
 
 

@@ -4,40 +4,11 @@ knows no platform; the testbed puts it on its machine.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Any
 
-from loadstone.model.service import Mechanism, Tuning
+from loadstone.model.service import Mechanism, ServiceRole, Tuning
 from loadstone.model.target import Endpoint
 from loadstone.services.status import StatusSource
-
-EMBEDDED = "embedded"
-"""The service of each role that comes with the program."""
-
-
-class ServiceRole(StrEnum):
-    """What there is a choice for."""
-
-    BOOKSTORE = "bookstore"
-    """Gives the bookstore's pages."""
-    EVENTS = "events"
-    """Gives the pages of the site of events."""
-    DATABASE = "database"
-    """Keeps an application's data."""
-    MAIL = "mail"
-    """Keeps the mail, and answers over IMAP."""
-    WEB = "web"
-    """Gives the pages of bank, shop and support site, and their files."""
-    BACKEND = "backend"
-    """Stands for the application servers and databases that the web sites ask."""
-    STORE = "store"
-    """Keeps the pictures of the site of events."""
-    CACHE = "cache"
-    """Keeps answers that an application gave."""
-    BALANCER = "balancer"
-    """Deals users to several web servers."""
-    WEBSERVER = "webserver"
-    """Gives files and short answers by the mechanisms that it has."""
 
 
 def local(listen: str) -> str:

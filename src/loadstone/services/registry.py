@@ -3,17 +3,16 @@
 from collections.abc import Mapping
 from functools import cache
 
+from loadstone.model.choices import CHOICES, NONE, Choice, ServiceChoices
 from loadstone.model.errors import UsageError
 from loadstone.model.modules import declared_in
 from loadstone.model.reading import suggest
-from loadstone.model.service import Mechanism, Tuning
+from loadstone.model.service import EMBEDDED, Mechanism, ServiceRole
 from loadstone.model.system import Reference
 from loadstone.model.workload import Need, ServerNeeds
 from loadstone.services import kinds
-from loadstone.services.kind import EMBEDDED, ServiceKind, ServiceRole
+from loadstone.services.kind import ServiceKind
 
-OVER_A_DATABASE = (Need.APPLICATION, Need.BOOKSTORE, Need.EVENTS)
-"""Whose servers keep their data in a database that there is a choice of."""
 FRONTS = {
     Need.WEB: ServiceRole.WEB,
     Need.BOOKSTORE: ServiceRole.BOOKSTORE,
@@ -34,62 +33,67 @@ def web_server(system: Reference, needs: ServerNeeds) -> tuple[ServiceKind, Mech
     """What answers for a web server alone, and by what: as asked, or by the first mechanism that the workload and the
     server have in common. Raises UsageError where they have none.
     """
-    kind = service_kind(ServiceRole.WEBSERVER, system.web)
+    kind = service_kind(ServiceRole.WEBSERVER, system.services.service)
+    wanted = system.services.mechanism
     fitting = [mechanism for mechanism in needs.mechanisms if mechanism in kind.mechanisms]
-    chosen = system.mechanism or next(iter(fitting), None)
+    chosen = wanted or next(iter(fitting), None)
     if chosen is None or chosen not in fitting:
-        asked = f"`{system.mechanism}`" if system.mechanism else " or ".join(f"`{one}`" for one in needs.mechanisms)
+        asked = (
+            f"`{system.services.mechanism}`"
+            if system.services.mechanism
+            else " or ".join(f"`{one}`" for one in needs.mechanisms)
+        )
         able = ", ".join(sorted(kind.mechanisms))
-        wanted = ", ".join(needs.mechanisms)
-        raise UsageError(f"{kind.name} cannot answer this workload by {asked}: it has {able}, and that wants {wanted}.")
+        possible = ", ".join(needs.mechanisms)
+        raise UsageError(
+            f"{kind.name} cannot answer this workload by {asked}: it has {able}, and that wants {possible}."
+        )
     return kind, chosen
 
 
+def names_of(choice: Choice) -> list[str]:
+    """Returns the values that may be chosen, but for that of no service."""
+    services = (name for role in choice.roles for name in service_kinds(role))
+    return [name for name in dict.fromkeys((*choice.further, *services)) if name != NONE]
+
+
 def refuse_unfit(system: Reference, needs: ServerNeeds) -> None:
-    """Raises UsageError for a service, settings or a mechanism that the workloads do not need, or that it lacks."""
+    """Raises UsageError for a choice that the workloads' systems do not have, and for a name that no service has."""
     _refuse_unfit_front(system, needs)
-    backend = service_kind(ServiceRole.BACKEND, system.backend)
-    database = service_kind(ServiceRole.DATABASE, system.database)
-    needed = f"these workloads need `{needs.need}`."
-    if backend.name != EMBEDDED and needs.need is not Need.WEB:
-        raise UsageError(f"The back end is what web sites ask; {needed}")
-    if database.name != EMBEDDED and needs.need not in OVER_A_DATABASE:
-        raise UsageError(f"A database is the dealership's, the bookstore's and the events'; {needed}")
-    if system.balancer and service_kind(ServiceRole.BALANCER, system.balancer) and needs.need not in FRONTS:
-        raise UsageError(f"A balancer deals the users of web sites, the bookstore and the events; {needed}")
-    if system.cache and needs.need is not Need.EVENTS:
-        raise UsageError(f"A cache keeps answers of the site of events; {needed}")
-    if system.cache not in ("", EMBEDDED):
-        service_kind(ServiceRole.CACHE, system.cache)
-    if system.store != EMBEDDED:
-        service_kind(ServiceRole.STORE, system.store)
-        if needs.need is not Need.EVENTS:
-            raise UsageError(f"A store keeps pictures of the site of events; {needed}")
-    if system.mechanism is not None and needs.need is not Need.WEBSERVER:
-        raise UsageError("A mechanism is of a web server alone: of static-files, printenv and phpinfo.")
+    usual = ServiceChoices()
+    for name, choice in CHOICES.items():
+        chosen = getattr(system.services, name)
+        if chosen == getattr(usual, name):
+            continue
+        option = name.replace("_", "-")
+        if needs.need not in choice.needs:
+            fitting = ", ".join(choice.needs)
+            raise UsageError(
+                f"{choice.about} applies to workloads of kind {fitting}; these need `{needs.need}`. "
+                f"Leave out --{option}."
+            )
+        if chosen not in names_of(choice):
+            raise UsageError(f"There is no {option} `{chosen}`. {suggest(chosen, set(names_of(choice)))}")
 
 
 def _refuse_unfit_front(system: Reference, needs: ServerNeeds) -> None:
-    """What users reach."""
+    """Refuses what users reach where it lacks settings, a mechanism, or a database."""
     if needs.need is Need.WEBSERVER:
         _refuse_untuned(system, *web_server(system, needs))
     elif needs.need in FRONTS:
-        kind = service_kind(FRONTS[needs.need], system.web)
+        kind = service_kind(FRONTS[needs.need], system.services.service)
         _refuse_untuned(system, kind)
-        if kind.name != EMBEDDED and needs.need in OVER_A_DATABASE and system.database == EMBEDDED:
+        is_embedded = system.services.database == EMBEDDED
+        if kind.name != EMBEDDED and needs.need in CHOICES["database"].needs and is_embedded:
             raise UsageError(f"`{kind.name}` needs a database of its own. Add --database postgresql, or mariadb.")
-    elif system.web != EMBEDDED:
-        raise UsageError(f"`{system.web}` gives web pages, and these workloads need a server of kind `{needs.need}`.")
-    elif system.tuning is not Tuning.DEFAULT:
-        raise UsageError(f"A tuning is of a web server's settings; these workloads need `{needs.need}`.")
 
 
 def _refuse_untuned(system: Reference, kind: ServiceKind, mechanism: Mechanism | None = None) -> None:
-    if system.tuning in kind.tunings(mechanism):
+    if system.services.tuning in kind.tunings(mechanism):
         return
-    known = [one.name for one in service_kinds(kind.role).values() if system.tuning in one.tunings(mechanism)]
+    known = [one.name for one in service_kinds(kind.role).values() if system.services.tuning in one.tunings(mechanism)]
     by = f" for {mechanism}" if mechanism else ""
-    raise UsageError(f"`{kind.name}` has no {system.tuning} settings{by}. These have: {', '.join(known)}.")
+    raise UsageError(f"`{kind.name}` has no {system.services.tuning} settings{by}. These have: {', '.join(known)}.")
 
 
 def service_kind(role: ServiceRole, name: str) -> ServiceKind:

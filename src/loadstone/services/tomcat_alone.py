@@ -1,8 +1,8 @@
 """Tomcat alone: files by its default servlet, and a servlet of ours."""
 
-from loadstone.model.service import Mechanism
+from loadstone.model.service import Mechanism, ServiceRole
 from loadstone.services import tomcat
-from loadstone.services.kind import MechanismSite, Program, ServiceKind, ServiceRole
+from loadstone.services.kind import MechanismSite, Program, ServiceKind
 from loadstone.services.mechanisms import PATH, SITE, made
 from loadstone.services.status import STATUS
 from loadstone.services.tomcat import Distribution

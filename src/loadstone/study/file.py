@@ -7,19 +7,18 @@ from typing import Annotated, Any, Protocol
 
 from pydantic import Field
 
+from loadstone.model.choices import ServiceChoices
 from loadstone.model.errors import UsageError
 from loadstone.model.figures import DRIVER_CPU_PCT, FOREIGN_CPU_PCT, LAG_SHARE
 from loadstone.model.load import MOST_AT_ONCE, POISSON, Arrivals, Load, Process, make_load, read_process, read_sessions
 from loadstone.model.machine import MachineSpec, Placement
 from loadstone.model.profile import PROFILES
 from loadstone.model.reading import Document, Section, refusing, suggest
-from loadstone.model.service import Mechanism, Tuning
 from loadstone.model.system import FileServer, Station
 from loadstone.model.target import Addresses, Target
 from loadstone.model.workload import MOST_SOURCES
 from loadstone.model.workload.bounds import NotNegative, Percent, Positive
 from loadstone.platforms.registry import machine_kind, refuse_foreign
-from loadstone.services.kind import EMBEDDED
 
 Whole = Annotated[int, Field(ge=1)]
 
@@ -98,19 +97,16 @@ class TargetSection(Section):
     agents: tuple[str, ...] = Field(default=(), description='a list as ["https://HOST:PORT", "ssh://HOST"]')
 
 
-class ServerSection(Section):
-    """How the reference server runs."""
+class ServerSection(ServiceChoices):
+    """How the reference server runs, and which services it has."""
 
     threads: Whole | None = Field(default=None, description="a whole number, 1 or more")
     cores: Whole | None = Field(default=None, description="cores it may use, a whole number, 1 or more")
-    service: str = Field(default=EMBEDDED, description="what gives the web sites, or a web server's answers")
-    tuning: Tuning = Field(default=Tuning.DEFAULT, description="settings of that service: `default` or `tuned`")
-    mechanism: Mechanism | None = Field(default=None, description="by what a web server makes its answers")
-    backend_service: str = Field(default=EMBEDDED, description="what the web sites ask for what their pages tell")
-    database: str = Field(default=EMBEDDED, description="what keeps the data of dealership, bookstore and events")
-    balancer: str = Field(default="", description="what deals users to several machines of the web sites")
-    cache: str = Field(default="", description="what keeps answers of the site of events")
-    store: str = Field(default=EMBEDDED, description="what keeps pictures of the site of events: `embedded` or `nfs`")
+
+    @property
+    def services(self) -> ServiceChoices:
+        """Its services alone."""
+        return ServiceChoices(**{name: getattr(self, name) for name in ServiceChoices.model_fields})
 
 
 class DriverSection(Section):

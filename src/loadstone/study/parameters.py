@@ -6,19 +6,18 @@ from typing import Annotated
 
 from pydantic import Field
 
+from loadstone.model.choices import CHOICES, NONE, ServiceChoices
 from loadstone.model.errors import UsageError
 from loadstone.model.fault import read_fault
 from loadstone.model.load import MOST_PER_S, MOST_SESSIONS, Arrivals, Load, Population, read_rate
 from loadstone.model.reading import from_settings, suggest
-from loadstone.model.service import Mechanism, Tuning
 from loadstone.model.system import Clock, Reference, Station
 from loadstone.model.target import Target
 from loadstone.model.workload import Workload
 from loadstone.platforms.registry import changed as changed_machine
 from loadstone.platforms.registry import machine_kind, platform_kind, platform_kinds
 from loadstone.run.spec import RunSpec, WorkloadLoad
-from loadstone.services.kind import EMBEDDED, ServiceRole
-from loadstone.services.registry import service_kinds
+from loadstone.services.registry import names_of
 
 Settings = Mapping[str, str]
 """Parameters by name, as texts."""
@@ -165,47 +164,18 @@ def _server_cores(spec: RunSpec, text: str) -> RunSpec:
     return _machine("cpus")(spec, text)
 
 
-def _service(spec: RunSpec, text: str) -> RunSpec:
-    known = [
-        kind
-        for role in (ServiceRole.WEB, ServiceRole.WEBSERVER, ServiceRole.BOOKSTORE, ServiceRole.EVENTS)
-        for kind in service_kinds(role)
-    ]
-    return replace(spec, system=replace(_reference(spec, "service"), web=_one_of(text, known, "service")))
+def _choice(name: str) -> Callable[[RunSpec, str], RunSpec]:
+    """A service by its name, `none` for no service, or a setting of services."""
+    choice = CHOICES[name]
 
+    def change(spec: RunSpec, text: str) -> RunSpec:
+        system = _reference(spec, name)
+        has_none = NONE in choice.further
+        value = _one_of(text, [*names_of(choice), *(["none"] if has_none else [])], name)
+        changed = {**dict(system.services), name: NONE if has_none and value == "none" else value}
+        return replace(spec, system=replace(system, services=ServiceChoices.model_validate(changed)))
 
-def _tuning(spec: RunSpec, text: str) -> RunSpec:
-    return replace(spec, system=replace(_reference(spec, "tuning"), tuning=Tuning(_one_of(text, Tuning, "tuning"))))
-
-
-def _mechanism(spec: RunSpec, text: str) -> RunSpec:
-    mechanism = Mechanism(_one_of(text, Mechanism, "mechanism"))
-    return replace(spec, system=replace(_reference(spec, "mechanism"), mechanism=mechanism))
-
-
-def _backend_service(spec: RunSpec, text: str) -> RunSpec:
-    name = _one_of(text, service_kinds(ServiceRole.BACKEND), "backend_service")
-    return replace(spec, system=replace(_reference(spec, "backend_service"), backend=name))
-
-
-def _database(spec: RunSpec, text: str) -> RunSpec:
-    name = _one_of(text, service_kinds(ServiceRole.DATABASE), "database")
-    return replace(spec, system=replace(_reference(spec, "database"), database=name))
-
-
-def _balancer(spec: RunSpec, text: str) -> RunSpec:
-    name = "" if text == "none" else _one_of(text, service_kinds(ServiceRole.BALANCER), "balancer")
-    return replace(spec, system=replace(_reference(spec, "balancer"), balancer=name))
-
-
-def _cache(spec: RunSpec, text: str) -> RunSpec:
-    name = "" if text == "none" else _one_of(text, (EMBEDDED, *service_kinds(ServiceRole.CACHE)), "cache")
-    return replace(spec, system=replace(_reference(spec, "cache"), cache=name))
-
-
-def _store(spec: RunSpec, text: str) -> RunSpec:
-    name = _one_of(text, (EMBEDDED, *service_kinds(ServiceRole.STORE)), "store")
-    return replace(spec, system=replace(_reference(spec, "store"), store=name))
+    return change
 
 
 def _one_of(text: str, known: Iterable[str], what: str) -> str:
@@ -308,14 +278,10 @@ PARAMETERS = {
             for of, title, change in (("machine", "machine", _machine), ("backend", "back-end's machine", _backend))
             for name, held in machine_kind().model_fields.items()
         ),
-        Parameter("service", "what gives the web sites, or a web server's answers", _service),
-        Parameter("tuning", "settings of that service: default or tuned", _tuning),
-        Parameter("mechanism", f"by what a web server answers: {', '.join(Mechanism)}", _mechanism),
-        Parameter("backend_service", "what web sites ask for what their pages tell", _backend_service),
-        Parameter("database", "what keeps the data of dealership, bookstore and events", _database),
-        Parameter("balancer", "what deals users to several machines, or none", _balancer),
-        Parameter("store", "what keeps pictures of the site of events: embedded or nfs", _store),
-        Parameter("cache", "what keeps answers of the site of events, or none", _cache),
+        *(
+            Parameter(name, str(field.description), _choice(name))
+            for name, field in ServiceChoices.model_fields.items()
+        ),
         Parameter("tls", "true or false, for workloads that go either way", _tls),
         Parameter("directories", "of static files", _directories),
         Parameter("target", "address of the system under test; http and https side joined by +", _target),

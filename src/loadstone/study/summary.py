@@ -14,7 +14,7 @@ from loadstone.model.records.manifest import SystemKind
 from loadstone.model.records.result import Iteration, Result
 from loadstone.model.records.sample import Sample
 from loadstone.model.records.verdict import Verdict
-from loadstone.services.kind import EMBEDDED
+from loadstone.model.service import EMBEDDED
 from loadstone.study.answers import AnswerMeans, answer_means
 from loadstone.study.conditions import conditions_of
 from loadstone.study.failure import Failure, failure_of

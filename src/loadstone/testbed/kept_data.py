@@ -12,9 +12,10 @@ from loadstone.host.programs import server
 from loadstone.host.runtime import temporary_folder
 from loadstone.model.errors import ServiceError
 from loadstone.model.machine import PUBLIC, MachineSpec
+from loadstone.model.service import ServiceRole
 from loadstone.model.workload import ServerNeeds
 from loadstone.platforms.contract import Machine
-from loadstone.services.kind import ServiceKind, ServiceRole, ServiceSite
+from loadstone.services.kind import ServiceKind, ServiceSite
 from loadstone.services.registry import service_kind
 from loadstone.testbed import roles
 from loadstone.testbed.context import LOOPBACK, open_testbed

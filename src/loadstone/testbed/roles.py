@@ -11,19 +11,17 @@ from loadstone.host.http import is_free
 from loadstone.host.process import Readiness
 from loadstone.measure.status import StatusMeter
 from loadstone.model.errors import PlatformError, ServiceError
-from loadstone.model.service import Mechanism, Tuning
+from loadstone.model.service import EMBEDDED, Mechanism, ServiceRole, Tuning
 from loadstone.model.system import Reference
 from loadstone.model.target import Endpoint, Target
 from loadstone.platforms.contract import Machine
 from loadstone.services import reference
 from loadstone.services.kind import (
-    EMBEDDED,
     ApplicationSite,
     BalancerSite,
     MechanismSite,
     Program,
     ServiceKind,
-    ServiceRole,
     ServiceSite,
     TlsSite,
     WebSite,
@@ -110,7 +108,7 @@ async def web_server(
     """A web server alone, which answers by one mechanism."""
 
     def program(site: TlsSite) -> Program:
-        own = {"mechanism": mechanism, "directories": directories, "tuning": system.tuning}
+        own = {"mechanism": mechanism, "directories": directories, "tuning": system.services.tuning}
         return kind.program(MechanismSite(**vars(site) | own))
 
     return await _both_ways(running, machine, kind, system.threads, program)
@@ -194,17 +192,17 @@ async def application(
     others; its pictures are in a folder that its servers share, where they do.
     """
     behind, port = database
-    url = await database_url(machine, behind, port, system.database)
+    url = await database_url(machine, behind, port, system.services.database)
     asked = {name: await way(machine, peer, its_port) for name, (peer, its_port) in beside.items()}
     kept = asked.pop(ServiceRole.CACHE, None)
-    keeps = "within" if system.cache == EMBEDDED else ""
-    keeps = service_kind(ServiceRole.CACHE, system.cache).url(kept) if kept else keeps
+    keeps = "within" if system.services.cache == EMBEDDED else ""
+    keeps = service_kind(ServiceRole.CACHE, system.services.cache).url(kept) if kept else keeps
 
     def program(site: TlsSite) -> Program:
         own = {
             "database": url,
             "rows": rows,
-            "tuning": system.tuning,
+            "tuning": system.services.tuning,
             "beside": asked,
             "cache": keeps,
             "pictures": pictures,

@@ -7,9 +7,10 @@ from dataclasses import replace
 
 from loadstone.host.process import Readiness
 from loadstone.model.machine import SERVER, MachineSpec
+from loadstone.model.service import ServiceRole
 from loadstone.platforms.contract import Machine
 from loadstone.platforms.registry import platform_kind
-from loadstone.services.kind import ServiceKind, ServiceRole
+from loadstone.services.kind import ServiceKind
 from loadstone.services.kinds.nfs import SHARED
 from loadstone.services.registry import service_kind
 from loadstone.testbed import roles

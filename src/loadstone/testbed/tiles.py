@@ -8,11 +8,11 @@ from pathlib import Path
 
 from loadstone.fleet.open import OpenFleet
 from loadstone.model.machine import MINIMAL, PUBLIC, MachineSpec
+from loadstone.model.service import EMBEDDED, ServiceRole
 from loadstone.model.target import Target
 from loadstone.model.tile import NETWORKS, Role, Tile
 from loadstone.platforms.contract import Machine
 from loadstone.platforms.registry import described, platform_kind
-from loadstone.services.kind import EMBEDDED, ServiceRole
 from loadstone.services.registry import service_kind
 from loadstone.testbed import roles
 from loadstone.testbed.context import LOOPBACK, TestbedContext, is_bridged, open_testbed

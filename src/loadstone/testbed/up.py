@@ -14,13 +14,13 @@ from loadstone.measure.status import StatusMeter
 from loadstone.model.errors import ServiceError
 from loadstone.model.machine import PLAIN, PRIVATE, PUBLIC, MachineSpec, Placement
 from loadstone.model.records.manifest import MachineFacts
+from loadstone.model.service import EMBEDDED, ServiceRole
 from loadstone.model.system import Clock, FileServer, Reference, Station, System
 from loadstone.model.target import Target
 from loadstone.model.workload import WEB_NEEDS, Need, ServerNeeds
 from loadstone.platforms.contract import Machine
 from loadstone.platforms.registry import described
 from loadstone.services import nginx, station
-from loadstone.services.kind import EMBEDDED, ServiceRole
 from loadstone.services.registry import FRONTS, service_kind, web_server
 from loadstone.testbed import roles
 from loadstone.testbed.context import LOOPBACK, alike, networks_beside, open_testbed
@@ -120,28 +120,28 @@ async def reference_testbed(
         networks = networks_beside(placement.backend) if has_behind else (PUBLIC,)
         declared = _with_programs(placement.machine, system, needs)
         fronts = [await base.machine(name, spec, networks) for name, spec in alike(declared, ROLE_NAMES[needs.need])]
-        made = "" if system.web == EMBEDDED else f" ({system.web})"
+        made = "" if system.services.service == EMBEDDED else f" ({system.services.service})"
         about = f"{needs.need} server{made}, {system.threads} threads, on {described(placement.machine)}"
         targets, data = [], None
         if has_behind:
             listen = base.hosts[0] if base.hosts else LOOPBACK
             role = BEHIND[needs.need]
             name = str(role)
-            chosen = system.backend if role is ServiceRole.BACKEND else system.database
+            chosen = system.services.backend_service if role is ServiceRole.BACKEND else system.services.database
             own = with_software(placement.backend, service_kind(role, chosen))
             behind = await base.machine(name, own, (PRIVATE,), listen)
             about += f"; {name} on {described(placement.backend)}"
             put = _web if needs.need is Need.WEB else _application
             asked = Behind(behind, await _beside(running, placement, system, needs))
-            if system.store != EMBEDDED:
+            if system.services.store != EMBEDDED:
                 own = sharing(placement.backend, placement.machine)
                 folder = await base.machine("store", own, (PRIVATE,), listen)
                 asked.pictures = await share(running, folder, fronts)
             targets = await put(running, fronts, asked, system, needs)
             data = asked.data
-            if system.balancer:
+            if system.services.balancer:
                 targets = [await _balanced(running, system, targets)]
-                about += f"; {system.balancer} deals users to them"
+                about += f"; {system.services.balancer} deals users to them"
         else:
             for front in fronts:
                 targets.append(await _alone(running, front, system, needs))
@@ -161,8 +161,8 @@ def _with_programs(spec: MachineSpec, system: Reference, needs: ServerNeeds) -> 
     if needs.need is Need.WEBSERVER:
         return with_software(spec, *web_server(system, needs))
     if needs.need in FRONTS:
-        kind = service_kind(FRONTS[needs.need], system.web)
-        return with_software(spec, mounting(kind, spec) if system.store != EMBEDDED else kind)
+        kind = service_kind(FRONTS[needs.need], system.services.service)
+        return with_software(spec, mounting(kind, spec) if system.services.store != EMBEDDED else kind)
     return spec
 
 
@@ -208,14 +208,14 @@ async def _beside(
     base, found = running.base, {}
     listen = base.hosts[0] if base.hosts else LOOPBACK
     for name, put in BESIDE.get(needs.need, {}).items():
-        if name == ServiceRole.STORE and system.store != EMBEDDED:
+        if name == ServiceRole.STORE and system.services.store != EMBEDDED:
             continue
         machine = await base.machine(name, placement.backend, (PRIVATE,), listen)
         found[name] = (machine, await put(running, machine))
-    if system.cache not in ("", EMBEDDED):
-        name, kind = str(ServiceRole.CACHE), service_kind(ServiceRole.CACHE, system.cache)
+    if system.services.cache not in ("", EMBEDDED):
+        name, kind = str(ServiceRole.CACHE), service_kind(ServiceRole.CACHE, system.services.cache)
         machine = await base.machine(name, with_software(placement.backend, kind), (PRIVATE,), listen)
-        found[name] = (machine, await roles.cache(running, machine, system.cache, system.threads))
+        found[name] = (machine, await roles.cache(running, machine, system.services.cache, system.threads))
     return found
 
 
@@ -223,17 +223,17 @@ async def _web(
     running: Running, fronts: list[Machine], asked: Behind, system: Reference, needs: ServerNeeds
 ) -> list[Target]:
     behind = asked.machine
-    port, threads = await roles.backend(running, behind, system.backend), system.threads
-    if system.web == EMBEDDED:
+    port, threads = await roles.backend(running, behind, system.services.backend_service), system.threads
+    if system.services.service == EMBEDDED:
         return [await roles.web(running, web, behind, port, threads, roles.Downloads.OWN) for web in fronts]
-    kind = service_kind(ServiceRole.WEB, system.web)
-    which = (kind, system.tuning, needs.file_sets)
+    kind = service_kind(ServiceRole.WEB, system.services.service)
+    which = (kind, system.services.tuning, needs.file_sets)
     return [await roles.web_of(running, web, behind, port, threads, which) for web in fronts]
 
 
 async def _balanced(running: Running, system: Reference, targets: list[Target]) -> Target:
     """On this host, which reaches all machines."""
-    kind = service_kind(ServiceRole.BALANCER, system.balancer)
+    kind = service_kind(ServiceRole.BALANCER, system.services.balancer)
     machine = await running.base.machine("balancer", with_software(MachineSpec(), kind), (PUBLIC,))
     return await roles.balancer(running, machine, kind, targets, system.threads)
 
@@ -242,23 +242,23 @@ async def _application(
     running: Running, fronts: list[Machine], asked: Behind, system: Reference, needs: ServerNeeds
 ) -> list[Target]:
     behind, beside = asked.machine, asked.beside
-    copied_s = await copy_kept(behind, system.database, needs) if needs.need in FRONTS else None
+    copied_s = await copy_kept(behind, system.services.database, needs) if needs.need in FRONTS else None
     has_data = copied_s is not None
-    port = await roles.database(running, behind, system.database, system.threads, has_data=has_data)
+    port = await roles.database(running, behind, system.services.database, system.threads, has_data=has_data)
     if needs.need in FRONTS:
-        url = await roles.database_url(fronts[0], behind, port, system.database)
+        url = await roles.database_url(fronts[0], behind, port, system.services.database)
         asked.data = DataSet(needs.need, fronts[0], url, needs.rows, copied_s)
         await asked.data.put()
-        front = service_kind(FRONTS[needs.need], system.web)
+        front = service_kind(FRONTS[needs.need], system.services.service)
         targets = []
         for app in fronts:
             pictures = asked.pictures.get(app.name, "")
             at = (behind, port)
             targets.append(await roles.application(running, app, at, front, system, needs.rows, beside, pictures))
-        if system.cache:
+        if system.services.cache:
             asked.data.keepers = [target.http for target in targets if target.http is not None]
         return targets
-    kind, injection_rate, threads = system.database, needs.injection_rate, system.threads
+    kind, injection_rate, threads = system.services.database, needs.injection_rate, system.threads
     return [await roles.app(running, app, behind, port, kind, injection_rate, threads) for app in fronts]
 
 

@@ -11,9 +11,12 @@ from loadstone.cli import run, study
 from loadstone.cli.exits import Exit
 from loadstone.cli.main import main, whole_program
 from loadstone.cli.overrides import BESIDE, MACHINES, PLACES, SECTIONS
+from loadstone.cli.section_options import flags_of
+from loadstone.model.choices import ServiceChoices
 from loadstone.model.load import Population
-from loadstone.model.system import Clock
+from loadstone.model.system import Clock, Reference
 from loadstone.run.spec import RunSpec
+from loadstone.study.registry import study_kinds
 
 FILE = """
 [study]
@@ -70,13 +73,11 @@ def options_of(command: str) -> set[str]:
 def test_every_option_has_a_place_in_the_file_or_applies_beside_it(command: str) -> None:
     places = {*PLACES, *SECTIONS, *MACHINES, *BESIDE, "insecure"}
     if command != "run":
-        (kind,) = (kind for name, kind, _ in study.commands() if name == command)
-        places |= {name for name, _, _ in study.flags_of(kind.kind.section)}
+        places |= {name for name, _, _ in flags_of(study_kinds()[command].section)}
     assert options_of(command) <= places
 
 
 REPLACED: dict[str, tuple[list[str], Callable[[Any], object], object]] = {
-    "service": (["--service", "nginx-php"], lambda spec: spec.system.web, "nginx-php"),
     "sessions": (["--sessions", "30"], lambda spec: spec.parts[0].load, Population(30)),
     "seed": (["--seed", "9"], lambda spec: spec.seed, 9),
     "threads": (["--threads", "2"], lambda spec: spec.threads, 2),
@@ -110,6 +111,29 @@ def test_an_option_replaces_what_the_file_says_and_the_result_discloses_it(
     spec = outcome(*options)
     assert figure(spec) == expected
     assert any(key.startswith("overridden: ") and options[0] in text for key, text in spec.notes.items())
+
+
+CHOSEN = {
+    "service": "nginx-php",
+    "tuning": "tuned",
+    "mechanism": "static",
+    "backend_service": "nginx-responder",
+    "database": "postgresql",
+    "balancer": "haproxy",
+    "cache": "embedded",
+    "store": "nfs",
+}
+
+
+@pytest.mark.parametrize("name", ServiceChoices.model_fields)
+def test_each_choice_of_a_service_beside_a_file_is_in_force_and_disclosed(
+    name: str, outcome: Callable[..., RunSpec]
+) -> None:
+    option = f"--{name.replace('_', '-')}"
+    spec = outcome(option, CHOSEN[name])
+    assert isinstance(spec.system, Reference)
+    assert getattr(spec.system.services, name) == CHOSEN[name]
+    assert spec.notes[f"overridden: server.{name}"].startswith(f"{CHOSEN[name]} by {option}; in the file: ")
 
 
 def test_a_note_names_the_option_and_what_the_file_says(outcome: Callable[..., RunSpec]) -> None:

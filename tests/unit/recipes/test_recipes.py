@@ -10,13 +10,17 @@ import typer
 from typer.testing import CliRunner
 
 from loadstone.cli import study as study_commands
-from loadstone.cli.main import main
+from loadstone.cli.main import main, whole_program
 from loadstone.cli.options import make_placement
+from loadstone.cli.overrides import PLACES
+from loadstone.model.choices import CHOICES, NONE, ServiceChoices
 from loadstone.model.errors import UsageError
 from loadstone.model.load import Population
 from loadstone.model.machine import PUBLIC, MachineSpec
 from loadstone.model.profile import PROFILES
 from loadstone.model.records.manifest import Status
+from loadstone.model.service import ServiceRole
+from loadstone.model.system import Reference
 from loadstone.model.target import Endpoint
 from loadstone.platforms import kinds as platform_modules
 from loadstone.platforms.registry import described, machine_kind, platform_kinds
@@ -27,11 +31,12 @@ from loadstone.report.study import write_study_report
 from loadstone.run.judging import judge
 from loadstone.services import kinds as service_modules
 from loadstone.services import reference
-from loadstone.services.kind import ServiceRole
-from loadstone.services.registry import service_kind, service_kinds
+from loadstone.services.registry import names_of, service_kind, service_kinds
 from loadstone.store.study import StudyFolder
 from loadstone.study import kinds, registry
+from loadstone.study.file import ServerSection
 from loadstone.study.kind import StudyAnswer
+from loadstone.study.parameters import PARAMETERS
 from loadstone.study.spec import questions
 from loadstone.testbed import roles
 from loadstone.testbed.context import open_testbed
@@ -138,7 +143,8 @@ KIND = PlatformKind(
 SERVICE = '''
 """A mail store that only greets."""
 
-from loadstone.services.kind import Program, ServiceKind, ServiceRole, ServiceSite
+from loadstone.model.service import ServiceRole
+from loadstone.services.kind import Program, ServiceKind, ServiceSite
 
 GREET = """
 import pathlib, socket, sys
@@ -293,3 +299,16 @@ def test_a_service_takes_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
     assert asyncio.run(up()) == b"* OK at your service\r\n"
     assert len([path for path in written if path.suffix == ".py"]) == 1
+
+
+def test_a_choice_of_services_is_one_field() -> None:
+    names = set(ServiceChoices.model_fields)
+    parsed = typer.main.get_command(whole_program())
+    for command in ("run", "search", "sweep"):
+        assert names <= {parameter.name for parameter in parsed.commands[command].params}  # type: ignore[attr-defined]
+    assert names <= set(ServerSection.model_fields)
+    assert names <= set(PARAMETERS)
+    assert names <= set(PLACES)
+    assert len(Reference(1).disclosed()) == len(names) + 2, "threads and imap are no choices"
+    for name, choice in CHOICES.items():
+        assert getattr(ServiceChoices(), name) in (NONE, None, *names_of(choice))

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from loadstone.model.choices import ServiceChoices
 from loadstone.model.errors import ServiceError, UsageError
 from loadstone.model.profile import PROFILES
 from loadstone.model.service import Mechanism, Tuning
@@ -206,10 +207,14 @@ def test_settings_that_change_nothing_are_no_cells() -> None:
     [
         ("embedded", Need.WEB, "`embedded` has no tuned settings. These have: apache-mod-php"),
         ("embedded", Need.WEBSERVER, "no tuned settings for module"),
-        ("embedded", Need.MAIL, "A tuning is of a web server's settings"),
+        (
+            "embedded",
+            Need.MAIL,
+            "A tuning applies to workloads of kind web, bookstore, events, webserver;",
+        ),
     ],
 )
 def test_a_tuning_that_nothing_applies_is_refused(web: str, need: Need, why: str) -> None:
-    system = Reference(1, web=web, tuning=Tuning.TUNED, mechanism=Mechanism.MODULE)
+    system = Reference(1, ServiceChoices(service=web, tuning=Tuning.TUNED, mechanism=Mechanism.MODULE))
     with pytest.raises(UsageError, match=re.escape(why)):
         refuse_unfit(system, ServerNeeds(need=need, mechanisms=(Mechanism.MODULE,)))

@@ -12,6 +12,7 @@ from loadstone.model.load import Curve, Population
 from loadstone.model.machine import MachineSpec
 from loadstone.model.profile import Phases, Profile, Rigor
 from loadstone.model.records.workload_id import LoadPhase, TileLoadKind, WorkloadId
+from loadstone.model.service import EMBEDDED
 from loadstone.model.tile import IDLE_S, Role, Tile, TileLoad, read_tile
 from loadstone.model.workload import Published, Workload
 from loadstone.model.workload.values import Table
@@ -19,7 +20,6 @@ from loadstone.run.criteria import DRIVER_LIMITS, DriverLimits, mean_pause_s
 from loadstone.run.plan import Part, Timing, make_plan
 from loadstone.run.seeds import seed_of_tile
 from loadstone.run.spec import DEALERS_PER_RATE
-from loadstone.services.kind import EMBEDDED
 from loadstone.testbed.tiles import TilesSystem, TileUp
 from loadstone.workloads import load
 from loadstone.workloads.shares import shares

@@ -1,8 +1,8 @@
 """Apache alone: files, mod_lua in its process, programs in C and Perl by mod_cgid, PHP over FastCGI and within."""
 
-from loadstone.model.service import Mechanism
+from loadstone.model.service import Mechanism, ServiceRole
 from loadstone.services import apache, mod_php, php
-from loadstone.services.kind import MechanismSite, Program, ServiceKind, ServiceRole
+from loadstone.services.kind import MechanismSite, Program, ServiceKind
 from loadstone.services.mechanisms import CGI, NEEDS_COMPILER, NEEDS_PERL, PATH, PROGRAMS, SITE, made, source, sources
 from loadstone.services.unprivileged import shell
 

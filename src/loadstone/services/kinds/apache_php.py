@@ -1,7 +1,8 @@
 """Apache with PHP behind it over FastCGI: pages by PHP's process manager, files by Apache itself."""
 
+from loadstone.model.service import ServiceRole
 from loadstone.services import apache, apache_php, php
-from loadstone.services.kind import Program, ServiceKind, ServiceRole, WebSite
+from loadstone.services.kind import Program, ServiceKind, WebSite
 from loadstone.services.sites import written
 from loadstone.services.unprivileged import shell
 

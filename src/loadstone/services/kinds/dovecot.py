@@ -2,7 +2,8 @@
 
 import shlex
 
-from loadstone.services.kind import Program, ServiceKind, ServiceRole, ServiceSite
+from loadstone.model.service import ServiceRole
+from loadstone.services.kind import Program, ServiceKind, ServiceSite
 from loadstone.services.unprivileged import NOBODY, NOT_ROOT, shell
 
 CONFIGURATION = "dovecot.conf"

@@ -1,6 +1,7 @@
 """The back-end simulator by itself. It says where it answers."""
 
-from loadstone.services.kind import EMBEDDED, Program, ServiceKind, ServiceRole, ServiceSite
+from loadstone.model.service import EMBEDDED, ServiceRole
+from loadstone.services.kind import Program, ServiceKind, ServiceSite
 from loadstone.services.reference import backend_command
 
 

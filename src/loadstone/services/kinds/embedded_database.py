@@ -1,7 +1,8 @@
 """SQLite behind the reference server's database role."""
 
+from loadstone.model.service import EMBEDDED, ServiceRole
 from loadstone.model.target import Endpoint
-from loadstone.services.kind import EMBEDDED, Program, ServiceKind, ServiceRole, ServiceSite
+from loadstone.services.kind import Program, ServiceKind, ServiceSite
 from loadstone.services.reference import plain_command
 
 DATA = "database.db"

@@ -1,6 +1,7 @@
 """The site of events of the reference server. It says where it answers."""
 
-from loadstone.services.kind import EMBEDDED, ApplicationSite, Program, ServiceKind, ServiceRole
+from loadstone.model.service import EMBEDDED, ServiceRole
+from loadstone.services.kind import ApplicationSite, Program, ServiceKind
 from loadstone.services.reference import events_words, plain_command
 
 

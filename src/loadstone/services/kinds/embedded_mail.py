@@ -1,6 +1,7 @@
 """The reference server's mail role."""
 
-from loadstone.services.kind import EMBEDDED, Program, ServiceKind, ServiceRole, ServiceSite
+from loadstone.model.service import EMBEDDED, ServiceRole
+from loadstone.services.kind import Program, ServiceKind, ServiceSite
 from loadstone.services.reference import plain_command
 
 

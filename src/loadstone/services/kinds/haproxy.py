@@ -1,6 +1,7 @@
 """HAProxy as balancer: users are dealt in turn, and stay where they are by a cookie of its own."""
 
-from loadstone.services.kind import BalancerSite, Program, ServiceKind, ServiceRole
+from loadstone.model.service import ServiceRole
+from loadstone.services.kind import BalancerSite, Program, ServiceKind
 from loadstone.services.unprivileged import shell
 
 PROGRAM = "/usr/sbin/haproxy"

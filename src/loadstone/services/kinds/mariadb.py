@@ -2,8 +2,9 @@
 
 import shlex
 
+from loadstone.model.service import ServiceRole
 from loadstone.model.target import Endpoint
-from loadstone.services.kind import Program, ServiceKind, ServiceRole, ServiceSite
+from loadstone.services.kind import Program, ServiceKind, ServiceSite
 from loadstone.services.unprivileged import NOT_ROOT, shell
 
 PROGRAM, INSTALLER = "/usr/sbin/mariadbd", "/usr/bin/mariadb-install-db"

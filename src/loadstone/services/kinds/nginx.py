@@ -1,8 +1,8 @@
 """nginx alone: files, an answer of its own configuration, and PHP behind it over FastCGI."""
 
-from loadstone.model.service import Mechanism, Tuning
+from loadstone.model.service import Mechanism, ServiceRole, Tuning
 from loadstone.services import nginx, php
-from loadstone.services.kind import MechanismSite, Program, ServiceKind, ServiceRole
+from loadstone.services.kind import MechanismSite, Program, ServiceKind
 from loadstone.services.mechanisms import PATH, PHP_PATH, SITE, made, sources
 from loadstone.services.unprivileged import shell
 

@@ -1,7 +1,8 @@
 """nginx as balancer: users are dealt by a cookie that it gives each, and stay where they are."""
 
+from loadstone.model.service import ServiceRole
 from loadstone.services import nginx
-from loadstone.services.kind import BalancerSite, Program, ServiceKind, ServiceRole
+from loadstone.services.kind import BalancerSite, Program, ServiceKind
 from loadstone.services.unprivileged import shell
 
 KEPT = 256

@@ -1,8 +1,8 @@
 """nginx with PHP behind it over FastCGI: pages by PHP's process manager, files by nginx itself."""
 
-from loadstone.model.service import Tuning
+from loadstone.model.service import ServiceRole, Tuning
 from loadstone.services import nginx, php
-from loadstone.services.kind import Program, ServiceKind, ServiceRole, WebSite
+from loadstone.services.kind import Program, ServiceKind, WebSite
 from loadstone.services.sites import FILES, SITE, written
 from loadstone.services.unprivileged import shell
 

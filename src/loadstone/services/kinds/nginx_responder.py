@@ -1,8 +1,9 @@
 """The back-end simulator as published setups ran it: fifty processes behind a web server, asked over FastCGI."""
 
 from loadstone.model.machine import SERVER
+from loadstone.model.service import ServiceRole
 from loadstone.services import nginx
-from loadstone.services.kind import Program, ServiceKind, ServiceRole, ServiceSite
+from loadstone.services.kind import Program, ServiceKind, ServiceSite
 from loadstone.services.unprivileged import shell
 
 SOCKET = "responder.sock"

@@ -2,8 +2,9 @@
 
 import shlex
 
+from loadstone.model.service import ServiceRole
 from loadstone.model.target import Endpoint
-from loadstone.services.kind import Program, ServiceKind, ServiceRole, ServiceSite, local
+from loadstone.services.kind import Program, ServiceKind, ServiceSite, local
 from loadstone.services.unprivileged import NOT_ROOT, shell
 
 USER, DATABASE = "loadstone", "postgres"

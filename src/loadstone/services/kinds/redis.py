@@ -1,7 +1,8 @@
 """Redis as an ordinary process, for answers that an application keeps: nothing is written to disk."""
 
+from loadstone.model.service import ServiceRole
 from loadstone.model.target import Endpoint
-from loadstone.services.kind import Program, ServiceKind, ServiceRole, ServiceSite
+from loadstone.services.kind import Program, ServiceKind, ServiceSite
 from loadstone.services.kinds.memcached import MEMORY_MIB
 
 PROGRAM = "/usr/bin/redis-server"

@@ -1,6 +1,7 @@
 """The reference server's web role. It is started by itself, since it says where it answers and who certifies it."""
 
-from loadstone.services.kind import EMBEDDED, Program, ServiceKind, ServiceRole, WebSite
+from loadstone.model.service import EMBEDDED, ServiceRole
+from loadstone.services.kind import Program, ServiceKind, WebSite
 from loadstone.services.reference import web_command
 
 

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 from loadstone.model.machine import SERVER
-from loadstone.model.service import Mechanism, Tuning
+from loadstone.model.service import EMBEDDED, Mechanism, ServiceRole, Tuning
 from loadstone.services import php
-from loadstone.services.kind import EMBEDDED, MechanismSite, Program, ServiceKind, ServiceRole
+from loadstone.services.kind import MechanismSite, Program, ServiceKind
 from loadstone.services.mechanisms import CGI, NEEDS_COMPILER, NEEDS_PERL, PROGRAMS, SITE, made, sources
 from loadstone.services.unprivileged import shell
 

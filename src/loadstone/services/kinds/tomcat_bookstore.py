@@ -1,7 +1,8 @@
 """The bookstore in Java on Tomcat."""
 
+from loadstone.model.service import ServiceRole
 from loadstone.services import java, tomcat
-from loadstone.services.kind import ApplicationSite, Program, ServiceKind, ServiceRole
+from loadstone.services.kind import ApplicationSite, Program, ServiceKind
 
 PAGES = (
     *("home", "new", "best", "item", "search", "results", "cart", "register", "buy", "confirm"),

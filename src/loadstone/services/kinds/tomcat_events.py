@@ -1,8 +1,9 @@
 """The site of events in Java on Tomcat; what its users send is made small by Java's own image library."""
 
 from loadstone.model.errors import ServiceError
+from loadstone.model.service import ServiceRole
 from loadstone.services import java, tomcat
-from loadstone.services.kind import ApplicationSite, Program, ServiceKind, ServiceRole
+from loadstone.services.kind import ApplicationSite, Program, ServiceKind
 
 PAGES = (
     *("home", "login", "logout", "search", "tag", "event", "comments", "attendees", "attend", "person"),

@@ -3,9 +3,10 @@
 import json
 from collections.abc import Mapping
 
+from loadstone.model.service import ServiceRole
 from loadstone.services import tomcat
 from loadstone.services.declared import declared_pages
-from loadstone.services.kind import Program, ServiceKind, ServiceRole, WebSite
+from loadstone.services.kind import Program, ServiceKind, WebSite
 from loadstone.services.sites import SITE, written
 from loadstone.services.status import STATUS
 from loadstone.services.unprivileged import shell

@@ -11,8 +11,7 @@ from pydantic import Field
 
 from loadstone.model.errors import UsageError
 from loadstone.model.reading import Flag
-from loadstone.model.service import Mechanism, Tuning
-from loadstone.services.kind import ServiceRole
+from loadstone.model.service import Mechanism, ServiceRole, Tuning
 from loadstone.services.registry import service_kind, service_kinds
 from loadstone.study.kind import StudyContext, StudyKind, StudySection
 from loadstone.study.kinds.suite.answer import SuiteAnswer, headline

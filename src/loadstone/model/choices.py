@@ -1,0 +1,101 @@
+"""Which services the lab starts: each choice is declared here, once.
+
+From a field follow the option of the command line, the key of `[server]` in a study file, the parameter of a sweep,
+what is refused, and what a result discloses.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import Field
+
+from loadstone.model.reading import Flag, Section
+from loadstone.model.service import EMBEDDED, Mechanism, ServiceRole, Tuning
+from loadstone.model.workload import Need
+
+NONE = ""
+"""The name of no service."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What a field chooses among, and for which workloads."""
+
+    about: str
+    """The thing that is chosen, with its article, as the subject of an error."""
+    needs: tuple[Need, ...]
+    """The workloads whose systems have it."""
+    roles: tuple[ServiceRole, ...] = ()
+    """Roles whose services it names; none where it is no service."""
+    further: tuple[str, ...] = ()
+    """Other values: the name of no service, of what an application has within itself, or of a setting."""
+
+
+SITES = (Need.WEB, Need.BOOKSTORE, Need.EVENTS)
+FRONTS = (ServiceRole.WEB, ServiceRole.WEBSERVER, ServiceRole.BOOKSTORE, ServiceRole.EVENTS)
+
+
+class ServiceChoices(Section):
+    """Which services stand for the roles of an application, and their settings."""
+
+    service: Annotated[
+        str,
+        Flag("Service that users reach.", metavar="NAME"),
+        Choice("A service", (*SITES, Need.WEBSERVER), FRONTS),
+    ] = Field(default=EMBEDDED, serialization_alias="web", description="the service that users reach")
+    tuning: Annotated[
+        Tuning,
+        Flag("Settings of --service: the distribution's, or for many users.", kind=Tuning),
+        Choice("A tuning", (*SITES, Need.WEBSERVER), further=tuple(Tuning)),
+    ] = Field(default=Tuning.DEFAULT, description="the settings of that service: `default` or `tuned`")
+    mechanism: Annotated[
+        Mechanism | None,
+        Flag("How a web server makes its answers. Default: the first it has.", kind=Mechanism),
+        Choice("A mechanism", (Need.WEBSERVER,), further=tuple(Mechanism)),
+    ] = Field(default=None, description="how a web server makes its answers")
+    backend_service: Annotated[
+        str,
+        Flag("Back end that web sites query for page data.", metavar="NAME"),
+        Choice("A back end", (Need.WEB,), (ServiceRole.BACKEND,)),
+    ] = Field(
+        default=EMBEDDED, serialization_alias="backend", description="the back end that web sites query for page data"
+    )
+    database: Annotated[
+        str,
+        Flag("Database of dealership, bookstore and events.", metavar="NAME"),
+        Choice("A database", (Need.APPLICATION, Need.BOOKSTORE, Need.EVENTS), (ServiceRole.DATABASE,)),
+    ] = Field(default=EMBEDDED, description="the database of dealership, bookstore and events")
+    balancer: Annotated[
+        str,
+        Flag(
+            "Load balancer in front of several machines of web sites, bookstore or events. Default: the driver "
+            "balances.",
+            metavar="NAME",
+        ),
+        Choice("A load balancer", SITES, (ServiceRole.BALANCER,), (NONE,)),
+    ] = Field(default=NONE, description="the load balancer in front of several machines; none: the driver balances")
+    cache: Annotated[
+        str,
+        Flag("Response cache of the events site. Default: none.", metavar="NAME"),
+        Choice("A cache", (Need.EVENTS,), (ServiceRole.CACHE,), (NONE, EMBEDDED)),
+    ] = Field(default=NONE, description="the response cache of the events site")
+    store: Annotated[
+        str,
+        Flag(
+            "Picture store of the events site: embedded, over HTTP; or nfs, a folder that its servers share, by bind "
+            "mounts where they run on this host's kernel.",
+            metavar="NAME",
+        ),
+        Choice("A store", (Need.EVENTS,), (ServiceRole.STORE,), (EMBEDDED,)),
+    ] = Field(default=EMBEDDED, description="the picture store of the events site: `embedded` or `nfs`")
+
+    def disclosed(self) -> dict[str, str | None]:
+        """All choices as results keep them; `web` and `backend` are the older names of two."""
+        return self.model_dump(mode="json", by_alias=True)
+
+
+CHOICES = {
+    name: next(part for part in info.metadata if isinstance(part, Choice))
+    for name, info in ServiceChoices.model_fields.items()
+}
+"""What each field chooses among, by its name."""
