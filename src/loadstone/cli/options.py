@@ -1,7 +1,7 @@
 """Options that several commands have, each declared once: a command is a dataclass made of such groups."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,17 +18,25 @@ from loadstone.model.errors import UsageError
 from loadstone.model.figures import FOREIGN_CPU_PCT
 from loadstone.model.fleet import FleetSpec
 from loadstone.model.load import MOST_AT_ONCE, MOST_SESSIONS, Arrivals, Load, make_load, read_process
-from loadstone.model.machine import PROCESS, MachineSpec, Placement
+from loadstone.model.machine import PROCESS, Placement
 from loadstone.model.profile import PROFILES, Profile
 from loadstone.model.reading import settings_of
 from loadstone.model.system import Clock, FileServer, Reference, Station, System
 from loadstone.model.target import Addresses
 from loadstone.model.workload import MOST_SOURCES
-from loadstone.platforms.registry import platform_kind, platform_kinds, read_machine, refuse_foreign
+from loadstone.platforms.registry import (
+    of_role,
+    platform_kind,
+    platform_kinds,
+    read_machine,
+    refuse_foreign,
+    role_settings,
+)
 from loadstone.run.criteria import DriverLimits
 from loadstone.run.spec import RunSpec
 from loadstone.services.registry import names_of
 from loadstone.study.file import Override
+from loadstone.testbed.machines import FRONT_NAMES
 
 RESULTS = Path("results")
 LOAD, SYSTEM, MACHINE, RUN, RESULT = "Load", "System under test", "Where it runs", "Run", "Result"
@@ -165,10 +173,11 @@ class MachineOptions:
         ),
     ] = None
     machine: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
             metavar="SETTINGS",
-            help="Its machine: cpus=2,memory=1024,count=2,cache=none and the like.",
+            help="Its machine: cpus=2,memory=1024,count=2,cache=none and the like. Of one role: db.disk=4096; of one "
+            "copy: 2.web.pin=4-7. Repeatable.",
             rich_help_panel=MACHINE,
         ),
     ] = None
@@ -386,15 +395,16 @@ def profile_of(name: str) -> Profile:
 
 
 def make_placement(
-    platform: str | None, machine: str | None, backend: str | None, varied: bool = False, cold: bool = False
+    platform: str | None, machine: Sequence[str], backend: str | None, varied: bool = False, cold: bool = False
 ) -> Placement:
     """Where services run; raises UsageError. Where the platform is `varied`, some settings fit one of them alone."""
-    given, behind = settings_of(machine or ""), settings_of(backend or "")
+    given, roles = role_settings(settings_of(",".join(machine)))
+    behind: dict[str, object] = dict(settings_of(backend or ""))
     if platform is not None:
         given["platform"] = platform
     if cold:
         _make_cold(given, behind, varied)
-    placement = Placement(read_machine(given), read_machine(behind))
+    placement = Placement(read_machine(given), read_machine(behind), roles)
     if not varied:
         refuse_foreign(placement.machine, given)
     refuse_foreign(placement.backend, behind)
@@ -418,7 +428,7 @@ def make_system(
 ) -> System:
     """A system that others set up, or else the reference server. Raises UsageError."""
     if not urls:
-        return Reference(threads_on(placement.machine, threads), services)
+        return Reference(threads_on(placement, threads), services)
     changed = [name for name, value in services if value != getattr(ServiceChoices(), name)]
     if changed:
         option = changed[0].replace("_", "-")
@@ -426,7 +436,10 @@ def make_system(
     return access.target(urls)
 
 
-def threads_on(machine: MachineSpec, threads: int | None) -> int:
+def threads_on(placement: Placement, threads: int | None) -> int:
     """Threads of the reference server: as asked for, one a CPU of its machine, or half of this machine's cores."""
+    machine = placement.machine
+    for role in FRONT_NAMES & placement.roles.keys():
+        machine = of_role(machine, placement.roles, role)
     alone = None if platform_kind(machine.platform).shares_host else 1
     return threads or machine.cpus or alone or half_the_cores()

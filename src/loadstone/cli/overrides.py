@@ -92,8 +92,9 @@ def _overrides(option: str, source: str, value: Any, question: Mapping[str, Plac
         section, content = SECTIONS[option](value)
         yield Override(source, (section,), content)
     elif option in MACHINES:
-        for key, text in settings_of(value).items():
-            yield Override(source, (option, key), text)
+        for key, text in settings_of(value if isinstance(value, str) else ",".join(value)).items():
+            selector, _, setting = key.rpartition(".")
+            yield Override(source, ("machines", selector, setting) if selector else (option, key), text)
     elif option == "insecure":
         yield Override(source, ("target", "verify"), not value)
     else:

@@ -121,7 +121,7 @@ class RunCommand(WorkloadOptions):
 
     def _spec(self) -> RunSpec:
         names = self.names or []
-        placement = make_placement(self.platform, self.machine, self.backend, cold=self.cold)
+        placement = make_placement(self.platform, self.machine or (), self.backend, cold=self.cold)
         alone = parts_of(names, self.given_load(self.trace))
         parts = with_companions(alone)
         return RunSpec(

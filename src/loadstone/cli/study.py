@@ -84,7 +84,7 @@ class StudyCommand(WorkloadOptions):
         return section
 
     def _spec(self, varied: bool) -> RunSpec:
-        placement = make_placement(self.platform, self.machine, self.backend, varied, self.cold)
+        placement = make_placement(self.platform, self.machine or (), self.backend, varied, self.cold)
         return RunSpec(
             name="-".join(Path(word).name for word in self.workloads),
             parts=parts_of(self.workloads, self.load_or_none()),

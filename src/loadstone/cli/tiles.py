@@ -105,7 +105,7 @@ class TileOptions(MachineOptions, LengthOptions, ResultOptions):
             phases, profile = profile_of(self.profile).phases, self.profile
         if self.steady is not None:
             phases, profile = replace(phases, steady_s=self.steady), f"{profile} (changed)"
-        machine = make_placement(self.platform, self.machine, None, cold=self.cold).machine
+        placement = make_placement(self.platform, self.machine or (), None, cold=self.cold)
         return TilesSpec(
             self.name or name,
             declared,
@@ -114,12 +114,13 @@ class TileOptions(MachineOptions, LengthOptions, ResultOptions):
             profile,
             self.results,
             self.seed,
-            machine,
+            placement.machine,
             service_kind(ServiceRole.DATABASE, self.database).name,
             service_kind(ServiceRole.MAIL, self.imap).name,
             EMBEDDED if self.store == EMBEDDED else service_kind(ServiceRole.STORE, self.store).name,
             driver_limits=self.driver_limits,
             fleet=self.hosts(),
+            roles=placement.roles,
         )
 
 

@@ -1,6 +1,7 @@
 """A machine as users declare it: what platform it is of, how large, on what networks, how it is made."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -85,11 +86,13 @@ class Placement:
     """What is measured."""
     backend: MachineSpec = HERE
     """The back-end simulator, which stands for other machines."""
+    roles: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    """Settings of single machines by their role, as `db`, or their copy and role, as `2.web`."""
 
     @property
     def is_plain(self) -> bool:
         """Whether all are processes of this machine, on any core."""
-        return not (self.machine.declared or self.backend.declared)
+        return not (self.machine.declared or self.backend.declared or self.roles)
 
 
 PLAIN = Placement()

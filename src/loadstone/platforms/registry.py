@@ -45,6 +45,10 @@ def machine_kind() -> type[MachineSpec]:
     return create_model("MachineSpec", __base__=MachineSpec, platform=named, **own)
 
 
+RoleSettings = Mapping[str, Mapping[str, object]]
+"""Settings of machines by role, as `db`, or by copy and role, as `2.web`."""
+
+
 def read_machine(given: Mapping[str, object] | str) -> MachineSpec:
     """A machine from its settings, or from `platform=vm,cpus=2,memory=1024`. Raises UsageError."""
     settings = settings_of(given) if isinstance(given, str) else given
@@ -56,6 +60,56 @@ def read_machine(given: Mapping[str, object] | str) -> MachineSpec:
 def changed(machine: MachineSpec, **settings: str) -> MachineSpec:
     """A machine with some settings given as texts; raises UsageError."""
     return read_machine({**machine.declared, **settings})
+
+
+SHORT_NAMES = {"database": "db"}
+"""Short names of roles, as tiles have them."""
+
+
+def of_role(base: MachineSpec, roles: RoleSettings, role: str) -> MachineSpec:
+    """Returns the machine of a role: the base with the role's settings. Raises UsageError."""
+    return _with_settings(base, {**roles.get(SHORT_NAMES.get(role, ""), {}), **roles.get(role, {})})
+
+
+def of_copy(base: MachineSpec, roles: RoleSettings, role: str, number: int) -> MachineSpec:
+    """Returns the machine of one copy of a role, counted from 1: the base with the copy's settings. Raises
+    UsageError.
+    """
+    return _with_settings(base, roles.get(f"{number}.{role}", {}))
+
+
+def _with_settings(base: MachineSpec, settings: Mapping[str, object]) -> MachineSpec:
+    if not settings:
+        return base
+    machine = read_machine({**base.declared, **settings})
+    refuse_foreign(machine, settings)
+    return machine
+
+
+def refuse_unknown_roles(roles: RoleSettings, copies: Mapping[str, int]) -> None:
+    """Raises UsageError for settings of a machine that is not there; `copies` says how many there are of each role."""
+    known = {name: count for role, count in copies.items() for name in (role, SHORT_NAMES.get(role, role))}
+    for selector in roles:
+        number, _, role = selector.rpartition(".")
+        if role not in known:
+            raise UsageError(f"There is no machine `{role}` in this system. There are: {', '.join(copies)}.")
+        if number and not (number.isdigit() and 1 <= int(number) <= known[role]):
+            raise UsageError(f"There is no copy {number} of `{role}`. There are {known[role]}, counted from 1.")
+
+
+def role_settings(given: Mapping[str, object]) -> tuple[dict[str, object], dict[str, dict[str, object]]]:
+    """Divides settings as users write them: those of all machines, and those of single ones, as `db.disk` or
+    `2.web.pin`, by their role.
+    """
+    common = {name: value for name, value in given.items() if "." not in name}
+    roles: dict[str, dict[str, object]] = {}
+    for name, value in given.items():
+        selector, _, key = name.rpartition(".")
+        if selector:
+            roles.setdefault(selector, {})[key] = value
+    for settings in roles.values():
+        read_machine(settings)
+    return common, roles
 
 
 def refuse_foreign(machine: MachineSpec, names: Iterable[str]) -> None:

@@ -15,6 +15,7 @@ from loadstone.model.machine import MachineSpec, Placement
 from loadstone.model.records.manifest import Manifest, Settings, StudyManifest, SystemKind, SystemRecord
 from loadstone.model.system import Reference, System
 from loadstone.model.workload import Workload
+from loadstone.platforms.registry import RoleSettings, read_machine
 
 
 def make_manifest(**what: Any) -> Manifest:
@@ -55,7 +56,13 @@ def system_record(system: System) -> SystemRecord:
 
 def placement_record(placement: Placement) -> dict[str, Settings]:
     """Where services run, as kept: only what was declared other than usual."""
-    return {role: machine_record(machine) for role, machine in vars(placement).items()}
+    machines = {"machine": machine_record(placement.machine), "backend": machine_record(placement.backend)}
+    return machines | role_records(placement.roles)
+
+
+def role_records(roles: RoleSettings) -> dict[str, Settings]:
+    """Settings of single machines, as kept."""
+    return {f"machines.{selector}": read_machine(settings).declared for selector, settings in roles.items()}
 
 
 def machine_record(machine: MachineSpec) -> Settings:

@@ -1,6 +1,6 @@
 """A run: one or several workloads, one after the other, each as often as the profile says; judged and kept."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ from loadstone.host.locks import measuring
 from loadstone.measure.agent import checked, watched
 from loadstone.model.errors import LoadstoneError, UsageError
 from loadstone.model.figures import Criteria
+from loadstone.model.machine import MachineSpec
 from loadstone.model.records.manifest import Manifest, ProfileRecord, Status
 from loadstone.model.system import Clock, FileSet, Reference
 from loadstone.model.target import Target
@@ -32,6 +33,7 @@ from loadstone.store.folder import LOGS, ResultFolder, RunFolder
 from loadstone.store.read import FAULT
 from loadstone.testbed import refuse_impossible, testbed_of
 from loadstone.testbed.data import DataSet
+from loadstone.testbed.machines import machines_of
 from loadstone.workloads import is_unchanged, load, shipped
 
 LOGGED = 200_000
@@ -44,7 +46,8 @@ async def run(spec: RunSpec, listener: Listener, begin: Begin) -> Path:
     """Makes a run; returns the result folder, which is judged and marked with how far it got. Raises LoadstoneError."""
     check(spec)
     if not isinstance(spec.system, Target) and spec.clock is Clock.REAL and spec.fleet is None:
-        await refuse_impossible(spec.placement)  # hosts of a fleet say themselves what cannot be
+        # Hosts of a fleet say themselves what cannot be.
+        await refuse_impossible([spec.placement.machine, spec.placement.backend, *_machines(spec).values()])
     with Signals() as signals:
         folder = ResultFolder.create(spec.results, _manifest(spec))
         with measuring() as alone:
@@ -63,12 +66,21 @@ def check(spec: RunSpec) -> None:
         raise UsageError("Virtual time is played by this process alone. Leave out --virtual, or --fleet.")
     if isinstance(spec.system, Reference):
         refuse_unfit(spec.system, spec.needs)
+    _machines(spec)
     for url in spec.agents:
         checked(url)
     for parts in spec.rounds:
         plan = _plan(spec, parts, 1, _placeholders(spec))
         if not all(is_shipped(part.workload) for part in parts):
             check_plan(plan)
+
+
+def _machines(spec: RunSpec) -> Mapping[str, MachineSpec]:
+    """The machines of its system by name; none of a target that others set up. Raises UsageError."""
+    if isinstance(spec.system, Target):
+        return {}
+    needs = spec.needs if isinstance(spec.system, Reference) else WEB_NEEDS
+    return machines_of(spec.system, spec.placement, needs)
 
 
 def is_shipped(workload: Workload) -> bool:
@@ -88,7 +100,8 @@ def driver_cores(spec: RunSpec) -> str:
     """Cores that machines with cores of their own leave to the driver; empty where none has any, or they leave fewer
     than the driver's threads.
     """
-    taken = cores_taken(spec.placement.machine) | cores_taken(spec.placement.backend)
+    machines = (spec.placement.machine, spec.placement.backend, *_machines(spec).values())
+    taken = set().union(*map(cores_taken, machines))
     return cores_beside(taken, spec.threads)
 
 

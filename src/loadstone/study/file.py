@@ -18,7 +18,7 @@ from loadstone.model.system import FileServer, Station
 from loadstone.model.target import Addresses, Target
 from loadstone.model.workload import MOST_SOURCES
 from loadstone.model.workload.bounds import NotNegative, Percent, Positive
-from loadstone.platforms.registry import machine_kind, refuse_foreign
+from loadstone.platforms.registry import RoleSettings, machine_kind, refuse_foreign
 
 Whole = Annotated[int, Field(ge=1)]
 
@@ -156,6 +156,8 @@ class StudyFile:
     backend: MachineSpec
     questions: Mapping[str, QuestionSection]
     """What it asks, by kind of study."""
+    roles: RoleSettings = field(default_factory=dict)
+    """Settings of single machines, by role or by copy and role."""
     notes: Mapping[str, str] = field(default_factory=dict)
     """What its author wants to have disclosed, as it stands there."""
 
@@ -164,7 +166,7 @@ class StudyFile:
         """Where services run; `cores` of the server are its machine's CPUs."""
         cores = self.server.cores
         machine = self.machine.model_copy(update={"cpus": cores}) if cores else self.machine
-        return Placement(machine, self.backend)
+        return Placement(machine, self.backend, self.roles)
 
     @property
     def is_loaded(self) -> bool:
@@ -182,6 +184,7 @@ _SECTIONS = {
     "station",
     "nginx",
     "machine",
+    "machines",
     "backend",
     "notes",
 }
@@ -204,6 +207,7 @@ def read_study(file: Path, kinds: Mapping[str, type[Section]], overrides: Sequen
     server = document.take(("server",), ServerSection, content.get("server", {}))
     machine = document.take(("machine",), machine_kind(), content.get("machine", {}))
     backend = document.take(("backend",), machine_kind(), content.get("backend", {}))
+    roles = _roles(document)
     station = document.take(("station",), Station, content["station"]) if "station" in content else None
     nginx = document.take(("nginx",), FileServer, content["nginx"]) if "nginx" in content else None
     asked: dict[str, Any] = {
@@ -237,14 +241,36 @@ def read_study(file: Path, kinds: Mapping[str, type[Section]], overrides: Sequen
         backend=backend,
         questions=questions,
         notes=notes,
+        roles=roles,
     )
+
+
+def _roles(document: Document) -> dict[str, dict[str, Any]]:
+    """`[machines.db]` and `[machines.2.web]`: settings of single machines, by role or by copy and role."""
+    given = document.content.get("machines", {})
+    roles: dict[str, dict[str, Any]] = {}
+    for name, table in given.items() if isinstance(given, dict) else ():
+        if isinstance(table, dict):
+            below = {key: value for key, value in table.items() if isinstance(value, dict)}
+            roles |= {f"{name}.{key}": value for key, value in below.items()}
+            own = {key: value for key, value in table.items() if key not in below}
+            roles |= {name: own} if own else {}
+    if not isinstance(given, dict) or not all(isinstance(table, dict) for table in given.values()):
+        remedy = "Write [machines.db] and below it lines as cpus = 4."
+        document.problem(("machines",), "is no table of machines by role", remedy)
+    for selector, settings in roles.items():
+        document.take(("machines", *selector.split(".")), machine_kind(), settings)
+    return roles
 
 
 def _apply(document: Document, override: Override) -> Iterator[tuple[str, str]]:
     """Replaces a value of the file; yields its name and a note of it where the file says something else."""
     section, *keys = override.place
     table = _table(document, override, section)
-    if table is None:
+    for key in keys[:-1] if table is not None else ():
+        table = table.setdefault(key, {}) if table is not None else None
+    keys = keys[-1:]
+    if not isinstance(table, dict):
         return
     for other in _INSTEAD.get(section, ()):
         document.content.pop(other, None)

@@ -1,6 +1,6 @@
 """What machines of a testbed stand on: this host, and those of a fleet where there is one."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,7 +8,7 @@ from pathlib import Path
 from loadstone.fleet.open import OpenFleet
 from loadstone.host.cores import core_list
 from loadstone.model.errors import PlatformError
-from loadstone.model.machine import PRIVATE, PUBLIC, MachineSpec, Placement
+from loadstone.model.machine import PRIVATE, PUBLIC, MachineSpec
 from loadstone.platforms.contract import Attachment, Machine
 from loadstone.platforms.maker import MachineMaker, able, open_maker
 from loadstone.platforms.registry import platform_kind
@@ -69,9 +69,9 @@ async def open_testbed(logs: Path, fleet: OpenFleet | None = None) -> AsyncItera
         yield TestbedContext(here, fleet)
 
 
-async def refuse_impossible(placement: Placement) -> None:
-    """Raises PlatformError for what cannot be placed here, before anything is made."""
-    for spec in (placement.machine, placement.backend):
+async def refuse_impossible(specs: Iterable[MachineSpec]) -> None:
+    """Raises PlatformError for a machine that cannot be made here, before anything is made."""
+    for spec in specs:
         await able(spec)
         for turn in spec.pin.split("/") if spec.pin else ():
             core_list(turn)
@@ -83,13 +83,6 @@ def is_bridged(spec: MachineSpec) -> bool:
     return platform_kind(spec.platform).maker.attachment(spec) is not Attachment.NONE
 
 
-def networks_beside(peer: MachineSpec) -> tuple[str, ...]:
-    """Networks of a machine that users reach: the private one too when the peer it asks has lines of its own."""
-    return (PUBLIC, PRIVATE) if is_bridged(peer) else (PUBLIC,)
-
-
-def alike(spec: MachineSpec, name: str) -> list[tuple[str, MachineSpec]]:
-    """A declared machine as often as it counts, with names."""
-    if spec.count == 1:
-        return [(name, spec.number(0))]
-    return [(f"{name}-{at + 1}", spec.number(at)) for at in range(spec.count)]
+def networks_beside(peers: Iterable[MachineSpec]) -> tuple[str, ...]:
+    """Networks of a machine that users reach: the private one too when a peer it asks has lines of its own."""
+    return (PUBLIC, PRIVATE) if any(map(is_bridged, peers)) else (PUBLIC,)

@@ -12,7 +12,7 @@ from loadstone.model.service import EMBEDDED, ServiceRole
 from loadstone.model.target import Target
 from loadstone.model.tile import NETWORKS, Role, Tile
 from loadstone.platforms.contract import Machine
-from loadstone.platforms.registry import described, platform_kind
+from loadstone.platforms.registry import RoleSettings, described, of_copy, of_role, platform_kind
 from loadstone.services.registry import service_kind
 from loadstone.testbed import roles
 from loadstone.testbed.context import LOOPBACK, TestbedContext, is_bridged, open_testbed
@@ -45,18 +45,23 @@ class TilesSystem:
     """Hosts of the fleet that tiles are on, in turn; dealt to its hosts without."""
     heartbeats: bool = False
     """Whether every machine answers heartbeats, not only the idle one."""
+    machine_roles: RoleSettings = field(default_factory=dict)
+    """Settings of single machines, by role or by tile and role."""
 
     def machine_of(self, number: int, role: Role) -> MachineSpec:
         """The machine of a role of a tile, counted from 1; what is pinned in turn goes by tiles. Processes share this
         machine and have no size.
         """
-        machine, size = self.machine.number(number - 1), self.tile.size(role)
+        given = {**self.machine_roles.get(role, {}), **self.machine_roles.get(f"{number}.{role}", {})}
+        base = of_role(self.machine, self.machine_roles, role).number(number - 1)
+        machine, size = of_copy(base, self.machine_roles, role, number), self.tile.size(role)
         if self.hosts:
-            machine = machine.model_copy(update={"host": self.hosts[(number - 1) % len(self.hosts)]})
+            host = machine.host if "host" in given else self.hosts[(number - 1) % len(self.hosts)]
+            machine = machine.model_copy(update={"host": host})
         settings = platform_kind(machine.platform).settings
         if "memory" not in settings:
             return machine
-        own = {"cpus": machine.cpus or size.cpus, "memory": size.memory}
+        own = {"cpus": machine.cpus or size.cpus, "memory": machine.memory if "memory" in given else size.memory}
         if "disk" in settings and machine.image == MINIMAL:  # others keep what they write on their root disks
             own["disk"] = machine.disk or (size.disk or 0) + self._files_mib(role)
         return machine.model_copy(update=own)

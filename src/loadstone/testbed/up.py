@@ -23,9 +23,10 @@ from loadstone.platforms.registry import described
 from loadstone.services import nginx, station
 from loadstone.services.registry import FRONTS, service_kind, web_server
 from loadstone.testbed import roles
-from loadstone.testbed.context import LOOPBACK, alike, networks_beside, open_testbed
+from loadstone.testbed.context import LOOPBACK, networks_beside, open_testbed
 from loadstone.testbed.data import DataSet
 from loadstone.testbed.kept_data import copy_kept
+from loadstone.testbed.machines import BALANCER, BEHIND, GEOCODER, STORE, fronts_of, machines_of
 from loadstone.testbed.running import Running, target_of
 from loadstone.testbed.shared_folder import mounting, share, sharing
 from loadstone.testbed.software import with_software
@@ -117,30 +118,36 @@ async def reference_testbed(
     async with open_testbed(logs, fleet) as base:
         running = Running(base)
         has_behind = needs.need in BEHIND
-        networks = networks_beside(placement.backend) if has_behind else (PUBLIC,)
-        declared = _with_programs(placement.machine, system, needs)
-        fronts = [await base.machine(name, spec, networks) for name, spec in alike(declared, ROLE_NAMES[needs.need])]
+        machines = machines_of(system, placement, needs)
+        front_specs = fronts_of(machines, needs)
+        networks = networks_beside(spec for name, spec in machines.items() if name not in {*front_specs, BALANCER})
+        fronts = [
+            await base.machine(name, _with_programs(spec, system, needs), networks)
+            for name, spec in front_specs.items()
+        ]
         made = "" if system.services.service == EMBEDDED else f" ({system.services.service})"
         about = f"{needs.need} server{made}, {system.threads} threads, on {described(placement.machine)}"
+        if placement.roles:
+            about += "".join(f"; {name} on {described(spec)}" for name, spec in front_specs.items())
         targets, data = [], None
         if has_behind:
             listen = base.hosts[0] if base.hosts else LOOPBACK
             role = BEHIND[needs.need]
             name = str(role)
             chosen = system.services.backend_service if role is ServiceRole.BACKEND else system.services.database
-            own = with_software(placement.backend, service_kind(role, chosen))
+            own = with_software(machines[name], service_kind(role, chosen))
             behind = await base.machine(name, own, (PRIVATE,), listen)
-            about += f"; {name} on {described(placement.backend)}"
+            about += f"; {name} on {described(machines[name])}"
             put = _web if needs.need is Need.WEB else _application
-            asked = Behind(behind, await _beside(running, placement, system, needs))
+            asked = Behind(behind, await _beside(running, machines, system, needs))
             if system.services.store != EMBEDDED:
-                own = sharing(placement.backend, placement.machine)
-                folder = await base.machine("store", own, (PRIVATE,), listen)
+                own = sharing(machines[STORE], next(iter(front_specs.values())))
+                folder = await base.machine(STORE, own, (PRIVATE,), listen)
                 asked.pictures = await share(running, folder, fronts)
             targets = await put(running, fronts, asked, system, needs)
             data = asked.data
             if system.services.balancer:
-                targets = [await _balanced(running, system, targets)]
+                targets = [await _balanced(running, machines[BALANCER], system, targets)]
                 about += f"; {system.services.balancer} deals users to them"
         else:
             for front in fronts:
@@ -166,25 +173,6 @@ def _with_programs(spec: MachineSpec, system: Reference, needs: ServerNeeds) -> 
     return spec
 
 
-ROLE_NAMES = {
-    Need.WEB: "web",
-    Need.WEBSERVER: "web",
-    Need.APPLICATION: "app",
-    Need.BOOKSTORE: "app",
-    Need.EVENTS: "app",
-    Need.MAIL: "mail",
-    Need.IDLE: "idle",
-}
-"""What the machines of the reference servers are called."""
-BEHIND = {
-    Need.WEB: ServiceRole.BACKEND,
-    Need.APPLICATION: ServiceRole.DATABASE,
-    Need.BOOKSTORE: ServiceRole.DATABASE,
-    Need.EVENTS: ServiceRole.DATABASE,
-}
-"""What is on a machine behind those that users reach, and has its name."""
-
-
 @dataclass
 class Behind:
     """What those ask that users reach."""
@@ -198,23 +186,23 @@ class Behind:
     """What the database on the machine was filled with."""
 
 
-BESIDE = {Need.EVENTS: {"geocoder": roles.geocoder, "store": roles.picture_store}}
+BESIDE = {Need.EVENTS: {GEOCODER: roles.geocoder, STORE: roles.picture_store}}
 """What else applications ask: each on a machine of its own, like the one behind."""
 
 
 async def _beside(
-    running: Running, placement: Placement, system: Reference, needs: ServerNeeds
+    running: Running, machines: Mapping[str, MachineSpec], system: Reference, needs: ServerNeeds
 ) -> dict[str, tuple[Machine, int]]:
     base, found = running.base, {}
     listen = base.hosts[0] if base.hosts else LOOPBACK
     for name, put in BESIDE.get(needs.need, {}).items():
         if name == ServiceRole.STORE and system.services.store != EMBEDDED:
             continue
-        machine = await base.machine(name, placement.backend, (PRIVATE,), listen)
+        machine = await base.machine(name, machines[name], (PRIVATE,), listen)
         found[name] = (machine, await put(running, machine))
     if system.services.cache not in ("", EMBEDDED):
         name, kind = str(ServiceRole.CACHE), service_kind(ServiceRole.CACHE, system.services.cache)
-        machine = await base.machine(name, with_software(placement.backend, kind), (PRIVATE,), listen)
+        machine = await base.machine(name, with_software(machines[name], kind), (PRIVATE,), listen)
         found[name] = (machine, await roles.cache(running, machine, system.services.cache, system.threads))
     return found
 
@@ -231,10 +219,10 @@ async def _web(
     return [await roles.web_of(running, web, behind, port, threads, which) for web in fronts]
 
 
-async def _balanced(running: Running, system: Reference, targets: list[Target]) -> Target:
+async def _balanced(running: Running, spec: MachineSpec, system: Reference, targets: list[Target]) -> Target:
     """On this host, which reaches all machines."""
     kind = service_kind(ServiceRole.BALANCER, system.services.balancer)
-    machine = await running.base.machine("balancer", with_software(MachineSpec(), kind), (PUBLIC,))
+    machine = await running.base.machine(BALANCER, with_software(spec, kind), (PUBLIC,))
     return await roles.balancer(running, machine, kind, targets, system.threads)
 
 
@@ -278,7 +266,7 @@ async def station_testbed(
     """A station on each of its machines. Its threads only wait, so one is enough. Raises ServiceError."""
     async with open_testbed(logs, fleet) as base:
         running, targets, meters = Running(base), [], {}
-        for name, spec in alike(placement.machine, "station"):
+        for name, spec in machines_of(layout, placement, WEB_NEEDS).items():
             machine = await base.machine(name, spec, (PUBLIC,))
             target = await target_of(
                 machine, await running.ready(machine, name, station.command(layout, machine.listen, 1))
@@ -298,7 +286,7 @@ async def file_testbed(
     """A stock nginx on each of its machines, with a workload's files written there first."""
     async with open_testbed(logs, fleet) as base:
         running, targets = Running(base), []
-        for name, spec in alike(placement.machine, "web"):
+        for name, spec in machines_of(layout, placement, WEB_NEEDS).items():
             machine = await base.machine(name, spec, (PUBLIC,))
             program = partial(nginx.program, layout=layout)
             port = await roles.put(running, machine, program, nginx.PORT, layout.workers, "The files")

@@ -15,8 +15,10 @@ from loadstone.cli.section_options import flags_of
 from loadstone.model.choices import ServiceChoices
 from loadstone.model.load import Population
 from loadstone.model.system import Clock, Reference
+from loadstone.model.workload import WEB_NEEDS
 from loadstone.run.spec import RunSpec
 from loadstone.study.registry import study_kinds
+from loadstone.testbed.machines import machines_of
 
 FILE = """
 [study]
@@ -111,6 +113,17 @@ def test_an_option_replaces_what_the_file_says_and_the_result_discloses_it(
     spec = outcome(*options)
     assert figure(spec) == expected
     assert any(key.startswith("overridden: ") and options[0] in text for key, text in spec.notes.items())
+
+
+def test_settings_of_single_machines_beside_a_file_are_in_force_and_disclosed(
+    outcome: Callable[..., RunSpec], tmp_path: Path
+) -> None:
+    with (tmp_path / "study.toml").open("a") as file:
+        file.write('[machines.web]\nmemory = 300\n[machines.1.web]\npin = "0"\n')
+    spec = outcome("--machine", "platform=vm,web.memory=700", "--machine", "backend.pin=1")
+    assert spec.placement.roles == {"web": {"memory": "700"}, "1.web": {"pin": "0"}, "backend": {"pin": "1"}}
+    assert spec.notes["overridden: machines.web.memory"] == "700 by --machine; in the file: 300"
+    assert machines_of(spec.system, spec.placement, WEB_NEEDS)["web"].memory == 700  # type: ignore[arg-type]
 
 
 CHOSEN = {

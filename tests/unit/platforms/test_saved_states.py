@@ -153,12 +153,12 @@ def test_a_card_that_cannot_be_given_an_address_keeps_its_machine_from_being_res
 
 
 def test_the_option_reaches_all_machines_that_could_be_restored() -> None:
-    placement = make_placement("vm", "memory=192", "platform=pair", cold=True)
+    placement = make_placement("vm", ["memory=192"], "platform=pair", cold=True)
     assert own_settings(placement.machine, RestorableSettings).cold
     assert own_settings(placement.backend, RestorableSettings).cold
-    assert not own_settings(make_placement("vm", None, None).machine, RestorableSettings).cold
+    assert not own_settings(make_placement("vm", (), None).machine, RestorableSettings).cold
     with pytest.raises(UsageError, match=r"--cold applies to machines that are booted\. Add --platform vm or pair"):
-        make_placement("process", None, None, cold=True)
+        make_placement("process", (), None, cold=True)
 
 
 @pytest.fixture

@@ -252,13 +252,13 @@ def test_a_platform_takes_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     modules = tmp_path / "modules"
     modules.mkdir()
     written = add(platform_modules, modules, "polite", PLATFORM, monkeypatch)
-    spec = make_placement("polite", "level=5,count=2", None).machine
+    spec = make_placement("polite", ["level=5,count=2"], None).machine
     assert described(spec) == "2 polite processes, level 5"
     assert spec.declared == {"platform": "polite", "count": 2, "level": 5}
     with pytest.raises(UsageError, match="Expected: how much they give way, 1 to 19"):
-        make_placement("polite", "level=20", None)
+        make_placement("polite", ["level=20"], None)
     with pytest.raises(UsageError, match=r"A process has no `level`\. Take --platform polite, or leave it out"):
-        make_placement("process", "level=5", None)
+        make_placement("process", ["level=5"], None)
     assert "polite" in parameters_of_platform()
 
     async def up() -> Endpoint:

@@ -1,18 +1,24 @@
 """What is placed where when a system is put up, and what is left when a part of it fails: nothing."""
 
 import asyncio
+import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from loadstone.model.errors import LoadstoneError, PlatformError, ServiceError
+from loadstone.model.choices import ServiceChoices
+from loadstone.model.errors import LoadstoneError, PlatformError, ServiceError, UsageError
 from loadstone.model.machine import MachineSpec, Placement
 from loadstone.model.system import Clock, Reference, Station
 from loadstone.model.target import Endpoint, Target
 from loadstone.model.workload import WEB_NEEDS, Need, ServerNeeds
 from loadstone.platforms.contract import Attachment
+from loadstone.platforms.registry import read_machine, role_settings
 from loadstone.testbed.context import networks_beside, open_testbed
+from loadstone.testbed.machines import machines_of
 from loadstone.testbed.up import Testbed, external_testbed, reference_testbed, station_testbed, testbed_of
 from tests.unit.testbed.recorder import RECORDED, Recorder
 
@@ -20,6 +26,9 @@ MACHINE = MachineSpec(platform=RECORDED)
 PLACED = Placement(MACHINE, MACHINE)
 THREE = Placement(MachineSpec(platform=RECORDED, count=3), MACHINE)
 DEALERSHIP = ServerNeeds(Need.APPLICATION, injection_rate=3)
+
+
+WEB_ROLES = {"web": {"memory": 900}, "2.web": {"pin": "0"}, "backend": {"platform": "vm", "memory": 128}}
 
 
 def put_up(
@@ -204,6 +213,39 @@ def test_two_machines_of_one_name_are_refused(tmp_path: Path, recorder: Recorder
 
 
 def test_users_machines_have_a_private_line_where_what_they_ask_has_lines_of_its_own(recorder: Recorder) -> None:
-    assert networks_beside(MACHINE) == ("public",)
+    assert networks_beside([MACHINE]) == ("public",)
     recorder.attachment = Attachment.VETH
-    assert networks_beside(MACHINE) == ("public", "private")
+    assert networks_beside([MACHINE]) == ("public", "private")
+
+
+def test_machines_are_set_by_role_and_by_copy() -> None:
+    common, single = role_settings({"cpus": "2", "web.memory": "900", "2.web.pin": "0", "db.disk": "64"})
+    assert (common, set(single)) == ({"cpus": "2"}, {"web", "2.web", "db"})
+    placement = Placement(read_machine({"platform": "vm", "cpus": 2, "count": 2}), read_machine({}), WEB_ROLES)
+    machines = machines_of(Reference(1), placement, WEB_NEEDS)
+    assert {name: (spec.platform, spec.memory, spec.pin) for name, spec in machines.items()} == {
+        "web-1": ("vm", 900, None),
+        "web-2": ("vm", 900, "0"),
+        "backend": ("vm", 128, None),
+    }
+    events = machines_of(
+        Reference(1, ServiceChoices(cache="memcached", balancer="haproxy")),
+        Placement(roles={"db": {"cpus": 1}, "cache": {"pin": "1"}}),
+        replace(WEB_NEEDS, need=Need.EVENTS),
+    )
+    assert list(events) == ["app", "database", "geocoder", "store", "cache", "balancer"]
+    assert (events["database"].cpus, events["cache"].pin, events["app"].cpus) == (1, "1", None)
+
+
+@pytest.mark.parametrize(
+    ("roles", "said"),
+    [
+        ({"mail": {"cpus": 1}}, "There is no machine `mail` in this system. There are: web, backend."),
+        ({"2.web": {"cpus": 1}}, "There is no copy 2 of `web`. There are 1, counted from 1."),
+        ({"x.web": {"cpus": 1}}, "There is no copy x of `web`"),
+        ({"backend": {"memory": 900}}, "has no `memory`"),
+    ],
+)
+def test_settings_of_a_machine_that_is_not_there_are_refused(roles: dict[str, dict[str, Any]], said: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(said)):
+        machines_of(Reference(1), Placement(roles=roles), WEB_NEEDS)

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from loadstone.host.locks import measuring
 from loadstone.model.fleet import HostRole
-from loadstone.model.machine import Placement
 from loadstone.model.records.manifest import (
     Manifest,
     ProfileRecord,
@@ -17,9 +16,10 @@ from loadstone.model.records.manifest import (
     TileEntry,
 )
 from loadstone.model.tile import Role
+from loadstone.platforms.registry import refuse_unknown_roles
 from loadstone.run import audit
 from loadstone.run.criteria import make_criteria
-from loadstone.run.disclosure import declarations, machine_record, make_manifest
+from loadstone.run.disclosure import declarations, machine_record, make_manifest, role_records
 from loadstone.run.executor import DriverJob, Executor, Listener, StartMode
 from loadstone.run.hosts import disclosed, fleet_for, on_fleet
 from loadstone.run.lifecycle import seal_after
@@ -49,8 +49,11 @@ Parts = dict[int, tuple[TilePart, ...]]
 async def run_tiles(spec: TilesSpec, listener: Listener, begin: Begin) -> Path:
     """Makes a run; returns the result folder, which is judged and marked with how far it got. Raises LoadstoneError."""
     parts = {load.number: parts_of_tile(spec, load) for load in spec.loads}
+    refuse_unknown_roles(spec.roles, dict.fromkeys(Role, len(spec.loads)))
     if spec.fleet is None:  # whose hosts say themselves what cannot be
-        await refuse_impossible(Placement(spec.machine))
+        await refuse_impossible(
+            [spec.machine, *(spec.system.machine_of(load.number, role) for load in spec.loads for role in Role)]
+        )
     make_meters(spec)
     with Signals() as signals:
         folder = ResultFolder.create(spec.results, _manifest(spec, parts))
@@ -159,7 +162,7 @@ def _manifest(spec: TilesSpec, parts: Parts) -> Manifest:
         together=True,
         key=spec.key,
         system=SystemRecord(SystemKind.TILES, {"database": spec.database, "imap": spec.imap, "store": spec.store}),
-        placement={"machine": machine_record(spec.machine)},
+        placement={"machine": machine_record(spec.machine), **role_records(spec.roles)},
         target="not up yet",
         tile=TileDeclaration(
             name=spec.tile.name,

@@ -16,6 +16,7 @@ from loadstone.model.service import EMBEDDED
 from loadstone.model.tile import IDLE_S, Role, Tile, TileLoad, read_tile
 from loadstone.model.workload import Published, Workload
 from loadstone.model.workload.values import Table
+from loadstone.platforms.registry import RoleSettings
 from loadstone.run.criteria import DRIVER_LIMITS, DriverLimits, mean_pause_s
 from loadstone.run.plan import Part, Timing, make_plan
 from loadstone.run.seeds import seed_of_tile
@@ -127,6 +128,8 @@ class TilesSpec:
     driver_limits: DriverLimits = DRIVER_LIMITS
     fleet: FleetSpec | None = None
     """Hosts for tiles and their drivers; without them all is here."""
+    roles: RoleSettings = field(default_factory=dict)
+    """Settings of single machines, by role or by tile and role, as `2.web`."""
 
     @property
     def system(self) -> TilesSystem:
@@ -140,6 +143,7 @@ class TilesSpec:
             self.store,
             heartbeats=bool(self.power),
             hosts=self.groups.get(HOST_GROUP, ()),
+            machine_roles=self.roles,
         )
 
     @property
