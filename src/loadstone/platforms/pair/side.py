@@ -27,6 +27,8 @@ Json = dict[str, Any]
 
 READY_S = 20.0
 """Longest wait for a program to say that it is there."""
+ENDING_S = 1.0
+"""Wait for a machine that may be about to end, where its agent has ended."""
 QUIT_S = 2.0
 LOOK_S = 0.01
 ROOM = "1M"
@@ -297,8 +299,11 @@ class PairSide(Side):
 
     async def said(self) -> str:
         """As it stands, and how QEMU ended where it has."""
-        status = self.machine.returncode if self.machine is not None else None
-        end = "" if status is None else f"QEMU ended with status {status}: {self._said('qemu') or 'no output'}"
+        end = ""
+        if self.machine is not None:
+            with contextlib.suppress(TimeoutError):
+                status = await asyncio.wait_for(self.machine.wait(), ENDING_S)
+                end = f"QEMU ended with status {status}: {self._said('qemu') or 'no output'}"
         return "; ".join(filter(None, (self._said("agent"), end)))
 
     async def end(self, keeps_disk: bool = False) -> None:
