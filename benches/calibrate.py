@@ -30,8 +30,8 @@ from loadstone.study.base import WorkloadRuns
 from loadstone.study.kinds.compare.loads import Compare, FoundDifference
 from loadstone.study.kinds.predict.fitting import Predict
 from loadstone.study.kinds.repeat import Repeat
-from loadstone.study.kinds.search.steps import Search
 from loadstone.study.question import Question
+from loadstone.study.search.question import Search
 from loadstone.study.service_model import Limits
 from loadstone.study.summary import RunRequest, RunSummary
 from loadstone.study.until import Until

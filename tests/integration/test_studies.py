@@ -29,11 +29,11 @@ from loadstone.study.kinds.compare import CompareSection
 from loadstone.study.kinds.compare.loads import CompareAnswer
 from loadstone.study.kinds.predict import PredictSection
 from loadstone.study.kinds.predict.answer import PredictAnswer
-from loadstone.study.kinds.search import SearchSection
-from loadstone.study.kinds.search.answer import SearchAnswer
+from loadstone.study.kinds.search.section import SearchSection
 from loadstone.study.question import Answer
 from loadstone.study.registry import study_kinds
 from loadstone.study.runner import run_study
+from loadstone.study.search.answer import SearchAnswer
 from loadstone.study.spec import StudySpec, questions
 from loadstone.workloads import load as load_workload
 from tests.integration.conftest import NO_REPORT, LoadstoneRunner, command, report

@@ -10,7 +10,6 @@ from loadstone.model.profile import Profile
 from loadstone.model.records.manifest import ProfileRecord, StudiedWorkload, SystemKind, SystemRecord
 from loadstone.model.records.result import Result
 from loadstone.model.system import Clock
-from loadstone.model.tile import TileLoad
 from loadstone.platforms.registry import described
 from loadstone.run.disclosure import machine_record, placement_record, system_record
 from loadstone.run.executor import Listener
@@ -19,9 +18,9 @@ from loadstone.run.seeds import seed_of_run
 from loadstone.run.spec import RunSpec
 from loadstone.run.tiles.runner import run_tiles
 from loadstone.run.tiles.spec import TilesSpec
-from loadstone.study.kinds.tiles import FULL, TENTHS
 from loadstone.study.parameters import apply
 from loadstone.study.summary import RunRequest, RunSummary, summarize, summarize_tiles
+from loadstone.study.tenths import tenths_of, tile_loads
 
 
 class StudyBase(Protocol):
@@ -136,10 +135,7 @@ class TileRuns:
 
     def of(self, request: RunRequest, runs: Path) -> TilesSpec:
         """The specification of one run."""
-        tenths = int(request.settings[TENTHS])
-        full, part = divmod(tenths, FULL)
-        pcts = [100] * full + ([100 * part // FULL] if part else [])
-        loads = tuple(TileLoad(number, pct) for number, pct in enumerate(pcts, start=1))
+        loads = tile_loads(tenths_of(request))
         seed = seed_of_run(self.spec.seed, request.seed)
         return replace(self.spec, loads=loads, name=request.key, key=request.key, results=runs, seed=seed)
 

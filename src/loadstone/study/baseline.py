@@ -18,8 +18,7 @@ from loadstone.model.records.verdict import Verdict
 from loadstone.study.answers import AnswerMeans, changed_answers, changes_in_words
 from loadstone.study.conditions import unlike
 from loadstone.study.failures import FailureComparison, Failures, compare_groups
-from loadstone.study.kinds.repeat import FIGURES
-from loadstone.study.metrics import METRICS
+from loadstone.study.metrics import METRIC_ALIASES, METRICS
 from loadstone.study.summary import RunSummary
 from loadstone.study.until import NAMED
 
@@ -52,13 +51,13 @@ class Condition:
 def read_condition(text: str) -> Condition:
     """Reads `p95 > +10%` or `throughput < -5%`. Raises UsageError."""
     matched = WANTED.fullmatch(text)
-    metric = FIGURES.get(matched[1]) if matched else None
+    metric = METRIC_ALIASES.get(matched[1]) if matched else None
     try:
         pct = float(f"{matched[3]}{matched[4]}") if matched else 0.0
     except ValueError:
         metric, pct = None, 0.0
     if metric is None or matched is None or not -100 < pct <= MOST_PCT:
-        named = ", ".join([*FIGURES][:NAMED])
+        named = ", ".join([*METRIC_ALIASES][:NAMED])
         raise UsageError(f"`{text}` names no figure and no change of it. Write it as `{EXAMPLE}`. Figures: {named} ...")
     return Condition(metric, matched[2] == ">", pct, " ".join(text.split()))
 

@@ -63,3 +63,11 @@ METRICS = {
     )
 }
 """All metrics by name, in the order they are shown."""
+
+METRIC_ALIASES = {
+    "mean": "response_mean",
+    **{f"p{at:g}": f"response_p{at:g}" for at in (50, 90, 95, 99)},
+    "throughput": "throughput",
+    **{name: name for name in METRICS},
+}
+"""Metrics by the names that users may give them, the short ones of response time first."""

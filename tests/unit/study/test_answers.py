@@ -20,8 +20,9 @@ from loadstone.study.kinds.compare.peaks import ComparePeaks
 from loadstone.study.kinds.compare.platforms import CURVES, Platforms
 from loadstone.study.kinds.predict.answer import PredictAnswer
 from loadstone.study.kinds.predict.fitting import Predict
-from loadstone.study.kinds.search.answer import LimitedBy
-from loadstone.study.kinds.search.steps import MOST_INVALID, Search, repeated
+from loadstone.study.search.answer import LimitedBy
+from loadstone.study.search.question import Search, repeated
+from loadstone.study.search.state import MOST_INVALID
 from loadstone.study.service_model import deviations
 from loadstone.study.summary import Purpose, RunRequest, RunSummary, Side
 from tests.made import carry_out, made, noisy_edge

@@ -22,7 +22,7 @@ from loadstone.study.kinds.predict import PredictSection, limits_of
 from loadstone.study.kinds.predict.answer import PredictAnswer
 from loadstone.study.kinds.predict.fitting import Predict
 from loadstone.study.kinds.repeat import Repeat, RepeatSection
-from loadstone.study.kinds.search import SearchSection
+from loadstone.study.kinds.search.section import SearchSection
 from loadstone.study.kinds.sweep import Sweep, SweepSection, knee
 from loadstone.study.metrics import METRICS
 from loadstone.study.queueing import Centre, closed, open_wait_s

@@ -11,8 +11,8 @@ from loadstone.model.errors import UsageError
 from loadstone.model.profile import PROFILES
 from loadstone.page.blocks import Table
 from loadstone.study.kinds.peaks import PeakPoint, PeakRatio, Peaks, PeaksOverAnswer, PeaksSection, _headline, blocks
-from loadstone.study.kinds.search.answer import SearchedLoad, Spread, Standing
-from loadstone.study.kinds.search.steps import Search
+from loadstone.study.search.answer import SearchedLoad, Spread, Standing
+from loadstone.study.search.question import Search
 from loadstone.study.summary import Purpose, RunRequest, RunSummary
 from loadstone.workloads import load
 from tests.made import ask, carry_out, made

@@ -8,8 +8,8 @@ import pytest
 from loadstone.study import service_model
 from loadstone.study.kinds.compare.loads import Compare, CompareAnswer
 from loadstone.study.kinds.predict.fitting import Predict
-from loadstone.study.kinds.search.answer import SearchAnswer
-from loadstone.study.kinds.search.steps import Search
+from loadstone.study.search.answer import SearchAnswer
+from loadstone.study.search.question import Search
 from loadstone.study.service_model import Limits
 from tests.made import carry_out
 from tests.queues import CENTRE, GOOD_S, SERVICE_S, TOLERABLE_S, closed_capacity, open_capacity, queue

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from loadstone.study.edge import MarginFit
-from loadstone.study.kinds.search.answer import LimitedBy, SearchAnswer, Standing
-from loadstone.study.kinds.search.steps import MOST_RUNS, Search
+from loadstone.study.search.answer import LimitedBy, SearchAnswer, Standing
+from loadstone.study.search.question import Search
+from loadstone.study.search.state import MOST_RUNS
 from loadstone.study.summary import Purpose, RunRequest, RunSummary
 from tests.made import carry_out, made, noisy_edge
 

@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loadstone.model.records.verdict import Verdict
-from loadstone.study.kinds.tiles import TENTHS, TilesAnswer, TilesPeak, TileTrial, words
+from loadstone.study.kinds.tiles import TilesAnswer, TilesPeak, TileTrial, words
 from loadstone.study.summary import RunRequest, RunSummary
+from loadstone.study.tenths import TENTHS
 
 
 def play(question: TilesPeak, run: Callable[[int], TileTrial]) -> list[TileTrial]:

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from loadstone.model.errors import UsageError
-from loadstone.study.kinds.repeat import FIGURES, Repeat
+from loadstone.study.kinds.repeat import Repeat
+from loadstone.study.metrics import METRIC_ALIASES
 from loadstone.study.summary import RunRequest, RunSummary
 from loadstone.study.until import Until, read_until
 from tests.made import carry_out, made
@@ -96,10 +97,10 @@ def intervals_that_hold(seeds: Sequence[int], true_value: float = 0.2) -> int:
     ],
 )
 def test_a_figure_and_its_sureness_are_read(text: str, until: Until) -> None:
-    assert read_until(text, FIGURES) == until
+    assert read_until(text, METRIC_ALIASES) == until
 
 
 @pytest.mark.parametrize("text", ["", "p99", "p98 +-5%", "p99 +-0%", "p99 +-5.5.5%", "p99 5%"])
 def test_what_names_none_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match=r"mean \+-5%"):
-        read_until(text, FIGURES)
+        read_until(text, METRIC_ALIASES)

@@ -14,22 +14,23 @@ from loadstone.model.records.manifest import StudiedWorkload
 from loadstone.page.blocks import Block, Column, ColumnKind, Figure, Gallery, Heading, Paragraph, Row, Table, Tone
 from loadstone.page.plot import BarPlot, Plot
 from loadstone.study.curves import AXIS
+from loadstone.study.grid import PLATFORMS, Over, combinations, names_platform
 from loadstone.study.kind import StudyContext, StudyKind
-from loadstone.study.kinds.compare.peaks import SEARCH_COLUMNS, SEEDS_APART, search_cells
-from loadstone.study.kinds.search import SearchSection, make_search
-from loadstone.study.kinds.search.answer import SearchAnswer
-from loadstone.study.kinds.search.steps import Search, State
-from loadstone.study.kinds.sweep import Over, combinations
 from loadstone.study.metrics import METRICS
 from loadstone.study.parameters import has_load, parameter, points_text
 from loadstone.study.question import Answer, key_of
+from loadstone.study.search.answer import SearchAnswer
+from loadstone.study.search.page import SEARCH_COLUMNS, search_cells
+from loadstone.study.search.question import Search
+from loadstone.study.search.section import SearchOptions, make_search
+from loadstone.study.search.spec import SEEDS_APART
+from loadstone.study.search.state import State
 from loadstone.study.summary import RunRequest, RunSummary
 
 SHARE = 0.8
 """Of a peak, at which CPU is looked at: the most that the published study advises to use (docs/studies.md)."""
 BEGIN = 0.5
 """Share of the last point's peak that the next search begins at: a point that bears half of it is found in one step."""
-PLATFORMS = ("platform", "machine.platform")
 PUBLISHED_RATIO = 0.90
 """Virtual by native, at least: what the published study found (docs/studies.md)."""
 LEVELS = (0.5, 0.7, 0.9)
@@ -43,7 +44,7 @@ NOTE = (
 )
 
 
-class PeaksSection(SearchSection):
+class PeaksSection(SearchOptions):
     """`[peaks]`: parameters over points, and how each peak is searched."""
 
     over: Over = Field(
@@ -53,7 +54,7 @@ class PeaksSection(SearchSection):
     @property
     def varies_platform(self) -> bool:
         """Where it is one of the parameters."""
-        return any(name in PLATFORMS for name in self.over)
+        return names_platform(self.over)
 
 
 @dataclass(frozen=True)

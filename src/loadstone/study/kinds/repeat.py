@@ -15,7 +15,7 @@ from loadstone.model.records.manifest import StudiedWorkload
 from loadstone.page.blocks import Block, Cell, Column, ColumnKind, Figure, Gallery, Paragraph, Row, Table, Tone
 from loadstone.page.plot import Plot
 from loadstone.study.kind import StudyContext, StudyKind, StudySection
-from loadstone.study.metrics import METRICS
+from loadstone.study.metrics import METRIC_ALIASES, METRICS
 from loadstone.study.question import Answer, count_verdicts, first_missing, key_of
 from loadstone.study.summary import RunRequest, RunSummary
 from loadstone.study.until import Until, read_until, runs_needed
@@ -30,8 +30,6 @@ NOTE = (
     "the mean than the farthest value of series with heavy tails (Student's t, 3 degrees). Both are corrected for "
     "asking about every figure (Holm), so that of series without either at most one in twenty has one named."
 )
-
-
 MOST_RUNS = 100
 """Runs after which a study that goes on until a figure is sure gives up, unless told otherwise."""
 FEWEST_LOOKS, LOOKS_APART = 10, 1.5
@@ -42,10 +40,6 @@ SURE_AT_ONCE = 3.0
 WIDENED = 1.15
 """By how much the interval of a figure that was looked at several times is wider than one of a fixed number of runs, so
 that it still holds the mean in 95 % (measured: docs/trust.md)."""
-SHORT = {"mean": "response_mean", **{f"p{at:g}": f"response_p{at:g}" for at in (50, 90, 95, 99)}}
-"""What the figures of response time may be called for short."""
-FIGURES = {**SHORT, "throughput": "throughput", **{name: name for name in METRICS}}
-"""What a figure may be called."""
 
 
 class RepeatSection(StudySection):
@@ -55,7 +49,7 @@ class RepeatSection(StudySection):
         default=5, description="a whole number, 2 or more"
     )
     until: Annotated[
-        Annotated[Until, refusing(partial(read_until, names=FIGURES))] | None,
+        Annotated[Until, refusing(partial(read_until, names=METRIC_ALIASES))] | None,
         Flag("Go on from there until a figure is so sure, as 'p99 +-5%'.", metavar="FIGURE +-PCT%"),
     ] = Field(default=None, description='a figure and how sure it is to be, as "p99 +-5%"')
     most_runs: Annotated[int, Field(ge=2, le=1000), Flag("Runs after which that ends.", kind=int, min=2, max=1000)] = (

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
 from typing import Annotated
 
 from pydantic import Field
@@ -18,9 +17,10 @@ from loadstone.page.plot import Plot
 from loadstone.study.answers import Means, between_in_words
 from loadstone.study.bottleneck import common, is_idle
 from loadstone.study.curves import AXIS, over_load, rows
+from loadstone.study.grid import Over, combinations, names_platform
 from loadstone.study.kind import StudyContext, StudyKind, StudySection
 from loadstone.study.metrics import METRICS
-from loadstone.study.parameters import PARAMETERS, Points, has_load, parameter, points_text, read_points
+from loadstone.study.parameters import has_load, parameter, points_text
 from loadstone.study.question import Answer, count_verdicts, first_missing, key_of
 from loadstone.study.summary import RunRequest, RunSummary
 
@@ -48,28 +48,6 @@ BESIDE = (
 SCALED = "cores, threads or workers"
 
 
-def read_over(texts: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Reads `sessions=50,100` as often as it is given; raises UsageError."""
-    points = [read_points(text) for text in texts]
-    if len(dict(points)) < len(points):
-        raise UsageError("A parameter is named by two --over. Give all its points in one, with commas between.")
-    return dict(points)
-
-
-Over = Annotated[
-    dict[str, Points],
-    Field(min_length=1),
-    Flag(f"A parameter and its points: {', '.join(PARAMETERS)}.", metavar="NAME=POINT,POINT,...", read_all=read_over),
-]
-"""What is varied, as users write it."""
-
-
-def combinations(over: Sequence[tuple[str, Sequence[str]]]) -> list[dict[str, str]]:
-    """Every combination of the points of all parameters, the last one varying fastest."""
-    names = [name for name, _ in over]
-    return [dict(zip(names, values, strict=True)) for values in product(*(points for _, points in over))]
-
-
 class SweepSection(StudySection):
     """`[sweep]`: parameters over points."""
 
@@ -86,7 +64,7 @@ class SweepSection(StudySection):
     @property
     def varies_platform(self) -> bool:
         """Where it is one of the parameters."""
-        return any(name in ("platform", "machine.platform") for name in self.over)
+        return names_platform(self.over)
 
 
 @dataclass(frozen=True)

@@ -16,11 +16,8 @@ from loadstone.page.plot import Plot
 from loadstone.study.kind import StudyContext, StudyKind, StudySection
 from loadstone.study.question import Answer
 from loadstone.study.summary import Purpose, RunRequest, RunSummary
+from loadstone.study.tenths import FULL, TENTHS, tenths_of
 
-FULL = 10
-"""Loads are counted in tenths of a tile."""
-TENTHS = "tenths"
-"""The setting that says how many."""
 TRIES = 2
 """How often a load is tried whose run was not fit to be judged."""
 NOTE = (
@@ -55,7 +52,7 @@ class TileTrial:
     def of(cls, run: RunSummary) -> "TileTrial":
         """From a run of a search."""
         metrics = run.metrics
-        tenths = int(run.request.settings[TENTHS])
+        tenths = tenths_of(run.request)
         return cls(tenths, run.verdict, metrics["score"], metrics["tiles_quality"], run.reasons, run.folder)
 
 

@@ -11,16 +11,17 @@ from loadstone.model.reading import Flag, suggest
 from loadstone.model.records.manifest import StudiedWorkload
 from loadstone.page.blocks import Block, Paragraph
 from loadstone.platforms.registry import platform_kind, platform_kinds
+from loadstone.study.grid import names_platform
 from loadstone.study.kind import IndexPair, StudyContext, StudyKind, StudySection
 from loadstone.study.kinds.compare import loads, peaks, platforms
 from loadstone.study.kinds.compare.loads import Compare, CompareAnswer, pairs_for
 from loadstone.study.kinds.compare.peaks import ComparePeaks, PeaksAnswer
 from loadstone.study.kinds.compare.platforms import Platforms, PlatformsAnswer
-from loadstone.study.kinds.search import SearchSection, Start, Width, make_search
-from loadstone.study.kinds.search.steps import Search
 from loadstone.study.metrics import METRICS
 from loadstone.study.parameters import Point, Points, has_load, points_text, read_settings, settings_text
 from loadstone.study.question import Question
+from loadstone.study.search.question import Search
+from loadstone.study.search.section import SearchOptions, Start, Width, make_search
 from loadstone.study.summary import RunSummary
 
 Settings = dict[str, Point]
@@ -95,7 +96,7 @@ class CompareSection(StudySection):
     @property
     def varies_platform(self) -> bool:
         """Where a side has another."""
-        return self.platform is not None or any(name in ("platform", "machine.platform") for name in (*self.a, *self.b))
+        return self.platform is not None or names_platform((*self.a, *self.b))
 
 
 def make(section: CompareSection, context: StudyContext) -> Question[AnyAnswer]:
@@ -104,7 +105,7 @@ def make(section: CompareSection, context: StudyContext) -> Question[AnyAnswer]:
     a, b = settings_text(section.a), settings_text(section.b)
     if section.figure not in METRICS:
         raise UsageError(f"There is no figure `{section.figure}`. {suggest(section.figure, set(METRICS))}")
-    wanted = SearchSection(load=section.load, start=section.start, width_pct=section.width_pct)
+    wanted = SearchOptions(load=section.load, start=section.start, width_pct=section.width_pct)
 
     def search(settings: Mapping[str, str], name: str, seed: int) -> Search:
         return replace(make_search(wanted, workload, context.profile), settings=settings, prefix=name, seed=seed)

@@ -4,22 +4,21 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from loadstone.judge.statistics import Difference, difference
-from loadstone.model.numbers import chance, ends, rounded
+from loadstone.model.numbers import chance
 from loadstone.page.blocks import Block, Column, ColumnKind, Figure, Gallery, Row, Table
 from loadstone.page.plot import Plot
 from loadstone.study.answers import Means, changed_answers, changes_in_words
 from loadstone.study.kinds.compare.loads import FoundDifference, side_by_turn
-from loadstone.study.kinds.search.answer import SearchAnswer
-from loadstone.study.kinds.search.steps import Search
 from loadstone.study.question import Answer
+from loadstone.study.search.answer import SearchAnswer
+from loadstone.study.search.page import SEARCH_COLUMNS, search_cells
+from loadstone.study.search.question import Search
+from loadstone.study.search.spec import SEEDS_APART
 from loadstone.study.summary import RunRequest, RunSummary, Side
 
 Settings = Mapping[str, str]
 MakeSearch = Callable[[Settings, str, int], Search]
 """Makes a search from settings, its name among those of the study, and the first seed."""
-
-SEEDS_APART = 1000
-"""Between two searches: more than either makes runs."""
 
 
 @dataclass(frozen=True)
@@ -196,20 +195,3 @@ def blocks(answer: PeaksAnswer) -> Iterator[Block]:
     yield Gallery([Figure("Peaks", "Each search's verified peak, with its interval.", plot)])
     columns = [Column("search"), Column("side", ColumnKind.TEXT), *SEARCH_COLUMNS]
     yield Table(columns, [Row([str(place), one.side.upper(), *search_cells(one.answer)]) for place, one in numbered])
-
-
-SEARCH_COLUMNS = (
-    Column("peak"),
-    Column("interval"),
-    Column("runs"),
-    Column("limit", ColumnKind.TEXT),
-    Column("broke first", ColumnKind.LONG),
-    Column("bottleneck", ColumnKind.LONG),
-)
-
-
-def search_cells(answer: SearchAnswer) -> list[str]:
-    """What a table says of a search, under `SEARCH_COLUMNS`."""
-    interval = " to ".join(ends(answer.interval)) if answer.interval else ""
-    broke = ", ".join(one.rule for one in answer.broke_first)
-    return [rounded(answer.peak), interval, str(answer.runs), answer.limit, broke, answer.bottleneck]

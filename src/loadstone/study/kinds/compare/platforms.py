@@ -17,20 +17,15 @@ from loadstone.study.conditions import unlike
 from loadstone.study.curves import AXIS
 from loadstone.study.kind import IndexPair
 from loadstone.study.kinds.compare.loads import side_by_turn
-from loadstone.study.kinds.compare.peaks import (
-    SEARCH_COLUMNS,
-    SEEDS_APART,
-    MakeSearch,
-    SideSearch,
-    never_passing,
-    passing_sides,
-    search_cells,
-)
+from loadstone.study.kinds.compare.peaks import MakeSearch, SideSearch, never_passing, passing_sides
 from loadstone.study.kinds.compare.platform_rows import PlatformTable, SideMeans, tables
-from loadstone.study.kinds.search.answer import LimitedBy
-from loadstone.study.kinds.search.steps import Search, State
 from loadstone.study.metrics import METRICS
 from loadstone.study.question import Answer, count_verdicts, key_of, missing
+from loadstone.study.search.answer import LimitedBy
+from loadstone.study.search.page import SEARCH_COLUMNS, search_cells
+from loadstone.study.search.question import Search
+from loadstone.study.search.spec import SEEDS_APART
+from loadstone.study.search.state import State
 from loadstone.study.summary import Purpose, RunRequest, RunSummary, Side
 
 Settings = Mapping[str, str]

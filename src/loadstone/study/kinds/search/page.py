@@ -7,7 +7,7 @@ from loadstone.model.numbers import ends, rounded, shown
 from loadstone.model.records.manifest import StudiedWorkload
 from loadstone.page.blocks import Block, Cell, Column, ColumnKind, Fold, Gallery, Paragraph, Row, Table, Tone
 from loadstone.study.curves import AXIS, common_verdict, over_load
-from loadstone.study.kinds.search.answer import SearchAnswer, SearchedLoad
+from loadstone.study.search.answer import SearchAnswer, SearchedLoad
 from loadstone.study.summary import RunSummary
 
 BEYOND = 1.5

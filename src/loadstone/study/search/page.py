@@ -1,0 +1,21 @@
+"""A table of several searches. Pure."""
+
+from loadstone.model.numbers import ends, rounded
+from loadstone.page.blocks import Column, ColumnKind
+from loadstone.study.search.answer import SearchAnswer
+
+SEARCH_COLUMNS = (
+    Column("peak"),
+    Column("interval"),
+    Column("runs"),
+    Column("limit", ColumnKind.TEXT),
+    Column("broke first", ColumnKind.LONG),
+    Column("bottleneck", ColumnKind.LONG),
+)
+
+
+def search_cells(answer: SearchAnswer) -> list[str]:
+    """What a table says of a search, under `SEARCH_COLUMNS`."""
+    interval = " to ".join(ends(answer.interval)) if answer.interval else ""
+    broke = ", ".join(one.rule for one in answer.broke_first)
+    return [rounded(answer.peak), interval, str(answer.runs), answer.limit, broke, answer.bottleneck]

@@ -1,0 +1,140 @@
+"""A search as a question: the run that it wants next, and its answer. Pure."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from loadstone.judge.statistics import LEVEL
+from loadstone.model.records.verdict import Verdict
+from loadstone.study.answers import Means, between_in_words
+from loadstone.study.edge import REPETITIONS, Edge, Passes, find_edge
+from loadstone.study.metrics import METRICS
+from loadstone.study.question import key_of
+from loadstone.study.search.answer import SearchAnswer, SearchedLoad, SearchedRun, Spread, Standing
+from loadstone.study.search.sentences import headline, unseen_operations
+from loadstone.study.search.spec import SearchSpec
+from loadstone.study.search.state import MOST_RUNS, State
+from loadstone.study.summary import Purpose, RunRequest, RunSummary
+
+
+@dataclass(frozen=True)
+class Search(SearchSpec):
+    """The search for the peak of one setting."""
+
+    def requests(self) -> list[RunRequest]:
+        """Its first run; the others follow from what it brings."""
+        first = self.next([])
+        return [first] if first is not None else []
+
+    def next(self, made: Sequence[RunSummary]) -> RunRequest | None:
+        """The next run; None when the peak is verified, or cannot be found."""
+        wanted = State(self, made).wanted
+        if wanted is None:
+            return None
+        load, purpose = wanted
+        text = self.text(load)
+        key = key_of(len(made) + 1, self.workload, f"{self.load}-{text}-{purpose}")
+        key = f"{self.prefix}-{key}" if self.prefix else key
+        settings = {**self.settings, self.load: text}
+        return RunRequest(key, self.workload, settings, self.seed + len(made), purpose, search=self.prefix)
+
+    def left(self, made: Sequence[RunSummary]) -> int:
+        """About how many runs are left: the halvings of the bracket, its confirmation and the verification."""
+        state = State(self, made)
+        if state.wanted is None:
+            return 0
+        if state.lowest_failing is None or state.largest_passing is None:
+            return self.verify + 1 + math.ceil(math.log2(1 / self.width)) + 2
+        gap = state.lowest_failing / state.largest_passing - 1
+        halvings = max(0, math.ceil(math.log2(max(gap, self.width) / self.width)))
+        verified = sum(
+            one.request.purpose is Purpose.VERIFY and one.request.load == state.largest_passing for one in made
+        )
+        return max(1, halvings + self.verify - verified)
+
+    def answer(self, made: Sequence[RunSummary]) -> SearchAnswer:
+        """The peak, how sure it is, what broke first, and how each metric moved on the way."""
+        state = State(self, made)
+        edge = None if state.peak is None else find_edge(state.counted, state.peak, partial(repeated, self, state.peak))
+        interval = None if state.peak is None else _interval(self, state, state.peak, edge)
+        return SearchAnswer(
+            workload=self.workload,
+            settings=dict(self.settings),
+            load=self.load,
+            width=self.width,
+            verify=self.verify,
+            peak=state.peak,
+            interval=interval,
+            limit=state.limit(),
+            edge=None if edge is None else edge.estimate,
+            unseen=unseen_operations(state),
+            broke_first=tuple(state.broke_first()),
+            bottleneck=state.bottleneck(),
+            loads=tuple(_at(load, state.all_at(load), state.standing(load)) for load in state.loads),
+            runs=len(made),
+            is_answered=(
+                state.wanted is None
+                and not state.is_unfit
+                and len(made) < MOST_RUNS
+                and (state.peak is not None or state.lowest_failing is not None)
+            ),
+            headline=(*headline(self, state, interval, edge), *between_in_words(_by_load(made))),
+        )
+
+
+def _by_load(made: Sequence[RunSummary]) -> dict[str, list[Means]]:
+    """The answers of valid runs at each load, the smallest first."""
+    loads: dict[str, list[Means]] = {}
+    for run in sorted((run for run in made if run.is_valid), key=lambda run: run.request.load):
+        loads.setdefault(f"{run.request.load:g}", []).append(run.answers)
+    return loads
+
+
+def _interval(search: Search, state: State, peak: float, edge: Edge | None) -> tuple[float, float] | None:
+    """Where a repetition of the search would find its peak: from the bracket, less and more by what noise would do.
+
+    The search itself is repeated against a server that passes up to the edge found, with the noise found, both as
+    uncertain as they are. Without an edge it is the bracket, if chance was nowhere seen, and else not known.
+    """
+    low, high = peak * (1 - search.width), state.lowest_failing or peak
+    if edge is None:
+        return (low, high) if state.is_sharp else None
+    chance = np.random.default_rng(1)
+    found = (repeated(search, peak, edge.drawn(chance), chance) for _ in range(REPETITIONS))
+    peaks = [one for one in found if one is not None]
+    if not peaks:
+        return low, high
+    tail = (1 - LEVEL) / 2
+    return min(low, float(np.quantile(peaks, tail))), max(high, float(np.quantile(peaks, 1 - tail)))
+
+
+def repeated(search: Search, peak: float, passes: Passes, chance: np.random.Generator) -> float | None:
+    """The peak that another search would find of a system that passes so."""
+    # Not from the very beginning, since far from the edge nothing is left to chance; nor always from the same load.
+    start = search.rounded(peak * chance.uniform(0.75, 0.95))
+    repetition = replace(search, start=start, prefix="", settings={})
+    played: list[RunSummary] = []
+    while (request := repetition.next(played)) is not None:
+        verdict = Verdict.PASS if passes(request.load) else Verdict.FAIL
+        played.append(RunSummary(request, "", verdict))
+    return State(repetition, played).peak
+
+
+def _at(load: float, runs: Sequence[RunSummary], standing: Standing) -> SearchedLoad:
+    """A load on the way: its runs, its metrics and its rules."""
+    metrics = {}
+    for name in METRICS:
+        values = [run.metrics[name] for run in runs if name in run.metrics]
+        if values:
+            metrics[name] = Spread(sum(values) / len(values), min(values), max(values))
+    return SearchedLoad(
+        at=load,
+        standing=standing,
+        runs=tuple(SearchedRun(run.request.purpose, run.verdict, run.folder) for run in runs),
+        metrics=metrics,
+        rules=runs[-1].checks if runs else (),
+        broken=tuple(sorted({check.rule for run in runs for check in run.broken()})),
+    )

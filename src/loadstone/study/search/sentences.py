@@ -1,0 +1,96 @@
+"""What a search found, in sentences. Pure."""
+
+from collections.abc import Iterator
+
+from loadstone.model.numbers import supported
+from loadstone.model.records.check import CheckId
+from loadstone.study.edge import Edge
+from loadstone.study.search.answer import LimitedBy
+from loadstone.study.search.spec import SearchSpec
+from loadstone.study.search.state import MOST_INVALID, MOST_RUNS, State
+
+
+def unseen_operations(state: State) -> tuple[str, ...]:
+    """Kinds of operation of which no run at the peak had a sample."""
+    found = [check for run in state.at(state.peak or 0) for check in run.checks if check.id is CheckId.UNSAMPLED]
+    missing = [set(check.detail.split(";")[0].split(", ")) if check.figure else set() for check in found]
+    return tuple(sorted(set.intersection(*missing))) if missing else ()
+
+
+def headline(search: SearchSpec, state: State, interval: tuple[float, float] | None, edge: Edge | None) -> list[str]:
+    """The peak or why there is none, then what limits it and what it assumes."""
+    if state.peak is None:
+        return [_without_peak(search, state)]
+    unit, peak, runs = _unit(search), search.text(state.peak), f"run{'s' * (search.verify != 1)}"
+    line = f"Peak: {peak} {unit}, verified by {search.verify} passing {runs}."
+    match state.limit():
+        case LimitedBy.DRIVER:
+            line = (
+                f"The driver was the limit: {peak} {unit} pass, verified by {search.verify} {runs}, and at "
+                f"{search.text(state.lowest_failing or 0)} the driver no longer kept up. The peak is at least {peak}."
+            )
+        case LimitedBy.MOST:
+            line = f"{peak} {unit}, the most that was allowed, pass, verified by {search.verify} {runs}."
+        case _ if interval is not None:
+            low, high = (search.text(end) for end in interval)
+            line += f" A repetition would find {low} to {high}."
+        case _:
+            line += " Runs passed and failed by chance, too few of them to say where a repetition would find it."
+    return [line, *_beside(search, state, edge)]
+
+
+def _beside(search: SearchSpec, state: State, edge: Edge | None) -> Iterator[str]:
+    """What is to be known of a peak."""
+    if edge is not None:
+        near = edge.estimate
+        half = (near.high - near.low) / 2
+        at, low, high = (supported(value, half) for value in (near.load, near.low, near.high))
+        yield f"Half of all runs would pass at {at} ({low} to {high})."
+    if state.lowest_failing is not None:
+        yield _broken(state)
+    if full := state.bottleneck():
+        yield f"Bottleneck: {full}."
+    if unseen := unseen_operations(state):
+        yield f"Too rare to be seen at that load: {', '.join(unseen)}."
+    yield _assumption(search, state)
+
+
+def _without_peak(search: SearchSpec, state: State) -> str:
+    if not state.made:
+        return "No run was made yet."
+    if state.is_unfit:
+        return _unfit(state)
+    if state.wanted is not None:
+        return "The search is under way."
+    if state.largest_passing is None:
+        if state.lowest_failing is None:
+            return f"Nothing can be said: {search.text(state.loads[-1])} {_unit(search)} bring too few operations."
+        who = "The driver was the limit everywhere" if state.limit() is LimitedBy.DRIVER else "No load passes"
+        line = f"{who}: {search.text(state.lowest_failing)} {_unit(search)} already does not pass. {_broken(state)}"
+        if state.floor is None:
+            return line
+        few = f"{search.text(state.floor)} {_unit(search)} bring too few operations to be judged"
+        return f"{line} {few}: longer runs (--steady) judge smaller loads."
+    return f"No peak within {MOST_RUNS} runs; {search.text(state.largest_passing)} {_unit(search)} passed, unverified."
+
+
+def _unit(search: SearchSpec) -> str:
+    return "sessions" if search.load == "sessions" else "arrivals/s"
+
+
+def _unfit(state: State) -> str:
+    reasons = next((run.reasons for run in reversed(state.made) if not run.is_valid and run.reasons), ())
+    why = f" {reasons[0]}" if reasons else ""
+    return f"Nothing can be said: {MOST_INVALID} runs in a row were not fit to be judged.{why}"
+
+
+def _assumption(search: SearchSpec, state: State) -> str:
+    below = [load for load in state.loads if load < (state.peak or 0)]
+    tried = ", ".join(search.text(load) for load in below) or "none"
+    return f"Assumed: what holds this load holds every smaller one. Smaller loads tried: {tried}."
+
+
+def _broken(state: State) -> str:
+    words = ", ".join(f"{one.rule} (in {one.runs} of {one.of} runs)" for one in state.broke_first())
+    load = state.search.text(state.lowest_failing or 0)
+    return f"Broke first, at {load}: {words}." if words else f"At {load} no complete run could be made."

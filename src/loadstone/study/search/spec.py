@@ -1,0 +1,48 @@
+"""Parameters of a search: the settings it is about, its load, where it begins, and how narrow it becomes. Pure."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from loadstone.model.load import MOST_SESSIONS
+from loadstone.study.summary import RunSummary
+
+SEEDS_APART = 1000
+"""Seeds between two searches of a study: more than either makes runs."""
+
+
+@dataclass(frozen=True)
+class SearchSpec:
+    """Parameters of a search for the peak of one setting."""
+
+    workload: str
+    settings: Mapping[str, str]
+    load: str
+    """`sessions` or `rate`."""
+    start: float
+    width: float
+    """Relative width of the bracket at which to stop narrowing."""
+    verify: int = 3
+    most: float = MOST_SESSIONS
+    prefix: str = ""
+    """Begins the keys of its runs, where a study makes several searches."""
+    seed: int = 0
+    """Of its first run."""
+
+    def own(self, made: Sequence[RunSummary]) -> list[RunSummary]:
+        """Of a study's runs those of this search."""
+        return [run for run in made if run.request.search == self.prefix]
+
+    def text(self, load: float) -> str:
+        """A load as a setting."""
+        rounded = float(f"{load:.{self.digits}g}")
+        return f"{round(rounded)}" if self.load == "sessions" else f"{rounded:g}"
+
+    @property
+    def digits(self) -> int:
+        """Digits of the loads that are tried: a tenth of the bracket's width is not told apart."""
+        return max(3, math.ceil(-math.log10(self.width)) + 2)
+
+    def rounded(self, load: float) -> float:
+        """A load that can be set."""
+        return max(1.0, float(self.text(load))) if self.load == "sessions" else float(self.text(load))
