@@ -21,7 +21,7 @@ from pathlib import Path
 from benches.failovers import FAULTS, KEPT, Client, serving
 from loadstone.model.errors import PlatformError
 from loadstone.platforms.pair.machine import PairMachine
-from loadstone.study.kinds.failover import failing_at_most
+from loadstone.study.kinds.failover.answer import failing_at_most
 
 FARTHEST = 20_000
 """Bytes of log from which on places are drawn; a page takes about a thousand."""

@@ -29,7 +29,7 @@ from loadstone.store.read import read_result
 from loadstone.study.base import WorkloadRuns
 from loadstone.study.kinds.compare.loads import Compare, FoundDifference
 from loadstone.study.kinds.predict.fitting import Predict
-from loadstone.study.kinds.repeat import Repeat
+from loadstone.study.kinds.repeat.question import Repeat
 from loadstone.study.question import Question
 from loadstone.study.search.question import Search
 from loadstone.study.service_model import Limits

@@ -32,7 +32,7 @@ from loadstone.platforms.pair.disk import Disks, Reads
 from loadstone.platforms.pair.machine import PairMachine
 from loadstone.platforms.registry import read_machine
 from loadstone.services import reference
-from loadstone.study.kinds.failover import failing_at_most
+from loadstone.study.kinds.failover.answer import failing_at_most
 from loadstone.testbed.context import open_testbed
 
 KEPT = Path(__file__).parent / "results"

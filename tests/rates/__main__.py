@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from loadstone.study.kinds.failover import failing_at_most
+from loadstone.study.kinds.failover.answer import failing_at_most
 from tests.places import PROJECT
 from tests.rates import RATES
 from tests.rates.contract import Rate

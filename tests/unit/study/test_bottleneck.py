@@ -6,7 +6,7 @@ import pytest
 
 from loadstone.model.records.check import Bound, Check, CheckId, Outcome, Weight
 from loadstone.study.bottleneck import DISK, DRIVER, HOST, MEMORY, NOTHING, OTHERS, SYSTEM, WORKERS, bottleneck, common
-from loadstone.study.kinds.sweep import Sweep
+from loadstone.study.kinds.sweep.question import Sweep
 from loadstone.study.summary import RunRequest, RunSummary
 from tests.made import carry_out, made
 

@@ -11,7 +11,10 @@ from loadstone.model.profile import PROFILES
 from loadstone.model.records.check import Bound, Check, CheckId, Outcome, Weight
 from loadstone.study.failure import Failure, Ledgers
 from loadstone.study.kind import StudyContext
-from loadstone.study.kinds.failover import KIND, Failover, FailoverAnswer, FailoverSection, failing_at_most
+from loadstone.study.kinds.failover import KIND
+from loadstone.study.kinds.failover.answer import FailoverAnswer, failing_at_most
+from loadstone.study.kinds.failover.question import Failover
+from loadstone.study.kinds.failover.section import FailoverSection
 from loadstone.study.summary import RunRequest, RunSummary
 from loadstone.workloads import load
 from tests.made import made

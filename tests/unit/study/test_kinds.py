@@ -21,9 +21,12 @@ from loadstone.study.kinds.compare.loads import Compare
 from loadstone.study.kinds.predict import PredictSection, limits_of
 from loadstone.study.kinds.predict.answer import PredictAnswer
 from loadstone.study.kinds.predict.fitting import Predict
-from loadstone.study.kinds.repeat import Repeat, RepeatSection
+from loadstone.study.kinds.repeat.question import Repeat
+from loadstone.study.kinds.repeat.section import RepeatSection
 from loadstone.study.kinds.search.section import SearchSection
-from loadstone.study.kinds.sweep import Sweep, SweepSection, knee
+from loadstone.study.kinds.sweep.answer import knee
+from loadstone.study.kinds.sweep.question import Sweep
+from loadstone.study.kinds.sweep.section import SweepSection
 from loadstone.study.metrics import METRICS
 from loadstone.study.queueing import Centre, closed, open_wait_s
 from loadstone.study.registry import study_kinds

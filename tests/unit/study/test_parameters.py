@@ -15,7 +15,7 @@ from loadstone.run.spec import RunSpec, WorkloadLoad
 from loadstone.study.base import WorkloadRuns
 from loadstone.study.file import read_study
 from loadstone.study.kinds.search.section import SearchSection
-from loadstone.study.kinds.sweep import SweepSection
+from loadstone.study.kinds.sweep.section import SweepSection
 from loadstone.study.parameters import apply, read_points, read_settings
 from loadstone.study.registry import file_sections
 from loadstone.workloads import load

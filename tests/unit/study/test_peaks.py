@@ -10,7 +10,10 @@ import pytest
 from loadstone.model.errors import UsageError
 from loadstone.model.profile import PROFILES
 from loadstone.page.blocks import Table
-from loadstone.study.kinds.peaks import PeakPoint, PeakRatio, Peaks, PeaksOverAnswer, PeaksSection, _headline, blocks
+from loadstone.study.kinds.peaks.answer import PeakPoint, PeakRatio, PeaksOverAnswer, headline
+from loadstone.study.kinds.peaks.page import blocks
+from loadstone.study.kinds.peaks.question import Peaks
+from loadstone.study.kinds.peaks.section import PeaksSection
 from loadstone.study.search.answer import SearchedLoad, Spread, Standing
 from loadstone.study.search.question import Search
 from loadstone.study.summary import Purpose, RunRequest, RunSummary
@@ -76,7 +79,7 @@ def test_platforms_are_set_beside_each_other_all_else_alike(asked: Asked) -> Non
 
 def test_a_ratio_that_may_be_anything_is_not_told_as_one() -> None:
     wide, narrow = PeakRatio("a", "b", 0.94, 0.17, 10.8), PeakRatio("a", "b", 0.94, 0.8, 1.1)
-    told = list(_headline((), (wide, narrow), ()))
+    told = list(headline((), (wide, narrow), ()))
     assert told == [
         "a against b: the searches do not tell, 94 % (17 to 1080 %).",
         "a bears 94 % (80 to 110 %) of what b bears.",

@@ -16,7 +16,6 @@ from loadstone.model.workload import Need, ServerNeeds
 from loadstone.services import php
 from loadstone.services.registry import refuse_unfit
 from loadstone.study.kind import StudyContext
-from loadstone.study.kinds.suite import SuiteSection, make
 from loadstone.study.kinds.suite.answer import (
     SuiteAnswer,
     contradictions,
@@ -27,6 +26,8 @@ from loadstone.study.kinds.suite.answer import (
 )
 from loadstone.study.kinds.suite.page import blocks
 from loadstone.study.kinds.suite.published import PUBLISHED, published_ratio, published_tls_cost
+from loadstone.study.kinds.suite.question import make
+from loadstone.study.kinds.suite.section import SuiteSection
 from loadstone.study.summary import RunRequest, RunSummary
 from loadstone.workloads import load
 from tests.made import carry_out, made

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from loadstone.model.errors import UsageError
-from loadstone.study.kinds.repeat import Repeat
+from loadstone.study.kinds.repeat.question import Repeat
 from loadstone.study.metrics import METRIC_ALIASES
 from loadstone.study.summary import RunRequest, RunSummary
 from loadstone.study.until import Until, read_until

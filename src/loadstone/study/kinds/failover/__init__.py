@@ -1,0 +1,24 @@
+"""`failover`: what does a fault cost the users? The same run several times, a fault in each. Pure."""
+
+from loadstone.study.kind import StudyKind
+from loadstone.study.kinds.failover.answer import FailoverAnswer
+from loadstone.study.kinds.failover.page import blocks
+from loadstone.study.kinds.failover.question import make
+from loadstone.study.kinds.failover.section import FailoverSection
+
+KIND = StudyKind(
+    name="failover",
+    question="What does a fault cost the users?",
+    help="""Inject a fault under load: the outage that users saw, what was lost, how long until all is well.
+
+    [bold]loadstone failover support --sessions 20 --platform pair --kill primary[/]
+
+    [bold]loadstone failover support --sessions 20 --machine platform=vm,restart=true --kill primary --trials 5[/]
+    """,
+    section=FailoverSection,
+    answer=FailoverAnswer,
+    make=make,
+    blocks=blocks,
+    learns_from_invalid=True,
+    rank=6,
+)

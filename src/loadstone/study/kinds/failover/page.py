@@ -1,0 +1,75 @@
+"""How a failover is shown: operations about the fault, all outages by length, every trial. Pure."""
+
+from collections.abc import Iterator, Sequence
+
+from loadstone.model.numbers import number
+from loadstone.model.records.manifest import StudiedWorkload
+from loadstone.page.blocks import Block, Column, ColumnKind, Figure, Gallery, Paragraph, Row, Table, Tone
+from loadstone.page.plot import Plot
+from loadstone.study.failure import Failure
+from loadstone.study.kinds.failover.answer import FailoverAnswer, Trial
+from loadstone.study.summary import RunSummary
+
+NOTE = (
+    "An operation is affected when it failed, when it took twice as long as any of its kind before the fault and 20 ms "
+    "more, or when it waited in a silence: nobody got an answer for longer than chance explains. One that is under way "
+    "when the run ends is neither failed nor affected by that alone: how long it would have lasted is not known. An "
+    "outage goes from the intended start of the first affected operation to the end of the last; an operation that "
+    "nobody had meant to start meanwhile cannot tell of it. Served again: as the platform says, no user asked."
+)
+
+
+def blocks(answer: FailoverAnswer, workload: StudiedWorkload, runs: Sequence[RunSummary]) -> Iterator[Block]:
+    """The outages in order of length, and a table of all trials."""
+    outages = [(trial, trial.failure.outage) for trial in answer.trials if trial.failure and trial.failure.outage]
+    if outages:
+        longest, _ = max(outages, key=lambda pair: pair[1].seconds)
+        yield Gallery([_picture(longest)])
+    if len(outages) > 1:
+        lengths = sorted(outage.seconds for _, outage in outages)
+        rows = [
+            {"x": 100 * (at + 1) / len(lengths), "y": value, "series": "outage"} for at, value in enumerate(lengths)
+        ]
+        plot = Plot("share of trials, %", "outage, s", lines=rows, points=rows)
+        yield Gallery([Figure("Outages", "From the shortest to the longest.", plot)])
+    titles = (
+        *("fault at, s", "longest without a good answer, s", "the same before the fault, s", "outage, s", "affected"),
+        *("failed", "served again, s", "protected again, s", "throughput afterwards, %"),
+    )
+    yield Table([*map(Column, titles), Column("run", ColumnKind.LONG)], list(map(_row, answer.trials)))
+    yield Paragraph(NOTE, Tone.QUIET)
+
+
+def _picture(trial: Trial) -> Figure:
+    """Response times about the fault."""
+    seen = trial.failure.seen if trial.failure else ()
+    points = [
+        {"x": one.at_s, "y": one.lasted_s, "series": "answered" if one.is_good else "failed"}
+        for one in seen
+        if one.lasted_s is not None
+    ]
+    plot = Plot(
+        "intended start after the fault, s", "response time, s", points=points, marks=[{"x": 0.0, "label": "fault"}]
+    )
+    return Figure(f"Operations about the fault of {trial.run}", "The longest outage of all trials.", plot)
+
+
+def _row(trial: Trial) -> Row:
+    failure = trial.failure or Failure()
+    outage = failure.outage
+    if outage is None:
+        return Row([f"{trial.at_s:g}", *[""] * 8, trial.run])
+    return Row(
+        [
+            f"{trial.at_s:g}",
+            "never" if outage.silence_s is None else number(outage.silence_s, 2),
+            number(outage.silence_before_s, 2),
+            number(outage.seconds, 2),
+            str(outage.affected),
+            str(outage.failed),
+            number(failure.live_s, 2),
+            number(failure.protected_s, 2),
+            number(outage.throughput_pct, 2),
+            trial.run,
+        ]
+    )

@@ -1,0 +1,92 @@
+"""`failover`: the same run several times, a fault in each. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from loadstone.model.errors import UsageError
+from loadstone.model.fault import FaultKind, PlannedFault
+from loadstone.model.records.check import CheckId
+from loadstone.run.seeds import derived
+from loadstone.study.failure import Failure
+from loadstone.study.kind import StudyContext
+from loadstone.study.kinds.failover.answer import FailoverAnswer, Trial, headline
+from loadstone.study.kinds.failover.section import FailoverSection
+from loadstone.study.question import first_missing, key_of, missing
+from loadstone.study.summary import RunRequest, RunSummary
+
+EARLIEST, LATEST = 0.3, 0.6
+"""Between which shares of the steady state a fault comes that was given no time: enough before it to compare with, and
+enough after it to recover in."""
+PARAMETER = "fault"
+
+
+@dataclass(frozen=True)
+class Failover:
+    """n runs with one fault each."""
+
+    workload: str
+    fault: FaultKind
+    trials: int
+    steady_s: float
+    at_s: float | None = None
+
+    def requests(self) -> list[RunRequest]:
+        """All of them."""
+        return [self._request(number) for number in range(1, self.trials + 1)]
+
+    def _request(self, number: int) -> RunRequest:
+        at_s = self.at_s
+        if at_s is None:
+            at_s = self.steady_s * (EARLIEST + (LATEST - EARLIEST) * _chance(number))
+        settings = {PARAMETER: str(PlannedFault(self.fault, round(at_s, 2)))}
+        return RunRequest(key_of(number, self.workload, self.fault), self.workload, settings, number - 1)
+
+    def next(self, runs: Sequence[RunSummary]) -> RunRequest | None:
+        """The next run that is missing."""
+        return first_missing(self.requests(), runs)
+
+    def left(self, runs: Sequence[RunSummary]) -> int:
+        """Runs that are missing."""
+        return len(missing(self.requests(), runs))
+
+    def answer(self, runs: Sequence[RunSummary]) -> FailoverAnswer:
+        """What the fault cost in each."""
+        trials = tuple(
+            Trial(
+                run.folder,
+                float(run.request.settings[PARAMETER].partition("@")[2]),
+                _told(run),
+                run.platform,
+                _foreign_pct(run),
+            )
+            for run in runs
+        )
+        return FailoverAnswer(
+            workload=self.workload,
+            is_answered=not missing(self.requests(), runs) and any(trial.is_known for trial in trials),
+            headline=tuple(headline(self.fault, trials)),
+            fault=self.fault,
+            trials=trials,
+        )
+
+
+def _told(run: RunSummary) -> Failure | None:
+    """What a run says of its fault: nothing where the driver itself was late."""
+    return None if run.is_driver_bound else run.failure
+
+
+def _foreign_pct(run: RunSummary) -> float | None:
+    return next((check.figure for check in run.broken() if check.id is CheckId.FOREIGN_CPU), None)
+
+
+def _chance(number: int) -> float:
+    """From 0 to 1, the same for each trial of a number."""
+    return derived(0, PARAMETER, number) / (1 << 63)
+
+
+def make(section: FailoverSection, context: StudyContext) -> Failover:
+    """The question about one workload; raises UsageError."""
+    steady_s = context.profile.phases.steady_s
+    if section.at is not None and section.at >= steady_s:
+        raise UsageError(f"The steady state is over after {steady_s:g} s; a fault at {section.at:g} s is too late.")
+    return Failover(context.workload.name, section.fault, section.trials, steady_s, section.at)

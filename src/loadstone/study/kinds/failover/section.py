@@ -1,0 +1,47 @@
+"""`failover`: how it is declared. Pure."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from loadstone.model.errors import UsageError
+from loadstone.model.fault import FaultKind
+from loadstone.model.reading import Flag
+from loadstone.study.kind import StudySection
+
+
+class FailoverSection(StudySection):
+    """`[failover]`: a fault in every run."""
+
+    kill: Annotated[
+        Literal["primary", "secondary", "agents"] | None, Flag("What is killed: primary, secondary or agents.")
+    ] = Field(default=None, description="`primary`, `secondary` or `agents`")
+    freeze: Annotated[Literal["primary", "secondary"] | None, Flag("What stands still: primary or secondary.")] = Field(
+        default=None, description="`primary` or `secondary`"
+    )
+    cut: Annotated[Literal["channel"] | None, Flag("What is cut: channel.")] = Field(
+        default=None, description="`channel`"
+    )
+    fill: Annotated[Literal["buffer"] | None, Flag("What fills up, of the log to the secondary: buffer.")] = Field(
+        default=None, description="`buffer`"
+    )
+    lose: Annotated[Literal["store"] | None, Flag("What is lost, and then the primary killed: store.")] = Field(
+        default=None, description="`store`"
+    )
+    at: Annotated[
+        Annotated[float, Field(gt=0)] | None, Flag("Seconds after the steady state begins; else at random.", kind=float)
+    ] = Field(default=None, description="seconds after the steady state begins; else at random")
+    trials: Annotated[int, Field(ge=1, le=1000), Flag("How many runs.", kind=int, min=1, max=1000)] = Field(
+        default=1, description="a whole number, 1 or more"
+    )
+
+    @property
+    def fault(self) -> FaultKind:
+        """The one that is asked for; raises UsageError for several, or none."""
+        asked = {"kill": self.kill, "freeze": self.freeze, "cut": self.cut, "fill": self.fill, "lose": self.lose}
+        named = [f"{verb}-{what}" for verb, what in asked.items() if what is not None]
+        if len(named) != 1:
+            raise UsageError(
+                "Say one fault: --kill primary, --freeze primary, --cut channel, --fill buffer or --lose store."
+            )
+        return FaultKind(named[0])

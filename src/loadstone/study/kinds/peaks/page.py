@@ -1,0 +1,130 @@
+"""How peaks are shown: beside each other, over the load, with their intervals and ratios. Pure."""
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from loadstone.model.numbers import number
+from loadstone.model.records.manifest import StudiedWorkload
+from loadstone.page.blocks import Block, Column, ColumnKind, Figure, Gallery, Heading, Paragraph, Row, Table, Tone
+from loadstone.page.plot import BarPlot, Plot
+from loadstone.study.curves import AXIS
+from loadstone.study.kinds.peaks.answer import PeakPoint, PeakRatio, PeaksOverAnswer, platforms
+from loadstone.study.metrics import METRICS
+from loadstone.study.search.page import SEARCH_COLUMNS, search_cells
+from loadstone.study.summary import RunSummary
+
+PUBLISHED_RATIO = 0.90
+"""Virtual by native, at least: what the published study found (docs/studies.md)."""
+LEVELS = (0.5, 0.7, 0.9)
+"""Shares of a point's CPUs at which response times are set beside each other; published: alike up to the last
+(docs/studies.md).
+"""
+NOTE = (
+    "Each peak is a search of its own: its interval says where a repetition would find it. CPU at 80 % of a peak is of "
+    "a run made for that. A ratio's interval is what both searches' intervals allow together, so it is rather "
+    "wide; one that holds 1 shows no difference."
+)
+
+
+def blocks(answer: PeaksOverAnswer, workload: StudiedWorkload, runs: Sequence[RunSummary]) -> Iterator[Block]:
+    """Peaks beside each other, curves over the load, every peak with its interval, the ratios."""
+    yield Gallery(list(_figures(answer)))
+    columns = [*(Column(name, ColumnKind.TEXT) for name in answer.over), *SEARCH_COLUMNS]
+    yield Table([*columns, Column("CPU at 80 %, cores")], [_row(answer, point) for point in answer.points])
+    yield from _ratios(f"Platforms (published: at least {PUBLISHED_RATIO:.2f})", answer.platforms)
+    yield from _ratios("Against the first point", answer.others)
+    yield from _up_and_out(answer)
+    yield Paragraph(NOTE, Tone.QUIET)
+
+
+def _up_and_out(answer: PeaksOverAnswer) -> Iterator[Block]:
+    """Response times of points that have as many CPUs in other machines, where they use as many of them."""
+    metric, title = _response(answer)
+    rows = []
+    for at, over in enumerate(answer.points):
+        for under in answer.points[:at]:
+            if cpus(over) and cpus(over) == cpus(under) and platforms(over) == platforms(under):
+                ratios = [_times(over, under, level * cpus(over), metric) for level in LEVELS]
+                rows.append(Row([over.name, under.name, *(number(ratio, 2) or "not measured" for ratio in ratios)]))
+    if not rows:
+        return
+    yield Heading("As many CPUs in other machines")
+    told = f"{title}, one by the other, at the loads where both use so much of their CPUs; between two runs by a line."
+    yield Paragraph(f"{told} Published: alike up to {100 * LEVELS[-1]:.0f} %.")
+    columns = [Column("of", ColumnKind.TEXT), Column("by that of", ColumnKind.TEXT)]
+    yield Table([*columns, *(Column(f"at {100 * level:.0f} %") for level in LEVELS)], rows)
+
+
+def cpus(point: PeakPoint) -> int:
+    """How many it has, by its parameter `machines`; 0 where that does not say."""
+    count, _, each = point.at.get("machines", "").partition("x")
+    return int(count) * int(each) if count.isdigit() and each.isdigit() else 0
+
+
+def _times(over: PeakPoint, under: PeakPoint, used: float, metric: str) -> float | None:
+    above, below = (_at_use(point, used, metric) for point in (over, under))
+    return above / below if above is not None and below else None
+
+
+def _at_use(point: PeakPoint, used: float, metric: str) -> float | None:
+    """A response time where so many CPUs are used; None beyond what was measured of loads up to the peak."""
+    seen = sorted(
+        (load.metrics["server_cpu"].mean, load.metrics[metric].mean)
+        for load in point.search.loads
+        if {"server_cpu", metric} <= load.metrics.keys() and load.at <= (point.search.peak or 0)
+    )
+    for (low, fast), (high, slow) in pairwise(seen):
+        if low <= used <= high:
+            return fast + (slow - fast) * (used - low) / (high - low) if high > low else fast
+    return None
+
+
+def _row(answer: PeaksOverAnswer, point: PeakPoint) -> Row:
+    return Row([*(point.at[name] for name in answer.over), *search_cells(point.search), number(point.cpu_below, 2)])
+
+
+def _ratios(title: str, ratios: Sequence[PeakRatio]) -> Iterator[Block]:
+    if not ratios:
+        return
+    yield Heading(title)
+    columns = [Column("peak of", ColumnKind.TEXT), Column("by that of", ColumnKind.TEXT)]
+    rows = [Row([one.over, one.under, number(one.ratio, 2), number(one.low, 2), number(one.high, 2)]) for one in ratios]
+    yield Table([*columns, Column("ratio"), Column("at least"), Column("at most")], rows)
+
+
+def _response(answer: PeaksOverAnswer) -> tuple[str, str]:
+    """The one response time that curves are of: weighted by the mix where each kind of operation has its limit."""
+    loads = [load for point in answer.points for load in point.search.loads]
+    if loads and all("response_weighted" in load.metrics for load in loads):
+        return "response_weighted", "Response time, percentile weighted by the mix"
+    return "response_p90", "Response time, 90th percentile"
+
+
+def _figures(answer: PeaksOverAnswer) -> Iterator[Figure]:
+    peaks = [
+        {"name": point.label, "value": point.search.peak, "series": "peak", "rank": at}
+        for at, point in enumerate(answer.points)
+        if point.search.peak is not None
+    ]
+    if peaks:
+        yield Figure("Peaks", "The largest load that passed every rule, by search.", BarPlot(answer.load, peaks))
+    response, title = _response(answer)
+    used = [
+        {"x": load.metrics["server_cpu"].mean, "y": load.metrics[response].mean, "series": point.label}
+        for point in answer.points
+        for load in point.search.loads
+        if {"server_cpu", response} <= load.metrics.keys() and load.at <= (point.search.peak or load.at)
+    ]
+    if used:
+        plot = Plot("CPU of the system, cores", METRICS[response].axis_title, used, used)
+        yield Figure(f"{title}, over CPU", "Up to each peak, one line a point.", plot)
+    for metric, name in ((response, title), ("server_cpu", "CPU of the system")):
+        drawn = [
+            {"x": load.at, "y": load.metrics[metric].mean, "series": point.label}
+            for point in answer.points
+            for load in point.search.loads
+            if metric in load.metrics and load.at <= (point.search.peak or load.at)
+        ]
+        if drawn:
+            plot = Plot(AXIS[answer.load], METRICS[metric].axis_title, drawn, drawn)
+            yield Figure(name, "Over the load up to each peak, one line a point.", plot)

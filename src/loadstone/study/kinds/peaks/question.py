@@ -1,0 +1,124 @@
+"""`peaks`: a search at each point, one after the other, and then a run at a share of its peak. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from loadstone.model.errors import UsageError
+from loadstone.study.grid import combinations
+from loadstone.study.kind import StudyContext
+from loadstone.study.kinds.peaks.answer import PeakPoint, PeaksOverAnswer, headline, ratios_by_first, ratios_by_platform
+from loadstone.study.kinds.peaks.section import PeaksSection
+from loadstone.study.parameters import has_load, parameter, points_text
+from loadstone.study.question import key_of
+from loadstone.study.search.answer import SearchAnswer
+from loadstone.study.search.question import Search
+from loadstone.study.search.section import make_search
+from loadstone.study.search.spec import SEEDS_APART
+from loadstone.study.search.state import State
+from loadstone.study.summary import RunRequest, RunSummary
+
+SHARE = 0.8
+"""Of a peak, at which CPU is looked at: the most that the published study advises to use (docs/studies.md)."""
+BEGIN = 0.5
+"""Share of the last point's peak that the next search begins at: a point that bears half of it is found in one step."""
+
+
+@dataclass(frozen=True)
+class Peaks:
+    """A search at each point, one after the other, and then a run at a share of its peak."""
+
+    workload: str
+    over: tuple[tuple[str, tuple[str, ...]], ...]
+    model: Search
+    """What all searches have in common."""
+    begins_where_told: bool = False
+    """Whether all searches begin at one load."""
+    _found: dict[tuple[str, ...], SearchAnswer] = field(default_factory=dict, compare=False, repr=False)
+    """What searches came to, by the folders of their runs: it is asked for after each run, and takes seconds."""
+
+    def points(self) -> list[dict[str, str]]:
+        """All combinations, the last parameter varying fastest."""
+        return combinations(self.over)
+
+    def searches(self, runs: Sequence[RunSummary]) -> list[Search]:
+        """One a point. Each begins below the peak of the one before, unless it was said where to begin."""
+        searches, start = [], self.model.start
+        for turn, point in enumerate(self.points(), start=1):
+            search = replace(self.model, settings=point, start=start, prefix=f"p{turn}", seed=turn * SEEDS_APART)
+            searches.append(search)
+            peak = State(search, search.own(runs)).peak
+            if peak and not self.begins_where_told:
+                start = search.rounded(BEGIN * peak)
+        return searches
+
+    def requests(self) -> list[RunRequest]:
+        """The first run of every search."""
+        return [request for search in self.searches([]) for request in search.requests()]
+
+    def next(self, runs: Sequence[RunSummary]) -> RunRequest | None:
+        """The next run of the first point that is not done."""
+        wanted = (self._next_of(search, runs) for search in self.searches(runs))
+        return next((request for request in wanted if request is not None), None)
+
+    def _next_of(self, search: Search, runs: Sequence[RunSummary]) -> RunRequest | None:
+        own = search.own(runs)
+        request = search.next(own)
+        if request is not None:
+            return request
+        peak = State(search, own).peak
+        if peak is None or _below(search, runs):
+            return None
+        load = search.text(max(1.0, SHARE * peak) if search.load == "sessions" else SHARE * peak)
+        key = f"{search.prefix}-{key_of(len(own) + 1, self.workload, f'{search.load}-{load}-below')}"
+        settings = {**search.settings, search.load: load}
+        return RunRequest(key, self.workload, settings, search.seed + len(own), search=_tag(search))
+
+    def left(self, runs: Sequence[RunSummary]) -> int:
+        """About how many runs are left in all searches, with one more at each."""
+        searched = sum(search.left(search.own(runs)) for search in self.searches(runs))
+        return searched + sum(not _below(search, runs) for search in self.searches(runs))
+
+    def _answer(self, search: Search, runs: Sequence[RunSummary]) -> SearchAnswer:
+        own = search.own(runs)
+        key = (search.prefix, *(run.folder for run in own))
+        if key not in self._found:
+            self._found[key] = search.answer(own)
+        return self._found[key]
+
+    def answer(self, runs: Sequence[RunSummary]) -> PeaksOverAnswer:
+        """Every peak so far."""
+        begun = [search for search in self.searches(runs) if search.own(runs)]
+        points = [PeakPoint(search.settings, self._answer(search, runs), _cpu(search, runs)) for search in begun]
+        platforms, others = list(ratios_by_platform(points)), list(ratios_by_first(points))
+        return PeaksOverAnswer(
+            workload=self.workload,
+            over=tuple(name for name, _ in self.over),
+            load=self.model.load,
+            points=tuple(points),
+            platforms=tuple(platforms),
+            others=tuple(others),
+            is_answered=self.next(runs) is None and all(point.search.is_answered for point in points),
+            headline=tuple(headline(points, platforms, others)),
+        )
+
+
+def _tag(search: Search) -> str:
+    return f"{search.prefix}-below"
+
+
+def _below(search: Search, runs: Sequence[RunSummary]) -> list[RunSummary]:
+    return [run for run in runs if run.request.search == _tag(search)]
+
+
+def _cpu(search: Search, runs: Sequence[RunSummary]) -> float | None:
+    valid = [run for run in _below(search, runs) if run.is_valid]
+    return valid[0].metrics.get("server_cpu") if valid else None
+
+
+def make(section: PeaksSection, context: StudyContext) -> Peaks:
+    """The question about one workload; raises UsageError."""
+    over = {parameter(name).name: points_text(points) for name, points in section.over.items()}
+    if has_load(over):
+        raise UsageError("The load is what is searched at each point: vary something else, or use `loadstone sweep`.")
+    search = make_search(section, context.workload.name, context.profile)
+    return Peaks(context.workload.name, tuple(over.items()), search, section.start is not None)

@@ -1,0 +1,51 @@
+"""How a series is shown: each metric in order of time, and a table of all of them. Pure."""
+
+from collections.abc import Iterator, Sequence
+
+from loadstone.judge.statistics import LEVEL
+from loadstone.model.numbers import chance, number, rounded
+from loadstone.model.records.manifest import StudiedWorkload
+from loadstone.page.blocks import Block, Cell, Column, ColumnKind, Figure, Gallery, Paragraph, Row, Table, Tone
+from loadstone.page.plot import Plot
+from loadstone.study.kinds.repeat.answer import RepeatAnswer, Series
+from loadstone.study.metrics import METRICS
+from loadstone.study.summary import RunSummary
+
+DRAWN = (
+    *("throughput", "response_mean", "response_p95", "response_p99", "good", "server_cpu"),
+    *("server_cpu_per_operation", "busy_workers", "host_cpu", "driver_lag_p99"),
+)
+"""Metrics that get a picture."""
+NOTE = (
+    "Intervals are Student's, 95 %. Drift is Kendall's test over the order of the runs; an outlier is farther from "
+    "the mean than the farthest value of series with heavy tails (Student's t, 3 degrees). Both are corrected for "
+    "asking about every figure (Holm), so that of series without either at most one in twenty has one named."
+)
+
+
+def blocks(answer: RepeatAnswer, workload: StudiedWorkload, runs: Sequence[RunSummary]) -> Iterator[Block]:
+    """Each metric in order of time, and a table of all of them."""
+    yield Gallery([_figure(name, answer.metrics[name]) for name in DRAWN if name in answer.metrics])
+    titles = ("figure", "mean", "interval of the mean", "standard deviation", "spread, %", "drift, p")
+    columns = [*map(Column, titles), Column("outliers (kept)", ColumnKind.LONG)]
+    yield Table(columns, [_row(name, one) for name, one in answer.metrics.items()])
+    yield Paragraph(NOTE, Tone.QUIET)
+
+
+def _figure(name: str, one: Series) -> Figure:
+    rows = [{"x": place, "y": value, "series": "runs"} for place, value in enumerate(one.values, start=1)]
+    bands = []
+    if one.low is not None:
+        bands = [{"x": place, "low": one.low, "high": one.high} for place in (1, len(rows))]
+    plot = Plot("run", METRICS[name].axis_title, lines=rows, points=rows, bands=bands, from_zero=False)
+    drifted = f" Drift: {chance(one.drift_p, 2)}." if one.drift_p is not None else ""
+    return Figure(METRICS[name].plot_title, f"In order of time; shaded: the interval of the mean.{drifted}", plot)
+
+
+def _row(name: str, one: Series) -> Row:
+    interval = "" if one.low is None else f"{rounded(one.low)} to {rounded(one.high)}"
+    drifts = one.drift_p is not None and one.drift_p <= 1 - LEVEL
+    far = "; ".join(f"{rounded(outlier.value)} in {outlier.run}" for outlier in one.outliers)
+    drift_p = Cell(number(one.drift_p, 2), Tone.INVALID if drifts else Tone.PLAIN)
+    spread = number(one.spread_pct, 2)
+    return Row([name.replace("_", " "), rounded(one.mean), interval, rounded(one.sd), spread, drift_p, far])

@@ -1,0 +1,29 @@
+"""`repeat`: how it is declared. Pure."""
+
+from functools import partial
+from typing import Annotated
+
+from pydantic import Field
+
+from loadstone.model.reading import Flag, refusing
+from loadstone.study.kind import StudySection
+from loadstone.study.metrics import METRIC_ALIASES
+from loadstone.study.until import Until, read_until
+
+MOST_RUNS = 100
+"""Runs after which a study that goes on until a figure is sure gives up, unless told otherwise."""
+
+
+class RepeatSection(StudySection):
+    """`[repeat]`: the same run n times."""
+
+    runs: Annotated[int, Field(ge=2, le=1000), Flag("How many runs.", kind=int, min=2, max=1000)] = Field(
+        default=5, description="a whole number, 2 or more"
+    )
+    until: Annotated[
+        Annotated[Until, refusing(partial(read_until, names=METRIC_ALIASES))] | None,
+        Flag("Go on from there until a figure is so sure, as 'p99 +-5%'.", metavar="FIGURE +-PCT%"),
+    ] = Field(default=None, description='a figure and how sure it is to be, as "p99 +-5%"')
+    most_runs: Annotated[int, Field(ge=2, le=1000), Flag("Runs after which that ends.", kind=int, min=2, max=1000)] = (
+        Field(default=MOST_RUNS, description="a whole number, 2 or more")
+    )

@@ -1,0 +1,127 @@
+"""`suite`: every cell in turn until it is settled, then again for its runs, then arrivals. Pure."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+from loadstone.model.errors import UsageError
+from loadstone.model.service import Mechanism
+from loadstone.services.kind import ServiceRole
+from loadstone.services.registry import service_kind, service_kinds
+from loadstone.study.kind import StudyContext
+from loadstone.study.kinds.suite.answer import SuiteAnswer, headline
+from loadstone.study.kinds.suite.cells import FACTOR, Cell, best, is_settled, levels, repeats, result, throughput
+from loadstone.study.kinds.suite.section import SuiteSection
+from loadstone.study.question import key_of
+from loadstone.study.summary import RunRequest, RunSummary
+
+OVER_TLS = (Mechanism.STATIC, Mechanism.MODULE, Mechanism.SERVLET, Mechanism.C_CGI, Mechanism.PERL_CGI)
+"""Mechanisms that are also tested over TLS; the published tests did so with all of them but the servlet."""
+
+
+@dataclass(frozen=True)
+class Suite:
+    """Every cell in turn, until it is settled; then again, to and fro, until each has its runs; then the arrivals."""
+
+    workload: str
+    cells: tuple[Cell, ...]
+    clients: int
+    doublings: int
+    rounds: int
+    open_pct: float | None
+    operations: float
+    """Of a user's visit."""
+
+    def requests(self) -> list[RunRequest]:
+        """The first of each cell."""
+        return [self._closed(cell, at, self.clients * cell.cores, 0) for at, cell in enumerate(self.cells, start=1)]
+
+    def _closed(self, cell: Cell, number: int, clients: int, turn: int) -> RunRequest:
+        key = key_of(number, self.workload, f"{cell.words}-{clients}")
+        return RunRequest(key, self.workload, cell.settings(clients), turn)
+
+    def next(self, runs: Sequence[RunSummary]) -> RunRequest | None:
+        """The next run that is missing."""
+        return next(self._wanted(runs), None)
+
+    def _wanted(self, runs: Sequence[RunSummary]) -> Iterator[RunRequest]:
+        """What is still to be made, as far as the runs say."""
+        number = len(runs) + 1
+        for cell in self.cells:
+            clients = self._more(cell, runs)
+            if clients:
+                yield self._closed(cell, number, clients, 0)
+        for turn in range(1, self.rounds + 1):
+            for cell in self.cells if turn % 2 else reversed(self.cells):
+                own = cell.own(runs)
+                most = best(levels(own))
+                if most and len(repeats(own, most)) < turn:
+                    yield self._closed(cell, number, most, turn)
+        yield from self._arrivals(runs, number)
+
+    def _more(self, cell: Cell, runs: Sequence[RunSummary]) -> int:
+        """Clients of the next step; 0 where it is of no use."""
+        by = levels(cell.own(runs))
+        if not by:
+            return self.clients * cell.cores
+        if len(by) > self.doublings or is_settled(by, cell):
+            return 0
+        return FACTOR * max(by)
+
+    def _arrivals(self, runs: Sequence[RunSummary], number: int) -> Iterator[RunRequest]:
+        for cell in self.cells if self.open_pct else ():
+            own = cell.own(runs)
+            by = levels(own)
+            clients = best(by)
+            is_there = any("rate" in run.request.settings for run in own)
+            if not clients or is_there or not throughput(by[clients]):
+                continue
+            rate = (self.open_pct or 0) / 100 * throughput(by[clients]) / self.operations
+            settings = {name: value for name, value in cell.settings(0).items() if name != "sessions"}
+            key = key_of(number, self.workload, f"{cell.words}-open")
+            yield RunRequest(key, self.workload, {**settings, "rate": f"{rate:.6g}"}, 0)
+
+    def left(self, runs: Sequence[RunSummary]) -> int:
+        """About how many runs are missing."""
+        return sum(1 for _ in self._wanted(runs))
+
+    def answer(self, runs: Sequence[RunSummary]) -> SuiteAnswer:
+        """What every cell came to so far."""
+        cells = tuple(found for cell in self.cells if (found := result(cell, runs)) is not None)
+        return SuiteAnswer(
+            workload=self.workload,
+            is_answered=self.next(runs) is None,
+            cells=cells,
+            wanted=len(self.cells),
+            headline=tuple(headline(cells, len(self.cells))),
+        )
+
+
+def make(section: SuiteSection, context: StudyContext) -> Suite:
+    """The cells of one workload, for the servers that can answer it. Raises UsageError."""
+    wanted = context.workload.header.mechanisms
+    operations = context.workload.mix.operations_per_session
+    if not wanted or not operations:
+        known = ", ".join(service_kinds(ServiceRole.WEBSERVER))
+        raise UsageError(
+            f"`{context.workload.name}` is no test of a web server. Name `webserver`, which is static-files, printenv "
+            f"and phpinfo; servers are {known}."
+        )
+    cells = [
+        Cell(service, mechanism, tls, tuning, cores)
+        for service in section.server
+        for mechanism in wanted
+        if mechanism in service_kind(ServiceRole.WEBSERVER, service).mechanisms
+        for tls in ((False, True) if mechanism in OVER_TLS else (False,))
+        for cores, tuning in product(section.cores, section.tuning)
+        if tuning in service_kind(ServiceRole.WEBSERVER, service).tunings(mechanism)
+    ]
+    return Suite(
+        context.workload.name,
+        tuple(cells),
+        section.clients,
+        section.doublings,
+        section.rounds,
+        section.open_pct,
+        float(operations),
+    )

@@ -1,0 +1,203 @@
+"""What a sweep answers: each point, the knee of each curve over load, how throughput grows with cores. Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from loadstone.judge.statistics import Summary, summary
+from loadstone.study.answers import Means
+from loadstone.study.bottleneck import common, is_idle
+from loadstone.study.curves import AXIS
+from loadstone.study.metrics import METRICS
+from loadstone.study.question import Answer, count_verdicts
+from loadstone.study.summary import RunSummary
+
+
+@dataclass(frozen=True)
+class SweptPoint:
+    """A point with the means of its runs."""
+
+    at: Mapping[str, str]
+    runs: int
+    verdicts: Mapping[str, int]
+    broken: tuple[str, ...]
+    """Titles of the rules that were broken."""
+    metrics: Mapping[str, Summary]
+    """Of the valid runs."""
+    bottleneck: str = ""
+    """What was full, in words; empty where nothing was watched."""
+    is_idle: bool = False
+    """Whether the system had CPU to spare in every run."""
+
+    def mean(self, metric: str) -> float | None:
+        """The mean of a metric, where there is one."""
+        return self.metrics[metric].mean if metric in self.metrics else None
+
+    @property
+    def worst(self) -> str:
+        """The gravest verdict of its runs."""
+        return next((name for name in ("invalid", "fail") if self.verdicts.get(name, 0)), "pass")
+
+
+@dataclass(frozen=True)
+class Curve:
+    """For one combination of the other parameters the points in order of load."""
+
+    of: Mapping[str, str]
+    points: tuple[SweptPoint, ...]
+    knee: float | None
+    largest_passing: float | None
+
+
+@dataclass(frozen=True)
+class ScaledPoint:
+    """Throughput with so many cores, and its efficiency against the fewest."""
+
+    cores: float
+    throughput: float | None
+    efficiency: float | None
+    """Throughput by (throughput of the fewest x factor)."""
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """For one combination of the other parameters throughput over cores."""
+
+    of: Mapping[str, str]
+    points: tuple[ScaledPoint, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SweepAnswer(Answer):
+    """Each point with its metrics, and the knee of each curve over load."""
+
+    settings: Mapping[str, str]
+    over: tuple[str, ...]
+    points: tuple[SweptPoint, ...]
+    curves: tuple[Curve, ...] = ()
+    scaling: tuple[Scaling, ...] = ()
+
+    @property
+    def is_negative(self) -> bool:
+        """Whether no run passes at any point."""
+        return bool(self.points) and not any(point.verdicts.get("pass", 0) for point in self.points)
+
+    @property
+    def load(self) -> str | None:
+        """The parameter that is a load, where one is."""
+        return next((name for name in self.over if name in AXIS), None)
+
+
+MOST_FAILING = 6
+"""Points that a headline names."""
+
+
+def verdict_sentence(runs: Sequence[RunSummary], points: Sequence["SweptPoint"]) -> str:
+    """How the runs came out, and what broke at points where not all passed."""
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in count_verdicts(runs).items() if count)
+    line = f"{len(runs)} runs at {len(points)} points{': ' if counts else ''}{counts}."
+    failing = [
+        f"{', '.join(f'{name}={value}' for name, value in point.at.items())} ({', '.join(point.broken)})"
+        for point in points
+        if point.verdicts.get("pass", 0) < point.runs and point.broken
+    ]
+    more = f" and {len(failing) - MOST_FAILING} more" if len(failing) > MOST_FAILING else ""
+    return f"{line} Did not pass: {'; '.join(failing[:MOST_FAILING])}{more}." if failing else line
+
+
+def answers_by_point(points: Sequence["SweptPoint"], runs: Sequence[RunSummary]) -> dict[str, list[Means]]:
+    """The answers of valid runs at each point."""
+    return {
+        ", ".join(f"{name}={value}" for name, value in point.at.items()): [
+            run.answers for run in runs if run.is_valid and is_at_point(run, point.at)
+        ]
+        for point in points
+    }
+
+
+def is_at_point(run: RunSummary, point: Mapping[str, str]) -> bool:
+    """Whether a run was made at a point."""
+    return all(run.request.settings.get(name) == value for name, value in point.items())
+
+
+def swept_point(point: Mapping[str, str], runs: Sequence[RunSummary]) -> SweptPoint:
+    """A point with the means of its valid runs."""
+    valid = [run for run in runs if run.is_valid]
+    metrics: dict[str, Summary] = {}
+    for name in METRICS:
+        values = [run.metrics[name] for run in valid if name in run.metrics]
+        if values:
+            metrics[name] = summary(values)
+    broken = tuple(sorted({check.rule for run in runs for check in run.broken()}))
+    idle = bool(valid) and all(is_idle(run) for run in valid)
+    return SweptPoint(dict(point), len(runs), count_verdicts(runs), broken, metrics, common(valid), idle)
+
+
+def _groups(points: Sequence[SweptPoint], apart: Sequence[str]) -> dict[tuple[str, ...], list[SweptPoint]]:
+    groups: dict[tuple[str, ...], list[SweptPoint]] = {}
+    for point in points:
+        groups.setdefault(tuple(point.at[name] for name in apart), []).append(point)
+    return groups
+
+
+def curves(points: Sequence[SweptPoint], load: str, apart: Sequence[str]) -> list[Curve]:
+    """For each combination of the other parameters the points in order of load, with knee and largest passing load."""
+    shown = []
+    for key, group in _groups(points, apart).items():
+        ordered = sorted(group, key=lambda point: float(point.at[load]))
+        passing = [float(point.at[load]) for point in ordered if point.verdicts.get("pass", 0) == point.runs]
+        times = [(float(point.at[load]), point.mean("response_mean")) for point in ordered]
+        of = dict(zip(apart, key, strict=True))
+        shown.append(Curve(of, tuple(ordered), knee(times), max(passing, default=None)))
+    return shown
+
+
+def knee(points: Sequence[tuple[float, float | None]]) -> float | None:
+    """The load beyond which time grows faster than throughput: where load / response time is largest (Kleinrock's
+    power). None when it is largest at an end of the curve, where nothing says that it would not go on growing.
+    """
+    power = [load / seconds if seconds else 0.0 for load, seconds in points]
+    best = max(range(len(power)), key=lambda at: power[at], default=0)
+    return points[best][0] if 0 < best < len(points) - 1 else None
+
+
+def scaling(points: Sequence[SweptPoint], scaled: str, apart: Sequence[str]) -> list[Scaling]:
+    """Throughput over cores, and its efficiency against the fewest: throughput by (throughput there x factor)."""
+    shown = []
+    for key, group in _groups(points, apart).items():
+        ordered = sorted(group, key=lambda point: float(point.at[scaled]))
+        base, fewest = ordered[0].mean("throughput"), float(ordered[0].at[scaled])
+        scaled_points = []
+        for point in ordered:
+            cores, throughput = float(point.at[scaled]), point.mean("throughput")
+            idle = point.is_idle or ordered[0].is_idle
+            efficiency = (throughput or 0) / (base * cores / fewest) if base and not idle else None
+            scaled_points.append(ScaledPoint(cores, throughput, efficiency))
+        shown.append(Scaling(dict(zip(apart, key, strict=True)), tuple(scaled_points)))
+    return shown
+
+
+def settings_suffix(of: Mapping[str, str]) -> str:
+    """Settings as they follow a sentence's subject; empty without any."""
+    return "".join(f", {name}={value}" for name, value in of.items())
+
+
+def curve_sentences(curve: Curve, load: str) -> list[str]:
+    """Knee and largest passing load of a curve, where it has them."""
+    lines = []
+    if curve.knee is not None:
+        at = next(point for point in curve.points if float(point.at[load]) == curve.knee)
+        full = f" Bottleneck there: {at.bottleneck}." if at.bottleneck else ""
+        lines.append(
+            f"Knee at {load}={curve.knee:g}{settings_suffix(curve.of)}: beyond it time grows faster than load.{full}"
+        )
+    if curve.largest_passing is not None:
+        lines.append(f"Largest point that passed: {load}={curve.largest_passing:g}{settings_suffix(curve.of)}.")
+    return lines
+
+
+def scaling_sentence(scaling: Scaling, name: str) -> str:
+    """Efficiency of the most cores against the fewest, or why it is not given."""
+    first, last = scaling.points[0], scaling.points[-1]
+    idle = "not said, since the system had CPU to spare: give it more load"
+    efficiency = f"{100 * last.efficiency:.0f} %" if last.efficiency is not None else idle
+    return f"Efficiency at {name}={last.cores:g} against {first.cores:g}{settings_suffix(scaling.of)}: {efficiency}."

@@ -1,0 +1,144 @@
+"""How a sweep is shown: curves over load or cores, every point, how throughput scales. Pure."""
+
+from collections.abc import Iterator, Sequence
+
+from loadstone.judge.statistics import Summary
+from loadstone.model.numbers import number, rounded, shown
+from loadstone.model.records.manifest import StudiedWorkload
+from loadstone.page.blocks import Block, Cell, Column, ColumnKind, Figure, Gallery, Heading, Paragraph, Row, Table, Tone
+from loadstone.page.plot import Plot
+from loadstone.study.curves import AXIS, over_load, rows
+from loadstone.study.kinds.sweep.answer import Curve, ScaledPoint, Scaling, SweepAnswer, SweptPoint, settings_suffix
+from loadstone.study.metrics import METRICS
+from loadstone.study.summary import RunSummary
+
+NOTE = (
+    "The knee is where load by mean response time is largest (Kleinrock's power); it is marked only where the curve "
+    "shows both sides of it."
+)
+SHOWN = (
+    ("throughput", "operations/s", 1),
+    ("response_mean", "mean, s", None),
+    ("response_p95", "p95, s", None),
+    ("response_p99", "p99, s", None),
+    ("good", "good, %", 2),
+    ("server_cpu", "server CPU", 2),
+)
+"""Metrics of the table, with their titles and digits."""
+BESIDE = (
+    ("response_p90", "Response time, 90th percentile, of all settings"),
+    ("throughput", "Throughput of all settings"),
+    ("server_cpu", "CPU of the system under test, of all settings"),
+)
+"""Metrics of the plots that hold the curves of all settings."""
+SCALED = "cores, threads or workers"
+
+
+def blocks(answer: SweepAnswer, workload: StudiedWorkload, runs: Sequence[RunSummary]) -> Iterator[Block]:
+    """The curves over load or cores, every point, and how throughput scales."""
+    yield Gallery(list(_figures(answer, workload)))
+    columns = [*map(Column, answer.over), Column("runs"), Column("verdicts", ColumnKind.TEXT)]
+    columns += [*(Column(title) for _, title, _ in SHOWN), Column("CPU an operation, ms")]
+    columns += [Column("bottleneck", ColumnKind.LONG), Column("broken rules", ColumnKind.LONG)]
+    yield Table(columns, [_row(answer, point) for point in answer.points])
+    for one in answer.scaling:
+        of = ", ".join(f"{name}={value}" for name, value in one.of.items())
+        yield Heading(f"Scaling at {of}" if of else "Scaling")
+        titles = (SCALED, "operations/s", "efficiency, %")
+        yield Table([*map(Column, titles)], [_scaled_row(point) for point in one.points])
+    yield Paragraph(NOTE, Tone.QUIET)
+
+
+def _row(answer: SweepAnswer, point: SweptPoint) -> Row:
+    verdicts = " ".join(f"{count} {verdict}" for verdict, count in point.verdicts.items() if count)
+    metrics = [_mean_cell(point.metrics.get(name), digits) for name, _, digits in SHOWN]
+    cost = point.mean("server_cpu_per_operation")
+    at = [point.at[name] for name in answer.over]
+    tail = [number(None if cost is None else 1000 * cost, 3), point.bottleneck, ", ".join(point.broken)]
+    return Row([*at, str(point.runs), Cell(verdicts, Tone(point.worst)), *metrics, *tail])
+
+
+def _mean_cell(summed: Summary | None, digits: int | None) -> Cell:
+    if summed is None:
+        return Cell("")
+    aside = "" if summed.low is None else f"{shown(summed.low, digits)} to {shown(summed.high, digits)}"
+    return Cell(shown(summed.mean, digits), aside=aside)
+
+
+def _scaled_row(point: ScaledPoint) -> Row:
+    efficiency = None if point.efficiency is None else 100 * point.efficiency
+    return Row([rounded(point.cores), number(point.throughput, 1), number(efficiency, 1)])
+
+
+def _figures(answer: SweepAnswer, workload: StudiedWorkload) -> Iterator[Figure]:
+    load = answer.load
+    if load is not None:
+        if len(answer.curves) > 1:
+            yield from _beside(answer.curves, load)
+        for curve in answer.curves:
+            yield from _over_load(curve, load, workload)
+    for scaling in answer.scaling:
+        yield from _scaling_figures(scaling)
+    if not answer.curves and not answer.scaling:
+        yield from _over_parameter(answer)
+
+
+def _over_load(curve: Curve, load: str, workload: StudiedWorkload) -> Iterator[Figure]:
+    points = [(float(point.at[load]), _means(point)) for point in curve.points]
+    verdicts = {float(point.at[load]): point.worst for point in curve.points}
+    found = ((curve.knee, "knee"), (curve.largest_passing, "largest passing"))
+    marks = [{"x": at, "label": label} for at, label in found if at is not None]
+    yield from over_load(points, AXIS[load], workload, marks, verdicts, settings_suffix(curve.of))
+
+
+def _means(point: SweptPoint) -> dict[str, float]:
+    return {name: summed.mean for name, summed in point.metrics.items()}
+
+
+def _beside(curves: Sequence[Curve], load: str) -> Iterator[Figure]:
+    """The curves of all settings in one plot each, as one large machine is held against several small ones."""
+    for metric, title in BESIDE:
+        drawn = [
+            {
+                "x": float(point.at[load]),
+                "y": point.mean(metric),
+                "series": ", ".join(f"{name}={value}" for name, value in curve.of.items()),
+            }
+            for curve in curves
+            for point in curve.points
+            if metric in point.metrics
+        ]
+        if drawn:
+            yield Figure(title, "One line a setting.", Plot(AXIS[load], METRICS[metric].axis_title, drawn, drawn))
+
+
+def _scaling_figures(scaling: Scaling) -> Iterator[Figure]:
+    of, fewest = settings_suffix(scaling.of), scaling.points[0]
+    drawn = [{"x": point.cores, "y": point.throughput, "series": "measured"} for point in scaling.points]
+    ideal = [
+        {"x": point.cores, "y": (fewest.throughput or 0) * point.cores / fewest.cores, "series": "in proportion"}
+        for point in scaling.points
+    ]
+    plot = Plot(SCALED, "operations per second", [*drawn, *ideal], drawn)
+    yield Figure(f"Throughput over cores{of}", "Dashed: in proportion to the fewest.", plot)
+    shares = [
+        {"x": point.cores, "y": 100 * point.efficiency, "series": "efficiency"}
+        for point in scaling.points
+        if point.efficiency is not None
+    ]
+    plot = Plot(SCALED, "%", shares, shares)
+    yield Figure(f"Efficiency{of}", "Throughput against that of the fewest, by cores.", plot)
+
+
+def _over_parameter(answer: SweepAnswer) -> Iterator[Figure]:
+    """Of a parameter that is no load and no number of cores: each metric over it, where it is a number."""
+    name = answer.over[0]
+    try:
+        points = [(float(point.at[name]), _means(point)) for point in answer.points]
+    except ValueError:
+        return
+    for metric in ("throughput", "response_p95", "good", "server_cpu"):
+        drawn = rows(points, ((metric, metric),))
+        if drawn:
+            plot = Plot(name, METRICS[metric].axis_title, points=drawn, from_zero=metric != "good")
+            yield Figure(METRICS[metric].plot_title, "", plot)

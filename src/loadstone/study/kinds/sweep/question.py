@@ -1,0 +1,103 @@
+"""`sweep`: every combination of the points, each so many times. Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from loadstone.model.errors import UsageError
+from loadstone.model.load import Arrivals
+from loadstone.study.answers import between_in_words
+from loadstone.study.curves import AXIS
+from loadstone.study.grid import combinations
+from loadstone.study.kind import StudyContext
+from loadstone.study.kinds.sweep.answer import (
+    Curve,
+    Scaling,
+    SweepAnswer,
+    answers_by_point,
+    curve_sentences,
+    curves,
+    is_at_point,
+    scaling,
+    scaling_sentence,
+    swept_point,
+    verdict_sentence,
+)
+from loadstone.study.kinds.sweep.section import SweepSection
+from loadstone.study.parameters import parameter, points_text
+from loadstone.study.question import first_missing, key_of
+from loadstone.study.summary import RunRequest, RunSummary
+
+CORES = ("server.cores", "server.threads", "station.workers")
+"""Parameters over which throughput is expected to grow in proportion."""
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Every combination of the points, each so many times; every second round in reverse, so that drift cancels."""
+
+    workload: str
+    settings: Mapping[str, str]
+    over: tuple[tuple[str, tuple[str, ...]], ...]
+    """Parameters with their points."""
+    rounds: int = 1
+    arrives: bool = False
+    """Whether the load comes by itself: throughput then says nothing of cores."""
+
+    def points(self) -> list[dict[str, str]]:
+        """All combinations, the last parameter varying fastest."""
+        return combinations(self.over)
+
+    def requests(self) -> list[RunRequest]:
+        """All its runs, in order."""
+        requests: list[RunRequest] = []
+        points = self.points()
+        for turn in range(self.rounds):
+            for point in points if turn % 2 == 0 else reversed(points):
+                words = "-".join(f"{name.rpartition('.')[2]}-{value}" for name, value in point.items())
+                key = key_of(len(requests) + 1, self.workload, words)
+                requests.append(RunRequest(key, self.workload, {**self.settings, **point}, turn))
+        return requests
+
+    def next(self, runs: Sequence[RunSummary]) -> RunRequest | None:
+        """The next run that is missing."""
+        return first_missing(self.requests(), runs)
+
+    def left(self, runs: Sequence[RunSummary]) -> int:
+        """Runs that are missing."""
+        return len(self.requests()) - len(runs)
+
+    def answer(self, runs: Sequence[RunSummary]) -> SweepAnswer:
+        """Each point with its metrics, and the knee of each curve over load."""
+        swept = [swept_point(point, [run for run in runs if is_at_point(run, point)]) for point in self.points()]
+        points = tuple(point for point in swept if point.runs)
+        names = tuple(name for name, _ in self.over)
+        lines = [verdict_sentence(runs, points)]
+        load = next((name for name in names if name in AXIS), None)
+        fitted: list[Curve] = []
+        if load is not None:
+            fitted = curves(points, load, [name for name in names if name != load])
+            lines += [line for curve in fitted for line in curve_sentences(curve, load)]
+        scaled = None if self.arrives else next((name for name in names if name in CORES), None)
+        scales: list[Scaling] = []
+        if scaled is not None:
+            scales = scaling(points, scaled, [name for name in names if name != scaled])
+            lines += [scaling_sentence(scale, scaled) for scale in scales if len(scale.points) > 1]
+        return SweepAnswer(
+            workload=self.workload,
+            settings=dict(self.settings),
+            over=names,
+            points=points,
+            curves=tuple(fitted),
+            scaling=tuple(scales),
+            is_answered=not self.left(runs),
+            headline=(*lines, *between_in_words(answers_by_point(points, runs))),
+        )
+
+
+def make(section: SweepSection, context: StudyContext) -> Sweep:
+    """The question about one workload; raises UsageError."""
+    over = {parameter(name).name: points_text(points) for name, points in section.over.items()}
+    if sum(parameter(name).is_load for name in over) > 1:
+        raise UsageError("Sessions and rate exclude each other: vary one of them.")
+    arrives = "rate" in over or ("sessions" not in over and isinstance(context.load, Arrivals))
+    return Sweep(context.workload.name, {}, tuple(over.items()), section.rounds, arrives)
