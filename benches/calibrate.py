@@ -28,7 +28,7 @@ from loadstone.run.spec import RunSpec, WorkloadLoad
 from loadstone.store.read import read_result
 from loadstone.study.base import WorkloadRuns
 from loadstone.study.kinds.compare.loads import Compare, FoundDifference
-from loadstone.study.kinds.predict.fitting import Predict
+from loadstone.study.kinds.predict.question import Predict
 from loadstone.study.kinds.repeat.question import Repeat
 from loadstone.study.question import Question
 from loadstone.study.search.question import Search

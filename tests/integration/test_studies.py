@@ -27,8 +27,8 @@ from loadstone.study.base import WorkloadRuns
 from loadstone.study.kind import StudySection
 from loadstone.study.kinds.compare import CompareSection
 from loadstone.study.kinds.compare.loads import CompareAnswer
-from loadstone.study.kinds.predict import PredictSection
 from loadstone.study.kinds.predict.answer import PredictAnswer
+from loadstone.study.kinds.predict.section import PredictSection
 from loadstone.study.kinds.search.section import SearchSection
 from loadstone.study.question import Answer
 from loadstone.study.registry import study_kinds

@@ -19,7 +19,7 @@ from loadstone.study.kinds.compare.loads import Compare
 from loadstone.study.kinds.compare.peaks import ComparePeaks
 from loadstone.study.kinds.compare.platforms import CURVES, Platforms
 from loadstone.study.kinds.predict.answer import PredictAnswer
-from loadstone.study.kinds.predict.fitting import Predict
+from loadstone.study.kinds.predict.question import Predict
 from loadstone.study.search.answer import LimitedBy
 from loadstone.study.search.question import Search, repeated
 from loadstone.study.search.state import MOST_INVALID

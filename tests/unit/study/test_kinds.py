@@ -18,9 +18,9 @@ from loadstone.model.records.verdict import Verdict
 from loadstone.study import service_model
 from loadstone.study.kinds.compare import CompareSection
 from loadstone.study.kinds.compare.loads import Compare
-from loadstone.study.kinds.predict import PredictSection, limits_of
 from loadstone.study.kinds.predict.answer import PredictAnswer
-from loadstone.study.kinds.predict.fitting import Predict
+from loadstone.study.kinds.predict.question import Predict, limits_of
+from loadstone.study.kinds.predict.section import PredictSection
 from loadstone.study.kinds.repeat.question import Repeat
 from loadstone.study.kinds.repeat.section import RepeatSection
 from loadstone.study.kinds.search.section import SearchSection

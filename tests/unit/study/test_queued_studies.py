@@ -7,7 +7,7 @@ import pytest
 
 from loadstone.study import service_model
 from loadstone.study.kinds.compare.loads import Compare, CompareAnswer
-from loadstone.study.kinds.predict.fitting import Predict
+from loadstone.study.kinds.predict.question import Predict
 from loadstone.study.search.answer import SearchAnswer
 from loadstone.study.search.question import Search
 from loadstone.study.service_model import Limits

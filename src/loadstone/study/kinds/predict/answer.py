@@ -1,12 +1,13 @@
 """What a prediction answers: the model, its curve, its peak, and how far measurements were from it. Pure."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from loadstone.model.records.verdict import Verdict
 from loadstone.study.question import Answer
-from loadstone.study.queueing import Centre
-from loadstone.study.summary import Purpose
+from loadstone.study.queueing import Centre, Scalability
+from loadstone.study.service_model import Model
+from loadstone.study.summary import Purpose, RunSummary
 
 
 @dataclass(frozen=True)
@@ -126,3 +127,40 @@ class PredictAnswer(Answer):
     curve: tuple[PredictedPoint, ...] = ()
     checks: tuple[CheckedPoint, ...] = ()
     peak: PredictedPeak | None = None
+
+
+def learned_model(model: Model) -> LearnedModel:
+    """A fitted model as it is kept."""
+    return LearnedModel(
+        load=model.load,
+        resource=model.resource,
+        centre=model.centre,
+        fixed_s=model.fixed_s,
+        think_s=model.think_s,
+        per_unit=model.per_unit,
+        capacity=model.centre.capacity,
+    )
+
+
+def learned_scalability(law: Scalability | None) -> LearnedScalability | None:
+    """A fitted law as it is kept; None without any."""
+    return None if law is None else LearnedScalability(**asdict(law), peak_sessions=law.peak_sessions)
+
+
+def measured_point(run: RunSummary) -> MeasuredPoint:
+    """What a run measured at its load."""
+    names = ("throughput", "response_mean", "response_p95", "response_p99")
+    metrics = {name: run.metrics.get(name) for name in names}
+    return MeasuredPoint(run.request.load, run.request.purpose, run.verdict, **metrics)
+
+
+def checked_point(run: RunSummary, predicted: PredictedPoint) -> CheckedPoint:
+    """A measurement beside its prediction: how far off."""
+
+    def beside(name: str, said: Predicted) -> Checked:
+        value = run.metrics[name]
+        return Checked(value, said.value, 100 * (said.value / value - 1))
+
+    throughput = beside("throughput", predicted.throughput)
+    response = beside("response_mean", predicted.response_mean)
+    return CheckedPoint(run.request.load, run.folder, throughput, response, predicted.is_beyond)

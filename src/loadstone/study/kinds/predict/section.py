@@ -1,0 +1,54 @@
+"""`predict`: how it is declared. Pure."""
+
+from functools import partial
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from loadstone.model.reading import Flag, refusing
+from loadstone.study.kind import StudySection
+from loadstone.study.parameters import Point, Points
+from loadstone.study.until import Until, read_until
+
+PREDICTED_FIGURES = {"mean": "response_mean", "peak": "peak"}
+"""What a prediction may go on for until it is sure: the mean response time at the loads to check by, and the peak."""
+MOST_ROUNDS = 30
+"""Times each load is run after which a prediction that goes on until it is sure gives up, unless told otherwise."""
+
+
+def read_loads(text: str) -> tuple[str, ...]:
+    """Reads `20,40,60`."""
+    return tuple(word for word in text.split(",") if word)
+
+
+class PredictSection(StudySection):
+    """`[predict]`: from measured loads to others."""
+
+    load: Annotated[Literal["sessions", "rate"], Flag("What the load is: sessions or rate.")] = Field(
+        default="sessions", description="`sessions` or `rate`"
+    )
+    at: Annotated[Points, Flag("Loads to measure, as 20,40,60.", metavar="LOADS", read=read_loads)] = Field(
+        description="the loads to measure, at least two, as [20, 40, 60]"
+    )
+    check: Annotated[
+        tuple[Point, ...], Flag("Loads to measure afterwards, to check by.", metavar="LOADS", read=read_loads)
+    ] = Field(default=(), description="loads to measure afterwards, to check by")
+    rounds: Annotated[int, Field(ge=1, le=100), Flag("Times each load is run.", kind=int, min=1, max=100)] = Field(
+        default=3, description="times each load is run, 1 or more"
+    )
+    until: Annotated[
+        Annotated[Until, refusing(partial(read_until, names=PREDICTED_FIGURES))] | None,
+        Flag("Go on until what is predicted is so sure, as 'mean +-10%'.", metavar="FIGURE +-PCT%"),
+    ] = Field(default=None, description='a figure and how sure it is to be, as "mean +-10%" or "peak +-5%"')
+    most_rounds: Annotated[
+        int, Field(ge=1, le=100), Flag("Times each load is run after which that ends.", kind=int, min=1, max=100)
+    ] = Field(default=MOST_ROUNDS, description="a whole number, 1 or more")
+    workers: Annotated[
+        Annotated[int, Field(ge=1, le=100_000)] | None,
+        Flag("Operations the server works on at once: its workers, or its cores.", kind=int, min=1, max=100_000),
+    ] = Field(default=None, description="how many operations the server works on at once, 1 or more")
+
+    @property
+    def brings_load(self) -> bool:
+        """It says at which loads to measure."""
+        return True
