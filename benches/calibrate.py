@@ -27,7 +27,8 @@ from loadstone.model.system import Clock, Spread, Station
 from loadstone.run.spec import RunSpec, WorkloadLoad
 from loadstone.store.read import read_result
 from loadstone.study.base import WorkloadRuns
-from loadstone.study.kinds.compare.loads import Compare, FoundDifference
+from loadstone.study.kinds.compare.difference import FoundDifference
+from loadstone.study.kinds.compare.loads.question import Compare
 from loadstone.study.kinds.predict.question import Predict
 from loadstone.study.kinds.repeat.question import Repeat
 from loadstone.study.question import Question

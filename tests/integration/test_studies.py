@@ -25,8 +25,8 @@ from loadstone.store.study import read_answer
 from loadstone.study import edge
 from loadstone.study.base import WorkloadRuns
 from loadstone.study.kind import StudySection
-from loadstone.study.kinds.compare import CompareSection
-from loadstone.study.kinds.compare.loads import CompareAnswer
+from loadstone.study.kinds.compare.loads.answer import CompareAnswer
+from loadstone.study.kinds.compare.section import CompareSection
 from loadstone.study.kinds.predict.answer import PredictAnswer
 from loadstone.study.kinds.predict.section import PredictSection
 from loadstone.study.kinds.search.section import SearchSection

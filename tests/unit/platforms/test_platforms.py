@@ -29,9 +29,9 @@ from loadstone.report.study import render_study
 from loadstone.run.spec import RunSpec, WorkloadLoad
 from loadstone.store.study import StudyFolder
 from loadstone.study.base import WorkloadRuns
-from loadstone.study.kinds.compare import CompareSection
-from loadstone.study.kinds.compare.platform_rows import tables
-from loadstone.study.kinds.compare.platforms import PlatformsAnswer, indices
+from loadstone.study.kinds.compare.platforms.answer import PlatformsAnswer, indices
+from loadstone.study.kinds.compare.platforms.rows import tables
+from loadstone.study.kinds.compare.section import CompareSection
 from loadstone.study.question import Question
 from loadstone.study.registry import study_kinds
 from loadstone.study.runner import answer_of, manifest_of

@@ -14,10 +14,10 @@ from loadstone.model.records.verdict import Verdict
 from loadstone.page.blocks import Table
 from loadstone.study.answers import AnswerMeans, changed_answers
 from loadstone.study.edge import CountFit, find_edge
-from loadstone.study.kinds.compare import loads
-from loadstone.study.kinds.compare.loads import Compare
-from loadstone.study.kinds.compare.peaks import ComparePeaks
-from loadstone.study.kinds.compare.platforms import CURVES, Platforms
+from loadstone.study.kinds.compare.loads.page import blocks as blocks_at_loads
+from loadstone.study.kinds.compare.loads.question import Compare
+from loadstone.study.kinds.compare.peaks.question import ComparePeaks
+from loadstone.study.kinds.compare.platforms.question import CURVES, Platforms
 from loadstone.study.kinds.predict.answer import PredictAnswer
 from loadstone.study.kinds.predict.question import Predict
 from loadstone.study.search.answer import LimitedBy
@@ -71,7 +71,7 @@ def test_rare_errors_of_one_side_alone_are_worse_though_a_run_has_none(lucky: in
 
 def test_a_side_without_errors_is_tested_too_and_its_row_says_so() -> None:
     answer, _ = carry_out(COMPARE, faster(25.6, "fail"))
-    (table,) = (block for block in loads.blocks(answer) if isinstance(block, Table))
+    (table,) = (block for block in blocks_at_loads(answer) if isinstance(block, Table))
     (row,) = (row for row in table.rows if row.cells[0] == "errors")
     assert row.cells[-1] == "a difference (no ratio: a value is 0)"
 

@@ -6,8 +6,8 @@ import pytest
 
 from loadstone.model.errors import UsageError
 from loadstone.model.profile import PROFILES
-from loadstone.study.kinds.compare import CompareSection
-from loadstone.study.kinds.compare.loads import Compare, overlap, promise
+from loadstone.study.kinds.compare.loads.question import Compare, overlap, promise
+from loadstone.study.kinds.compare.section import CompareSection
 from loadstone.study.summary import RunRequest, RunSummary, Side
 from loadstone.workloads import load as load_workload
 from tests.made import ask, carry_out, made

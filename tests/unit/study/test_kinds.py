@@ -16,8 +16,8 @@ from loadstone.model.profile import PROFILES
 from loadstone.model.records.check import CheckId
 from loadstone.model.records.verdict import Verdict
 from loadstone.study import service_model
-from loadstone.study.kinds.compare import CompareSection
-from loadstone.study.kinds.compare.loads import Compare
+from loadstone.study.kinds.compare.loads.question import Compare
+from loadstone.study.kinds.compare.section import CompareSection
 from loadstone.study.kinds.predict.answer import PredictAnswer
 from loadstone.study.kinds.predict.question import Predict, limits_of
 from loadstone.study.kinds.predict.section import PredictSection

@@ -6,7 +6,8 @@ from statistics import fmean
 import pytest
 
 from loadstone.study import service_model
-from loadstone.study.kinds.compare.loads import Compare, CompareAnswer
+from loadstone.study.kinds.compare.loads.answer import CompareAnswer
+from loadstone.study.kinds.compare.loads.question import Compare
 from loadstone.study.kinds.predict.question import Predict
 from loadstone.study.search.answer import SearchAnswer
 from loadstone.study.search.question import Search

@@ -1,0 +1,97 @@
+"""How a comparison at loads is shown: all differences with intervals, pair by pair, a table of every metric. Pure."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from loadstone.judge.statistics import LEVEL
+from loadstone.model.numbers import number, rounded, signed_percent
+from loadstone.page.blocks import Block, Cell, Column, ColumnKind, Figure, Gallery, Heading, Paragraph, Row, Table, Tone
+from loadstone.page.plot import DifferencePlot, Plot
+from loadstone.study.kinds.compare.difference import FoundDifference
+from loadstone.study.kinds.compare.loads.answer import CompareAnswer, ComparedLoad, ComparedMetric
+from loadstone.study.metrics import METRICS
+from loadstone.study.summary import Side
+
+WIDEST_PCT = 50
+"""Intervals that reach further say so little that they would flatten all others."""
+
+
+def blocks(answer: CompareAnswer) -> Iterator[Block]:
+    """All differences with their intervals, pair by pair, and a table of every metric."""
+    yield Gallery([figure for load in answer.loads for figure in _figures(answer, load)])
+    for load in answer.loads:
+        if load.load:
+            yield Heading(", ".join(f"{name}={value}" for name, value in load.load.items()))
+        titles = ("figure", "A, mean", "B, mean", "B against A, %", "interval, %", "p")
+        columns = [*map(Column, titles), Column("in words", ColumnKind.TEXT)]
+        yield Table(columns, [_row(name, one, name == answer.metric) for name, one in load.metrics.items()])
+    is_duet = any(load.is_duet for load in answer.loads)
+    order = (
+        "Both runs of a pair are made at the same time, each on its half of the cores; the halves change sides."
+        if is_duet
+        else "The order within pairs is drawn, once each way in every two pairs."
+    )
+    note = (
+        f"{order} The test permutes A and B within each pair; its interval holds the ratios that the same test does "
+        f"not refuse. The question is about {answer.metric.replace('_', ' ')}; each other figure is tested by itself, "
+        "so one in twenty is found by chance."
+    )
+    yield Paragraph(note, Tone.QUIET)
+
+
+def _row(name: str, compared: ComparedMetric, is_asked: bool) -> Row:
+    head = [name.replace("_", " "), rounded(compared.a.mean), rounded(compared.b.mean)]
+    main = compared.difference
+    if main is None:
+        return Row([*head, "", "", *_apart(compared.apart_p)], is_asked)
+    interval = "" if main.low is None else f"{signed_percent(main.low)} to {signed_percent(main.high)}"
+    tone = Tone.BROKEN if main.is_found else Tone.PLAIN
+    return Row([*head, signed_percent(main.ratio), interval, Cell(number(main.p, 3), tone), _means(main)], is_asked)
+
+
+def _apart(p: float | None) -> tuple[Cell | str, str]:
+    """The chance of a difference that has no ratio, and what it amounts to."""
+    if p is None:
+        return "", "a value is 0"
+    is_found = p <= 1 - LEVEL
+    means = "a difference" if is_found else "no difference found"
+    return Cell(number(p, 3), Tone.BROKEN if is_found else Tone.PLAIN), f"{means} (no ratio: a value is 0)"
+
+
+def _means(found: FoundDifference) -> str:
+    if found.is_found:
+        return "a difference"
+    if found.excluded_pct is None:
+        return "too few pairs to tell"
+    return f"larger than {number(found.excluded_pct, 1)} % can be excluded"
+
+
+def _figures(answer: CompareAnswer, load: ComparedLoad) -> Iterator[Figure]:
+    of = "".join(f", {name}={value}" for name, value in load.load.items())
+    percents = [_in_percent(name, one.difference) for name, one in load.metrics.items() if one.difference]
+    drawn = [row for row in percents if _is_narrow(row)]
+    if drawn:
+        caption = f"B against A with intervals; red: found by the test. Beyond {WIDEST_PCT} % only in the table."
+        yield Figure(f"Differences{of}", caption, DifferencePlot("difference of B, %", drawn))
+    compared = load.metrics.get(answer.metric)
+    if compared is not None:
+        metric = METRICS[answer.metric]
+        sides = ((Side.A, compared.a), (Side.B, compared.b))
+        rows = [
+            {"x": pair, "y": value, "series": side.upper()}
+            for side, own in sides
+            for pair, value in enumerate(own.values, start=1)
+        ]
+        plot = Plot("pair", metric.axis_title, rows, rows, from_zero=False)
+        yield Figure(f"{metric.plot_title}{of}", "Pair by pair, in order of time.", plot)
+
+
+def _is_narrow(row: Mapping[str, Any]) -> bool:
+    low, high = row["low"], row["high"]
+    return low is not None and high is not None and max(-low, high) <= WIDEST_PCT
+
+
+def _in_percent(name: str, found: FoundDifference) -> dict[str, Any]:
+    ratios = {"value": found.ratio, "low": found.low, "high": found.high}
+    percents = {key: None if ratio is None else 100 * (ratio - 1) for key, ratio in ratios.items()}
+    return {"name": name.replace("_", " "), **percents, "found": found.is_found}

@@ -1,0 +1,162 @@
+"""`compare` at loads: every pair goes through all loads before the next pair begins. Pure."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from loadstone.judge.statistics import LEVEL, holm, seen_scatters
+from loadstone.study.answers import changed_answers
+from loadstone.study.conditions import unlike
+from loadstone.study.failures import compare_paired
+from loadstone.study.kinds.compare.difference import LEAST_PAIRS
+from loadstone.study.kinds.compare.loads.answer import (
+    CompareAnswer,
+    ComparedLoad,
+    compare_metric,
+    compare_passing,
+    is_load_worse,
+)
+from loadstone.study.kinds.compare.loads.sentences import headline
+from loadstone.study.kinds.compare.sides import Settings, side_by_turn
+from loadstone.study.metrics import METRICS
+from loadstone.study.question import count_verdicts, first_missing, key_of
+from loadstone.study.summary import RunRequest, RunSummary, Side
+
+LEAST_OVERLAP = 0.9
+"""Share of the longer steady state that two runs at the same time must have in common."""
+USUAL_SCATTER = 0.05
+"""By how much two runs alike differ on a machine that others use too, for an example."""
+
+
+def promise(question: "Compare") -> str:
+    """What so many pairs are able to find, before the first is made."""
+    if question.pairs < LEAST_PAIRS:
+        return f"{question.pairs} pairs cannot tell a difference from chance; {LEAST_PAIRS} are the fewest that can."
+    scatters = seen_scatters(question.pairs)
+    found_pct = 100 * math.expm1(scatters * USUAL_SCATTER)
+    return (
+        f"{question.pairs} pairs find, nine times in ten, a difference of {scatters:.1f} times the scatter of a pair: "
+        f"{found_pct:.0f} % where two runs alike differ by {100 * USUAL_SCATTER:.0f} %."
+    )
+
+
+def pairs_for(loads: int) -> int:
+    """Fewest pairs with which anything can be found at each of so many loads, corrected for asking several times."""
+    return max(LEAST_PAIRS, math.ceil(math.log2(2 * loads / (1 - LEVEL))))
+
+
+def overlap(a: RunSummary, b: RunSummary) -> float:
+    """Which share of the longer steady state both had in common, the least of all iterations; 0 where unknown."""
+    pairs = zip(a.windows_unix_s, b.windows_unix_s, strict=False)
+    shares = [
+        max(0.0, min(one[1], other[1]) - max(one[0], other[0])) / max(one[1] - one[0], other[1] - other[0])
+        for one, other in pairs
+    ]
+    return min(shares, default=0.0)
+
+
+@dataclass(frozen=True)
+class Compare:
+    """Two settings at one or several loads, run in pairs whose order is drawn, so that drift falls on both alike."""
+
+    workload: str
+    settings: Settings
+    a: Settings
+    b: Settings
+    loads: tuple[Settings, ...]
+    pairs: int = LEAST_PAIRS
+    metric: str = "response_mean"
+    """The one the question is about; all others are reported beside it."""
+    is_duet: bool = False
+    """Whether both runs of a pair are made at the same time, each on cores of its own."""
+
+    def requests(self) -> list[RunRequest]:
+        """All its runs, in order: every pair goes through all loads before the next pair begins."""
+        requests: list[RunRequest] = []
+        for pair in range(self.pairs):
+            for load in self.loads:
+                for side in side_by_turn(pair):
+                    requests.append(self._request(len(requests), side, load))
+        return requests
+
+    def _request(self, at: int, side: Side, load: Settings) -> RunRequest:
+        settings = {**self.settings, **load, **(self.a if side is Side.A else self.b)}
+        words = "-".join([side, *load.values()])
+        # Every run has a seed of its own: what is found holds beyond one seed's draw of users.
+        duet = f"{self.workload}-{at // 2 + 1}" if self.is_duet else ""
+        return RunRequest(key_of(at + 1, self.workload, words), self.workload, settings, at, side=side, duet=duet)
+
+    def next(self, runs: Sequence[RunSummary]) -> RunRequest | None:
+        """The next run that is missing."""
+        return first_missing(self.requests(), runs)
+
+    def left(self, runs: Sequence[RunSummary]) -> int:
+        """Runs that are missing."""
+        return len(self.requests()) - len(runs)
+
+    def answer(self, runs: Sequence[RunSummary]) -> CompareAnswer:
+        """The difference at each load, and in words."""
+        loads = self._corrected([self._at(load, runs) for load in self.loads])
+        alike = ["A and B are set alike: what is found here is chance."] if self.a == self.b else []
+        lines = [line for load in loads for line in headline(load, self.metric, len(loads) > 1)]
+        is_worse = any(is_load_worse(load, self.metric) for load in loads)
+        return CompareAnswer(
+            workload=self.workload,
+            settings=dict(self.settings),
+            a=dict(self.a),
+            b=dict(self.b),
+            metric=self.metric,
+            pairs=self.pairs,
+            loads=tuple(loads),
+            is_answered=not self.left(runs) and (is_worse or all(map(self._is_settled, loads))),
+            is_worse=is_worse,
+            headline=(*alike, *self._unlike(runs), *lines),
+        )
+
+    def _is_settled(self, load: ComparedLoad) -> bool:
+        """Whether the runs at a load tell anything: enough pairs are valid, and it is not open whether B fails more."""
+        valid = self.pairs - load.left_out
+        is_open = load.failures is not None and load.failures.is_suspect and not load.failures.errors_a
+        return valid >= min(self.pairs, LEAST_PAIRS) and not is_open
+
+    def _unlike(self, runs: Sequence[RunSummary]) -> list[str]:
+        a, b = ([run.conditions for run in runs if run.request.side is side] for side in (Side.A, Side.B))
+        return unlike(a, b)
+
+    def _at(self, load: Settings, runs: Sequence[RunSummary]) -> ComparedLoad:
+        wanted = [one for one in self.requests() if all(one.settings.get(name) == at for name, at in load.items())]
+        by_key = {run.request.key: run for run in runs}
+        here = [by_key[request.key] for request in wanted if request.key in by_key]
+        made = {side: [run for run in here if run.request.side is side] for side in (Side.A, Side.B)}
+        pairs = list(zip(made[Side.A], made[Side.B], strict=False))
+        valid = [pair for pair in pairs if all(run.is_valid for run in pair)]
+        if self.is_duet:
+            valid = [pair for pair in valid if overlap(*pair) >= LEAST_OVERLAP]
+        sides = {Side.A: [a for a, _ in valid], Side.B: [b for _, b in valid]}
+        compared = {name: row for name in METRICS if (row := compare_metric(name, sides)) is not None}
+        verdicts = {side.value: count_verdicts(own) for side, own in made.items()}
+        failures = compare_paired(valid)
+        return ComparedLoad(
+            load=dict(load),
+            verdicts=verdicts,
+            metrics=compared,
+            left_out=len(pairs) - len(valid),
+            passing=compare_passing(valid, failures),
+            is_duet=self.is_duet,
+            failures=None if failures is None else failures.corrected(len(self.loads)),
+            changed_answers=tuple(changed_answers([a.answers for a, _ in valid], [b.answers for _, b in valid])),
+        )
+
+    def _corrected(self, loads: list[ComparedLoad]) -> list[ComparedLoad]:
+        """Over the loads of a curve the question is asked several times, and the p-values say so."""
+        differences = [one.metrics[self.metric].difference for one in loads if self.metric in one.metrics]
+        chances = iter(holm([one.p for one in differences if one is not None]))
+        corrected = []
+        for load in loads:
+            compared = load.metrics.get(self.metric)
+            if compared is not None and compared.difference is not None:
+                p = next(chances)
+                difference = replace(compared.difference, p_corrected=p, is_found=p <= 1 - LEVEL)
+                load = replace(load, metrics={**load.metrics, self.metric: replace(compared, difference=difference)})
+            corrected.append(load)
+        return corrected

@@ -1,0 +1,73 @@
+"""A comparison at loads in sentences. Pure."""
+
+from collections.abc import Iterator
+
+from loadstone.model.numbers import chance
+from loadstone.study.answers import changes_in_words
+from loadstone.study.kinds.compare.difference import LEAST_PAIRS, SOUGHT_PCT, FoundDifference
+from loadstone.study.kinds.compare.loads.answer import ComparedLoad
+from loadstone.study.metrics import METRICS, Better
+
+
+def headline(load: ComparedLoad, name: str, is_curve: bool) -> list[str]:
+    """What was found at one load, with what goes before any figure."""
+    settings = ", ".join(f"{key}={value}" for key, value in load.load.items())
+    where = f"At {settings}: " if settings else ""
+    lines = [where + line for line in _before_all(load)]
+    if name not in load.metrics:
+        return [*lines, f"{where}the runs made so far do not all have `{name}`."]
+    compared = load.metrics[name].difference
+    return [*lines, where + in_words(name, compared, load.no_better, is_curve)]
+
+
+def _before_all(load: ComparedLoad) -> Iterator[str]:
+    """What goes before any figure: who holds the quality of service at all, and what was left out."""
+    passing = load.passing
+    if passing is not None and passing.a != passing.b:
+        broken = f" B broke: {', '.join(passing.broken)}." if passing.b < passing.a else ""
+        yield f"A passed {passing.a} of {passing.pairs} runs, B {passing.b} ({chance(passing.p)}).{broken}"
+    elif passing is not None and not passing.a:
+        yield f"Neither side passed in any of {passing.pairs} pairs. B broke: {', '.join(passing.broken)}."
+    if load.failures is not None:
+        yield from load.failures.in_words()
+    yield from changes_in_words(load.changed_answers)
+    if load.left_out:
+        pairs = f"{load.left_out} pair{'s' * (load.left_out != 1)}"
+        apart = ", or of runs that were not at the same time," if load.is_duet else ""
+        yield f"{pairs} with an invalid run{apart} left out: nothing follows from those."
+
+
+def in_words(name: str, found: FoundDifference | None, no_better: str = "", is_curve: bool = False) -> str:
+    """What a difference amounts to, without claiming more than the test found; the p-value is the one that decides."""
+    metric = METRICS[name]
+    if found is None:
+        return f"{metric.title} cannot be compared by its ratio, since a value is 0."
+    change = 100 * (found.ratio - 1)
+    if found.low is None or found.high is None:
+        return (
+            f"{metric.title} of B is {change:+.1f} % against A over {found.pairs} pairs, which says nothing yet: "
+            f"{LEAST_PAIRS} pairs are the fewest that can tell a difference from chance."
+        )
+    interval = f"{100 * (found.low - 1):+.1f} to {100 * (found.high - 1):+.1f} %"
+    digits = 3 if found.is_found or is_curve else 2
+    said = chance(found.p, digits)
+    if is_curve and found.p_corrected is not None:
+        said = f"{chance(found.p_corrected, digits)} corrected for all loads, {said} by itself"
+    if found.is_found:
+        worse = {Better.LOWER: change > 0, Better.HIGHER: change < 0}.get(metric.better)
+        better = f" (no better: {no_better})" if no_better else " (better)"
+        word = {True: " (worse)", False: better, None: ""}[worse]
+        return f"{metric.title} of B is {change:+.1f} % against A{word}, interval {interval}, {said}."
+    return (
+        f"No difference in {metric.title} was found ({said}; B is {change:+.1f} %, interval {interval}). "
+        f"A difference larger than {found.excluded_pct:.1f} % can be excluded; a smaller one cannot.{_power(found)}"
+    )
+
+
+def _power(found: FoundDifference) -> str:
+    """What such a study could have found."""
+    if found.seen_pct is None:
+        return ""
+    line = f" {found.pairs} pairs of such scatter find a difference of {found.seen_pct:.1f} % nine times in ten"
+    enough = found.enough_pairs
+    return f"{line}." if enough in (None, found.pairs) else f"{line}; one of {SOUGHT_PCT:g} % would take {enough}."

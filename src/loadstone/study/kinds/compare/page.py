@@ -1,0 +1,30 @@
+"""How a comparison is shown: what both sides were, and what was found. Pure."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from loadstone.model.records.manifest import StudiedWorkload
+from loadstone.page.blocks import Block, Paragraph
+from loadstone.study.kinds.compare.answer import AnyAnswer
+from loadstone.study.kinds.compare.loads import page as loads_page
+from loadstone.study.kinds.compare.loads.answer import CompareAnswer
+from loadstone.study.kinds.compare.peaks import page as peaks_page
+from loadstone.study.kinds.compare.peaks.answer import PeaksAnswer
+from loadstone.study.kinds.compare.platforms import page as platforms_page
+from loadstone.study.kinds.compare.platforms.answer import PlatformsAnswer
+from loadstone.study.summary import RunSummary
+
+
+def blocks(answer: AnyAnswer, workload: StudiedWorkload, runs: Sequence[RunSummary]) -> Iterator[Block]:
+    """What both sides were, and what was found."""
+    yield Paragraph(f"A: {_settings(answer.a)}. B: {_settings(answer.b)}.")
+    match answer:
+        case CompareAnswer():
+            yield from loads_page.blocks(answer)
+        case PeaksAnswer():
+            yield from peaks_page.blocks(answer)
+        case PlatformsAnswer():
+            yield from platforms_page.blocks(answer)
+
+
+def _settings(settings: Mapping[str, str]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in settings.items()) or "as it is"

@@ -1,0 +1,1 @@
+"""`compare --at peak`: the peaks of two settings, searched in turns. Pure."""

@@ -1,0 +1,80 @@
+"""What a comparison of peaks answers: the peaks of both sides and their ratio. Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from loadstone.judge.statistics import Difference
+from loadstone.model.numbers import chance
+from loadstone.study.kinds.compare.difference import FoundDifference
+from loadstone.study.kinds.compare.sides import Settings, SideSearch, never_passing
+from loadstone.study.question import Answer
+from loadstone.study.summary import Side
+
+
+@dataclass(frozen=True, kw_only=True)
+class PeaksAnswer(Answer):
+    """Both sides' peaks and their ratio."""
+
+    a: Settings
+    b: Settings
+    pairs: int
+    peaks: Mapping[str, tuple[float, ...]]
+    searches: tuple[SideSearch, ...]
+    difference: FoundDifference | None
+    is_worse: bool
+
+    @property
+    def is_negative(self) -> bool:
+        """Whether B is worse."""
+        return self.is_worse
+
+    @property
+    def is_unreached(self) -> bool:
+        """Whether the driver was the limit of a side at every load."""
+        return any(search.answer.is_unreached for search in self.searches)
+
+
+def side_peaks(searches: Sequence[SideSearch], side: Side) -> tuple[float, ...]:
+    """The peaks that one side's searches found."""
+    own = (search.answer for search in searches if search.side is side)
+    return tuple(answer.peak for answer in own if answer.is_answered and answer.peak is not None)
+
+
+def headline(searches: Sequence[SideSearch], found: Difference | None) -> list[str]:
+    """The ratio of both peaks, or why there is none, then each search's first sentence."""
+    lines = [f"{search.side.upper()}: {line}" for search in searches for line in search.answer.headline[:1]]
+    if found is None:
+        return [*never_passing(searches, {side: side.upper() for side in (Side.A, Side.B)}), *lines]
+    change = 100 * (found.ratio - 1)
+    if found.low is not None and found.high is not None:
+        interval = f"interval {100 * (found.low - 1):+.1f} to {100 * (found.high - 1):+.1f} %, {chance(found.p)}"
+        return [f"The peak of B is {change:+.1f} % against A ({interval}).", *lines]
+    widest = _widest(searches)
+    apart = "too few runs near the peaks say how far chance moves them"
+    if widest is not None:
+        low, high = widest
+        apart = f"the searches' own intervals allow {100 * (low - 1):+.1f} to {100 * (high - 1):+.1f} %"
+    return [f"The peak of B is {change:+.1f} % against A; {apart}.", *lines]
+
+
+def is_peak_lower(searches: Sequence[SideSearch], found: Difference | None) -> bool:
+    """Whether B's peak is lower: by the test where there are pairs enough, else when no interval allows otherwise."""
+    if found is None:
+        return False
+    if found.low is not None:
+        return found.is_found and found.ratio < 1
+    widest = _widest(searches)
+    return widest is not None and widest[1] < 1
+
+
+def _widest(searches: Sequence[SideSearch]) -> tuple[float, float] | None:
+    """The smallest and the largest ratio of B's peak to A's that the intervals of all searches allow; None where a side
+    has none.
+    """
+    spans = {side: [search.answer.interval for search in searches if search.side is side] for side in (Side.A, Side.B)}
+    a, b = ([span for span in spans[side] if span is not None] for side in (Side.A, Side.B))
+    if not a or not b:
+        return None
+    low = min(span[0] for span in b) / max(span[1] for span in a)
+    high = max(span[1] for span in b) / min(span[0] for span in a)
+    return low, high

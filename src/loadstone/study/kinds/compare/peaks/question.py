@@ -1,0 +1,72 @@
+"""`compare --at peak`: the searches of both sides, A B B A. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from loadstone.judge.statistics import difference
+from loadstone.study.answers import Means, changed_answers, changes_in_words
+from loadstone.study.kinds.compare.difference import FoundDifference
+from loadstone.study.kinds.compare.peaks.answer import PeaksAnswer, headline, is_peak_lower, side_peaks
+from loadstone.study.kinds.compare.sides import MakeSearch, Settings, SideSearch, passing_sides, side_by_turn
+from loadstone.study.search.question import Search
+from loadstone.study.search.spec import SEEDS_APART
+from loadstone.study.summary import RunRequest, RunSummary, Side
+
+
+@dataclass(frozen=True)
+class ComparePeaks:
+    """The peaks of two settings, searched in turns: A B B A."""
+
+    workload: str
+    a: Settings
+    b: Settings
+    search: MakeSearch
+    pairs: int = 1
+
+    def searches(self) -> list[tuple[Side, Search]]:
+        """Every search with its side, in order."""
+        sides = [side for pair in range(self.pairs) for side in side_by_turn(pair)]
+        return [
+            (side, self.search(self.a if side is Side.A else self.b, f"{side}{number}", number * SEEDS_APART))
+            for number, side in enumerate(sides, start=1)
+        ]
+
+    def requests(self) -> list[RunRequest]:
+        """The first run of every search."""
+        return [request for _, search in self.searches() for request in search.requests()]
+
+    def next(self, runs: Sequence[RunSummary]) -> RunRequest | None:
+        """The next run of the first search that is not done."""
+        nexts = (search.next(search.own(runs)) for _, search in self.searches())
+        return next((request for request in nexts if request is not None), None)
+
+    def left(self, runs: Sequence[RunSummary]) -> int:
+        """About how many runs are left in all searches."""
+        return sum(search.left(search.own(runs)) for _, search in self.searches())
+
+    def answer(self, runs: Sequence[RunSummary]) -> PeaksAnswer:
+        """Both sides' peaks and their ratio."""
+        searches = [SideSearch(side, search.answer(search.own(runs))) for side, search in self.searches()]
+        peaks = {side: side_peaks(searches, side) for side in (Side.A, Side.B)}
+        is_whole = all(one.answer.is_answered and one.answer.peak for one in searches)
+        never_passes = passing_sides(searches) == {Side.A}
+        compared = difference(list(zip(peaks[Side.A], peaks[Side.B], strict=False))) if is_whole else None
+        return PeaksAnswer(
+            workload=self.workload,
+            a=dict(self.a),
+            b=dict(self.b),
+            pairs=self.pairs,
+            peaks={side.value: own for side, own in peaks.items()},
+            searches=tuple(searches),
+            difference=None if compared is None else FoundDifference.of(compared),
+            is_worse=never_passes or (is_whole and is_peak_lower(searches, compared)),
+            is_answered=self.next(runs) is None and (is_whole or len(passing_sides(searches)) == 1),
+            headline=(*self._changed(runs), *headline(searches, compared)),
+        )
+
+    def _changed(self, runs: Sequence[RunSummary]) -> list[str]:
+        """Answers that differ between both sides."""
+        sides: dict[Side, list[Means]] = {Side.A: [], Side.B: []}
+        for side, search in self.searches():
+            sides[side] += [run.answers for run in search.own(runs) if run.is_valid]
+        return changes_in_words(changed_answers(sides[Side.A], sides[Side.B]))

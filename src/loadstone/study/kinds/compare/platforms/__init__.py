@@ -1,0 +1,1 @@
+"""`compare --platform`: what a platform costs against another. Pure."""

@@ -1,0 +1,168 @@
+"""`compare --platform`: the searches of both sides, then runs at loads that follow from their peaks. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from loadstone.study.answers import changed_answers, changes_in_words
+from loadstone.study.conditions import unlike
+from loadstone.study.kinds.compare.platforms.answer import (
+    NEAR,
+    PlatformPoint,
+    PlatformsAnswer,
+    accelerator_of,
+    cost_per_operation,
+    find_parting,
+    is_peak_lower,
+    point_near,
+    proofs_of_peak,
+    runs_at_load,
+    runs_of_side,
+    side_means,
+)
+from loadstone.study.kinds.compare.platforms.sentences import headline
+from loadstone.study.kinds.compare.sides import MakeSearch, Settings, SideSearch, passing_sides, side_by_turn
+from loadstone.study.question import key_of, missing
+from loadstone.study.search.question import Search
+from loadstone.study.search.spec import SEEDS_APART
+from loadstone.study.search.state import State
+from loadstone.study.summary import Purpose, RunRequest, RunSummary, Side
+
+CURVES = "curves"
+"""What the runs at loads of the curves belong to, beside the two searches."""
+TYPICAL = 0.8
+"""Share of the native peak at which response times are compared (published comparison: 78 to 85 %)."""
+STEPS = (0.2, 0.4, 0.6, 1.0)
+"""Shares of the smaller peak at which curves have points on both sides, besides TYPICAL."""
+
+
+@dataclass(frozen=True)
+class Platforms:
+    """One workload on two platforms."""
+
+    workload: str
+    a: Settings
+    b: Settings
+    search: MakeSearch
+    pairs: int = 1
+    """Runs of each side at each load of the curves."""
+
+    def searches(self) -> dict[Side, Search]:
+        """The search of each side."""
+        return {Side.A: self.search(self.a, Side.A, 0), Side.B: self.search(self.b, Side.B, SEEDS_APART)}
+
+    def requests(self) -> list[RunRequest]:
+        """The first run of both searches."""
+        return [request for search in self.searches().values() for request in search.requests()]
+
+    def next(self, runs: Sequence[RunSummary]) -> RunRequest | None:
+        """The next run: first the searches, then the loads that follow from their peaks."""
+        searching = (search.next(self._evidence(side, runs)) for side, search in self.searches().items())
+        wanted = next((request for request in searching if request is not None), None)
+        return wanted or next(iter(missing(self._planned(runs), runs)), None)
+
+    def left(self, runs: Sequence[RunSummary]) -> int:
+        """About how many runs are left."""
+        searching = sum(search.left(self._evidence(side, runs)) for side, search in self.searches().items())
+        points = len(missing(self._planned(runs), runs)) if not searching else 2 * self.pairs * (len(STEPS) + 2)
+        return searching + points
+
+    def peaks(self, runs: Sequence[RunSummary]) -> dict[Side, float]:
+        """The peaks found so far."""
+        peaks = {side: State(search, self._evidence(side, runs)).peak for side, search in self.searches().items()}
+        return {side: peak for side, peak in peaks.items() if peak}
+
+    def _evidence(self, side: Side, runs: Sequence[RunSummary]) -> list[RunSummary]:
+        """What a side's search goes by: its own runs, and those of the curves, as runs that find and do not prove.
+
+        A failure below a peak reopens the search for it; at the peak itself the proofs decide, on both sides alike.
+        """
+        search = self.searches()[side]
+        return [
+            replace(run, request=replace(run.request, purpose=Purpose.PROBE)) if run.request.search == CURVES else run
+            for run in runs
+            if run.request.search == search.prefix or (run.request.search == CURVES and run.request.side is side)
+        ]
+
+    def loads(self, runs: Sequence[RunSummary]) -> list[float]:
+        """Loads that both sides are given, the smallest first; none before both peaks are known."""
+        peaks = self.peaks(runs)
+        if len(peaks) < 2:
+            return []
+        smaller, rounded_to = min(peaks.values()), self.searches()[Side.A].rounded
+        wanted = [*(rounded_to(share * smaller) for share in (*STEPS, TYPICAL)), rounded_to(TYPICAL * peaks[Side.A])]
+        kept: list[float] = []
+        for load in sorted(wanted):
+            if not kept or load > kept[-1] * (1 + NEAR):
+                kept.append(load)
+        return kept
+
+    def _planned(self, runs: Sequence[RunSummary]) -> list[RunRequest]:
+        """Each load on A and B, then on B and A, and so on."""
+        requests: list[RunRequest] = []
+        search = self.searches()[Side.A]
+        for load in self.loads(runs):
+            text = search.text(load)
+            for pair in range(self.pairs):
+                for side in side_by_turn(pair):
+                    settings = {**(self.a if side is Side.A else self.b), search.load: text}
+                    key = f"c-{key_of(len(requests) + 1, self.workload, f'{side}-{text}')}"
+                    seed = 2 * SEEDS_APART + len(requests)
+                    requests.append(RunRequest(key, self.workload, settings, seed, side=side, search=CURVES))
+        return requests
+
+    def answer(self, runs: Sequence[RunSummary]) -> PlatformsAnswer:
+        """Peaks, monitors at the peaks, both typical loads, curves, and where they part."""
+        searches = tuple(
+            SideSearch(side, one.answer(self._evidence(side, runs))) for side, one in self.searches().items()
+        )
+        peaks, loads = self.peaks(runs), self.loads(runs)
+        both, passing = len(peaks) == 2, passing_sides(searches)
+        rounded_to = self.searches()[Side.A].rounded
+        curve = tuple(self._point(runs, load) for load in loads)
+        parted = find_parting(curve)
+        accelerators = {side: accelerator_of(runs, side) for side in (Side.A, Side.B)}
+        return PlatformsAnswer(
+            workload=self.workload,
+            a=dict(self.a),
+            b=dict(self.b),
+            names=_names(self),
+            load=self.searches()[Side.A].load,
+            peaks={side.value: peaks.get(side) for side in (Side.A, Side.B)},
+            ratio=peaks[Side.B] / peaks[Side.A] if both else None,
+            at_peak={side.value: side_means(proofs_of_peak(runs, side, peaks.get(side))) for side in (Side.A, Side.B)},
+            typical=point_near(curve, rounded_to(TYPICAL * peaks[Side.A]) if loads else None),
+            common=point_near(curve, rounded_to(TYPICAL * min(peaks.values())) if both else None),
+            curve=curve,
+            parted=parted,
+            accelerators={side.value: found for side, found in accelerators.items()},
+            cost=cost_per_operation(curve),
+            searches=searches,
+            is_worse=is_peak_lower(searches) if both else passing == {Side.A},
+            is_answered=(both or len(passing) == 1) and self.next(runs) is None,
+            headline=(
+                *headline(_names(self), searches, peaks, curve, parted, accelerators),
+                *self._unlike(runs),
+                *self._changed(runs),
+            ),
+        )
+
+    def _unlike(self, runs: Sequence[RunSummary]) -> list[str]:
+        names = _names(self)
+        a, b = ([run.conditions for run in runs_of_side(runs, side)] for side in (Side.A, Side.B))
+        return unlike(a, b, (names["a"], names["b"]))
+
+    def _changed(self, runs: Sequence[RunSummary]) -> list[str]:
+        """Answers that differ between both platforms."""
+        names = _names(self)
+        a, b = ([run.answers for run in runs_of_side(runs, side) if run.is_valid] for side in (Side.A, Side.B))
+        return changes_in_words(changed_answers(a, b), names["a"], names["b"])
+
+    def _point(self, runs: Sequence[RunSummary], load: float) -> PlatformPoint:
+        a, b = (side_means(runs_at_load(runs, side, load)) for side in (Side.A, Side.B))
+        return PlatformPoint(load, a, b)
+
+
+def _names(of: Platforms) -> dict[str, str]:
+    """What both sides are called: their platform, with the side where that is the same."""
+    a, b = of.a.get("platform", Side.A), of.b.get("platform", Side.B)
+    return {"a": a, "b": b} if a != b else {"a": f"{a} (A)", "b": f"{b} (B)"}

@@ -1,0 +1,86 @@
+"""`compare`: how it is declared. Pure."""
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
+from loadstone.model.errors import UsageError
+from loadstone.model.reading import Flag
+from loadstone.platforms.registry import platform_kind, platform_kinds
+from loadstone.study.grid import names_platform
+from loadstone.study.kind import StudySection
+from loadstone.study.parameters import Point, Points, has_load, read_settings
+from loadstone.study.search.section import Start, Width
+
+PointSettings = dict[str, Point]
+
+
+def _known(name: str) -> str:
+    if name not in platform_kinds():
+        raise ValueError(f"there is no platform `{name}`")
+    return name
+
+
+PlatformNamed = Annotated[str, AfterValidator(_known)]
+"""The name of a platform that there is."""
+
+
+def read_at(text: str) -> object:
+    """Reads `50,100,150` or `peak`."""
+    return text if text == "peak" else tuple(word for word in text.split(",") if word)
+
+
+def read_platforms(text: str) -> list[str]:
+    """Reads `process,vm`; raises UsageError."""
+    names = [platform_kind(word.strip()).name for word in text.split(",")]
+    if len(names) != 2:
+        raise UsageError("A comparison is of two platforms. Write them as --platform process,vm.")
+    return names
+
+
+class CompareSection(StudySection):
+    """`[compare]`: A against B."""
+
+    a: Annotated[PointSettings, Flag("Settings of A, as server.threads=1.", metavar="SETTINGS", read=read_settings)] = (
+        Field(default_factory=dict, description='a table of settings, as { "server.threads" = 1 }')
+    )
+    b: Annotated[PointSettings, Flag("Settings of B.", metavar="SETTINGS", read=read_settings)] = Field(
+        default_factory=dict, description="a table of settings"
+    )
+    at: Annotated[
+        Points | Literal["peak"] | None,
+        Flag("Loads of a curve, as 50,100,150; or `peak`.", metavar="LOADS|peak", read=read_at),
+    ] = Field(default=None, description="a list of loads for a curve, or `peak`; left out, the load of the study")
+    load: Annotated[Literal["sessions", "rate"], Flag("What the load is: sessions or rate.")] = Field(
+        default="sessions", description="`sessions` or `rate`"
+    )
+    pairs: Annotated[
+        Annotated[int, Field(ge=1, le=1000)] | None,
+        Flag("Pairs of runs at each load (6), or of searches (1).", kind=int, min=1, max=1000),
+    ] = Field(default=None, description="pairs of runs, 1 or more")
+    figure: Annotated[str, Flag("The figure the question is about.")] = Field(
+        default="response_mean", description="the figure the question is about"
+    )
+    platform: Annotated[
+        Annotated[tuple[PlatformNamed, ...], Field(min_length=2, max_length=2)] | None,
+        Flag("Compare two platforms, as process,vm.", metavar="A,B", read=read_platforms),
+    ] = Field(default=None, description='two platforms to compare, as ["process", "vm"]')
+    duet: Annotated[bool, Flag("Both runs of a pair at the same time.", name="--duet", kind=bool)] = Field(
+        default=False, description="true to make both runs of a pair at the same time, each on half of the cores"
+    )
+    cpus: Annotated[
+        Annotated[int, Field(ge=1, le=4096)] | None,
+        Flag("With --platform: CPUs of each side. Default: 1.", kind=int, min=1),
+    ] = Field(default=None, description="of platforms: CPUs of each side, 1 or more")
+    start: Start = Field(default=None, description="of the peaks' searches: the first load tried")
+    width_pct: Width = Field(default=None, description="of the peaks' searches: width of the bracket in %")
+
+    @property
+    def brings_load(self) -> bool:
+        """Where loads, peaks or platforms are compared, or both sides have one."""
+        return self.at is not None or self.platform is not None or (has_load(self.a) and has_load(self.b))
+
+    @property
+    def varies_platform(self) -> bool:
+        """Where a side has another."""
+        return self.platform is not None or names_platform((*self.a, *self.b))

@@ -1,0 +1,53 @@
+"""Both sides of a comparison: their settings, their order in time, their searches. Pure."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from loadstone.study.search.answer import SearchAnswer
+from loadstone.study.search.question import Search
+from loadstone.study.summary import Side
+
+Settings = Mapping[str, str]
+MakeSearch = Callable[[Settings, str, int], Search]
+"""Makes a search from settings, its name among those of the study, and the first seed."""
+
+
+def side_by_turn(pair: int) -> tuple[Side, Side]:
+    """Which side comes first, at random, but once each in every two pairs: drift falls on both alike, and nothing that
+    happens regularly falls on one alone.
+    """
+    is_a_first = (np.random.default_rng(pair // 2).random() < 0.5) == (pair % 2 == 0)
+    return (Side.A, Side.B) if is_a_first else (Side.B, Side.A)
+
+
+@dataclass(frozen=True)
+class SideSearch:
+    """One search of a side, and what it found."""
+
+    side: Side
+    answer: SearchAnswer
+
+
+def passing_sides(searches: Sequence[SideSearch]) -> set[Side]:
+    """The sides whose searches all found a peak; empty unless each side's searches agree that loads pass, or that none
+    does. A search without an answer, or one that the driver limited everywhere, agrees with nothing.
+    """
+    sides = {Side.A: [one.answer for one in searches if one.side is Side.A]}
+    sides[Side.B] = [one.answer for one in searches if one.side is Side.B]
+    has_peak = {side: {answer.peak is not None for answer in answers} for side, answers in sides.items()}
+    is_known = all(one.answer.is_answered and not one.answer.is_unreached for one in searches)
+    if not is_known or any(len(peaks) != 1 for peaks in has_peak.values()):
+        return set()
+    return {side for side, peaks in has_peak.items() if peaks == {True}}
+
+
+def never_passing(searches: Sequence[SideSearch], names: Mapping[Side, str]) -> list[str]:
+    """The sentence that names a side that passes at no load while the other does; empty where there is none."""
+    passing = passing_sides(searches)
+    if len(passing) != 1:
+        return []
+    other = Side.B if Side.A in passing else Side.A
+    judged = f": {names[Side.B]} is worse" if other is Side.B else ""
+    return [f"{names[other]} passes at no load, and {names[passing.pop()]} does{judged}."]
