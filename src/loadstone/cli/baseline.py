@@ -20,7 +20,9 @@ from loadstone.model.errors import StoreError, UsageError
 from loadstone.model.records.verdict import Verdict
 from loadstone.store.documents import checked, read_raw, write_document
 from loadstone.store.study import is_study, read_answer, read_study_manifest
-from loadstone.study.baseline import BASELINE_SCHEMA, EXAMPLE, Against, Baseline, against, baseline_of, read_condition
+from loadstone.study.baseline.comparison import Against, against
+from loadstone.study.baseline.condition import EXAMPLE, read_condition
+from loadstone.study.baseline.series import BASELINE_SCHEMA, Baseline, baseline_of
 from loadstone.study.registry import kind_of
 
 FOLDER = "baselines"

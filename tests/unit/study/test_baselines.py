@@ -17,7 +17,9 @@ from loadstone.model.errors import UsageError
 from loadstone.model.records.manifest import HostFacts, ProfileRecord, SystemKind, SystemRecord
 from loadstone.model.records.verdict import Verdict
 from loadstone.study.answers import AnswerMeans
-from loadstone.study.baseline import Baseline, Condition, KeptSeries, Standing, against, read_condition
+from loadstone.study.baseline.comparison import Standing, against
+from loadstone.study.baseline.condition import Condition, read_condition
+from loadstone.study.baseline.series import Baseline, KeptSeries
 
 QUIET = (100.0, 101.0, 99.0, 100.5, 99.5)
 

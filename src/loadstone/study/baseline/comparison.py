@@ -1,0 +1,193 @@
+"""A series against a kept one: each figure, how often both fail, what else differs. Pure."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from loadstone.judge.statistics import GroupRatio, ratio_of_groups
+from loadstone.model.errors import UsageError
+from loadstone.model.numbers import number
+from loadstone.model.numbers import signed_percent as signed
+from loadstone.model.records.verdict import Verdict
+from loadstone.study.answers import changed_answers, changes_in_words
+from loadstone.study.baseline.condition import Condition
+from loadstone.study.baseline.likeness import refuse_unlike
+from loadstone.study.baseline.series import Baseline, KeptSeries
+from loadstone.study.conditions import unlike
+from loadstone.study.failures import FailureComparison, compare_groups
+from loadstone.study.metrics import METRICS
+
+
+class Standing(StrEnum):
+    """How a change stands to what was asked."""
+
+    KEPT = "kept"
+    BROKEN = "broken"
+    UNDECIDED = "undecided"
+
+
+@dataclass(frozen=True)
+class Change:
+    """A figure against the kept one."""
+
+    workload: str
+    metric: str
+    before: float | None
+    """Means; in the metric's unit."""
+    now: float | None
+    ratio: float | None
+    low: float | None
+    high: float | None
+    standing: Standing
+    condition: str
+    said: str
+    """In words."""
+
+
+@dataclass(frozen=True)
+class FailingSeries:
+    """Errors and verdicts of a series against those of the kept one."""
+
+    workload: str
+    standing: Standing
+    compared: FailureComparison
+    said: str
+    """In words."""
+
+
+@dataclass(frozen=True)
+class Against:
+    """A series against a kept one."""
+
+    changes: tuple[Change, ...]
+    notes: tuple[str, ...] = ()
+    failing: tuple["FailingSeries", ...] = ()
+    """How often both series fail, workload by workload: judged whatever was asked."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """Fail where something is worse than allowed for sure, invalid where that cannot be said, else pass."""
+        standings = {change.standing for change in self.changes if change.condition}
+        standings |= {one.standing for one in self.failing}
+        if Standing.BROKEN in standings:
+            return Verdict.FAIL
+        return Verdict.INVALID if Standing.UNDECIDED in standings else Verdict.PASS
+
+
+def against(kept: Baseline, new: Baseline, conditions: Sequence[Condition], may_be_elsewhere: bool = False) -> Against:
+    """Compares; without conditions every figure is told of that both have. Raises UsageError for what is unlike."""
+    refuse_unlike(kept, new, may_be_elsewhere)
+    before = {one.workload: one for one in kept.series}
+    pairs = [(before[one.workload], one) for one in new.series if one.workload in before]
+    if not pairs:
+        known = ", ".join(before)
+        raise UsageError(f"`{kept.name}` is of {known}, this is of {', '.join(one.workload for one in new.series)}.")
+    changes = [change for a, b in pairs for change in _changes(a, b, conditions, len(pairs))]
+    notes = [note for a, b in pairs for note in _notes(a, b, kept.name)]
+    failing = tuple(_failing(a, b, kept.name) for a, b in pairs)
+    return Against(tuple(changes), (*notes, *_systems(kept, new), *_versions(kept, new)), failing)
+
+
+def _notes(a: KeptSeries, b: KeptSeries, name: str) -> Iterable[str]:
+    """What else differs between two series: answers, machines, runs left out."""
+    yield from changes_in_words(changed_answers(a.answers, b.answers), f"`{name}`", "this series")
+    yield from unlike(a.conditions, b.conditions, (name, "this"))
+    if b.invalid:
+        yield f"{b.workload}: {b.invalid} of {b.invalid + b.runs} runs are invalid and left out."
+
+
+def _failing(a: KeptSeries, b: KeptSeries, name: str) -> FailingSeries:
+    """Whether a series fails more than the kept one, beyond chance."""
+    compared = compare_groups(a.failures, b.failures)
+    said = f"{b.passed} of {b.runs} runs pass, {a.passed} of {a.runs} of `{name}`"
+    errors = f"errors {number(compared.errors_b, 2)} %, were {number(compared.errors_a, 2)} %"
+    said += f"; {errors}" if compared.errors_a is not None and compared.errors_b is not None else ""
+    if compared.is_worse:
+        good = f"good operations {number(compared.good_b, 2)} %, were {number(compared.good_a, 2)} %"
+        said += f"; {good}" if compared.lacks_good else ""
+        return FailingSeries(b.workload, Standing.BROKEN, compared, f"{said}: this series fails more")
+    if compared.is_suspect:
+        remedy = "too few runs to tell whether by chance; more runs decide"
+        return FailingSeries(b.workload, Standing.UNDECIDED, compared, f"{said}: {remedy}")
+    return FailingSeries(b.workload, Standing.KEPT, compared, said)
+
+
+def _changes(a: KeptSeries, b: KeptSeries, conditions: Sequence[Condition], workloads: int) -> Iterable[Change]:
+    asked: Sequence[tuple[str, Condition | None]] = [(one.metric, one) for one in conditions]
+    asked = asked or [(name, None) for name in METRICS if name in a.metrics and name in b.metrics]
+    for name, condition in asked:
+        if name not in a.metrics or name not in b.metrics:
+            why = f"{METRICS[name].title}: not in both series"
+            yield Change(a.workload, name, None, None, None, None, None, Standing.UNDECIDED, _text(condition), why)
+            continue
+        found = ratio_of_groups(a.metrics[name], b.metrics[name], max(1, len(conditions)) * workloads)
+        yield _change(a.workload, name, (a.metrics[name], b.metrics[name]), found, condition)
+
+
+def _change(
+    workload: str,
+    name: str,
+    values: tuple[Sequence[float], Sequence[float]],
+    found: GroupRatio | None,
+    condition: Condition | None,
+) -> Change:
+    before, now = (sum(side) / len(side) for side in values)
+    standing, said = _standing(name, values, found, condition)
+    ratio, low, high = (found.ratio, found.low, found.high) if found else (None, None, None)
+    return Change(workload, name, before, now, ratio, low, high, standing, _text(condition), said)
+
+
+def _text(condition: Condition | None) -> str:
+    return condition.text if condition else ""
+
+
+def _standing(
+    name: str,
+    values: tuple[Sequence[float], Sequence[float]],
+    found: GroupRatio | None,
+    condition: Condition | None,
+) -> tuple[Standing, str]:
+    title = METRICS[name].plot_title
+    if found is None:
+        same = values[0] == values[1] or not any((*values[0], *values[1]))
+        said = f"{title}: the same in all runs" if same else f"{title}: 0 in some runs, of which there is no ratio"
+        return (Standing.KEPT if same else Standing.UNDECIDED), said
+    if found.low is None or found.high is None:
+        counts = " and ".join(str(len(side)) for side in values)
+        return Standing.UNDECIDED, f"{title}: {counts} runs cannot tell a change from chance"
+    told = (
+        f"{title} {signed_percent(found.ratio)}, between {signed_percent(found.low)} and {signed_percent(found.high)}"
+    )
+    if condition is None:
+        return Standing.KEPT, told
+    worst, best = (found.high, found.low) if condition.is_rise else (found.low, found.high)
+    sign = 1 if condition.is_rise else -1
+    if sign * best > sign * condition.limit:
+        return Standing.BROKEN, f"{told}: more than `{condition.text}` allows"
+    if sign * worst <= sign * condition.limit:
+        most = "at most" if condition.is_rise else "at least"
+        return Standing.KEPT, f"{title} changes by {most} {signed_percent(worst)} ({told})"
+    return Standing.UNDECIDED, f"{told}: too wide to tell whether `{condition.text}`; more runs narrow it"
+
+
+def signed_percent(ratio: float) -> str:
+    """A ratio as its difference from 1, with its unit."""
+    return f"{signed(ratio)} %"
+
+
+def _systems(kept: Baseline, new: Baseline) -> Iterable[str]:
+    """Settings of the system that differ, where they may."""
+    before, now = kept.system.settings, new.system.settings
+    for name in sorted({*before, *now}):
+        if before.get(name) != now.get(name):
+            yield f"The system's {name} was {before.get(name)}, is {now.get(name)}."
+
+
+def _versions(kept: Baseline, new: Baseline) -> Iterable[str]:
+    for name in kept.versions.keys() & new.versions.keys():
+        if kept.versions[name] != new.versions[name]:
+            yield f"{name} was {kept.versions[name]}, is {new.versions[name]}."
+    for name, what in (("kernel", "The kernel"), ("governor", "The governor"), ("virtualization", "Virtualization")):
+        before, now = getattr(kept.host, name), getattr(new.host, name)
+        if before != now:
+            yield f"{what} was {before}, is {now}."

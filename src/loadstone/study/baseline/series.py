@@ -1,0 +1,113 @@
+"""What is kept of a series of runs, to be compared with later ones. Pure."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from loadstone.judge.statistics import least_for_unpaired
+from loadstone.model.errors import UsageError
+from loadstone.model.records.manifest import HostFacts, ProfileRecord, Settings, StudyManifest, SystemRecord
+from loadstone.study.answers import AnswerMeans
+from loadstone.study.failures import Failures
+from loadstone.study.metrics import METRICS
+from loadstone.study.summary import RunSummary
+
+BASELINE_SCHEMA = 2
+
+
+@dataclass(frozen=True)
+class KeptSeries:
+    """Valid runs of one workload."""
+
+    workload: str
+    settings: Mapping[str, str]
+    runs: int
+    metrics: Mapping[str, tuple[float, ...]]
+    conditions: tuple[Mapping[str, str], ...] = ()
+    """What the machines of each run were given."""
+    load: str = ""
+    """The load in words."""
+    declaration_sha256: str = ""
+    """Check sum of the workload's file."""
+    passed: int = 0
+    """How many of the runs passed."""
+    invalid: int = 0
+    """Runs that were left out, since they were invalid."""
+    answers: tuple[Mapping[str, AnswerMeans], ...] = ()
+    """Mean size and usual status of each operation's answers, run by run."""
+
+    @property
+    def failures(self) -> Failures:
+        """How the runs failed."""
+        return Failures(self.runs, self.passed, self.metrics.get("errors", ()), self.metrics.get("good", ()))
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """What is kept of a series of runs, to be compared with later ones."""
+
+    name: str
+    made: str
+    """When the series began (ISO 8601)."""
+    study: str
+    """Its folder's name."""
+    versions: Mapping[str, str | None]
+    host: HostFacts
+    profile: ProfileRecord
+    series: tuple[KeptSeries, ...]
+    system: SystemRecord
+    placement: Mapping[str, Settings]
+    """Where services ran, by role."""
+    clock: str
+    schema: int = BASELINE_SCHEMA
+
+
+def baseline_of(name: str, folder: str, manifest: StudyManifest, runs: Sequence[RunSummary]) -> Baseline:
+    """Of a study and its runs; raises UsageError for one that says nothing of how far runs scatter."""
+    if manifest.kind != "repeat":
+        raise UsageError(
+            f"{folder} is a study of the kind `{manifest.kind}`. `loadstone repeat` makes what can be kept."
+        )
+    series = tuple(_series(runs))
+    few = [f"{one.workload} ({one.runs})" for one in series if one.runs < least_for_unpaired(1)]
+    if few or not series:
+        least = least_for_unpaired(1)
+        told = ", ".join(few) or "none"
+        raise UsageError(f"Fewer than {least} valid runs: {told}. `loadstone repeat --runs {least + 1}` makes enough.")
+    old = [one.workload for one in series if not one.load]
+    if old:
+        raise UsageError(
+            f"{folder} does not record the load of {', '.join(old)}: an older version made it, so nothing can be "
+            "compared with it safely. Run the series again with `loadstone repeat`."
+        )
+    return Baseline(
+        name=name,
+        made=manifest.started,
+        study=folder,
+        versions=manifest.versions,
+        host=manifest.host,
+        profile=manifest.profile,
+        series=series,
+        system=manifest.system,
+        placement=manifest.placement,
+        clock=manifest.clock,
+    )
+
+
+def _series(runs: Sequence[RunSummary]) -> Iterable[KeptSeries]:
+    for workload in dict.fromkeys(run.request.workload for run in runs):
+        valid = [run for run in runs if run.request.workload == workload and run.is_valid]
+        names = [name for name in METRICS if valid and all(name in run.metrics for run in valid)]
+        metrics = {name: tuple(run.metrics[name] for run in valid) for name in names}
+        settings = dict(valid[0].request.settings) if valid else {}
+        yield KeptSeries(
+            workload=workload,
+            settings=settings,
+            runs=len(valid),
+            metrics=metrics,
+            conditions=tuple(run.conditions for run in valid),
+            load=valid[0].load if valid else "",
+            declaration_sha256=valid[0].declaration_sha256 if valid else "",
+            passed=sum(run.passed for run in valid),
+            invalid=sum(run.request.workload == workload and not run.is_valid for run in runs),
+            answers=tuple(run.answers for run in valid),
+        )
