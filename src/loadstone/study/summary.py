@@ -7,6 +7,7 @@ from enum import StrEnum
 from statistics import fmean
 
 from loadstone.judge.usage import host_usage, inside_usage, is_support, measured_machines, outside_usage, tree_usage
+from loadstone.model.fault import PlannedFault, read_fault
 from loadstone.model.figures import Blame, IterationFigures
 from loadstone.model.machine import PROCESS
 from loadstone.model.records.check import DRIVER_CHECKS, Check, CheckId, Outcome
@@ -20,6 +21,8 @@ from loadstone.study.conditions import conditions_of
 from loadstone.study.failure import Failure, failure_of
 from loadstone.study.metrics import METRICS
 
+FAULT = "fault"
+"""The setting that plans a fault."""
 INTERRUPTS = ("irq", "softirq")
 """Modes of a processor that belong to no process: mostly the network's."""
 IDLE_MODES = ("idle", "iowait")
@@ -66,6 +69,12 @@ class RunRequest:
     def load(self) -> float:
         """Sessions, or arrivals per second, where the settings say."""
         return float(self.settings.get("sessions") or self.settings.get("rate") or 0)
+
+    @property
+    def fault(self) -> PlannedFault | None:
+        """The fault that is injected into it, where the settings plan one."""
+        text = self.settings.get(FAULT)
+        return None if text is None else read_fault(text)
 
     def __str__(self) -> str:
         settings = " ".join(f"{name}={value}" for name, value in self.settings.items())

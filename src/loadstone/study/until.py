@@ -9,6 +9,9 @@ from loadstone.model.errors import UsageError
 
 NAMED = 6
 """How many figures a refusal names."""
+LOOKS_APART = 1.5
+"""By how much more is measured before it is looked again whether a figure is sure: a study that looks after each run
+stops where chance makes the interval narrow."""
 WANTED = re.compile(r"\s*([a-z0-9_]+)\s*(?:\+-|\+/-|±)\s*([0-9.]+)\s*%\s*")
 
 
@@ -40,3 +43,11 @@ def read_until(text: str, names: Mapping[str, str]) -> Until:
 def runs_needed(count: int, half_pct: float, pct: float) -> int:
     """About how many runs make an interval so narrow: its width falls with the root of their number."""
     return math.ceil(count * (half_pct / pct) ** 2)
+
+
+def looks(first: int, most: int) -> list[int]:
+    """After how many runs, or rounds of runs, it is looked whether a figure is sure: each count once, `most` last."""
+    counts = [min(most, first)]
+    while counts[-1] < most:
+        counts.append(min(most, math.ceil(LOOKS_APART * counts[-1])))
+    return counts

@@ -13,7 +13,6 @@ from loadstone.model.records.check import Bound, Check, CheckId, Outcome, Weight
 from loadstone.model.records.verdict import Verdict
 from loadstone.page.blocks import Table
 from loadstone.study.answers import AnswerMeans, changed_answers
-from loadstone.study.edge import CountFit, find_edge
 from loadstone.study.kinds.compare.loads.page import blocks as blocks_at_loads
 from loadstone.study.kinds.compare.loads.question import Compare
 from loadstone.study.kinds.compare.peaks.question import ComparePeaks
@@ -21,6 +20,7 @@ from loadstone.study.kinds.compare.platforms.question import CURVES, Platforms
 from loadstone.study.kinds.predict.answer import PredictAnswer
 from loadstone.study.kinds.predict.question import Predict
 from loadstone.study.search.answer import LimitedBy
+from loadstone.study.search.edge import CountFit, find_edge
 from loadstone.study.search.question import Search, repeated
 from loadstone.study.search.state import MOST_INVALID
 from loadstone.study.service_model import deviations

@@ -9,8 +9,8 @@ from statistics import fmean
 import numpy as np
 import pytest
 
-from loadstone.study.edge import MarginFit
 from loadstone.study.search.answer import LimitedBy, SearchAnswer, Standing
+from loadstone.study.search.edge import MarginFit
 from loadstone.study.search.question import Search
 from loadstone.study.search.state import MOST_RUNS
 from loadstone.study.summary import Purpose, RunRequest, RunSummary

@@ -6,8 +6,8 @@ from enum import StrEnum
 
 from loadstone.model.records.check import Check
 from loadstone.model.records.verdict import Verdict
-from loadstone.study.edge import EdgeEstimate
 from loadstone.study.question import Answer
+from loadstone.study.search.edge import EdgeEstimate
 from loadstone.study.summary import Purpose
 
 

@@ -10,10 +10,10 @@ import numpy as np
 from loadstone.judge.statistics import LEVEL
 from loadstone.model.records.verdict import Verdict
 from loadstone.study.answers import Means, between_in_words
-from loadstone.study.edge import REPETITIONS, Edge, Passes, find_edge
 from loadstone.study.metrics import METRICS
 from loadstone.study.question import key_of
 from loadstone.study.search.answer import SearchAnswer, SearchedLoad, SearchedRun, Spread, Standing
+from loadstone.study.search.edge import REPETITIONS, Edge, Passes, find_edge
 from loadstone.study.search.sentences import headline, unseen_operations
 from loadstone.study.search.spec import SearchSpec
 from loadstone.study.search.state import MOST_RUNS, State

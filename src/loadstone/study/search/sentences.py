@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from loadstone.model.numbers import supported
 from loadstone.model.records.check import CheckId
-from loadstone.study.edge import Edge
 from loadstone.study.search.answer import LimitedBy
+from loadstone.study.search.edge import Edge
 from loadstone.study.search.spec import SearchSpec
 from loadstone.study.search.state import MOST_INVALID, MOST_RUNS, State
 

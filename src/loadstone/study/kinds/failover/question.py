@@ -12,12 +12,11 @@ from loadstone.study.kind import StudyContext
 from loadstone.study.kinds.failover.answer import FailoverAnswer, Trial, headline
 from loadstone.study.kinds.failover.section import FailoverSection
 from loadstone.study.question import first_missing, key_of, missing
-from loadstone.study.summary import RunRequest, RunSummary
+from loadstone.study.summary import FAULT, RunRequest, RunSummary
 
 EARLIEST, LATEST = 0.3, 0.6
 """Between which shares of the steady state a fault comes that was given no time: enough before it to compare with, and
 enough after it to recover in."""
-PARAMETER = "fault"
 
 
 @dataclass(frozen=True)
@@ -38,7 +37,7 @@ class Failover:
         at_s = self.at_s
         if at_s is None:
             at_s = self.steady_s * (EARLIEST + (LATEST - EARLIEST) * _chance(number))
-        settings = {PARAMETER: str(PlannedFault(self.fault, round(at_s, 2)))}
+        settings = {FAULT: str(PlannedFault(self.fault, round(at_s, 2)))}
         return RunRequest(key_of(number, self.workload, self.fault), self.workload, settings, number - 1)
 
     def next(self, runs: Sequence[RunSummary]) -> RunRequest | None:
@@ -51,16 +50,7 @@ class Failover:
 
     def answer(self, runs: Sequence[RunSummary]) -> FailoverAnswer:
         """What the fault cost in each."""
-        trials = tuple(
-            Trial(
-                run.folder,
-                float(run.request.settings[PARAMETER].partition("@")[2]),
-                _told(run),
-                run.platform,
-                _foreign_pct(run),
-            )
-            for run in runs
-        )
+        trials = tuple(map(_trial, runs))
         return FailoverAnswer(
             workload=self.workload,
             is_answered=not missing(self.requests(), runs) and any(trial.is_known for trial in trials),
@@ -68,6 +58,13 @@ class Failover:
             fault=self.fault,
             trials=trials,
         )
+
+
+def _trial(run: RunSummary) -> Trial:
+    """What the fault of a run came to."""
+    fault = run.request.fault
+    assert fault is not None, "every run of a failover study plans a fault"
+    return Trial(run.folder, fault.at_s, _told(run), run.platform, _foreign_pct(run))
 
 
 def _told(run: RunSummary) -> Failure | None:
@@ -81,7 +78,7 @@ def _foreign_pct(run: RunSummary) -> float | None:
 
 def _chance(number: int) -> float:
     """From 0 to 1, the same for each trial of a number."""
-    return derived(0, PARAMETER, number) / (1 << 63)
+    return derived(0, FAULT, number) / (1 << 63)
 
 
 def make(section: FailoverSection, context: StudyContext) -> Failover:

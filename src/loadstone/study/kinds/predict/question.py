@@ -1,6 +1,5 @@
 """`predict`: measures some loads, fits a model, says what it says of others, holds it against checks. Pure."""
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -40,11 +39,11 @@ from loadstone.study.service_model import (
     resource_of,
 )
 from loadstone.study.summary import Purpose, RunRequest, RunSummary
-from loadstone.study.until import Until
+from loadstone.study.until import Until, looks
 
-FEWEST_LOOKS, LOOKS_APART = 8, 1.5
-"""Rounds after which it first looks whether it is sure, and by how much more it looks again: who looks at a few, and
-after each, stops where chance makes the interval narrow (measured: docs/trust.md)."""
+FEWEST_LOOKS = 8
+"""Rounds after which it first looks whether it is sure: a prediction that looks at fewer stops where chance makes the
+interval narrow (measured: docs/trust.md)."""
 PREDICTED_PCT = (95.0, 99.0)
 """Shares of good and of tolerable operations for which a peak can be predicted."""
 STEPS = 24
@@ -123,10 +122,7 @@ class Predict:
     @property
     def _looks(self) -> list[int]:
         """After how many rounds it looks whether it is sure."""
-        looks = [min(self.most_rounds, max(self.rounds, FEWEST_LOOKS))]
-        while looks[-1] < self.most_rounds:
-            looks.append(min(self.most_rounds, math.ceil(LOOKS_APART * looks[-1])))
-        return looks
+        return looks(max(self.rounds, FEWEST_LOOKS), self.most_rounds)
 
     def _half_pct(self, runs: Sequence[RunSummary]) -> float | None:
         """How unsure it still is of what it goes on for, in percent; None where nothing is predicted."""

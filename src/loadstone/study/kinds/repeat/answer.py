@@ -10,9 +10,8 @@ from loadstone.study.question import Answer, count_verdicts
 from loadstone.study.summary import RunSummary
 from loadstone.study.until import Until, runs_needed
 
-FEWEST_LOOKS, LOOKS_APART = 10, 1.5
-"""Runs after which it first looks whether a figure is sure, and by how much more it looks again: who looks after each
-run stops where chance makes the interval narrow."""
+FEWEST_LOOKS = 10
+"""Runs after which it first looks whether a figure is sure."""
 SURE_AT_ONCE = 3.0
 """By what factor the interval must be narrower than asked to end a study before that."""
 WIDENED = 1.15

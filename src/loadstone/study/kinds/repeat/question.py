@@ -1,13 +1,11 @@
 """`repeat`: the same run n times, or until a figure is sure. Pure."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from loadstone.study.kind import StudyContext
 from loadstone.study.kinds.repeat.answer import (
     FEWEST_LOOKS,
-    LOOKS_APART,
     RepeatAnswer,
     Series,
     headline,
@@ -19,7 +17,7 @@ from loadstone.study.kinds.repeat.answer import (
 from loadstone.study.kinds.repeat.section import MOST_RUNS, RepeatSection
 from loadstone.study.question import count_verdicts, first_missing, key_of
 from loadstone.study.summary import RunRequest, RunSummary
-from loadstone.study.until import Until, runs_needed
+from loadstone.study.until import Until, looks, runs_needed
 
 
 @dataclass(frozen=True)
@@ -66,10 +64,7 @@ class Repeat:
     @property
     def _looks(self) -> list[int]:
         """After how many runs it looks whether the figure is sure."""
-        looks = [min(self.most_runs, max(self.runs, FEWEST_LOOKS))]
-        while looks[-1] < self.most_runs:
-            looks.append(min(self.most_runs, math.ceil(LOOKS_APART * looks[-1])))
-        return looks
+        return looks(max(self.runs, FEWEST_LOOKS), self.most_runs)
 
     def _series(self, runs: Sequence[RunSummary]) -> dict[str, Series]:
         """Every metric over the series; the one that it goes on for with an interval for having been looked at."""
