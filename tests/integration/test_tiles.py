@@ -24,7 +24,9 @@ from loadstone.model.records.verdict import Verdict
 from loadstone.run.tiles.spec import find_tile
 from loadstone.store.read import read_manifest, read_result, read_verdict
 from loadstone.store.study import read_answer
-from loadstone.study.kinds.tiles import KIND, TilesAnswer, TilesPeak
+from loadstone.study.kinds.tiles import KIND
+from loadstone.study.kinds.tiles.answer import TilesAnswer
+from loadstone.study.kinds.tiles.question import TilesPeak
 from loadstone.testbed.tiles import TilesSystem, tiles_testbed
 from tests.integration.conftest import (
     CHROMIUM,

@@ -37,7 +37,8 @@ from loadstone.store.read import read_manifest
 from loadstone.store.study import read_answer, read_study_manifest
 from loadstone.study.base import TileRuns
 from loadstone.study.kinds import tiles as kind_of_tiles
-from loadstone.study.kinds.tiles import TilesPeak, TileTrial, words
+from loadstone.study.kinds.tiles.answer import TileTrial, words
+from loadstone.study.kinds.tiles.question import TilesPeak
 from loadstone.study.question import QuestionSet
 from loadstone.study.runner import Progress, run_study
 from loadstone.study.spec import StudySpec

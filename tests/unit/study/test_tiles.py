@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loadstone.model.records.verdict import Verdict
-from loadstone.study.kinds.tiles import TilesAnswer, TilesPeak, TileTrial, words
+from loadstone.study.kinds.tiles.answer import TilesAnswer, TileTrial, words
+from loadstone.study.kinds.tiles.question import TilesPeak
 from loadstone.study.summary import RunRequest, RunSummary
 from loadstone.study.tenths import TENTHS
 

@@ -1,73 +1,19 @@
-"""`tiles`: how many tiles does a host hold? Full tiles are doubled until a limit breaks or the score stops rising, then
-closed in on, then a fraction of one more is. Pure.
-"""
+"""`tiles`: doubles full tiles until a load does not hold, then closes in, at last in tenths. Pure."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
-from loadstone.judge.score import DISCLAIMER
 from loadstone.model.errors import UsageError
-from loadstone.model.numbers import number
-from loadstone.model.records.manifest import StudiedWorkload
 from loadstone.model.records.verdict import Verdict
-from loadstone.page.blocks import Block, Cell, Column, ColumnKind, Figure, Gallery, Paragraph, Row, Table, Tone
-from loadstone.page.plot import Plot
-from loadstone.study.kind import StudyContext, StudyKind, StudySection
-from loadstone.study.question import Answer
+from loadstone.study.kind import StudyContext
+from loadstone.study.kinds.tiles.answer import TilesAnswer, TileTrial, why_not_held, words
+from loadstone.study.kinds.tiles.section import TilesSection
 from loadstone.study.summary import Purpose, RunRequest, RunSummary
-from loadstone.study.tenths import FULL, TENTHS, tenths_of
+from loadstone.study.tenths import FULL, TENTHS
 
 TRIES = 2
 """How often a load is tried whose run was not fit to be judged."""
-NOTE = (
-    "A load holds when all its workloads pass and its score is above that of every smaller load that was tried. Full "
-    "tiles are doubled until one does not hold and then closed in on; the last tile is closed in on in tenths. "
-)
-
-
-class TilesSection(StudySection):
-    """How far a search of tiles goes; it has no section in study files, since tiles have files of their own."""
-
-    most_tiles: int = 64
-
-    @property
-    def brings_load(self) -> bool:
-        """It finds it."""
-        return True
-
-
-@dataclass(frozen=True)
-class TileTrial:
-    """A load and what came of it."""
-
-    tenths: int
-    verdict: Verdict
-    score: float
-    qos_pct: float
-    reasons: tuple[str, ...] = ()
-    folder: str = ""
-
-    @classmethod
-    def of(cls, run: RunSummary) -> "TileTrial":
-        """From a run of a search."""
-        metrics = run.metrics
-        tenths = tenths_of(run.request)
-        return cls(tenths, run.verdict, metrics["score"], metrics["tiles_quality"], run.reasons, run.folder)
-
-
-@dataclass(frozen=True, kw_only=True)
-class TilesAnswer(Answer):
-    """The peak in tiles, why it is one, and all that was tried."""
-
-    peak: float | None
-    score: float | None
-    tried: tuple[TileTrial, ...]
-
-    @property
-    def is_negative(self) -> bool:
-        """Whether not one tenth of a tile holds."""
-        return self.peak is None
 
 
 @dataclass(frozen=True)
@@ -136,15 +82,7 @@ class TilesPeak:
         if high is None:
             most = f"{self.most_tiles} tiles are the most that were to be tried; more may hold (--most-tiles)"
             return [first, most if is_done else "no limit found yet"]
-        return [first, f"at {words(high)} {_why(trials, high)}"]
-
-
-def _why(trials: Sequence[TileTrial], tenths: int) -> str:
-    last = [trial for trial in trials if trial.tenths == tenths][-1]
-    if last.verdict is Verdict.PASS:
-        return f"the score stops rising: {last.score:g}"
-    reason = last.reasons[0] if last.reasons else "no reason was kept"
-    return f"a limit breaks: {reason}" if last.verdict is Verdict.FAIL else f"no run is fit to be judged: {reason}"
+        return [first, f"at {words(high)} {why_not_held(trials, high)}"]
 
 
 def _again(trials: Sequence[TileTrial]) -> int | None:
@@ -173,45 +111,6 @@ def _bracket(trials: Sequence[TileTrial]) -> tuple[int, int | None]:
     return max((tenths for tenths in held if high is None or tenths < high), default=0), high
 
 
-def words(tenths: int) -> str:
-    """A load in words."""
-    full, part = divmod(tenths, FULL)
-    if not part:
-        return f"{full} tile{'s' * (full != 1)}"
-    return f"{full}.{part} tiles" if full else f"0.{part} of a tile"
-
-
 def make(section: TilesSection, context: StudyContext) -> NoReturn:
     """Tiles are no workload of a study file. Raises UsageError."""
     raise UsageError("Tiles are searched by `loadstone tiles search`.")
-
-
-def blocks(answer: TilesAnswer, workload: StudiedWorkload, runs: Sequence[RunSummary]) -> Iterator[Block]:
-    """Score by load, and every load that was tried."""
-    points = [{"x": trial.tenths / FULL, "y": trial.score, "verdict": trial.verdict.value} for trial in answer.tried]
-    if points:
-        plot = Plot("tiles", "score", points=points)
-        yield Gallery([Figure("Score by load", "Each point is a run, colored by its verdict.", plot)])
-    text = [Column("load", ColumnKind.TEXT), Column("verdict", ColumnKind.TEXT)]
-    columns = [Column("run"), *text, Column("score"), Column("quality, %"), Column("reasons", ColumnKind.LONG)]
-    yield Table(columns, [_row(place, trial) for place, trial in enumerate(answer.tried, start=1)])
-    yield Paragraph(NOTE + DISCLAIMER, Tone.QUIET)
-
-
-def _row(place: int, trial: TileTrial) -> Row:
-    verdict = Cell(trial.verdict, Tone(trial.verdict.value))
-    link = Cell(str(place), link=trial.folder)
-    metrics = [number(trial.score, 2), number(trial.qos_pct, 2)]
-    return Row([link, words(trial.tenths), verdict, *metrics, "; ".join(trial.reasons)])
-
-
-KIND = StudyKind(
-    name="tiles",
-    question="How many tiles does the host hold?",
-    help="",
-    section=TilesSection,
-    answer=TilesAnswer,
-    make=make,
-    blocks=blocks,
-    rank=6,
-)
