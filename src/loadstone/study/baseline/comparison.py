@@ -61,7 +61,7 @@ class Against:
 
     changes: tuple[Change, ...]
     notes: tuple[str, ...] = ()
-    failing: tuple["FailingSeries", ...] = ()
+    failing: tuple[FailingSeries, ...] = ()
     """How often both series fail, workload by workload: judged whatever was asked."""
 
     @property

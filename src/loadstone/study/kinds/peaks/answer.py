@@ -8,6 +8,9 @@ from loadstone.study.grid import PLATFORMS
 from loadstone.study.question import Answer
 from loadstone.study.search.answer import SearchAnswer
 
+WIDEST = 4.0
+"""Ends of a ratio's interval that are further from each other leave open which is the larger, and by how much."""
+
 
 @dataclass(frozen=True)
 class PeakPoint:
@@ -27,10 +30,6 @@ class PeakPoint:
     def label(self) -> str:
         """The same in a picture, where there is little room: their values."""
         return ", ".join(self.at.values())
-
-
-WIDEST = 4.0
-"""Ends of a ratio's interval that are further from each other leave open which is the larger, and by how much."""
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,9 @@ from loadstone.study.metrics import METRICS
 from loadstone.study.question import Answer, count_verdicts
 from loadstone.study.summary import RunSummary
 
+MOST_FAILING = 6
+"""Points that a headline names."""
+
 
 @dataclass(frozen=True)
 class SweptPoint:
@@ -87,11 +90,7 @@ class SweepAnswer(Answer):
         return next((name for name in self.over if name in AXIS), None)
 
 
-MOST_FAILING = 6
-"""Points that a headline names."""
-
-
-def verdict_sentence(runs: Sequence[RunSummary], points: Sequence["SweptPoint"]) -> str:
+def verdict_sentence(runs: Sequence[RunSummary], points: Sequence[SweptPoint]) -> str:
     """How the runs came out, and what broke at points where not all passed."""
     counts = ", ".join(f"{count} {verdict}" for verdict, count in count_verdicts(runs).items() if count)
     line = f"{len(runs)} runs at {len(points)} points{': ' if counts else ''}{counts}."
@@ -104,7 +103,7 @@ def verdict_sentence(runs: Sequence[RunSummary], points: Sequence["SweptPoint"])
     return f"{line} Did not pass: {'; '.join(failing[:MOST_FAILING])}{more}." if failing else line
 
 
-def answers_by_point(points: Sequence["SweptPoint"], runs: Sequence[RunSummary]) -> dict[str, list[Means]]:
+def answers_by_point(points: Sequence[SweptPoint], runs: Sequence[RunSummary]) -> dict[str, list[Means]]:
     """The answers of valid runs at each point."""
     return {
         ", ".join(f"{name}={value}" for name, value in point.at.items()): [

@@ -22,6 +22,14 @@ NOTE = (
     "operations that lie whole in the steady state; what its edges cut, as long downloads, is in the line's figure. "
     "What a machine's own kernel counts as its CPU time is not what the host spends on it."
 )
+CURVE_COLUMNS = (
+    ("response_p90", "p90, s", 4),
+    ("response_mean", "mean, s", 4),
+    ("good", "good, %", 2),
+    ("server_cpu", "CPU of the system, cores", 3),
+    ("host_cpu", "CPU of the host, cores", 3),
+)
+"""Metrics of the table over loads, with their titles and digits."""
 
 
 def blocks(answer: PlatformsAnswer) -> Iterator[Block]:
@@ -52,15 +60,6 @@ def _table(answer: PlatformsAnswer, table: PlatformTable) -> Table:
         ]
         rows.append(Row([row.title, *sides, number(row.ratio, 3), row.unit]))
     return Table(columns, rows)
-
-
-CURVE_COLUMNS = (
-    ("response_p90", "p90, s", 4),
-    ("response_mean", "mean, s", 4),
-    ("good", "good, %", 2),
-    ("server_cpu", "CPU of the system, cores", 3),
-    ("host_cpu", "CPU of the host, cores", 3),
-)
 
 
 def _curve_table(answer: PlatformsAnswer) -> Table:
