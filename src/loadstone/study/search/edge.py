@@ -137,7 +137,7 @@ class CountFit(Fit):
         if not figures.any():
             return None
         centre = float(loads.mean())
-        level, growth, bunch = (one.ravel() for one in np.meshgrid(LEVELS, GROWTHS, BUNCHES, indexing="ij"))
+        level, growth, bunch = (grid.ravel() for grid in np.meshgrid(LEVELS, GROWTHS, BUNCHES, indexing="ij"))
         logs = -(((growth - USUAL_GROWTH) / GROWTH_SD) ** 2) / 2
         for off, count in zip(loads - centre, figures, strict=True):
             logs = logs + _chance_of(count, np.exp(np.minimum(50.0, level + growth * off)), bunch)
@@ -180,12 +180,12 @@ class Edge:
         return EdgeEstimate(*(float(end) for end in np.clip(found, *self.reach)))
 
 
-def find_edge(made: Sequence[RunSummary], peak: float, again: Again) -> Edge | None:
+def find_edge(runs: Sequence[RunSummary], peak: float, again: Again) -> Edge | None:
     """The edge about a peak; None where too few runs say anything."""
-    broken = Counter(check.id for run in made for check in run.broken())
-    counts = list(_counts(made, broken.most_common(1)[0][0])) if broken else []
+    broken = Counter(check.id for run in runs for check in run.broken())
+    counts = list(_counts(runs, broken.most_common(1)[0][0])) if broken else []
     model: type[Fit] = CountFit if counts else MarginFit
-    points = counts or list(_margins(made, set(broken)))
+    points = counts or list(_margins(runs, set(broken)))
     fit = _fitted(model, points, peak)
     if fit is None:
         return None
@@ -223,17 +223,17 @@ def _fitted(model: type[Fit], points: Sequence[Point], peak: float) -> Fit | Non
     return found
 
 
-def _counts(made: Sequence[RunSummary], rule: CheckId) -> Iterator[Point]:
+def _counts(runs: Sequence[RunSummary], rule: CheckId) -> Iterator[Point]:
     """The counts of a rule whose limit is none at all; of another nothing."""
-    for run in made:
+    for run in runs:
         for check in run.checks:
             if check.id is rule and check.bound is Bound.AT_MOST and check.limit <= 0:
                 yield run.request.load, round(check.figure)
 
 
-def _margins(made: Sequence[RunSummary], rules: set[CheckId]) -> Iterator[Point]:
+def _margins(runs: Sequence[RunSummary], rules: set[CheckId]) -> Iterator[Point]:
     """How far each run was beyond that of its limits which it was nearest to breaking, or furthest beyond."""
-    for run in made:
+    for run in runs:
         found = [margin for check in run.checks if check.id in rules and (margin := _margin(check)) is not None]
         if found:
             yield run.request.load, max(found)

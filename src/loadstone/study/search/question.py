@@ -16,7 +16,7 @@ from loadstone.study.search.answer import SearchAnswer, SearchedLoad, SearchedRu
 from loadstone.study.search.edge import REPETITIONS, Edge, Passes, find_edge
 from loadstone.study.search.sentences import headline, unseen_operations
 from loadstone.study.search.spec import SearchSpec
-from loadstone.study.search.state import MOST_RUNS, State
+from loadstone.study.search.state import MOST_RUNS, SearchState
 from loadstone.study.summary import Purpose, RunRequest, RunSummary
 
 
@@ -29,21 +29,25 @@ class Search(SearchSpec):
         first = self.next([])
         return [first] if first is not None else []
 
-    def next(self, made: Sequence[RunSummary]) -> RunRequest | None:
+    def next(self, runs: Sequence[RunSummary]) -> RunRequest | None:
         """The next run; None when the peak is verified, or cannot be found."""
-        wanted = State(self, made).wanted
+        wanted = SearchState(self, runs).wanted
         if wanted is None:
             return None
         load, purpose = wanted
         text = self.text(load)
-        key = key_of(len(made) + 1, self.workload, f"{self.load}-{text}-{purpose}")
+        key = key_of(len(runs) + 1, self.workload, f"{self.load}-{text}-{purpose}")
         key = f"{self.prefix}-{key}" if self.prefix else key
         settings = {**self.settings, self.load: text}
-        return RunRequest(key, self.workload, settings, self.seed + len(made), purpose, search=self.prefix)
+        return RunRequest(key, self.workload, settings, self.seed + len(runs), purpose, search=self.prefix)
 
-    def left(self, made: Sequence[RunSummary]) -> int:
+    def peak(self, runs: Sequence[RunSummary]) -> float | None:
+        """The verified load; None before there is one."""
+        return SearchState(self, runs).peak
+
+    def left(self, runs: Sequence[RunSummary]) -> int:
         """About how many runs are left: the halvings of the bracket, its confirmation and the verification."""
-        state = State(self, made)
+        state = SearchState(self, runs)
         if state.wanted is None:
             return 0
         if state.lowest_failing is None or state.largest_passing is None:
@@ -51,13 +55,13 @@ class Search(SearchSpec):
         gap = state.lowest_failing / state.largest_passing - 1
         halvings = max(0, math.ceil(math.log2(max(gap, self.width) / self.width)))
         verified = sum(
-            one.request.purpose is Purpose.VERIFY and one.request.load == state.largest_passing for one in made
+            run.request.purpose is Purpose.VERIFY and run.request.load == state.largest_passing for run in runs
         )
         return max(1, halvings + self.verify - verified)
 
-    def answer(self, made: Sequence[RunSummary]) -> SearchAnswer:
+    def answer(self, runs: Sequence[RunSummary]) -> SearchAnswer:
         """The peak, how sure it is, what broke first, and how each metric moved on the way."""
-        state = State(self, made)
+        state = SearchState(self, runs)
         edge = None if state.peak is None else find_edge(state.counted, state.peak, partial(repeated, self, state.peak))
         interval = None if state.peak is None else _interval(self, state, state.peak, edge)
         return SearchAnswer(
@@ -74,26 +78,26 @@ class Search(SearchSpec):
             broke_first=tuple(state.broke_first()),
             bottleneck=state.bottleneck(),
             loads=tuple(_at(load, state.all_at(load), state.standing(load)) for load in state.loads),
-            runs=len(made),
+            runs=len(runs),
             is_answered=(
                 state.wanted is None
                 and not state.is_unfit
-                and len(made) < MOST_RUNS
+                and len(runs) < MOST_RUNS
                 and (state.peak is not None or state.lowest_failing is not None)
             ),
-            headline=(*headline(self, state, interval, edge), *between_in_words(_by_load(made))),
+            headline=(*headline(self, state, interval, edge), *between_in_words(_by_load(runs))),
         )
 
 
-def _by_load(made: Sequence[RunSummary]) -> dict[str, list[Means]]:
+def _by_load(runs: Sequence[RunSummary]) -> dict[str, list[Means]]:
     """The answers of valid runs at each load, the smallest first."""
     loads: dict[str, list[Means]] = {}
-    for run in sorted((run for run in made if run.is_valid), key=lambda run: run.request.load):
+    for run in sorted((run for run in runs if run.is_valid), key=lambda run: run.request.load):
         loads.setdefault(f"{run.request.load:g}", []).append(run.answers)
     return loads
 
 
-def _interval(search: Search, state: State, peak: float, edge: Edge | None) -> tuple[float, float] | None:
+def _interval(search: Search, state: SearchState, peak: float, edge: Edge | None) -> tuple[float, float] | None:
     """Where a repetition of the search would find its peak: from the bracket, less and more by what noise would do.
 
     The search itself is repeated against a server that passes up to the edge found, with the noise found, both as
@@ -103,8 +107,8 @@ def _interval(search: Search, state: State, peak: float, edge: Edge | None) -> t
     if edge is None:
         return (low, high) if state.is_sharp else None
     chance = np.random.default_rng(1)
-    found = (repeated(search, peak, edge.drawn(chance), chance) for _ in range(REPETITIONS))
-    peaks = [one for one in found if one is not None]
+    repetitions = (repeated(search, peak, edge.drawn(chance), chance) for _ in range(REPETITIONS))
+    peaks = [found for found in repetitions if found is not None]
     if not peaks:
         return low, high
     tail = (1 - LEVEL) / 2
@@ -120,7 +124,7 @@ def repeated(search: Search, peak: float, passes: Passes, chance: np.random.Gene
     while (request := repetition.next(played)) is not None:
         verdict = Verdict.PASS if passes(request.load) else Verdict.FAIL
         played.append(RunSummary(request, "", verdict))
-    return State(repetition, played).peak
+    return SearchState(repetition, played).peak
 
 
 def _at(load: float, runs: Sequence[RunSummary], standing: Standing) -> SearchedLoad:

@@ -7,17 +7,19 @@ from loadstone.model.records.check import CheckId
 from loadstone.study.search.answer import LimitedBy
 from loadstone.study.search.edge import Edge
 from loadstone.study.search.spec import SearchSpec
-from loadstone.study.search.state import MOST_INVALID, MOST_RUNS, State
+from loadstone.study.search.state import MOST_INVALID, MOST_RUNS, SearchState
 
 
-def unseen_operations(state: State) -> tuple[str, ...]:
+def unseen_operations(state: SearchState) -> tuple[str, ...]:
     """Kinds of operation of which no run at the peak had a sample."""
     found = [check for run in state.at(state.peak or 0) for check in run.checks if check.id is CheckId.UNSAMPLED]
     missing = [set(check.detail.split(";")[0].split(", ")) if check.figure else set() for check in found]
     return tuple(sorted(set.intersection(*missing))) if missing else ()
 
 
-def headline(search: SearchSpec, state: State, interval: tuple[float, float] | None, edge: Edge | None) -> list[str]:
+def headline(
+    search: SearchSpec, state: SearchState, interval: tuple[float, float] | None, edge: Edge | None
+) -> list[str]:
     """The peak or why there is none, then what limits it and what it assumes."""
     if state.peak is None:
         return [_without_peak(search, state)]
@@ -39,7 +41,7 @@ def headline(search: SearchSpec, state: State, interval: tuple[float, float] | N
     return [line, *_beside(search, state, edge)]
 
 
-def _beside(search: SearchSpec, state: State, edge: Edge | None) -> Iterator[str]:
+def _beside(search: SearchSpec, state: SearchState, edge: Edge | None) -> Iterator[str]:
     """What is to be known of a peak."""
     if edge is not None:
         near = edge.estimate
@@ -55,8 +57,8 @@ def _beside(search: SearchSpec, state: State, edge: Edge | None) -> Iterator[str
     yield _assumption(search, state)
 
 
-def _without_peak(search: SearchSpec, state: State) -> str:
-    if not state.made:
+def _without_peak(search: SearchSpec, state: SearchState) -> str:
+    if not state.runs:
         return "No run was made yet."
     if state.is_unfit:
         return _unfit(state)
@@ -78,19 +80,19 @@ def _unit(search: SearchSpec) -> str:
     return "sessions" if search.load == "sessions" else "arrivals/s"
 
 
-def _unfit(state: State) -> str:
-    reasons = next((run.reasons for run in reversed(state.made) if not run.is_valid and run.reasons), ())
+def _unfit(state: SearchState) -> str:
+    reasons = next((run.reasons for run in reversed(state.runs) if not run.is_valid and run.reasons), ())
     why = f" {reasons[0]}" if reasons else ""
     return f"Nothing can be said: {MOST_INVALID} runs in a row were not fit to be judged.{why}"
 
 
-def _assumption(search: SearchSpec, state: State) -> str:
+def _assumption(search: SearchSpec, state: SearchState) -> str:
     below = [load for load in state.loads if load < (state.peak or 0)]
     tried = ", ".join(search.text(load) for load in below) or "none"
     return f"Assumed: what holds this load holds every smaller one. Smaller loads tried: {tried}."
 
 
-def _broken(state: State) -> str:
+def _broken(state: SearchState) -> str:
     words = ", ".join(f"{one.rule} (in {one.runs} of {one.of} runs)" for one in state.broke_first())
     load = state.search.text(state.lowest_failing or 0)
     return f"Broke first, at {load}: {words}." if words else f"At {load} no complete run could be made."

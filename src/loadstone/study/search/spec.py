@@ -29,9 +29,9 @@ class SearchSpec:
     seed: int = 0
     """Of its first run."""
 
-    def own(self, made: Sequence[RunSummary]) -> list[RunSummary]:
-        """Of a study's runs those of this search."""
-        return [run for run in made if run.request.search == self.prefix]
+    def select(self, runs: Sequence[RunSummary]) -> list[RunSummary]:
+        """The runs of this search among those of a study."""
+        return [run for run in runs if run.request.search == self.prefix]
 
     def text(self, load: float) -> str:
         """A load as a setting."""

@@ -28,16 +28,16 @@ MOST_INVALID = 3
 """Invalid runs in a row after which a search gives up: nothing follows from them, and nothing has changed."""
 
 
-class State:
+class SearchState:
     """What the runs made so far say; everything a search decides follows from it."""
 
-    def __init__(self, search: SearchSpec, made: Sequence[RunSummary]) -> None:
+    def __init__(self, search: SearchSpec, runs: Sequence[RunSummary]) -> None:
         self.search = search
-        self.made = made
-        self.counted = [one for one in made if _counts(one)]
+        self.runs = runs
+        self.counted = [run for run in runs if _counts(run)]
         self._by_load = defaultdict[float, list[RunSummary]](list)
-        for one in made:
-            self._by_load[one.request.load].append(one)
+        for run in runs:
+            self._by_load[run.request.load].append(run)
         self.loads = sorted(self._by_load)
         standings = {load: self.standing(load) for load in self.loads}
         failing = [load for load, standing in standings.items() if standing is Standing.FAILS]
@@ -53,7 +53,7 @@ class State:
 
     def at(self, load: float) -> list[RunSummary]:
         """The runs at a load from which something follows: one that was not fit to be judged says nothing of it."""
-        return [one for one in self.all_at(load) if _counts(one)]
+        return [run for run in self.all_at(load) if _counts(run)]
 
     def all_at(self, load: float) -> list[RunSummary]:
         """All runs at a load."""
@@ -67,14 +67,14 @@ class State:
     @property
     def is_unfit(self) -> bool:
         """Whether the last runs were all invalid, one after the other, and not for being at too small loads."""
-        last = self.made[-MOST_INVALID:]
+        last = self.runs[-MOST_INVALID:]
         return len(last) == MOST_INVALID and not any(_counts(run) or _has_too_few(run) for run in last)
 
     @property
     def is_sharp(self) -> bool:
         """Whether no run passed at or above a load where one failed."""
-        passed = [one.request.load for one in self.counted if one.passed]
-        failed = [one.request.load for one in self.counted if not one.passed]
+        passed = [run.request.load for run in self.counted if run.passed]
+        failed = [run.request.load for run in self.counted if not run.passed]
         return not failed or max(passed, default=0.0) < min(failed)
 
     def standing(self, load: float) -> Standing:
@@ -105,14 +105,14 @@ class State:
     @property
     def wanted(self) -> tuple[float, Purpose] | None:
         """Load and purpose of the next run; None when the peak is verified, or cannot be found."""
-        return None if len(self.made) >= MOST_RUNS or self.peak is not None else self._step()
+        return None if len(self.runs) >= MOST_RUNS or self.peak is not None else self._step()
 
     def _step(self) -> tuple[float, Purpose] | None:
         """The next load and what for; None when nothing passes at all."""
         search = self.search
         if self.is_unfit:
             return None
-        if not self.made:
+        if not self.runs:
             return search.rounded(min(search.start, search.most)), Purpose.PROBE
         if self.open:
             return self.open[0], Purpose.CONFIRM
@@ -160,7 +160,7 @@ class State:
     def _between(self, low: float, high: float) -> float:
         """Half way; just below a load that failed only when verified, since the edge is near it."""
         search = self.search
-        proofs = [one for one in self.at(high) if one.request.purpose is Purpose.VERIFY]
+        proofs = [run for run in self.at(high) if run.request.purpose is Purpose.VERIFY]
         near = search.rounded(high * (1 - search.width))
         if proofs and low < near < high:
             return near

@@ -14,7 +14,6 @@ from loadstone.study.search.answer import SearchAnswer
 from loadstone.study.search.question import Search
 from loadstone.study.search.section import make_search
 from loadstone.study.search.spec import SEEDS_APART
-from loadstone.study.search.state import State
 from loadstone.study.summary import RunRequest, RunSummary
 
 SHARE = 0.8
@@ -46,7 +45,7 @@ class Peaks:
         for turn, point in enumerate(self.points(), start=1):
             search = replace(self.model, settings=point, start=start, prefix=f"p{turn}", seed=turn * SEEDS_APART)
             searches.append(search)
-            peak = State(search, search.own(runs)).peak
+            peak = search.peak(search.select(runs))
             if peak and not self.begins_where_told:
                 start = search.rounded(BEGIN * peak)
         return searches
@@ -61,11 +60,11 @@ class Peaks:
         return next((request for request in wanted if request is not None), None)
 
     def _next_of(self, search: Search, runs: Sequence[RunSummary]) -> RunRequest | None:
-        own = search.own(runs)
+        own = search.select(runs)
         request = search.next(own)
         if request is not None:
             return request
-        peak = State(search, own).peak
+        peak = search.peak(own)
         if peak is None or _below(search, runs):
             return None
         load = search.text(max(1.0, SHARE * peak) if search.load == "sessions" else SHARE * peak)
@@ -75,11 +74,11 @@ class Peaks:
 
     def left(self, runs: Sequence[RunSummary]) -> int:
         """About how many runs are left in all searches, with one more at each."""
-        searched = sum(search.left(search.own(runs)) for search in self.searches(runs))
+        searched = sum(search.left(search.select(runs)) for search in self.searches(runs))
         return searched + sum(not _below(search, runs) for search in self.searches(runs))
 
     def _answer(self, search: Search, runs: Sequence[RunSummary]) -> SearchAnswer:
-        own = search.own(runs)
+        own = search.select(runs)
         key = (search.prefix, *(run.folder for run in own))
         if key not in self._found:
             self._found[key] = search.answer(own)
@@ -87,7 +86,7 @@ class Peaks:
 
     def answer(self, runs: Sequence[RunSummary]) -> PeaksOverAnswer:
         """Every peak so far."""
-        begun = [search for search in self.searches(runs) if search.own(runs)]
+        begun = [search for search in self.searches(runs) if search.select(runs)]
         points = [PeakPoint(search.settings, self._answer(search, runs), _cpu(search, runs)) for search in begun]
         platforms, others = list(ratios_by_platform(points)), list(ratios_by_first(points))
         return PeaksOverAnswer(

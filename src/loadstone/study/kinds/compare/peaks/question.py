@@ -37,16 +37,16 @@ class ComparePeaks:
 
     def next(self, runs: Sequence[RunSummary]) -> RunRequest | None:
         """The next run of the first search that is not done."""
-        nexts = (search.next(search.own(runs)) for _, search in self.searches())
+        nexts = (search.next(search.select(runs)) for _, search in self.searches())
         return next((request for request in nexts if request is not None), None)
 
     def left(self, runs: Sequence[RunSummary]) -> int:
         """About how many runs are left in all searches."""
-        return sum(search.left(search.own(runs)) for _, search in self.searches())
+        return sum(search.left(search.select(runs)) for _, search in self.searches())
 
     def answer(self, runs: Sequence[RunSummary]) -> PeaksAnswer:
         """Both sides' peaks and their ratio."""
-        searches = [SideSearch(side, search.answer(search.own(runs))) for side, search in self.searches()]
+        searches = [SideSearch(side, search.answer(search.select(runs))) for side, search in self.searches()]
         peaks = {side: side_peaks(searches, side) for side in (Side.A, Side.B)}
         is_whole = all(one.answer.is_answered and one.answer.peak for one in searches)
         never_passes = passing_sides(searches) == {Side.A}
@@ -68,5 +68,5 @@ class ComparePeaks:
         """Answers that differ between both sides."""
         sides: dict[Side, list[Means]] = {Side.A: [], Side.B: []}
         for side, search in self.searches():
-            sides[side] += [run.answers for run in search.own(runs) if run.is_valid]
+            sides[side] += [run.answers for run in search.select(runs) if run.is_valid]
         return changes_in_words(changed_answers(sides[Side.A], sides[Side.B]))

@@ -24,7 +24,6 @@ from loadstone.study.kinds.compare.sides import MakeSearch, Settings, SideSearch
 from loadstone.study.question import key_of, missing
 from loadstone.study.search.question import Search
 from loadstone.study.search.spec import SEEDS_APART
-from loadstone.study.search.state import State
 from loadstone.study.summary import Purpose, RunRequest, RunSummary, Side
 
 CURVES = "curves"
@@ -68,7 +67,7 @@ class Platforms:
 
     def peaks(self, runs: Sequence[RunSummary]) -> dict[Side, float]:
         """The peaks found so far."""
-        peaks = {side: State(search, self._evidence(side, runs)).peak for side, search in self.searches().items()}
+        peaks = {side: search.peak(self._evidence(side, runs)) for side, search in self.searches().items()}
         return {side: peak for side, peak in peaks.items() if peak}
 
     def _evidence(self, side: Side, runs: Sequence[RunSummary]) -> list[RunSummary]:
