@@ -22,7 +22,6 @@ from loadstone.model.system import Clock, Station
 from loadstone.run.spec import RunSpec, WorkloadLoad
 from loadstone.store.read import catalogue
 from loadstone.store.study import read_answer
-from loadstone.study import edge
 from loadstone.study.base import WorkloadRuns
 from loadstone.study.kind import StudySection
 from loadstone.study.kinds.compare.loads.answer import CompareAnswer
@@ -33,6 +32,7 @@ from loadstone.study.kinds.search.section import SearchSection
 from loadstone.study.question import Answer
 from loadstone.study.registry import study_kinds
 from loadstone.study.runner import run_study
+from loadstone.study.search import edge
 from loadstone.study.search.answer import SearchAnswer
 from loadstone.study.spec import StudySpec, questions
 from loadstone.workloads import load as load_workload
