@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from loadstone.model.errors import UsageError
-from loadstone.model.service import Mechanism
-from loadstone.services.kind import ServiceRole
+from loadstone.model.service import Mechanism, ServiceRole
 from loadstone.services.registry import service_kind, service_kinds
 from loadstone.study.kind import StudyContext
 from loadstone.study.kinds.suite.answer import SuiteAnswer, headline
