@@ -92,16 +92,31 @@ class PairMachine(Guest):
     @property
     def is_protected(self) -> bool:
         """Whether another side follows the one that serves."""
-        told = [event["event"] for event in self.serving.events]
-        last = next((event for event in reversed(told) if event in ("protected", "alone", "live", "over")), "")
-        return last == "protected"
+        return self._phase == "protected"
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether the side that serves is followed by none. A side that has ended is not: another may be about to go
+        live.
+        """
+        return self.serving.is_up and self._phase in ("alone", "live")
+
+    @property
+    def _phase(self) -> str:
+        """What the side that serves last said of itself; empty before it has said anything."""
+        events = [event["event"] for event in self.serving.events]
+        return next((event for event in reversed(events) if event in ("protected", "alone", "live", "over")), "")
 
     async def protect(self) -> float:
         """Makes a side that follows the one that serves; for how many seconds that stopped: none where one follows it
-        already. Raises PlatformError.
+        already. Raises PlatformError, also where none serves.
         """
         async with self._changing:
-            return 0.0 if self.is_protected else await self._protect()
+            if self.is_protected:
+                return 0.0
+            if not self.is_alone:
+                raise PlatformError(f"No side of the pair {self.name} serves at this moment, so none can be followed.")
+            return await self._protect()
 
     async def _protect(self) -> float:
         primary = self.serving
@@ -176,7 +191,7 @@ class PairMachine(Guest):
     async def _keep(self) -> None:
         while True:
             await asyncio.sleep(KEPT_S)
-            if not self.serving.is_up or self.is_protected or not self.may_be_kept:
+            if not self.is_alone or not self.may_be_kept:
                 continue
             try:
                 await self.protect()
