@@ -3,6 +3,7 @@
 import asyncio
 import urllib.request
 from collections.abc import Awaitable, Callable
+from ipaddress import IPv4Network
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,17 @@ from loadstone.fleet.contract import FleetError, HostLostError
 from loadstone.fleet.fake import FakeFleet
 from loadstone.fleet.local import LocalFleet
 from loadstone.fleet.open import OpenFleet, open_fleet
+from loadstone.fleet.requests import (
+    AskMachine,
+    Beat,
+    CollectLogs,
+    MakeMachine,
+    StartService,
+    TakeHost,
+    WriteFile,
+)
 from loadstone.host import runtime
+from loadstone.host.process import Readiness
 from loadstone.model.errors import PlatformError
 from loadstone.model.fleet import FleetSpec
 from loadstone.model.machine import PUBLIC
@@ -62,7 +73,7 @@ def test_hosts_are_found_taken_and_given_back(engine: Engine, tmp_path: Path) ->
     on(engine, tmp_path, check)
     on(engine, tmp_path, check)
     with pytest.raises(HostLostError, match="not reserved"):
-        asyncio.run(engine.ask("s1", "beat", {}, 1))
+        asyncio.run(engine.ask("s1", Beat().document, 1))
 
 
 def test_two_coordinators_cannot_have_the_same_host(engine: Engine, tmp_path: Path) -> None:
@@ -110,10 +121,10 @@ def test_machines_without_a_host_are_dealt_in_turn(engine: Engine, tmp_path: Pat
 
 def test_errors_of_a_host_are_raised_here_in_its_words(engine: Engine, tmp_path: Path) -> None:
     async def check(fleet: OpenFleet) -> None:
-        with pytest.raises(FleetError, match="does not know `sing`"):
-            await fleet.hosts["s1"].ask("sing", 5)
+        with pytest.raises(FleetError, match="s1 does not know `sing`"):
+            await engine.ask("s1", {"kind": "sing"}, 5)
         with pytest.raises(FleetError, match="has no machine `web`"):
-            await fleet.hosts["s1"].ask("tell", 5, machine="web", what="write", words={})
+            await fleet.hosts["s1"].ask(AskMachine("web", WriteFile("a", "text")), 5)
         async with open_testbed(tmp_path, fleet) as base:
             with pytest.raises(Exception, match="There is no core 9999 here"):
                 await base.machine("a", read_machine("pin=9999"), (PUBLIC,))
@@ -148,17 +159,16 @@ def test_what_a_silent_coordinator_had_is_ended(tmp_path: Path, monkeypatch: pyt
 
     async def check() -> None:
         one = supervisor.Supervisor("s1", "127.0.0.1", ended=ended.set)
-        assert "value" in await one.answer("take", {"who": "a lab", "block": "10.200.0.0/18"})
-        made = await one.answer("make", {"name": "web", "machine": {}, "networks": []})
-        assert made["value"]["end"] == ""
+        assert "value" in await one.answer(TakeHost("a lab", IPv4Network("10.200.0.0/18")).document)
+        made = await one.answer(MakeMachine("web", {}, []).document)
+        assert made["value"]["state"]["end"] == ""
         command = reference.backend_command("127.0.0.1", 1)
-        words = {"role": "web", "command": command, "readiness": "LINE"}
-        started = await one.answer("tell", {"machine": "web", "what": "start", "words": words})
+        started = await one.answer(AskMachine("web", StartService("web", command, Readiness.LINE)).document)
         assert reference.read_ready(started["value"])
         assert _journals(tmp_path)
         monkeypatch.setattr(supervisor, "SILENCE_S", 0.5)
         await asyncio.wait_for(ended.wait(), WAIT_S)
-        assert "or it was given free" in (await one.answer("logs", {}))["text"]
+        assert "or it was given free" in (await one.answer(CollectLogs().document))["text"]
 
     asyncio.run(check())
     assert not _journals(tmp_path)

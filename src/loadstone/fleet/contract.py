@@ -2,11 +2,11 @@
 small messages to it. Load and its figures never go this way: drivers speak to each other themselves.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from loadstone.model.errors import LoadstoneError, PlatformError
+from loadstone.model.errors import PlatformError
 
 Json = dict[str, Any]
 
@@ -40,9 +40,9 @@ class Fleet(Protocol):
         Raises FleetError that names those it cannot have, and why.
         """
 
-    async def ask(self, name: str, question: str, words: Json, timeout_s: float) -> Any:
-        """What a host's supervisor answers, in plain data. Raises HostLostError when there is no answer in time, and
-        any other LoadstoneError as the supervisor raised it.
+    async def ask(self, name: str, document: Json, timeout_s: float) -> Any:
+        """Sends a message in plain data to a host's supervisor; its answer in plain data. Raises HostLostError when
+        there is no answer in time, and any other LoadstoneError as the supervisor raised it.
         """
 
     async def failure(self) -> str:
@@ -50,24 +50,3 @@ class Fleet(Protocol):
 
     async def release(self) -> None:
         """Ends all supervisors. What they made is gone already, or goes with them."""
-
-
-def answer_of(told: Any) -> Any:
-    """An answer as it came over the wire: a value, or an error to be raised here."""
-    if "error" not in told:
-        return told["value"]
-    kinds = {kind.__name__: kind for kind in _kinds(LoadstoneError)}
-    raise kinds.get(told["error"], FleetError)(told["text"])
-
-
-def _kinds(above: type[LoadstoneError]) -> list[type[LoadstoneError]]:
-    """All kinds of errors that a text alone makes."""
-    below = [kind for one in above.__subclasses__() for kind in _kinds(one)]
-    return [kind for kind in [above, *below] if kind.__init__ in (LoadstoneError.__init__, Exception.__init__)]
-
-
-async def done_by(known: Mapping[str, Callable[..., Awaitable[Any]]], who: str, what: str, words: Json) -> Any:
-    """What comes of a word from another host. Raises FleetError for one that is not known, and what doing it raises."""
-    if what not in known:
-        raise FleetError(f"{who} do not know `{what}`.")
-    return await known[what](**words)

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import IO, Any, Protocol
 
-from loadstone.fleet.contract import FleetError, FoundHost, HostLostError, Json, answer_of
+from loadstone.fleet.contract import FleetError, FoundHost, HostLostError, Json
+from loadstone.fleet.messages import answer_of, error_document
 from loadstone.host import launch
 from loadstone.host.process import stop
 from loadstone.host.secrets import CLUSTER_TOKEN
@@ -35,7 +36,7 @@ class Engine(Protocol):
     async def reserve(self, names: Sequence[str]) -> None:
         """Takes hosts."""
 
-    async def ask(self, name: str, question: str, words: Json) -> Json:
+    async def ask(self, name: str, document: Json) -> Json:
         """What a supervisor answers."""
 
     async def release(self) -> None:
@@ -60,9 +61,9 @@ async def _answer(engine: Engine, asked: Json, answers: IO[str]) -> None:
     try:
         told = {"value": await getattr(engine, asked["what"])(**asked["words"])}
     except LoadstoneError as error:
-        told = {"error": type(error).__name__, "text": str(error)}
+        told = error_document(error)
     except Exception as error:  # the engine's own, of many kinds
-        told = {"error": FleetError.__name__, "text": f"{type(error).__name__}: {error}"}
+        told = error_document(FleetError(f"{type(error).__name__}: {error}"))
     answers.write(json.dumps({"turn": asked["turn"], **told}) + "\n")
     answers.flush()
 
@@ -90,9 +91,9 @@ class ProcessFleet:
         """All or none."""
         await self._asked("reserve", FOUND_S, names=list(names))
 
-    async def ask(self, name: str, question: str, words: Json, timeout_s: float) -> Any:
+    async def ask(self, name: str, document: Json, timeout_s: float) -> Any:
         """By the engine's message."""
-        return answer_of(await self._asked("ask", timeout_s, name=name, question=question, words=words))
+        return answer_of(await self._asked("ask", timeout_s, name=name, document=document))
 
     async def failure(self) -> str:
         """Whether the engine's process lives, and its head takes connections."""

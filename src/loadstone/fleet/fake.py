@@ -17,14 +17,14 @@ class FakeFleet(LocalFleet):
     silent: set[str] = field(default_factory=set)
     """Hosts that answer nothing, as behind a cut link."""
 
-    async def ask(self, name: str, question: str, words: Json, timeout_s: float) -> Any:
+    async def ask(self, name: str, document: Json, timeout_s: float) -> Any:
         """As long as the host is there."""
         if name in self.deaths:
             raise HostLostError(self.deaths[name])
         if name in self.silent:
             await asyncio.sleep(timeout_s)
             raise HostLostError(f"{name} did not answer within {timeout_s:g} s")
-        return await super().ask(name, question, words, timeout_s)
+        return await super().ask(name, document, timeout_s)
 
     async def failure(self) -> str:
         """As it was arranged, for the name of no host."""

@@ -1,15 +1,16 @@
-"""A machine on the host where it is, told in plain words what to do: the other end of `remote`."""
+"""A machine on the host where it is: the other end of `remote`. It carries out the messages that its machine does not
+carry out as they are.
+"""
 
 import contextlib
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import psutil
 
-from loadstone.fleet.contract import Json, done_by
+from loadstone.fleet.contract import FleetError, Json
+from loadstone.fleet.requests import MachineState
 from loadstone.host.process import Readiness
-from loadstone.model.fault import FaultKind
 from loadstone.model.target import Endpoint
 from loadstone.platforms.contract import Machine, Service
 
@@ -19,55 +20,34 @@ class HostedMachine:
     """One machine and what runs in it."""
 
     machine: Machine
+    peer_of: Callable[[str], Machine]
+    """Another machine of the host by its name. Raises FleetError."""
     services: dict[str, Service] = field(default_factory=dict)
 
-    def state(self) -> Json:
+    def state(self) -> MachineState:
         """What changes of it."""
         services = {role: service.end() for role, service in self.services.items()}
         machine = self.machine
-        facts, recovery = dict(machine.facts), dict(machine.recovery)
-        return {"end": machine.end(), "facts": facts, "recovery": recovery, "services": services}
+        return MachineState(machine.end(), dict(machine.facts), dict(machine.recovery), services)
 
-    async def told(self, what: str, words: Json) -> Any:
-        """What comes of it, in plain data. Raises what the machine raises, and FleetError for an unknown word."""
-        machine = self.machine
-        known: Mapping[str, Callable[..., Awaitable[Any]]] = {
-            "start": self._start,
-            "stop": self._stop,
-            "write": machine.write,
-            "mount": self._mount,
-            "port": machine.port_for,
-            "reach": self._reach,
-            "way": self._way,
-            "inside": machine.inside,
-            "outside": self._outside,
-            "fail": self._fail,
-        }
-        return await done_by(known, "Machines", what, words)
-
-    async def _start(self, role: str, command: list[str], readiness: str) -> str:
-        self.services[role] = await self.machine.start(role, command, Readiness[readiness])
+    async def start(self, role: str, command: list[str], readiness: Readiness) -> str:
+        """Starts a program; the first line of its output. Raises ServiceError."""
+        self.services[role] = await self.machine.start(role, command, readiness)
         return self.services[role].first_line
 
-    async def _stop(self, role: str) -> None:
+    async def stop(self, role: str) -> None:
+        """Stops a program. Raises FleetError where there is none of this role."""
+        if role not in self.services:
+            raise FleetError(f"`{role}` was not started on {self.machine.name}.")
         await self.services[role].stop()
 
-    async def _mount(self, host: str, port: int, name: str) -> str:
-        return await self.machine.mount(Endpoint(host, port), name)
+    async def way_to(self, peer: str, port: int) -> Endpoint | None:
+        """Where a service of the machine reaches a port of another machine of the host; None when it cannot."""
+        return await self.machine.way_to(self.peer_of(peer), port)
 
-    async def _reach(self, port: int) -> Json:
-        at = await self.machine.reach(port)
-        return {"host": at.host, "port": at.port}
-
-    async def _way(self, peer: Machine, port: int) -> Json | None:
-        at = await self.machine.way_to(peer, port)
-        return None if at is None else {"host": at.host, "port": at.port}
-
-    async def _outside(self) -> Json:
+    async def outside(self) -> Json:
+        """Counters as the host sees the machine, or its services."""
         return await self.machine.outside() or self._of_services()
-
-    async def _fail(self, fault: str) -> None:
-        await self.machine.fail(FaultKind(fault))
 
     def _of_services(self) -> Json:
         """CPU seconds of a machine whose services have processes of their own."""

@@ -5,8 +5,9 @@ from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
-from loadstone.fleet.contract import FleetError, FoundHost, HostLostError, Json, answer_of
+from loadstone.fleet.contract import FleetError, FoundHost, HostLostError, Json
 from loadstone.fleet.lease import host_taken
+from loadstone.fleet.messages import answer_of
 from loadstone.fleet.supervisor import Supervisor
 from loadstone.model.fleet import FleetSpec
 
@@ -34,11 +35,11 @@ class LocalFleet:
             host = self.spec.hosts[name]
             self.supervisors[name] = Supervisor(name, host.address, host.cores, lease=lambda _: nullcontext())
 
-    async def ask(self, name: str, question: str, words: Json, timeout_s: float) -> Any:
+    async def ask(self, name: str, document: Json, timeout_s: float) -> Any:
         """By a call."""
         if name not in self.supervisors:
             raise HostLostError(f"The host {name} is not reserved.")
-        return answer_of(await self.supervisors[name].answer(question, words))
+        return answer_of(await self.supervisors[name].answer(document))
 
     async def failure(self) -> str:
         """It is this process."""

@@ -17,6 +17,15 @@ from loadstone.fleet.contract import Fleet, FleetError
 from loadstone.fleet.dealing import Dealer, Room
 from loadstone.fleet.pairs.spread import Homes, SpreadPair, chosen, is_shared
 from loadstone.fleet.remote import RemoteMachine
+from loadstone.fleet.requests import (
+    AddRoute,
+    CollectLogs,
+    MakeMachine,
+    ReleaseHost,
+    StartDriver,
+    StopDriver,
+    TakeHost,
+)
 from loadstone.fleet.reserved import BEAT_S, FleetHost
 from loadstone.fleet.routes import block_of, lead
 from loadstone.host.secrets import join_token
@@ -27,12 +36,6 @@ from loadstone.platforms.contract import Attachment
 from loadstone.platforms.journal import ResourceJournal
 from loadstone.platforms.maker import MachineMaker
 from loadstone.platforms.registry import platform_kind
-
-TAKE_S = 60.0
-"""Longest time for a host to clear up what was left there, and to be taken."""
-MAKE_S = 900.0
-"""Longest time for making a machine: images may have to be built."""
-END_S = 30.0
 
 
 @dataclass
@@ -117,7 +120,7 @@ class OpenFleet:
         self.leading.add(host.name)
         block = block_of(host.number)
         others = [other for other in self.hosts.values() if other.spec.address != host.spec.address]
-        await asyncio.gather(*(other.ask("lead", END_S, block=str(block), by=host.spec.address) for other in others))
+        await asyncio.gather(*(other.ask(AddRoute(block, host.spec.address)) for other in others))
         if host.spec.address != self.own_address:
             await lead(journal, block, host.spec.address)
 
@@ -125,7 +128,7 @@ class OpenFleet:
         """Which hosts and drivers have ended that should not, and how."""
         ends = list(_losses(list(self.hosts.values())))
         for host in self.hosts.values():
-            bad = [(name, one["end"]) for name, one in host.drivers.items() if one["end"] and not one["is_well"]]
+            bad = [(name, state.end) for name, state in host.drivers.items() if state.end and not state.is_well]
             ends += [f"the driver {name} on {host.name} ({end})" for name, end in bad]
         return ", ".join(ends)
 
@@ -141,25 +144,21 @@ class OpenFleet:
         """Drivers on these hosts that join the one that leads there; gone when the block ends, their logs kept."""
         own = {name: f"{job}-{name}" for name in names}
         try:
-            await asyncio.gather(
-                *(
-                    self.hosts[at].ask("drive", END_S, name=name, leader=leader, token=join_token())
-                    for at, name in own.items()
-                )
-            )
+            drivers = {at: StartDriver(name, leader, join_token()) for at, name in own.items()}
+            await asyncio.gather(*(self.hosts[at].ask(driver) for at, driver in drivers.items()))
             yield
         finally:
             await asyncio.gather(*(self._stop(at, name) for at, name in own.items()))
 
     async def _stop(self, at: str, name: str) -> None:
         with contextlib.suppress(FleetError):
-            self._keep(at, {f"{name}.log": await self.hosts[at].ask("stop", END_S, name=name)})
+            self._keep(at, {f"{name}.log": await self.hosts[at].ask(StopDriver(name))})
 
     async def collect(self) -> None:
         """Fetches what services and machines wrote, from hosts that are still there."""
         for name, host in self.hosts.items():
             with contextlib.suppress(FleetError):
-                self._keep(name, await host.ask("logs", END_S))
+                self._keep(name, await host.ask(CollectLogs()))
 
     def _keep(self, host: str, logs: dict[str, str]) -> None:
         folder = self.logs / host
@@ -191,8 +190,7 @@ class _Placed:
         if platform_kind(spec.platform).maker.attachment(spec) is not Attachment.NONE:
             await self.fleet.lead_to(self.host, here.journal)
         lines = dict.fromkeys((PUBLIC, *networks))  # other hosts reach it by the public one alone
-        words = {"name": name, "machine": declared, "networks": list(lines)}
-        made = RemoteMachine(self.host, name, await self.host.ask("make", MAKE_S, **words))
+        made = RemoteMachine(self.host, name, await self.host.ask(MakeMachine(name, declared, list(lines))))
         self.host.machines[name] = made
         return made
 
@@ -252,7 +250,7 @@ async def _watch(engine: Fleet, hosts: Mapping[str, FleetHost]) -> None:
 
 
 async def _take(host: FleetHost) -> None:
-    host.facts = await host.ask("take", TAKE_S, who=own_name(), block=str(block_of(host.number)))
+    host.facts = await host.ask(TakeHost(own_name(), block_of(host.number)))
     found, own = host.facts["version"], version("loadstone")
     if found != own:
         raise FleetError(f"{host.name} has Loadstone {found}, this is {own}. `loadstone fleet up` installs it there.")
@@ -264,4 +262,4 @@ def _room(host: FleetHost) -> Room:
 
 async def _give(host: FleetHost) -> None:
     with contextlib.suppress(FleetError):
-        await host.ask("release", END_S)
+        await host.ask(ReleaseHost())

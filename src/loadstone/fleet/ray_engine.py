@@ -41,11 +41,11 @@ class SupervisorActor:
         os.sched_setaffinity(0, range(os.cpu_count() or 1))  # the engine has others, which are not for its machines
         self.supervisor = Supervisor(name, address, cores, ended=lambda: os._exit(0))
 
-    async def answer(self, question: str, words: Json) -> Json:
+    async def answer(self, document: Json) -> Json:
         """As the supervisor does."""
         # Ray keeps signals from its threads; what this one starts would have none either, and could not be stopped.
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
-        return await self.supervisor.answer(question, words)
+        return await self.supervisor.answer(document)
 
 
 ACTOR: Any = ray.remote(SupervisorActor)
@@ -93,12 +93,12 @@ class RayEngine:
         for at, name in enumerate(names):
             self.actors[name] = _actor(group, at, name, self.spec.hosts[name])
 
-    async def ask(self, name: str, question: str, words: Json) -> Json:
+    async def ask(self, name: str, document: Json) -> Json:
         """By a call of the actor's method; who asks stops waiting by itself."""
         if name not in self.actors:
             raise HostLostError(f"the host {name} is not reserved")
         try:
-            answer: Json = await asyncio.wrap_future(self.actors[name].answer.remote(question, words).future())
+            answer: Json = await asyncio.wrap_future(self.actors[name].answer.remote(document).future())
         except RayError as error:
             raise HostLostError(_first_line(error)) from None
         return answer

@@ -1,22 +1,34 @@
-"""Machines on another host as the testbed sees them: whatever they are asked, that host's supervisor is."""
+"""Machines on another host as the testbed sees them: what they are asked goes to that host's supervisor."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol, cast
 
 from loadstone.fleet.contract import FleetError, Json
+from loadstone.fleet.messages import Answer, asks
+from loadstone.fleet.requests import (
+    AskMachine,
+    ChoosePort,
+    CountInside,
+    CountOutside,
+    ForHost,
+    ForMachine,
+    InjectFault,
+    MachineFacts,
+    MachineRequest,
+    MachineState,
+    MountShare,
+    ReachPort,
+    RouteToPeer,
+    StartService,
+    StopService,
+    WriteFile,
+)
 from loadstone.host.process import Readiness
 from loadstone.model.errors import ServiceError
-from loadstone.model.fault import FaultKind
 from loadstone.model.target import Endpoint
 from loadstone.platforms.contract import Machine, Service
-
-STARTING_S = 2000.0
-"""Longest answer of a machine that starts a service, whose own limits are shorter."""
-TELLING_S = 30.0
-LOOKING_S = 0.7
-"""Of counters, so that samples keep their second."""
 
 
 class Supervised(Protocol):
@@ -30,8 +42,10 @@ class Supervised(Protocol):
     def lost(self) -> str:
         """Why it counts as lost; empty while it is there."""
 
-    async def ask(self, question: str, timeout_s: float, **words: Any) -> Any:
-        """What its supervisor answers. Raises LoadstoneError."""
+    async def ask(self, request: ForHost[Answer], timeout_s: float | None = None) -> Answer:
+        """Sends its supervisor a message; the answer, within the message's own time limit or another. Raises
+        LoadstoneError.
+        """
 
 
 @dataclass
@@ -46,11 +60,11 @@ class RemoteService:
 
     def end(self) -> str:
         """As the host last told."""
-        return self.machine.host.lost or str(self.machine.state["services"].get(self.role, ""))
+        return self.machine.host.lost or self.machine.state.services.get(self.role, "")
 
     async def stop(self) -> None:
         """Asks it to end."""
-        await self.machine.tell("stop", role=self.role)
+        await self.machine.ask(StopService(self.role))
 
 
 @dataclass
@@ -59,8 +73,9 @@ class RemoteMachine:
 
     host: Supervised
     name: str
-    state: Json
-    """What its supervisor told of it, last."""
+    made: MachineFacts
+    state: MachineState = field(init=False)
+    """As its supervisor reported it last."""
     facts: Json = field(default_factory=dict)
     pid: int = 0
     companions: Mapping[str, int] = field(default_factory=dict)
@@ -68,12 +83,12 @@ class RemoteMachine:
     """Out of reach."""
 
     def __post_init__(self) -> None:
-        self.heard(self.state)
+        self.receive(self.made.state)
 
-    def heard(self, state: Json) -> None:
-        """Takes what its supervisor tells of it now."""
-        self.state = {**self.state, **state}
-        facts = dict(self.state["facts"])
+    def receive(self, state: MachineState) -> None:
+        """Takes the state that its supervisor reports."""
+        self.state = state
+        facts = dict(state.facts)
         # Networks of one name are others on another host: nobody there is reached by them.
         own = {"addresses": facts.pop("networks")} if facts.get("networks") else {}
         self.facts.update({"host": self.host.name, **facts, **own})
@@ -81,92 +96,77 @@ class RemoteMachine:
     @property
     def about(self) -> str:
         """What it is, and where."""
-        return f"{self.state['about']} on {self.host.name}"
+        return f"{self.made.about} on {self.host.name}"
 
     @property
     def listen(self) -> str:
         """Where its services listen."""
-        return str(self.state["listen"])
+        return self.made.listen
 
     @property
     def address(self) -> str:
         """Where all hosts of the fleet reach it."""
-        return str(self.state["address"])
+        return self.made.address
 
     @property
     def files(self) -> str:
         """A folder there."""
-        return str(self.state["files"])
+        return self.made.files
 
     @property
     def comes_back(self) -> bool:
         """As its platform has it."""
-        return bool(self.state["comes_back"])
+        return self.made.comes_back
 
     @property
     def recovery(self) -> Mapping[str, float]:
         """By the clock of its host."""
-        recovery: Mapping[str, float] = self.state["recovery"]
-        return recovery
+        return self.state.recovery
 
     def end(self) -> str:
         """How it ended, or that its host is lost."""
-        return self.host.lost or str(self.state["end"])
+        return self.host.lost or self.state.end
+
+    write = asks(WriteFile)
+    port_for = asks(ChoosePort)
+    reach = asks(ReachPort)
+    fail = asks(InjectFault)
 
     async def start(self, role: str, command: list[str], readiness: Readiness = Readiness.LINE) -> Service:
         """Starts a program there."""
-        if role in self.state["services"]:
+        if role in self.state.services:
             raise ServiceError(f"`{role}` runs on {self.name} already. Give the second one another name.")
-        words = {"role": role, "command": command, "readiness": readiness.name}
-        first_line = await self.tell("start", STARTING_S, **words)
-        self.state["services"][role] = ""
+        first_line = await self.ask(StartService(role, command, readiness))
+        self.state.services[role] = ""
         return RemoteService(self, role, first_line)
-
-    async def write(self, name: str, text: str) -> None:
-        """Writes a file there."""
-        await self.tell("write", name=name, text=text)
 
     async def mount(self, source: Path | Endpoint, name: str) -> str:
         """Mounts what an NFS server shares; folders of this host are not there."""
         if isinstance(source, Path):
             raise FleetError(f"{self.name} is on {self.host.name}, which has no folder of this host. Take a store.")
-        return str(await self.tell("mount", host=source.host, port=source.port, name=name))
-
-    async def port_for(self, usual: int) -> int:
-        """A port that is free there."""
-        return int(await self.tell("port", usual=usual))
-
-    async def reach(self, port: int) -> Endpoint:
-        """Where all hosts reach it."""
-        return Endpoint(**await self.tell("reach", port=port))
+        return await self.ask(MountShare(source, name))
 
     async def way_to(self, peer: Machine, port: int) -> Endpoint | None:
         """On one host as its platform has it; between hosts as all reach the peer."""
         if isinstance(peer, RemoteMachine) and peer.host is self.host:
-            way = await self.tell("way", peer=peer.name, port=port)
-            return Endpoint(**way) if way else None
+            return await self.ask(RouteToPeer(peer.name, port))
         return await peer.reach(port)
 
     async def inside(self) -> Json | None:
         """Counters as seen within."""
-        return await _or_none(self.tell, "inside")
+        return await self._count(CountInside())
 
     async def outside(self) -> Json | None:
         """Counters as its host sees it."""
-        return await _or_none(self.tell, "outside")
+        return await self._count(CountOutside())
 
-    async def fail(self, fault: FaultKind) -> None:
-        """Does it there."""
-        await self.tell("fail", fault=fault.value)
+    async def _count(self, request: CountInside | CountOutside) -> Json | None:
+        try:
+            return await self.ask(request)
+        except FleetError:
+            return None
 
-    async def tell(self, what: str, timeout_s: float = TELLING_S, **words: Any) -> Any:
-        """Has it do something. Raises LoadstoneError."""
-        return await self.host.ask("tell", timeout_s, machine=self.name, what=what, words=words)
-
-
-async def _or_none(tell: Callable[..., Awaitable[Any]], what: str) -> Json | None:
-    try:
-        counted: Json | None = await tell(what, LOOKING_S)
-    except FleetError:
-        return None
-    return counted
+    async def ask(self, request: ForMachine[Answer]) -> Answer:
+        """Sends it a message; the answer. Raises LoadstoneError."""
+        message = AskMachine(self.name, cast("MachineRequest", request))
+        return request.read_answer(await self.host.ask(message, request.timeout_s))

@@ -3,10 +3,11 @@
 import asyncio
 import time
 from dataclasses import dataclass, field
-from typing import Any
 
 from loadstone.fleet.contract import Fleet, FleetError, HostLostError, Json
+from loadstone.fleet.messages import Answer
 from loadstone.fleet.remote import RemoteMachine
+from loadstone.fleet.requests import Beat, CountHost, DriverState, ForHost
 from loadstone.measure.agent import AgentGauge
 from loadstone.model.fleet import HostSpec
 
@@ -33,27 +34,30 @@ class FleetHost:
     why: str = ""
     """The reason alone."""
     machines: dict[str, RemoteMachine] = field(default_factory=dict)
-    drivers: Json = field(default_factory=dict)
+    drivers: dict[str, DriverState] = field(default_factory=dict)
     """How its drivers do, by name."""
 
-    async def ask(self, question: str, timeout_s: float, **words: Any) -> Any:
-        """What its supervisor answers. Raises LoadstoneError."""
+    async def ask(self, request: ForHost[Answer], timeout_s: float | None = None) -> Answer:
+        """Sends its supervisor a message; the answer, within the message's own time limit or another. Raises
+        LoadstoneError.
+        """
         if self.lost:
             raise HostLostError(self.lost)
-        return await self.engine.ask(self.name, question, words, timeout_s)
+        answer = await self.engine.ask(self.name, request.document, timeout_s or request.timeout_s)
+        return request.read_answer(answer)
 
     async def beat(self) -> None:
         """Says that the coordinator is there, until the host is lost."""
         while not self.lost:
             try:
-                told = await self.ask("beat", ANSWER_S)
+                state = await self.ask(Beat(), ANSWER_S)
             except FleetError as error:
                 self.lose(str(error))
                 return
-            self.drivers = told["drivers"]
-            for name, state in told["machines"].items():
+            self.drivers = state.drivers
+            for name, machine in state.machines.items():
                 if name in self.machines:
-                    self.machines[name].heard(state)
+                    self.machines[name].receive(machine)
             await asyncio.sleep(BEAT_S)
 
     def lose(self, why: str) -> None:
@@ -75,9 +79,9 @@ class _Look:
     async def ask(self, timeout_s: float) -> Json:
         """What it counts; raises OSError when it does not say."""
         try:
-            told: Json | None = await self.host.ask("look", timeout_s)
+            counters = await self.host.ask(CountHost(), timeout_s)
         except FleetError as error:
             raise OSError(str(error)) from None
-        if told is None:
+        if counters is None:
             raise OSError(f"{self.host.name} counts nothing")
-        return told
+        return counters

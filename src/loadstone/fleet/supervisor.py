@@ -1,7 +1,8 @@
 """What looks after one host, on that host: drivers and machines that a coordinator has there, and their end.
 
-It is told in plain words and answers in plain data, so that any engine can carry them. When the coordinator falls
-silent all that it had here is ended, as if it had said so: nothing runs on for nobody.
+Its methods carry out the messages of `requests`, which come and are answered in plain data, so that any engine can
+carry them. When the coordinator falls silent all that it had here is ended, as if it had said so: nothing runs on for
+nobody.
 """
 
 import asyncio
@@ -9,7 +10,7 @@ import contextlib
 import os
 import platform
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable
 from contextlib import AbstractContextManager, AsyncExitStack
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -22,7 +23,16 @@ import psutil
 from loadstone.fleet.contract import FleetError, Json
 from loadstone.fleet.hosted import HostedMachine
 from loadstone.fleet.lease import host_taken
+from loadstone.fleet.messages import carry_out, error_document, serve
 from loadstone.fleet.pairs.half import HostedHalf
+from loadstone.fleet.pairs.requests import HalfRequest
+from loadstone.fleet.requests import (
+    HOST_REQUESTS,
+    DriverState,
+    HostState,
+    MachineFacts,
+    MachineRequest,
+)
 from loadstone.fleet.routes import forward, lead
 from loadstone.host.cores import core_list, on_cores
 from loadstone.host.process import Child, Readiness, begin
@@ -30,7 +40,6 @@ from loadstone.host.programs import driver
 from loadstone.host.runtime import temporary_folder
 from loadstone.host.secrets import JOIN_TOKEN
 from loadstone.measure.agent import AgentGauge, own_agent
-from loadstone.model.errors import LoadstoneError
 from loadstone.platforms.journal import reap
 from loadstone.platforms.maker import MachineMaker, open_maker
 from loadstone.platforms.registry import read_machine
@@ -64,35 +73,15 @@ class Supervisor:
     _watching: asyncio.Task[None] | None = None
     _releasing: asyncio.Lock = field(default_factory=asyncio.Lock)
 
-    async def answer(self, question: str, words: Json) -> Json:
-        """What is answered to a question, or the error that came of it; nothing is raised."""
+    async def answer(self, document: Json) -> Json:
+        """Has a message carried out; its answer, or the error that came of it, in plain data. Raises neither."""
         self._heard_s = time.monotonic()
-        asked = self._questions().get(question)
-        if asked is None:
-            return {"error": FleetError.__name__, "text": f"{self.name} does not know `{question}`."}
         try:
-            return {"value": await asked(**words)}
-        except LoadstoneError as error:
-            return {"error": type(error).__name__, "text": str(error)}
+            return await serve(HOST_REQUESTS, document, self.name, self)
         except (OSError, psutil.Error) as error:
-            return {"error": FleetError.__name__, "text": f"{self.name}: {error}"}
+            return error_document(FleetError(f"{self.name}: {error}"))
 
-    def _questions(self) -> Mapping[str, Callable[..., Awaitable[Any]]]:
-        return {
-            "take": self.take,
-            "beat": self.beat,
-            "look": self.look,
-            "lead": self.lead,
-            "make": self.make,
-            "tell": self.tell,
-            "pair": self.pair,
-            "drive": self.drive,
-            "stop": self.stop,
-            "logs": self.logs,
-            "release": self.release,
-        }
-
-    async def take(self, who: str, block: str) -> Json:
+    async def take(self, who: str, block: IPv4Network) -> Json:
         """Takes the host for a coordinator, whose machines get addresses of this block; clears up what one that was
         lost has left. What the host is made of. Raises FleetError when another has it.
         """
@@ -100,7 +89,7 @@ class Supervisor:
         stack.enter_context(self.lease(who))
         undone = await asyncio.to_thread(reap)
         logs = stack.enter_context(temporary_folder("host"))
-        self._maker = await stack.enter_async_context(open_maker(logs, IPv4Network(block)))
+        self._maker = await stack.enter_async_context(open_maker(logs, block))
         stack.push_async_callback(self._end_drivers)
         self._gauge = await stack.enter_async_context(own_agent(self.name))
         self._heard_s = time.monotonic()
@@ -115,46 +104,42 @@ class Supervisor:
             "first": self._gauge.first,
         }
 
-    async def beat(self) -> Json:
-        """That the coordinator is there; how all that it has here does."""
+    async def beat(self) -> HostState:
+        """Notes that the coordinator is there; how all that it has here is."""
         drivers = {name: _driver_state(child) for name, child in self._drivers.items()}
-        return {"drivers": drivers, "machines": {name: made.state() for name, made in self._machines.items()}}
+        return HostState(drivers, {name: hosted.state() for name, hosted in self._machines.items()})
 
-    async def look(self) -> Json | None:
-        """What the host's kernel counts."""
+    async def counters(self) -> Json | None:
+        """Counts as the host's kernel does; None while nobody has taken the host."""
         return await self._gauge.inside() if self._gauge is not None else None
 
-    async def lead(self, block: str, by: str) -> None:
-        """Leads packets to another host's machines by that host. Raises FleetError."""
-        await lead(self._made_by().journal, IPv4Network(block), by)
+    async def add_route(self, block: IPv4Network, by: str) -> None:
+        """Routes packets for another host's machines through that host. Raises FleetError."""
+        await lead(self._made_by().journal, block, by)
 
-    async def make(self, name: str, machine: Json, networks: list[str]) -> Json:
-        """Makes a machine as users declare it; its state and what never changes of it. Raises PlatformError."""
+    async def make_machine(self, name: str, machine: Json, networks: list[str]) -> MachineFacts:
+        """Makes a machine as users declare it. Raises PlatformError."""
         maker, spec = self._made_by(), read_machine(machine)
         made = await maker.machine(name, spec, networks, self.address)
         if maker.fabric.networks:
             await forward(maker.journal)
-        self._machines[name] = HostedMachine(made)
-        fixed = {"about": made.about, "listen": made.listen, "address": made.address, "files": made.files}
-        return {**fixed, "comes_back": made.comes_back, **self._machines[name].state()}
+        hosted = self._machines[name] = HostedMachine(made, lambda peer: self._hosted(peer).machine)
+        return MachineFacts(made.about, made.listen, made.address, made.files, made.comes_back, hosted.state())
 
-    async def tell(self, machine: str, what: str, words: Json) -> Any:
-        """Has a machine do something. Raises what it raises."""
-        if machine not in self._machines:
-            raise FleetError(f"{self.name} has no machine `{machine}`.")
-        if "peer" in words:
-            words = {**words, "peer": self._machines[words["peer"]].machine}
-        return await self._machines[machine].told(what, words)
+    async def ask_machine(self, machine: str, request: MachineRequest) -> Any:
+        """Has a machine carry out a message. Raises what that raises, and FleetError where there is no such machine."""
+        hosted = self._hosted(machine)
+        return await carry_out(request, hosted, hosted.machine)
 
-    async def pair(self, name: str, what: str, words: Json) -> Any:
-        """Has this host's part of a pair over hosts do something. Raises what it raises."""
+    async def ask_half(self, pair: str, request: HalfRequest) -> Any:
+        """Has this host's part of a pair over hosts carry out a message. Raises what that raises."""
         maker = self._made_by()
-        if name not in self._halves:
-            half = self._halves[name] = HostedHalf(name, maker, self.address)
+        if pair not in self._halves:
+            half = self._halves[pair] = HostedHalf(pair, maker, self.address)
             maker.stack.push_async_callback(half.end)
-        return await self._halves[name].told(what, words)
+        return await carry_out(request, self._halves[pair])
 
-    async def drive(self, name: str, leader: str, token: str) -> None:
+    async def start_driver(self, name: str, leader: str, token: str) -> None:
         """Starts a driver that joins the one that leads there. Raises ServiceError."""
         words = [*(on_cores(self.cores) if self.cores else ()), driver(), "join", leader]
         log = self._made_by().logs / f"{name}.log"
@@ -162,7 +147,7 @@ class Supervisor:
         self._drivers[name] = child
         self._made_by().journal.note_process(child.pid, f"driver {name}")
 
-    async def stop(self, name: str) -> str:
+    async def stop_driver(self, name: str) -> str:
         """Ends a driver; what it wrote on standard error."""
         child = self._drivers.pop(name, None)
         if child is None:
@@ -195,14 +180,19 @@ class Supervisor:
         await asyncio.gather(*(child.stop() for child in self._drivers.values()))
         self._drivers.clear()
 
+    def _hosted(self, name: str) -> HostedMachine:
+        if name not in self._machines:
+            raise FleetError(f"{self.name} has no machine `{name}`.")
+        return self._machines[name]
+
     def _made_by(self) -> MachineMaker:
         if self._maker is None:
             raise FleetError(f"Nobody has taken the host {self.name}, or it was given free.")
         return self._maker
 
 
-def _driver_state(child: Child) -> Json:
-    return {"end": child.end(), "is_well": child.process.returncode == 0}
+def _driver_state(child: Child) -> DriverState:
+    return DriverState(child.end(), child.process.returncode == 0)
 
 
 def _tail(log: Path) -> str:

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from loadstone.fleet import bootstrap, cluster
-from loadstone.fleet.contract import FleetError, FoundHost, HostLostError, answer_of
+from loadstone.fleet.contract import FleetError, FoundHost, HostLostError
+from loadstone.fleet.messages import answer_of
 from loadstone.fleet.routes import block_of
 from loadstone.model.errors import ServiceError
 from loadstone.model.fleet import FleetSpec

@@ -14,6 +14,7 @@ from loadstone.fleet import reserved
 from loadstone.fleet.contract import FleetError, FoundHost, HostLostError, Json
 from loadstone.fleet.dealing import Room
 from loadstone.fleet.open import OpenFleet, open_fleet, size_of
+from loadstone.fleet.requests import MakeMachine
 from loadstone.host.secrets import join_token
 from loadstone.model.fleet import FleetSpec
 from loadstone.model.machine import PRIVATE, PUBLIC, MachineSpec
@@ -22,15 +23,14 @@ from loadstone.testbed.context import open_testbed
 
 ROLES = {"d1": "driver", "d2": "driver", "s1": "system", "s2": "system"}
 DRIVERS_ALONE = {"d1": "driver", "d2": "driver"}
-MACHINE_STATE: Json = {
+STATE: Json = {"end": "", "facts": {}, "services": {}, "recovery": {}}
+MACHINE: Json = {
     "about": "process",
     "listen": "10.0.0.4",
     "address": "10.0.0.4",
     "files": "/files",
     "comes_back": False,
-    "facts": {},
-    "services": {},
-    "recovery": {},
+    "state": STATE,
 }
 
 
@@ -59,8 +59,10 @@ class PaperEngine:
         if ("", "reserve") in self.failures:
             raise FleetError(self.failures["", "reserve"])
 
-    async def ask(self, name: str, question: str, words: Json, timeout_s: float) -> Any:
+    async def ask(self, name: str, document: Json, timeout_s: float) -> Any:
         """As it was arranged."""
+        words = dict(document)
+        question = words.pop("kind")
         self.words[name, question] = words
         if question != "beat":
             self.asked.append((name, question))
@@ -69,8 +71,8 @@ class PaperEngine:
         usual = {
             "take": {"version": version("loadstone"), "cores": 4, "memory_mib": 4096},
             "beat": {"drivers": {}, "machines": {}},
-            "make": MACHINE_STATE,
-            "stop": f"the log of {words.get('name')}",
+            "make_machine": MACHINE,
+            "stop_driver": f"the log of {words.get('name')}",
             "logs": {},
         }
         return {**usual, **self.answers}.get(question)
@@ -183,7 +185,7 @@ def test_a_host_that_falls_silent_is_lost_and_asked_nothing_more(tmp_path: Path)
         assert fleet.dead().startswith("the host s1 was lost at ") and fleet.dead().endswith(": no answer")
         before = list(engine.asked)
         with pytest.raises(HostLostError, match="the host s1 was lost"):
-            await fleet.hosts["s1"].ask("make", 1)
+            await fleet.hosts["s1"].ask(MakeMachine("web", {}, []), 1)
         assert engine.asked == before
 
     use(engine, tmp_path, check)
@@ -220,18 +222,18 @@ def test_drivers_join_on_their_hosts_and_their_logs_are_kept_when_the_run_fails(
     async def drive(fleet: OpenFleet) -> None:
         with pytest.raises(RuntimeError):
             async with fleet.driving("job", "10.0.0.2:7000", ("d1", "d2")):
-                assert engine.asked_of("drive") == ["d1", "d2"] and not engine.asked_of("stop")
+                assert engine.asked_of("start_driver") == ["d1", "d2"] and not engine.asked_of("stop_driver")
                 raise RuntimeError
 
     use(engine, tmp_path, drive)
-    asked = engine.words["d2", "drive"]
+    asked = engine.words["d2", "start_driver"]
     assert asked == {"name": "job-d2", "leader": "10.0.0.2:7000", "token": join_token()}
-    assert engine.asked_of("stop") == ["d1", "d2"]
+    assert engine.asked_of("stop_driver") == ["d1", "d2"]
     assert (tmp_path / "d2" / "job-d2.log").read_text() == "the log of job-d2"
 
 
 def test_a_driver_that_does_not_start_stops_the_others(tmp_path: Path) -> None:
-    engine = PaperEngine(failures={("d2", "drive"): "no such program"})
+    engine = PaperEngine(failures={("d2", "start_driver"): "no such program"})
 
     async def drive(fleet: OpenFleet) -> None:
         with pytest.raises(FleetError, match="no such program"):
@@ -239,7 +241,7 @@ def test_a_driver_that_does_not_start_stops_the_others(tmp_path: Path) -> None:
                 raise AssertionError("all drive")
 
     use(engine, tmp_path, drive)
-    assert engine.asked_of("stop") == ["d1", "d2"]
+    assert engine.asked_of("stop_driver") == ["d1", "d2"]
 
 
 def test_drivers_are_called_by_their_hosts(tmp_path: Path) -> None:
@@ -322,11 +324,12 @@ def test_a_machine_is_made_by_its_host_and_heard_of_with_each_beat(tmp_path: Pat
     async def check(fleet: OpenFleet) -> None:
         async with open_testbed(tmp_path, fleet) as base:
             made = await base.machine("web", read_machine("host=s2,cpus=2"), (PRIVATE, PUBLIC))
-            assert engine.asked_of("make") == ["s2"]
-            asked = engine.words["s2", "make"]
+            assert engine.asked_of("make_machine") == ["s2"]
+            asked = engine.words["s2", "make_machine"]
             assert asked == {"name": "web", "machine": {"cpus": 2}, "networks": [PUBLIC, PRIVATE]}
             assert (made.about, made.facts["host"], made.address) == ("process on s2", "s2", "10.0.0.4")
-            engine.answers["beat"] = {"drivers": {}, "machines": {"web": {"facts": {"kernel": "6.1"}}, "db": {}}}
+            machines = {"web": {**STATE, "facts": {"kernel": "6.1"}}, "db": STATE}
+            engine.answers["beat"] = {"drivers": {}, "machines": machines}
             await until(lambda: made.facts.get("kernel") == "6.1")
 
     use(engine, tmp_path, check)
@@ -341,5 +344,5 @@ def test_other_hosts_are_shown_the_way_to_a_hosts_machines_once(tmp_path: Path) 
             await fleet.lead_to(fleet.hosts["s1"], None)  # type: ignore[arg-type]
 
     use(engine, tmp_path, check)
-    assert engine.asked_of("lead") == ["d1", "d2", "s2"]
-    assert engine.words["d1", "lead"] == {"block": engine.words["s1", "take"]["block"], "by": "10.0.0.4"}
+    assert engine.asked_of("add_route") == ["d1", "d2", "s2"]
+    assert engine.words["d1", "add_route"] == {"block": engine.words["s1", "take"]["block"], "by": "10.0.0.4"}

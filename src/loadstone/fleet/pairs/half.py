@@ -3,25 +3,25 @@
 import asyncio
 import json
 import time
-from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
-from ipaddress import IPv4Network
 from pathlib import Path
 from signal import Signals
 from typing import Any
 
 from loadstone.fleet.cluster import AUTHORITY, CERTIFICATE, KEY
-from loadstone.fleet.contract import FleetError, Json, done_by
+from loadstone.fleet.contract import FleetError, Json
+from loadstone.fleet.messages import carry_out
 from loadstone.fleet.pairs.carrying import fetched, offered
+from loadstone.fleet.pairs.requests import HalfFacts, SideEvents, SideRequest
 from loadstone.fleet.routes import forward
 from loadstone.host import launch
 from loadstone.host.programs import pair
-from loadstone.platforms.fabric import Member, WideNetwork
+from loadstone.platforms.fabric import WideNetwork
 from loadstone.platforms.kind import own_settings
 from loadstone.platforms.maker import MachineMaker, able
 from loadstone.platforms.pair.build import is_known_build, remember_build
-from loadstone.platforms.pair.command import Apart, Mode, PairLayout, SideFiles, papers_words
+from loadstone.platforms.pair.command import Apart, PairLayout, SideFiles, papers_words
 from loadstone.platforms.pair.disk import PairDisk, PairSettings
 from loadstone.platforms.pair.fitness import may_lock_memory
 from loadstone.platforms.pair.machine import BOOTED, boot
@@ -38,7 +38,7 @@ STOPPED_S = 2.0
 
 @dataclass
 class HostedHalf:
-    """One host's part of one pair."""
+    """One host's part of one pair. Its methods carry out the messages of `requests`."""
 
     name: str
     maker: MachineMaker
@@ -46,7 +46,7 @@ class HostedHalf:
     """At which other hosts reach this one."""
     apart: Apart = field(init=False)
     layout: PairLayout | None = None
-    sides: dict[str, PairSide] = field(default_factory=dict)
+    sides: dict[str, "HostedSide"] = field(default_factory=dict)
     witness: asyncio.subprocess.Process | None = None
     _offers: dict[int, AsyncExitStack] = field(default_factory=dict)
 
@@ -59,40 +59,24 @@ class HostedHalf:
         """Its files here."""
         return self.maker.journal.folder / f"{self.name}-half"
 
-    async def told(self, what: str, words: Json) -> Any:
-        """What comes of it, in plain data. Raises PlatformError, FleetError for an unknown word."""
-        known: Mapping[str, Callable[..., Awaitable[Any]]] = {
-            "papers": self._papers,
-            "join": self._join,
-            "witness": self._witness,
-            "lose_witness": self._lose_witness,
-            "half": self._half,
-            "boot": self._boot,
-            "offer": self._offer,
-            "withdraw": self._withdraw,
-            "fetch": self._fetch,
-            "remember": self._remember,
-            "side": self._side,
-        }
-        return await done_by(known, "Halves of pairs", what, words)
-
-    async def _papers(self, files: dict[str, str]) -> None:
-        """What this host proves to the pair's others that it is of the pair, and knows them by."""
+    async def install_credentials(self, files: dict[str, str]) -> None:
+        """Keeps the certificate and the key that prove this host to be the pair's, and the authority to trust."""
         self.folder.mkdir(mode=0o700)
         for name in (CERTIFICATE, KEY, AUTHORITY):
             file = self.folder / name
             file.touch(mode=0o600)
             file.write_text(files[name])
 
-    async def _join(self, network: Json) -> None:
-        members = tuple(Member(**one) for one in network["members"])
-        own = next(member for member in members if member.underlay == self.address)
-        wide = WideNetwork(network["name"], IPv4Network(network["subnet"]), network["number"], members)
-        await self.maker.fabric.join(wide, own)
+    async def join(self, network: WideNetwork) -> None:
+        """Joins the pair's network, which is on all hosts. Raises FleetError where this host is not a member."""
+        own = next((member for member in network.members if member.underlay == self.address), None)
+        if own is None:
+            raise FleetError(f"{self.address} is not a member of the network {network.name}.")
+        await self.maker.fabric.join(network, own)
         await forward(self.maker.journal)
 
-    async def _witness(self) -> str:
-        """Starts it; HOST:PORT where it answers."""
+    async def start_witness(self) -> str:
+        """Starts it; HOST:PORT where it answers. Raises FleetError."""
         generations = self.folder / "generations"
         generations.mkdir()
         papers = papers_words(self.apart.certificate, self.apart.key, self.apart.authority)
@@ -115,13 +99,16 @@ class HostedHalf:
             why = (self.maker.logs / f"{self.name}-witness.log").read_text(errors="replace").strip()
             raise FleetError(f"The witness of {self.name} did not start: {why[-300:]}") from None
 
-    async def _lose_witness(self) -> None:
+    async def kill_witness(self) -> None:
+        """Kills it, where it runs."""
         if self.witness is not None and self.witness.returncode is None:
             self.witness.kill()
             await self.witness.wait()
 
-    async def _half(self, machine: Json, network: str, witness: str) -> Json:
-        """Makes all that sides here need; what they are made of, which must be alike on both hosts."""
+    async def make(self, machine: Json, network: str, witness: str) -> HalfFacts:
+        """Makes all that sides here need; what they are made of, which must be the same on both hosts. Raises
+        PlatformError.
+        """
         spec = read_machine(machine)
         await able(spec)
         built = await asyncio.to_thread(image, spec.image)
@@ -129,82 +116,74 @@ class HostedHalf:
         self.apart = replace(self.apart, witness=witness)
         disk, cold = PairDisk(spec.disk), own_settings(spec, PairSettings).cold
         self.layout = PairLayout(self.name, spec.memory, built, nic, may_lock_memory(), disk, self.apart, cold)
-        return {
-            "folder": str(self.folder),
-            "tap": nic.interface,
-            "image": built.digest,
-            "kernel": built.kernel_version,
-            "address": nic.address,
-            "mac": nic.mac,
-            "gateway": nic.host,
-            "is_locked": self.layout.is_locked,
-            "build": await asyncio.to_thread(build_of_qemu),
-            "is_known": await asyncio.to_thread(is_known_build),
-        }
+        return HalfFacts(
+            folder=str(self.folder),
+            tap=nic.interface,
+            image=built.digest,
+            kernel=built.kernel_version,
+            address=nic.address,
+            mac=nic.mac,
+            gateway=nic.host,
+            is_locked=self.layout.is_locked,
+            build=await asyncio.to_thread(build_of_qemu),
+            is_known=await asyncio.to_thread(is_known_build),
+        )
 
-    async def _boot(self, side: str) -> str:
-        """Boots the machine here, and keeps its state and its disk for that side; how it started."""
-        first = self._side_of(side)
+    async def boot(self, side: str) -> str:
+        """Boots the machine here, and keeps its state and its disk for that side; how it started. Raises
+        PlatformError.
+        """
+        first = self._side(side).side
         await boot(first)
         booted = first.files.of(BOOTED).disk
         if booted.is_file():
             booted.rename(first.files.disk)
         return first.started
 
-    async def _remember(self) -> None:
+    async def remember(self) -> None:
+        """Notes that this build of QEMU has passed the gate."""
         await asyncio.to_thread(remember_build)
 
-    async def _offer(self, file: str) -> int:
-        """Hands out a file of the pair's; the port where it does."""
-        path = self._own(file)
+    async def offer(self, file: str) -> int:
+        """Serves a file to the pair's other hosts; the port. Raises FleetError."""
+        path = self.own_file(file)
         stack = AsyncExitStack()
         port = await stack.enter_async_context(offered(path, self.apart))
         self._offers[port] = stack
         return port
 
-    async def _withdraw(self, port: int) -> None:
-        await self._offers.pop(port).aclose()
+    async def withdraw(self, port: int) -> None:
+        """Stops serving the file of that port, where there is one."""
+        await self._offers.pop(port, AsyncExitStack()).aclose()
 
-    async def _fetch(self, file: str, host: str, port: int) -> None:
-        await fetched(self._own(file), host, port, self.apart)
+    async def fetch(self, file: str, host: str, port: int) -> None:
+        """Copies a file that another host serves. Raises FleetError."""
+        await fetched(self.own_file(file), host, port, self.apart)
 
-    def _own(self, file: str) -> Path:
-        """A file by its name here. Raises FleetError for one that is elsewhere."""
-        if Path(file).name != file:
-            raise FleetError(f"{file} is no file of the pair {self.name}.")
-        return self.folder / file
+    async def ask_side(self, side: str, request: SideRequest) -> Any:
+        """Has a side carry out a message. Raises PlatformError."""
+        hosted = self._side(side)
+        return await carry_out(request, hosted, hosted.side)
 
-    def _side_of(self, name: str) -> PairSide:
-        assert self.layout is not None
+    def own_file(self, name: str) -> Path:
+        """A file of the pair by its name here. Raises FleetError for one that is elsewhere."""
+        if Path(name).name != name:
+            raise FleetError(f"{name} is no file of the pair {self.name}.")
+        return self.folder / name
+
+    def _side(self, name: str) -> "HostedSide":
+        if self.layout is None:
+            raise FleetError(f"The pair {self.name} has no sides at {self.address}: its half was not made.")
         if name not in self.sides:
-            files, tap = SideFiles(self.folder, name), self.layout.nic.interface
-            journal, logs = self.maker.journal, self.maker.logs
-            self.sides[name] = PairSide(self.layout, files, tap, journal=journal, logs=logs)
+            files, tap = SideFiles(self.own_file(name).parent, name), self.layout.nic.interface
+            side = PairSide(self.layout, files, tap, journal=self.maker.journal, logs=self.maker.logs)
+            self.sides[name] = HostedSide(self, side)
         return self.sides[name]
-
-    async def _side(self, side: str, what: str, words: Json) -> Any:
-        """Has a side do something."""
-        one = self._side_of(side)
-        known: Mapping[str, Callable[..., Awaitable[Any]]] = {
-            "start_agent": one.start_agent,
-            "start_machine": lambda mode, has_state: one.start_machine(Mode(mode), has_state),
-            "job": one.job,
-            "execute": lambda command, arguments: one.execute(command, **arguments),
-            "order": lambda do, what: one.order(do, **what),
-            "signal": lambda number, whom: one.signal(Signals(number), *whom),
-            "outside": one.outside,
-            "prepare": lambda file: one.prepare(self._own(file)),
-            "forget": lambda file: one.forget(self._own(file)),
-            "said": one.said,
-            "end": one.end,
-            "hear": lambda after: _heard(one, after),
-        }
-        return await done_by(known, "Sides of pairs", what, words)
 
     async def end(self) -> None:
         """Ends all of it here; files and links go with the journal."""
-        for side in self.sides.values():
-            await side.end()
+        for hosted in self.sides.values():
+            await hosted.side.end()
         for stack in self._offers.values():
             await stack.aclose()
         if self.witness is not None and self.witness.returncode is None:
@@ -213,16 +192,39 @@ class HostedHalf:
             try:
                 await asyncio.wait_for(self.witness.wait(), STOPPED_S)
             except TimeoutError:
-                await self._lose_witness()
+                await self.kill_witness()
 
 
-async def _heard(side: PairSide, after: int) -> Json:
-    """What a side has said beyond so many events, as soon as there is anything; and how it is."""
-    await side.wait_for(lambda: len(side.events) > after or side.is_mute, HEARD_S)
-    return {
-        "events": [dict(event) for event in side.events[after:]],
-        "metrics": dict(side.metrics),
-        "is_up": side.is_up,
-        "is_mute": side.is_mute,
-        "unix_s": time.time(),
-    }
+@dataclass(frozen=True)
+class HostedSide:
+    """A side on this host. It carries out the messages that the side itself does not carry out as they are."""
+
+    half: HostedHalf
+    side: PairSide
+
+    async def execute(self, command: str, arguments: Json) -> Any:
+        """Has QEMU execute a command. Raises PlatformError."""
+        return await self.side.execute(command, **arguments)
+
+    async def order(self, do: str, details: Json) -> None:
+        """Sends its agent an order."""
+        await self.side.order(do, **details)
+
+    async def signal(self, number: Signals, receivers: tuple[str, ...]) -> None:
+        """Sends a signal to its machine, its agent, or both."""
+        await self.side.signal(number, *receivers)
+
+    async def prepare(self, file: str) -> None:
+        """Creates the empty file that a state will be saved to. Raises PlatformError."""
+        await self.side.prepare(self.half.own_file(file))
+
+    async def forget(self, file: str) -> None:
+        """Removes a file. Raises FleetError for one that is not of the pair."""
+        await self.side.forget(self.half.own_file(file))
+
+    async def receive(self, after: int) -> SideEvents:
+        """What its agent reports beyond so many events, as soon as there is anything; and how the side is."""
+        side = self.side
+        await side.wait_for(lambda: len(side.events) > after or side.is_mute, HEARD_S)
+        events = [dict(event) for event in side.events[after:]]
+        return SideEvents(events, dict(side.metrics), side.is_up, side.is_mute, time.time())

@@ -1,4 +1,4 @@
-"""One side of a pair on another host, as whoever keeps the pair sees it: whatever it is asked, that host is."""
+"""One side of a pair on another host, as the part that keeps the pair sees it: what it is asked goes to that host."""
 
 import asyncio
 import contextlib
@@ -7,21 +7,38 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from signal import Signals
-from typing import Any
+from typing import Any, cast
 
 from loadstone.fleet.contract import FleetError, HostLostError, Json
-from loadstone.fleet.remote import TELLING_S, Supervised
+from loadstone.fleet.messages import Answer
+from loadstone.fleet.pairs.requests import (
+    AskSide,
+    CountSide,
+    EndSide,
+    ExecuteCommand,
+    FetchFile,
+    ForgetFile,
+    ForHalf,
+    ForSide,
+    HalfRequest,
+    OfferFile,
+    OrderAgent,
+    PrepareSnapshot,
+    ReadAgentLog,
+    ReceiveEvents,
+    RunJob,
+    SendSignal,
+    SideRequest,
+    StartAgent,
+    StartSideMachine,
+    WithdrawFile,
+)
+from loadstone.fleet.remote import Supervised
+from loadstone.fleet.requests import AskHalf
 from loadstone.host.tasks import end_tasks
 from loadstone.model.errors import PlatformError
 from loadstone.platforms.pair.command import Mode
-from loadstone.platforms.pair.side import READY_S, Side
-
-CARRIED_S = 900.0
-"""Longest time for a file to be carried between hosts."""
-HEAR_S = 2.5
-"""Longest wait for what a side has said; its host answers sooner, also where it has said nothing."""
-LOOK_S = 0.7
-"""Of counters, so that samples keep their second."""
+from loadstone.platforms.pair.side import Side
 
 
 @dataclass
@@ -33,9 +50,10 @@ class HalfHost:
     address: str
     """At which others reach it."""
 
-    async def ask(self, what: str, timeout_s: float = TELLING_S, /, **words: Any) -> Any:
-        """Has it do something for this pair. Raises LoadstoneError."""
-        return await self.host.ask("pair", timeout_s, name=self.pair, what=what, words=words)
+    async def ask(self, request: ForHalf[Answer], timeout_s: float | None = None) -> Answer:
+        """Sends it a message about this pair; the answer. Raises LoadstoneError."""
+        message = AskHalf(self.pair, cast("HalfRequest", request))
+        return request.read_answer(await self.host.ask(message, timeout_s or request.timeout_s))
 
 
 @dataclass(eq=False)
@@ -43,8 +61,8 @@ class RemoteSide(Side):
     """A machine and its agent on another host."""
 
     home: HalfHost = field(kw_only=True)
-    told: Json = field(default_factory=dict)
-    """How it is, as its host said last."""
+    _is_running: bool = False
+    """Whether its machine is there, as its host reported last."""
     _hearing: asyncio.Task[None] | None = None
 
     @property
@@ -54,8 +72,8 @@ class RemoteSide(Side):
 
     @property
     def is_up(self) -> bool:
-        """As its host said last, while that is there."""
-        return bool(self.told.get("is_up")) and not self.home.host.lost
+        """As its host reported last, while that is there."""
+        return self._is_running and not self.home.host.lost
 
     @property
     def is_mute(self) -> bool:
@@ -63,94 +81,93 @@ class RemoteSide(Side):
         return self._hearing is not None and self._hearing.done()
 
     async def start_agent(self, follow: str | None) -> None:
-        """Has it started; from then on what it says is heard."""
-        await self.ask("start_agent", TELLING_S, follow=follow)
+        """Has it started; from then on what it reports is received."""
+        await self.ask(StartAgent(follow))
         self._hearing = asyncio.create_task(self._hear())
 
     async def start_machine(self, mode: Mode, has_state: bool) -> None:
         """Has it started."""
-        await self.ask("start_machine", 2 * READY_S, mode=mode.value, has_state=has_state)
-        self.told["is_up"] = True
+        await self.ask(StartSideMachine(mode, has_state))
+        self._is_running = True
 
     async def job(self, command: str, within_s: float) -> str:
         """Has it done."""
-        return str(await self.ask("job", within_s + TELLING_S, command=command, within_s=within_s))
+        return await self.ask(RunJob(command, within_s), within_s + RunJob.timeout_s)
 
     async def execute(self, command: str, **arguments: Any) -> Any:
         """Has it done."""
-        return await self.ask("execute", TELLING_S, command=command, arguments=arguments)
+        return await self.ask(ExecuteCommand(command, arguments))
 
     async def order(self, do: str, **what: Any) -> None:
         """Has its agent told; one whose host is gone needs none."""
         with contextlib.suppress(HostLostError):
-            await self.ask("order", TELLING_S, do=do, what=what)
+            await self.ask(OrderAgent(do, what))
 
     async def signal(self, number: Signals, *whom: str) -> None:
         """Has it sent."""
-        await self.ask("signal", TELLING_S, number=int(number), whom=list(whom))
+        await self.ask(SendSignal(number, whom))
 
     async def outside(self) -> Json | None:
         """As its host counts."""
         try:
-            counted: Json | None = await self.ask("outside", LOOK_S)
+            return await self.ask(CountSide())
         except FleetError:
             return None
-        return counted
 
     async def prepare(self, snapshot: Path) -> None:
         """Has it made."""
-        await self.ask("prepare", TELLING_S, file=snapshot.name)
+        await self.ask(PrepareSnapshot(snapshot.name))
 
     async def fetch(self, source: Side, files: Mapping[Path, Path], keeps: bool = False) -> None:
         """Each in turn, from host to host; they stay there where that is wanted."""
         assert isinstance(source, RemoteSide)
         for there, here in files.items():
-            port = await source.home.ask("offer", file=there.name)
+            port = await source.home.ask(OfferFile(there.name))
             try:
-                await self.home.ask("fetch", CARRIED_S, file=here.name, host=source.home.address, port=port)
+                await self.home.ask(FetchFile(here.name, source.home.address, port))
             finally:
-                await source.home.ask("withdraw", port=port)
+                await source.home.ask(WithdrawFile(port))
             if not keeps:
                 await source.forget(there)
 
     async def forget(self, file: Path) -> None:
         """Has it removed."""
-        await self.ask("forget", TELLING_S, file=file.name)
+        await self.ask(ForgetFile(file.name))
 
     async def said(self) -> str:
         """As its host has it."""
         with contextlib.suppress(PlatformError):
-            return str(await self.ask("said", TELLING_S))
+            return await self.ask(ReadAgentLog())
         return self.home.host.lost
 
     async def end(self) -> None:
         """Has both ended; on a host that is lost they have been, or are when it is back."""
         with contextlib.suppress(PlatformError):
-            await self.ask("end", TELLING_S)
-        self.told["is_up"] = False
+            await self.ask(EndSide())
+        self._is_running = False
         if self._hearing is not None:
             await end_tasks([self._hearing])
 
-    async def ask(self, what: str, timeout_s: float, /, **words: Any) -> Any:
-        """Has its host do something with it. Raises PlatformError."""
-        return await self.home.ask("side", timeout_s, side=self.files.name, what=what, words=words)
+    async def ask(self, request: ForSide[Answer], timeout_s: float | None = None) -> Answer:
+        """Sends it a message; the answer. Raises PlatformError."""
+        message = AskSide(self.files.name, cast("SideRequest", request))
+        return request.read_answer(await self.home.ask(message, timeout_s or request.timeout_s))
 
     async def _hear(self) -> None:
         """Takes what it says, by this host's clock, until it says nothing any more."""
-        while not self.told.get("is_mute"):
+        is_mute = False
+        while not is_mute:
             try:
-                told = await self.ask("hear", HEAR_S, after=len(self.events))
+                seen = await self.ask(ReceiveEvents(len(self.events)))
             except FleetError:
                 break
-            ahead_s = told["unix_s"] - time.time()
-            for event in told["events"]:
+            ahead_s = seen.unix_s - time.time()
+            for event in (*seen.events, *filter(None, [seen.metrics])):
                 event["heard_unix_s"] -= ahead_s
-            if told["metrics"]:
-                told["metrics"]["heard_unix_s"] -= ahead_s
             async with self._heard:
-                self.told, self.metrics = told, told["metrics"]
-                self.events += told["events"]
+                self._is_running, is_mute, self.metrics = seen.is_up, seen.is_mute, seen.metrics
+                self.events += seen.events
                 self._heard.notify_all()
-        self.told["is_up"] = False
+        self._is_running = False
         async with self._heard:
             self._heard.notify_all()

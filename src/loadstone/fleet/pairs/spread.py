@@ -4,11 +4,21 @@ import asyncio
 import secrets
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from loadstone.fleet.contract import FleetError, Json
 from loadstone.fleet.pairs.remote_side import HalfHost, RemoteSide
+from loadstone.fleet.pairs.requests import (
+    BootSide,
+    HalfFacts,
+    InstallCredentials,
+    JoinNetwork,
+    KillWitness,
+    MakeHalf,
+    RememberBuild,
+    StartWitness,
+)
 from loadstone.fleet.reserved import FleetHost
 from loadstone.fleet.routes import forward, wide_block
 from loadstone.model.machine import PUBLIC, MachineSpec
@@ -27,8 +37,6 @@ from loadstone.platforms.vm.image import Image
 from loadstone.platforms.vm.settings import Accelerator
 from loadstone.services import reference
 
-MADE_S = 900.0
-"""Longest time for a half to be made, or a machine to be booted: its image may have to be made first."""
 NUMBERS = 1 << 24
 """Networks are told apart by so many numbers (RFC 7348, section 5)."""
 
@@ -69,21 +77,21 @@ class SpreadPair:
     @asynccontextmanager
     async def _machine(self, name: str, spec: MachineSpec, here: MachineMaker) -> AsyncIterator[PairMachine]:
         halves = {host.name: HalfHost(host, name, host.spec.address) for host in self._machines()}
-        await _papers(halves, self.homes)
+        await _install_credentials(halves, self.homes)
         network = await self._network(halves, here)
         sides = [halves[host.name] for host in self.homes.sides]
         witness = halves[self.homes.witness.name]
-        where = await witness.ask("witness")
+        where = await witness.ask(StartWitness())
         declared = {key: value for key, value in spec.declared.items() if key != "host"}
-        words = {"machine": declared, "network": network.name, "witness": where}
-        made = await asyncio.gather(*(side.ask("half", MADE_S, **words) for side in sides))
+        message = MakeHalf(declared, network.name, where)
+        made = await asyncio.gather(*(side.ask(message) for side in sides))
         _refuse_unlike(made, self.homes)
         maker = _Sides(name, spec, network, dict(zip([side.host.name for side in sides], made, strict=True)), halves)
         context, guest = maker.context(here), maker.guest(here)
 
         async def booted() -> list[Side]:
             first, second = maker.side("a", sides[0]), maker.side("b", sides[1])
-            first.started = str(await sides[0].ask("boot", MADE_S, side="a"))
+            first.started = await sides[0].ask(BootSide("a"))
             carried = {first.files.state: second.files.state}
             if spec.disk:
                 carried[first.files.disk] = second.files.disk
@@ -91,13 +99,13 @@ class SpreadPair:
             return [first, second]
 
         async def lose_store() -> None:
-            await witness.ask("lose_witness")
+            await witness.ask(KillWitness())
 
         async with goes_on(context, guest, booted, maker.beside, lose_store) as machine:
             machine.facts.update({**self.homes.told, "addresses": machine.facts.pop("networks")})
-            if not all(one["is_known"] for one in made):
-                await pass_gate(machine, made[0]["build"])
-                await asyncio.gather(*(side.ask("remember") for side in sides))
+            if not all(half.is_known for half in made):
+                await pass_gate(machine, made[0].build)
+                await asyncio.gather(*(side.ask(RememberBuild()) for side in sides))
             async with machine.kept():
                 yield machine
 
@@ -117,29 +125,33 @@ class SpreadPair:
         name = f"wide{secrets.token_hex(3)}"
         subnet = await asyncio.to_thread(free_subnet, wide_block(), iter(taken))
         wide = WideNetwork(name, subnet, secrets.randbelow(NUMBERS), tuple(members))
-        told = {"name": name, "subnet": str(subnet), "number": wide.number, "members": [asdict(one) for one in members]}
-        await asyncio.gather(*(half.ask("join", network=told) for half in halves.values()))
+        await asyncio.gather(*(half.ask(JoinNetwork(wide)) for half in halves.values()))
         if self.own_address not in (half.address for half in halves.values()):
             await here.fabric.join(wide, members[0])
             await forward(here.journal)
         return wide
 
 
-async def _papers(halves: Mapping[str, HalfHost], homes: Homes) -> None:
+async def _install_credentials(halves: Mapping[str, HalfHost], homes: Homes) -> None:
     """Gives the three hosts a certificate of an authority that is of this pair alone."""
     apart = [home.spec.address for home in (*homes.sides, homes.witness)]
     files = await asyncio.to_thread(reference.certificate, apart)
-    await asyncio.gather(*(half.ask("papers", files=files) for half in halves.values() if half.address in apart))
+    await asyncio.gather(*(half.ask(InstallCredentials(files)) for half in halves.values() if half.address in apart))
 
 
-def _refuse_unlike(made: list[Json], homes: Homes) -> None:
+def _refuse_unlike(made: Sequence[HalfFacts], homes: Homes) -> None:
     """Raises FleetError where sides of these hosts would not be copies of each other."""
     first, second = made
-    for key, what in (("image", "images for machines"), ("kernel", "guest kernels"), ("build", "builds of QEMU")):
-        if first[key] != second[key]:
+    unlike = {
+        "images for machines": (first.image, second.image),
+        "guest kernels": (first.kernel, second.kernel),
+        "builds of QEMU": (first.build, second.build),
+    }
+    for what, (one, other) in unlike.items():
+        if one != other:
             names = " and ".join(host.name for host in homes.sides)
             remedy = "Install the same packages and the same Loadstone on both."
-            raise FleetError(f"{names} have different {what}: {first[key]:.40} and {second[key]:.40}. {remedy}")
+            raise FleetError(f"{names} have different {what}: {one:.40} and {other:.40}. {remedy}")
 
 
 @dataclass
@@ -149,21 +161,21 @@ class _Sides:
     name: str
     spec: MachineSpec
     network: WideNetwork
-    made: Mapping[str, Json]
+    made: Mapping[str, HalfFacts]
     """What sides are made of, by host."""
     halves: Mapping[str, HalfHost]
 
-    def nic(self, made: Json) -> NetworkInterface:
+    def nic(self, made: HalfFacts) -> NetworkInterface:
         """The machine's line, as its network knows it."""
-        return NetworkInterface(self.network.name, made["tap"], "", made["address"], made["mac"], made["gateway"])
+        return NetworkInterface(self.network.name, made.tap, "", made.address, made.mac, made.gateway)
 
     def side(self, name: str, home: HalfHost) -> RemoteSide:
         """A side of this name there, not started yet."""
         made = self.made[home.host.name]
-        built = Image(self.spec.image, made["image"], Path(), made["kernel"], Path())
+        built = Image(self.spec.image, made.image, Path(), made.kernel, Path())
         disk = PairDisk(self.spec.disk)
-        layout = PairLayout(self.name, self.spec.memory, built, self.nic(made), made["is_locked"], disk)
-        return RemoteSide(layout, SideFiles(Path(made["folder"]), name), made["tap"], home=home)
+        layout = PairLayout(self.name, self.spec.memory, built, self.nic(made), made.is_locked, disk)
+        return RemoteSide(layout, SideFiles(Path(made.folder), name), made.tap, home=home)
 
     def beside(self, name: str, primary: Side) -> RemoteSide:
         """A side on the other host."""
@@ -178,7 +190,7 @@ class _Sides:
     def guest(self, here: MachineMaker) -> Layout:
         """The same for what is told of it."""
         made = next(iter(self.made.values()))
-        built = Image(self.spec.image, made["image"], Path(), made["kernel"], Path())
+        built = Image(self.spec.image, made.image, Path(), made.kernel, Path())
         nowhere = Sockets(Path(), Path(), here.logs / f"{self.name}-a-console.log")
         return Layout(self.name, self.spec, Accelerator.TCG, built, nowhere, ())
 
