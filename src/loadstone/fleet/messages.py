@@ -3,12 +3,25 @@ method that its `kind` names. Nothing here knows a particular message.
 """
 
 from collections.abc import Callable, Coroutine
-from dataclasses import fields
-from functools import cache
-from typing import Any, ClassVar, Concatenate, Generic, ParamSpec, TypeVar, get_args
+from dataclasses import dataclass, fields
+from functools import cache, reduce
+from operator import or_
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Concatenate,
+    Generic,
+    Literal,
+    ParamSpec,
+    TypeVar,
+    dataclass_transform,
+    get_args,
+    get_origin,
+)
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError
-from pydantic_core import to_jsonable_python
+from pydantic import ConfigDict, Field, GetCoreSchemaHandler, TypeAdapter, ValidationError
+from pydantic_core import CoreSchema, to_jsonable_python
 
 from loadstone.fleet.contract import FleetError, Json
 from loadstone.model.errors import LoadstoneError
@@ -17,17 +30,24 @@ Answer = TypeVar("Answer")
 Arguments = ParamSpec("Arguments")
 
 
+@dataclass_transform(frozen_default=True)
 class Request(Generic[Answer]):
-    """A request to another part, and the type of its answer. Its fields but `kind` are the arguments of the method."""
+    """A request to another part, and the type of its answer. Interfaces are the classes below, and their messages the
+    classes below those: frozen dataclasses whose fields are the arguments of the method that `kind` names.
+    """
 
     __pydantic_config__ = ConfigDict(extra="forbid")
-    timeout_s: ClassVar[float] = 30.0
+    kind: ClassVar[str]
+    timeout_s: ClassVar[float]
     """Longest wait for the answer."""
 
-    @property
-    def kind(self) -> str:
-        """Name of the method that carries it out; each message has it as a field with one value."""
-        raise NotImplementedError
+    def __init_subclass__(cls, kind: str = "", timeout_s: float = 30.0) -> None:
+        super().__init_subclass__()
+        if kind:
+            cls.timeout_s = timeout_s
+            cls.kind = kind
+            cls.__annotations__["kind"] = Literal[kind]  # a field, by which an interface's messages are told apart
+            dataclass(frozen=True)(cls)
 
     @property
     def document(self) -> Json:
@@ -42,6 +62,15 @@ class Request(Generic[Answer]):
         except ValidationError as error:
             raise FleetError(f"The answer to `{self.kind}` is not valid: {_first_error(error)}.") from None
         return answer
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """Annotates an interface: the union of its messages, told apart by `kind`."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        union = reduce(or_, get_origin(source).__subclasses__())
+        return handler.generate_schema(Annotated[union, Field(discriminator="kind")])
 
 
 @cache

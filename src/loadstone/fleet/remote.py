@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol, cast
+from typing import Protocol
 
 from loadstone.fleet.contract import FleetError, Json
 from loadstone.fleet.messages import Answer, asks
@@ -16,7 +16,6 @@ from loadstone.fleet.requests import (
     ForMachine,
     InjectFault,
     MachineFacts,
-    MachineRequest,
     MachineState,
     MountShare,
     ReachPort,
@@ -168,5 +167,4 @@ class RemoteMachine:
 
     async def ask(self, request: ForMachine[Answer]) -> Answer:
         """Sends it a message; the answer. Raises LoadstoneError."""
-        message = AskMachine(self.name, cast("MachineRequest", request))
-        return request.read_answer(await self.host.ask(message, request.timeout_s))
+        return request.read_answer(await self.host.ask(AskMachine(self.name, request), request.timeout_s))

@@ -4,12 +4,12 @@
 
 from dataclasses import dataclass, field
 from ipaddress import IPv4Network
-from typing import Annotated, Any, ClassVar, Literal, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
-from pydantic import ConfigDict, Field, TypeAdapter
+from pydantic import ConfigDict, TypeAdapter
 
 from loadstone.fleet.contract import Json
-from loadstone.fleet.messages import Answer, Request
+from loadstone.fleet.messages import Answer, OneOf, Request
 from loadstone.fleet.pairs.requests import HalfRequest
 from loadstone.host.process import Readiness
 from loadstone.model.fault import FaultKind
@@ -29,120 +29,80 @@ class ForMachine(Request[Answer]):
     """For a machine on another host."""
 
 
-@dataclass(frozen=True)
-class StartService(ForMachine[str]):
+class StartService(ForMachine[str], kind="start", timeout_s=START_S):
     """Start a program; the first line of its output."""
 
-    timeout_s: ClassVar[float] = START_S
     role: str
     command: list[str]
     readiness: Readiness
-    kind: Literal["start"] = "start"
 
 
-@dataclass(frozen=True)
-class StopService(ForMachine[None]):
+class StopService(ForMachine[None], kind="stop"):
     """Stop a program."""
 
     role: str
-    kind: Literal["stop"] = "stop"
 
 
-@dataclass(frozen=True)
-class WriteFile(ForMachine[None]):
+class WriteFile(ForMachine[None], kind="write"):
     """Write a file below the machine's folder."""
 
     name: str
     text: str
-    kind: Literal["write"] = "write"
 
 
-@dataclass(frozen=True)
-class MountShare(ForMachine[str]):
+class MountShare(ForMachine[str], kind="mount"):
     """Mount the folder that an NFS server shares; where it is then."""
 
     source: Endpoint
     name: str
-    kind: Literal["mount"] = "mount"
 
 
-@dataclass(frozen=True)
-class ChoosePort(ForMachine[int]):
+class ChoosePort(ForMachine[int], kind="port_for"):
     """Choose a free port."""
 
     usual: int
-    kind: Literal["port_for"] = "port_for"
 
 
-@dataclass(frozen=True)
-class ReachPort(ForMachine[Endpoint]):
+class ReachPort(ForMachine[Endpoint], kind="reach"):
     """Return where all hosts reach a port."""
 
     port: int
-    kind: Literal["reach"] = "reach"
 
 
-@dataclass(frozen=True)
-class RouteToPeer(ForMachine[Endpoint | None]):
+class RouteToPeer(ForMachine[Endpoint | None], kind="way_to"):
     """Return where a service of the machine reaches a port of another machine of the host."""
 
     peer: str
     port: int
-    kind: Literal["way_to"] = "way_to"
 
 
-@dataclass(frozen=True)
-class CountInside(ForMachine[Json | None]):
+class CountInside(ForMachine[Json | None], kind="inside", timeout_s=COUNT_S):
     """Count as the machine's own kernel does."""
 
-    timeout_s: ClassVar[float] = COUNT_S
-    kind: Literal["inside"] = "inside"
 
-
-@dataclass(frozen=True)
-class CountOutside(ForMachine[Json | None]):
+class CountOutside(ForMachine[Json | None], kind="outside", timeout_s=COUNT_S):
     """Count as the machine's host does."""
 
-    timeout_s: ClassVar[float] = COUNT_S
-    kind: Literal["outside"] = "outside"
 
-
-@dataclass(frozen=True)
-class InjectFault(ForMachine[None]):
+class InjectFault(ForMachine[None], kind="fail"):
     """Cause a fault of the machine."""
 
     fault: FaultKind
-    kind: Literal["fail"] = "fail"
 
 
-MachineRequest: TypeAlias = Annotated[
-    StartService
-    | StopService
-    | WriteFile
-    | MountShare
-    | ChoosePort
-    | ReachPort
-    | RouteToPeer
-    | CountInside
-    | CountOutside
-    | InjectFault,
-    Field(discriminator="kind"),
-]
+MachineRequest: TypeAlias = Annotated[ForMachine[Any], OneOf()]
 
 
 class ForHost(Request[Answer]):
     """For a host's supervisor."""
 
 
-@dataclass(frozen=True)
-class TakeHost(ForHost[Json]):
+class TakeHost(ForHost[Json], kind="take", timeout_s=TAKE_S):
     """Take the host for a coordinator; what the host is made of, in plain data, as it may have another version."""
 
-    timeout_s: ClassVar[float] = TAKE_S
     who: str
     block: IPv4Network
     """Addresses of its machines."""
-    kind: Literal["take"] = "take"
 
 
 @dataclass(frozen=True)
@@ -174,27 +134,19 @@ class HostState:
     machines: dict[str, MachineState]
 
 
-@dataclass(frozen=True)
-class Beat(ForHost[HostState]):
+class Beat(ForHost[HostState], kind="beat"):
     """Note that the coordinator is there."""
 
-    kind: Literal["beat"] = "beat"
 
-
-@dataclass(frozen=True)
-class CountHost(ForHost[Json | None]):
+class CountHost(ForHost[Json | None], kind="counters"):
     """Count as the host's kernel does."""
 
-    kind: Literal["counters"] = "counters"
 
-
-@dataclass(frozen=True)
-class AddRoute(ForHost[None]):
+class AddRoute(ForHost[None], kind="add_route"):
     """Route packets for another host's machines through that host."""
 
     block: IPv4Network
     by: str
-    kind: Literal["add_route"] = "add_route"
 
 
 @dataclass(frozen=True)
@@ -209,80 +161,50 @@ class MachineFacts:
     state: MachineState
 
 
-@dataclass(frozen=True)
-class MakeMachine(ForHost[MachineFacts]):
+class MakeMachine(ForHost[MachineFacts], kind="make_machine", timeout_s=MAKE_S):
     """Make a machine as users declare it."""
 
-    timeout_s: ClassVar[float] = MAKE_S
     name: str
     machine: Json
     networks: list[str]
-    kind: Literal["make_machine"] = "make_machine"
 
 
-@dataclass(frozen=True)
-class AskMachine(ForHost[Any]):
+class AskMachine(ForHost[Any], kind="ask_machine"):
     """Pass a message on to a machine."""
 
     machine: str
     request: MachineRequest
-    kind: Literal["ask_machine"] = "ask_machine"
 
 
-@dataclass(frozen=True)
-class AskHalf(ForHost[Any]):
+class AskHalf(ForHost[Any], kind="ask_half"):
     """Pass a message on to the host's part of a pair."""
 
     pair: str
     request: HalfRequest
-    kind: Literal["ask_half"] = "ask_half"
 
 
-@dataclass(frozen=True)
-class StartDriver(ForHost[None]):
+class StartDriver(ForHost[None], kind="start_driver"):
     """Start a driver that joins the leader."""
 
     name: str
     leader: str
     """HOST:PORT."""
     token: str = field(repr=False)
-    kind: Literal["start_driver"] = "start_driver"
 
 
-@dataclass(frozen=True)
-class StopDriver(ForHost[str]):
+class StopDriver(ForHost[str], kind="stop_driver"):
     """Stop a driver; the end of its log."""
 
     name: str
-    kind: Literal["stop_driver"] = "stop_driver"
 
 
-@dataclass(frozen=True)
-class CollectLogs(ForHost[dict[str, str]]):
+class CollectLogs(ForHost[dict[str, str]], kind="logs"):
     """Return the ends of all logs, by file name."""
 
-    kind: Literal["logs"] = "logs"
 
-
-@dataclass(frozen=True)
-class ReleaseHost(ForHost[None]):
+class ReleaseHost(ForHost[None], kind="release"):
     """End all that the coordinator has on the host."""
 
-    kind: Literal["release"] = "release"
 
-
-HostRequest: TypeAlias = Annotated[
-    TakeHost
-    | Beat
-    | CountHost
-    | AddRoute
-    | MakeMachine
-    | AskMachine
-    | AskHalf
-    | StartDriver
-    | StopDriver
-    | CollectLogs
-    | ReleaseHost,
-    Field(discriminator="kind"),
-]
+HostRequest: TypeAlias = Annotated[ForHost[Any], OneOf()]
 HOST_REQUESTS: TypeAdapter[HostRequest] = TypeAdapter(HostRequest, config=ConfigDict(defer_build=True))

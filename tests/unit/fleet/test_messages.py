@@ -15,16 +15,14 @@ from loadstone.fleet.hosted import HostedMachine
 from loadstone.fleet.messages import Request, answer_of, carry_out, read, serve
 from loadstone.fleet.pairs import requests as pair_requests
 from loadstone.fleet.pairs.half import HostedHalf, HostedSide
-from loadstone.fleet.pairs.requests import AskSide, ForHalf, ForSide, HalfRequest, SendSignal, SideRequest, StartAgent
+from loadstone.fleet.pairs.requests import AskSide, ForHalf, ForSide, SendSignal, StartAgent
 from loadstone.fleet.requests import (
     HOST_REQUESTS,
     AskHalf,
     AskMachine,
     ForHost,
     ForMachine,
-    HostRequest,
     InjectFault,
-    MachineRequest,
     ReachPort,
     StartDriver,
     StartService,
@@ -38,40 +36,37 @@ from loadstone.model.target import Endpoint
 from loadstone.platforms.contract import Machine
 from loadstone.platforms.pair.side import Side
 
-INTERFACES: list[tuple[Any, type[Request[Any]], tuple[type, ...]]] = [
-    (HostRequest, ForHost, (Supervisor,)),
-    (MachineRequest, ForMachine, (HostedMachine, Machine)),
-    (HalfRequest, ForHalf, (HostedHalf,)),
-    (SideRequest, ForSide, (HostedSide, Side)),
-]
-"""Each interface: its messages, what all of them are, and what carries them out."""
+INTERFACES: dict[type[Request[Any]], tuple[type, ...]] = {
+    ForHost: (Supervisor,),
+    ForMachine: (HostedMachine, Machine),
+    ForHalf: (HostedHalf,),
+    ForSide: (HostedSide, Side),
+}
+"""What carries out the messages of each interface."""
 
 
-def members(union: Any) -> tuple[type[Request[Any]], ...]:
-    found: tuple[type[Request[Any]], ...] = get_args(get_args(union)[0])
-    return found
-
-
-@pytest.mark.parametrize(("union", "base"), [(union, base) for union, base, _ in INTERFACES])
-def test_every_message_is_of_its_interface(union: Any, base: type[Request[Any]]) -> None:
-    assert set(members(union)) == set(base.__subclasses__())
+@pytest.mark.parametrize("interface", INTERFACES)
+def test_messages_of_an_interface_have_kinds_of_their_own(interface: type[Request[Any]]) -> None:
+    kinds = [message.kind for message in interface.__subclasses__()]
+    assert len(kinds) > 9 and len(set(kinds)) == len(kinds)
 
 
 @pytest.mark.parametrize(
-    ("message", "targets"), [(message, targets) for union, _, targets in INTERFACES for message in members(union)]
+    ("message", "targets"),
+    [(message, targets) for interface, targets in INTERFACES.items() for message in interface.__subclasses__()],
 )
 def test_every_message_has_an_implementation_with_its_arguments_and_its_answer(
     message: type[Request[Any]], targets: tuple[type, ...]
 ) -> None:
-    *arguments, kind = fields(message)  # type: ignore[arg-type]
-    assert kind.name == "kind"
+    *arguments, kind = fields(message)
+    assert (kind.name, kind.default) == ("kind", message.kind)
     method = getattr(next(target for target in targets if hasattr(target, kind.default)), kind.default)
     assert inspect.iscoroutinefunction(method)
     taken, sent = get_type_hints(method), get_type_hints(message)
     answer = taken.pop("return")
     assert set(taken) == {argument.name for argument in arguments}
     assert all(alternatives(sent[name]) <= alternatives(taken[name]) for name in taken)
-    (expected,) = get_args(message.__orig_bases__[0])  # type: ignore[attr-defined]
+    (expected,) = get_args(message.__orig_bases__[0])
     assert expected is Any or alternatives(answer) <= alternatives(expected)
 
 
@@ -180,7 +175,7 @@ def test_an_error_arrives_as_it_was_raised() -> None:
             return ReachPort(document["port"])
 
     def ask(port: int) -> Any:
-        return answer_of(asyncio.run(serve(Messages(), {"port": port}, "it", Shelf())))  # type: ignore[arg-type]
+        return answer_of(asyncio.run(serve(Messages(), {"port": port}, "it", Shelf())))
 
     assert ask(3) == {"host": "shelf", "port": 3}
     with pytest.raises(PlatformError, match=r"There is no port 10\.") as raised:

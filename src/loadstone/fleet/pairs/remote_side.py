@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from signal import Signals
-from typing import Any, cast
+from typing import Any
 
 from loadstone.fleet.contract import FleetError, HostLostError, Json
 from loadstone.fleet.messages import Answer
@@ -20,7 +20,6 @@ from loadstone.fleet.pairs.requests import (
     ForgetFile,
     ForHalf,
     ForSide,
-    HalfRequest,
     OfferFile,
     OrderAgent,
     PrepareSnapshot,
@@ -28,7 +27,6 @@ from loadstone.fleet.pairs.requests import (
     ReceiveEvents,
     RunJob,
     SendSignal,
-    SideRequest,
     StartAgent,
     StartSideMachine,
     WithdrawFile,
@@ -52,8 +50,7 @@ class HalfHost:
 
     async def ask(self, request: ForHalf[Answer], timeout_s: float | None = None) -> Answer:
         """Sends it a message about this pair; the answer. Raises LoadstoneError."""
-        message = AskHalf(self.pair, cast("HalfRequest", request))
-        return request.read_answer(await self.host.ask(message, timeout_s or request.timeout_s))
+        return request.read_answer(await self.host.ask(AskHalf(self.pair, request), timeout_s or request.timeout_s))
 
 
 @dataclass(eq=False)
@@ -150,7 +147,7 @@ class RemoteSide(Side):
 
     async def ask(self, request: ForSide[Answer], timeout_s: float | None = None) -> Answer:
         """Sends it a message; the answer. Raises PlatformError."""
-        message = AskSide(self.files.name, cast("SideRequest", request))
+        message = AskSide(self.files.name, request)
         return request.read_answer(await self.home.ask(message, timeout_s or request.timeout_s))
 
     async def _hear(self) -> None:

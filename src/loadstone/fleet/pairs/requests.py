@@ -4,12 +4,10 @@ implementation, in `half`, or for sides in `platforms/pair/side`.
 
 from dataclasses import dataclass
 from signal import Signals
-from typing import Annotated, Any, ClassVar, Literal, TypeAlias
-
-from pydantic import Field
+from typing import Annotated, Any, TypeAlias
 
 from loadstone.fleet.contract import Json
-from loadstone.fleet.messages import Answer, Request
+from loadstone.fleet.messages import Answer, OneOf, Request
 from loadstone.platforms.fabric import WideNetwork
 from loadstone.platforms.pair.command import Mode
 
@@ -23,97 +21,69 @@ class ForSide(Request[Answer]):
     """For a side of a pair."""
 
 
-@dataclass(frozen=True)
-class StartAgent(ForSide[None]):
+class StartAgent(ForSide[None], kind="start_agent"):
     """Start its agent, which follows the agent at that address."""
 
     follow: str | None
-    kind: Literal["start_agent"] = "start_agent"
 
 
-@dataclass(frozen=True)
-class StartSideMachine(ForSide[None]):
+class StartSideMachine(ForSide[None], kind="start_machine", timeout_s=40.0):
     """Start its QEMU."""
 
-    timeout_s: ClassVar[float] = 40.0
     mode: Mode
     has_state: bool
-    kind: Literal["start_machine"] = "start_machine"
 
 
-@dataclass(frozen=True)
-class RunJob(ForSide[str]):
+class RunJob(ForSide[str], kind="job"):
     """Have QEMU save or load the snapshot; why that failed."""
 
     command: str
     within_s: float
-    kind: Literal["job"] = "job"
 
 
-@dataclass(frozen=True)
-class ExecuteCommand(ForSide[Any]):
+class ExecuteCommand(ForSide[Any], kind="execute"):
     """Have QEMU execute a command."""
 
     command: str
     arguments: Json
-    kind: Literal["execute"] = "execute"
 
 
-@dataclass(frozen=True)
-class OrderAgent(ForSide[None]):
+class OrderAgent(ForSide[None], kind="order"):
     """Send its agent an order."""
 
     do: str
     details: Json
-    kind: Literal["order"] = "order"
 
 
-@dataclass(frozen=True)
-class SendSignal(ForSide[None]):
+class SendSignal(ForSide[None], kind="signal"):
     """Send a signal to its `machine`, its `agent`, or both."""
 
     number: Signals
     receivers: tuple[str, ...]
-    kind: Literal["signal"] = "signal"
 
 
-@dataclass(frozen=True)
-class CountSide(ForSide[Json | None]):
+class CountSide(ForSide[Json | None], kind="outside", timeout_s=0.7):
     """Count what its machine costs its host."""
 
-    timeout_s: ClassVar[float] = 0.7
-    """So that samples keep their second."""
-    kind: Literal["outside"] = "outside"
 
-
-@dataclass(frozen=True)
-class PrepareSnapshot(ForSide[None]):
+class PrepareSnapshot(ForSide[None], kind="prepare"):
     """Create the empty file that a state will be saved to."""
 
     file: str
-    kind: Literal["prepare"] = "prepare"
 
 
-@dataclass(frozen=True)
-class ForgetFile(ForSide[None]):
+class ForgetFile(ForSide[None], kind="forget"):
     """Remove a file."""
 
     file: str
-    kind: Literal["forget"] = "forget"
 
 
-@dataclass(frozen=True)
-class ReadAgentLog(ForSide[str]):
+class ReadAgentLog(ForSide[str], kind="said"):
     """Return the end of its agent's log."""
 
-    kind: Literal["said"] = "said"
 
-
-@dataclass(frozen=True)
-class EndSide(ForSide[None]):
+class EndSide(ForSide[None], kind="end"):
     """End its machine and its agent."""
-
-    kind: Literal["end"] = "end"
 
 
 @dataclass(frozen=True)
@@ -129,68 +99,40 @@ class SideEvents:
     """When that was, by the clock of the side's host."""
 
 
-@dataclass(frozen=True)
-class ReceiveEvents(ForSide[SideEvents]):
+class ReceiveEvents(ForSide[SideEvents], kind="receive", timeout_s=2.5):
     """Return what its agent reports beyond so many events, as soon as there is anything."""
 
-    timeout_s: ClassVar[float] = 2.5
-    """Its host answers sooner, also where there is nothing."""
     after: int
-    kind: Literal["receive"] = "receive"
 
 
-SideRequest: TypeAlias = Annotated[
-    StartAgent
-    | StartSideMachine
-    | RunJob
-    | ExecuteCommand
-    | OrderAgent
-    | SendSignal
-    | CountSide
-    | PrepareSnapshot
-    | ForgetFile
-    | ReadAgentLog
-    | EndSide
-    | ReceiveEvents,
-    Field(discriminator="kind"),
-]
+SideRequest: TypeAlias = Annotated[ForSide[Any], OneOf()]
 
 
 class ForHalf(Request[Answer]):
     """For a host's part of a pair."""
 
 
-@dataclass(frozen=True)
-class InstallCredentials(ForHalf[None]):
+class InstallCredentials(ForHalf[None], kind="install_credentials"):
     """Keep the certificate and the key that prove this host to be the pair's, and the authority to trust."""
 
     files: dict[str, str]
-    kind: Literal["install_credentials"] = "install_credentials"
 
     def __repr__(self) -> str:
         return f"InstallCredentials({', '.join(self.files)})"
 
 
-@dataclass(frozen=True)
-class JoinNetwork(ForHalf[None]):
+class JoinNetwork(ForHalf[None], kind="join"):
     """Join the pair's network, which is on all hosts."""
 
     network: WideNetwork
-    kind: Literal["join"] = "join"
 
 
-@dataclass(frozen=True)
-class StartWitness(ForHalf[str]):
+class StartWitness(ForHalf[str], kind="start_witness"):
     """Start the witness; HOST:PORT where it answers."""
 
-    kind: Literal["start_witness"] = "start_witness"
 
-
-@dataclass(frozen=True)
-class KillWitness(ForHalf[None]):
+class KillWitness(ForHalf[None], kind="kill_witness"):
     """Kill the witness."""
-
-    kind: Literal["kill_witness"] = "kill_witness"
 
 
 @dataclass(frozen=True)
@@ -212,81 +154,50 @@ class HalfFacts:
     """Whether that build has passed the gate."""
 
 
-@dataclass(frozen=True)
-class MakeHalf(ForHalf[HalfFacts]):
+class MakeHalf(ForHalf[HalfFacts], kind="make", timeout_s=HALF_S):
     """Make what sides need."""
 
-    timeout_s: ClassVar[float] = HALF_S
     machine: Json
     """As it is declared."""
     network: str
     witness: str
-    kind: Literal["make"] = "make"
 
 
-@dataclass(frozen=True)
-class BootSide(ForHalf[str]):
+class BootSide(ForHalf[str], kind="boot", timeout_s=HALF_S):
     """Boot the machine, and keep its state and its disk for that side; how it started."""
 
-    timeout_s: ClassVar[float] = HALF_S
     side: str
-    kind: Literal["boot"] = "boot"
 
 
-@dataclass(frozen=True)
-class RememberBuild(ForHalf[None]):
+class RememberBuild(ForHalf[None], kind="remember"):
     """Note that the build of QEMU has passed the gate."""
 
-    kind: Literal["remember"] = "remember"
 
-
-@dataclass(frozen=True)
-class OfferFile(ForHalf[int]):
+class OfferFile(ForHalf[int], kind="offer"):
     """Serve a file to the pair's other hosts; the port."""
 
     file: str
-    kind: Literal["offer"] = "offer"
 
 
-@dataclass(frozen=True)
-class WithdrawFile(ForHalf[None]):
+class WithdrawFile(ForHalf[None], kind="withdraw"):
     """Stop serving the file of that port."""
 
     port: int
-    kind: Literal["withdraw"] = "withdraw"
 
 
-@dataclass(frozen=True)
-class FetchFile(ForHalf[None]):
+class FetchFile(ForHalf[None], kind="fetch", timeout_s=CARRY_S):
     """Copy a file that another host serves."""
 
-    timeout_s: ClassVar[float] = CARRY_S
     file: str
     host: str
     port: int
-    kind: Literal["fetch"] = "fetch"
 
 
-@dataclass(frozen=True)
-class AskSide(ForHalf[Any]):
+class AskSide(ForHalf[Any], kind="ask_side"):
     """Pass a message on to a side."""
 
     side: str
     request: SideRequest
-    kind: Literal["ask_side"] = "ask_side"
 
 
-HalfRequest: TypeAlias = Annotated[
-    InstallCredentials
-    | JoinNetwork
-    | StartWitness
-    | KillWitness
-    | MakeHalf
-    | BootSide
-    | RememberBuild
-    | OfferFile
-    | WithdrawFile
-    | FetchFile
-    | AskSide,
-    Field(discriminator="kind"),
-]
+HalfRequest: TypeAlias = Annotated[ForHalf[Any], OneOf()]
