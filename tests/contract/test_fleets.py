@@ -12,6 +12,7 @@ from loadstone.fleet import reserved, supervisor
 from loadstone.fleet.contract import FleetError, HostLostError
 from loadstone.fleet.fake import FakeFleet
 from loadstone.fleet.local import LocalFleet
+from loadstone.fleet.messages import document_of
 from loadstone.fleet.open import OpenFleet, open_fleet
 from loadstone.fleet.requests import (
     AskMachine,
@@ -73,7 +74,7 @@ def test_hosts_are_found_taken_and_given_back(engine: Engine, tmp_path: Path) ->
     on(engine, tmp_path, check)
     on(engine, tmp_path, check)
     with pytest.raises(HostLostError, match="not reserved"):
-        asyncio.run(engine.ask("s1", Beat().document, 1))
+        asyncio.run(engine.ask("s1", document_of(Beat()), 1))
 
 
 def test_two_coordinators_cannot_have_the_same_host(engine: Engine, tmp_path: Path) -> None:
@@ -159,16 +160,16 @@ def test_what_a_silent_coordinator_had_is_ended(tmp_path: Path, monkeypatch: pyt
 
     async def check() -> None:
         one = supervisor.Supervisor("s1", "127.0.0.1", ended=ended.set)
-        assert "value" in await one.answer(TakeHost("a lab", IPv4Network("10.200.0.0/18")).document)
-        made = await one.answer(MakeMachine("web", {}, []).document)
+        assert "value" in await one.answer(document_of(TakeHost("a lab", IPv4Network("10.200.0.0/18"))))
+        made = await one.answer(document_of(MakeMachine("web", {}, [])))
         assert made["value"]["state"]["end"] == ""
         command = reference.backend_command("127.0.0.1", 1)
-        started = await one.answer(AskMachine("web", StartService("web", command, Readiness.LINE)).document)
+        started = await one.answer(document_of(AskMachine("web", StartService("web", command, Readiness.LINE))))
         assert reference.read_ready(started["value"])
         assert _journals(tmp_path)
         monkeypatch.setattr(supervisor, "SILENCE_S", 0.5)
         await asyncio.wait_for(ended.wait(), WAIT_S)
-        assert "or it was given free" in (await one.answer(CollectLogs().document))["text"]
+        assert "or it was given free" in (await one.answer(document_of(CollectLogs())))["text"]
 
     asyncio.run(check())
     assert not _journals(tmp_path)

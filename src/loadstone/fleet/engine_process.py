@@ -8,14 +8,15 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import IO, Any, Protocol
+from typing import IO, Annotated, Any, Protocol, TypeAlias
+
+from pydantic import ConfigDict, TypeAdapter
 
 from loadstone.fleet.contract import FleetError, FoundHost, HostLostError, Json
-from loadstone.fleet.messages import answer_of, error_document
+from loadstone.fleet.messages import Answer, OneOf, Request, answer_of, document_of, error_document, serve
 from loadstone.host import launch
 from loadstone.host.process import stop
 from loadstone.host.secrets import CLUSTER_TOKEN
-from loadstone.model.errors import LoadstoneError
 
 LONGEST_LINE = 64 << 20
 """Bytes of an answer: logs of a host are the longest."""
@@ -27,13 +28,42 @@ SILENT_S = 1.5
 MODULE = "loadstone.fleet.ray_engine"
 
 
-class Engine(Protocol):
-    """What runs in the process: coroutines by the names of the questions, with plain words and plain answers."""
+class ForEngine(Request[Answer]):
+    """For an engine."""
 
-    async def found(self) -> Json:
+
+class FindHosts(ForEngine[dict[str, FoundHost]], kind="found"):
+    """Return the hosts that are there."""
+
+
+class ReserveHosts(ForEngine[None], kind="reserve"):
+    """Take hosts."""
+
+    names: list[str]
+
+
+class AskHost(ForEngine[Json], kind="ask"):
+    """Pass a message on to a host's supervisor; its answer or its error."""
+
+    name: str
+    document: Json
+
+
+class ReleaseHosts(ForEngine[None], kind="release"):
+    """Give the hosts back."""
+
+
+EngineRequest: TypeAlias = Annotated[ForEngine[Any], OneOf()]
+ENGINE_REQUESTS: TypeAdapter[EngineRequest] = TypeAdapter(EngineRequest, config=ConfigDict(defer_build=True))
+
+
+class Engine(Protocol):
+    """An engine in its process, which carries out these messages."""
+
+    async def found(self) -> dict[str, FoundHost]:
         """The hosts that are there."""
 
-    async def reserve(self, names: Sequence[str]) -> None:
+    async def reserve(self, names: list[str]) -> None:
         """Takes hosts."""
 
     async def ask(self, name: str, document: Json) -> Json:
@@ -43,7 +73,7 @@ class Engine(Protocol):
         """Gives the hosts back."""
 
 
-async def serve(engine: Engine) -> None:
+async def serve_engine(engine: Engine) -> None:
     """Answers on standard output what is asked on standard input, until that ends. What the engine itself writes goes
     to standard error.
     """
@@ -59,12 +89,10 @@ async def serve(engine: Engine) -> None:
 
 async def _answer(engine: Engine, asked: Json, answers: IO[str]) -> None:
     try:
-        told = {"value": await getattr(engine, asked["what"])(**asked["words"])}
-    except LoadstoneError as error:
-        told = error_document(error)
+        answer = await serve(ENGINE_REQUESTS, asked["message"], "The engine", engine)
     except Exception as error:  # the engine's own, of many kinds
-        told = error_document(FleetError(f"{type(error).__name__}: {error}"))
-    answers.write(json.dumps({"turn": asked["turn"], **told}) + "\n")
+        answer = error_document(FleetError(f"{type(error).__name__}: {error}"))
+    answers.write(json.dumps({"turn": asked["turn"], **answer}) + "\n")
     answers.flush()
 
 
@@ -84,16 +112,15 @@ class ProcessFleet:
 
     async def found(self) -> Mapping[str, FoundHost]:
         """The hosts that the cluster has."""
-        found = await self._asked("found", FOUND_S)
-        return {name: FoundHost(**host) for name, host in found.items()}
+        return await self._ask(FindHosts(), FOUND_S)
 
     async def reserve(self, names: Sequence[str]) -> None:
         """All or none."""
-        await self._asked("reserve", FOUND_S, names=list(names))
+        await self._ask(ReserveHosts(list(names)), FOUND_S)
 
     async def ask(self, name: str, document: Json, timeout_s: float) -> Any:
         """By the engine's message."""
-        return answer_of(await self._asked("ask", timeout_s, name=name, document=document))
+        return answer_of(await self._ask(AskHost(name, document), timeout_s, name))
 
     async def failure(self) -> str:
         """Whether the engine's process lives, and its head takes connections."""
@@ -113,14 +140,14 @@ class ProcessFleet:
             return
         if not await self.failure():
             with contextlib.suppress(FleetError):
-                await self._asked("release", RELEASE_S)
+                await self._ask(ReleaseHosts(), RELEASE_S)
         if self.process.returncode is None:
             await stop(self.process)
         if self.reading is not None:
             await asyncio.gather(self.reading, return_exceptions=True)
         self.process = self.reading = None
 
-    async def _asked(self, what: str, timeout_s: float, **words: Any) -> Any:
+    async def _ask(self, request: ForEngine[Answer], timeout_s: float, who: str = "the engine") -> Answer:
         process = await self._started()
         if process.returncode is not None:
             raise HostLostError(_ended(process.returncode))
@@ -129,10 +156,9 @@ class ProcessFleet:
         try:
             assert process.stdin is not None
             with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-                process.stdin.write(json.dumps({"turn": turn, "what": what, "words": words}).encode() + b"\n")
-            return answer_of(await asyncio.wait_for(done, timeout_s))
+                process.stdin.write(json.dumps({"turn": turn, "message": document_of(request)}).encode() + b"\n")
+            return request.read_answer(answer_of(await asyncio.wait_for(done, timeout_s)))
         except TimeoutError:
-            who = words.get("name", "the engine")
             raise HostLostError(f"{who} did not answer within {timeout_s:g} s") from None
         finally:
             del self.waiting[turn]

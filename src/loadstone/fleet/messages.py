@@ -49,11 +49,6 @@ class Request(Generic[Answer]):
             cls.__annotations__["kind"] = Literal[kind]  # a field, by which an interface's messages are told apart
             dataclass(frozen=True)(cls)
 
-    @property
-    def document(self) -> Json:
-        """The message in plain data."""
-        return {**to_jsonable_python(self)}
-
     def read_answer(self, value: Any) -> Answer:
         """Validates an answer that came in plain data. Raises FleetError."""
         try:
@@ -99,6 +94,11 @@ async def serve(messages: TypeAdapter[Any], document: Json, who: str, *targets: 
         return {"value": to_jsonable_python(await carry_out(read(messages, document, who), *targets))}
     except LoadstoneError as error:
         return error_document(error)
+
+
+def document_of(request: Request[Any]) -> Json:
+    """A message in plain data."""
+    return {**to_jsonable_python(request)}
 
 
 def read(messages: TypeAdapter[Any], document: Json, who: str) -> Request[Any]:

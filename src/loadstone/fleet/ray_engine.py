@@ -11,8 +11,7 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 import ray
@@ -22,7 +21,7 @@ from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
 from loadstone.fleet.cluster import resource_of
 from loadstone.fleet.contract import FleetError, FoundHost, HostLostError, Json
-from loadstone.fleet.engine_process import serve
+from loadstone.fleet.engine_process import serve_engine
 from loadstone.fleet.supervisor import Supervisor
 from loadstone.model.fleet import FleetSpec, HostSpec
 
@@ -63,11 +62,8 @@ class RayEngine:
     actors: dict[str, Any] = field(default_factory=dict)
     group: PlacementGroup | None = None
 
-    async def found(self) -> Json:
+    async def found(self) -> dict[str, FoundHost]:
         """The cluster's nodes that have a host's resource."""
-        return {name: asdict(host) for name, host in (await self._hosts()).items()}
-
-    async def _hosts(self) -> Mapping[str, FoundHost]:
         await self._connect()
         found = {}
         for node in await asyncio.to_thread(ray.nodes):
@@ -77,9 +73,9 @@ class RayEngine:
                     found[name] = FoundHost(node["Alive"], node["NodeManagerAddress"], f"{memory} MiB")
         return found
 
-    async def reserve(self, names: Sequence[str]) -> None:
+    async def reserve(self, names: list[str]) -> None:
         """A placement group of all hosts' resources, then an actor on each."""
-        found = await self._hosts()
+        found = await self.found()
         absent = [name for name in names if name not in found or not found[name].is_alive]
         if absent:
             raise FleetError(f"Not in the cluster: {', '.join(absent)}. `loadstone fleet up` starts hosts.")
@@ -146,7 +142,7 @@ def main() -> None:
     from loadstone.fleet import ray_engine
 
     engine = ray_engine.RayEngine(FleetSpec.model_validate_json(declared), address)
-    asyncio.run(serve(engine))
+    asyncio.run(serve_engine(engine))
     os._exit(0)  # Ray's own end would wait for a head that is gone
 
 

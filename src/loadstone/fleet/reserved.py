@@ -5,7 +5,7 @@ import time
 from dataclasses import dataclass, field
 
 from loadstone.fleet.contract import Fleet, FleetError, HostLostError, Json
-from loadstone.fleet.messages import Answer
+from loadstone.fleet.messages import Answer, document_of
 from loadstone.fleet.remote import RemoteMachine
 from loadstone.fleet.requests import Beat, CountHost, DriverState, ForHost
 from loadstone.measure.agent import AgentGauge
@@ -43,7 +43,7 @@ class FleetHost:
         """
         if self.lost:
             raise HostLostError(self.lost)
-        answer = await self.engine.ask(self.name, request.document, timeout_s or request.timeout_s)
+        answer = await self.engine.ask(self.name, document_of(request), timeout_s or request.timeout_s)
         return request.read_answer(answer)
 
     async def beat(self) -> None:
