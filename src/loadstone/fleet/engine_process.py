@@ -13,7 +13,7 @@ from typing import IO, Annotated, Any, Protocol, TypeAlias
 from pydantic import ConfigDict, TypeAdapter
 
 from loadstone.fleet.contract import FleetError, FoundHost, HostLostError, Json
-from loadstone.fleet.messages import Answer, OneOf, Request, answer_of, document_of, error_document, serve
+from loadstone.fleet.messages import Answer, FleetMessage, OneOf, answer_of, document_of, error_document, serve
 from loadstone.host import launch
 from loadstone.host.process import stop
 from loadstone.host.secrets import CLUSTER_TOKEN
@@ -28,7 +28,7 @@ SILENT_S = 1.5
 MODULE = "loadstone.fleet.ray_engine"
 
 
-class ForEngine(Request[Answer]):
+class ForEngine(FleetMessage[Answer]):
     """For an engine."""
 
 

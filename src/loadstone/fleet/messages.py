@@ -31,7 +31,7 @@ Arguments = ParamSpec("Arguments")
 
 
 @dataclass_transform(frozen_default=True)
-class Request(Generic[Answer]):
+class FleetMessage(Generic[Answer]):
     """A request to another part, and the type of its answer. Interfaces are the classes below, and their messages the
     classes below those: frozen dataclasses whose fields are the arguments of the method that `kind` names.
     """
@@ -69,13 +69,13 @@ class OneOf:
 
 
 @cache
-def _answers(message: type[Request[Any]]) -> TypeAdapter[Any]:
+def _answers(message: type[FleetMessage[Any]]) -> TypeAdapter[Any]:
     (base,) = message.__orig_bases__  # type: ignore[attr-defined]
     return TypeAdapter(*get_args(base))
 
 
 def asks(
-    message: Callable[Arguments, Request[Answer]],
+    message: Callable[Arguments, FleetMessage[Answer]],
 ) -> Callable[Concatenate[Any, Arguments], Coroutine[Any, Any, Answer]]:
     """A method whose arguments are the fields of a message, which its object's `ask` sends. Raises LoadstoneError."""
 
@@ -96,15 +96,15 @@ async def serve(messages: TypeAdapter[Any], document: Json, who: str, *targets: 
         return error_document(error)
 
 
-def document_of(request: Request[Any]) -> Json:
+def document_of(request: FleetMessage[Any]) -> Json:
     """A message in plain data."""
     return {**to_jsonable_python(request)}
 
 
-def read(messages: TypeAdapter[Any], document: Json, who: str) -> Request[Any]:
+def read(messages: TypeAdapter[Any], document: Json, who: str) -> FleetMessage[Any]:
     """Validates a message in plain data. Raises FleetError for one that `who` does not know or cannot read."""
     try:
-        request: Request[Any] = messages.validate_python(document)
+        request: FleetMessage[Any] = messages.validate_python(document)
     except ValidationError as error:
         raise FleetError(f"{who} {_first_error(error)}.") from None
     return request
@@ -119,7 +119,7 @@ def _first_error(error: ValidationError) -> str:
     return f"cannot read `{place}`: {first['msg']}"
 
 
-async def carry_out(request: Request[Answer], *targets: object) -> Answer:
+async def carry_out(request: FleetMessage[Answer], *targets: object) -> Answer:
     """Calls the method that carries out a message, of the first of these objects that has it. Raises what that does."""
     target = next(target for target in targets if hasattr(type(target), request.kind))
     names = (field.name for field in fields(request) if field.name != "kind")  # type: ignore[arg-type]

@@ -15,7 +15,7 @@ from loadstone.fleet.requests import (
     ForHost,
     ForMachine,
     InjectFault,
-    MachineFacts,
+    MachineDescription,
     MachineState,
     MountShare,
     ReachPort,
@@ -72,7 +72,7 @@ class RemoteMachine:
 
     host: Supervised
     name: str
-    made: MachineFacts
+    made: MachineDescription
     state: MachineState = field(init=False)
     """As its supervisor reported it last."""
     facts: Json = field(default_factory=dict)

@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypeAlias
 from pydantic import ConfigDict, TypeAdapter
 
 from loadstone.fleet.contract import Json
-from loadstone.fleet.messages import Answer, OneOf, Request
+from loadstone.fleet.messages import Answer, FleetMessage, OneOf
 from loadstone.fleet.pairs.requests import HalfRequest
 from loadstone.host.process import Readiness
 from loadstone.model.fault import FaultKind
@@ -25,7 +25,7 @@ COUNT_S = 0.7
 """Longest wait for counters, so that samples keep their second."""
 
 
-class ForMachine(Request[Answer]):
+class ForMachine(FleetMessage[Answer]):
     """For a machine on another host."""
 
 
@@ -93,7 +93,7 @@ class InjectFault(ForMachine[None], kind="fail"):
 MachineRequest: TypeAlias = Annotated[ForMachine[Any], OneOf()]
 
 
-class ForHost(Request[Answer]):
+class ForHost(FleetMessage[Answer]):
     """For a host's supervisor."""
 
 
@@ -150,7 +150,7 @@ class AddRoute(ForHost[None], kind="add_route"):
 
 
 @dataclass(frozen=True)
-class MachineFacts:
+class MachineDescription:
     """A machine as it was made."""
 
     about: str
@@ -161,7 +161,7 @@ class MachineFacts:
     state: MachineState
 
 
-class MakeMachine(ForHost[MachineFacts], kind="make_machine", timeout_s=MAKE_S):
+class MakeMachine(ForHost[MachineDescription], kind="make_machine", timeout_s=MAKE_S):
     """Make a machine as users declare it."""
 
     name: str

@@ -30,7 +30,7 @@ from loadstone.fleet.requests import (
     HOST_REQUESTS,
     DriverState,
     HostState,
-    MachineFacts,
+    MachineDescription,
     MachineRequest,
 )
 from loadstone.fleet.routes import forward, lead
@@ -117,14 +117,14 @@ class Supervisor:
         """Routes packets for another host's machines through that host. Raises FleetError."""
         await lead(self._made_by().journal, block, by)
 
-    async def make_machine(self, name: str, machine: Json, networks: list[str]) -> MachineFacts:
+    async def make_machine(self, name: str, machine: Json, networks: list[str]) -> MachineDescription:
         """Makes a machine as users declare it. Raises PlatformError."""
         maker, spec = self._made_by(), read_machine(machine)
         made = await maker.machine(name, spec, networks, self.address)
         if maker.fabric.networks:
             await forward(maker.journal)
         hosted = self._machines[name] = HostedMachine(made, lambda peer: self._hosted(peer).machine)
-        return MachineFacts(made.about, made.listen, made.address, made.files, made.comes_back, hosted.state())
+        return MachineDescription(made.about, made.listen, made.address, made.files, made.comes_back, hosted.state())
 
     async def ask_machine(self, machine: str, request: MachineRequest) -> Any:
         """Has a machine carry out a message. Raises what that raises, and FleetError where there is no such machine."""

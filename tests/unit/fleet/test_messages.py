@@ -13,7 +13,7 @@ from loadstone.fleet import messages
 from loadstone.fleet.contract import FleetError, Json
 from loadstone.fleet.engine_process import Engine, ForEngine
 from loadstone.fleet.hosted import HostedMachine
-from loadstone.fleet.messages import Request, answer_of, carry_out, document_of, read, serve
+from loadstone.fleet.messages import FleetMessage, answer_of, carry_out, document_of, read, serve
 from loadstone.fleet.pairs import requests as pair_requests
 from loadstone.fleet.pairs.half import HostedHalf, HostedSide
 from loadstone.fleet.pairs.requests import AskSide, ForHalf, ForSide, SendSignal, StartAgent
@@ -37,7 +37,7 @@ from loadstone.model.target import Endpoint
 from loadstone.platforms.contract import Machine
 from loadstone.platforms.pair.side import Side
 
-INTERFACES: dict[type[Request[Any]], tuple[type, ...]] = {
+INTERFACES: dict[type[FleetMessage[Any]], tuple[type, ...]] = {
     ForHost: (Supervisor,),
     ForMachine: (HostedMachine, Machine),
     ForHalf: (HostedHalf,),
@@ -48,7 +48,7 @@ INTERFACES: dict[type[Request[Any]], tuple[type, ...]] = {
 
 
 @pytest.mark.parametrize("interface", INTERFACES)
-def test_messages_of_an_interface_have_kinds_of_their_own(interface: type[Request[Any]]) -> None:
+def test_messages_of_an_interface_have_kinds_of_their_own(interface: type[FleetMessage[Any]]) -> None:
     kinds = [message.kind for message in interface.__subclasses__()]
     assert len(kinds) > 3 and len(set(kinds)) == len(kinds)
 
@@ -58,7 +58,7 @@ def test_messages_of_an_interface_have_kinds_of_their_own(interface: type[Reques
     [(message, targets) for interface, targets in INTERFACES.items() for message in interface.__subclasses__()],
 )
 def test_every_message_has_an_implementation_with_its_arguments_and_its_answer(
-    message: type[Request[Any]], targets: tuple[type, ...]
+    message: type[FleetMessage[Any]], targets: tuple[type, ...]
 ) -> None:
     *arguments, kind = fields(message)
     assert (kind.name, kind.default) == ("kind", message.kind)
@@ -66,7 +66,7 @@ def test_every_message_has_an_implementation_with_its_arguments_and_its_answer(
     assert inspect.iscoroutinefunction(method)
     taken, sent = get_type_hints(method), get_type_hints(message)
     answer = taken.pop("return")
-    assert not set(vars(Request)) & {argument.name for argument in arguments}
+    assert not set(vars(FleetMessage)) & {argument.name for argument in arguments}
     assert set(taken) == {argument.name for argument in arguments}
     assert all(alternatives(sent[name]) <= alternatives(taken[name]) for name in taken)
     (expected,) = get_args(message.__orig_bases__[0])
@@ -87,7 +87,7 @@ def alternatives(hint: Any) -> set[Any]:
         AskHalf("db", AskSide("a", StartAgent(None))),
     ],
 )
-def test_a_message_arrives_as_it_was_sent(message: Request[Any]) -> None:
+def test_a_message_arrives_as_it_was_sent(message: FleetMessage[Any]) -> None:
     assert read(HOST_REQUESTS, document_of(message), "s1") == message
 
 
@@ -173,7 +173,7 @@ def test_an_error_arrives_as_it_was_raised() -> None:
     class Messages:
         """Takes everything for one message."""
 
-        def validate_python(self, document: Json) -> Request[Any]:
+        def validate_python(self, document: Json) -> FleetMessage[Any]:
             """As it says."""
             return ReachPort(document["port"])
 

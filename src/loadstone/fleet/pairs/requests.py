@@ -7,7 +7,7 @@ from signal import Signals
 from typing import Annotated, Any, TypeAlias
 
 from loadstone.fleet.contract import Json
-from loadstone.fleet.messages import Answer, OneOf, Request
+from loadstone.fleet.messages import Answer, FleetMessage, OneOf
 from loadstone.platforms.fabric import WideNetwork
 from loadstone.platforms.pair.command import Mode
 
@@ -17,7 +17,7 @@ CARRY_S = 900.0
 """Longest time for a file to be carried between hosts."""
 
 
-class ForSide(Request[Answer]):
+class ForSide(FleetMessage[Answer]):
     """For a side of a pair."""
 
 
@@ -108,7 +108,7 @@ class ReceiveEvents(ForSide[SideEvents], kind="receive", timeout_s=2.5):
 SideRequest: TypeAlias = Annotated[ForSide[Any], OneOf()]
 
 
-class ForHalf(Request[Answer]):
+class ForHalf(FleetMessage[Answer]):
     """For a host's part of a pair."""
 
 
