@@ -27,7 +27,7 @@ from loadstone.fleet.requests import (
 from loadstone.host.process import Readiness
 from loadstone.model.errors import ServiceError
 from loadstone.model.target import Endpoint
-from loadstone.platforms.contract import Machine, Service
+from loadstone.platforms.contract import Machine, MachineCounters, MachineFiles, Service
 
 
 class Supervised(Protocol):
@@ -67,7 +67,7 @@ class RemoteService:
 
 
 @dataclass
-class RemoteMachine:
+class RemoteMachine(MachineFiles, MachineCounters):
     """A machine on another host."""
 
     host: Supervised
@@ -76,10 +76,6 @@ class RemoteMachine:
     state: MachineState = field(init=False)
     """As its supervisor reported it last."""
     facts: Json = field(default_factory=dict)
-    pid: int = 0
-    companions: Mapping[str, int] = field(default_factory=dict)
-    folder: Path | None = None
-    """Out of reach."""
 
     def __post_init__(self) -> None:
         self.receive(self.made.state)

@@ -55,8 +55,13 @@ class Service(Protocol):
         """Asks it to end, then ends it."""
 
 
-class Machine(Protocol):
-    """A machine that is up."""
+class ProgramHost(Protocol):
+    """A place where programs run and where faults happen. It stays down once it has failed, unless its class says
+    otherwise.
+    """
+
+    facts: Json
+    """For the disclosure: what it is made of, as found; `networks` are its addresses by network."""
 
     @property
     def name(self) -> str:
@@ -66,25 +71,31 @@ class Machine(Protocol):
     def about(self) -> str:
         """One line for people."""
 
-    @property
-    def facts(self) -> Json:
-        """For the disclosure: what it is made of, as found; `networks` are its addresses by network."""
+    async def start(self, role: str, command: list[str], readiness: Readiness = Readiness.LINE) -> Service:
+        """Starts a program and waits for its first line, if it writes one.
+
+        Raises ServiceError when it ends or stays silent instead, or when the role runs here already.
+        """
+
+    def end(self) -> str:
+        """How the machine itself ended, if it has."""
+
+    async def fail(self, fault: FaultKind) -> None:
+        """Does to it what happens to machines. Raises PlatformError for what it cannot have."""
 
     @property
-    def listen(self) -> str:
-        """Address that services here must listen at."""
+    def comes_back(self) -> bool:
+        """Whether it is started anew when it dies, without what was in its memory."""
+        return False
 
     @property
-    def address(self) -> str:
-        """Address at which the driver reaches it."""
+    def recovery(self) -> Mapping[str, float]:
+        """When it was last well again, in seconds since 1970: `live`, it serves anew; `protected`, a pair is whole."""
+        return {}
 
-    @property
-    def pid(self) -> int:
-        """Process on the host that its use is charged to; 0 when its services have processes of their own."""
 
-    @property
-    def companions(self) -> Mapping[str, int]:
-        """Further processes on the host that its use is charged to, by what they are."""
+class MachineFiles(Protocol):
+    """Files for programs of a machine; out of reach of this host's programs, unless its class says otherwise."""
 
     @property
     def files(self) -> str:
@@ -95,12 +106,7 @@ class Machine(Protocol):
         """Where that folder is on this host, for programs of this host's versions; None where it is out of reach, or
         its programs come from elsewhere.
         """
-
-    async def start(self, role: str, command: list[str], readiness: Readiness = Readiness.LINE) -> Service:
-        """Starts a program and waits for its first line, if it writes one.
-
-        Raises ServiceError when it ends or stays silent instead, or when the role runs here already.
-        """
+        return None
 
     async def write(self, name: str, text: str) -> None:
         """Writes a file below `files`."""
@@ -109,6 +115,18 @@ class Machine(Protocol):
         """Makes a folder reachable for services here that start from now on: one of this host, or the one that an NFS
         server shares by that name. Returns where. Raises PlatformError where that cannot be.
         """
+
+
+class MachineNetwork(Protocol):
+    """Addresses and ports of a machine."""
+
+    @property
+    def listen(self) -> str:
+        """Address that services here must listen at."""
+
+    @property
+    def address(self) -> str:
+        """Address at which the driver reaches it."""
 
     async def port_for(self, usual: int) -> int:
         """A port for a service that must be told one: the usual one where nobody else can have it, else a free one."""
@@ -119,25 +137,33 @@ class Machine(Protocol):
     async def way_to(self, peer: "Machine", port: int) -> Endpoint | None:
         """Where a service of this machine reaches a port of `peer`; None when it cannot."""
 
+
+class MachineCounters(Protocol):
+    """What a machine uses. Nothing is counted for it as a whole, unless its class says otherwise: its services have
+    processes of their own.
+    """
+
+    @property
+    def pid(self) -> int:
+        """Process on the host that its use is charged to; 0 when its services have processes of their own."""
+        return 0
+
+    @property
+    def companions(self) -> Mapping[str, int]:
+        """Further processes on the host that its use is charged to, by what they are."""
+        return {}
+
     async def inside(self) -> Json | None:
         """Counters as seen within; None when there is no such view or no answer."""
+        return None
 
     async def outside(self) -> Json | None:
-        """Counters as the host sees it."""
+        """Counters as the host sees it; None when it sees the trees of its services alone."""
+        return None
 
-    def end(self) -> str:
-        """How the machine itself ended, if it has."""
 
-    @property
-    def comes_back(self) -> bool:
-        """Whether it is started anew when it dies, without what was in its memory."""
-
-    async def fail(self, fault: FaultKind) -> None:
-        """Does to it what happens to machines. Raises PlatformError for what it cannot have."""
-
-    @property
-    def recovery(self) -> Mapping[str, float]:
-        """When it was last well again, in seconds since 1970: `live`, it serves anew; `protected`, a pair is whole."""
+class Machine(ProgramHost, MachineFiles, MachineNetwork, MachineCounters, Protocol):
+    """A machine that is up. Its platform derives it from those parts whose defaults fit."""
 
 
 class Attachment(Enum):

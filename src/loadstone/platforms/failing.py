@@ -3,27 +3,13 @@
 import contextlib
 import os
 import signal
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from loadstone.model.errors import PlatformError
 from loadstone.model.fault import FaultKind
 
 SIGNALS = {FaultKind.KILL_PRIMARY: signal.SIGKILL, FaultKind.FREEZE_PRIMARY: signal.SIGSTOP}
 """The faults that any machine can have."""
-
-
-class StaysDead:
-    """A machine that nobody starts anew."""
-
-    @property
-    def recovery(self) -> Mapping[str, float]:
-        """Never."""
-        return {}
-
-    @property
-    def comes_back(self) -> bool:
-        """Not by itself."""
-        return False
 
 
 def signal_all(pids: Iterable[int], fault: FaultKind, about: str) -> None:

@@ -10,24 +10,21 @@ from loadstone.model.errors import PlatformError, ServiceError
 from loadstone.model.fault import FaultKind
 from loadstone.model.machine import MachineSpec
 from loadstone.model.target import Endpoint
-from loadstone.platforms.contract import Machine, MachineContext, Service
+from loadstone.platforms.contract import Machine, MachineContext, MachineCounters, ProgramHost, Service
 from loadstone.platforms.fabric import address_of, line_counters
-from loadstone.platforms.failing import StaysDead, signal_all
+from loadstone.platforms.failing import signal_all
 from loadstone.platforms.routing import way_over
 
 Json = dict[str, Any]
 
 
 @dataclass
-class LocalMachine(StaysDead):
+class LocalMachine(ProgramHost, MachineCounters):
     """A machine without a kernel of its own; with lines of its own it has addresses of its own."""
 
     context: MachineContext
     facts: Json = field(default_factory=dict)
     services: dict[str, Service] = field(default_factory=dict)
-    pid: int = 0
-    """Its services have processes of their own."""
-    companions: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -95,14 +92,6 @@ class LocalMachine(StaysDead):
         """Counters of its lines, as a process there sees them; none while nothing runs."""
         pids = self.running()
         return line_counters(pids[0], self.context.nics) if pids else {}
-
-    async def inside(self) -> Json | None:
-        """Nothing: the host's own monitor sees what its kernel counts."""
-        return None
-
-    async def outside(self) -> Json | None:
-        """Nothing beyond the trees of its services."""
-        return None
 
     def end(self) -> str:
         """It has no process of its own that could end."""

@@ -13,7 +13,7 @@ from loadstone.host.process import Readiness
 from loadstone.model.machine import SERVER
 from loadstone.model.target import Endpoint
 from loadstone.model.workload import Need
-from loadstone.platforms.contract import Machine
+from loadstone.platforms.contract import ProgramHost
 from loadstone.services.reference import bookstore_words, events_words
 from loadstone.testbed.running import done
 
@@ -32,7 +32,7 @@ class DataSet:
     """The data of one application, put there from a machine of it."""
 
     need: Need
-    machine: Machine
+    machine: ProgramHost
     database: str
     """Where that is, as its service says it."""
     rows: Mapping[str, int]

@@ -14,8 +14,8 @@ from loadstone.model.errors import ServiceError
 from loadstone.model.machine import PUBLIC, MachineSpec
 from loadstone.model.service import ServiceRole
 from loadstone.model.workload import ServerNeeds
-from loadstone.platforms.contract import Machine
-from loadstone.services.kind import ServiceKind, ServiceSite
+from loadstone.platforms.contract import MachineFiles
+from loadstone.services.kind import ServiceKind, ServiceRole, ServiceSite
 from loadstone.services.registry import service_kind
 from loadstone.testbed import roles
 from loadstone.testbed.context import LOOPBACK, open_testbed
@@ -26,7 +26,7 @@ MOST_BYTES = 8 << 30
 """Of all that is kept: a sweep over twenty sizes of the larger published databases."""
 
 
-async def copy_kept(machine: Machine, database: str, needs: ServerNeeds) -> float | None:
+async def copy_kept(machine: MachineFiles, database: str, needs: ServerNeeds) -> float | None:
     """Puts a filled database's files on a machine whose database does not run yet; how long the copying took, in
     seconds. None for machines whose files, or programs, are not this host's. Raises ServiceError and PlatformError.
     """

@@ -14,7 +14,7 @@ from loadstone.model.errors import PlatformError, ServiceError
 from loadstone.model.service import EMBEDDED, Mechanism, ServiceRole, Tuning
 from loadstone.model.system import Reference
 from loadstone.model.target import Endpoint, Target
-from loadstone.platforms.contract import Machine
+from loadstone.platforms.contract import Machine, MachineFiles, ProgramHost
 from loadstone.services import reference
 from loadstone.services.kind import (
     ApplicationSite,
@@ -129,7 +129,7 @@ async def _both_ways(
     return Target(await machine.reach(http), await machine.reach(tls_port), authority_pem)
 
 
-async def _certified(machine: Machine, names: list[str]) -> tuple[str, str]:
+async def _certified(machine: MachineFiles, names: list[str]) -> tuple[str, str]:
     """Writes a certificate for these names to the machine; its folder there, and who signed it."""
     files = await asyncio.to_thread(reference.certificate, names)
     for name, text in files.items():
@@ -306,7 +306,7 @@ async def _write(running: Running, machine: Machine, program: Program) -> None:
     (running.base.logs / f"{machine.name}-commands.sh").write_text(words)
 
 
-async def _note_versions(machine: Machine, command: list[str]) -> None:
+async def _note_versions(machine: ProgramHost, command: list[str]) -> None:
     """What the service is made of, among the machine's facts."""
     asked = await machine.start(f"{machine.name}-version", shell(f"({shlex.join(command)}) | paste -s -d ';'"))
     machine.facts["software"] = "; ".join(map(str.strip, asked.first_line.split(";")))

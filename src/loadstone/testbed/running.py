@@ -10,7 +10,7 @@ from loadstone.host.process import Readiness
 from loadstone.measure.status import StatusMeter
 from loadstone.model.errors import ServiceError
 from loadstone.model.target import Endpoint, Target
-from loadstone.platforms.contract import Machine, Service
+from loadstone.platforms.contract import Machine, MachineNetwork, Service
 from loadstone.services import reference
 from loadstone.testbed.context import TestbedContext
 
@@ -66,7 +66,7 @@ class Running:
         return ", ".join(f"{name} ({how})" for name, how in ends if how)
 
 
-async def target_of(machine: Machine, ready: reference.Ready) -> Target:
+async def target_of(machine: MachineNetwork, ready: reference.Ready) -> Target:
     """Where the driver reaches a server that is ready."""
     sides = [None if side is None else await machine.reach(side.port) for side in (ready.http, ready.https)]
     return Target(sides[0], sides[1], ready.authority_pem)

@@ -52,11 +52,6 @@ class LibvirtMachine(Guest):
     domain: Any = field(kw_only=True)
     has_guest: bool = field(kw_only=True)
 
-    @property
-    def pid(self) -> int:
-        """Known to libvirt alone; its use is counted by `outside`."""
-        return 0
-
     async def start(self, role: str, command: list[str], readiness: Readiness = Readiness.LINE) -> Service:
         """Has the agent start a program; raises ServiceError where the driver runs no machines."""
         if not self.has_guest:

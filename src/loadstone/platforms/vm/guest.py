@@ -16,9 +16,9 @@ from loadstone.model.errors import PlatformError, ServiceError
 from loadstone.model.fault import FaultKind
 from loadstone.model.machine import PUBLIC
 from loadstone.model.target import Endpoint
-from loadstone.platforms.contract import Machine, MachineContext, Service
+from loadstone.platforms.contract import Machine, MachineContext, MachineCounters, MachineFiles, ProgramHost, Service
 from loadstone.platforms.fabric import NetworkInterface, address_of, addresses
-from loadstone.platforms.failing import StaysDead, signal_all
+from loadstone.platforms.failing import signal_all
 from loadstone.platforms.local import claim
 from loadstone.platforms.routing import LOOPBACK, way_over
 from loadstone.platforms.vm import usage
@@ -102,7 +102,7 @@ class GuestService:
 
 
 @dataclass
-class Guest(StaysDead, ABC):
+class Guest(ProgramHost, MachineFiles, MachineCounters, ABC):
     """A machine that is up; what is left open is how the host sees it and forwards ports to it."""
 
     context: MachineContext
@@ -133,21 +133,6 @@ class Guest(StaysDead, ABC):
     def files(self) -> str:
         """A folder of its own file system."""
         return FILES
-
-    @property
-    def folder(self) -> Path | None:
-        """None: it is within."""
-        return None
-
-    @property
-    @abstractmethod
-    def pid(self) -> int:
-        """The hypervisor's process."""
-
-    @property
-    def companions(self) -> Mapping[str, int]:
-        """None: its hypervisor is one process."""
-        return {}
 
     @abstractmethod
     async def forward(self, port: int) -> Endpoint:
