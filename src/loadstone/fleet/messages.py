@@ -3,7 +3,7 @@ method that its `kind` names. Nothing here knows a particular message.
 """
 
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cache, reduce
 from operator import or_
 from typing import (
@@ -30,7 +30,7 @@ Answer = TypeVar("Answer")
 Arguments = ParamSpec("Arguments")
 
 
-@dataclass_transform(frozen_default=True)
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
 class FleetMessage(Generic[Answer]):
     """A request to another part, and the type of its answer. Interfaces are the classes below, and their messages the
     classes below those: frozen dataclasses whose fields are the arguments of the method that `kind` names.
@@ -122,7 +122,7 @@ def _first_error(error: ValidationError) -> str:
 async def carry_out(request: FleetMessage[Answer], *targets: object) -> Answer:
     """Calls the method that carries out a message, of the first of these objects that has it. Raises what that does."""
     target = next(target for target in targets if hasattr(type(target), request.kind))
-    names = (field.name for field in fields(request) if field.name != "kind")  # type: ignore[arg-type]
+    names = (argument.name for argument in fields(request) if argument.name != "kind")  # type: ignore[arg-type]
     answer: Answer = await getattr(target, request.kind)(**{name: getattr(request, name) for name in names})
     return answer
 

@@ -14,9 +14,8 @@ from loadstone.fleet.contract import FleetError, Json
 from loadstone.fleet.engine_process import Engine, ForEngine
 from loadstone.fleet.hosted import HostedMachine
 from loadstone.fleet.messages import FleetMessage, answer_of, carry_out, document_of, read, serve
-from loadstone.fleet.pairs import requests as pair_requests
 from loadstone.fleet.pairs.half import HostedHalf, HostedSide
-from loadstone.fleet.pairs.requests import AskSide, ForHalf, ForSide, SendSignal, StartAgent
+from loadstone.fleet.pairs.requests import AskSide, ForHalf, ForSide, InstallCredentials, SendSignal, StartAgent
 from loadstone.fleet.requests import (
     HOST_REQUESTS,
     AskHalf,
@@ -126,7 +125,7 @@ def test_what_is_secret_in_a_message_is_in_no_error() -> None:
     answer = asyncio.run(Supervisor("s1", "127.0.0.1").answer({"kind": "start_driver", "token": ["s3cret"]}))
     assert "s3cret" not in str(answer)
     assert "s3cret" not in repr(StartDriver("a", "b", "s3cret"))
-    assert "s3cret" not in repr(pair_requests.InstallCredentials({"server-key.pem": "s3cret"}))
+    assert "s3cret" not in repr(InstallCredentials("certificate", "s3cret", "authority"))
 
 
 def test_answers_are_validated_too() -> None:

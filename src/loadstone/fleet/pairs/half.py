@@ -59,13 +59,13 @@ class HostedHalf:
         """Its files here."""
         return self.maker.journal.folder / f"{self.name}-half"
 
-    async def install_credentials(self, files: dict[str, str]) -> None:
+    async def install_credentials(self, certificate: str, key: str, authority: str) -> None:
         """Keeps the certificate and the key that prove this host to be the pair's, and the authority to trust."""
         self.folder.mkdir(mode=0o700)
-        for name in (CERTIFICATE, KEY, AUTHORITY):
+        for name, text in ((CERTIFICATE, certificate), (KEY, key), (AUTHORITY, authority)):
             file = self.folder / name
             file.touch(mode=0o600)
-            file.write_text(files[name])
+            file.write_text(text)
 
     async def join(self, network: WideNetwork) -> None:
         """Joins the pair's network, which is on all hosts. Raises FleetError where this host is not a member."""

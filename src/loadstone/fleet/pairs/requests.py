@@ -2,7 +2,7 @@
 implementation, in `half`, or for sides in `platforms/pair/side`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from signal import Signals
 from typing import Annotated, Any, TypeAlias
 
@@ -115,10 +115,9 @@ class ForHalf(FleetMessage[Answer]):
 class InstallCredentials(ForHalf[None], kind="install_credentials"):
     """Keep the certificate and the key that prove this host to be the pair's, and the authority to trust."""
 
-    files: dict[str, str]
-
-    def __repr__(self) -> str:
-        return f"InstallCredentials({', '.join(self.files)})"
+    certificate: str
+    key: str = field(repr=False)
+    authority: str
 
 
 class JoinNetwork(ForHalf[None], kind="join"):

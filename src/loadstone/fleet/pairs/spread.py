@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from loadstone.fleet.cluster import AUTHORITY, CERTIFICATE, KEY
 from loadstone.fleet.contract import FleetError, Json
 from loadstone.fleet.pairs.remote_side import HalfHost, RemoteSide
 from loadstone.fleet.pairs.requests import (
@@ -136,7 +137,8 @@ async def _install_credentials(halves: Mapping[str, HalfHost], homes: Homes) -> 
     """Gives the three hosts a certificate of an authority that is of this pair alone."""
     apart = [home.spec.address for home in (*homes.sides, homes.witness)]
     files = await asyncio.to_thread(reference.certificate, apart)
-    await asyncio.gather(*(half.ask(InstallCredentials(files)) for half in halves.values() if half.address in apart))
+    message = InstallCredentials(files[CERTIFICATE], files[KEY], files[AUTHORITY])
+    await asyncio.gather(*(half.ask(message) for half in halves.values() if half.address in apart))
 
 
 def _refuse_unlike(made: Sequence[HalfFacts], homes: Homes) -> None:
