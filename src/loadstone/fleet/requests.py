@@ -1,5 +1,5 @@
-"""Messages to a host's supervisor, and to a machine there. A method more is one message here and its implementation, in
-`supervisor`, or for machines in `hosted` or the machine itself.
+"""Messages to a host's supervisor, and to a machine there. A new message is a class here and a method of its name, in
+`supervisor`, or for machines in `hosted` or the machine itself; `remote` has the machine's other end.
 """
 
 from dataclasses import dataclass, field

@@ -1,5 +1,5 @@
-"""Messages to a host about a pair that it has a part of, and to a side there. A method more is one message here and its
-implementation, in `half`, or for sides in `platforms/pair/side`.
+"""Messages to a host about a pair that it has a part of, and to a side there. A new message is a class here and a
+method of its name, in `half`, or for sides in `platforms/pair/side`; `remote_side` has the side's other end.
 """
 
 from dataclasses import dataclass, field
