@@ -15,7 +15,7 @@ from loadstone.model.machine import PUBLIC, MachineSpec
 from loadstone.model.service import ServiceRole
 from loadstone.model.workload import ServerNeeds
 from loadstone.platforms.contract import MachineFiles
-from loadstone.services.kind import ServiceKind, ServiceRole, ServiceSite
+from loadstone.services.kind import ServiceKind, ServiceSite
 from loadstone.services.registry import service_kind
 from loadstone.testbed import roles
 from loadstone.testbed.context import LOOPBACK, open_testbed

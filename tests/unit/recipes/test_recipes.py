@@ -34,9 +34,9 @@ from loadstone.services import reference
 from loadstone.services.registry import names_of, service_kind, service_kinds
 from loadstone.store.study import StudyFolder
 from loadstone.study import kinds, registry
-from loadstone.study.file import ServerSection
 from loadstone.study.kind import StudyAnswer
 from loadstone.study.parameters import PARAMETERS
+from loadstone.study.sections import ServerSection
 from loadstone.study.spec import questions
 from loadstone.testbed import roles
 from loadstone.testbed.context import open_testbed
