@@ -5,7 +5,7 @@
 use libfuzzer_sys::fuzz_target;
 use loadstone_driver::client::cookies::Jar;
 use loadstone_driver::inspect::Inspector;
-use loadstone_driver::transport::http1::{Cookies, Reader, State};
+use loadstone_driver::transport::reader::{Cookies, Reader, State};
 use loadstone_driver::transport::Body;
 
 fn read(data: &[u8], piece: usize, body: Body) -> Option<(State, u16, u64)> {

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use loadstone_schedule::plan::Plan;
 
-use crate::parse_plan;
+use crate::input::parse_plan;
 
 /// The word to start.
 #[derive(serde::Deserialize)]

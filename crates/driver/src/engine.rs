@@ -16,12 +16,13 @@ use tokio::task::LocalSet;
 use crate::client::dates;
 use crate::clock::{kernel_ns, thread_cpu_ns, Clock};
 use crate::gate::{Gate, Gatekeeper};
+use crate::job::Job;
 use crate::join::Setting;
 use crate::mail;
 use crate::record_writer::{write, RecordWriter};
 use crate::report::{ticks, Report};
 use crate::session::{run_arrivals, run_session, Admission, SessionWindow, BEGUN_NS};
-use crate::shared::{Common, Job, Shared};
+use crate::shared::{Common, Shared};
 use crate::timer::{slack_ns, Timer};
 
 /// Most operations of a thread's loop between two looks at the kernel.

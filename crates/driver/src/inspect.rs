@@ -4,7 +4,7 @@ use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
 use loadstone_schedule::marker::{marker, MARKER_BYTES};
 
 use crate::coding::{Codings, Decoder};
-use crate::operation::find_tag;
+use crate::text::find_tag;
 
 /// How much of a body's beginning is kept to look for texts in.
 pub const HEAD_BYTES: usize = 16 * 1024;

@@ -8,7 +8,9 @@ pub mod discrete_event;
 pub mod ending;
 pub mod engine;
 pub mod gate;
+pub mod input;
 pub mod inspect;
+pub mod job;
 pub mod join;
 pub mod ledger;
 pub mod look;
@@ -23,23 +25,25 @@ pub mod session;
 pub mod shared;
 pub mod simulate;
 pub mod start;
+pub mod text;
 pub mod timer;
 pub mod transport;
 pub mod upload;
 pub mod wheel;
 pub mod withheld;
 
-use std::io::{Read, Write};
+use std::io::Write;
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use anyhow::{ensure, Context, Result};
+use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
 use loadstone_record::event::{EndReason, Event};
-use loadstone_schedule::plan::{Plan, PLAN_SCHEMA};
+use loadstone_schedule::plan::Plan;
 
 use awaited::awaited_plan;
 use discrete_event::DiscreteEvents;
+use input::{check_schema, input, read_plan};
 use join::{Joiner, Leader, Setting, Share, StartWord, Token};
 use start::{Alone, Told};
 
@@ -144,7 +148,7 @@ fn dispatch(command: Command) -> Result<EndReason> {
             serde_json::to_writer(&mut out, &simulate::simulate(&simulation)?)?;
         }
         Command::Check => {
-            shared::Job::check(&read_plan()?)?;
+            job::Job::check(&read_plan()?)?;
             return Ok(EndReason::Completed);
         }
         Command::Look => serde_json::to_writer(&mut out, &look::look(&input()?)?)?,
@@ -160,26 +164,4 @@ fn dispatch(command: Command) -> Result<EndReason> {
     }
     writeln!(out)?;
     Ok(EndReason::Completed)
-}
-
-fn read_plan() -> Result<Plan> {
-    parse_plan(&input()?)
-}
-
-/// A plan from its text; refuses one of another schema.
-pub(crate) fn parse_plan(text: &str) -> Result<Plan> {
-    let plan: Plan = serde_json::from_str(text).context("the plan is not valid")?;
-    check_schema(&plan)?;
-    Ok(plan)
-}
-
-fn check_schema(plan: &Plan) -> Result<()> {
-    ensure!(plan.schema == PLAN_SCHEMA, "plan schema {}, this driver reads {PLAN_SCHEMA}", plan.schema);
-    Ok(())
-}
-
-fn input() -> Result<String> {
-    let mut text = String::new();
-    std::io::stdin().read_to_string(&mut text).context("cannot read standard input")?;
-    Ok(text)
 }

@@ -7,16 +7,19 @@ use std::ops::Range;
 use std::rc::Rc;
 use std::task::{Poll, Waker};
 
-use loadstone_record::recorder::{Outcome, SessionCounts};
+use loadstone_record::counts::SessionCounts;
+use loadstone_record::outcome::Outcome;
 use loadstone_record::Fault;
 use loadstone_schedule::arrivals::Arrivals;
 use loadstone_schedule::plan::{Path, Process};
+use loadstone_schedule::rules::Rules;
 use loadstone_schedule::session::{Departure, Session};
-use loadstone_schedule::session_loop::{Rules, SessionLoop, Turn};
+use loadstone_schedule::session_loop::{SessionLoop, Turn};
 use loadstone_schedule::slots::Values;
 use loadstone_schedule::stationary::{earlier, within_visit};
 
-use crate::client::{Client, Extent};
+use crate::client::extent::Extent;
+use crate::client::Client;
 use crate::gate::Gate;
 use crate::shared::{Counted, Shared};
 

@@ -8,13 +8,14 @@
 //! long some of them last; those that also started in it are counted beside.
 
 use anyhow::{bail, Context, Result};
-use loadstone_record::recorder::{PauseCounts, SessionCounts};
+use loadstone_record::counts::{PauseCounts, SessionCounts};
 use loadstone_record::Window;
 use loadstone_schedule::arrivals::{self, Arrivals};
 use loadstone_schedule::plan::{Load, Part, Plan};
 use loadstone_schedule::rng::{Purpose, Stream};
+use loadstone_schedule::rules::Rules;
 use loadstone_schedule::session::{Departure, Script, Session};
-use loadstone_schedule::session_loop::{Kept, Rules, SessionLoop, Turn};
+use loadstone_schedule::session_loop::{Kept, SessionLoop, Turn};
 use loadstone_schedule::slots::Values;
 use loadstone_schedule::stationary::{earlier, mean_visit_ns, Earlier};
 use schemars::JsonSchema;

@@ -1,15 +1,10 @@
 //! Events read back into counters, so that what several drivers wrote can be merged without loss.
 
+use crate::counts::{Counts, LifeTable, OperationTotals};
 use crate::detail::{Detail, FileTotals};
 use crate::event::{Encoded, OperationCounts, OperationRecord};
-use crate::recorder::{Counts, LifeTable, OperationTotals};
+use crate::histogram::{TimeHistogram, Unreadable};
 use crate::words::CommonWords;
-use crate::TimeHistogram;
-
-/// An event that holds no histogram where one belongs.
-#[derive(Debug, thiserror::Error)]
-#[error("a histogram is not readable: {0}")]
-pub struct Unreadable(pub String);
 
 impl From<OperationCounts> for Counts {
     fn from(read: OperationCounts) -> Self {
@@ -80,7 +75,8 @@ impl TryFrom<OperationRecord> for OperationTotals {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recorder::{Before, Beside, Grade, Outcome, Recorder};
+    use crate::outcome::{Before, Beside, Grade, Outcome};
+    use crate::recorder::Recorder;
     use crate::Fault;
 
     fn outcome(end_ns: u64, fault: Option<Fault>) -> Outcome {

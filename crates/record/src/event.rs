@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::counts::{ConnectionStats, Counts, OperationTotals, PauseCounts, SessionCounts};
 use crate::detail::{FileRecord, Slowest, StatusCount};
-use crate::recorder::{ConnectionStats, Counts, Interval, OperationTotals, PauseCounts, SessionCounts, Totals};
-use crate::{Fault, TimeHistogram};
+use crate::fault::Fault;
+use crate::histogram::TimeHistogram;
+use crate::recorder::{Interval, Totals};
 
 /// Version of the event schema.
 pub const EVENT_SCHEMA: u32 = 6;

@@ -4,14 +4,17 @@ use base64::Engine;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
 use hdrhistogram::Histogram;
 
-use crate::decode::Unreadable;
-
 /// Smallest and largest time that can be told apart, in microseconds.
 pub const LOWEST_US: u64 = 1;
 /// The longest time that is told apart, in microseconds: ten minutes; longer ones count as this.
 pub const HIGHEST_US: u64 = 600_000_000;
 /// Significant digits kept.
 pub const DIGITS: u8 = 3;
+
+/// An event that holds no histogram where one belongs.
+#[derive(Debug, thiserror::Error)]
+#[error("a histogram is not readable: {0}")]
+pub struct Unreadable(pub String);
 
 /// Times in nanoseconds in, counts by microsecond kept.
 #[derive(Clone, Debug)]

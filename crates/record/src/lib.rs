@@ -2,14 +2,17 @@
 //!
 //! Pure: no clock is read here, times come in as nanoseconds.
 
+pub mod counts;
 pub mod decode;
 pub mod detail;
 pub mod event;
 pub mod fault;
 pub mod histogram;
+pub mod outcome;
 pub mod recorder;
 pub mod words;
 
 pub use fault::Fault;
 pub use histogram::TimeHistogram;
-pub use recorder::{Interval, Outcome, Recorder, Totals, Window};
+pub use outcome::{Outcome, Window};
+pub use recorder::{Interval, Recorder, Totals};

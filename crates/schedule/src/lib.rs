@@ -13,6 +13,7 @@ pub mod pacing;
 pub mod plan;
 pub mod population;
 pub mod rng;
+pub mod rules;
 pub mod session;
 pub mod session_loop;
 pub mod slots;

@@ -4,30 +4,11 @@
 //! Pure, as all of this crate: the caller waits, performs, and says when. The driver does so with sockets, the
 //! discrete-event simulation with a queue of events, the simulation of independent sessions with plain arithmetic.
 
-use crate::plan::{Curve, Pacing, PacingKind, Part};
-use crate::session::{Departure, Script, Session, Step};
+use crate::plan::PacingKind;
+use crate::rules::Rules;
+use crate::session::{Departure, Session, Step};
 use crate::stationary::{horizon_ns, within_visit, Found, Midway, Place, Times};
 use crate::Nanos;
-
-/// What all sessions of a part have in common.
-#[derive(Clone, Copy, Debug)]
-pub struct Rules<'a> {
-    pub script: &'a Script,
-    pub pacing: Pacing,
-    pub curve: Option<&'a Curve>,
-}
-
-impl<'a> Rules<'a> {
-    /// The rules of a part whose workload was compiled to `script`.
-    pub fn of(part: &'a Part, script: &'a Script) -> Self {
-        Rules { script, pacing: part.workload.pacing, curve: part.curve.as_ref() }
-    }
-
-    /// A drawn pause as it is at a moment of the run.
-    pub(crate) fn bend(&self, pause: Nanos, at_ns: Nanos) -> Nanos {
-        self.curve.map_or(pause, |curve| curve.bend(pause, at_ns))
-    }
-}
 
 /// What the caller does next.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -262,7 +243,8 @@ impl SessionLoop {
 mod tests {
     use super::*;
 
-    use crate::plan::Workload;
+    use crate::plan::{Curve, Workload};
+    use crate::session::Script;
 
     /// Three operations in a row, pauses of 10 ns, and a curve that halves them from 100 ns on.
     fn script(workload: &Workload) -> Script {

@@ -7,8 +7,8 @@
 use crate::arrivals::Arrivals;
 use crate::plan::{PacingKind, Path, Process, Stage};
 use crate::rng::{scramble, Purpose, Stream};
+use crate::rules::Rules;
 use crate::session::{Session, Step};
-use crate::session_loop::Rules;
 use crate::slots::Values;
 use crate::Nanos;
 

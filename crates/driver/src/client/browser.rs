@@ -4,29 +4,28 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use futures_util::future::try_join_all;
-use loadstone_record::detail::FileSample;
-use loadstone_record::recorder::{Before, Beside};
+use loadstone_record::outcome::Before;
 use loadstone_record::Fault;
 use loadstone_schedule::line::page_line_time;
 use loadstone_schedule::plan::{Method, Protocol, Scheme};
 use loadstone_schedule::slots::Values;
-use loadstone_schedule::template::Encoding;
 use rustls::ClientConfig;
-use url::{Position, Url};
 
 use super::cache::Cache;
 use super::connection::{ClientConnection, SharedConnections, UserContext};
-use super::cookies::{Jar, Origin};
-use super::dates::Dates;
+use super::cookies::Jar;
 use super::dealt::Dealt;
-use super::{Extent, Progress};
+use super::extent::Extent;
+use super::host::host;
+use super::page::{File, Page, What};
+use super::progress::Progress;
+use super::redirect::{becomes_get, follow, redirection};
 use crate::ending::ended;
 use crate::inspect::HEAD_BYTES;
-use crate::operation::{check_embedded, check_image, Compiled, CompiledRequest, EmbeddedFile, Sending, PARTIAL};
+use crate::operation::{Compiled, CompiledRequest, EmbeddedFile, Sending, PARTIAL};
 use crate::server::Server;
 use crate::shared::Shared;
-use crate::transport::http1::Reader;
-use crate::transport::{tls, Answer, Body, Failure};
+use crate::transport::{tls, Body, Failure};
 
 /// What a user has open in its browser.
 pub struct Browser {
@@ -59,22 +58,6 @@ impl Person {
         let Person { jar, dealt, shared_http2, operation, turn, .. } = self;
         UserContext { server, tls: self.tls.as_ref(), jar, dealt, shared_http2, operation: *operation, turn: *turn }
     }
-}
-
-/// A file of the page under way.
-#[derive(Clone, Copy)]
-struct File {
-    what: What,
-    bytes: u64,
-}
-
-/// What a page's file is, by its place.
-#[derive(Clone, Copy)]
-enum What {
-    /// Declared as part of the page; whether it is asked for conditionally.
-    Embedded { at: usize, asks: bool },
-    /// Named by the page.
-    Image { at: usize },
 }
 
 /// Longest request whose memory is kept for the next.
@@ -234,7 +217,7 @@ impl Browser {
         let server = &shared.job.servers[self.server];
         let with = Sending {
             values,
-            host: host(shared, server, scheme)?,
+            host: host(shared.job.policy().protocol, server, scheme)?,
             is_secure: scheme == Scheme::Https,
             jar: &self.person.jar,
             from,
@@ -310,7 +293,7 @@ impl Browser {
             let server = &shared.job.servers[self.server];
             let with = Sending {
                 values,
-                host: host(shared, server, scheme)?,
+                host: host(shared.job.policy().protocol, server, scheme)?,
                 is_secure: scheme == Scheme::Https,
                 jar: &self.person.jar,
                 from,
@@ -350,7 +333,7 @@ impl Browser {
             number,
             operation,
             values,
-            host: host(shared, server, scheme)?,
+            host: host(shared.job.policy().protocol, server, scheme)?,
             scheme,
             user: self.person.context(server),
             files: &self.files,
@@ -386,269 +369,5 @@ impl Browser {
         let embedded = embedded.map(|(at, file)| What::Embedded { at, asks: asks(file) });
         let images = (0..self.images.len()).map(|at| What::Image { at });
         self.files.borrow_mut().extend(embedded.chain(images).map(|what| File { what, bytes: 0 }));
-    }
-}
-
-/// A page whose embedded files are being fetched, over all connections at once.
-struct Page<'a> {
-    /// Of its operation.
-    number: usize,
-    operation: &'a Compiled,
-    values: &'a Values,
-    host: &'a str,
-    scheme: Scheme,
-    user: UserContext<'a>,
-    files: &'a RefCell<Vec<File>>,
-    images: &'a [Box<str>],
-    dates: Option<&'a Dates>,
-    next: Cell<usize>,
-    progress: &'a Progress,
-}
-
-impl Page<'_> {
-    /// The date that a file is known by.
-    fn date(&self, file: &EmbeddedFile) -> Option<&str> {
-        self.dates?[file.memory?].as_deref()
-    }
-
-    /// Fetches the next file over `connection` until there is none left.
-    async fn fetch(&self, shared: &Shared, connection: &mut ClientConnection) -> Result<(), Failure> {
-        connection.line.set_rate(shared.job.policy().embedded_bytes_per_s);
-        loop {
-            let number = self.next.replace(self.next.get() + 1);
-            let Some(File { what, .. }) = self.files.borrow().get(number).copied() else { return Ok(()) };
-            let bytes = match what {
-                What::Embedded { at, asks } => self.fetch_embedded(shared, connection, at, asks).await?,
-                What::Image { at } => self.fetch_image(shared, connection, &self.images[at]).await?,
-            };
-            self.files.borrow_mut()[number].bytes = bytes;
-        }
-    }
-
-    async fn fetch_embedded(
-        &self,
-        shared: &Shared,
-        connection: &mut ClientConnection,
-        at: usize,
-        asks: bool,
-    ) -> Result<u64, Failure> {
-        let (file, begun_ns) = (&self.operation.embedded[at], shared.now());
-        let date = if asks { self.date(file) } else { None };
-        let path = |out: &mut Vec<u8>| file.path.render(self.values, Encoding::Target, out);
-        self.operation.write_get(&self.sending(), date, &mut connection.request, path);
-        connection.inspector.reset(file.markers_every, 0);
-        let answer = connection.exchange(shared, self.user, Body::Expected).await?;
-        self.progress.take(&answer);
-        let checked = check_embedded(file, date.is_some(), &answer, &connection.inspector);
-        let not_modified = checked.map_err(|wrong| wrong.of(&file.path.text(self.values)))?;
-        self.progress.embedded(date.is_some(), not_modified);
-        let (operation, bytes, end_ns) = (self.number, answer.bytes, answer.end_ns);
-        let sample = FileSample { operation, file: at, begun_ns, end_ns, bytes, not_modified };
-        shared.recorder.borrow_mut().file(&sample);
-        Ok(answer.bytes)
-    }
-
-    async fn fetch_image(
-        &self,
-        shared: &Shared,
-        connection: &mut ClientConnection,
-        path: &str,
-    ) -> Result<u64, Failure> {
-        let Some(images) = &self.operation.images else { return Ok(0) };
-        let write_path = |out: &mut Vec<u8>| out.extend_from_slice(path.as_bytes());
-        self.operation.write_get(&self.sending(), None, &mut connection.request, write_path);
-        connection.inspector.reset(0, 0);
-        let answer = connection.exchange(shared, self.user, Body::Expected).await?;
-        self.progress.take(&answer);
-        check_image(images, &answer, &connection.inspector)?;
-        self.progress.loaded(connection.inspector.bytes());
-        Ok(answer.bytes)
-    }
-
-    fn sending(&self) -> Sending<'_> {
-        let is_secure = self.scheme == Scheme::Https;
-        Sending { values: self.values, host: self.host, is_secure, jar: self.user.jar, from: 0 }
-    }
-}
-
-impl Progress {
-    pub(super) fn take(&self, answer: &Answer) {
-        self.bytes.set(self.bytes.get() + answer.bytes);
-        self.body_bytes.set(self.body_bytes.get() + answer.body_bytes);
-        self.end_ns.set(self.end_ns.get().max(answer.end_ns));
-    }
-
-    /// Notes what lay before the run of an operation whose rest is asked for.
-    fn take_up(&self, extent: Extent, from: u64) {
-        if let (Extent::Rest(midway), true) = (extent, from > 0) {
-            self.before.set(Before { ns: midway.done_ns, bytes: from });
-        }
-    }
-
-    fn beside(&self, change: impl FnOnce(&mut Beside)) {
-        let mut beside = self.beside.get();
-        change(&mut beside);
-        self.beside.set(beside);
-    }
-
-    /// A request around the page was answered, by its place.
-    fn asked(&self, number: usize) {
-        self.beside(|beside| beside.requests |= 1u64.checked_shl(number as u32).unwrap_or(0));
-    }
-
-    fn named(&self, images: usize) {
-        self.beside(|beside| beside.images_named += images as u32);
-    }
-
-    fn loaded(&self, bytes: u64) {
-        self.beside(|beside| {
-            beside.images_loaded += 1;
-            beside.image_bytes += bytes;
-        });
-    }
-
-    fn embedded(&self, conditional: bool, not_modified: bool) {
-        self.embedded.set(self.embedded.get() + 1);
-        self.conditional.set(self.conditional.get() + u32::from(conditional));
-        self.not_modified.set(self.not_modified.get() + u32::from(not_modified));
-    }
-}
-
-/// The name of a machine's side.
-pub(super) fn host<'a>(shared: &Shared, server: &'a Server, scheme: Scheme) -> Result<&'a str, Failure> {
-    if shared.job.policy().protocol == Protocol::Null {
-        return Ok("");
-    }
-    let missing = || Failure::new(Fault::Redirect, format!("the target has no {scheme:?} side"));
-    Ok(&server.destination(scheme).ok_or_else(missing)?.host)
-}
-
-fn redirection(answer: &Answer, reader: &mut Reader, allowed: u8) -> Option<String> {
-    let is_redirect = matches!(answer.status, 301 | 302 | 303 | 307 | 308) && allowed > 0;
-    is_redirect.then(|| reader.location.take()).flatten()
-}
-
-/// Whether a redirect turns the method into GET (Fetch, HTTP-redirect fetch): POST after 301 and 302, after 303 all but
-/// GET and HEAD. All else keeps its method and its body.
-fn becomes_get(method: Method, status: u16) -> bool {
-    match status {
-        301 | 302 => method == Method::Post,
-        303 => !matches!(method, Method::Get | Method::Head),
-        _ => false,
-    }
-}
-
-/// Scheme and path a `Location` leads to, from a request, resolved as browsers do (RFC 3986, section 5.2); only the
-/// target's own two sides are followed, by their addresses or by the name that the request's field `Host` has.
-fn follow(server: &Server, current: Scheme, from: &[u8], location: &str) -> Result<(Scheme, Vec<u8>), Failure> {
-    let stray = |why: &str| Failure::new(Fault::Redirect, format!("{why}: `{location}`"));
-    let own = server.destination(current).map_or("", |side| &side.host);
-    let name = if current == Scheme::Https { "https" } else { "http" };
-    let base =
-        Url::parse(&format!("{name}://{own}{}", path_of(from))).map_err(|_| stray("from a page without a name"))?;
-    let goal = base.join(location).map_err(|_| stray("to no address"))?;
-    let scheme = match goal.scheme() {
-        "https" => Scheme::Https,
-        "http" => Scheme::Http,
-        _ => return Err(stray("to another scheme")),
-    };
-    let host = goal.host_str().unwrap_or("");
-    let authority = format!("{host}:{}", goal.port_or_known_default().unwrap_or(0));
-    let is_declared = host_field(from) != own && host.eq_ignore_ascii_case(Origin::of(from, false).host);
-    if !server.destination(scheme).is_some_and(|to| to.is_called(&authority) || is_declared) {
-        return Err(stray("to another host"));
-    }
-    Ok((scheme, goal[Position::BeforePath..Position::AfterQuery].into()))
-}
-
-/// The field `Host` of a request.
-fn host_field(request: &[u8]) -> &str {
-    let line = request.split(|&byte| byte == b'\n').nth(1).unwrap_or_default();
-    line.strip_prefix(b"Host: ").and_then(|host| std::str::from_utf8(host).ok()).map_or("", str::trim_end)
-}
-
-/// The path in a request line.
-fn path_of(request: &[u8]) -> &str {
-    let mut words = request.split(|&byte| byte == b' ');
-    words.nth(1).and_then(|path| std::str::from_utf8(path).ok()).unwrap_or("/")
-}
-
-#[cfg(test)]
-mod tests {
-    use loadstone_schedule::plan::{Addresses, Endpoint, Target, Trust};
-
-    use super::*;
-
-    fn server() -> Server {
-        let side = |port| Some(Endpoint { host: "127.0.0.1".into(), port });
-        let (trust, addresses) = (Trust::Anything, Addresses::All);
-        let target = Target { http: side(8080), https: side(8443), trust, identity: None, addresses };
-        Server::all(&[target], Protocol::Http1).expect("an address").remove(0)
-    }
-
-    /// Where a `Location` leads to from a page of the plain side.
-    fn led(from: &str, location: &str) -> Option<(Scheme, String)> {
-        led_of("127.0.0.1:8080", from, location)
-    }
-
-    /// The same of a request with this field `Host`.
-    fn led_of(host: &str, from: &str, location: &str) -> Option<(Scheme, String)> {
-        let request = format!("GET {from} HTTP/1.1\r\nHost: {host}\r\n\r\n");
-        let followed = follow(&server(), Scheme::Http, request.as_bytes(), location).ok();
-        followed.map(|(scheme, path)| (scheme, String::from_utf8(path).expect("text")))
-    }
-
-    #[test]
-    fn a_location_is_read_as_browsers_do() {
-        let plain = |path: &str| Some((Scheme::Http, path.to_owned()));
-        assert_eq!(led("/a/b?q=/c", "/d"), plain("/d"));
-        assert_eq!(led("/a/b?q=/c", "d?e=1"), plain("/a/d?e=1"));
-        assert_eq!(led("/a", " /d#top "), plain("/d"));
-        assert_eq!(led("/a/b?c", "?d"), plain("/a/b?d"));
-        assert_eq!(led("/a/b", "/../index.html"), plain("/index.html"));
-        assert_eq!(led("/a/b/c", "../d/./e"), plain("/a/d/e"));
-        assert_eq!(led("/a", "/a b\u{e9}"), plain("/a%20b%C3%A9"));
-        assert_eq!(led("/a", "//127.0.0.1:8080?x"), plain("/?x"));
-        assert_eq!(led("/a", "http://127.0.0.1:8080"), plain("/"));
-        assert_eq!(led("/a", "https://127.0.0.1:8443/pay"), Some((Scheme::Https, "/pay".to_owned())));
-    }
-
-    #[test]
-    fn other_hosts_ports_and_schemes_are_not_followed() {
-        for location in [
-            "http://example.com/",
-            "https://127.0.0.1:8080/",
-            "http://127.0.0.1:8443/",
-            "//127.0.0.1.example/",
-            "http:///",
-            "mailto:someone@127.0.0.1:8080",
-        ] {
-            assert_eq!(led("/a", location), None, "{location}");
-        }
-    }
-
-    #[test]
-    fn a_location_may_name_the_host_that_a_workload_declares() {
-        let led = |location: &str| led_of("shop.example", "/a", location);
-        assert_eq!(led("http://SHOP.example/b"), Some((Scheme::Http, "/b".to_owned())));
-        assert_eq!(led("https://shop.example/b"), Some((Scheme::Https, "/b".to_owned())));
-        assert_eq!(led("http://other.example/b"), None);
-    }
-
-    #[test]
-    fn methods_survive_redirects_as_fetch_has_it() {
-        use Method::*;
-        let becomes = |method| [301, 302, 303, 307, 308].map(|status| becomes_get(method, status));
-        assert_eq!(becomes(Post), [true, true, true, false, false]);
-        assert_eq!(becomes(Put), [false, false, true, false, false]);
-        assert_eq!(becomes(Delete), [false, false, true, false, false]);
-        assert_eq!(becomes(Head), [false; 5]);
-    }
-
-    #[test]
-    fn the_path_of_a_request_is_its_second_word() {
-        assert_eq!(path_of(b"GET /a?b HTTP/1.1\r\n"), "/a?b");
-        assert_eq!(path_of(b""), "/");
-        assert_eq!(path_of(b"GET \xff HTTP/1.1"), "/");
     }
 }

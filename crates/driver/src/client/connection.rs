@@ -3,8 +3,8 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
+use loadstone_record::counts::ConnectionStats;
 use loadstone_record::event::{Event, Exchange};
-use loadstone_record::recorder::ConnectionStats;
 use loadstone_record::Fault;
 use loadstone_schedule::line::Line;
 use loadstone_schedule::plan::{Protocol, Scheme};
@@ -15,8 +15,8 @@ use super::dealt::Dealt;
 use crate::inspect::{Inspector, HEAD_BYTES};
 use crate::server::Server;
 use crate::shared::Shared;
-use crate::transport::http1::Reader;
 use crate::transport::http2::{Http2, SharedHttp2};
+use crate::transport::reader::Reader;
 use crate::transport::stream::{connect, is_of_further_source, secure, Handshake, Idle, Intake, Stream};
 use crate::transport::{Answer, Body, Connection, ExchangeContext, Failure, Message};
 

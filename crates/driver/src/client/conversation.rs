@@ -9,9 +9,10 @@ use loadstone_record::Fault;
 use loadstone_schedule::plan::Scheme;
 use loadstone_schedule::slots::Values;
 
-use super::browser::{host, Browser};
+use super::browser::Browser;
 use super::connection::{open_stream, UserContext};
-use super::Progress;
+use super::host::host;
+use super::progress::Progress;
 use crate::ending::ended;
 use crate::operation::{Compiled, Sending};
 use crate::shared::Shared;
@@ -33,7 +34,7 @@ impl Browser {
         let mut request = std::mem::take(&mut self.page_connection(scheme).request);
         let with = Sending {
             values,
-            host: host(shared, server, scheme)?,
+            host: host(shared.job.policy().protocol, server, scheme)?,
             is_secure: scheme == Scheme::Https,
             jar: &self.person.jar,
             from: 0,

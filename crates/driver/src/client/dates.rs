@@ -13,22 +13,20 @@ use loadstone_schedule::plan::{Protocol, Scheme};
 use loadstone_schedule::slots::Values;
 use loadstone_schedule::template::Encoding;
 
-use super::browser::host;
 use super::connection::{ClientConnection, SharedConnections, UserContext};
 use super::cookies::Jar;
 use super::dealt::Dealt;
+use super::host::host;
 use crate::clock::Clock;
+use crate::job::{Dates, Job};
 use crate::operation::{Compiled, EmbeddedFile, Sending};
 use crate::server::Server;
-use crate::shared::{Common, Job, Shared};
+use crate::shared::{Common, Shared};
 use crate::timer::Timer;
 use crate::transport::{Body, Failure};
 
 /// Longest time for the files of one machine; what it did not answer by then is never asked for conditionally.
 const MOST: Duration = Duration::from_secs(10);
-
-/// The dates of one machine's files, by the place where a file's is remembered, as the server wrote them.
-pub type Dates = Vec<Option<Box<str>>>;
 
 /// Learns the dates of all files; must be called where tasks may be spawned locally.
 pub async fn learn(jobs: &[Arc<Job>]) -> Result<()> {
@@ -77,7 +75,7 @@ async fn of_machine(shared: &Shared, server: &Server, dates: &mut Dates) -> Resu
         };
         let with = Sending {
             values: &values,
-            host: host(shared, server, *scheme)?,
+            host: host(shared.job.policy().protocol, server, *scheme)?,
             is_secure: *scheme == Scheme::Https,
             jar: &jar,
             from: 0,

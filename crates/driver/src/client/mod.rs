@@ -8,21 +8,24 @@ pub mod conversation;
 pub mod cookies;
 pub mod dates;
 pub mod dealt;
-
-use std::cell::{Cell, RefCell};
+pub mod extent;
+mod host;
+mod page;
+pub mod progress;
+mod redirect;
 
 use loadstone_record::event::Event;
-use loadstone_record::recorder::{Before, Beside, Grade, Outcome, Window};
+use loadstone_record::outcome::{Grade, Outcome, Window};
 use loadstone_record::Fault;
 use loadstone_schedule::slots::Values;
-use loadstone_schedule::stationary::Midway;
 
-use crate::ending::Ended;
-use crate::mail::MailClient;
+use crate::mail::client::MailClient;
 use crate::operation::{grade, Compiled};
 use crate::shared::Shared;
 use crate::transport::Failure;
 use browser::Browser;
+use extent::Extent;
+use progress::Progress;
 
 /// What a user has open towards its server.
 pub enum Client {
@@ -35,31 +38,6 @@ pub enum Client {
 /// What errors of operations that are caught up with begin with: they are not of the measurement.
 const PLACING: &str = "as its user was placed part-way through a visit";
 
-/// What performing an operation amounted to so far, kept when it fails half-way.
-#[derive(Default)]
-pub struct Progress {
-    pub bytes: Cell<u64>,
-    pub body_bytes: Cell<u64>,
-    pub end_ns: Cell<u64>,
-    pub first_byte_ns: Cell<Option<u64>>,
-    pub page_bytes: Cell<u64>,
-    pub embedded: Cell<u32>,
-    pub conditional: Cell<u32>,
-    pub not_modified: Cell<u32>,
-    pub redirects: Cell<u32>,
-    pub beside: Cell<Beside>,
-    pub ended: RefCell<Option<Ended>>,
-    pub before: Cell<Before>,
-    /// Of the latest answer to its page.
-    pub status: Cell<u16>,
-    /// Whether an answer to it set a cookie, those of its files left aside.
-    pub sets_cookie: Cell<bool>,
-    /// The operation whose answer is taken for the words that its answers have in common; none where it is not.
-    pub compared: Cell<Option<usize>>,
-    /// The step of an exchange over a WebSocket that is being taken, from 1 on.
-    pub step: Cell<usize>,
-}
-
 /// A failure in a step of an exchange over a WebSocket.
 fn in_step(failure: Failure, operation: &Compiled, step: usize, values: &Values) -> Failure {
     let steps = operation.websocket.len();
@@ -68,16 +46,6 @@ fn in_step(failure: Failure, operation: &Compiled, step: usize, values: &Values)
         _ => String::new(),
     };
     Failure::new(failure.fault, format!("step {step} of {steps}{waited}: {}", failure.detail))
-}
-
-/// How much of an operation is performed.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Extent {
-    Whole,
-    /// The page without its files, so that the server knows of it.
-    Page,
-    /// What is left of it.
-    Rest(Midway),
 }
 
 impl Client {

@@ -9,14 +9,16 @@ mod queue;
 use std::io::Write;
 
 use anyhow::{ensure, Context, Result};
+use loadstone_record::counts::SessionCounts;
 use loadstone_record::event::{CpuShare, EndReason, Event, Moment, PartNames, EVENT_SCHEMA};
-use loadstone_record::recorder::{Outcome, SessionCounts};
+use loadstone_record::outcome::Outcome;
 use loadstone_record::{Fault, Recorder};
 use loadstone_schedule::arrivals::{self, Arrivals};
 use loadstone_schedule::plan::{Load, Member, Part, Phases, Plan};
 use loadstone_schedule::rng::{scramble, seed_of_part};
+use loadstone_schedule::rules::Rules;
 use loadstone_schedule::session::{Script, Session};
-use loadstone_schedule::session_loop::{Rules, SessionLoop, Turn};
+use loadstone_schedule::session_loop::{SessionLoop, Turn};
 use loadstone_schedule::slots::Values;
 use loadstone_schedule::station::{Admission, Layout, Station};
 use loadstone_schedule::stationary::{earlier, mean_visit_ns, Earlier};

@@ -13,7 +13,7 @@ use tokio::time::sleep;
 use tokio_rustls::server::TlsStream;
 
 use super::line::{Hearing, Said, Saying, Word};
-use super::Member;
+use super::member::Member;
 use crate::report::{ticks, Report};
 
 /// Words that are handed on as they are, of one member, beyond what the plan asks to be written down.

@@ -17,7 +17,10 @@ use tokio::time::{sleep, timeout};
 use tokio_rustls::client::TlsStream;
 
 use super::line::{line, Hearing, Said, Saying, Word, PLAN};
-use super::{network, Members, Setting, Token, TIMEOUT};
+use super::members::Members;
+use super::network::{network, TIMEOUT};
+use super::secure::Token;
+use super::setting::Setting;
 use crate::clock::{kernel_ns, Clock};
 
 /// Pause between two looks whether the leader is up.

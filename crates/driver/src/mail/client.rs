@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use loadstone_record::recorder::ConnectionStats;
+use loadstone_record::counts::ConnectionStats;
 use loadstone_record::Fault;
 use loadstone_schedule::plan::Scheme;
 
-use super::{Delivery, ImapUser, MailWorkload};
-use crate::client::Progress;
+use super::user::ImapUser;
+use super::workload::{Delivery, MailWorkload};
+use crate::client::progress::Progress;
 use crate::shared::Shared;
 use crate::transport::Failure;
 

@@ -10,8 +10,9 @@ use imap_codec::imap_types::response::{Data, Response};
 use loadstone_schedule::rng::{Purpose, Stream};
 
 use super::link::Link;
+use super::mailbox::MailboxModel;
 use super::user::write_next;
-use super::{MailWorkload, MailboxModel};
+use super::workload::MailWorkload;
 use crate::transport::Failure;
 
 /// Users filled at once.

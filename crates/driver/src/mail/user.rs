@@ -13,7 +13,8 @@ use loadstone_schedule::rng::{Purpose, Stream};
 
 use super::link::Link;
 use super::mailbox::{ExpectedMessage, Folder, MailboxModel, Trust, DELETED, FLAGGED, SEEN};
-use super::{message, Delivery, MailWorkload, Verb};
+use super::message;
+use super::workload::{Delivery, MailWorkload, Verb};
 use crate::transport::Failure;
 
 /// Share of selections that go to the first mailbox, where most mail is read.

@@ -9,9 +9,9 @@ use loadstone_schedule::slots::Values;
 use memchr::memmem;
 use serde_json::Value;
 
-use super::extraction::decoded;
-use super::{Compiled, EmbeddedFile};
+use super::compiled::{Compiled, EmbeddedFile};
 use crate::inspect::Inspector;
+use crate::text::{decoded, find_tag, plain};
 use crate::transport::{Answer, Failure};
 
 /// Letters of what stood in a body that are told.
@@ -117,14 +117,6 @@ pub fn check_image(images: &Images, answer: &Answer, inspector: &Inspector) -> R
     Ok(())
 }
 
-/// A value of JSON as it stands there, a text without its quotes.
-pub fn plain(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    }
-}
-
 fn check_markers(inspector: &Inspector) -> Result<(), Failure> {
     match inspector.misplaced() {
         None => Ok(()),
@@ -161,15 +153,6 @@ fn title_of(head: &[u8]) -> Option<&[u8]> {
     let tag = &head[find_tag(head, b"<title")?..];
     let text = &tag[memchr::memchr(b'>', tag)? + 1..];
     find_tag(text, b"</title").map(|end| &text[..end])
-}
-
-/// Where a tag begins that is given in small letters and without its end.
-pub fn find_tag(text: &[u8], tag: &[u8]) -> Option<usize> {
-    let ends = |at: usize| text.get(at).is_none_or(|byte| matches!(byte, b'>' | b'/' | b' ' | b'\t' | b'\n' | b'\r'));
-    memchr::memchr_iter(b'<', text).find(|&at| {
-        let begin = text.get(at..at + tag.len());
-        begin.is_some_and(|begin| begin.eq_ignore_ascii_case(tag)) && ends(at + tag.len())
-    })
 }
 
 /// A title as a browser shows it: character references decoded, space in one piece.

@@ -1,6 +1,6 @@
 //! How good an operation was, by its limit.
 
-use loadstone_record::recorder::Grade;
+use loadstone_record::outcome::Grade;
 use loadstone_schedule::plan::Limit;
 
 /// How long an operation of so many bytes may take and be tolerable; none where its limit does not say.

@@ -5,8 +5,9 @@ use std::task::{ready, Poll};
 use loadstone_record::Fault;
 use tokio::io::AsyncWriteExt;
 
+use super::exchange::{Answer, ExchangeContext, Message};
+use super::failure::Failure;
 use super::stream::Stream;
-use super::{Answer, ExchangeContext, Failure, Message};
 
 /// Bytes under way at once; they fit into any socket's buffers, so neither side waits for the other to read.
 const WINDOW: usize = 16 * 1024;

@@ -10,9 +10,10 @@ use h2::{Reason, RecvStream};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri};
 use loadstone_record::Fault;
 
-use super::http1::{MOST_FIELDS, MOST_HEAD_BYTES};
+use super::exchange::{Answer, ExchangeContext, Message};
+use super::failure::Failure;
+use super::reader::{MOST_FIELDS, MOST_HEAD_BYTES};
 use super::stream::Stream;
-use super::{Answer, ExchangeContext, Failure, Message};
 
 /// Bytes of one body that may be under way; a limited line gives them back as it delivers them.
 const WINDOW: u32 = 1 << 20;

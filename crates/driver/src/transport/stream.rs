@@ -14,8 +14,8 @@ use rustls::ClientConfig;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::{TcpSocket, TcpStream};
 
+use super::failure::Failure;
 use super::secure::Secure;
-use super::Failure;
 
 /// A connection's bytes.
 pub enum Stream {

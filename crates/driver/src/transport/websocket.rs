@@ -17,8 +17,8 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::{client_async_with_config, WebSocketStream};
 
 use crate::operation::websocket::CompiledStep;
+use crate::transport::failure::Failure;
 use crate::transport::stream::Stream;
-use crate::transport::Failure;
 use crate::withheld::Withheld;
 
 /// Longest message that is taken.
