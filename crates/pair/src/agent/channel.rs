@@ -12,12 +12,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use socket2::Socket;
 
+use super::disk::Mark;
 use super::places::{self, Bounded, Places, GREETING};
 use super::report::report;
 use super::sealed::Seals;
-use super::shared::Mark;
+use super::threads::{lock, spawn};
 use super::transmission;
-use super::{lock, spawn};
 
 /// What both agents must speak; they must be of one build, since they compare hashes.
 pub const VERSION: u32 = 2;

@@ -8,8 +8,8 @@ use std::time::Instant;
 
 use anyhow::Result;
 
-use super::lock;
 use super::network::Inlet;
+use super::threads::lock;
 
 /// Most frames that are kept.
 const KEPT: usize = 4096;

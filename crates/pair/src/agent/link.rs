@@ -12,9 +12,10 @@ use socket2::Socket;
 
 use super::channel::{Channel, Control, Message};
 use super::disk::Disk;
+use super::event::Event;
 use super::mover::{self, SecondaryEnd};
 use super::report::Metrics;
-use super::{spawn, Event};
+use super::threads::spawn;
 use crate::machine::Role;
 use crate::ring::Shared;
 
@@ -41,7 +42,6 @@ pub struct Link {
 
 /// What a link is between.
 pub struct Ends {
-    pub number: u64,
     pub role: Role,
     /// Length of the log where it begins.
     pub position: u64,
@@ -52,10 +52,11 @@ pub struct Ends {
 }
 
 impl Link {
-    /// Starts the threads that read from the channel and move the log; what they get goes to `sender`.
-    pub fn new(channel: Channel, ends: Ends, sender: Sender<Event>) -> Result<Self> {
+    /// Starts the threads that read from the channel, which has this number, and move the log; what they get goes to
+    /// `sender`.
+    pub fn new(channel: Channel, number: u64, ends: Ends, sender: Sender<Event>) -> Result<Self> {
         let Channel { control, log, .. } = channel;
-        let Ends { number, role, position, memory, disk, metrics } = ends;
+        let Ends { role, position, memory, disk, metrics } = ends;
         let over = Arc::new(AtomicBool::new(false));
         let (heard, reader) = (sender.clone(), control.clone());
         spawn("channel", move || {

@@ -11,9 +11,9 @@ use serde_json::json;
 use socket2::Socket;
 
 use super::channel::{receive_piece, send_log, send_mark, Control, Message, Piece};
-use super::lock;
+use super::disk::SharedDisk;
 use super::report::{report, Metrics};
-use super::shared::SharedDisk;
+use super::threads::lock;
 use crate::log::Scanner;
 use crate::ring::Shared;
 

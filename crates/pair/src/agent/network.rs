@@ -8,6 +8,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{anyhow, ensure, Context, Result};
@@ -30,6 +31,9 @@ struct InterfaceRequest {
     flags: i16,
     unused: [u8; 22],
 }
+
+/// A network's file, shared by those who read from it and those who write.
+pub type Tap = Arc<File>;
 
 /// A tap by its name, which must be there.
 pub fn tap(name: &str) -> Result<File> {

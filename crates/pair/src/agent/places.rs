@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use socket2::SockRef;
 
-use super::lock;
+use super::threads::lock;
 
 /// Places of all addresses together.
 pub const MOST: usize = 128;

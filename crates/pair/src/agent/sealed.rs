@@ -29,7 +29,7 @@ use serde_json::json;
 
 use super::places::Bounded;
 use super::report::report;
-use super::spawn;
+use super::threads::spawn;
 
 /// Bytes that are taken at once.
 const PIECE: usize = 16 << 10;
