@@ -7,10 +7,8 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Subcommand;
 
-use crate::{
-    agent, backend, bookstore, events, local_names, run_until, serve_both_ways, serve_plain, sql, webserver, Common,
-    Secure,
-};
+use crate::serving::{local_names, run_until, serve_both_ways, serve_plain, Common, Secure};
+use crate::{agent, backend, bookstore, events, sql, webserver};
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
@@ -109,9 +107,9 @@ pub enum Command {
 }
 
 /// The command of a kernel's first process: a kernel starts it with arguments of its own.
-pub fn first_process() -> Option<crate::Command> {
+pub fn first_process() -> Option<Command> {
     let agent = || Command::Agent { channel: None, watch: agent::watch::Options::default() };
-    agent::is_init().then(|| crate::Command::Further(agent()))
+    agent::is_init().then(agent)
 }
 
 /// Runs a role until it ends.

@@ -4,7 +4,7 @@ use anyhow::Result;
 use procfs::{Current, CurrentSI, KernelStats, Meminfo};
 use serde_json::{json, Value};
 
-use super::unix_ns;
+use super::system::unix_ns;
 
 /// Bytes of a sector, whatever the disk's own are (Linux, `Documentation/admin-guide/iostats.rst`).
 const SECTOR_BYTES: u64 = 512;

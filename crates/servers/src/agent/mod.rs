@@ -10,15 +10,16 @@ mod counters;
 mod identity;
 mod network;
 mod programs;
+mod speaker;
+mod system;
 pub mod watch;
 
 use std::fs::{File, OpenOptions};
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader};
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use anyhow::{bail, Context, Result};
 use serde::Deserialize;
@@ -26,6 +27,8 @@ use serde_json::{json, Value};
 
 pub use boot::is_init;
 use programs::Programs;
+use speaker::Speaker;
+use system::{kernel, unix_ns};
 
 /// Name of the serial port, as the machine is given it.
 const PORT: &str = "org.loadstone.agent";
@@ -70,18 +73,6 @@ struct Request {
     wish: Wish,
 }
 
-/// What is told to the laboratory, line by line, from any thread.
-#[derive(Clone)]
-struct Speaker(Arc<Mutex<File>>);
-
-impl Speaker {
-    fn say(&self, value: &Value) {
-        let mut file = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        // A laboratory that is gone has nobody to tell of it.
-        let _ = file.write_all(format!("{value}\n").as_bytes());
-    }
-}
-
 /// Serves requests until the channel ends or the machine is powered off.
 pub fn serve(channel: Option<&Path>) -> Result<()> {
     if is_init() {
@@ -96,7 +87,7 @@ pub fn serve(channel: Option<&Path>) -> Result<()> {
     };
     let open = || OpenOptions::new().read(true).write(true).open(&path);
     let file = open().with_context(|| format!("cannot open {}", path.display()))?;
-    let speaker = Speaker(Arc::new(Mutex::new(file.try_clone()?)));
+    let speaker = Speaker::new(file.try_clone()?);
     let programs = Programs::new(speaker.clone());
     speaker.say(&json!({ "event": "hello", "schema": SCHEMA, "kernel": kernel(), "unix_ns": unix_ns() }));
     for line in BufReader::new(file).lines() {
@@ -110,14 +101,14 @@ pub fn serve(channel: Option<&Path>) -> Result<()> {
 fn listen(network: &boot::DeclaredNetwork) -> Result<()> {
     network::set_up(std::slice::from_ref(&network.interface))?;
     let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, network.port))?;
-    let speaker = Speaker(Arc::new(Mutex::new(File::create("/dev/null")?)));
+    let speaker = Speaker::new(File::create("/dev/null")?);
     let programs = Programs::new(speaker.clone());
     println!("{READY}");
     for stream in listener.incoming() {
         let stream = stream?;
         stream.set_nodelay(true)?;
         let read = stream.try_clone()?;
-        *speaker.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = File::from(OwnedFd::from(stream));
+        speaker.speak_to(File::from(OwnedFd::from(stream)));
         speaker.say(&json!({ "event": "hello", "schema": SCHEMA, "kernel": kernel(), "unix_ns": unix_ns() }));
         for line in BufReader::new(read).lines().map_while(Result::ok) {
             answer(&line, &programs, &speaker);
@@ -180,18 +171,10 @@ fn find_port() -> Result<PathBuf> {
     bail!("there is no serial port named {PORT} within {} s", PORT_PATIENCE.as_secs())
 }
 
-fn kernel() -> String {
-    rustix::system::uname().release().to_string_lossy().into_owned()
-}
-
-/// Nanoseconds since 1970 by this machine's clock.
-fn unix_ns() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos() as u64)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write;
     use std::os::unix::net::UnixStream;
 
     /// An agent on the other end of a pair of sockets, which the kernel shows as a file.
@@ -199,7 +182,7 @@ mod tests {
         let (ours, theirs) = UnixStream::pair().expect("a pair");
         std::thread::spawn(move || {
             let (read, write) = (theirs.try_clone().expect("a copy"), theirs);
-            let speaker = Speaker(Arc::new(Mutex::new(File::from(std::os::fd::OwnedFd::from(write)))));
+            let speaker = Speaker::new(File::from(std::os::fd::OwnedFd::from(write)));
             let programs = Programs::new(speaker.clone());
             for line in BufReader::new(read).lines().map_while(Result::ok) {
                 answer(&line, &programs, &speaker);

@@ -11,7 +11,7 @@ use anyhow::{ensure, Context, Result};
 use rustix::process::{kill_process_group, Pid, Signal};
 use serde_json::json;
 
-use super::Speaker;
+use super::speaker::Speaker;
 
 /// Time between the request to stop and the kill.
 const GRACE: Duration = Duration::from_secs(5);

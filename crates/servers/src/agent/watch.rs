@@ -14,9 +14,11 @@ use procfs::{CpuPressure, Current, CurrentSI, IoPressure, KernelStats, LoadAvera
 use serde_json::{json, Value};
 
 use super::counters;
+use super::system::kernel;
 use crate::front::answer::{refusal, text, Answer};
-use crate::front::{Request, Role, PATIENCE};
-use crate::Secure;
+use crate::front::patience::PATIENCE;
+use crate::front::{Request, Role};
+use crate::serving::Secure;
 
 /// Variable of the environment with the token, which command lines would show to everyone.
 pub const TOKEN: &str = "LOADSTONE_TOKEN";
@@ -127,7 +129,7 @@ pub fn by_line() -> Result<()> {
 fn look(ledger: &mut Ledger) -> Result<Value> {
     let mut told = counters::look()?;
     told["host"] = rustix::system::uname().nodename().to_string_lossy().into_owned().into();
-    told["kernel"] = super::kernel().into();
+    told["kernel"] = kernel().into();
     told["running"] = json!(KernelStats::current()?.procs_running);
     told["load"] = json!(LoadAverage::current()?.one);
     told["pressure_us"] = pressure();

@@ -3,7 +3,7 @@
 use loadstone_schedule::rng::scramble;
 use md5::{Digest, Md5};
 
-use super::{row, Rows};
+use super::rows::{row, Rows};
 
 /// Checks a user has; two images each.
 pub const CHECKS: u64 = 10;

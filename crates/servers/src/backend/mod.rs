@@ -8,6 +8,7 @@ pub mod bank;
 pub mod client;
 #[cfg(feature = "all-roles")]
 pub mod responder;
+mod rows;
 pub mod shop;
 pub mod support;
 
@@ -19,9 +20,7 @@ use percent_encoding::percent_decode_str;
 
 use crate::front::answer::{html, refusal, Answer};
 use crate::front::{Request, Role};
-
-/// Rows of an answer, or the reason for a no.
-pub type Rows = Result<Vec<Vec<String>>, &'static str>;
+pub use rows::Rows;
 
 /// Command 0 of every workload.
 const RESET: &str = "0";
@@ -65,11 +64,6 @@ impl Backend {
         *held = Some(parameters.to_vec());
         Ok(vec![parameters.to_vec()])
     }
-}
-
-/// One row.
-pub fn row<const N: usize>(fields: [&str; N]) -> Vec<String> {
-    fields.iter().map(|field| field.replace('&', "+")).collect()
 }
 
 fn render(query: &str, rows: &Rows) -> Bytes {

@@ -3,7 +3,7 @@
 
 use loadstone_schedule::rng::scramble;
 
-use super::{row, Rows};
+use super::rows::{row, Rows};
 use crate::content::seed_of;
 
 /// Answers a command.

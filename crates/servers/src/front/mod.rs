@@ -21,14 +21,10 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 
 use answer::{refusal, Answer};
-use patience::{Patient, Watch};
+use patience::{Patient, Watch, PATIENCE};
 
 /// Longest head of a request.
 const MOST_HEAD_BYTES: usize = 16 * 1024;
-/// Time a client has for a head or a body it has begun, and for a TLS handshake.
-pub const PATIENCE: Duration = Duration::from_secs(10);
-/// Time a client may take nothing of an answer. A line of 100,000 bytes/s takes some every second.
-pub const STALL: Duration = Duration::from_secs(60);
 /// Time an idle connection is kept: longer than the longest think time of the web sites (150 s).
 const IDLE: Duration = Duration::from_secs(180);
 /// Bytes of an answer that wait in the kernel unsent. On the loopback network, whose packets are 64 KiB long, it would

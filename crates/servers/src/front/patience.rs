@@ -6,12 +6,15 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::Arc;
 use std::task::{ready, Context, Poll};
+use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Sleep;
 
-use super::{PATIENCE, STALL};
-
+/// Time a client has for a head or a body it has begun, and for a TLS handshake.
+pub const PATIENCE: Duration = Duration::from_secs(10);
+/// Time a client may take nothing of an answer. A line of 100,000 bytes/s takes some every second.
+pub const STALL: Duration = Duration::from_secs(60);
 const IDLE: u8 = 0;
 const HEAD: u8 = 1;
 const BODY: u8 = 2;

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use anyhow::Result;
 use http::StatusCode;
 
-use super::{Connection, Pool, SqlError};
+use super::connection::{Connection, SqlError};
+use super::pool::Pool;
 use crate::front::answer::{refusal, Answer};
 
 /// A pool for requests that wait without holding a thread of the server's.

@@ -14,8 +14,9 @@ use anyhow::{Context, Result};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::connection::{Access, Connection, SqlError};
 use super::sqlite::Sqlite;
-use super::{Access, Connection, Row, SqlError, Value};
+use super::value::{Row, Value};
 
 /// Time a statement may take before its connection counts as lost.
 const PATIENCE: Duration = Duration::from_secs(30);

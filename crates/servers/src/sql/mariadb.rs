@@ -9,7 +9,8 @@ use mysql::prelude::Queryable;
 use mysql::{Conn, Opts, OptsBuilder, Params, Statement};
 use regex::{Captures, Regex};
 
-use super::{Access, Connection, Row, SqlError, Value};
+use super::connection::{Access, Connection, SqlError};
+use super::value::{Row, Value};
 
 /// Errors of the server (mariadb.com, MariaDB error codes): a deadlock, a lock that was waited for too long, a row with
 /// this key.

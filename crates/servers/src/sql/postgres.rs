@@ -9,7 +9,8 @@ use postgres::error::SqlState;
 use postgres::types::{IsNull, ToSql, Type};
 use postgres::{Client, NoTls, Statement};
 
-use super::{Access, Connection, Row, SqlError, Value};
+use super::connection::{Access, Connection, SqlError};
+use super::value::{Row, Value};
 
 /// A connection to PostgreSQL.
 pub struct Postgres {

@@ -3,7 +3,9 @@
 
 use serde::Serialize;
 
-use super::{transact, Access, Connection, Fate, Row, SqlError};
+use super::connection::{Access, Connection, SqlError};
+use super::transaction::{transact, Fate};
+use super::value::Row;
 
 /// Rows of one statement: the way to the database may be long.
 const ROWS_AT_ONCE: usize = 200;

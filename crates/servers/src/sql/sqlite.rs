@@ -7,7 +7,8 @@ use anyhow::{Context, Result};
 use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
 use rusqlite::{ffi, params_from_iter, ErrorCode};
 
-use super::{Access, Connection, Row, SqlError, Value};
+use super::connection::{Access, Connection, SqlError};
+use super::value::{Row, Value};
 
 /// Time a writer waits for another.
 const BUSY: Duration = Duration::from_secs(10);

@@ -9,7 +9,9 @@ use http::{Method, StatusCode};
 use serde::Serialize;
 
 use super::application::Store;
-use super::{Database, Pool, Row};
+use super::database::Database;
+use super::pool::Pool;
+use super::value::Row;
 use crate::front::answer::{refusal, text, Answer};
 use crate::front::{Request, Role};
 

@@ -6,8 +6,8 @@ use anyhow::Result;
 use http::StatusCode;
 
 use super::form::{cookie, Form};
+use super::page::{begin, end, fixed_file};
 use super::sessions::{Sessions, Visitor};
-use super::{begin, end, fixed_file};
 use crate::backend::bank::{check_image_bytes, check_number, password_hash};
 use crate::backend::client::BackendClient;
 use crate::content::{escape, Page};

@@ -2,6 +2,7 @@
 
 mod bank;
 pub mod form;
+mod page;
 mod sessions;
 mod shop;
 pub mod store;
@@ -14,9 +15,9 @@ use http::{Method, StatusCode};
 
 use crate::backend::client::BackendClient;
 use crate::content::Page;
-use crate::front::answer::{file, html, refusal, Answer};
+use crate::front::answer::{html, refusal, Answer};
 use crate::front::{Request, Role};
-use crate::site::{PageFacts, Site};
+use crate::site::Site;
 use form::Form;
 use sessions::Sessions;
 use store::FileStore;
@@ -90,24 +91,4 @@ fn front_page() -> bytes::Bytes {
     let mut page = Page::new("Reference server", FRONT_PAGE_BYTES);
     page.put("<h1>Reference server</h1>\n<p>The bank, the shop and the support site are below this page.</p>\n");
     page.finish(FRONT_PAGE_BYTES)
-}
-
-/// A site's fixed file, if it has one under this path.
-fn fixed_file(site: &Site, request: &Request) -> Option<Answer> {
-    site.files.get(&request.path).map(|&length| file(&request.headers, &request.path, length))
-}
-
-/// Begins a page with links to its embedded files.
-fn begin(title: &str, facts: &PageFacts) -> Page {
-    let mut page = Page::new(title, facts.bytes);
-    page.put(&format!("<h1>{}</h1>\n", crate::content::escape(title)));
-    page
-}
-
-/// Adds the links to embedded files and fills the page up to its declared length.
-fn end(mut page: Page, facts: &PageFacts) -> Answer {
-    for link in &facts.links {
-        page.put(&format!("<img src=\"{link}\" alt=\"\">\n"));
-    }
-    html(page.finish(facts.bytes))
 }

@@ -4,8 +4,8 @@ use anyhow::Result;
 use http::StatusCode;
 
 use super::form::Form;
+use super::page::{begin, end, fixed_file};
 use super::store::FileStore;
-use super::{begin, end, fixed_file};
 use crate::backend::client::BackendClient;
 use crate::content::escape;
 use crate::front::answer::{file, refusal, Answer};

@@ -8,7 +8,7 @@ use http::{header, HeaderValue, StatusCode};
 use http_body_util::{Either, Full};
 use moka::sync::Cache;
 
-use super::Options;
+use super::options::Options;
 use crate::front::answer::{refusal, Answer};
 use crate::front::Request;
 

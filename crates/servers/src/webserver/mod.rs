@@ -1,11 +1,12 @@
 //! A web server alone: files through a cache, an answer made in the process, programs by CGI, PHP over FastCGI.
 
+mod environment;
 mod files;
+mod options;
 mod php;
 mod program;
 pub mod stub;
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -14,7 +15,9 @@ use http::{Method, StatusCode};
 
 use crate::front::answer::{refusal, text, Answer};
 use crate::front::{Request, Role};
+use environment::environment;
 use files::Files;
+pub use options::Options;
 use php::Php;
 use program::Programs;
 
@@ -23,44 +26,6 @@ const ENVIRONMENT: &str = "/printenv";
 const PHP: &str = "/phpinfo.php";
 /// Bytes of the answer made in the process, as in published sizing tests of web servers.
 const MODULE_BYTES: usize = 2048;
-
-/// What it serves, and how.
-#[derive(Debug, Clone, clap::Args)]
-pub struct Options {
-    /// Folder of the files to serve
-    #[arg(long)]
-    pub folder: PathBuf,
-    /// Files kept in memory, 0 for none
-    #[arg(long, default_value_t = 1024)]
-    pub cache_entries: u64,
-    /// Bytes of memory for files
-    #[arg(long, default_value_t = 10 << 20)]
-    pub cache_bytes: u64,
-    /// Bytes of the largest file that is kept
-    #[arg(long, default_value_t = 512 << 10)]
-    pub cache_file_bytes: u64,
-    /// Seconds after which a file is looked at again
-    #[arg(long, default_value_t = 30)]
-    pub cache_age: u64,
-    /// Program that tells the environment, started for each request (RFC 3875); without one this process tells it
-    #[arg(long)]
-    pub program: Option<PathBuf>,
-    /// Processes that start programs, there from the start
-    #[arg(long, default_value_t = 0)]
-    pub least_stubs: usize,
-    /// The same, at most
-    #[arg(long, default_value_t = 16)]
-    pub most_stubs: usize,
-    /// Seconds after which one that nobody needs ends
-    #[arg(long, default_value_t = 30)]
-    pub stub_idle: u64,
-    /// Socket of PHP's process manager
-    #[arg(long)]
-    pub php: Option<PathBuf>,
-    /// Connections to it that are kept
-    #[arg(long, default_value_t = 0)]
-    pub php_kept: usize,
-}
 
 /// The role.
 pub struct WebServer {
@@ -111,27 +76,6 @@ impl Role for WebServer {
 fn failed(path: &str, error: &anyhow::Error) -> Answer {
     eprintln!("loadstone-server webserver: {path}: {error:#}");
     refusal(StatusCode::BAD_GATEWAY)
-}
-
-/// The request as programs see theirs (RFC 3875, section 4.1).
-fn environment(request: &Request) -> Vec<(String, String)> {
-    let scheme = if request.secure { "on" } else { "off" };
-    let mut told = vec![
-        ("GATEWAY_INTERFACE".to_owned(), "CGI/1.1".to_owned()),
-        ("REQUEST_METHOD".to_owned(), request.method.to_string()),
-        ("SCRIPT_NAME".to_owned(), request.path.clone()),
-        ("QUERY_STRING".to_owned(), request.query.clone()),
-        ("SERVER_PROTOCOL".to_owned(), "HTTP/1.1".to_owned()),
-        ("SERVER_SOFTWARE".to_owned(), concat!("Loadstone/", env!("CARGO_PKG_VERSION")).to_owned()),
-        ("HTTPS".to_owned(), scheme.to_owned()),
-    ];
-    // A header `Proxy` would become the variable that programs take their proxy from.
-    let given = request.headers.iter().filter(|(name, _)| *name != "proxy");
-    told.extend(given.filter_map(|(name, value)| {
-        let name = name.as_str().to_ascii_uppercase().replace('-', "_");
-        value.to_str().ok().map(|value| (format!("HTTP_{name}"), value.to_owned()))
-    }));
-    told
 }
 
 fn own_account(request: &Request) -> Bytes {

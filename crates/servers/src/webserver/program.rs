@@ -13,7 +13,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::sync::Semaphore;
 
-use super::environment;
+use super::environment::environment;
 use super::stub::Order;
 use crate::front::answer::Answer;
 use crate::front::Request;
