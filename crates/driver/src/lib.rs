@@ -30,7 +30,9 @@ pub mod timer;
 pub mod transport;
 pub mod upload;
 pub mod wheel;
+pub mod windows;
 pub mod withheld;
+pub mod worker;
 
 use std::io::Write;
 use std::process::ExitCode;

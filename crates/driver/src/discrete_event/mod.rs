@@ -25,11 +25,11 @@ use loadstone_schedule::stationary::{earlier, mean_visit_ns, Earlier};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::engine::session_windows;
 use crate::operation::{allowed_ns, grade};
 use crate::record_writer::name_of;
 use crate::report::ticks;
 use crate::session::departed;
+use crate::windows::session_windows;
 use queue::EventQueue;
 
 /// What to simulate.
