@@ -56,7 +56,7 @@ def test_what_does_not_fit_together_is_refused_before_anything_is_started(
 ) -> None:
     for words, said in (
         (("bookstore", "--service", "tomcat"), "Add --database postgresql"),
-        (("banking", "--database", "mariadb"), "these workloads need `web`"),
+        (("banking", "--database", "mariadb"), "these need `web`"),
         (("bookstore", "--service", "nginx-php"), "no bookstore service `nginx-php`"),
         (("bookstore:orderly",), "no mix `orderly`"),
     ):

@@ -53,6 +53,9 @@ BEFORE_PANIC = 200
 """Those of them that are from before a panic: its reason is said there."""
 TOO_SMALL = ("Initramfs unpacking failed: write error", "out_of_memory", "Out of memory")
 """What Linux says that has no room for its first files, or ends for want of memory."""
+GIVE_MORE = "too little memory: give it more (`--machine memory=256`)"
+LEAST_MIB = 128
+"""Memory with less of which Linux may hang without a word."""
 
 
 @dataclass
@@ -287,6 +290,8 @@ async def _within(machine: VirtualMachine, waiting: Coroutine[Any, Any, Any], se
     said = last_words(machine.log, machine.layout.sockets.console)
     code = machine.process.returncode
     why = f"did not {do} within {seconds:g} s" if code is None else f"ended with {_how(code)} instead of coming up"
+    if code is None and machine.layout.spec.memory < LEAST_MIB and GIVE_MORE not in said:
+        said += f"; it may have {GIVE_MORE}"
     raise PlatformError(f"The virtual machine {machine.name} {why}; {said}")
 
 
@@ -304,7 +309,7 @@ def last_words(log: Path, console: Path) -> str:
             begin = len(text) - TAIL if panic < 0 else panic - BEFORE_PANIC
             told.append(f"{what} says: {text[max(0, begin) :][:TAIL]}")
             if any(sign in text for sign in TOO_SMALL):
-                told.append("the machine has too little memory: give it more (`--machine memory=256`)")
+                told.append(f"the machine has {GIVE_MORE}")
     return "; ".join([*told, f"console kept in {console}"]) if told else f"its console, {console}, is empty"
 
 
