@@ -2,9 +2,10 @@
 //! a generation, made by link(2), which either makes it whole or finds it there, on local file systems and on NFS alike
 //! (open(2), O_EXCL).
 
-use std::fs::File;
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -33,6 +34,24 @@ pub trait Generations: Send + Sync {
 
     /// The last generation that anybody went on with; 0 where nobody did.
     fn generation(&self) -> io::Result<u64>;
+}
+
+/// Name of the file with a pair's key.
+const KEY: &str = "channel-key";
+
+/// The key that all have who may read the store, 64 hexadecimal digits; made by whoever asks first.
+pub fn shared_key(folder: &Path) -> io::Result<String> {
+    let (path, unfinished) = (folder.join(KEY), folder.join(format!(".{KEY}-{}", std::process::id())));
+    if !path.exists() {
+        let mut random = [0; 32];
+        File::open("/dev/urandom")?.read_exact(&mut random)?;
+        let digits: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+        OpenOptions::new().write(true).create_new(true).mode(0o600).open(&unfinished)?.write_all(digits.as_bytes())?;
+        let linked = fs::hard_link(&unfinished, &path); // in one step, and the first alone
+        fs::remove_file(&unfinished)?;
+        linked.or_else(|error| if error.kind() == io::ErrorKind::AlreadyExists { Ok(()) } else { Err(error) })?;
+    }
+    fs::read_to_string(path)
 }
 
 /// A folder on storage that both sides reach. It is opened once: another folder that takes its name later gives nothing.
@@ -184,6 +203,20 @@ mod tests {
             assert_eq!(won, 1);
         }
         assert_eq!(Store::new(folder.path(), "any").generation().expect("readable"), 20);
+    }
+
+    #[test]
+    fn all_that_have_one_store_have_one_key_and_nobody_else_may_read_it() {
+        use std::os::unix::fs::PermissionsExt;
+        let [folder, other] = [(); 2].map(|()| tempfile::tempdir().expect("a folder"));
+        let keys: Vec<_> = (0..3).map(|_| shared_key(folder.path()).expect("a key")).collect();
+        assert_eq!(keys[0].len(), 64);
+        assert!(keys.iter().all(|key| *key == keys[0]));
+        assert_ne!(shared_key(other.path()).expect("a key"), keys[0]);
+        let files: Vec<_> = fs::read_dir(folder.path()).expect("readable").flatten().collect();
+        assert_eq!(files.len(), 1);
+        assert_eq!(files[0].metadata().expect("there").permissions().mode() & 0o777, 0o600);
+        assert!(shared_key(&folder.path().join("gone")).is_err());
     }
 
     #[test]

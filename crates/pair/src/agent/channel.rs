@@ -20,7 +20,7 @@ use super::threads::{lock, spawn};
 use super::transmission;
 
 /// What both agents must speak; they must be of one build, since they compare hashes.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 /// Longest message, and longest piece of log.
 const LONGEST: usize = 1 << 20;
 /// Longest mark: a read, and a little about it.
@@ -36,7 +36,8 @@ const HELLO: Duration = Duration::from_secs(5);
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Message {
     /// The first, from both: who it is, and which of the two connections this is.
-    Hello { version: u32, name: String, generation: u64, is_log: bool },
+    /// `key` is empty where the channel is sealed.
+    Hello { version: u32, name: String, generation: u64, is_log: bool, key: String },
     /// Still there.
     Beat,
     /// The primary recorded from this place of its log on for us, when its machine had sent so many frames; that was
@@ -174,6 +175,8 @@ pub struct Identity {
     pub generation: u64,
     /// Needed where the channel leaves this host.
     pub seals: Option<Seals>,
+    /// What both sides know that share a store on this host: the proof that a channel without seals asks for.
+    pub key: String,
 }
 
 /// Waits for the other agent's two connections, as long as they are waited for; others are turned away, each by a thread
@@ -230,7 +233,9 @@ fn welcome(tcp: TcpStream, identity: &Identity) -> Result<Greeting> {
     tcp.set_nonblocking(false)?;
     let until = Instant::now() + GREETING;
     let mut stream = prepare(tcp, identity.seals.as_ref(), |seals, tcp| seals.accepted(tcp, until))?;
-    let (name, generation, is_log) = greet(&mut stream, identity, false, until)?;
+    // Nothing is said to a stranger: the other side speaks first, and proves who it is.
+    let (name, generation, is_log) = hear_hello(&stream, identity, until)?;
+    say_hello(&mut stream, identity, false)?;
     Ok((stream, name, generation, is_log))
 }
 
@@ -244,7 +249,8 @@ pub fn connect(address: SocketAddr, identity: &Identity) -> Result<Channel> {
         let until = Instant::now() + HELLO;
         let seal = |seals: &Seals, tcp| seals.connected(tcp, address.ip(), until);
         let mut stream = prepare(tcp, identity.seals.as_ref(), seal)?;
-        (peer, theirs, _) = greet(&mut stream, identity, is_log, until)?;
+        say_hello(&mut stream, identity, is_log)?;
+        (peer, theirs, _) = hear_hello(&stream, identity, until)?;
         streams.push(stream);
     }
     let log = streams.pop();
@@ -283,15 +289,27 @@ fn prepare(
     })
 }
 
-/// Says who this side is, and hears who the other is, all of it by then.
-fn greet(stream: &mut Socket, identity: &Identity, is_log: bool, until: Instant) -> Result<(String, u64, bool)> {
-    let Identity { name, generation, .. } = identity.clone();
-    send(stream, &Message::Hello { version: VERSION, name, generation, is_log })?;
-    match receive(&mut Bounded::new(&*stream, until))? {
-        Message::Hello { version: VERSION, name, generation, is_log } => Ok((name, generation, is_log)),
+/// Says who this side is.
+fn say_hello(stream: &mut Socket, identity: &Identity, is_log: bool) -> Result<()> {
+    let Identity { name, generation, key, .. } = identity.clone();
+    send(stream, &Message::Hello { version: VERSION, name, generation, is_log, key })
+}
+
+/// Hears who the other side is, by a moment, and that it has the same key.
+fn hear_hello(stream: &Socket, identity: &Identity, until: Instant) -> Result<(String, u64, bool)> {
+    match receive(&mut Bounded::new(stream, until))? {
+        Message::Hello { version: VERSION, name, generation, is_log, key } => {
+            ensure!(is_same(&key, &identity.key), "`{name}` does not have the key of this pair");
+            Ok((name, generation, is_log))
+        }
         Message::Hello { version, .. } => bail!("the other agent speaks version {version}, this is {VERSION}"),
         _ => bail!("the other side is no agent"),
     }
+}
+
+/// Whether two keys are the same, in a time that tells nothing of where they differ.
+fn is_same(one: &str, other: &str) -> bool {
+    one.len() == other.len() && one.bytes().zip(other.bytes()).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
 }
 
 fn finish(control: Option<Socket>, log: Option<Socket>, peer: String, generation: u64) -> Result<Channel> {

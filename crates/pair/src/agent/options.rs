@@ -10,7 +10,7 @@ use clap::Args;
 use super::disk::Reads;
 use super::network::read_mac;
 use super::sealed::Papers;
-use crate::store::Store;
+use crate::store::{shared_key, Store};
 use crate::witness::Witness;
 
 /// How an agent is started.
@@ -80,5 +80,10 @@ impl Options {
             (Some(folder), None) => Ok(Store::new(folder, &self.name)),
             (None, None) => bail!("neither --store nor --witness was given"),
         }
+    }
+
+    /// What both sides know that have one store; empty where a witness decides, whose sides have papers.
+    pub fn channel_key(&self) -> Result<String> {
+        Ok(self.store.as_deref().map(shared_key).transpose()?.unwrap_or_default())
     }
 }

@@ -6,7 +6,7 @@ use super::*;
 const NOWHERE: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 1);
 
 fn identity(name: &str, generation: u64, seals: Option<Seals>) -> Identity {
-    Identity { name: name.to_owned(), generation, seals }
+    Identity { name: name.to_owned(), generation, seals, key: "k".to_owned() }
 }
 
 fn both(there: Identity, here: Identity) -> (Result<Channel>, Result<Channel>) {
@@ -60,6 +60,21 @@ fn a_sealed_channel_carries_the_same_and_strangers_are_refused() {
         let (here, _) = both(identity("a", 3, Some(a.clone())), identity("b", 2, seals));
         assert!(here.is_err());
     }
+}
+
+#[test]
+fn a_stranger_without_the_key_hears_nothing_and_is_turned_away() {
+    let (listener, address) = listen((NOWHERE, 0).into(), &identity("a", 0, None)).expect("a port");
+    let there = std::thread::spawn(move || accept(&listener, &identity("a", 3, None), || true));
+    let mut silent = TcpStream::connect(address).expect("connected");
+    silent.set_read_timeout(Some(Duration::from_millis(200))).expect("set");
+    let mut heard = [0; 1];
+    assert!(!matches!(silent.read(&mut heard), Ok(1..)), "the key is told to whoever connects");
+    for key in ["", "l", "kk"] {
+        assert!(connect(address, &Identity { key: key.to_owned(), ..identity("mallory", 2, None) }).is_err());
+    }
+    let here = connect(address, &identity("b", 2, None));
+    come_through(here, there.join().expect("no panic"));
 }
 
 #[test]

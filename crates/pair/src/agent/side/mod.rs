@@ -53,6 +53,8 @@ pub struct Agent {
     memory: Arc<Shared>,
     store: Store,
     seals: Option<Seals>,
+    /// Of the channel, where it has no seals.
+    key: String,
     clock: Clock,
     side: Side,
     peer: Peer,
@@ -79,6 +81,7 @@ impl Agent {
         let mut agent = Agent {
             store,
             seals: options.papers.read()?,
+            key: options.channel_key().context("the key of the pair's channel")?,
             clock,
             side: Side::alone(generation, options.patience_ms * 1_000_000),
             peer: Peer::new(sender),
@@ -101,7 +104,7 @@ impl Agent {
     /// Who this side is to the other.
     fn identity(&self) -> Identity {
         let (name, generation) = (self.options.name.clone(), self.side.generation);
-        Identity { name, generation, seals: self.seals.clone() }
+        Identity { name, generation, seals: self.seals.clone(), key: self.key.clone() }
     }
 
     /// Becomes the secondary of the agent that the options name.
