@@ -166,7 +166,7 @@ class PairMachine(Guest):
             case FaultKind.FILL_BUFFER:
                 await secondary.order("stall", after=0)
             case FaultKind.KILL_AGENTS:
-                await asyncio.gather(*(side.signal(signal.SIGKILL, "agent") for side in (primary, secondary)))
+                await _kill_agents(primary, secondary)
             case FaultKind.LOSE_STORE:
                 await self.lose_store()
                 await primary.signal(signal.SIGKILL, "machine")
@@ -237,6 +237,12 @@ async def pair_machine(context: MachineContext, guest: Layout, layout: PairLayou
 
     async with goes_on(context, guest, booted, beside, lose_store) as machine:
         yield machine
+
+
+async def _kill_agents(*sides: Side) -> None:
+    """Both stand still first: else the second may hear of the end of the first, and go on."""
+    for number in (signal.SIGSTOP, signal.SIGKILL):
+        await asyncio.gather(*(side.signal(number, "agent") for side in sides))
 
 
 @asynccontextmanager
