@@ -108,6 +108,13 @@ def test_a_number_that_an_address_alone_tells_is_taken_from_there(
     assert [one.recordings for one in made.correlated] == [2]
 
 
+def test_an_address_whose_host_is_none_is_no_error(tmp_path: Path) -> None:
+    imported(tmp_path, ordered(TOKEN, "http://[::1/orders/{}", 201))
+    workload = load(str(tmp_path))
+    (extract,) = workload.operations[workload.mix.sequence[0]].extract
+    assert (extract.header, extract.after) == ("Location", "orders/")
+
+
 def test_what_a_page_says_too_is_taken_from_the_page(tmp_path: Path) -> None:
     visit = ordered(TOKEN, "http://a.example/orders/{}", 201)
     visit[0]["response"]["content"] = {"mimeType": "application/json", "text": json.dumps({"id": TOKEN})}

@@ -21,7 +21,7 @@ from functools import cached_property, lru_cache
 from html.parser import HTMLParser
 from itertools import islice
 from typing import Any, Literal
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import quote, unquote
 
 from loadstone.workloads.importers.har import Exchange
 from loadstone.workloads.importers.recorded_request import LEAST_PASSWORD, is_password
@@ -55,6 +55,8 @@ WITHIN = re.compile(r"[A-Za-z0-9+/_.~-]{16,}={0,2}")
 """A text within others that may be a token: LEAST_TOKEN letters at least."""
 KEY = re.compile(r"([A-Za-z_][A-Za-z0-9_.-]*)[\"']?\s*[=:>]\s*[\"']?$")
 """The name before such a text: of a field, of a value of JSON, or of an element."""
+ORIGIN = re.compile(r"^(?:[A-Za-z][A-Za-z0-9+.-]*:)?//[^/?#]*")
+"""Scheme and host of an address, whatever stands there."""
 MOST_WITHIN = 50
 """Tokens within one text that are looked up."""
 ENTITIES = {"&": "amp", '"': "quot", "'": "apos", "<": "lt", ">": "gt", "/": "sol", "+": "plus", "=": "equals"}
@@ -707,8 +709,7 @@ def _in_location(answer: Exchange, value: str) -> Iterator[Rule]:
     for one in answer.response.headers:
         if one.name.lower() != "location":
             continue
-        path = urlsplit(one.value)._replace(scheme="", netloc="").geturl()
-        match = re.search(rf"([^/?&=]+[/=]){re.escape(value)}([/?&#]|$)", path)
+        match = re.search(rf"([^/?&=]+[/=]){re.escape(value)}([/?&#]|$)", ORIGIN.sub("", one.value))
         if match is not None:
             rule = Rule((("header", one.name), ("after", match[1]), *((("before", match[2]),) if match[2] else ())))
             if rule.taken(answer) == value:
