@@ -429,9 +429,8 @@ def make_system(
     """A system that others set up, or else the reference server. Raises UsageError."""
     if not urls:
         return Reference(threads_on(placement, threads), services)
-    changed = [name for name, value in services if value != getattr(ServiceChoices(), name)]
-    if changed:
-        option = changed[0].replace("_", "-")
+    if changed := services.changed():
+        option = next(iter(changed)).replace("_", "-")
         raise UsageError(f"--{option} applies to servers that the lab starts. Leave it out, or --target.")
     return access.target(urls)
 

@@ -72,9 +72,9 @@ class StudyCommand(WorkloadOptions):
         if self.is_loaded and section.brings_load:
             instead = self.kind.instead_of_load
             raise UsageError(f"This study varies the load itself: leave out --sessions and --rate. {instead}".strip())
-        usual = ServiceChoices()
+        changed = self.services.read(ServiceChoices).changed()
         for name, instead in self.kind.decides.items():
-            if self.services.values[name] not in (None, getattr(usual, name)):
+            if name in changed:
                 raise UsageError(f"This study settles --{name} by itself: that is said by {instead}.")
         return section, self._spec(section.varies_platform), self.is_loaded
 

@@ -89,6 +89,11 @@ class ServiceChoices(Section):
         Choice("A store", (Need.EVENTS,), (ServiceRole.STORE,), (EMBEDDED,)),
     ] = Field(default=EMBEDDED, description="the picture store of the events site: `embedded` or `nfs`")
 
+    def changed(self) -> dict[str, object]:
+        """The choices that are other than usual, by the names of the fields."""
+        usual = ServiceChoices()
+        return {name: value for name, value in self if value != getattr(usual, name)}
+
     def disclosed(self) -> dict[str, str | None]:
         """All choices as results keep them; `web` and `backend` are the older names of two."""
         return self.model_dump(mode="json", by_alias=True)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from functools import cache
 
-from loadstone.model.choices import CHOICES, NONE, Choice, ServiceChoices
+from loadstone.model.choices import CHOICES, NONE, Choice
 from loadstone.model.errors import UsageError
 from loadstone.model.modules import declared_in
 from loadstone.model.reading import suggest
@@ -60,11 +60,8 @@ def names_of(choice: Choice) -> list[str]:
 def refuse_unfit(system: Reference, needs: ServerNeeds) -> None:
     """Raises UsageError for a choice that the workloads' systems do not have, and for a name that no service has."""
     _refuse_unfit_front(system, needs)
-    usual = ServiceChoices()
-    for name, choice in CHOICES.items():
-        chosen = getattr(system.services, name)
-        if chosen == getattr(usual, name):
-            continue
+    for name, chosen in system.services.changed().items():
+        choice = CHOICES[name]
         option = name.replace("_", "-")
         if needs.need not in choice.needs:
             fitting = ", ".join(choice.needs)
@@ -73,7 +70,7 @@ def refuse_unfit(system: Reference, needs: ServerNeeds) -> None:
                 f"Leave out --{option}."
             )
         if chosen not in names_of(choice):
-            raise UsageError(f"There is no {option} `{chosen}`. {suggest(chosen, set(names_of(choice)))}")
+            raise UsageError(f"There is no {option} `{chosen}`. {suggest(str(chosen), set(names_of(choice)))}")
 
 
 def _refuse_unfit_front(system: Reference, needs: ServerNeeds) -> None:
