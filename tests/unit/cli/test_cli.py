@@ -132,6 +132,8 @@ HEAVY = {"scipy.stats", "scipy.optimize", "altair", "pandas", "pyarrow", "ray", 
     [
         ("whole", HEAVY),
         ("run", HEAVY | {"uvicorn", "prometheus_client", "opentelemetry", "loadstone.cli.pair"}),
+        ("try", HEAVY | {"numpy"}),
+        ("workloads", HEAVY | {"numpy"}),
         ("--version", HEAVY | {"numpy", "pydantic", "loadstone.run.spec"}),
     ],
 )
