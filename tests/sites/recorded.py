@@ -15,10 +15,11 @@ from playwright.sync_api import sync_playwright
 
 from loadstone.report.har import HIDDEN
 from loadstone.store.read import read_result
-from loadstone.workloads.importers.correlation import Leaf, json_leaves
+from loadstone.workloads.importers.answers import json_leaves
 from loadstone.workloads.importers.from_har import Recording, recorded
 from loadstone.workloads.importers.har import Exchange
 from loadstone.workloads.importers.recorded_request import body_text, form_text, keyed, pair_list, parts_of
+from loadstone.workloads.importers.steps import Leaf
 from tests.integration.conftest import CHROMIUM, OPTIONS, LoadstoneRunner, newest
 from tests.sites.contract import Application, Stock
 from tests.verdicts import WINDOW, broken_rules

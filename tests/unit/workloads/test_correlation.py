@@ -9,9 +9,11 @@ import pytest
 from loadstone.model.target import Target
 from loadstone.run.visit import visit_plan
 from loadstone.workloads import load
-from loadstone.workloads.importers.correlation import Correlated, Leaf, is_token, places
+from loadstone.workloads.importers.correlation import Correlated, places
 from loadstone.workloads.importers.from_har import recorded
 from loadstone.workloads.importers.imported import Imported
+from loadstone.workloads.importers.steps import Leaf
+from loadstone.workloads.importers.tokens import is_token
 from tests.unit.workloads.test_from_har import entry
 
 TOKEN = "5f3c9a1e7b2d4c608f1e2d3c4b5a6978"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from loadstone.model.workload import Workload
 from loadstone.workloads import load
-from loadstone.workloads.importers.correlation import json_places
+from loadstone.workloads.importers.answers import json_places
 from loadstone.workloads.importers.from_har import recorded
 from loadstone.workloads.importers.har import Message
 from loadstone.workloads.importers.imported import Imported

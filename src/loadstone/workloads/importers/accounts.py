@@ -3,7 +3,8 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from loadstone.workloads.importers.correlation import Correlation, Leaf, Step
+from loadstone.workloads.importers.correlation import Correlation
+from loadstone.workloads.importers.steps import Leaf, Step
 
 ACCOUNT = re.compile(
     r"user|login|log$|email|e_mail|mail$|account|member|customer|phone|name$|identifier|^id$|uid", re.IGNORECASE

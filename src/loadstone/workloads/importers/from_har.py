@@ -23,18 +23,8 @@ from loadstone.model.errors import UsageError
 from loadstone.model.target import encoded
 from loadstone.workloads.check import ACCEPTED, CODINGS
 from loadstone.workloads.importers.accounts import accounts
-from loadstone.workloads.importers.correlation import (
-    LONG_PASSWORD,
-    SIMPLE,
-    Correlation,
-    Kind,
-    Leaf,
-    Step,
-    aligned,
-    correlate,
-    json_places,
-    places,
-)
+from loadstone.workloads.importers.answers import json_places
+from loadstone.workloads.importers.correlation import LONG_PASSWORD, SIMPLE, Correlation, correlate, places
 from loadstone.workloads.importers.har import REDIRECTS, Exchange, Message, read
 from loadstone.workloads.importers.imported import Imported
 from loadstone.workloads.importers.leaves import AUTHORIZATION, BODY, cookies_of, cookies_set_by, message_leaf, steps_of
@@ -52,6 +42,7 @@ from loadstone.workloads.importers.recorded_request import (
     token_of,
 )
 from loadstone.workloads.importers.sockets import ANSWER_S, framed, sign, waits
+from loadstone.workloads.importers.steps import Kind, Leaf, Step, aligned
 from loadstone.workloads.importers.visit import REVALIDATED, Page, site_visited, visited
 from loadstone.workloads.writing import literal, table_of, written
 

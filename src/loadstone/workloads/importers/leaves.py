@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from urllib.parse import unquote
 
-from loadstone.workloads.importers.correlation import Leaf, Step, json_leaves
+from loadstone.workloads.importers.answers import json_leaves
 from loadstone.workloads.importers.har import Content, Exchange
 from loadstone.workloads.importers.recorded_request import (
     body_text,
@@ -17,6 +17,7 @@ from loadstone.workloads.importers.recorded_request import (
     token_of,
 )
 from loadstone.workloads.importers.sockets import leaves_of
+from loadstone.workloads.importers.steps import Leaf, Step
 from loadstone.workloads.importers.visit import Page
 
 AUTHORIZATION = Leaf("header", "Authorization")

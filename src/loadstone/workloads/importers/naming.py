@@ -6,8 +6,9 @@ from collections.abc import Hashable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import count, islice
 
-from loadstone.workloads.importers.correlation import is_token, json_leaves
+from loadstone.workloads.importers.answers import json_leaves
 from loadstone.workloads.importers.recorded_request import body_text, form_text, is_password, keyed, pair_list
+from loadstone.workloads.importers.tokens import is_token
 from loadstone.workloads.importers.visit import Page
 from loadstone.workloads.writing import name_of
 

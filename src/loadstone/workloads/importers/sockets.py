@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache
 
-from loadstone.workloads.importers.correlation import json_leaves
+from loadstone.workloads.importers.answers import json_leaves
 from loadstone.workloads.importers.har import BYTES, TEXT, Message
 
 ANSWER_S = 5.0

@@ -15,10 +15,10 @@ from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
 from loadstone.model.errors import UsageError
-from loadstone.workloads.importers.correlation import is_token
 from loadstone.workloads.importers.har import Exchange, site_of
 from loadstone.workloads.importers.recorded_request import SECRETS, own_headers
 from loadstone.workloads.importers.sockets import Turn, turns
+from loadstone.workloads.importers.tokens import is_token
 
 LEAST_THINK_S = 0.1
 """Pages closer together than this are parts of one."""

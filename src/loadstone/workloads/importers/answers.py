@@ -1,0 +1,106 @@
+"""Reading recorded answers as the driver does: their text, values of JSON, fields of pages. Pure."""
+
+import json
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from typing import Any
+
+from loadstone.workloads.importers.har import Exchange
+
+MOST_ANSWER = 1 << 20
+"""Characters of an answer that are looked at: as many bytes as the driver keeps of it."""
+MOST_LEAVES = 100_000
+"""Values of one JSON document that are looked at."""
+DECODER = json.JSONDecoder()
+BLANKS = (" ", "\t", "\n", "\r")
+"""Between parts of a JSON document (RFC 8259, section 2)."""
+
+
+def text_of(answer: Exchange) -> str:
+    """As much of an answer as the driver looks at."""
+    return answer.response.content.text[:MOST_ANSWER]
+
+
+def json_leaves(text: str) -> Iterator[tuple[str, str]]:
+    """Texts and numbers of a JSON document by their pointers (RFC 6901); none of what is no JSON."""
+    if text.lstrip()[:1] not in ("{", "["):
+        return
+    try:
+        waiting: list[tuple[str, Any]] = [("", json.loads(text))]
+    except (ValueError, RecursionError):
+        return
+    for _ in range(MOST_LEAVES):
+        if not waiting:
+            return
+        pointer, value = waiting.pop()
+        if isinstance(value, dict):
+            steps = [(key.replace("~", "~0").replace("/", "~1"), below) for key, below in value.items()]
+            waiting += [(f"{pointer}/{key}", below) for key, below in reversed(steps)]
+        elif isinstance(value, list):
+            waiting += [(f"{pointer}/{at}", below) for at, below in reversed(list(enumerate(value)))]
+        elif isinstance(value, str | int | float) and not isinstance(value, bool):
+            yield pointer, value if isinstance(value, str) else json.dumps(value)
+
+
+def json_places(text: str) -> dict[str, tuple[int, int]]:
+    """Where texts and numbers of a JSON document begin and end, by their pointers, in their order; none of what is no
+    JSON.
+    """
+    found: dict[str, tuple[int, int]] = {}
+    if not any(True for _ in json_leaves(text)):
+        return found
+    try:
+        _walk(text, _beyond_blanks(text, 0), "", found)
+    except (ValueError, RecursionError, IndexError):
+        return {}
+    return found
+
+
+def _walk(text: str, at: int, pointer: str, found: dict[str, tuple[int, int]]) -> int:
+    """Notes what begins at a place, and all below it; returns where it ends."""
+    closes = {"{": "}", "[": "]"}.get(text[at])
+    if closes is None:
+        _, end = DECODER.raw_decode(text, at)
+        found[pointer] = at, end
+        return end
+    number, at = 0, _beyond_blanks(text, at + 1)
+    while text[at] != closes:
+        key = str(number)
+        if closes == "}":
+            told, at = DECODER.raw_decode(text, at)
+            key = str(told).replace("~", "~0").replace("/", "~1")
+            at = _beyond_blanks(text, _beyond_blanks(text, at) + 1)
+        at = _beyond_blanks(text, _walk(text, at, f"{pointer}/{key}", found))
+        at = _beyond_blanks(text, at + 1) if text[at] == "," else at
+        number += 1
+    return at + 1
+
+
+def _beyond_blanks(text: str, at: int) -> int:
+    while text[at : at + 1] in BLANKS and at < len(text):
+        at += 1
+    return at
+
+
+class _Fields(HTMLParser):
+    """Collects values of form fields and contents of meta elements by their names."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[tuple[str, str]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Takes one element."""
+        told = {key: text or "" for key, text in attrs}
+        value = told.get("content" if tag == "meta" else "value")
+        if value is not None:
+            self.found += [(told[key], value) for key in ("name", "id", "property") if told.get(key)]
+
+
+def fields_of(text: str) -> Iterator[tuple[str, str]]:
+    """Form fields and meta elements of a page, as (name, value), in their order."""
+    if "<" not in text:
+        return
+    parser = _Fields()
+    parser.feed(text)
+    yield from parser.found
