@@ -39,7 +39,7 @@ def facts() -> HostFacts:
 @cache
 def versions() -> dict[str, str | None]:
     """Versions of the program and of what it is made of."""
-    libraries = ("altair", "hdrhistogram", "numpy", "psutil", "pydantic", "scipy", "vl-convert-python")
+    libraries = ("hdrhistogram", "numpy", "psutil", "pydantic", "scipy", "vl-convert-python")
     return {
         "loadstone": __version__,
         "python": platform.python_version(),

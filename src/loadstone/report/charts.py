@@ -1,12 +1,10 @@
-"""Drawing plots: Altair specifications turned into SVG that follows the page's colors, in print and in the dark."""
+"""Drawing plots: Vega-Lite specifications turned into SVG that follows the page's colors, in print and in the dark."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import altair as alt
 import vl_convert
-from altair.utils.schemapi import debug_mode
 
 from loadstone.page.plot import (
     AnyPlot,
@@ -20,6 +18,11 @@ from loadstone.page.plot import (
     TimePlot,
 )
 
+Spec = dict[str, Any]
+"""A part of a Vega-Lite specification (version 6), as JSON."""
+VEGA_LITE = "6.4"
+TYPES = {"Q": "quantitative", "N": "nominal"}
+
 INK = "#010203"
 """Stands for the page's text color in a specification; replaced in the picture."""
 PALETTE = ["#3b82c4", "#d9822b", "#3a9d5d", "#a05cc4", "#c94f4f", "#8a8f98"]
@@ -30,7 +33,7 @@ OUTCOMES = {"pass": GREEN, "fail": RED, "invalid": "#d9822b"}
 WIDTH, HEIGHT = 420, 170
 PADDING = {"left": 14, "top": 5, "right": 5, "bottom": 5}
 """Points about a picture; on the left more, for browsers' fonts may be wider than the ones it was measured with."""
-ROOM: Any = {"columnPadding": 30, "labelLimit": 190}
+ROOM: Spec = {"columnPadding": 30, "labelLimit": 190}
 """Points between series of a legend: browsers' fonts may be wider than the ones it was measured with."""
 LEGEND_COLUMNS = 3
 """Series side by side in a legend: more would take the picture's width from it."""
@@ -43,11 +46,6 @@ MOST_POINTS = 2000
 
 def draw(plot: AnyPlot, width: int = WIDTH) -> str:
     """The picture as SVG; it scales with the page and takes its text color from it."""
-    with debug_mode(False):  # each point would be checked against a schema
-        return _drawn(plot, width)
-
-
-def _drawn(plot: AnyPlot, width: int) -> str:
     match plot:
         case Plot():
             return _svg(_plot(plot), width)
@@ -65,51 +63,64 @@ def _drawn(plot: AnyPlot, width: int) -> str:
             return _svg(_heat(plot), 2 * WIDTH, height=17 * max(2, len(plot.names)))
 
 
-def _svg(chart: Any, width: int, height: int = HEIGHT) -> str:
-    styled = (
-        chart.properties(width=width, height=height, background="transparent", padding=PADDING)
-        .configure_view(stroke=None)
-        .configure_axis(
-            labelColor=INK,
-            titleColor=INK,
-            domainColor=GREY,
-            tickColor=GREY,
-            gridColor=GREY,
-            gridOpacity=0.25,
-            titleFontWeight="normal",
-            labelFont="sans-serif",
-            titleFont="sans-serif",
-        )
-        .configure_legend(labelColor=INK, labelFont="sans-serif")
-    )
-    picture: str = vl_convert.vegalite_to_svg(styled.to_dict(validate=False))
+def _svg(chart: Spec, width: int, height: int = HEIGHT) -> str:
+    axis = {
+        "labelColor": INK,
+        "titleColor": INK,
+        "domainColor": GREY,
+        "tickColor": GREY,
+        "gridColor": GREY,
+        "gridOpacity": 0.25,
+        "titleFontWeight": "normal",
+        "labelFont": "sans-serif",
+        "titleFont": "sans-serif",
+    }
+    style = {"view": {"stroke": None}, "axis": axis, "legend": {"labelColor": INK, "labelFont": "sans-serif"}}
+    size: Spec = {"width": width, "height": height, "background": "transparent", "padding": PADDING}
+    picture: str = vl_convert.vegalite_to_svg(chart | size | {"config": style}, vl_version=VEGA_LITE)
     return picture.replace(INK, "currentColor").replace("<svg ", '<svg role="img" ', 1)
 
 
-def _of(rows: Rows) -> alt.Chart:
-    return alt.Chart(alt.Data(values=[dict(row) for row in rows]))
+def _mark(rows: Rows, kind: str, encoding: Spec, **style: Any) -> Spec:
+    """A layer: a mark for each row, or through all of them."""
+    return {"data": {"values": [dict(row) for row in rows]}, "mark": {"type": kind} | style, "encoding": encoding}
+
+
+def _channel(shorthand: str, **options: Any) -> Spec:
+    """A column of the rows as `name:Q` (quantitative) or `name:N` (nominal), with the channel's options."""
+    field, _, kind = shorthand.partition(":")
+    return {"field": field, "type": TYPES[kind]} | options
+
+
+def _end(field: str) -> Spec:
+    """The column in which a mark ends that begins in another."""
+    return {"field": field}
+
+
+def _layers(*layers: Spec) -> Spec:
+    return {"layer": list(layers)}
 
 
 def _series(rows: Rows) -> list[str]:
     return list(dict.fromkeys(row["series"] for row in rows if "series" in row))
 
 
-def _color(series: Sequence[str], symbol: str = "stroke", named: Sequence[str] | None = None) -> alt.Color:
+def _color(series: Sequence[str], symbol: str = "stroke", named: Sequence[str] | None = None) -> Spec:
     """Colors of series, with a legend where there are several: of all, or of those to be named."""
     colors = [PALETTE[at % len(PALETTE)] for at in range(len(series))]
     shown = list(series if named is None else named)
     legend = None
     if shown and len(series) > 1:
-        legend = alt.Legend(title=None, orient="top", symbolType=symbol, values=shown, columns=LEGEND_COLUMNS, **ROOM)
-    return alt.Color("series:N", sort=list(series), scale=alt.Scale(domain=list(series), range=colors), legend=legend)
+        legend = {"title": None, "orient": "top", "symbolType": symbol, "values": shown, "columns": LEGEND_COLUMNS}
+        legend |= ROOM
+    return _channel("series:N", sort=list(series), scale={"domain": list(series), "range": colors}, legend=legend)
 
 
-def _dash(series: Sequence[str]) -> alt.StrokeDash:
+def _dash(series: Sequence[str]) -> Spec:
     """Dashes for all but the first, so that lines that lie upon each other both show."""
     dashes = [[1, 0], [5, 3], [2, 2], [8, 3, 2, 3]]
     ranges = [dashes[at % len(dashes)] for at in range(len(series))]
-    scale = alt.Scale(domain=list(series), range=ranges)
-    return alt.StrokeDash("series:N", sort=list(series), scale=scale, legend=None)
+    return _channel("series:N", sort=list(series), scale={"domain": list(series), "range": ranges}, legend=None)
 
 
 def _thinned(rows: Rows, is_stacked: bool) -> Rows:
@@ -134,160 +145,158 @@ def _thinned(rows: Rows, is_stacked: bool) -> Rows:
     return kept
 
 
-def _over_time(plot: TimePlot) -> Any:
+def _over_time(plot: TimePlot) -> Spec:
     plot = replace(plot, rows=_thinned(plot.rows, plot.is_stacked))
     series = _series(plot.rows)
-    second = alt.X("second:Q", title="seconds since the start")
+    second = _channel("second:Q", title="seconds since the start")
     if plot.is_stacked:
-        value = alt.Y("value:Q", title=plot.y_title, stack="zero")
-        return _of(plot.rows).mark_area(opacity=0.85).encode(x=second, y=value, color=_color(series, "square"))
-    value = alt.Y("value:Q", title=plot.y_title, scale=alt.Scale(zero=True))
-    line = _of(plot.rows).mark_line(strokeWidth=1.4, interpolate="linear")
-    chart = line.encode(x=second, y=value, color=_color(series), strokeDash=_dash(series))
-    return alt.layer(_shaded(plot.bands), chart) if plot.bands else chart
+        value = _channel("value:Q", title=plot.y_title, stack="zero")
+        area = {"x": second, "y": value, "color": _color(series, "square")}
+        return _mark(plot.rows, "area", area, opacity=0.85)
+    value = _channel("value:Q", title=plot.y_title, scale={"zero": True})
+    line = {"x": second, "y": value, "color": _color(series), "strokeDash": _dash(series)}
+    chart = _mark(plot.rows, "line", line, strokeWidth=1.4, interpolate="linear")
+    return _layers(_shaded(plot.bands), chart) if plot.bands else chart
 
 
-def _shaded(bands: Rows) -> Any:
+def _shaded(bands: Rows) -> Spec:
     """Shades everything that is not steady state."""
     others = [band for band in bands if band["phase"] != STEADY]
-    return _of(others).mark_rect(color=GREY, opacity=0.16).encode(x="from:Q", x2="to:Q")
+    return _mark(others, "rect", {"x": _channel("from:Q"), "x2": _end("to")}, color=GREY, opacity=0.16)
 
 
-def _percentiles(plot: PercentilePlot) -> Any:
+def _percentiles(plot: PercentilePlot) -> Spec:
     series = _series(plot.rows)
     labels = "datum.value <= 0.00001 ? '99.999' : format(100 * (1 - datum.value), '.4~r')"
-    ticks = alt.Axis(labelExpr=labels, values=[1, 0.5, 0.1, 0.01, 0.001, 0.0001, 0.00001])
-    scale = alt.Scale(type="log", reverse=True, nice=False)
-    beyond = alt.X("beyond:Q", title=f"percentile of {plot.of}", scale=scale, axis=ticks)
-    line = _of(plot.rows).mark_line(strokeWidth=1.6, interpolate="step-after")
-    value = alt.Y("value:Q", title="seconds")
-    return line.encode(x=beyond, y=value, color=_color(series), strokeDash=_dash(series))
+    ticks = {"labelExpr": labels, "values": [1, 0.5, 0.1, 0.01, 0.001, 0.0001, 0.00001]}
+    scale = {"type": "log", "reverse": True, "nice": False}
+    beyond = _channel("beyond:Q", title=f"percentile of {plot.of}", scale=scale, axis=ticks)
+    line = {"x": beyond, "y": _channel("value:Q", title="seconds")}
+    line |= {"color": _color(series), "strokeDash": _dash(series)}
+    return _mark(plot.rows, "line", line, strokeWidth=1.6, interpolate="step-after")
 
 
-def _bars(plot: BarPlot) -> Any:
+def _bars(plot: BarPlot) -> Spec:
     names = list(dict.fromkeys(row["name"] for row in plot.rows))
-    return (
-        _of(plot.rows)
-        .mark_bar(height=10)
-        .encode(
-            y=alt.Y("name:N", sort=names, title=None),
-            x=alt.X("value:Q", title=plot.x_title, stack="zero"),
-            color=_color(_series(plot.rows), "square"),
-            order=alt.Order("rank:Q"),
-        )
+    bar = {
+        "y": _channel("name:N", sort=names, title=None),
+        "x": _channel("value:Q", title=plot.x_title, stack="zero"),
+        "color": _color(_series(plot.rows), "square"),
+        "order": _channel("rank:Q"),
+    }
+    return _mark(plot.rows, "bar", bar, height=10)
+
+
+def _heat(plot: HeatPlot) -> Spec:
+    scale = {"domain": [0, 0.25, 0.5, 1], "range": [GREEN, "#c9c23a", "#d9822b", "#c0392b"], "clamp": True}
+    legend = {"title": "p99 by limit", "orient": "top", "titleColor": INK}
+    cell = {
+        "x": _channel("from:Q", title="seconds since the first start"),
+        "x2": _end("to"),
+        "y": _channel("name:N", sort=list(plot.names), title=None),
+        "color": _channel("value:Q", scale=scale, legend=legend),
+    }
+    edges = [{"x": edge} for edge in plot.window]
+    return _layers(
+        _mark(plot.rows, "rect", cell, stroke=None),
+        _mark(edges, "rule", {"x": _channel("x:Q")}, color=INK, strokeDash=[4, 3]),
     )
 
 
-def _heat(plot: HeatPlot) -> Any:
-    scale = alt.Scale(domain=[0, 0.25, 0.5, 1], range=[GREEN, "#c9c23a", "#d9822b", "#c0392b"], clamp=True)
-    legend = alt.Legend(title="p99 by limit", orient="top", titleColor=INK)
-    cells = (
-        _of(plot.rows)
-        .mark_rect(stroke=None)
-        .encode(
-            x=alt.X("from:Q", title="seconds since the first start"),
-            x2="to:Q",
-            y=alt.Y("name:N", sort=list(plot.names), title=None),
-            color=alt.Color("value:Q", scale=scale, legend=legend),
-        )
-    )
-    edges = _of([{"x": edge} for edge in plot.window]).mark_rule(color=INK, strokeDash=[4, 3])
-    return alt.layer(cells, edges.encode(x="x:Q"))
-
-
-def _crowds(plot: CrowdPlot) -> Any:
+def _crowds(plot: CrowdPlot) -> Spec:
     """The more of a second's operations, the darker."""
-    many = alt.Color(
-        "value:Q", title="operations", scale=alt.Scale(type="log", range=["#c9dcee", "#0b3a66"]), legend=None
+    many = {"type": "log", "range": ["#c9dcee", "#0b3a66"]}
+    cell = {
+        "x": _channel("from:Q", title="seconds since the start"),
+        "x2": _end("to"),
+        "y": _channel("low:Q", title="milliseconds", scale={"type": "log", "nice": False}),
+        "y2": _end("high"),
+        "color": _channel("value:Q", title="operations", scale=many, legend=None),
+    }
+    cells = _mark(plot.rows, "rect", cell, stroke=None)
+    return _layers(_shaded(plot.bands), cells) if plot.bands else cells
+
+
+def _differences(plot: DifferencePlot) -> Spec:
+    name = _channel("name:N", sort=[row["name"] for row in plot.rows], title=None)
+    color = {"condition": {"test": "datum.found", "value": RED}, "value": PALETTE[0]}
+    span = {"y": name, "x": _channel("low:Q", title=plot.x_title), "x2": _end("high"), "color": color}
+    point = {"y": name, "x": _channel("value:Q", title=plot.x_title), "color": color}
+    return _layers(
+        _mark([{"x": 0}], "rule", {"x": _channel("x:Q")}, color=INK, strokeDash=[3, 3]),
+        _mark(plot.rows, "rule", span, strokeWidth=2),
+        _mark(plot.rows, "point", point, filled=True, size=50, opacity=1),
     )
-    time = alt.Y("low:Q", title="milliseconds", scale=alt.Scale(type="log", nice=False))
-    cells = (
-        _of(plot.rows)
-        .mark_rect(stroke=None)
-        .encode(x=alt.X("from:Q", title="seconds since the start"), x2="to:Q", y=time, y2="high:Q", color=many)
-    )
-    return alt.layer(_shaded(plot.bands), cells) if plot.bands else cells
 
 
-def _differences(plot: DifferencePlot) -> Any:
-    names = [row["name"] for row in plot.rows]
-    base = _of(plot.rows).encode(y=alt.Y("name:N", sort=names, title=None))
-    colour = alt.condition("datum.found", alt.value(RED), alt.value(PALETTE[0]))
-    spans = base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", title=plot.x_title), x2="high:Q", color=colour)
-    points = base.mark_point(filled=True, size=50, opacity=1)
-    points = points.encode(x=alt.X("value:Q", title=plot.x_title), color=colour)
-    zero = _of([{"x": 0}]).mark_rule(color=INK, strokeDash=[3, 3]).encode(x="x:Q")
-    return alt.layer(zero, spans, points)
-
-
-def _plot(plot: Plot) -> Any:
+def _plot(plot: Plot) -> Spec:
     series = _series([*plot.lines, *plot.points])
     layers = [*_bands(plot), *_lines(plot, series), *_spans(plot), *_points(plot, series), *_marks(plot)]
-    return alt.layer(*layers).resolve_scale(color="independent")
+    return _layers(*layers) | {"resolve": {"scale": {"color": "independent"}}}
 
 
-def _x(plot: Plot) -> alt.X:
-    whole = alt.Axis(tickMinStep=1) if plot.x_title in COUNTED else alt.Axis()
-    return alt.X("x:Q", title=plot.x_title, scale=alt.Scale(zero=False, nice=True), axis=whole)
+def _x(plot: Plot) -> Spec:
+    whole = {"tickMinStep": 1} if plot.x_title in COUNTED else {}
+    return _channel("x:Q", title=plot.x_title, scale={"zero": False, "nice": True}, axis=whole)
 
 
-def _y(plot: Plot, field: str = "y") -> alt.Y:
-    return alt.Y(f"{field}:Q", title=plot.y_title, scale=alt.Scale(zero=plot.from_zero))
+def _y(plot: Plot, field: str = "y") -> Spec:
+    return _channel(f"{field}:Q", title=plot.y_title, scale={"zero": plot.from_zero})
 
 
-def _bands(plot: Plot) -> list[Any]:
+def _bands(plot: Plot) -> list[Spec]:
     if not plot.bands:
         return []
-    area = _of(plot.bands).mark_area(color=PALETTE[0], opacity=0.2)
-    return [area.encode(x=_x(plot), y=_y(plot, "low"), y2="high:Q")]
+    area = {"x": _x(plot), "y": _y(plot, "low"), "y2": _end("high")}
+    return [_mark(plot.bands, "area", area, color=PALETTE[0], opacity=0.2)]
 
 
-def _lines(plot: Plot, series: Sequence[str]) -> list[Any]:
+def _lines(plot: Plot, series: Sequence[str]) -> list[Spec]:
     if not plot.lines:
         return []
-    line = _of(plot.lines).mark_line(strokeWidth=1.6)
     drawn = [name for name in series if any(row["series"] == name for row in plot.lines)]
-    return [line.encode(x=_x(plot), y=_y(plot), color=_color(series, "stroke", drawn), strokeDash=_dash(series))]
+    line = {"x": _x(plot), "y": _y(plot), "color": _color(series, "stroke", drawn), "strokeDash": _dash(series)}
+    return [_mark(plot.lines, "line", line, strokeWidth=1.6)]
 
 
-def _spans(plot: Plot) -> list[Any]:
+def _spans(plot: Plot) -> list[Spec]:
     if not plot.spans:
         return []
-    rule = _of(plot.spans).mark_rule(color=GREY, strokeWidth=1.5)
-    return [rule.encode(x=_x(plot), y=_y(plot, "low"), y2="high:Q")]
+    rule = {"x": _x(plot), "y": _y(plot, "low"), "y2": _end("high")}
+    return [_mark(plot.spans, "rule", rule, color=GREY, strokeWidth=1.5)]
 
 
-def _points(plot: Plot, series: Sequence[str]) -> list[Any]:
+def _points(plot: Plot, series: Sequence[str]) -> list[Spec]:
     plain = [row for row in plot.points if "verdict" not in row]
     judged = [row for row in plot.points if "verdict" in row]
     layers = []
     if plain:
-        dots = _of(plain).mark_point(filled=True, size=34, opacity=0.9)
         drawn = {row["series"] for row in plot.lines}
         named = [name for name in series if name not in drawn]
-        layers.append(dots.encode(x=_x(plot), y=_y(plot), color=_color(series, "circle", named)))
+        dots = {"x": _x(plot), "y": _y(plot), "color": _color(series, "circle", named)}
+        layers.append(_mark(plain, "point", dots, filled=True, size=34, opacity=0.9))
     if judged:
         layers.append(_judged(plot, judged))
     return layers
 
 
-def _judged(plot: Plot, rows: Sequence[Mapping[str, Any]]) -> Any:
+def _judged(plot: Plot, rows: Sequence[Mapping[str, Any]]) -> Spec:
     there = [name for name in OUTCOMES if any(row["verdict"] == name for row in rows)]
-    scale = alt.Scale(domain=there, range=[OUTCOMES[name] for name in there])
-    legend = alt.Legend(title=None, orient="top", symbolType="circle")
-    dots = _of(rows).mark_point(filled=True, size=38, opacity=0.9)
-    return dots.encode(x=_x(plot), y=_y(plot), color=alt.Color("verdict:N", scale=scale, legend=legend))
+    scale = {"domain": there, "range": [OUTCOMES[name] for name in there]}
+    legend = {"title": None, "orient": "top", "symbolType": "circle"}
+    dots = {"x": _x(plot), "y": _y(plot), "color": _channel("verdict:N", scale=scale, legend=legend)}
+    return _mark(rows, "point", dots, filled=True, size=38, opacity=0.9)
 
 
-def _marks(plot: Plot) -> list[Any]:
+def _marks(plot: Plot) -> list[Spec]:
     layers = []
+    label = {"field": "label", "type": "nominal"}
     if plot.limits:
-        rule = _of(plot.limits).mark_rule(color=RED, strokeDash=[6, 3])
-        layers.append(rule.encode(y=_y(plot)))
-        text = _of(plot.limits).mark_text(align="left", dx=4, dy=-5, color=INK, fontSize=10)
-        layers.append(text.encode(y=_y(plot), x=alt.value(0), text="label:N"))
+        layers.append(_mark(plot.limits, "rule", {"y": _y(plot)}, color=RED, strokeDash=[6, 3]))
+        text = {"y": _y(plot), "x": {"value": 0}, "text": label}
+        layers.append(_mark(plot.limits, "text", text, align="left", dx=4, dy=-5, color=INK, fontSize=10))
     for place, mark in enumerate(plot.marks):
-        layers.append(_of([mark]).mark_rule(color=INK, strokeDash=[2, 2]).encode(x=_x(plot)))
-        text = _of([mark]).mark_text(align="right", dx=-4, baseline="top", color=INK, fontSize=10)
-        layers.append(text.encode(x=_x(plot), y=alt.value(2 + 13 * place), text="label:N"))
+        layers.append(_mark([mark], "rule", {"x": _x(plot)}, color=INK, strokeDash=[2, 2]))
+        text = {"x": _x(plot), "y": {"value": 2 + 13 * place}, "text": label}
+        layers.append(_mark([mark], "text", text, align="right", dx=-4, baseline="top", color=INK, fontSize=10))
     return layers

@@ -25,7 +25,7 @@ def environment(*packages: str) -> jinja2.Environment:
 
 
 def _drawn(plot: AnyPlot) -> Markup:
-    from loadstone.report.charts import draw  # takes a third of a second, which commands without pictures do not need
+    from loadstone.report.charts import draw  # loads the renderer, which commands without pictures do not need
 
     return Markup(draw(plot))
 

@@ -124,7 +124,7 @@ def test_the_help_of_every_command_comes_at_once(capsys: pytest.CaptureFixture[s
         assert f"loadstone {command}" in text, command
 
 
-HEAVY = {"scipy.stats", "scipy.optimize", "altair", "pandas", "pyarrow", "ray", "vl_convert", "pyroute2"}
+HEAVY = {"scipy.stats", "scipy.optimize", "pandas", "pyarrow", "ray", "vl_convert", "pyroute2"}
 
 
 @pytest.mark.parametrize(
