@@ -40,17 +40,17 @@ class ServiceChoices(Section):
 
     service: Annotated[
         str,
-        Flag("Service that users reach.", metavar="NAME"),
+        Flag("Service that users access.", metavar="NAME"),
         Choice("A service", (*SITES, Need.WEBSERVER), FRONTS),
     ] = Field(default=EMBEDDED, serialization_alias="web", description="the service that users reach")
     tuning: Annotated[
         Tuning,
-        Flag("Settings of --service: the distribution's, or for many users.", kind=Tuning),
+        Flag("Settings of --service: default (as distributed) or tuned (for many users).", kind=Tuning),
         Choice("A tuning", (*SITES, Need.WEBSERVER), further=tuple(Tuning)),
     ] = Field(default=Tuning.DEFAULT, description="the settings of that service: `default` or `tuned`")
     mechanism: Annotated[
         Mechanism | None,
-        Flag("How a web server makes its answers. Default: the first it has.", kind=Mechanism),
+        Flag("How the web server generates responses. Default: the first mechanism that it supports.", kind=Mechanism),
         Choice("A mechanism", (Need.WEBSERVER,), further=tuple(Mechanism)),
     ] = Field(default=None, description="how a web server makes its answers")
     backend_service: Annotated[
@@ -82,8 +82,8 @@ class ServiceChoices(Section):
     store: Annotated[
         str,
         Flag(
-            "Picture store of the events site: embedded, over HTTP; or nfs, a folder that its servers share, by bind "
-            "mounts where they run on this host's kernel.",
+            "Picture store of the events site: embedded (HTTP), or nfs (shared folder; bind mounts "
+            "if its servers run on this host's kernel).",
             metavar="NAME",
         ),
         Choice("A store", (Need.EVENTS,), (ServiceRole.STORE,), (EMBEDDED,)),

@@ -25,7 +25,11 @@ def read_over(texts: Sequence[str]) -> dict[str, tuple[str, ...]]:
 Over = Annotated[
     dict[str, Points],
     Field(min_length=1),
-    Flag(f"A parameter and its points: {', '.join(PARAMETERS)}.", metavar="NAME=POINT,POINT,...", read_all=read_over),
+    Flag(
+        f"Parameter and its points. Repeatable. Parameters: {', '.join(PARAMETERS)}.",
+        metavar="NAME=POINT,POINT,...",
+        read_all=read_over,
+    ),
 ]
 """What is varied, as users write it."""
 

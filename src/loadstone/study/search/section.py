@@ -16,13 +16,14 @@ START = {"sessions": 100.0, "rate": 50.0}
 WIDTH = {"quick": 0.05, "demo": 0.05}
 """Width of a search's bracket by profile; 1 % for all others."""
 Start = Annotated[
-    Positive | None, Flag("First load tried. Default: 100 sessions, or a rate of 50.", kind=float, min=1e-6)
+    Positive | None,
+    Flag("First load to try. Default: 100 sessions, or 50 session arrivals per second.", kind=float, min=1e-6),
 ]
 """Where a search begins, as users write it; None for the usual one."""
 Width = Annotated[
     Percent | None,
     Flag(
-        "Width of the bracket at which to stop, in %. Default: 1, quick profile 5.",
+        "Width of the bracket at which to stop, in %. Default: 1, or 5 with the profile quick.",
         name="--width",
         kind=float,
         min=0.01,
@@ -35,15 +36,16 @@ Width = Annotated[
 class SearchOptions(StudySection):
     """How a study searches for peaks: fields of the section of each kind that does."""
 
-    load: Annotated[Literal["sessions", "rate"], Flag("What the load is: sessions or rate.")] = Field(
-        default="sessions", description="`sessions` or `rate`"
-    )
+    load: Annotated[
+        Literal["sessions", "rate"],
+        Flag("Kind of load: sessions (closed) or rate (open, session arrivals per second)."),
+    ] = Field(default="sessions", description="`sessions` or `rate`")
     start: Start = Field(default=None, description="the first load tried, above 0")
     width_pct: Width = Field(default=None, description="width of the bracket at which to stop, in %")
     verify: Annotated[
-        int, Field(ge=1, le=100), Flag("Fresh runs at the peak that must all pass.", kind=int, min=1, max=100)
+        int, Field(ge=1, le=100), Flag("Number of new runs at the peak that must all pass.", kind=int, min=1, max=100)
     ] = Field(default=3, description="runs that must all pass, 1 or more")
-    most: Annotated[Positive | None, Flag("The largest load to try.", kind=float, min=1e-6)] = Field(
+    most: Annotated[Positive | None, Flag("Largest load to try.", kind=float, min=1e-6)] = Field(
         default=None, description="the largest load to try"
     )
 

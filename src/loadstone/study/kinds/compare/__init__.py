@@ -9,9 +9,9 @@ from loadstone.study.kinds.compare.section import CompareSection
 KIND: StudyKind[CompareSection, AnyAnswer] = StudyKind(
     name="compare",
     question="Is there a difference between A and B, and what does one cost against the other?",
-    help="""Compare two settings in alternation: is there a difference, how large, and what can be excluded?
+    help="""Compare two settings in alternating runs: whether and by how much they differ, and what is excluded.
 
-    Ends with exit code 1 when B is worse than A.
+    Exit code 1 if B is worse than A.
 
     [bold]loadstone compare support --sessions 50 --a server.threads=1 --b server.threads=2[/]
     [bold]loadstone compare support --platform process,vm[/]: peaks, response times and curves of two platforms.

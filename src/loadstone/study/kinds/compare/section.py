@@ -41,36 +41,43 @@ def read_platforms(text: str) -> list[str]:
 class CompareSection(StudySection):
     """`[compare]`: A against B."""
 
-    a: Annotated[PointSettings, Flag("Settings of A, as server.threads=1.", metavar="SETTINGS", read=read_settings)] = (
-        Field(default_factory=dict, description='a table of settings, as { "server.threads" = 1 }')
-    )
-    b: Annotated[PointSettings, Flag("Settings of B.", metavar="SETTINGS", read=read_settings)] = Field(
-        default_factory=dict, description="a table of settings"
-    )
+    a: Annotated[
+        PointSettings, Flag("Settings of A, such as server.threads=1.", metavar="SETTINGS", read=read_settings)
+    ] = Field(default_factory=dict, description='a table of settings, as { "server.threads" = 1 }')
+    b: Annotated[
+        PointSettings, Flag("Settings of B, such as server.threads=2.", metavar="SETTINGS", read=read_settings)
+    ] = Field(default_factory=dict, description="a table of settings")
     at: Annotated[
         Points | Literal["peak"] | None,
-        Flag("Loads of a curve, as 50,100,150; or `peak`.", metavar="LOADS|peak", read=read_at),
+        Flag(
+            "Loads of a curve, such as 50,100,150; or `peak`. Default: the load of the study.",
+            metavar="LOADS|peak",
+            read=read_at,
+        ),
     ] = Field(default=None, description="a list of loads for a curve, or `peak`; left out, the load of the study")
-    load: Annotated[Literal["sessions", "rate"], Flag("What the load is: sessions or rate.")] = Field(
-        default="sessions", description="`sessions` or `rate`"
-    )
+    load: Annotated[
+        Literal["sessions", "rate"],
+        Flag("Kind of load: sessions (closed) or rate (open, session arrivals per second)."),
+    ] = Field(default="sessions", description="`sessions` or `rate`")
     pairs: Annotated[
         Annotated[int, Field(ge=1, le=1000)] | None,
-        Flag("Pairs of runs at each load (6), or of searches (1).", kind=int, min=1, max=1000),
+        Flag(
+            "Number of run pairs at each load (default 6), or of search pairs (default 1).", kind=int, min=1, max=1000
+        ),
     ] = Field(default=None, description="pairs of runs, 1 or more")
-    figure: Annotated[str, Flag("The figure the question is about.")] = Field(
+    figure: Annotated[str, Flag("Figure to compare.")] = Field(
         default="response_mean", description="the figure the question is about"
     )
     platform: Annotated[
         Annotated[tuple[PlatformNamed, ...], Field(min_length=2, max_length=2)] | None,
-        Flag("Compare two platforms, as process,vm.", metavar="A,B", read=read_platforms),
+        Flag("Two platforms to compare, such as process,vm.", metavar="A,B", read=read_platforms),
     ] = Field(default=None, description='two platforms to compare, as ["process", "vm"]')
-    duet: Annotated[bool, Flag("Both runs of a pair at the same time.", name="--duet", kind=bool)] = Field(
-        default=False, description="true to make both runs of a pair at the same time, each on half of the cores"
-    )
+    duet: Annotated[
+        bool, Flag("Run both sides of a pair at the same time, each on half of the cores.", name="--duet", kind=bool)
+    ] = Field(default=False, description="true to make both runs of a pair at the same time, each on half of the cores")
     cpus: Annotated[
         Annotated[int, Field(ge=1, le=4096)] | None,
-        Flag("With --platform: CPUs of each side. Default: 1.", kind=int, min=1),
+        Flag("Number of CPUs of each side, with --platform. Default: 1.", kind=int, min=1),
     ] = Field(default=None, description="of platforms: CPUs of each side, 1 or more")
     start: Start = Field(default=None, description="of the peaks' searches: the first load tried")
     width_pct: Width = Field(default=None, description="of the peaks' searches: width of the bracket in %")

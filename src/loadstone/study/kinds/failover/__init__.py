@@ -9,7 +9,7 @@ from loadstone.study.kinds.failover.section import FailoverSection
 KIND = StudyKind(
     name="failover",
     question="What does a fault cost the users?",
-    help="""Inject a fault under load: the outage that users saw, what was lost, how long until all is well.
+    help="""Inject a fault under load, and measure the outage seen by users, the losses and the recovery time.
 
     [bold]loadstone failover support --sessions 20 --platform pair --kill primary[/]
 

@@ -14,24 +14,25 @@ class FailoverSection(StudySection):
     """`[failover]`: a fault in every run."""
 
     kill: Annotated[
-        Literal["primary", "secondary", "agents"] | None, Flag("What is killed: primary, secondary or agents.")
+        Literal["primary", "secondary", "agents"] | None, Flag("Process to kill: primary, secondary or agents (both).")
     ] = Field(default=None, description="`primary`, `secondary` or `agents`")
-    freeze: Annotated[Literal["primary", "secondary"] | None, Flag("What stands still: primary or secondary.")] = Field(
-        default=None, description="`primary` or `secondary`"
+    freeze: Annotated[
+        Literal["primary", "secondary"] | None, Flag("Side to freeze, machine and agent: primary or secondary.")
+    ] = Field(default=None, description="`primary` or `secondary`")
+    cut: Annotated[Literal["channel"] | None, Flag("Connection to cut between primary and secondary: channel.")] = (
+        Field(default=None, description="`channel`")
     )
-    cut: Annotated[Literal["channel"] | None, Flag("What is cut: channel.")] = Field(
-        default=None, description="`channel`"
-    )
-    fill: Annotated[Literal["buffer"] | None, Flag("What fills up, of the log to the secondary: buffer.")] = Field(
-        default=None, description="`buffer`"
-    )
-    lose: Annotated[Literal["store"] | None, Flag("What is lost, and then the primary killed: store.")] = Field(
+    fill: Annotated[
+        Literal["buffer"] | None, Flag("Buffer to fill with log that the secondary does not accept: buffer.")
+    ] = Field(default=None, description="`buffer`")
+    lose: Annotated[Literal["store"] | None, Flag("Storage to lose before the primary is killed: store.")] = Field(
         default=None, description="`store`"
     )
     at: Annotated[
-        Annotated[float, Field(gt=0)] | None, Flag("Seconds after the steady state begins; else at random.", kind=float)
+        Annotated[float, Field(gt=0)] | None,
+        Flag("Time of the fault, in seconds after the steady state begins. Default: random.", kind=float),
     ] = Field(default=None, description="seconds after the steady state begins; else at random")
-    trials: Annotated[int, Field(ge=1, le=1000), Flag("How many runs.", kind=int, min=1, max=1000)] = Field(
+    trials: Annotated[int, Field(ge=1, le=1000), Flag("Number of runs.", kind=int, min=1, max=1000)] = Field(
         default=1, description="a whole number, 1 or more"
     )
 

@@ -14,7 +14,7 @@ KIND = StudyKind(
     help="""Find the largest load that passes every rule, at every point of a sweep.
 
     [bold]loadstone peaks bookstore --over machines=1x1,1x2,2x1 --over platform=process,container[/] searches six peaks
-    in one study that goes on where it was interrupted.
+    in one study that resumes after an interruption.
     """,
     section=PeaksSection,
     answer=PeaksOverAnswer,

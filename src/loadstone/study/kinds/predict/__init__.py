@@ -9,7 +9,7 @@ from loadstone.study.kinds.predict.section import PredictSection
 KIND = StudyKind(
     name="predict",
     question="What do a few loads say of others?",
-    help="""From a few measured loads predict throughput, response time and peak of others, with intervals.
+    help="""Predict throughput, response time and peak at other loads from a few measured loads, with intervals.
 
     [bold]loadstone predict support --at 20,40,60 --check 120[/]
 

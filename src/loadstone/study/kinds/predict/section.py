@@ -24,28 +24,41 @@ def read_loads(text: str) -> tuple[str, ...]:
 class PredictSection(StudySection):
     """`[predict]`: from measured loads to others."""
 
-    load: Annotated[Literal["sessions", "rate"], Flag("What the load is: sessions or rate.")] = Field(
-        default="sessions", description="`sessions` or `rate`"
-    )
-    at: Annotated[Points, Flag("Loads to measure, as 20,40,60.", metavar="LOADS", read=read_loads)] = Field(
+    load: Annotated[
+        Literal["sessions", "rate"],
+        Flag("Kind of load: sessions (closed) or rate (open, session arrivals per second)."),
+    ] = Field(default="sessions", description="`sessions` or `rate`")
+    at: Annotated[Points, Flag("Loads to measure, such as 20,40,60.", metavar="LOADS", read=read_loads)] = Field(
         description="the loads to measure, at least two, as [20, 40, 60]"
     )
     check: Annotated[
-        tuple[Point, ...], Flag("Loads to measure afterwards, to check by.", metavar="LOADS", read=read_loads)
+        tuple[Point, ...],
+        Flag(
+            "Loads to measure after the others, to verify the prediction. Default: none.",
+            metavar="LOADS",
+            read=read_loads,
+        ),
     ] = Field(default=(), description="loads to measure afterwards, to check by")
-    rounds: Annotated[int, Field(ge=1, le=100), Flag("Times each load is run.", kind=int, min=1, max=100)] = Field(
+    rounds: Annotated[int, Field(ge=1, le=100), Flag("Number of runs at each load.", kind=int, min=1, max=100)] = Field(
         default=3, description="times each load is run, 1 or more"
     )
     until: Annotated[
         Annotated[Until, refusing(partial(read_until, names=PREDICTED_FIGURES))] | None,
-        Flag("Go on until what is predicted is so sure, as 'mean +-10%'.", metavar="FIGURE +-PCT%"),
+        Flag(
+            "Precision of the prediction at which to stop adding runs, such as 'mean +-10%'.", metavar="FIGURE +-PCT%"
+        ),
     ] = Field(default=None, description='a figure and how sure it is to be, as "mean +-10%" or "peak +-5%"')
     most_rounds: Annotated[
-        int, Field(ge=1, le=100), Flag("Times each load is run after which that ends.", kind=int, min=1, max=100)
+        int, Field(ge=1, le=100), Flag("Maximum number of runs at each load, with --until.", kind=int, min=1, max=100)
     ] = Field(default=MOST_ROUNDS, description="a whole number, 1 or more")
     workers: Annotated[
         Annotated[int, Field(ge=1, le=100_000)] | None,
-        Flag("Operations the server works on at once: its workers, or its cores.", kind=int, min=1, max=100_000),
+        Flag(
+            "Number of operations that the server processes in parallel: its workers or cores.",
+            kind=int,
+            min=1,
+            max=100_000,
+        ),
     ] = Field(default=None, description="how many operations the server works on at once, 1 or more")
 
     @property

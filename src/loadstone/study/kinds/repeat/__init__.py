@@ -9,10 +9,10 @@ from loadstone.study.kinds.repeat.section import RepeatSection
 KIND = StudyKind(
     name="repeat",
     question="How far may the figures of one run be trusted?",
-    help="""Make the same run several times: mean, spread and interval of every figure, drift, outliers.
+    help="""Repeat the same run: mean, spread and interval of every figure, drift, outliers.
 
     [bold]loadstone repeat support --sessions 50 --runs 5[/]
-    [bold]loadstone repeat support --sessions 50 --until "p99 +-5%"[/]: as many runs as that takes.
+    [bold]loadstone repeat support --sessions 50 --until "p99 +-5%"[/] adds runs until that precision is reached.
     """,
     section=RepeatSection,
     answer=RepeatAnswer,

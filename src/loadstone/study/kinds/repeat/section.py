@@ -17,13 +17,15 @@ MOST_RUNS = 100
 class RepeatSection(StudySection):
     """`[repeat]`: the same run n times."""
 
-    runs: Annotated[int, Field(ge=2, le=1000), Flag("How many runs.", kind=int, min=2, max=1000)] = Field(
+    runs: Annotated[int, Field(ge=2, le=1000), Flag("Number of runs.", kind=int, min=2, max=1000)] = Field(
         default=5, description="a whole number, 2 or more"
     )
     until: Annotated[
         Annotated[Until, refusing(partial(read_until, names=METRIC_ALIASES))] | None,
-        Flag("Go on from there until a figure is so sure, as 'p99 +-5%'.", metavar="FIGURE +-PCT%"),
+        Flag(
+            "Precision of a figure at which to stop adding runs to --runs, such as 'p99 +-5%'.", metavar="FIGURE +-PCT%"
+        ),
     ] = Field(default=None, description='a figure and how sure it is to be, as "p99 +-5%"')
-    most_runs: Annotated[int, Field(ge=2, le=1000), Flag("Runs after which that ends.", kind=int, min=2, max=1000)] = (
-        Field(default=MOST_RUNS, description="a whole number, 2 or more")
-    )
+    most_runs: Annotated[
+        int, Field(ge=2, le=1000), Flag("Maximum number of runs, with --until.", kind=int, min=2, max=1000)
+    ] = Field(default=MOST_RUNS, description="a whole number, 2 or more")

@@ -10,7 +10,7 @@ from loadstone.study.search.answer import SearchAnswer
 KIND = StudyKind(
     name="search",
     question="What is the largest load that passes every rule?",
-    help="""Find the largest load that passes every rule, and verify it by fresh runs.
+    help="""Find the largest load that passes every rule, and verify it with new runs.
 
     [bold]loadstone search support --profile quick[/] finds the peak of the reference server;
     [bold]loadstone search static --load rate --station workers=4,service=0.004 --virtual[/] that of a modelled one.

@@ -11,10 +11,10 @@ from loadstone.study.kinds.suite.section import SuiteSection
 KIND = StudyKind(
     name="suite",
     question="What does each server give by each of its mechanisms?",
-    help="""Web servers' sizing tests: files, modules, CGI, PHP, servlets, over TLS too, as tuned, by cores.
+    help="""Run sizing tests of web servers: files, modules, CGI, PHP, servlets, TLS, by tuning and cores.
 
-    [bold]loadstone suite webserver[/] tries nginx, Apache and Tomcat on one core; clients without think time are
-    doubled until a server is full. [bold]--profile brief --doublings 0[/] is its quick form.
+    [bold]loadstone suite webserver[/] tests nginx, Apache and Tomcat on one core; clients without think time are
+    doubled until a server is saturated. [bold]--profile brief --doublings 0[/] is its quick form.
     """,
     section=SuiteSection,
     answer=SuiteAnswer,

@@ -22,31 +22,47 @@ def _words(text: str) -> tuple[str, ...]:
 class SuiteSection(StudySection):
     """`[suite]`: servers, their tunings, numbers of cores."""
 
-    server: Annotated[Names, Flag("Servers, with commas between.", metavar="NAME,NAME", read=_words)] = Field(
-        default=("nginx", "apache", "tomcat"), description='a list as ["nginx", "apache"]'
-    )
-    cores: Annotated[Cores, Flag("Cores that a server may use, one number or several.", metavar="N,N", read=_words)] = (
-        Field(default=(1,), description="a list of whole numbers as [1, 2]")
-    )
-    tuning: Annotated[Tunings, Flag("Settings of each server.", metavar="default,tuned", read=_words)] = Field(
-        default=(Tuning.DEFAULT, Tuning.TUNED), description='a list as ["default", "tuned"]'
-    )
+    server: Annotated[
+        Names, Flag("Servers to test. Default: nginx,apache,tomcat.", metavar="NAME,NAME", read=_words)
+    ] = Field(default=("nginx", "apache", "tomcat"), description='a list as ["nginx", "apache"]')
+    cores: Annotated[
+        Cores,
+        Flag(
+            "Number of cores for the server; several numbers are tested in turn. Default: 1.",
+            metavar="N,N",
+            read=_words,
+        ),
+    ] = Field(default=(1,), description="a list of whole numbers as [1, 2]")
+    tuning: Annotated[
+        Tunings, Flag("Settings of each server. Default: default,tuned.", metavar="default,tuned", read=_words)
+    ] = Field(default=(Tuning.DEFAULT, Tuning.TUNED), description='a list as ["default", "tuned"]')
     clients: Annotated[
-        int, Field(ge=1, le=10_000), Flag("Clients a core to begin with.", kind=int, min=1, max=10_000)
+        int, Field(ge=1, le=10_000), Flag("Initial number of clients per core.", kind=int, min=1, max=10_000)
     ] = Field(default=CLIENTS, description="clients a core to begin with, 1 or more")
     doublings: Annotated[
         int,
         Field(ge=0, le=10),
-        Flag("How often clients are doubled at most, until a server is full.", kind=int, min=0, max=10),
+        Flag("Maximum number of times that clients are doubled to saturate a server.", kind=int, min=0, max=10),
     ] = Field(default=4, description="0 to 10")
     rounds: Annotated[
         int,
         Field(ge=0, le=100),
-        Flag("Further runs of each cell at the clients that gave most.", kind=int, min=0, max=100),
+        Flag(
+            "Number of further runs of each cell, at the number of clients with the highest throughput.",
+            kind=int,
+            min=0,
+            max=100,
+        ),
     ] = Field(default=0, description="0 or more; with runs enough tunings are tested for a difference")
     open_pct: Annotated[
         Annotated[float, Field(ge=1, le=99)] | None,
-        Flag("Also arrivals, at so many % of the throughput found.", name="--open", kind=float, min=1, max=99),
+        Flag(
+            "Rate of additional open-load runs, in % of the throughput found. Default: no open-load runs.",
+            name="--open",
+            kind=float,
+            min=1,
+            max=99,
+        ),
     ] = Field(default=None, description="1 to 99; left out, there are none")
 
     @property

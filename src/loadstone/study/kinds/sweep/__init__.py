@@ -11,8 +11,8 @@ KIND = StudyKind(
     question="How do the figures move with what was varied?",
     help="""Vary one or more parameters over given points, in every combination.
 
-    [bold]loadstone sweep support --over sessions=50,100,200,400[/] draws the response time curve;
-    [bold]loadstone sweep static --sessions 64 --over server.cores=1,2[/] how throughput grows with cores.
+    [bold]loadstone sweep support --over sessions=50,100,200,400[/] measures the response time curve;
+    [bold]loadstone sweep static --sessions 64 --over server.cores=1,2[/] shows how throughput grows with cores.
     """,
     section=SweepSection,
     answer=SweepAnswer,
