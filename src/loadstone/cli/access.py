@@ -10,19 +10,22 @@ from loadstone.model.files import read_text
 from loadstone.model.target import Addresses, Identity, Target
 
 Authority = Annotated[
-    Path | None, typer.Option(exists=True, dir_okay=False, help="Certificate of a private authority to believe.")
+    Path | None,
+    typer.Option(
+        exists=True, dir_okay=False, help="CA certificate to trust (PEM file). Default: the authorities of this host."
+    ),
 ]
-Insecure = Annotated[bool, typer.Option("--insecure", help="Believe any certificate.")]
+Insecure = Annotated[bool, typer.Option("--insecure", help="Skip certificate verification.")]
 Certificate = Annotated[
     Path | None,
-    typer.Option(exists=True, dir_okay=False, help="Client certificate for a target that demands one (PEM)."),
+    typer.Option(exists=True, dir_okay=False, help="Client certificate (PEM file) for a target that requires one."),
 ]
 Key = Annotated[
     Path | None,
     typer.Option(
         exists=True,
         dir_okay=False,
-        help="Private key of the client certificate (PEM). Default: in the file of --cert.",
+        help="Private key of the client certificate (PEM file). Default: the key in the file of --cert.",
     ),
 ]
 

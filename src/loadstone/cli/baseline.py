@@ -30,25 +30,25 @@ FOLDER = "baselines"
 BASELINES: TypeAdapter[Baseline] = TypeAdapter(Baseline)
 
 app = typer.Typer(no_args_is_help=True)
-Series = Annotated[str, typer.Argument(metavar="STUDY", help="A study of `loadstone repeat`, or `latest`.")]
+Series = Annotated[str, typer.Argument(metavar="STUDY", help="Study of `loadstone repeat`, or `latest`.")]
 
 
 @app.callback()
 def baseline() -> None:
-    """Keep a series of runs, and have later ones fail that are worse.
+    """Store a series of runs as a baseline, and fail later series that are worse.
 
     [bold]loadstone repeat my-site --target URL --sessions 20 --runs 6 && loadstone baseline save main[/]
-    [bold]loadstone baseline check main --fail-if "p95 > +10%"[/]: after the same series of what is new.
+    [bold]loadstone baseline check main --fail-if "p95 > +10%"[/]: after the same series of the new version.
     """
 
 
 @app.command()
 def save(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="What it is called, or a file to keep it in.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the baseline, or a file for it (NAME.json).")],
     series: Series = "latest",
     results: Results = RESULTS,
 ) -> None:
-    """Keep a series: below the results by its name, or in a file (`NAME.json`), for version control."""
+    """Store a series as a baseline: in the results by its name, or in a file (`NAME.json`) for version control."""
     kept = _of_study(series, results, Path(name).stem)
     file = _file(name, results)
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -60,7 +60,7 @@ def save(
 def list_(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False, results: Results = RESULTS
 ) -> None:
-    """List those that are kept below the results."""
+    """List the baselines stored in the results."""
     found = list(_kept(results))
     if as_json:
         out.print_json(json.dumps([asdict(one) for one in found], default=str))
@@ -76,21 +76,24 @@ def list_(
 
 @app.command()
 def check(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A kept series: its name, or its file.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Baseline (name or file).")],
     series: Series = "latest",
     fail_if: Annotated[
-        list[str] | None, typer.Option("--fail-if", metavar="CHANGE", help=f"As '{EXAMPLE}'; several times.")
+        list[str] | None,
+        typer.Option(
+            "--fail-if", metavar="CHANGE", help=f"Change that fails the check, such as '{EXAMPLE}'. Repeatable."
+        ),
     ] = None,
     elsewhere: Annotated[
-        bool, typer.Option("--elsewhere", help="Also where the kept one was made on another machine or system.")
+        bool, typer.Option("--elsewhere", help="Compare even if the baseline comes from another machine or system.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     results: Results = RESULTS,
 ) -> None:
-    """Compare a series with a kept one.
+    """Compare a series with a baseline.
 
-    Errors and verdicts are compared first, whatever is asked. Exit code 0 where no change is beyond what is allowed,
-    1 where one is for sure, 3 where that cannot be said.
+    Errors and verdicts are always compared first. Exit code 0 if no change exceeds its limit, 1 if a change certainly
+    does, 3 if the runs cannot decide it.
     """
     conditions = [read_condition(text) for text in fail_if or ()]
     kept, new = _read(name, results), _of_study(series, results, "this")

@@ -34,12 +34,12 @@ def doctor(
     results: Results = RESULTS,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     install_missing: Annotated[
-        bool, typer.Option("--install", help="Install the packages that services miss; as root, on Debian.")
+        bool, typer.Option("--install", help="Install missing packages of services (Debian, as root).")
     ] = False,
 ) -> None:
-    """Say what on this machine would spoil a measurement and how to mend it.
+    """Check what on this machine would distort a measurement, and how to fix it.
 
-    Exit code 2 when something must be mended before anything can run.
+    Exit code 2 if something must be fixed before anything can run.
     """
     missing = sorted({package for _, packages in _services() for package in packages})
     if install_missing and missing:

@@ -20,7 +20,11 @@ from loadstone.store.study import is_study
 
 Name = Annotated[
     str | None,
-    typer.Argument(metavar="[RULE|RUN]", help="Id of a rule, such as driver_lag, or a result: its broken rules."),
+    typer.Argument(
+        metavar="[RULE|RUN]",
+        help="Id of a rule, such as driver_lag, or a result whose broken rules are explained. "
+        "Default: a list of all rules.",
+    ),
 ]
 
 
@@ -30,7 +34,7 @@ def explain(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     results: Results = RESULTS,
 ) -> None:
-    """Explain the rules of verdicts: what each compares, why it is broken, and what to do.
+    """Explain the rules of verdicts: the comparison, the reasons for a violation, and the remedy.
 
     loadstone explain lists all rules;
     loadstone explain driver_lag explains this rule;

@@ -8,7 +8,7 @@ import typer
 from loadstone.host import launch
 from loadstone.host.programs import server
 
-app = typer.Typer(help="Files of the web workloads, for servers that serve files.", no_args_is_help=True)
+app = typer.Typer(help="Write the files of the web workloads, for file servers.", no_args_is_help=True)
 
 
 @app.callback()
@@ -18,12 +18,12 @@ def _group() -> None:
 
 @app.command()
 def write(
-    workload: Annotated[str, typer.Argument(help="banking, shopping or support.")],
-    folder: Annotated[Path, typer.Argument(help="Where to write them.")],
-    sessions: Annotated[int, typer.Option(min=1, help="Number of sessions the files are for.")],
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say how much it would be.")] = False,
+    workload: Annotated[str, typer.Argument(help="Web workload: banking, shopping or support.")],
+    folder: Annotated[Path, typer.Argument(help="Folder to write to.")],
+    sessions: Annotated[int, typer.Option(min=1, help="Number of sessions that the files must support.")],
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the size only; write no files.")] = False,
 ) -> None:
-    """Write a workload's files to disk: the same bytes the reference server computes. Files already there are kept."""
+    """Write a workload's files to disk: the same bytes as from the reference server. Existing files are kept."""
     command = [server(), "fileset", workload, "--sessions", str(sessions), str(folder)]
     done = launch.run([*command, "--dry-run"] if dry_run else command, stdout=None, stderr=None)
     raise typer.Exit(done.returncode)

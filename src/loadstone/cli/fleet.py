@@ -20,9 +20,9 @@ from loadstone.fleet.remote_shell import Shell
 from loadstone.model.errors import UsageError
 from loadstone.model.fleet import BackEnd, FleetSpec
 
-app = typer.Typer(help="Hosts for drivers and machines: start, show and end their cluster.", no_args_is_help=True)
+app = typer.Typer(help="Start, show and stop the cluster of hosts for drivers and machines.", no_args_is_help=True)
 
-File = Annotated[Path, typer.Argument(help="The fleet's file (TOML).", metavar="FILE", envvar="LOADSTONE_FLEET")]
+File = Annotated[Path, typer.Argument(help="Fleet file (TOML).", metavar="FILE", envvar="LOADSTONE_FLEET")]
 SKEW_S = 1.0
 """Difference of clocks that is worth a word: runs are right with any, logs are not."""
 
@@ -31,10 +31,10 @@ SKEW_S = 1.0
 def up(
     file: File,
     wheel: Annotated[
-        Path | None, typer.Option(help="What is installed on hosts that lack Loadstone.", exists=True, dir_okay=False)
+        Path | None, typer.Option(help="Wheel to install on hosts without Loadstone.", exists=True, dir_okay=False)
     ] = None,
 ) -> None:
-    """Look at all hosts, install what is missing, and start the cluster."""
+    """Examine all hosts, install missing software, and start the cluster."""
     asyncio.run(_up(_own_cluster(file), wheel))
     say("The cluster is up. `loadstone run WORKLOAD --fleet FILE` uses it.")
 
@@ -59,7 +59,7 @@ async def _up(spec: FleetSpec, wheel: Path | None) -> None:
 
 @app.command("status")
 def status(file: File, as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
-    """Say which hosts are there. Exit code 2 when one is missing."""
+    """Show which hosts are in the cluster. Exit code 2 if one is missing."""
     spec = read_fleet(file)
     found = asyncio.run(_found(spec))
     missing = [name for name in spec.hosts if name not in found or not found[name].is_alive]

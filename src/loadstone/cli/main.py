@@ -23,12 +23,12 @@ from loadstone.host.environment import ENVIRONMENT
 from loadstone.model.errors import DriverError, LoadstoneError, PlatformError, ServiceError, StudyError
 from loadstone.platforms.journal import reap
 
-ABOUT = """Measure what a platform costs: play realistic server workloads with honest timing and judge what held.
+ABOUT = """Load-test servers and platforms with realistic workloads, and judge whether quality of service was met.
 
-Exit codes: 0 pass, 1 fail, 2 wrong input or set-up, 3 invalid run, 70 an error of the program, 130 interrupted.
+Exit codes: 0 pass, 1 fail, 2 wrong input or set-up, 3 invalid run, 70 internal error, 130 interrupted.
 
-Every option can be set in the environment: LOADSTONE_RUN_SESSIONS=20 is `run --sessions 20`. --install-completion has
-the shell complete commands and options; --help-all shows the help of every command."""
+Every option can be set in the environment: LOADSTONE_RUN_SESSIONS=20 is `run --sessions 20`. --install-completion
+installs shell completion; --help-all shows the help of every command."""
 
 MEASURING, RESULTS, TOOLS = "Measuring", "Results", "Tools"
 

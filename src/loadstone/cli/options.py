@@ -45,20 +45,18 @@ COLD = "cold"
 """Setting of machines that boot although they could be restored."""
 
 Results = Annotated[
-    Path, typer.Option(help="Where result folders are made.", envvar="LOADSTONE_RESULTS", rich_help_panel=RESULT)
+    Path, typer.Option(help="Folder of the results.", envvar="LOADSTONE_RESULTS", rich_help_panel=RESULT)
 ]
-Seed = Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Seed of everything that is drawn.", rich_help_panel=RUN)]
+Seed = Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Seed of all random values.", rich_help_panel=RUN)]
 Rate = Annotated[
     str | None,
-    typer.Option(
-        help="Open load: sessions that arrive each second; steps as 50,100,150, a ramp as 10-100.", rich_help_panel=LOAD
-    ),
+    typer.Option(help="Open load: session arrivals per second. Steps: 50,100,150; ramp: 10-100.", rich_help_panel=LOAD),
 ]
 ArrivalProcess = Annotated[
     str,
     typer.Option(
         metavar="KIND",
-        help="How arrivals are spread at that rate: poisson, constant, bursty:10 (index of dispersion) or "
+        help="Arrival process of --rate: poisson, constant, bursty:10 (index of dispersion) or "
         "self-similar:0.8 (Hurst parameter).",
         rich_help_panel=LOAD,
     ),
@@ -66,7 +64,7 @@ ArrivalProcess = Annotated[
 Sessions = Annotated[
     str | None,
     typer.Option(
-        help="Closed load: simultaneous sessions of each workload; steps as 50,100,150, a ramp as 10-100.",
+        help="Closed load: simultaneous sessions of each workload. Steps: 50,100,150; ramp: 10-100.",
         rich_help_panel=LOAD,
     ),
 ]
@@ -82,7 +80,7 @@ class ResultOptions:
         bool,
         typer.Option(
             "--report/--no-report",
-            help="Write report.html into the result folder. Without it, `loadstone report` writes it later.",
+            help="Write report.html into the result folder. `loadstone report` can write it later.",
             rich_help_panel=RESULT,
         ),
     ] = True
@@ -99,8 +97,8 @@ class FitnessOptions:
             min=0,
             max=100,
             envvar="LOADSTONE_FOREIGN_CPU",
-            help="Share of the host's CPU in % that others may use: beyond it a run is invalid. More than the "
-            "default is disclosed, and never compliant.",
+            help="Maximum share of the host's CPU that other processes may use, in %; above it a run is "
+            "invalid. A value above the default is disclosed, and the result is never compliant.",
             rich_help_panel=RUN,
         ),
     ] = FOREIGN_CPU_PCT
@@ -118,12 +116,20 @@ class LengthOptions(FitnessOptions):
     steady: Annotated[
         float | None,
         typer.Option(
-            "--steady", "--seconds", min=1, help="Another length of the steady state, in seconds.", rich_help_panel=RUN
+            "--steady",
+            "--seconds",
+            min=1,
+            help="Length of the steady state, in seconds. Default: as in the profile.",
+            rich_help_panel=RUN,
         ),
     ] = None
     warm_up: Annotated[
         float | None,
-        typer.Option(min=0, help="Another length of the warm-up before it, in seconds.", rich_help_panel=RUN),
+        typer.Option(
+            min=0,
+            help="Length of the warm-up before the steady state, in seconds. Default: as in the profile.",
+            rich_help_panel=RUN,
+        ),
     ] = None
     seed: Seed = 1
 
@@ -142,7 +148,12 @@ class LoadOptions:
     arrivals: ArrivalProcess = "poisson"
     most_sessions: Annotated[
         int,
-        typer.Option(min=1, max=MOST_SESSIONS, help="Sessions at once under open load, at most.", rich_help_panel=LOAD),
+        typer.Option(
+            min=1,
+            max=MOST_SESSIONS,
+            help="Maximum number of simultaneous sessions under open load.",
+            rich_help_panel=LOAD,
+        ),
     ] = MOST_AT_ONCE
 
     @property
@@ -168,7 +179,7 @@ class MachineOptions:
         str | None,
         typer.Option(
             metavar="NAME",
-            help=f"Where the system under test runs: {', '.join(platform_kinds())}.",
+            help=f"Platform of the system under test: {', '.join(platform_kinds())}. Default: process.",
             rich_help_panel=MACHINE,
         ),
     ] = None
@@ -176,8 +187,8 @@ class MachineOptions:
         list[str] | None,
         typer.Option(
             metavar="SETTINGS",
-            help="Its machine: cpus=2,memory=1024,count=2,cache=none and the like. Of one role: db.disk=4096; of one "
-            "copy: 2.web.pin=4-7. Repeatable.",
+            help="Settings of the machine, such as cpus=2,memory=1024,count=2,cache=none. For one role: "
+            "db.disk=4096; for one copy: 2.web.pin=4-7. Repeatable.",
             rich_help_panel=MACHINE,
         ),
     ] = None
@@ -185,7 +196,7 @@ class MachineOptions:
         bool,
         typer.Option(
             "--cold",
-            help="Boot virtual machines. Default: restored from a saved state of a machine of the same kind.",
+            help="Boot virtual machines. Default: restore the saved state of a machine of the same kind.",
             rich_help_panel=MACHINE,
         ),
     ] = False
@@ -194,7 +205,7 @@ class MachineOptions:
         typer.Option(
             metavar="FILE",
             envvar="LOADSTONE_FLEET",
-            help="Hosts whose drivers make the load, and that machines are made on (docs/fleet.md).",
+            help="Fleet file (TOML): hosts for drivers and machines (docs/fleet.md). Default: this host alone.",
             rich_help_panel=MACHINE,
         ),
     ] = None
@@ -211,25 +222,30 @@ class SystemOptions(MachineOptions):
     target: Annotated[
         list[str] | None,
         typer.Option(
-            help="http://HOST:PORT, and https://HOST:PORT beside it. Default: the reference server.",
+            help="Address of the system under test: http://HOST:PORT, https://HOST:PORT, or both. "
+            "Default: the reference server.",
             rich_help_panel=SYSTEM,
         ),
     ] = None
     authority: Annotated[
         Path | None,
         typer.Option(
-            exists=True, dir_okay=False, help="Certificate of a private authority to believe.", rich_help_panel=SYSTEM
+            exists=True,
+            dir_okay=False,
+            help="CA certificate to trust (PEM file). Default: the authorities of this host.",
+            rich_help_panel=SYSTEM,
         ),
     ] = None
     insecure: Annotated[
-        bool, typer.Option("--insecure", help="Believe any certificate (the report says so).", rich_help_panel=SYSTEM)
+        bool,
+        typer.Option("--insecure", help="Skip certificate verification (noted in the report).", rich_help_panel=SYSTEM),
     ] = False
     cert: Annotated[
         Path | None,
         typer.Option(
             exists=True,
             dir_okay=False,
-            help="Client certificate for a target that demands one (PEM). It is not copied into the result.",
+            help="Client certificate (PEM file) for a target that requires one. It is not copied into the result.",
             rich_help_panel=SYSTEM,
         ),
     ] = None
@@ -238,20 +254,24 @@ class SystemOptions(MachineOptions):
         typer.Option(
             exists=True,
             dir_okay=False,
-            help="Private key of the client certificate (PEM). Default: in the file of --cert.",
+            help="Private key of the client certificate (PEM file). Default: the key in the file of --cert.",
             rich_help_panel=SYSTEM,
         ),
     ] = None
     addresses: Annotated[
         Addresses,
-        typer.Option(help="Addresses of the target's name that take load.", rich_help_panel=SYSTEM),
+        typer.Option(
+            help="Addresses of the target's host name that receive load: all of them in turn, or the first.",
+            rich_help_panel=SYSTEM,
+        ),
     ] = Addresses.ALL
     source_addresses: Annotated[
         int | None,
         typer.Option(
             min=1,
             max=MOST_SOURCES,
-            help="Source addresses of users of a target on this host. Default: 1, or 16 where ports would run out.",
+            help="Number of source addresses for users of a target on this host. Default: 1, or 16 if "
+            "source ports would run out.",
             rich_help_panel=SYSTEM,
         ),
     ] = None
@@ -259,8 +279,8 @@ class SystemOptions(MachineOptions):
         list[str] | None,
         typer.Option(
             metavar="URL",
-            help="Figures of a host that others run, from `loadstone-server agent` there: https://HOST:PORT (token in "
-            "LOADSTONE_AGENT_TOKEN) or ssh://HOST.",
+            help="Remote host to monitor through `loadstone-server agent`: https://HOST:PORT (token in "
+            "LOADSTONE_AGENT_TOKEN) or ssh://HOST. Repeatable.",
             rich_help_panel=SYSTEM,
         ),
     ] = None
@@ -268,15 +288,15 @@ class SystemOptions(MachineOptions):
         str | None,
         typer.Option(
             metavar="SETTINGS",
-            help="Measure a station instead, whose behaviour theory knows: workers=4,service=0.005,spread=exponential,"
-            "queue=100 and the like.",
+            help="Queueing station with a known solution, measured instead of a server, such as "
+            "workers=4,service=0.005,spread=exponential,queue=100.",
             rich_help_panel=SYSTEM,
         ),
     ] = None
     nginx: Annotated[
         str | None,
         typer.Option(
-            metavar="SETTINGS", help="Measure a stock nginx: files=support,sessions=4.", rich_help_panel=SYSTEM
+            metavar="SETTINGS", help="Stock nginx to measure, such as files=support,sessions=4.", rich_help_panel=SYSTEM
         ),
     ] = None
     services: SectionOptions = field(
@@ -289,7 +309,7 @@ class SystemOptions(MachineOptions):
         bool,
         typer.Option(
             "--virtual",
-            help="In virtual time against the modelled --station: done in a moment.",
+            help="Simulate in virtual time against the modelled --station.",
             rich_help_panel=SYSTEM,
         ),
     ] = False
@@ -297,12 +317,17 @@ class SystemOptions(MachineOptions):
         str | None,
         typer.Option(
             metavar="SETTINGS",
-            help="The back-end simulator's machine, as platform=vm,memory=256.",
+            help="Settings of the machine of the back-end simulator, such as platform=vm,memory=256.",
             rich_help_panel=MACHINE,
         ),
     ] = None
     server_threads: Annotated[
-        int | None, typer.Option(min=1, help="Threads of the reference server.", rich_help_panel=SYSTEM)
+        int | None,
+        typer.Option(
+            min=1,
+            help="Threads of the reference server. Default: one per CPU of its machine, or half of the cores.",
+            rich_help_panel=SYSTEM,
+        ),
     ] = None
 
     def system(self, placement: Placement) -> System:
@@ -336,18 +361,21 @@ class WorkloadOptions(LoadOptions, SystemOptions, LengthOptions, ResultOptions, 
     context: typer.Context
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="WORKLOAD...", help="Workloads by name or folder, or one study file (.toml)."),
+        typer.Argument(metavar="WORKLOAD...", help="Workloads (name or folder), or one study file (.toml)."),
     ] = None
-    profile: Annotated[str, typer.Option(help=f"Length and rigor: {', '.join(PROFILES)}.", rich_help_panel=RUN)] = (
-        "quick"
-    )
+    profile: Annotated[
+        str, typer.Option(help=f"Profile (phase lengths and rigor): {', '.join(PROFILES)}.", rich_help_panel=RUN)
+    ] = "quick"
     threads: Annotated[
-        int | None, typer.Option(min=1, help="Driver threads. Default: half the cores.", rich_help_panel=RUN)
+        int | None,
+        typer.Option(min=1, help="Number of driver threads. Default: half of the cores.", rich_help_panel=RUN),
     ] = None
     tag: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME=TEXT", help="What the report is to note, and the list finds; several.", rich_help_panel=RESULT
+            metavar="NAME=TEXT",
+            help="Label stored with the result and searchable in the list. Repeatable.",
+            rich_help_panel=RESULT,
         ),
     ] = None
 

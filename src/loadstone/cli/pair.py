@@ -37,15 +37,15 @@ LOOK_S = 1.0
 MEMORY_MIB = 192
 SERVED = ("echo", "backend", "infra", "idle")
 """Of the reference server: what needs nothing beside it."""
-app = typer.Typer(help="Fault-tolerant pairs: make one, look at it, break it.", no_args_is_help=True)
-Name = Annotated[str, typer.Argument(help="The pair's name.")]
-Json = Annotated[bool, typer.Option("--json", help="For programs.")]
-Memory = Annotated[int, typer.Option(min=64, max=65536, help="Memory of the machine in MiB.")]
+app = typer.Typer(help="Create, inspect and fault-test fault-tolerant pairs.", no_args_is_help=True)
+Name = Annotated[str, typer.Argument(help="Name of the pair.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Memory = Annotated[int, typer.Option(min=64, max=65536, help="Memory of the machine, in MiB.")]
 
 
 @app.command("check")
 def check(memory: Memory = MEMORY_MIB) -> Exit:
-    """Say whether this host can have a pair, and why not."""
+    """Check whether this host can run a pair, and print what is missing."""
     return _shown(findings(memory, 2))
 
 
@@ -60,14 +60,17 @@ def _shown(found: list[Finding]) -> Exit:
 def create(
     name: Name,
     memory: Memory = MEMORY_MIB,
-    disk: Annotated[int, typer.Option(min=0, max=1 << 24, help="MiB of a disk; 0 for none.")] = 0,
-    disks: Annotated[Disks, typer.Option(help="A disk for each side, or one that both share.")] = Disks.REPLICATED,
+    disk: Annotated[int, typer.Option(min=0, max=1 << 24, help="Size of the disk, in MiB; 0 for none.")] = 0,
+    disks: Annotated[
+        Disks, typer.Option(help="Disk layout: replicated (one for each side) or shared.")
+    ] = Disks.REPLICATED,
     reads: Annotated[
-        Reads, typer.Option(help="How the secondary gets what was read from a shared disk: with the log, or itself.")
+        Reads,
+        typer.Option(help="Source of data read from a shared disk, for the secondary: the log, or its own reads."),
     ] = Reads.LOG,
-    serve: Annotated[str, typer.Option(help=f"What runs in it: {', '.join(SERVED)}.")] = "backend",
+    serve: Annotated[str, typer.Option(help=f"Service of the pair: {', '.join(SERVED)}.")] = "backend",
 ) -> Exit:
-    """Make a pair and keep it until Ctrl-C; other commands look at it and change it meanwhile."""
+    """Create a pair that runs until Ctrl-C; other commands inspect and change it meanwhile."""
     if serve not in SERVED:
         raise UsageError(f"A pair cannot serve `{serve}` by itself. Give one of {', '.join(SERVED)}.")
     say(LIMITS)
@@ -113,9 +116,9 @@ def _ask(name: str, do: str, **what: Any) -> Any:
 
 
 @app.command("status")
-def status(name: Annotated[str | None, typer.Argument(help="One pair; all that are kept else.")] = None,
+def status(name: Annotated[str | None, typer.Argument(help="Name of a pair. Default: all active pairs.")] = None,
            as_json: Json = False) -> Exit:  # fmt: skip
-    """Show how pairs are: protected or not, the secondary's place and use, lag, log bandwidth, held outputs."""
+    """Show the status of pairs: protection, host and use of the secondary, lag, log bandwidth, delayed outputs."""
     names = [name] if name else control.known()
     if not names and not as_json:
         say("No pair is kept here. `loadstone pair create NAME` makes one.")
@@ -127,14 +130,14 @@ def status(name: Annotated[str | None, typer.Argument(help="One pair; all that a
 
 @app.command("metrics")
 def metrics() -> Exit:
-    """Print how all pairs are in Prometheus's text format; `loadstone serve` has it at /pairs/metrics."""
+    """Print the status of all pairs in Prometheus's text format, as `loadstone serve` has it at /pairs/metrics."""
     out.print(pair_metrics(asyncio.run(control.statuses())), end="", soft_wrap=True, highlight=False, markup=False)
     return Exit.PASS
 
 
 @app.command("events")
 def events(name: Name) -> Exit:
-    """Show what happened to a pair, one JSON object a line."""
+    """Print the events of a pair, one JSON object per line."""
     for event in _ask(name, "events"):
         out.print(json.dumps(event), soft_wrap=True, highlight=False, markup=False)
     return Exit.PASS
@@ -142,28 +145,28 @@ def events(name: Name) -> Exit:
 
 @app.command("protect")
 def protect(name: Name) -> Exit:
-    """Make a secondary for a machine that serves alone, and whenever it does from now on."""
+    """Create a secondary for a machine without one, now and whenever it loses one."""
     _said_paused(_ask(name, "protect"))
     return Exit.PASS
 
 
 @app.command("unprotect")
 def unprotect(name: Name) -> Exit:
-    """End the secondary; the machine goes on alone."""
+    """Stop the secondary; the machine continues without one."""
     _ask(name, "unprotect")
     return Exit.PASS
 
 
 @app.command("move")
 def move(name: Name) -> Exit:
-    """End the secondary and make another one."""
+    """Stop the secondary and create another one."""
     _said_paused(_ask(name, "move"))
     return Exit.PASS
 
 
 @app.command("fail")
-def fail(name: Name, fault: Annotated[FaultKind, typer.Argument(help="What happens to it.")]) -> Exit:
-    """Do to a pair what happens to machines: kill, freeze, cut."""
+def fail(name: Name, fault: Annotated[FaultKind, typer.Argument(help="Fault to inject.")]) -> Exit:
+    """Inject a fault into a pair."""
     _ask(name, "fail", fault=fault.value)
     return Exit.PASS
 

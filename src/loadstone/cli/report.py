@@ -30,19 +30,24 @@ from loadstone.store.study import is_study, studies
 
 Listed = dict[str, Any]
 """A result or study as `results --json` prints it."""
-ResultName = Annotated[str, typer.Argument(metavar="RUN", help="A result folder, its name, or `latest`.")]
+ResultName = Annotated[str, typer.Argument(metavar="RUN", help="Result (folder or name), or `latest`.")]
 
 
 def report(
     result: ResultName,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Where to write it.")] = None,
-    form: Annotated[Format, typer.Option("--format", help="What to write.")] = Format.HTML,
-    rejudge: Annotated[bool, typer.Option("--rejudge", help="Judge the stored figures anew first.")] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="File to write. Default: report.html, .md or .json in the result folder."),
+    ] = None,
+    form: Annotated[Format, typer.Option("--format", help="Format of the report.")] = Format.HTML,
+    rejudge: Annotated[
+        bool, typer.Option("--rejudge", help="Judge the stored figures again before the report is written.")
+    ] = False,
     results: Results = RESULTS,
 ) -> None:
     """Write the report of a result or a study: one self-contained HTML file, Markdown or JSON.
 
-    Ends with exit code 3 when the seal of a result is broken.
+    Exit code 3 if the seal of a result is broken.
     """
     path = find_result(result, results)
     if is_study(path):
@@ -67,10 +72,13 @@ def _warn_of(seal: Seal) -> None:
 def export(
     result: ResultName,
     form: Annotated[
-        export_module.Form, typer.Option("--format", help="csv, parquet, hlog (HdrHistogram), k6 or junit.")
+        export_module.Form,
+        typer.Option("--format", help="Format of the export: csv, parquet, hlog (HdrHistogram), k6 or junit."),
     ],
-    run: Annotated[str | None, typer.Option(help="Which run of the result, as `banking-1`.")] = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Where to write it, if not here.")] = None,
+    run: Annotated[str | None, typer.Option(help="Run of the result, such as `banking-1`.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="File to write. Default: standard output.")
+    ] = None,
     results: Results = RESULTS,
 ) -> None:
     """Write a run's records for other tools: CSV or Parquet series, HdrHistogram log, k6-like summary, JUnit XML."""
@@ -90,12 +98,14 @@ def export(
 
 
 def import_table(
-    file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="A CSV of published iterations.")],
-    sessions: Annotated[str, typer.Option(help="Sessions of each workload, as banking=2300,support=2200.")],
+    file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="CSV file of published iterations.")],
+    sessions: Annotated[
+        str, typer.Option(help="Number of sessions of each workload, such as banking=2300,support=2200.")
+    ],
     name: Annotated[str | None, typer.Option(help="Name of the result folder.")] = None,
     results: Results = RESULTS,
 ) -> None:
-    """Take published iterations into the store: judged and reported like a run, as far as they were disclosed.
+    """Import published iterations into the results: judged and reported like a run, as far as they were disclosed.
 
     The file has the columns workload,table,page,column,value.
     """

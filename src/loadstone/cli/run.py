@@ -32,10 +32,10 @@ from loadstone.workloads.look import GOOD_S, TOLERABLE_S, is_address, look_at
 
 HELP = """Run one or more workloads, judge them, and write a report.
 
-[bold]loadstone run banking --sessions 200[/] plays the bank against the reference server;
-[bold]loadstone run http://127.0.0.1:8080/page --sessions 10 --seconds 20[/] looks at one page for 20 s;
-[bold]loadstone run ./my-site --target http://127.0.0.1:8080 --sessions 50[/] plays your own workload;
-[bold]loadstone run static --rate 200[/] lets 200 sessions arrive every second, however fast they are served.
+[bold]loadstone run banking --sessions 200[/] runs the bank against the reference server;
+[bold]loadstone run http://127.0.0.1:8080/page --sessions 10 --seconds 20[/] measures one page for 20 s;
+[bold]loadstone run ./my-site --target http://127.0.0.1:8080 --sessions 50[/] runs a custom workload;
+[bold]loadstone run static --rate 200[/] starts 200 sessions per second, however fast they are served.
 """
 LOOK = "brief"
 """The profile of a look whose seconds are given: whoever asks for three does not wait ten for a ramp-up."""
@@ -48,31 +48,40 @@ class RunCommand(WorkloadOptions):
 
     trace: Annotated[
         Path | None,
-        typer.Option(help="Open load: a file of arrival instants in seconds, one a line.", rich_help_panel=LOAD),
+        typer.Option(help="Open load: file of arrival times in seconds, one per line.", rich_help_panel=LOAD),
     ] = None
     together: Annotated[
-        bool, typer.Option("--together", help="All workloads at the same time.", rich_help_panel=RUN)
+        bool,
+        typer.Option(
+            "--together", help="Run all workloads at the same time. Default: one after another.", rich_help_panel=RUN
+        ),
     ] = False
     drivers: Annotated[
         int,
-        typer.Option(min=1, max=1000, help="Drivers that play together, this one included.", rich_help_panel=DRIVERS),
+        typer.Option(min=1, max=1000, help="Number of drivers in the run, this one included.", rich_help_panel=DRIVERS),
     ] = 1
     join_at: Annotated[
         str,
         typer.Option(
-            help="Where the other drivers join: `loadstone-driver join HOST:PORT` there, with the token that is shown, "
-            "or that all have in LOADSTONE_JOIN_TOKEN.",
+            help="Listen address (HOST:PORT) for the other drivers. They join with `loadstone-driver "
+            "join HOST:PORT` and the token shown, or the one in LOADSTONE_JOIN_TOKEN.",
             rich_help_panel=DRIVERS,
         ),
     ] = "127.0.0.1:7700"
     prometheus: Annotated[
         str | None,
-        typer.Option(metavar="HOST:PORT", help="Serve the live figures to Prometheus here.", rich_help_panel=TELEMETRY),
+        typer.Option(
+            metavar="HOST:PORT",
+            help="Listen address for Prometheus scrapes of the live figures. Default: none.",
+            rich_help_panel=TELEMETRY,
+        ),
     ] = None
     otlp: Annotated[
         str | None,
         typer.Option(
-            metavar="URL", help="Send the live figures to an OpenTelemetry collector (HTTP).", rich_help_panel=TELEMETRY
+            metavar="URL",
+            help="OpenTelemetry collector (HTTP) that receives the live figures. Default: none.",
+            rich_help_panel=TELEMETRY,
         ),
     ] = None
 

@@ -27,19 +27,24 @@ from loadstone.store.read import read_result, read_verdict
 Scored = dict[str, Any]
 """A score as `--json` prints it."""
 
-app = typer.Typer(no_args_is_help=True, help="Work out scores from figures that were measured before.")
+app = typer.Typer(no_args_is_help=True, help="Compute scores from stored figures.")
 
 CsvFile = Annotated[
     Path | None,
-    typer.Option("--csv", exists=True, dir_okay=False, help="A table: app,web,mail,qos_app,qos_web,qos_mail,qos_idle."),
+    typer.Option(
+        "--csv",
+        exists=True,
+        dir_okay=False,
+        help="CSV table with the columns app,web,mail,qos_app,qos_web,qos_mail,qos_idle.",
+    ),
 ]
-Stored = Annotated[str | None, typer.Argument(metavar="RUN", help="A stored run of tiles, or `latest`.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Write JSON instead of a table.")]
+Stored = Annotated[str | None, typer.Argument(metavar="RUN", help="Stored run of tiles, or `latest`.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
 
 @app.callback()
 def score() -> None:
-    """Work out scores from figures that were measured before."""
+    """Compute scores from stored figures."""
 
 
 @app.command("consolidation")
@@ -47,7 +52,11 @@ def consolidation_score(
     run: Stored = None,
     file: CsvFile = None,
     maxima: Annotated[
-        str | None, typer.Option(metavar="APP,WEB,MAIL", help="Other maxima than the run's, or than the classic ones.")
+        str | None,
+        typer.Option(
+            metavar="APP,WEB,MAIL",
+            help="Maximum of each load. Default: those of the run, or the classic ones for --csv.",
+        ),
     ] = None,
     as_json: AsJson = False,
     results: Results = RESULTS,
@@ -55,7 +64,7 @@ def consolidation_score(
     """Score tiles: each tile's score and quality of service, and the overall figures.
 
     [bold]loadstone score consolidation --csv tiles.csv[/] scores a table; [bold]loadstone score consolidation latest[/]
-    scores a stored run anew.
+    scores a stored run again.
     """
     held, most = _given(run, file, results)
     most = most if maxima is None else _maxima(maxima)
@@ -81,15 +90,18 @@ def placement(
     run: Stored = None,
     file: CsvFile = None,
     by: Annotated[
-        str, typer.Option(help="parity (even against odd tiles), a column of the table, or a grouping of the run.")
+        str,
+        typer.Option(
+            help="Grouping to test: parity (even against odd tiles), a column of the table, or a group of the run."
+        ),
     ] = "parity",
     as_json: AsJson = False,
     results: Results = RESULTS,
 ) -> None:
-    """Test whether a group of tiles did worse than the others: by NUMA node, bridge, disk, or even and odd numbers.
+    """Test whether a group of tiles performed worse than the others: by NUMA node, bridge, disk, or parity.
 
-    [bold]loadstone placement --csv tiles.csv --by parity[/] sets even against odd tiles. Every group needs two
-    tiles. p is the chance of so great a difference where groups do not matter.
+    [bold]loadstone placement --csv tiles.csv --by parity[/] compares even with odd tiles. Every group needs two
+    tiles. p is the probability of so large a difference if groups have no effect.
     """
     held, most = _given(run, file, results)
     tiles = [one.tile for one in held]

@@ -15,18 +15,20 @@ from loadstone.web.app import make_app
 
 
 def serve(
-    listen: Annotated[str, typer.Option(metavar="HOST:PORT", help="Where to answer.")] = "127.0.0.1:8321",
+    listen: Annotated[str, typer.Option(metavar="HOST:PORT", help="Listen address.")] = "127.0.0.1:8321",
     token: Annotated[
         str | None,
         typer.Option(
-            help="Answer only those who bring this, 16 letters or more. Needed beyond loopback.", envvar=PAGE_TOKEN
+            help="Access token that requests must carry, at least 16 characters. Required for any "
+            "address but loopback.",
+            envvar=PAGE_TOKEN,
         ),
     ] = None,
     results: Results = RESULTS,
 ) -> None:
-    """Serve a read-only web page over the results, with a live view of what runs now.
+    """Serve a read-only web page of the results, with a live view of current runs.
 
-    On the loopback address by default; any other needs a token: [bold]LOADSTONE_TOKEN=... loadstone serve --listen
+    The default is the loopback address; any other needs a token: [bold]LOADSTONE_TOKEN=... loadstone serve --listen
     0.0.0.0:8321[/].
     """
     at = Endpoint.parse(listen)

@@ -20,22 +20,24 @@ from loadstone.workloads.shares import shares
 
 
 def simulate(
-    workload: Annotated[str, typer.Argument(help="A workload by name or folder.")],
-    sessions: Annotated[int | None, typer.Option(min=1, max=MOST_SESSIONS, help="Simultaneous sessions.")] = None,
+    workload: Annotated[str, typer.Argument(help="Workload (name or folder).")],
+    sessions: Annotated[
+        int | None, typer.Option(min=1, max=MOST_SESSIONS, help="Closed load: number of simultaneous sessions.")
+    ] = None,
     rate: Rate = None,
     arrivals: ArrivalProcess = "poisson",
     seconds: Annotated[float, typer.Option(min=1, max=1e6, help="Length of the steady state, in seconds.")] = 1800,
     server: Annotated[
         str | None,
         typer.Option(
-            help="The modelled server: published (mean response time of each operation as published), "
-            "fixed:SECONDS or exponential:SECONDS of response time. Default: published where known."
+            help="Response-time model of the server: published (mean of each operation as published), "
+            "fixed:SECONDS or exponential:SECONDS. Default: published if known, else fixed:0.05."
         ),
     ] = None,
     seed: Seed = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Play a workload's schedule in virtual time against a modelled server: no sockets, no waiting."""
+    """Simulate a workload's schedule in virtual time against a modelled server, without sockets."""
     declared = load_workload(workload)
     load = make_load(sessions, rate, None, read_process(arrivals))
     result = asyncio.run(play(declared, load, seconds, seed, server, len(os.sched_getaffinity(0))))

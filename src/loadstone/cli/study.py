@@ -41,10 +41,12 @@ class StudyCommand(WorkloadOptions):
 
     kind: AnyKind
     question: SectionOptions = field(default_factory=SectionOptions, metadata=section_of(StudySection, QUESTION))
-    workload: Annotated[str | None, typer.Option(help="Workloads with commas between.")] = None
+    workload: Annotated[str | None, typer.Option(help="Workload names, separated by commas.")] = None
     fresh: Annotated[
         bool,
-        typer.Option("--fresh", help="Begin anew, also where the same study was left.", rich_help_panel=RESULT),
+        typer.Option(
+            "--fresh", help="Start from scratch, even if the same study was interrupted.", rich_help_panel=RESULT
+        ),
     ] = False
 
     @property

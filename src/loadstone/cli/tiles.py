@@ -50,11 +50,12 @@ DEMO = Phases(ramp_up_s=4, warm_up_s=5, steady_s=21, ramp_down_s=1)
 TILES_HELP = """Run tiles - web, infra, app, db, mail and idle machines - under all loads at once, and score them.
 
 [bold]loadstone tiles --tiles 2 --last-fraction 0.5 --profile quick[/] runs a full tile and half of one;
-[bold]loadstone tiles --platform vm[/] gives each of the six roles a virtual machine of its own;
-[bold]loadstone tiles search[/] adds tiles until a limit breaks or the score stops rising.
+[bold]loadstone tiles --platform vm[/] gives each of the six roles its own virtual machine;
+[bold]loadstone tiles search[/] adds tiles until a limit is exceeded or the score stops rising.
 """
 SEARCH_HELP = (
-    "Find how many tiles this host holds: tiles, then a fraction, until a limit breaks or the score stops rising."
+    "Find how many tiles this host sustains: adds tiles, then a fraction, until a limit is exceeded or the score stops "
+    "rising."
 )
 
 
@@ -62,17 +63,18 @@ SEARCH_HELP = (
 class TileOptions(MachineOptions, LengthOptions, ResultOptions):
     """What runs and searches of tiles have in common."""
 
-    tile: Annotated[str, typer.Option(help=f"What a tile is: {', '.join(shipped_tiles())}, or a file (.toml).")] = (
-        "laptop"
-    )
+    tile: Annotated[str, typer.Option(help=f"Tile: {', '.join(shipped_tiles())}, or a file (.toml).")] = "laptop"
     profile: Annotated[
-        str | None, typer.Option(help=f"Length: {', '.join(PROFILES)}. Default: the tile's own.", rich_help_panel=RUN)
+        str | None,
+        typer.Option(
+            help=f"Profile (phase lengths): {', '.join(PROFILES)}. Default: from the tile.", rich_help_panel=RUN
+        ),
     ] = None
     database: Annotated[
         str,
         typer.Option(
             metavar="NAME",
-            help=f"What keeps the application's data: {', '.join(service_kinds(ServiceRole.DATABASE))}.",
+            help=f"Database of the application: {', '.join(service_kinds(ServiceRole.DATABASE))}.",
             rich_help_panel=SYSTEM,
         ),
     ] = EMBEDDED
@@ -80,7 +82,7 @@ class TileOptions(MachineOptions, LengthOptions, ResultOptions):
         str,
         typer.Option(
             metavar="NAME",
-            help=f"What keeps the mail: {', '.join(service_kinds(ServiceRole.MAIL))}.",
+            help=f"Mail server: {', '.join(service_kinds(ServiceRole.MAIL))}.",
             rich_help_panel=SYSTEM,
         ),
     ] = EMBEDDED
@@ -88,8 +90,8 @@ class TileOptions(MachineOptions, LengthOptions, ResultOptions):
         str,
         typer.Option(
             metavar="NAME",
-            help="How the web role gets the downloads that the infra role keeps: embedded, over HTTP; or nfs, from a "
-            "folder it shares, by bind mounts where both run on this host's kernel.",
+            help="Access of the web role to the downloads stored by the infra role: embedded (HTTP), or "
+            "nfs (shared folder; a bind mount if both run on this host's kernel).",
             rich_help_panel=SYSTEM,
         ),
     ] = EMBEDDED
@@ -130,17 +132,21 @@ class TilesCommand(TileOptions, Command):
     """The options of a run of tiles, and the run."""
 
     context: typer.Context
-    tiles: Annotated[int, typer.Option(min=1, max=1000, help="How many tiles.")] = 1
-    last_fraction: Annotated[float | None, typer.Option(help="Load of the last tile, 0.1 to 0.9 of a full one.")] = None
+    tiles: Annotated[int, typer.Option(min=1, max=1000, help="Number of tiles.")] = 1
+    last_fraction: Annotated[
+        float | None,
+        typer.Option(help="Load of the last tile as a fraction of a full one, 0.1 to 0.9. Default: full load."),
+    ] = None
     group: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=A,B,...", help="Groups that tiles are in, one a tile in turn: numa=0,1."),
+        typer.Option(metavar="NAME=A,B,...", help="Groups of the tiles, assigned round robin: numa=0,1. Repeatable."),
     ] = None
     power: Annotated[
         list[str] | None,
         typer.Option(
             metavar="SCOPE=METER",
-            help="server= or system= with rapl, rapl:FOLDER, csv:FILE (seconds,watts), command:WORDS.",
+            help="Power meter of the server or the system: rapl, rapl:FOLDER, csv:FILE (seconds,watts) "
+            "or command:WORDS. Repeatable.",
         ),
     ] = None
 
@@ -159,7 +165,7 @@ class TilesCommand(TileOptions, Command):
 class DemoCommand(FitnessOptions, ResultOptions, Command):
     """Run one laptop tile of six roles as processes of this machine for half a minute, and score it.
 
-    Whatever the verdict, a run that came to its end is a demonstration: it ends with exit code 0.
+    The exit code is 0 for every completed run, whatever its verdict.
     """
 
     def execute(self) -> Exit:
@@ -173,10 +179,12 @@ class DemoCommand(FitnessOptions, ResultOptions, Command):
 class TilesSearchCommand(TileOptions, Command):
     """The options of a search of tiles, and the search."""
 
-    most_tiles: Annotated[int, typer.Option(min=1, max=1000, help="Tiles beyond which no more are tried.")] = 64
+    most_tiles: Annotated[int, typer.Option(min=1, max=1000, help="Largest number of tiles to try.")] = 64
     fresh: Annotated[
         bool,
-        typer.Option("--fresh", help="Do not go on with a search that was interrupted.", rich_help_panel=RESULT),
+        typer.Option(
+            "--fresh", help="Start from scratch, even if the same search was interrupted.", rich_help_panel=RESULT
+        ),
     ] = False
 
     def execute(self) -> Exit:

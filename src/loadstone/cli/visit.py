@@ -55,23 +55,25 @@ BY_STATUS = {
 
 
 def try_(
-    site: Annotated[str, typer.Argument(help="Folder of your own workload, or the name of one.")],
-    target: Annotated[list[str], typer.Option(help="http://HOST:PORT, and https://HOST:PORT beside it.")],
+    site: Annotated[str, typer.Argument(help="Workload (name or folder).")],
+    target: Annotated[
+        list[str], typer.Option(help="Address of the site: http://HOST:PORT, https://HOST:PORT, or both.")
+    ],
     authority: Authority = None,
     insecure: Insecure = False,
     cert: Certificate = None,
     key: Key = None,
-    seed: Annotated[int, typer.Option(min=0, help="Another one draws other values and ways.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of all random values and paths.")] = 1,
     trace: Annotated[
-        Path | None, typer.Option(help="Write the visit to this file, as HAR, without cookies and credentials.")
+        Path | None, typer.Option(help="HAR file to write, without cookies and credentials. Default: none.")
     ] = None,
     with_cookies: Annotated[
-        bool, typer.Option("--with-cookies", help="Write cookies and credentials to the trace as well.")
+        bool, typer.Option("--with-cookies", help="Include cookies and credentials in the file of --trace.")
     ] = False,
 ) -> Exit:
-    """Play one visit without pauses and show each request, its answer and what was taken from it.
+    """Run one visit without pauses and show each request, its response and the values extracted from it.
 
-    Ends with the first operation that is not as it should be, and says what to do; the exit code is then 1.
+    Stops at the first operation that fails and suggests a remedy; the exit code is then 1.
     """
     workload = load(site)
     if workload.connections.protocol not in ("http1", "http2"):

@@ -41,7 +41,7 @@ MOST_LINES = 8
 """Lines of one kind that an import shows."""
 MOST_PLACES = 4
 """Fields that are named as sent as they were recorded."""
-app = typer.Typer(help="The workloads there are, and what each of them does.")
+app = typer.Typer(help="List, explain, check or import workloads.")
 
 
 @app.callback(invoke_without_command=True)
@@ -53,7 +53,7 @@ def default(context: typer.Context) -> None:
 
 @app.command("list")
 def list_() -> None:
-    """List the workloads that come with the program."""
+    """List the built-in workloads."""
     table = Table("name", "title", "operations", "about")
     for name in shipped():
         workload = load(name)
@@ -64,7 +64,7 @@ def list_() -> None:
 
 @app.command()
 def show(
-    name: Annotated[str, typer.Argument(help="A workload by name, or the folder of your own.")],
+    name: Annotated[str, typer.Argument(help="Workload (name or folder).")],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Explain a workload: operations, mix with its stationary shares, pacing, limits, sources."""
@@ -84,8 +84,8 @@ def show(
 
 
 @app.command()
-def check(name: Annotated[str, typer.Argument(help="The folder of a workload.")]) -> None:
-    """Check a workload's declaration; every problem is named with file, line and remedy."""
+def check(name: Annotated[str, typer.Argument(help="Workload to check (folder or name).")]) -> None:
+    """Validate a workload's declaration and print every problem with file, line and remedy."""
     workload = load(name)
     check_plan(make_plan([Part(workload, Population(1))], Timing(Phases(0, 0, 1, 0))))
     out.print(f"{workload.folder / 'workload.toml'}: no problem, {len(workload.operations)} operations")
@@ -103,22 +103,26 @@ def _print_variables(workload: Workload) -> None:
         say(f"{workload.name} sends {variables_text(workload.variables)} to its target.")
 
 
-Output = Annotated[Path | None, typer.Option("--output", "-o", help="Folder of the new workload.")]
+Output = Annotated[
+    Path | None, typer.Option("--output", "-o", help="Folder of the new workload. Default: named after the file.")
+]
 
 
 @app.command("from-har")
 def from_har_(
-    file: Annotated[Path, typer.Argument(help="A HAR file, as browsers save it from their network view.")],
+    file: Annotated[Path, typer.Argument(help="HAR file, as exported from the network view of a browser.")],
     second: Annotated[
-        Path | None, typer.Argument(help="A second recording of the same steps: what differs is no data.")
+        Path | None,
+        typer.Argument(help="Second recording of the same steps; values that differ are treated as session-specific."),
     ] = None,
     output: Output = None,
     site: Annotated[
         str,
         typer.Option(
             metavar="URL",
-            help="Site whose requests become the workload, where a visit went to several. Default: the site of the "
-            "first page, after its redirects, or one of the same owner that more was asked of.",
+            help="Site whose requests become the workload, if a visit went to several. Default: the "
+            "site of the first page after redirects, or a site of the same owner with more "
+            "requests.",
         ),
     ] = "",
     verify_at: Annotated[
@@ -126,8 +130,9 @@ def from_har_(
         typer.Option(
             "--verify",
             metavar="URL",
-            help="Visit this site with each rule left out, to find those that are needless, then by two users at once. "
-            "Passwords are sent as recorded. The exit code is 1 where the site refuses the visit.",
+            help="Live site for verification: visits without each rule in turn find unnecessary rules, "
+            "then two users visit at once. Passwords are sent as recorded. Exit code 1 if the site "
+            "refuses the visit.",
         ),
     ] = None,
     authority: Authority = None,
@@ -135,9 +140,9 @@ def from_har_(
     cert: Certificate = None,
     key: Key = None,
 ) -> Exit:
-    """Make a workload of a recorded visit: pages, their files, their order and the think time between them.
+    """Create a workload from a recorded visit: pages, their files, their order and the think time between them.
 
-    Values that the site gave out for this visit alone, such as CSRF tokens, are taken from the answers they stood in.
+    Session-specific values, such as CSRF tokens, are extracted from the responses that contained them.
     """
     access = Access(authority, not insecure, cert, key)
     if not verify_at and access != Access():
@@ -197,10 +202,10 @@ def _set(variables: Mapping[str, str]) -> Iterator[None]:
 
 @app.command("from-openapi")
 def from_openapi_(
-    file: Annotated[Path, typer.Argument(help="An OpenAPI document of version 3, JSON or YAML.")],
+    file: Annotated[Path, typer.Argument(help="OpenAPI 3 document (JSON or YAML).")],
     output: Output = None,
 ) -> None:
-    """Make a workload of a described interface: its operations with their parameters and bodies."""
+    """Create a workload from an OpenAPI document: its operations with their parameters and bodies."""
     _import(partial(from_openapi, file), file, output)
 
 
