@@ -9,23 +9,25 @@ import typer
 from loadstone.model.files import read_text
 from loadstone.model.target import Addresses, Identity, Target
 
+AUTHORITY_HELP = "CA certificate to trust (PEM file). Default: the authorities of this host."
+CERTIFICATE_HELP = "Client certificate (PEM file) for a target that requires one."
+KEY_HELP = "Private key of the client certificate (PEM file). Default: the key in the file of --cert."
+
 Authority = Annotated[
     Path | None,
-    typer.Option(
-        exists=True, dir_okay=False, help="CA certificate to trust (PEM file). Default: the authorities of this host."
-    ),
+    typer.Option(exists=True, dir_okay=False, help=AUTHORITY_HELP),
 ]
 Insecure = Annotated[bool, typer.Option("--insecure", help="Skip certificate verification.")]
 Certificate = Annotated[
     Path | None,
-    typer.Option(exists=True, dir_okay=False, help="Client certificate (PEM file) for a target that requires one."),
+    typer.Option(exists=True, dir_okay=False, help=CERTIFICATE_HELP),
 ]
 Key = Annotated[
     Path | None,
     typer.Option(
         exists=True,
         dir_okay=False,
-        help="Private key of the client certificate (PEM file). Default: the key in the file of --cert.",
+        help=KEY_HELP,
     ),
 ]
 

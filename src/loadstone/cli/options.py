@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from loadstone.cli.access import Access
+from loadstone.cli.access import AUTHORITY_HELP, CERTIFICATE_HELP, KEY_HELP, Access
 from loadstone.cli.command import Command
 from loadstone.cli.overrides import overrides_of
 from loadstone.cli.section_options import SectionOptions, options_of, section_of
@@ -232,7 +232,7 @@ class SystemOptions(MachineOptions):
         typer.Option(
             exists=True,
             dir_okay=False,
-            help="CA certificate to trust (PEM file). Default: the authorities of this host.",
+            help=AUTHORITY_HELP,
             rich_help_panel=SYSTEM,
         ),
     ] = None
@@ -245,7 +245,7 @@ class SystemOptions(MachineOptions):
         typer.Option(
             exists=True,
             dir_okay=False,
-            help="Client certificate (PEM file) for a target that requires one. It is not copied into the result.",
+            help=f"{CERTIFICATE_HELP} It is not copied into the result.",
             rich_help_panel=SYSTEM,
         ),
     ] = None
@@ -254,7 +254,7 @@ class SystemOptions(MachineOptions):
         typer.Option(
             exists=True,
             dir_okay=False,
-            help="Private key of the client certificate (PEM file). Default: the key in the file of --cert.",
+            help=KEY_HELP,
             rich_help_panel=SYSTEM,
         ),
     ] = None

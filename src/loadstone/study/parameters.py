@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -10,7 +10,7 @@ from loadstone.model.choices import CHOICES, NONE, ServiceChoices
 from loadstone.model.errors import UsageError
 from loadstone.model.fault import read_fault
 from loadstone.model.load import MOST_PER_S, MOST_SESSIONS, Arrivals, Load, Population, read_rate
-from loadstone.model.reading import from_settings, suggest
+from loadstone.model.reading import Flag, from_settings, suggest
 from loadstone.model.system import Clock, Reference, Station
 from loadstone.model.target import Target
 from loadstone.model.workload import Workload
@@ -24,6 +24,11 @@ Settings = Mapping[str, str]
 Point = str | int | float
 Points = Annotated[tuple[Point, ...], Field(min_length=1)]
 """Values that a parameter takes, as users write them."""
+LoadKind = Annotated[
+    Literal["sessions", "rate"],
+    Flag("Kind of load: sessions (closed) or rate (open, session arrivals per second)."),
+]
+"""The load that a study varies, as users write it."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """How a search is declared: fields that every kind of study has that searches for peaks. Pure."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field
 
@@ -9,6 +9,7 @@ from loadstone.model.profile import Profile
 from loadstone.model.reading import Flag
 from loadstone.model.workload.bounds import Percent, Positive
 from loadstone.study.kind import StudySection
+from loadstone.study.parameters import LoadKind
 from loadstone.study.search.question import Search
 
 START = {"sessions": 100.0, "rate": 50.0}
@@ -36,10 +37,7 @@ Width = Annotated[
 class SearchOptions(StudySection):
     """How a study searches for peaks: fields of the section of each kind that does."""
 
-    load: Annotated[
-        Literal["sessions", "rate"],
-        Flag("Kind of load: sessions (closed) or rate (open, session arrivals per second)."),
-    ] = Field(default="sessions", description="`sessions` or `rate`")
+    load: LoadKind = Field(default="sessions", description="`sessions` or `rate`")
     start: Start = Field(default=None, description="the first load tried, above 0")
     width_pct: Width = Field(default=None, description="width of the bracket at which to stop, in %")
     verify: Annotated[

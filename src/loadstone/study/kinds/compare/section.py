@@ -9,7 +9,7 @@ from loadstone.model.reading import Flag
 from loadstone.platforms.registry import platform_kind, platform_kinds
 from loadstone.study.grid import names_platform
 from loadstone.study.kind import StudySection
-from loadstone.study.parameters import Point, Points, has_load, read_settings
+from loadstone.study.parameters import LoadKind, Point, Points, has_load, read_settings
 from loadstone.study.search.section import Start, Width
 
 PointSettings = dict[str, Point]
@@ -55,10 +55,7 @@ class CompareSection(StudySection):
             read=read_at,
         ),
     ] = Field(default=None, description="a list of loads for a curve, or `peak`; left out, the load of the study")
-    load: Annotated[
-        Literal["sessions", "rate"],
-        Flag("Kind of load: sessions (closed) or rate (open, session arrivals per second)."),
-    ] = Field(default="sessions", description="`sessions` or `rate`")
+    load: LoadKind = Field(default="sessions", description="`sessions` or `rate`")
     pairs: Annotated[
         Annotated[int, Field(ge=1, le=1000)] | None,
         Flag(

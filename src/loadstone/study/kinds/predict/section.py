@@ -1,13 +1,13 @@
 """`predict`: how it is declared. Pure."""
 
 from functools import partial
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field
 
 from loadstone.model.reading import Flag, refusing
 from loadstone.study.kind import StudySection
-from loadstone.study.parameters import Point, Points
+from loadstone.study.parameters import LoadKind, Point, Points
 from loadstone.study.until import Until, read_until
 
 PREDICTED_FIGURES = {"mean": "response_mean", "peak": "peak"}
@@ -24,10 +24,7 @@ def read_loads(text: str) -> tuple[str, ...]:
 class PredictSection(StudySection):
     """`[predict]`: from measured loads to others."""
 
-    load: Annotated[
-        Literal["sessions", "rate"],
-        Flag("Kind of load: sessions (closed) or rate (open, session arrivals per second)."),
-    ] = Field(default="sessions", description="`sessions` or `rate`")
+    load: LoadKind = Field(default="sessions", description="`sessions` or `rate`")
     at: Annotated[Points, Flag("Loads to measure, such as 20,40,60.", metavar="LOADS", read=read_loads)] = Field(
         description="the loads to measure, at least two, as [20, 40, 60]"
     )
