@@ -19,8 +19,9 @@ from loadstone.page.plot import (
 )
 
 Spec = dict[str, Any]
-"""A part of a Vega-Lite specification (version 6), as JSON."""
+"""A part of a Vega-Lite specification, as JSON."""
 VEGA_LITE = "6.4"
+"""Version of the specifications, as the renderer names it."""
 TYPES = {"Q": "quantitative", "N": "nominal"}
 
 INK = "#010203"
@@ -111,9 +112,12 @@ def _color(series: Sequence[str], symbol: str = "stroke", named: Sequence[str] |
     shown = list(series if named is None else named)
     legend = None
     if shown and len(series) > 1:
-        legend = {"title": None, "orient": "top", "symbolType": symbol, "values": shown, "columns": LEGEND_COLUMNS}
-        legend |= ROOM
+        legend = _legend(symbol) | {"values": shown, "columns": LEGEND_COLUMNS} | ROOM
     return _channel("series:N", sort=list(series), scale={"domain": list(series), "range": colors}, legend=legend)
+
+
+def _legend(symbol: str) -> Spec:
+    return {"title": None, "orient": "top", "symbolType": symbol}
 
 
 def _dash(series: Sequence[str]) -> Spec:
@@ -283,14 +287,14 @@ def _points(plot: Plot, series: Sequence[str]) -> list[Spec]:
 def _judged(plot: Plot, rows: Sequence[Mapping[str, Any]]) -> Spec:
     there = [name for name in OUTCOMES if any(row["verdict"] == name for row in rows)]
     scale = {"domain": there, "range": [OUTCOMES[name] for name in there]}
-    legend = {"title": None, "orient": "top", "symbolType": "circle"}
-    dots = {"x": _x(plot), "y": _y(plot), "color": _channel("verdict:N", scale=scale, legend=legend)}
+    color = _channel("verdict:N", scale=scale, legend=_legend("circle"))
+    dots = {"x": _x(plot), "y": _y(plot), "color": color}
     return _mark(rows, "point", dots, filled=True, size=38, opacity=0.9)
 
 
 def _marks(plot: Plot) -> list[Spec]:
     layers = []
-    label = {"field": "label", "type": "nominal"}
+    label = _channel("label:N")
     if plot.limits:
         layers.append(_mark(plot.limits, "rule", {"y": _y(plot)}, color=RED, strokeDash=[6, 3]))
         text = {"y": _y(plot), "x": {"value": 0}, "text": label}
