@@ -19,8 +19,8 @@ def visits_of(workload: Workload) -> tuple[dict[str, float], float | None, float
     if matrix.sum() > len(states) - ENDLESS:
         # The eigenvector of eigenvalue 1, with its sum instead of one of the equations, which depend on each other.
         equations = np.vstack([(np.eye(len(states)) - matrix.T)[1:], np.ones(len(states))])
-        found = np.linalg.solve(equations, np.eye(len(states))[-1])
-        return dict(zip(states, found.tolist(), strict=True)), None, None
+        shares = np.linalg.solve(equations, np.eye(len(states))[-1])
+        return dict(zip(states, shares.tolist(), strict=True)), None, None
     starts = np.zeros(len(states))
     starts[states.index(str(workload.mix.start))] = 1
     visits = np.linalg.lstsq(np.eye(len(states)) - matrix.T, starts, rcond=None)[0]
@@ -38,15 +38,15 @@ def dispersion(workload: Workload) -> dict[str, float]:
     if per_session is not None:
         chain[:, states.index(str(workload.mix.start))] += 1 - chain.sum(axis=1)  # the next user follows who leaves
     fundamental = np.linalg.inv(np.eye(count) - chain + np.outer(np.ones(count), stationary))
-    found = {}
+    dispersions = {}
     operations = [state.operation for state in workload.states().values()]
     for name in workload.operations:
         seen = np.array([float(operation == name) for operation in operations])
         off = seen - stationary @ seen
         independent = float(stationary @ off**2)
         variance = 2 * float((stationary * off) @ fundamental @ off) - independent
-        found[name] = variance / independent if independent > 0 else 1.0
-    return found
+        dispersions[name] = variance / independent if independent > 0 else 1.0
+    return dispersions
 
 
 def _transitions(workload: Workload) -> tuple[list[str], np.ndarray, np.ndarray]:

@@ -34,43 +34,47 @@ def json_leaves(text: str) -> Iterator[tuple[str, str]]:
             return
         pointer, value = waiting.pop()
         if isinstance(value, dict):
-            steps = [(key.replace("~", "~0").replace("/", "~1"), below) for key, below in value.items()]
-            waiting += [(f"{pointer}/{key}", below) for key, below in reversed(steps)]
+            waiting += [(f"{pointer}/{_pointer_token(key)}", below) for key, below in reversed(value.items())]
         elif isinstance(value, list):
             waiting += [(f"{pointer}/{at}", below) for at, below in reversed(list(enumerate(value)))]
         elif isinstance(value, str | int | float) and not isinstance(value, bool):
             yield pointer, value if isinstance(value, str) else json.dumps(value)
 
 
+def _pointer_token(key: str) -> str:
+    """A key as pointers write it (RFC 6901, section 3)."""
+    return key.replace("~", "~0").replace("/", "~1")
+
+
 def json_places(text: str) -> dict[str, tuple[int, int]]:
     """Where texts and numbers of a JSON document begin and end, by their pointers, in their order; none of what is no
     JSON.
     """
-    found: dict[str, tuple[int, int]] = {}
+    places: dict[str, tuple[int, int]] = {}
     if not any(True for _ in json_leaves(text)):
-        return found
+        return places
     try:
-        _walk(text, _beyond_blanks(text, 0), "", found)
+        _walk(text, _beyond_blanks(text, 0), "", places)
     except (ValueError, RecursionError, IndexError):
         return {}
-    return found
+    return places
 
 
-def _walk(text: str, at: int, pointer: str, found: dict[str, tuple[int, int]]) -> int:
+def _walk(text: str, at: int, pointer: str, places: dict[str, tuple[int, int]]) -> int:
     """Notes what begins at a place, and all below it; returns where it ends."""
     closes = {"{": "}", "[": "]"}.get(text[at])
     if closes is None:
         _, end = DECODER.raw_decode(text, at)
-        found[pointer] = at, end
+        places[pointer] = at, end
         return end
     number, at = 0, _beyond_blanks(text, at + 1)
     while text[at] != closes:
         key = str(number)
         if closes == "}":
-            told, at = DECODER.raw_decode(text, at)
-            key = str(told).replace("~", "~0").replace("/", "~1")
+            name, at = DECODER.raw_decode(text, at)
+            key = _pointer_token(str(name))
             at = _beyond_blanks(text, _beyond_blanks(text, at) + 1)
-        at = _beyond_blanks(text, _walk(text, at, f"{pointer}/{key}", found))
+        at = _beyond_blanks(text, _walk(text, at, f"{pointer}/{key}", places))
         at = _beyond_blanks(text, at + 1) if text[at] == "," else at
         number += 1
     return at + 1
@@ -87,14 +91,14 @@ class _Fields(HTMLParser):
 
     def __init__(self) -> None:
         super().__init__()
-        self.found: list[tuple[str, str]] = []
+        self.fields: list[tuple[str, str]] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Takes one element."""
-        told = {key: text or "" for key, text in attrs}
-        value = told.get("content" if tag == "meta" else "value")
+        attributes = {key: text or "" for key, text in attrs}
+        value = attributes.get("content" if tag == "meta" else "value")
         if value is not None:
-            self.found += [(told[key], value) for key in ("name", "id", "property") if told.get(key)]
+            self.fields += [(attributes[key], value) for key in ("name", "id", "property") if attributes.get(key)]
 
 
 def fields_of(text: str) -> Iterator[tuple[str, str]]:
@@ -103,4 +107,4 @@ def fields_of(text: str) -> Iterator[tuple[str, str]]:
         return
     parser = _Fields()
     parser.feed(text)
-    yield from parser.found
+    yield from parser.fields

@@ -1,10 +1,9 @@
 """Which values of a recorded visit a server gave out for this visit alone, and how to take them from its answers. Pure.
 
 A request is a set of leaves: segments of its path, fields of its query and form, headers, values of its JSON and of
-messages over a WebSocket. A leaf
-that differs between two recordings of the same steps, or looks like a token, is looked up in the latest earlier answer
-that holds it; the plainest rule that finds it there, in both recordings where there are two, is what the workload
-declares.
+messages over a WebSocket. A leaf that differs between two recordings of the same steps, or looks like a token, is
+looked up in the latest earlier answer that holds it; the plainest rule that finds it there, in both recordings where
+there are two, is what the workload declares.
 """
 
 import html
@@ -27,7 +26,7 @@ MOST_NAMED = 3
 LEAST_PART = 8
 """Letters of a value that is looked for within others."""
 KEY = re.compile(r"([A-Za-z_][A-Za-z0-9_.-]*)[\"']?\s*[=:>]\s*[\"']?$")
-"""The name before such a text: of a field, of a value of JSON, or of an element."""
+"""The name before a token within a text: of a field, of a value of JSON, or of an element."""
 WORDS = (re.compile(r"([A-Za-z0-9_.~-]+)"), re.compile(r"([A-Za-z0-9]+)"))
 """Words of a text, long ones first: two recordings show which of them is a value, however short it is."""
 Why = Literal[

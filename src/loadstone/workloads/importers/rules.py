@@ -68,7 +68,7 @@ class Rule:
         """What it finds, as the driver would."""
         how = dict(self.how)
         if "header" in how:
-            of_name = (one.value for one in answer.response.headers if one.name.lower() == how["header"].lower())
+            of_name = (sent.value for sent in answer.response.headers if sent.name.lower() == how["header"].lower())
             parts = (_part_of(text, how.get("after", ""), how.get("before", "")) for text in of_name)
             return next((part for part in parts if part is not None), None)
         text = text_of(answer)
@@ -76,8 +76,8 @@ class Rule:
             return next((value for pointer, value in json_leaves(text) if pointer == how["json"]), None)
         if "field" in how:
             return next((value for name, value in fields_of(text) if name == how["field"]), None)
-        found = _part_of(text, how["after"], how["before"])
-        return DECODERS[how["decode"]](found) if "decode" in how and found is not None else found
+        part = _part_of(text, how["after"], how["before"])
+        return DECODERS[how["decode"]](part) if "decode" in how and part is not None else part
 
     def __str__(self) -> str:
         how = dict(self.how)
@@ -85,8 +85,8 @@ class Rule:
             within = f" in the header {how['header']}" if "header" in how else ""
             return f"the text behind `{how['after']}`{within}"
         ((place, key), *_) = self.how
-        told = {"json": f"`{key}` of the JSON", "header": f"the header {key}", "field": f"the field {key}"}
-        return told.get(place, f"the cookie {key}")
+        places = {"json": f"`{key}` of the JSON", "header": f"the header {key}", "field": f"the field {key}"}
+        return places.get(place, f"the cookie {key}")
 
 
 def _part_of(text: str, after: str, before: str) -> str | None:
@@ -122,34 +122,34 @@ def _in_location(answer: Exchange, value: str) -> Iterator[Rule]:
     """Ways to cut a value out of where an answer leads, a segment of its path or a value of its query: often nothing
     else tells the number of what was made.
     """
-    for one in answer.response.headers:
-        if one.name.lower() != "location":
+    for header in answer.response.headers:
+        if header.name.lower() != "location":
             continue
-        match = re.search(rf"([^/?&=]+[/=]){re.escape(value)}([/?&#]|$)", ORIGIN.sub("", one.value))
+        match = re.search(rf"([^/?&=]+[/=]){re.escape(value)}([/?&#]|$)", ORIGIN.sub("", header.value))
         if match is not None:
-            rule = Rule((("header", one.name), ("after", match[1]), *((("before", match[2]),) if match[2] else ())))
+            rule = Rule((("header", header.name), ("after", match[1]), *((("before", match[2]),) if match[2] else ())))
             if rule.taken(answer) == value:
                 yield rule
 
 
 def _in_answer(answer: Exchange, value: str) -> Iterator[Rule]:
     """In its head and its body."""
-    for one in answer.response.headers:
-        if one.value == value and one.name.lower() not in ("set-cookie", "location"):
-            yield Rule((("header", one.name),))
+    for header in answer.response.headers:
+        if header.value == value and header.name.lower() not in ("set-cookie", "location"):
+            yield Rule((("header", header.name),))
     text, forms = text_of(answer), _forms(value)
     forms = {**forms, **_escaped_forms(text, value)}
     is_there = any(form in text for form in forms.values())
     if not is_there and PLAIN.fullmatch(value):
         return  # such a text is written one way
-    for pointer, found in json_leaves(text):
-        if found == value:
+    for pointer, leaf in json_leaves(text):
+        if leaf == value:
             yield Rule((("json", pointer),))
     if not is_there:
         return
     named = list(fields_of(text))
     firsts = dict(reversed(named))
-    yield from (Rule((("field", name),)) for name, found in firsts.items() if found == value and name)
+    yield from (Rule((("field", name),)) for name, content in firsts.items() if content == value and name)
     for how, form in forms.items() if len(value) >= LEAST_VALUE else ():
         if how and form == value:
             continue

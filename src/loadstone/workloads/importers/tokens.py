@@ -39,8 +39,8 @@ def is_token(key: str, value: str) -> bool:
 
 def tokens_within(text: str) -> list[re.Match[str]]:
     """Tokens in a longer text, which have no path, no name of a host and no sentence in them."""
-    found = (match for match in WITHIN.finditer(text) if match[0] != text and is_token("", match[0]))
-    return list(islice((match for match in found if _is_random(match[0])), MOST_WITHIN))
+    tokens = (match for match in WITHIN.finditer(text) if match[0] != text and is_token("", match[0]))
+    return list(islice((match for match in tokens if _is_random(match[0])), MOST_WITHIN))
 
 
 def _is_random(text: str) -> bool:
