@@ -7,6 +7,12 @@
 use std::collections::VecDeque;
 use std::sync::mpsc::Sender;
 
+/// Bytes of frames that are held at most. Beyond them frames are lost, as on any line without room: a store that is
+/// away for an hour must not take the agent's memory.
+pub const MOST_HELD: usize = 16 << 20;
+/// What a frame takes beside its bytes.
+const FRAME_OVERHEAD: usize = 96;
+
 /// What waits.
 #[derive(Debug)]
 pub enum Output {
@@ -31,6 +37,10 @@ pub struct Held {
 pub struct Outputs {
     sent: u64,
     held: VecDeque<Held>,
+    /// Bytes that the frames among them take.
+    held_bytes: usize,
+    /// Frames that there was no room to hold.
+    lost: u64,
     acknowledged: u64,
 }
 
@@ -39,6 +49,11 @@ impl Outputs {
     pub fn hold(&mut self, position: u64, at_ns: u64, frame: Vec<u8>) -> u64 {
         let number = self.sent;
         self.sent += 1;
+        if self.held_bytes + frame.len() + FRAME_OVERHEAD > MOST_HELD {
+            self.lost += 1;
+            return number;
+        }
+        self.held_bytes += frame.len() + FRAME_OVERHEAD;
         self.held.push_back(Held { position, at_ns, output: Output::Frame(number, frame) });
         number
     }
@@ -52,12 +67,25 @@ impl Outputs {
     pub fn acknowledge(&mut self, position: u64) -> impl Iterator<Item = Held> + '_ {
         self.acknowledged = self.acknowledged.max(position);
         let count = self.held.iter().take_while(|held| held.position < self.acknowledged).count();
-        self.held.drain(..count)
+        self.take(count)
     }
 
     /// Nobody is left to wait for: all may leave.
     pub fn release_all(&mut self) -> impl Iterator<Item = Held> + '_ {
-        self.held.drain(..)
+        self.take(self.held.len())
+    }
+
+    fn take(&mut self, count: usize) -> impl Iterator<Item = Held> + '_ {
+        self.held.drain(..count).inspect(|held| {
+            if let Output::Frame(_, frame) = &held.output {
+                self.held_bytes -= frame.len() + FRAME_OVERHEAD;
+            }
+        })
+    }
+
+    /// How many frames there was no room to hold.
+    pub fn lost(&self) -> u64 {
+        self.lost
     }
 
     /// How many frames the machine has sent.
@@ -123,6 +151,22 @@ mod tests {
         assert!(matches!(outputs.acknowledge(102).last().expect("two").output, Output::Write(_)));
         assert_eq!((outputs.left(), outputs.sent(), outputs.waiting()), (1, 2, 1));
         assert!(told.recv().is_err(), "who drops it gives no word");
+    }
+
+    #[test]
+    fn a_store_that_is_away_costs_no_more_memory_than_the_limit() {
+        let mut outputs = Outputs::default();
+        for number in 0..100_000 {
+            assert_eq!(outputs.hold(number, 0, vec![0; 1000]), number);
+        }
+        let held = outputs.waiting();
+        assert!(held * 1000 <= MOST_HELD && (held + 1) * (1000 + FRAME_OVERHEAD) > MOST_HELD);
+        assert_eq!(outputs.lost(), 100_000 - held as u64);
+        assert_eq!(outputs.acknowledge(10).count(), 10);
+        outputs.hold(100_000, 0, vec![0; 1000]);
+        assert_eq!(outputs.release_all().count(), held - 10 + 1);
+        outputs.hold(100_001, 0, vec![0; MOST_HELD / 2]);
+        assert_eq!((outputs.waiting(), outputs.left()), (1, 100_001));
     }
 
     fn number(held: Held) -> u64 {

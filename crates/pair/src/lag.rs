@@ -10,6 +10,8 @@ use std::time::Duration;
 pub const ALLOWED: Duration = Duration::from_millis(200);
 /// Lag at which the primary is slowed the most.
 const WORST: Duration = Duration::from_millis(1000);
+/// Lag below which a side that joins counts as one that could take over.
+pub const READY: Duration = WORST;
 /// Percent of its time that it is kept from running then: it never stands still for this alone.
 pub const MOST_PCT: u32 = 90;
 

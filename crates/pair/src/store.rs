@@ -2,15 +2,16 @@
 //! a generation, made by link(2), which either makes it whole or finds it there, on local file systems and on NFS alike
 //! (open(2), O_EXCL).
 
+use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use rustix::fs::{fstat, linkat, openat, unlinkat, AtFlags, Dir, Mode, OFlags, CWD};
+use rustix::fs::{fstat, fsync, linkat, openat, unlinkat, AtFlags, Dir, Mode, OFlags, CWD};
 use rustix::io::Errno;
 
 /// What came of asking for a generation.
@@ -28,6 +29,11 @@ pub enum Claim {
 pub trait Generations: Send + Sync {
     /// Asks for a generation in the name of a side.
     fn claim(&self, own: &str, generation: u64) -> io::Result<Claim>;
+
+    /// Makes what a later claim needs, as far as that can be made beforehand.
+    fn prepare(&self, _own: &str) -> io::Result<()> {
+        Ok(())
+    }
 
     /// Whose a generation is; none where it is nobody's.
     fn owner(&self, generation: u64) -> io::Result<Option<String>>;
@@ -58,7 +64,24 @@ pub fn shared_key(folder: &Path) -> io::Result<String> {
 #[derive(Clone, Debug)]
 pub struct Folder {
     path: PathBuf,
-    opened: Arc<OnceLock<OwnedFd>>,
+    opened: Arc<Opened>,
+}
+
+/// The open folder, and the files in it that claims are links to. The files are removed with this.
+#[derive(Debug, Default)]
+struct Opened {
+    folder: OnceLock<OwnedFd>,
+    prepared: Mutex<HashMap<String, String>>,
+}
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        let Some(folder) = self.folder.get() else { return };
+        let prepared = self.prepared.get_mut().unwrap_or_else(PoisonError::into_inner);
+        for file in prepared.values() {
+            let _ = unlinkat(folder, file, AtFlags::empty());
+        }
+    }
 }
 
 /// Highest generation: there is always a next one.
@@ -77,7 +100,7 @@ impl Folder {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let named = openat(CWD, &self.path, flags, Mode::empty())?;
         let now = fstat(&named)?;
-        let opened = self.opened.get_or_init(|| named);
+        let opened = self.opened.folder.get_or_init(|| named);
         let then = fstat(opened)?;
         if (now.st_dev, now.st_ino) != (then.st_dev, then.st_ino) {
             return Err(io::Error::other(format!("{} is another folder than before", self.path.display())));
@@ -101,15 +124,29 @@ impl Folder {
         Ok(owner)
     }
 
-    /// Writes a name to a file that nobody else has.
-    fn write(folder: &OwnedFd, own: &str, generation: u64) -> io::Result<String> {
+    /// The file with a side's name, which a claim links to: written once and to the disk, so that a store that is full
+    /// by then takes the claim all the same.
+    fn prepared(&self, folder: &OwnedFd, own: &str) -> io::Result<String> {
         static WRITTEN: AtomicU64 = AtomicU64::new(0);
+        let mut prepared = self.opened.prepared.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(file) = prepared.get(own) {
+            return Ok(file.clone());
+        }
         let (number, process) = (WRITTEN.fetch_add(1, Ordering::AcqRel), std::process::id());
-        let name = format!(".{own}-{generation:08}-{process}-{number}");
+        let name = format!(".{own}-{process}-{number}");
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut file = File::from(openat(folder, &name, flags, Mode::from_raw_mode(0o666))?);
-        file.write_all(own.as_bytes())?;
+        if let Err(error) = file.write_all(own.as_bytes()).and_then(|()| file.sync_all()) {
+            let _ = unlinkat(folder, &name, AtFlags::empty());
+            return Err(error);
+        }
+        prepared.insert(own.to_owned(), name.clone());
         Ok(name)
+    }
+
+    /// Forgets a prepared file that is gone from the folder.
+    fn forget(&self, own: &str) {
+        self.opened.prepared.lock().unwrap_or_else(PoisonError::into_inner).remove(own);
     }
 }
 
@@ -119,17 +156,23 @@ impl Generations for Folder {
             return Err(io::Error::other(format!("{generation} is above the highest generation, {MOST_GENERATIONS}")));
         }
         let folder = self.open()?;
-        let written = Self::write(folder, own, generation)?;
-        let linked = linkat(folder, &written, folder, Self::file(generation), AtFlags::empty());
-        let _ = unlinkat(folder, &written, AtFlags::empty());
-        match linked {
-            Ok(()) => Ok(Claim::Won),
+        let file = self.prepared(folder, own)?;
+        match linkat(folder, &file, folder, Self::file(generation), AtFlags::empty()) {
+            // A host that loses power after its answer must not give the generation again.
+            Ok(()) => fsync(folder).map(|()| Claim::Won).map_err(io::Error::from),
             Err(Errno::EXIST) => {
                 let owner = Self::read(folder, generation)?;
                 Ok(if owner == own { Claim::Won } else { Claim::Lost { owner } })
             }
-            Err(error) => Err(error.into()),
+            Err(error) => {
+                self.forget(own);
+                Err(error.into())
+            }
         }
+    }
+
+    fn prepare(&self, own: &str) -> io::Result<()> {
+        self.prepared(self.open()?, own).map(drop)
     }
 
     fn owner(&self, generation: u64) -> io::Result<Option<String>> {
@@ -165,6 +208,11 @@ impl Store {
     /// The same, wherever they are.
     pub fn at(place: Arc<dyn Generations>, own: &str) -> Self {
         Store { place, own: own.to_owned() }
+    }
+
+    /// Makes what a later claim needs, as far as that can be made beforehand.
+    pub fn prepare(&self) -> io::Result<()> {
+        self.place.prepare(&self.own)
     }
 
     /// Asks for a generation.
@@ -233,6 +281,22 @@ mod tests {
         let gone = Store::new(&folder.path().join("gone"), "a");
         assert!(matches!(gone.claim(2), Claim::Unavailable(_)));
         assert!(gone.is_own(2).is_err());
+    }
+
+    #[test]
+    fn a_claim_needs_no_new_inode_and_leaves_its_generation_alone() {
+        use std::os::unix::fs::MetadataExt;
+        let folder = tempfile::tempdir().expect("a folder");
+        let files = || std::fs::read_dir(folder.path()).expect("readable").map(|entry| entry.expect("an entry").path());
+        let store = Store::new(folder.path(), "a");
+        store.prepare().expect("prepared");
+        let inode = |path: &PathBuf| std::fs::metadata(path).expect("there").ino();
+        let before: Vec<u64> = files().map(|path| inode(&path)).collect();
+        assert_eq!(before.len(), 1);
+        assert!((1..=3).all(|generation| matches!(store.claim(generation), Claim::Won)));
+        assert_eq!(files().map(|path| inode(&path)).collect::<Vec<_>>(), [before[0]; 4]);
+        drop(store);
+        assert_eq!(files().count(), 3);
     }
 
     #[test]

@@ -80,6 +80,11 @@ impl Exits {
         self.outputs.waiting()
     }
 
+    /// How many frames were lost for want of room to hold them.
+    pub fn lost(&self) -> u64 {
+        self.outputs.lost()
+    }
+
     /// For how long the first of them has waited; none where none waits.
     pub fn waiting_for(&self) -> Option<Duration> {
         self.outputs.waiting_since().map(|since| Duration::from_nanos(self.clock.now_ns() - since))

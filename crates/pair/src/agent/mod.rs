@@ -20,6 +20,7 @@ mod options;
 mod peer;
 pub(crate) mod places;
 mod progress;
+mod pulse;
 mod replication;
 pub(crate) mod report;
 pub(crate) mod sealed;
@@ -76,6 +77,7 @@ pub fn run(options: &Options) -> Result<()> {
     spawn("inputs", move || each_frame(&tap, |frame| inputs.take(frame)))?;
     let ended = agent.run(&events);
     sealed::settle();
+    report::flush_reports();
     ended
 }
 

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{bail, Context, Result};
 use clap::Args;
@@ -70,6 +71,11 @@ pub struct Options {
 }
 
 impl Options {
+    /// Silence after which the other side is suspected.
+    pub fn patience(&self) -> Duration {
+        Duration::from_millis(self.patience_ms)
+    }
+
     /// Where it asks who may go on alone.
     pub fn generations(&self) -> Result<Store> {
         match (&self.store, self.witness) {

@@ -8,9 +8,10 @@ use serde_json::Value;
 
 use super::marks::Marks;
 use super::progress::{Progress, Reached};
+use super::pulse::Pulse;
 use super::report::Metrics;
 use super::threads::lock;
-use crate::lag::slowed_pct;
+use crate::lag::{slowed_pct, READY};
 use crate::ring::Shared;
 
 /// Where a primary began to record for its secondary.
@@ -39,6 +40,7 @@ pub struct Replication {
     /// When the log was how long, for the lag.
     marks: Marks,
     progress: Progress,
+    pulse: Pulse,
 }
 
 impl Replication {
@@ -54,6 +56,7 @@ impl Replication {
             welcome: None,
             marks: Marks::default(),
             progress: Progress::beginning(Instant::now()),
+            pulse: Pulse::beginning(Instant::now()),
         }
     }
 
@@ -109,6 +112,7 @@ impl Replication {
     /// A new secondary follows.
     pub fn is_followed(&mut self) {
         self.progress = Progress::beginning(Instant::now());
+        self.pulse = Pulse::beginning(Instant::now());
     }
 
     /// The secondary holds and has replayed the log up to these lengths; its connection has brought it `taken` bytes.
@@ -116,6 +120,17 @@ impl Replication {
         (self.received, self.executed, self.taken) = (received, executed, taken);
         let mut metrics = lock(&self.metrics);
         self.marks.replayed(executed, Instant::now()).for_each(|behind| metrics.replayed(behind));
+    }
+
+    /// Whether a side that joins has replayed enough to take over soon.
+    pub fn is_nearly_replayed(&self) -> bool {
+        self.executed > self.base.position && self.marks.lag(Instant::now()) < READY
+    }
+
+    /// Whether our machine, which has room for its log and is followed, has recorded nothing for several times
+    /// `patience` while this agent ran.
+    pub fn has_stopped_growing(&mut self, patience: Duration) -> bool {
+        self.pulse.has_stopped(self.recorded(), self.memory.from_qemu().unread(), patience, Instant::now())
     }
 
     /// Length of the log that the secondary holds.
@@ -157,6 +172,10 @@ impl Replication {
 
     /// Adds what is known of it to a report.
     pub fn describe(&self, told: &mut Value) {
+        // The mean is of what was replayed: it says nothing of a secondary that replays nothing.
+        let (mean_ms, now_ms) =
+            (told["lag_ms"].as_f64().unwrap_or(0.0), self.marks.lag(Instant::now()).as_secs_f64() * 1e3);
+        told["lag_ms"] = mean_ms.max(now_ms).into();
         told["slowed_pct"] = self.memory.slowed_pct().into();
         told["recorded"] = self.recorded().into();
         told["received"] = self.received.into();

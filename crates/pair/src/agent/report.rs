@@ -1,15 +1,60 @@
 //! What an agent tells whoever started it: one JSON object a line.
 
 use std::io::Write;
-use std::time::Duration;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{sync_channel, Receiver, SyncSender};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 use serde_json::{json, Value};
 
-/// Writes a line; nobody need read it.
+/// Lines that wait for a reader at most; later ones are dropped.
+const MOST_UNREAD: usize = 4096;
+/// Longest wait for the last lines to be read when the program ends.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
+/// Poll interval of that wait.
+const FLUSH_POLL: Duration = Duration::from_millis(1);
+
+static UNREAD: AtomicUsize = AtomicUsize::new(0);
+
+/// Writes a line. Never waits: a thread of its own writes, and a reader that stopped reading gets no more than
+/// `MOST_UNREAD` lines when it resumes.
 pub fn report(value: &Value) {
-    let mut out = std::io::stdout().lock();
-    let _ = writeln!(out, "{value}").and_then(|()| out.flush());
+    static LINES: OnceLock<Option<SyncSender<String>>> = OnceLock::new();
+    let Some(lines) = LINES.get_or_init(start_writer) else { return };
+    UNREAD.fetch_add(1, Ordering::AcqRel);
+    if lines.try_send(value.to_string()).is_err() {
+        UNREAD.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// Writes a line that the next of its kind replaces; drops it where earlier lines were not read yet.
+pub fn report_latest(value: &Value) {
+    if UNREAD.load(Ordering::Acquire) == 0 {
+        report(value);
+    }
+}
+
+/// Waits until all lines are written, as long as a reader may take.
+pub fn flush_reports() {
+    let until = Instant::now() + FLUSH_TIMEOUT;
+    while UNREAD.load(Ordering::Acquire) > 0 && Instant::now() < until {
+        std::thread::sleep(FLUSH_POLL);
+    }
+}
+
+fn start_writer() -> Option<SyncSender<String>> {
+    let (sender, lines): (_, Receiver<String>) = sync_channel(MOST_UNREAD);
+    let write = move || {
+        for line in lines {
+            let mut out = std::io::stdout().lock();
+            let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+            UNREAD.fetch_sub(1, Ordering::AcqRel);
+        }
+    };
+    std::thread::Builder::new().name("reports".into()).spawn(write).ok()?;
+    Some(sender)
 }
 
 /// How long outputs were held, and how far the secondary is behind.
@@ -17,6 +62,8 @@ pub struct Metrics {
     held_ns: Histogram<u64>,
     lag_ns: f64,
     log_bytes: u64,
+    /// When the log's rate was computed last, and the length then.
+    rated: (Instant, u64),
     wire_bytes: u64,
     frames: u64,
     writes: u64,
@@ -32,7 +79,15 @@ impl Metrics {
     pub fn new() -> anyhow::Result<Self> {
         // Three digits up to an hour.
         let held_ns = Histogram::new_with_bounds(1, Duration::from_secs(3600).as_nanos() as u64, 3)?;
-        Ok(Metrics { held_ns, lag_ns: 0.0, log_bytes: 0, wire_bytes: 0, frames: 0, writes: 0 })
+        Ok(Metrics {
+            held_ns,
+            lag_ns: 0.0,
+            log_bytes: 0,
+            rated: (Instant::now(), 0),
+            wire_bytes: 0,
+            frames: 0,
+            writes: 0,
+        })
     }
 
     /// A frame, or a write to a shared disk, left after so long.
@@ -52,14 +107,17 @@ impl Metrics {
         self.wire_bytes += wire_bytes;
     }
 
-    /// All of it, since the beginning.
-    pub fn told(&self) -> Value {
+    /// All of it since the beginning; the log's rate, in Mbit/s, since this was called last.
+    pub fn told(&mut self) -> Value {
+        let (before, length) = std::mem::replace(&mut self.rated, (Instant::now(), self.log_bytes));
+        let log_mbit_per_s = 8e-6 * (self.log_bytes - length) as f64 / before.elapsed().as_secs_f64().max(1e-9);
         let curve = self.held_ns.iter_quantiles(TICKS).filter(|step| step.count_since_last_iteration() > 0);
         let curve: Vec<_> = curve.map(|step| (step.value_iterated_to() as f64 / 1e6, step.quantile())).collect();
         let held = |share: f64| self.held_ns.value_at_quantile(share) as f64 / 1e6;
         json!({
             "lag_ms": self.lag_ns / 1e6,
             "log_bytes": self.log_bytes,
+            "log_mbit_per_s": log_mbit_per_s,
             "wire_bytes": self.wire_bytes,
             "frames": self.frames,
             "writes": self.writes,

@@ -23,7 +23,7 @@ use super::network::Tap;
 use super::options::Options;
 use super::peer::Peer;
 use super::replication::{Base, Replication};
-use super::report::{report, Metrics};
+use super::report::{report, report_latest, Metrics};
 use super::sealed::Seals;
 use super::shadow::{hash_of, Shadow};
 use super::takeover::Takeover;
@@ -76,6 +76,7 @@ impl Agent {
     ) -> Result<Self> {
         let store = options.generations()?;
         let generation = store.generation().context("the store")?;
+        store.prepare().context("the store")?;
         let inputs = Arc::new(Inputs::new(&options.inlet, options.follow.is_none())?);
         let (clock, metrics) = (Clock::starting_now(), Arc::new(Mutex::new(Metrics::new()?)));
         let mut agent = Agent {
@@ -131,7 +132,7 @@ impl Agent {
         while self.side.phase != Phase::Over {
             let longest = if self.takeover.is_under_way() { LOOK } else { BEAT.saturating_sub(beat.elapsed()) };
             match events.recv_timeout(longest) {
-                Ok(event) => self.take(event)?,
+                Ok(event) => self.take(event),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
@@ -146,9 +147,9 @@ impl Agent {
         Ok(())
     }
 
-    fn take(&mut self, event: Event) -> Result<()> {
+    fn take(&mut self, event: Event) {
         match event {
-            Event::Order(order) => self.obey(&order)?,
+            Event::Order(order) => self.obey(&order),
             Event::Orphaned => self.stop(),
             Event::Frame(frame, position) => self.sent(frame, position),
             Event::Saved => self.saved(),
@@ -164,13 +165,12 @@ impl Agent {
                 report(&json!({ "event": "fenced", "generation": self.side.generation }));
                 self.end_machine();
             }
-            Event::Joined(number, channel) if self.peer.awaits(number) => self.join(*channel)?,
+            Event::Joined(number, channel) if self.peer.awaits(number) => self.join(*channel),
             Event::Joined(..) => {} // too late
             Event::Said(number, message) if self.peer.is_linked_by(number) => self.hear(&message),
             Event::Lost(number, why) if self.peer.was_latest(number) => self.lost(&why),
             Event::Said(..) | Event::Lost(..) => {} // of a channel that was before this one
         }
-        Ok(())
     }
 
     fn machine_is_gone(&mut self) {
@@ -249,6 +249,10 @@ impl Agent {
         if self.side.role != Role::Primary || self.side.phase != Phase::Protected {
             return;
         }
+        if self.log.has_stopped_growing(self.options.patience()) {
+            report(&json!({ "event": "hung", "why": "the machine records nothing, not even that time passes" }));
+            return self.end_machine();
+        }
         if let Some(why) = self.log.stuck(self.exits.waiting_for()) {
             report(&json!({ "event": "lost", "why": why }));
             self.happened(Input::ChannelLost);
@@ -261,7 +265,8 @@ impl Agent {
         told["phase"] = format!("{:?}", self.side.phase).to_lowercase().into();
         told["role"] = format!("{:?}", self.side.role).to_lowercase().into();
         told["waiting"] = self.exits.waiting().into();
+        told["lost_frames"] = self.exits.lost().into();
         self.log.describe(&mut told);
-        report(&told);
+        report_latest(&told);
     }
 }

@@ -11,8 +11,14 @@ use crate::agent::report::report;
 use crate::machine::Input;
 
 impl Agent {
-    /// Does what an order says.
-    pub(super) fn obey(&mut self, order: &Order) -> Result<()> {
+    /// Does what an order says, or reports why it cannot.
+    pub(super) fn obey(&mut self, order: &Order) {
+        if let Err(error) = self.try_to_obey(order) {
+            report(&json!({ "event": "refused", "why": format!("{error:#}") }));
+        }
+    }
+
+    fn try_to_obey(&mut self, order: &Order) -> Result<()> {
         match order {
             Order::Machine { pid } => self.guest.runs_as(*pid),
             Order::Hold => {
@@ -47,13 +53,7 @@ impl Agent {
     /// Waits for a secondary.
     fn protect(&mut self) -> Result<()> {
         let identity = self.identity();
-        let (listener, address) = match listen(self.options.listen, &identity) {
-            Ok(listening) => listening,
-            Err(error) => {
-                report(&json!({ "event": "refused", "why": format!("{error:#}") }));
-                return Ok(());
-            }
-        };
+        let (listener, address) = listen(self.options.listen, &identity)?;
         self.log.record();
         self.guest.with_shared_disk(SharedDisk::begin);
         report(&json!({ "event": "listening", "address": address.to_string() }));

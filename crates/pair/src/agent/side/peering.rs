@@ -11,8 +11,15 @@ use crate::agent::report::report;
 use crate::machine::{Input, Phase};
 
 impl Agent {
-    /// A side is there that is to become the secondary.
-    pub(super) fn join(&mut self, channel: Channel) -> Result<()> {
+    /// A side is there that is to become the secondary. Its end ends nobody but itself.
+    pub(super) fn join(&mut self, channel: Channel) {
+        if let Err(error) = self.begin_with(channel) {
+            report(&json!({ "event": "refused", "why": format!("the side that joined is gone: {error:#}") }));
+            self.wait_for_nobody();
+        }
+    }
+
+    fn begin_with(&mut self, channel: Channel) -> Result<()> {
         let Base { position, frames, is_snapshot } = self.log.base();
         channel.control.send(&Message::Base { position, frames, is_snapshot })?;
         report(&json!({ "event": "joined", "by": channel.peer }));
@@ -52,12 +59,20 @@ impl Agent {
         self.record_for_nobody();
     }
 
+    /// After a silence in which the other side may have taken over, this one asks the store first: what was
+    /// acknowledged before that silence must not release anything.
     pub(super) fn hear(&mut self, message: &Message) {
+        if self.peer.heard().elapsed() > self.options.patience() && self.is_succeeded() {
+            return self.happened(Input::ChannelLost);
+        }
         self.peer.is_heard();
         self.happened(Input::Heard);
         match *message {
-            Message::Acknowledged { executed, .. } if self.side.is_alone() && executed > self.log.base().position => {
-                self.happened(Input::PeerReplays);
+            Message::Acknowledged { received, executed, taken } if self.side.is_alone() => {
+                self.log.acknowledged(received, executed, taken);
+                if self.log.is_nearly_replayed() {
+                    self.happened(Input::PeerReplays);
+                }
             }
             Message::Acknowledged { received, executed, taken } if self.side.phase == Phase::Protected => {
                 self.log.acknowledged(received, executed, taken);
@@ -77,6 +92,11 @@ impl Agent {
             Message::Leaving => self.happened(Input::ChannelLost),
             _ => {}
         }
+    }
+
+    /// Whether another side has the next generation already, or the store does not answer.
+    fn is_succeeded(&self) -> bool {
+        !matches!(self.store.is_own(self.side.generation + 1), Ok(None | Some(true)))
     }
 
     /// Acknowledges what is here, and becomes the secondary once all is that precedes what the primary lets out without us.

@@ -1,0 +1,484 @@
+"""A whole pair without QEMU: real agents, real sockets, a small process in each machine's place, and what may befall
+them. Frames are watched on both taps, in the order in which they came.
+"""
+
+import asyncio
+import contextlib
+import ctypes
+import json
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from loadstone.host.programs import pair
+
+Json = dict[str, Any]
+STAND_IN = Path(__file__).with_name("stand_in.py")
+ETHERTYPE = bytes.fromhex("88b5")
+PACKETS_OF_ALL_KINDS = 0x0003
+CLONE_NEWNET = 0x40000000
+WAIT_S = 60.0
+"""Longest wait for anything, on a host with other work."""
+MORE = 12
+"""Frames after which a machine is known to run on."""
+SIDES = ("a", "b")
+
+
+class Network:
+    """A namespace with the taps of all pairs, and what came from them."""
+
+    def __init__(self) -> None:
+        self.name = f"lst-agents-{os.getpid()}"
+        self.frames: dict[str, list[tuple[str, int]]] = {}
+        """Tap's name without its side -> side and number of each frame, in order."""
+        self._run("ip", "netns", "add", self.name)
+        self._socket = self._open()
+        self._pairs = 0
+
+    @property
+    def file(self) -> str:
+        return f"/run/netns/{self.name}"
+
+    def _run(self, *argv: str) -> None:
+        subprocess.run(argv, check=True, capture_output=True)
+
+    def _open(self) -> socket.socket:
+        """A socket in the namespace that gets every frame of every tap."""
+        opened: list[socket.socket] = []
+
+        def enter() -> None:
+            libc = ctypes.CDLL(None, use_errno=True)
+            with Path(self.file).open() as there:
+                assert libc.setns(there.fileno(), CLONE_NEWNET) == 0, os.strerror(ctypes.get_errno())
+            opened.append(socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(PACKETS_OF_ALL_KINDS)))
+
+        thread = threading.Thread(target=enter)
+        thread.start()
+        thread.join()
+        opened[0].setblocking(False)
+        opened[0].setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8 << 20)
+        return opened[0]
+
+    def add_pair(self) -> str:
+        """Makes two taps; their name without the side."""
+        self._pairs += 1
+        stem = f"p{self._pairs}"
+        for side in SIDES:
+            self._run("ip", "-n", self.name, "tuntap", "add", "dev", stem + side, "mode", "tap")
+            self._run("ip", "-n", self.name, "link", "set", stem + side, "up")
+        self.frames[stem] = []
+        return stem
+
+    def watch(self) -> None:
+        """Takes what has come."""
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                frame, (tap, *_) = self._socket.recvfrom(2048)
+                if frame[12:14] == ETHERTYPE and tap[:-1] in self.frames:
+                    self.frames[tap[:-1]].append((tap[-1], int.from_bytes(frame[14:22])))
+
+    @contextmanager
+    def watched(self) -> Iterator[None]:
+        """Takes what comes while the block runs in its event loop."""
+        loop = asyncio.get_running_loop()
+        loop.add_reader(self._socket, self.watch)
+        try:
+            yield
+        finally:
+            loop.remove_reader(self._socket)
+
+    def close(self) -> None:
+        self._socket.close()
+        self._run("ip", "netns", "del", self.name)
+
+
+class Relay:
+    """The channel between the agents, whose two connections pass here: each direction of each can be held up."""
+
+    def __init__(self, to: tuple[str, int]) -> None:
+        self.to = to
+        self.open = {(line, way): asyncio.Event() for line in ("control", "log") for way in ("to a", "to b")}
+        for gate in self.open.values():
+            gate.set()
+        self._lines = iter(("control", "log"))
+        self._tasks: list[asyncio.Task[None]] = []
+        self._server: asyncio.Server | None = None
+
+    async def start(self) -> str:
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
+        host, port = self._server.sockets[0].getsockname()
+        return f"{host}:{port}"
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        line = next(self._lines)
+        there, away = await asyncio.open_connection(*self.to)
+        for source, target, way in ((reader, away, "to a"), (there, writer, "to b")):
+            self._tasks.append(asyncio.create_task(self._carry(source, target, self.open[line, way])))
+
+    async def _carry(self, source: asyncio.StreamReader, target: asyncio.StreamWriter, gate: asyncio.Event) -> None:
+        with contextlib.suppress(ConnectionError):
+            while piece := await source.read(1 << 16):
+                await gate.wait()
+                target.write(piece)
+                await target.drain()
+            await gate.wait()
+        target.close()
+
+    async def close(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._server is not None:
+            self._server.close()
+
+
+@dataclass
+class Half:
+    """One agent, and the process in its machine's place."""
+
+    name: str
+    folder: Path
+    agent: asyncio.subprocess.Process | None = None
+    machine: asyncio.subprocess.Process | None = None
+    events: list[Json] = field(default_factory=list)
+    is_read: asyncio.Event = field(default_factory=asyncio.Event)
+    """Cleared while nobody reads what the agent reports."""
+    _reading: asyncio.Task[None] | None = None
+
+    async def start_agent(self, network: Network, tap: str, mac: str, patience_ms: int, follow: str | None) -> None:
+        files = {what: str(self.folder / f"{self.name}.{what}") for what in ("memory", "inlet", "outlet")}
+        argv = [pair(), "agent", "--name", self.name, "--store", str(self.folder / "store"), "--mac", mac]
+        argv += [word for what, path in files.items() for word in (f"--{what}", path)]
+        argv += ["--tap", tap, "--tap-in", network.file, "--patience-ms", str(patience_ms)]
+        argv += ["--follow", follow] if follow else []
+        with (self.folder / f"{self.name}.err").open("wb") as errors:
+            self.agent = await asyncio.create_subprocess_exec(
+                *argv, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=errors
+            )
+        self.is_read.set()
+        self._reading = asyncio.create_task(self._read(self.agent))
+        await self.event("ready")
+
+    async def start_machine(self, mode: str, mac: str) -> None:
+        files = [str(self.folder / f"{self.name}.{what}") for what in ("memory", "outlet")]
+        self.machine = await asyncio.create_subprocess_exec(sys.executable, "-IS", str(STAND_IN), mode, *files, mac)
+        await self.order("machine", pid=self.machine.pid)
+
+    async def _read(self, agent: asyncio.subprocess.Process) -> None:
+        assert agent.stdout is not None
+        async for line in agent.stdout:
+            self.events.append(json.loads(line))
+            await self.is_read.wait()
+
+    async def order(self, do: str, **arguments: Any) -> None:
+        assert self.agent is not None
+        assert self.agent.stdin is not None
+        with contextlib.suppress(ConnectionError):
+            self.agent.stdin.write(json.dumps({"do": do, **arguments}).encode() + b"\n")
+            async with asyncio.timeout(WAIT_S):
+                await self.agent.stdin.drain()
+
+    def has_reported(self, name: str) -> bool:
+        return any(event["event"] == name for event in self.events)
+
+    async def event(self, name: str, after: int = 0) -> Json:
+        """The next report of this kind, beyond the first `after`."""
+
+        def find() -> Json | None:
+            return next((event for event in self.events[after:] if event["event"] == name), None)
+
+        await until(lambda: find() is not None or not self.is_up)
+        event = find()
+        assert event is not None, (self.name, name, self.events, self.errors)
+        return event
+
+    @property
+    def errors(self) -> str:
+        return (self.folder / f"{self.name}.err").read_text()
+
+    @property
+    def is_up(self) -> bool:
+        """Whether its agent runs."""
+        return self.agent is not None and self.agent.returncode is None
+
+    @property
+    def serves(self) -> bool:
+        """Whether its agent reported last that its machine is active, alone or followed."""
+        return self.is_up and self._decided() in ("protected", "alone", "live")
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether it reported last that its machine is active and that no side follows."""
+        return self.is_up and self._decided() in ("alone", "live")
+
+    def _decided(self) -> str:
+        kinds = [event["event"] for event in self.events]
+        return next((kind for kind in reversed(kinds) if kind in ("protected", "alone", "live", "over")), "")
+
+    def signal(self, number: signal.Signals, *parts: str) -> None:
+        for part in parts:
+            process = self.machine if part == "machine" else self.agent
+            if process is not None and process.returncode is None:
+                with contextlib.suppress(ProcessLookupError):
+                    process.send_signal(number)
+
+    async def end(self) -> None:
+        self.is_read.set()
+        self.signal(signal.SIGCONT, "machine", "agent")
+        self.signal(signal.SIGKILL, "machine", "agent")
+        for process in (self.machine, self.agent):
+            if process is not None:
+                await process.wait()
+        if self._reading is not None:
+            await self._reading
+
+
+@dataclass
+class Pair:
+    """A whole pair, whose faults a trial makes."""
+
+    network: Network
+    stem: str
+    folder: Path
+    a: Half
+    b: Half
+    relay: Relay
+    stores_away: int = 0
+    """Faults at this moment that have taken the store away."""
+
+    @property
+    def halves(self) -> tuple[Half, Half]:
+        return self.a, self.b
+
+    @property
+    def primary(self) -> Half:
+        """Who serves at this moment; the first where nobody does."""
+        return self.b if self.b.serves and not self.a.serves else self.a
+
+    @property
+    def secondary(self) -> Half:
+        return self.a if self.primary is self.b else self.b
+
+    @property
+    def frames(self) -> list[tuple[str, int]]:
+        return self.network.frames[self.stem]
+
+    @property
+    def segments(self) -> str:
+        """Taps in the order in which they sent, each named once for as long as no other sent."""
+        taps = [tap for tap, _ in self.frames]
+        return "".join(tap for before, tap in zip([None, *taps], taps, strict=False) if before != tap)
+
+    @property
+    def missing(self) -> list[int]:
+        """Numbers that the machine has sent and that never came."""
+        numbers = {number for _, number in self.frames}
+        return [number for number in range(0, max(numbers, default=0), 2) if number not in numbers]
+
+    async def runs_on(self) -> bool:
+        """Whether frames that are new come within the longest wait."""
+        highest = max((number for _, number in self.frames), default=0)
+        with contextlib.suppress(TimeoutError):
+            await until(lambda: max((number for _, number in self.frames), default=0) >= highest + 2 * MORE)
+            return True
+        return False
+
+    async def settled(self) -> None:
+        """Until one side serves alone and the other is gone, or they are a pair still, or nobody is left."""
+
+        def is_settled() -> bool:
+            up = [half for half in self.halves if half.is_up]
+            return self.is_whole or not up or (len(up) == 1 and up[0].is_alone)
+
+        await until(is_settled)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nobody has asked for a generation since."""
+        return all(half.is_up and not half.has_reported("claim") for half in self.halves)
+
+
+async def until(is_so: Callable[[], bool], within_s: float = WAIT_S) -> None:
+    """Raises TimeoutError."""
+    async with asyncio.timeout(within_s):
+        while not is_so():
+            await asyncio.sleep(0.005)
+
+
+@asynccontextmanager
+async def whole_pair(network: Network, folder: Path, patience_ms: int = 500) -> AsyncIterator[Pair]:
+    """Two agents and two machines, protected."""
+    stem = network.add_pair()
+    place = folder / stem
+    (place / "store").mkdir(parents=True)
+    mac = f"52:54:00:00:00:{int(stem[1:]) & 0xFF:02x}"
+    a, b = (Half(side, place) for side in SIDES)
+    relay = None
+    try:
+        await a.start_agent(network, f"{stem}a", mac, patience_ms, None)
+        await a.order("protect")
+        host, _, port = str((await a.event("listening"))["address"]).rpartition(":")
+        relay = Relay((host, int(port)))
+        await a.start_machine("record", mac)
+        await b.start_agent(network, f"{stem}b", mac, patience_ms, await relay.start())
+        await b.start_machine("replay", mac)
+        await a.event("protected")
+        pair = Pair(network, stem, place, a, b, relay)
+        assert await pair.runs_on()
+        yield pair
+    finally:
+        for half in (a, b):
+            await half.end()
+        if relay is not None:
+            await relay.close()
+
+
+Fault = Callable[[Pair], Awaitable[None]]
+
+
+def kill(role: str, *parts: str) -> Fault:
+    """Kills parts of the primary or of the secondary."""
+
+    async def fault(pair: Pair) -> None:
+        getattr(pair, role).signal(signal.SIGKILL, *parts)
+
+    return fault
+
+
+def stop(role: str, seconds: float, *parts: str) -> Fault:
+    """Stops parts for some time."""
+
+    async def fault(pair: Pair) -> None:
+        half: Half = getattr(pair, role)
+        half.signal(signal.SIGSTOP, *parts)
+        await asyncio.sleep(seconds)
+        half.signal(signal.SIGCONT, *parts)
+
+    return fault
+
+
+def hold_up(seconds: float, *gates: tuple[str, str]) -> Fault:
+    """Carries nothing over some connections in some directions for some time."""
+
+    async def fault(pair: Pair) -> None:
+        for gate in gates:
+            pair.relay.open[gate].clear()
+        await asyncio.sleep(seconds)
+        for gate in gates:
+            pair.relay.open[gate].set()
+
+    return fault
+
+
+def cut(*roles: str) -> Fault:
+    """Breaks the channel."""
+
+    async def fault(pair: Pair) -> None:
+        await asyncio.gather(*(getattr(pair, role).order("cut") for role in roles))
+
+    return fault
+
+
+def together(*faults: Fault) -> Fault:
+    """Several at once."""
+
+    async def fault(pair: Pair) -> None:
+        await asyncio.gather(*(each(pair) for each in faults))
+
+    return fault
+
+
+def without_store(seconds: float, then: Fault) -> Fault:
+    """Takes the store away for some time, within which something else happens."""
+
+    async def fault(pair: Pair) -> None:
+        store = pair.folder / "store"
+        away = store.with_suffix(".away")
+        if pair.stores_away == 0:
+            store.rename(away)
+        pair.stores_away += 1
+        try:
+            await then(pair)
+            await asyncio.sleep(seconds)
+        finally:
+            pair.stores_away -= 1
+            if pair.stores_away == 0:
+                away.rename(store)
+
+    return fault
+
+
+ALL_GATES = [(line, way) for line in ("control", "log") for way in ("to a", "to b")]
+
+
+def single_faults() -> dict[str, Fault]:
+    """Every fault by its name."""
+    faults: dict[str, Fault] = {}
+    for role in ("primary", "secondary"):
+        for parts in (("machine",), ("agent",), ("machine", "agent")):
+            name = " and ".join(parts)
+            faults[f"kill {role}'s {name}"] = kill(role, *parts)
+            for seconds in (0.3, 0.7, 1.5):
+                faults[f"stop {role}'s {name} for {seconds} s"] = stop(role, seconds, *parts)
+        faults[f"cut by {role}"] = cut(role)
+        faults[f"no store and kill {role}'s machine"] = without_store(1.0, kill(role, "machine"))
+    faults["cut by both"] = cut("primary", "secondary")
+    for role in ("primary", "secondary"):
+        faults[f"no store and cut by {role}"] = without_store(1.0, cut(role))
+    faults["stop both agents for 0.7 s"] = together(stop("primary", 0.7, "agent"), stop("secondary", 0.7, "agent"))
+    for line in ("control", "log"):
+        for ways in (("to a",), ("to b",), ("to a", "to b")):
+            faults[f"hold up {line} {' and '.join(ways)}"] = hold_up(1.2, *((line, way) for way in ways))
+    for ways in (("to a",), ("to b",), ("to a", "to b")):
+        faults[f"hold up all {' and '.join(ways)}"] = hold_up(1.2, *(gate for gate in ALL_GATES if gate[1] in ways))
+    return faults
+
+
+async def befall(pair: Pair, faults: list[tuple[float, Fault]]) -> None:
+    """Makes faults, each some seconds after now."""
+
+    async def later(after_s: float, fault: Fault) -> None:
+        await asyncio.sleep(after_s)
+        await fault(pair)
+
+    await asyncio.gather(*(later(after_s, fault) for after_s, fault in faults))
+
+
+def double_faults(count: int, seed: int) -> list[list[tuple[str, float]]]:
+    """Pairs of faults by name, at times within a second: the same for the same seed."""
+    draw, names = random.Random(seed), sorted(single_faults())
+    return [[(draw.choice(names), draw.uniform(0.0, 1.0)) for _ in range(2)] for _ in range(count)]
+
+
+async def trial(network: Network, folder: Path, names: list[tuple[str, float]]) -> list[str]:
+    """Lets faults befall a whole pair; what is wrong with what came of that."""
+    faults = single_faults()
+    began = time.monotonic()
+    async with whole_pair(network, folder) as pair:
+        await befall(pair, [(after_s, faults[name]) for name, after_s in names])
+        wrong = []
+        try:
+            await pair.settled()
+        except TimeoutError:
+            wrong.append("did not settle")
+        # Of two faults the second may kill the only machine that the first has left.
+        must_survive = len(names) == 1 or not any("kill" in name for name, _ in names)
+        if (must_survive or any(half.serves for half in pair.halves)) and not await pair.runs_on():
+            wrong.append("no machine runs on")
+        if pair.segments not in ("a", "ab", "b"):
+            wrong.append(f"both sides sent: {pair.segments}")
+        if pair.missing:
+            wrong.append(f"frames {pair.missing[:5]} were lost")
+        events = {half.name: [event for event in half.events if event["event"] != "metrics"] for half in pair.halves}
+        errors = "; ".join(f"{half.name}: {half.errors.strip()}" for half in pair.halves if half.errors.strip())
+        return [f"{names} after {time.monotonic() - began:.1f} s: {reason}: {events} {errors}" for reason in wrong]

@@ -1,0 +1,172 @@
+"""Real agents of a pair under faults, with a small process in each machine's place: at most one side sends, nothing
+that was sent is lost, and neither a joiner, a stranger nor a reader that stopped reading ends who serves.
+"""
+
+import asyncio
+import signal
+import socket
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from loadstone.host.programs import pair as pair_program
+from tests.vm.agents import Half, Network, double_faults, single_faults, trial, until, whole_pair
+
+AT_ONCE = 8
+"""Pairs that are tried at once: they wait more than they compute."""
+JOINERS = 40
+
+
+@pytest.fixture(scope="module")
+def network() -> Iterator[Network]:
+    network = Network()
+    yield network
+    network.close()
+
+
+def tried(network: Network, folder: Path, trials: list[list[tuple[str, float]]]) -> list[str]:
+    """What was wrong in any of these trials."""
+
+    async def play() -> list[str]:
+        places = asyncio.Semaphore(AT_ONCE)
+
+        async def play_one(names: list[tuple[str, float]]) -> list[str]:
+            async with places:
+                return await trial(network, folder, names)
+
+        with network.watched():
+            wrong = await asyncio.gather(*map(play_one, trials))
+        return [reason for reasons in wrong for reason in reasons]
+
+    return asyncio.run(play())
+
+
+@pytest.mark.slow("forty faults, each of which takes seconds to be over")
+def test_after_every_fault_one_machine_runs_on_and_nothing_is_lost(network: Network, tmp_path: Path) -> None:
+    trials = [[(name, 0.1)] for name in single_faults()]
+    assert len(trials) >= 40
+    assert tried(network, tmp_path, trials) == []
+
+
+@pytest.mark.slow("forty times two faults, each of which takes seconds to be over")
+def test_after_two_faults_at_most_one_machine_runs_on_and_nothing_is_lost(network: Network, tmp_path: Path) -> None:
+    assert tried(network, tmp_path, double_faults(40, seed=7)) == []
+
+
+def test_a_machine_that_hangs_is_replaced(network: Network, tmp_path: Path) -> None:
+    async def play() -> None:
+        with network.watched():
+            async with whole_pair(network, tmp_path) as pair:
+                primary, secondary = pair.primary, pair.secondary
+                primary.signal(signal.SIGSTOP, "machine")
+                await secondary.event("live")
+                assert await pair.runs_on()
+                assert primary.has_reported("hung")
+                assert pair.segments == "ab"
+                assert pair.missing == []
+
+    asyncio.run(play())
+
+
+def test_an_agent_whose_reports_nobody_reads_serves_on(network: Network, tmp_path: Path) -> None:
+    async def play() -> None:
+        with network.watched():
+            async with whole_pair(network, tmp_path, patience_ms=5000) as pair:
+                for half in pair.halves:
+                    half.is_read.clear()
+                    for _ in range(3000):
+                        await half.order("nothing that there is, " + 100 * "x")
+                assert await pair.runs_on()
+                assert await pair.runs_on()
+                for half in pair.halves:
+                    half.is_read.set()
+                    await until(lambda half=half: len([e for e in half.events if e["event"] == "refused"]) == 3000)
+                assert pair.is_whole
+                assert pair.segments == "a"
+
+    asyncio.run(play())
+
+
+def hello(name: str, key: str, is_log: bool) -> bytes:
+    """The first message of an agent, as postcard encodes it."""
+
+    def text(value: str) -> bytes:
+        assert len(value) < 128
+        return bytes([len(value)]) + value.encode()
+
+    body = bytes([0, 3]) + text(name) + bytes([0, is_log]) + text(key)
+    return struct.pack(">I", len(body)) + body
+
+
+async def join_and_reset(address: tuple[str, int], key: str, after_s: float) -> None:
+    """Greets as a secondary does on both connections, then resets one of them."""
+    lines = []
+    for is_log in (False, True):
+        reader, writer = await asyncio.open_connection(*address)
+        writer.write(hello("b", key, is_log))
+        await writer.drain()
+        lines.append((reader, writer))
+    await asyncio.sleep(after_s)
+    for _, writer in lines:
+        opened = writer.get_extra_info("socket")
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        writer.transport.abort()
+
+
+async def alone(network: Network, folder: Path) -> Half:
+    """A machine that serves alone."""
+    stem = network.add_pair()
+    place = folder / stem
+    (place / "store").mkdir(parents=True)
+    half = Half("a", place)
+    await half.start_agent(network, f"{stem}a", "52:54:00:00:01:01", 500, None)
+    await half.start_machine("record", "52:54:00:00:01:01")
+    return half
+
+
+@pytest.mark.parametrize("kind", ["resets", "is killed"])
+def test_a_side_that_joins_and_goes_away_ends_nobody_else(kind: str, network: Network, tmp_path: Path) -> None:
+    async def play() -> None:
+        half = await alone(network, tmp_path)
+        try:
+            for number in range(JOINERS):
+                seen = len(half.events)
+                await half.order("protect")
+                address = str((await half.event("listening", after=seen))["address"])
+                host, _, port = address.rpartition(":")
+                after_s = 0.0007 * (number % 20)
+                if kind == "resets":
+                    key = (half.folder / "store" / "channel-key").read_text()
+                    await join_and_reset((host, int(port)), key, after_s)
+                else:
+                    await follow_and_die(half, network, address, after_s)
+                assert half.is_up, (number, half.errors)
+            seen = len(half.events)
+            await half.order("protect")
+            await half.event("listening", after=seen)
+        finally:
+            await half.end()
+
+    asyncio.run(play())
+
+
+async def follow_and_die(half: Half, network: Network, address: str, after_s: float) -> None:
+    """A real agent that follows, and is killed shortly after its start."""
+    files = [word for what in ("memory", "inlet", "outlet") for word in (f"--{what}", str(half.folder / f"b.{what}"))]
+    argv = [pair_program(), "agent", "--name", "b", "--store", str(half.folder / "store"), *files]
+    argv += ["--mac", "52:54:00:00:01:01", "--tap", f"{half.folder.name}b", "--tap-in", network.file]
+    process = await asyncio.create_subprocess_exec(
+        *argv,
+        "--follow",
+        address,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.DEVNULL,
+    )
+    await asyncio.sleep(0.004 + after_s)
+    process.kill()
+    await process.wait()
+    for what in ("memory", "outlet"):
+        (half.folder / f"b.{what}").unlink(missing_ok=True)
