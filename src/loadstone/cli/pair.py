@@ -71,6 +71,7 @@ def create(
     serve: Annotated[str, typer.Option(help=f"Service of the pair: {', '.join(SERVED)}.")] = "backend",
 ) -> Exit:
     """Create a pair that runs until Ctrl-C; other commands inspect and change it meanwhile."""
+    control.require_name(name)
     if serve not in SERVED:
         raise UsageError(f"A pair cannot serve `{serve}` by itself. Give one of {', '.join(SERVED)}.")
     say(LIMITS)
@@ -119,11 +120,10 @@ def _ask(name: str, do: str, **what: Any) -> Any:
 def status(name: Annotated[str | None, typer.Argument(help="Name of a pair. Default: all active pairs.")] = None,
            as_json: Json = False) -> Exit:  # fmt: skip
     """Show the status of pairs: protection, host and use of the secondary, lag, log bandwidth, delayed outputs."""
-    names = [name] if name else control.known()
-    if not names and not as_json:
-        say("No pair is kept here. `loadstone pair create NAME` makes one.")
-    for one in names:
-        looked = _ask(one, "status")
+    statuses = [_ask(name, "status")] if name else asyncio.run(control.statuses())
+    if not statuses and not as_json:
+        say("No pair is active. `loadstone pair create NAME` creates one.")
+    for looked in statuses:
         out.print_json(json.dumps(looked)) if as_json else out.print(_table(looked))
     return Exit.PASS
 

@@ -6,10 +6,13 @@ from typing import Any, cast
 
 import pytest
 
-from loadstone.model.errors import PlatformError
+from loadstone.model.errors import PlatformError, UsageError
+from loadstone.model.fault import FaultKind
 from loadstone.platforms.pair import machine as pair_machine
+from loadstone.platforms.pair.control import require_name
 from loadstone.platforms.pair.machine import PairMachine
 from loadstone.platforms.pair.side import Side
+from loadstone.platforms.pair.status import status_of
 
 
 @dataclass(eq=False)
@@ -19,6 +22,7 @@ class SaidSide:
     said: list[str]
     is_up: bool = True
     has_ended: bool = False
+    is_mute: bool = False
 
     @property
     def events(self) -> list[dict[str, Any]]:
@@ -78,3 +82,60 @@ def test_a_side_that_serves_alone_gets_another(last: str, monkeypatch: pytest.Mo
     asyncio.run(keep())
     assert gone.has_ended
     assert "another side is to be made" in pair.failures[0]
+
+
+def test_a_machine_is_protected_again_however_often_that_failed_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pair_machine, "KEPT_S", 0.0)
+    pair = pair_of(SaidSide(["ready", "alone"]))
+    attempts = 0
+
+    async def protect() -> float:
+        nonlocal attempts
+        attempts += 1
+        if attempts in (1, 2, 3, 4, 9):
+            raise PlatformError(f"attempt {attempts}")
+        if attempts == 5:
+            raise OSError("No space left on device")
+        return 0.0
+
+    monkeypatch.setattr(pair, "protect", protect)
+
+    async def keep() -> None:
+        async with pair.kept():
+            while attempts < 30:
+                await asyncio.sleep(0)
+
+    asyncio.run(keep())
+    assert pair.failures == [*(f"attempt {number}" for number in (1, 2, 3, 4)), "No space left on device", "attempt 9"]
+    assert pair.failures_in_a_row == 0
+
+
+@pytest.mark.parametrize(
+    ("serving", "follower", "status"),
+    [
+        (SaidSide(["protected"]), SaidSide(["follows"]), "protected"),
+        (SaidSide(["protected"], is_mute=True), SaidSide(["follows"]), "failing over"),
+        (SaidSide(["protected"], is_up=False), SaidSide(["follows"]), "failing over"),
+        (SaidSide(["protected"]), SaidSide(["follows"], is_mute=True), "starting a secondary"),
+        (SaidSide(["alone"]), SaidSide(["ready"]), "starting a secondary"),
+        (SaidSide(["protected"], is_up=False), SaidSide(["live"]), "not protected"),
+        (SaidSide(["over"], is_up=False), SaidSide(["over"], is_up=False), "gone"),
+    ],
+)
+def test_the_status_says_protected_only_while_both_agents_do(
+    serving: SaidSide, follower: SaidSide, status: str
+) -> None:
+    assert status_of(pair_of(serving, follower)) == status
+
+
+@pytest.mark.parametrize("fault", FaultKind)
+def test_no_fault_is_injected_while_a_side_is_only_joining(fault: FaultKind) -> None:
+    pair = pair_of(SaidSide(["ready", "alone"]), SaidSide(["ready"]))
+    with pytest.raises(PlatformError, match="is not protected"):
+        asyncio.run(pair.fail(fault))
+
+
+@pytest.mark.parametrize("name", ["a/b", "", "..", "-x", "é", "a" * 42, "a b"])
+def test_a_name_that_no_file_may_have_is_refused(name: str) -> None:
+    with pytest.raises(UsageError, match="is not a valid name of a pair"):
+        require_name(name)

@@ -3,18 +3,31 @@
 import asyncio
 import contextlib
 import json
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from loadstone.model.errors import LoadstoneError, PlatformError
+from loadstone.model.errors import LoadstoneError, PlatformError, UsageError
 from loadstone.platforms.journal import private_folder
 
 Json = dict[str, Any]
 ANSWER_S = 900.0
 """A secondary is made within that, its disk copied."""
 Obey = Callable[[str, Json], Awaitable[Any]]
+PAIR_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,40}")
+"""Names of pairs become names of files and sockets."""
+
+
+def require_name(name: str) -> str:
+    """Returns a name that a pair may have. Raises UsageError."""
+    if not PAIR_NAME.fullmatch(name):
+        raise UsageError(
+            f"`{name}` is not a valid name of a pair. Use letters, digits, `-` and `_`, at most 41 characters, "
+            "such as `shop-1`."
+        )
+    return name
 
 
 def sockets() -> Path:
@@ -57,10 +70,12 @@ async def listening(name: str, obey: Obey) -> AsyncIterator[None]:
 
 async def ask(name: str, do: str, **what: Any) -> Any:
     """Has whoever keeps a pair do something. Raises PlatformError."""
-    path = sockets() / f"{name}.sock"
+    path = sockets() / f"{require_name(name)}.sock"
     try:
         reader, writer = await asyncio.open_unix_connection(path)
-    except OSError:
+    except OSError as error:
+        if isinstance(error, ConnectionRefusedError):
+            path.unlink(missing_ok=True)  # left by a process that was killed
         others = ", ".join(known()) or "none"
         remedy = f"`loadstone pair create {name}` makes it; there are: {others}."
         raise PlatformError(f"No pair `{name}` is kept here. {remedy}") from None

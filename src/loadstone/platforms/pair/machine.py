@@ -40,8 +40,10 @@ BOOTED = "boot"
 """Name of the machine whose state both sides begin with."""
 KEPT_S = 0.5
 """Between two looks whether the machine serves alone."""
-MOST_FAILURES = 3
-"""After so many it stays alone."""
+MOST_DOUBLINGS = 7
+"""Each failure in a row doubles the wait before the next attempt to protect the machine, at most so often: a minute."""
+REMEMBERED_FAILURES = 10
+"""The latest reasons, for the status."""
 LOOK_S = 0.02
 READY = "loadstone: ready"
 """What the machine's agent writes to the console when it can be reached."""
@@ -64,7 +66,8 @@ class PairMachine(Guest):
     _changing: asyncio.Lock = field(default_factory=asyncio.Lock)
     """One side is made or ended at a time."""
     failures: list[str] = field(default_factory=list)
-    """Why that failed."""
+    """Why that failed, the latest last."""
+    failures_in_a_row: int = 0
 
     @property
     def serving(self) -> Side:
@@ -91,8 +94,19 @@ class PairMachine(Guest):
 
     @property
     def is_protected(self) -> bool:
-        """Whether another side follows the one that serves."""
-        return self._phase == "protected"
+        """Whether another side follows the one that serves, as far as both agents are there to tell."""
+        serving, follower = self.serving, self.follower
+        return (
+            self._phase == "protected"
+            and follower is not None
+            and serving.is_up
+            and not (serving.is_mute or follower.is_mute)
+        )
+
+    @property
+    def is_failing_over(self) -> bool:
+        """Whether the side that was active is gone, and the other is not active yet."""
+        return self.follower is not None and (self.serving.is_mute or not self.serving.is_up)
 
     @property
     def is_alone(self) -> bool:
@@ -156,10 +170,13 @@ class PairMachine(Guest):
         return last
 
     async def fail(self, fault: FaultKind) -> None:
-        """Does it to one side, or to both agents. Raises PlatformError where no side follows."""
+        """Does it to one side, or to both agents. Raises PlatformError where no side follows yet."""
         primary, secondary = self.serving, self.follower
-        if secondary is None:
-            raise PlatformError(f"The pair {self.name} is not whole: `{fault}` would end it, or do nothing.")
+        if secondary is None or not self.is_protected:
+            raise PlatformError(
+                f"The pair {self.name} is not protected: `{fault}` would end it, or do nothing. "
+                f"Wait until `loadstone pair status {self.name}` says `protected`."
+            )
         match fault:
             case FaultKind.CUT_CHANNEL:
                 await secondary.order("cut")
@@ -190,14 +207,15 @@ class PairMachine(Guest):
 
     async def _keep(self) -> None:
         while True:
-            await asyncio.sleep(KEPT_S)
+            await asyncio.sleep(KEPT_S * 2 ** min(self.failures_in_a_row, MOST_DOUBLINGS))
             if not self.is_alone or not self.may_be_kept:
                 continue
             try:
                 await self.protect()
-            except PlatformError as error:
-                self.failures.append(str(error))
-                self.may_be_kept = len(self.failures) < MOST_FAILURES
+                self.failures_in_a_row = 0
+            except (PlatformError, OSError, ValueError) as error:
+                self.failures = [*self.failures, str(error)][-REMEMBERED_FAILURES:]
+                self.failures_in_a_row += 1
 
     async def forward(self, port: int) -> Endpoint:
         """It has an address of its own."""

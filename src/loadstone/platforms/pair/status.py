@@ -1,6 +1,5 @@
 """How a pair is, as VMware's status page tells it: protected or not, its secondary's place and use, lag, log."""
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,14 +15,13 @@ MIB = 1 << 20
 
 @dataclass
 class StatusWatch:
-    """Looks at a pair again and again; what is counted becomes a rate between two looks."""
+    """Looks at a pair again and again; its CPU use is that since the look before."""
 
     machine: PairMachine
-    _seen: tuple[float, int] = (0.0, 0)
     _processes: dict[int, psutil.Process] = field(default_factory=dict)
 
     def look(self) -> Json:
-        """The status now; rates since the look before."""
+        """The status now."""
         serving = self.machine.serving
         follower = self.machine.follower
         return {
@@ -31,7 +29,7 @@ class StatusWatch:
             "status": status_of(self.machine),
             "serving": self._side(serving),
             "secondary": None if follower is None else self._side(follower),
-            "log_mbit_per_s": self._log_rate(serving.metrics),
+            "log_mbit_per_s": serving.metrics.get("log_mbit_per_s"),
             **told({} if follower is None else serving.metrics),
             "failures": list(self.machine.failures),
         }
@@ -44,12 +42,6 @@ class StatusWatch:
         except psutil.Error:
             return found
 
-    def _log_rate(self, metrics: Mapping[str, Any]) -> float | None:
-        """Megabits of log a second; none before a second look."""
-        (before_s, before), now_s, now = self._seen, time.monotonic(), int(metrics.get("log_bytes", 0))
-        self._seen = (now_s, now)
-        return None if not before_s or now < before else 8e-6 * (now - before) / (now_s - before_s)
-
 
 def status_of(machine: PairMachine) -> str:
     """In a word."""
@@ -57,6 +49,8 @@ def status_of(machine: PairMachine) -> str:
         return "gone"
     if machine.is_protected:
         return "protected"
+    if machine.is_failing_over:
+        return "failing over"
     return "starting a secondary" if machine.follower is not None else "not protected"
 
 
