@@ -89,7 +89,7 @@ def test_a_pair_is_looked_at_broken_made_whole_and_left_alone(kept: str, pair: P
     assert status()["secondary"] is None
     refused = pair("fail", kept, "kill-secondary")
     assert refused.code == 2
-    assert "not whole" in refused.stderr
+    assert "is not protected" in refused.stderr
     events = [json.loads(line)["event"] for line in pair("events", kept).stdout.splitlines()]
     assert {"protected", "live", "saved", "alone"} <= set(events)
     assert kept in pair("status").stdout
