@@ -180,7 +180,7 @@ def test_a_pair_makes_itself_whole_and_can_be_told_to_stay_alone(pair: SharedPai
         machine.may_be_kept = False
         await machine.unprotect()
         assert not machine.is_protected
-        with pytest.raises(PlatformError, match="not whole"):
+        with pytest.raises(PlatformError, match="is not protected"):
             await machine.fail(FaultKind.KILL_SECONDARY)
         assert machine.serving.pid
 
@@ -237,3 +237,23 @@ def test_a_build_that_does_not_replay_is_refused(tmp_path: Path, monkeypatch: py
     with pytest.raises(PlatformError, match="does not replay what it records"):
         asyncio.run(play())
     assert not build.is_known_build()
+
+
+def test_a_machine_that_is_not_protected_serves_alone_on_the_same_board(tmp_path: Path) -> None:
+    with shared_pair(tmp_path, protected=False) as pair:
+
+        async def play() -> None:
+            async with pair.client() as client:
+                await more_answers(client)
+            assert client.errors == []
+
+        pair.runner.run(play())
+        machine = pair.machine
+        assert machine.follower is None
+        assert not machine.is_protected
+        assert set(machine.serving.processes) == {"machine", "agent"}
+        assert "none" in machine.facts["protection"]
+        argv = Path(f"/proc/{machine.pid}/cmdline").read_text().split("\0")
+        assert "shift=1,sleep=on" in argv
+        with pytest.raises(PlatformError, match="is not protected"):
+            pair.runner.run(machine.fail(FaultKind.KILL_SECONDARY))

@@ -15,7 +15,7 @@ from pathlib import Path
 from loadstone.fleet.cluster import head_host
 from loadstone.fleet.contract import Fleet, FleetError
 from loadstone.fleet.dealing import Dealer, Room
-from loadstone.fleet.pairs.spread import Homes, SpreadPair, chosen, is_shared
+from loadstone.fleet.pairs.spread import Homes, SpreadPair, chosen, one_host_reason
 from loadstone.fleet.remote import RemoteMachine
 from loadstone.fleet.requests import (
     AddRoute,
@@ -91,7 +91,7 @@ class OpenFleet:
         """
         named = spec.host.split("+") if spec.host else []
         witness = next((self.hosts[name] for name in self.spec.with_role(HostRole.WITNESS) if name not in named), None)
-        if len(named) == 1 or (not named and (witness is None or is_shared(spec))):
+        if len(named) == 1 or (not named and (witness is None or one_host_reason(spec))):
             return None
         if witness is None:
             raise FleetError(f"No host of role `witness` is apart from {' and '.join(named)}: add one to the fleet.")

@@ -70,6 +70,12 @@ def test_without_a_witness_apart_from_two_hosts_a_pair_is_whole_on_one() -> None
     assert homes(fleet(ROLES, addresses=dict.fromkeys(ROLES, 9)), "platform=pair") == ["s1"]
 
 
+def test_a_machine_that_is_not_protected_is_on_one_host() -> None:
+    assert homes(fleet(ROLES), "platform=pair,protected=false") == ["s1"]
+    with pytest.raises(FleetError, match="is on one host"):
+        homes(fleet(ROLES), "platform=pair,protected=false,host=s1+s2")
+
+
 def test_a_disk_that_both_sides_share_keeps_them_on_one_host() -> None:
     assert homes(fleet(ROLES), "platform=pair,disk=64,disks=shared") == ["s1"]
     with pytest.raises(FleetError, match="disks=replicated"):

@@ -25,7 +25,15 @@ def test_what_cannot_be_replayed_is_left_out(mode: Mode) -> None:
     assert "tx=timer" in words
     assert "-rtc clock=vm" in words
     assert "-smp 1 " in words
-    assert ("rr=" in words) == (mode is not Mode.NONE)
+    assert ("rr=" in words) == (mode in (Mode.RECORD, Mode.REPLAY))
+
+
+def test_a_machine_that_runs_alone_differs_from_a_protected_one_by_its_log_alone() -> None:
+    layout = replace(LAYOUT, disk=PairDisk(64))
+    alone, recorded = (qemu(layout, mode, FILES, Path("/c"), 7) for mode in (Mode.ALONE, Mode.RECORD))
+    assert [(a, b) for a, b in zip(alone, recorded, strict=True) if a != b] == [
+        ("shift=1,sleep=on", "shift=1,sleep=on,rr=record,rrfile=/run/p/a.log")
+    ]
 
 
 def test_both_sides_see_what_the_guest_sends_before_the_replay_filter_drops_it() -> None:

@@ -197,9 +197,14 @@ class _Sides:
         return Layout(self.name, self.spec, Accelerator.TCG, built, nowhere, ())
 
 
-def is_shared(spec: MachineSpec) -> bool:
-    """Whether both sides have one disk, so that they are on one host."""
-    return own_settings(spec, PairSettings).disks is Disks.SHARED
+def one_host_reason(spec: MachineSpec) -> str:
+    """Why the machine is on one host; empty where its sides may be on two."""
+    settings = own_settings(spec, PairSettings)
+    if settings.disks is Disks.SHARED:
+        return "A disk that both sides share is on one host. Take `disks=replicated`, or name one host."
+    if not settings.protected:
+        return "A machine that is not protected is on one host. Name one host with `protected=false`."
+    return ""
 
 
 def chosen(*sides: FleetHost, witness: FleetHost, spec: MachineSpec) -> Homes:
@@ -207,8 +212,8 @@ def chosen(*sides: FleetHost, witness: FleetHost, spec: MachineSpec) -> Homes:
     names = "+".join(host.name for host in sides)
     if len(sides) != 2:
         raise FleetError(f"A pair has two sides: `host={names}` names {len(sides)} hosts.")
-    if is_shared(spec):
-        raise FleetError("A disk that both sides share is on one host. Take `disks=replicated`, or name one host.")
+    if reason := one_host_reason(spec):
+        raise FleetError(reason)
     if len({host.spec.address for host in (*sides, witness)}) < 3:
         raise FleetError(
             f"{names} and the witness {witness.name} are not three machines, so no pair would outlive one."

@@ -45,13 +45,17 @@ class PairPlatform:
 
     @asynccontextmanager
     async def machine(self, context: MachineContext) -> AsyncIterator[Machine]:
-        """A pair, up and protected."""
+        """A pair, up and protected; or its machine alone, where that is asked for."""
         spec = context.spec
         built = await asyncio.to_thread(image, spec.image)
         console = context.logs / f"{context.name}-a-console.log"
         nowhere = Sockets(context.journal.folder, context.journal.folder, console)
         guest = Layout(context.name, spec, Accelerator.TCG, built, nowhere, tuple(context.nics.values()))
-        async with pair_machine(context, guest, layout_of(context, guest)) as machine:
+        layout = layout_of(context, guest)
+        async with pair_machine(context, guest, layout) as machine:
+            if not layout.is_protected:
+                yield machine
+                return
             if not await asyncio.to_thread(is_known_build):
                 await pass_gate(machine, build_of_qemu())
                 remember_build()

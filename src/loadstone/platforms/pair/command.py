@@ -36,8 +36,15 @@ class Mode(Enum):
 
     NONE = ""
     """Boots: its state is what both sides begin with."""
+    ALONE = "alone"
+    """Runs beside its agent as a protected machine does, counts instructions too, and keeps no log."""
     RECORD = "record"
     REPLAY = "replay"
+
+    @property
+    def is_logged(self) -> bool:
+        """Whether QEMU records or replays."""
+        return self in (Mode.RECORD, Mode.REPLAY)
 
 
 @dataclass(frozen=True)
@@ -135,6 +142,8 @@ class PairLayout:
     """None where both sides are on one host."""
     is_cold: bool = False
     """Whether it boots although there is a saved state of its kind."""
+    is_protected: bool = True
+    """Whether a second machine follows it."""
 
     @property
     def is_restorable(self) -> bool:
@@ -145,7 +154,7 @@ class PairLayout:
 def qemu(layout: PairLayout, mode: Mode, files: SideFiles, console: Path, state: int | None = None) -> list[str]:
     """The words. `state` is a file that is open as this number: what the machine begins with. One that replays without
     such a file waits for its snapshot to be loaded."""
-    counting = f"shift={SHIFT},sleep=on" + (f",rr={mode.value},rrfile={files.memory}" if mode is not Mode.NONE else "")
+    counting = f"shift={SHIFT},sleep=on" + (f",rr={mode.value},rrfile={files.memory}" if mode.is_logged else "")
     words = [QEMU, "-name", f"{layout.name}-{files.name}", "-nodefaults", "-no-user-config", "-display", "none"]
     words += ["-no-reboot", "-machine", "pc", "-accel", "tcg,tb-size=64", "-icount", counting, "-rtc", "clock=vm"]
     # A state that was kept while stopped goes on by itself where it is loaded, and QEMU sends nothing of its own.

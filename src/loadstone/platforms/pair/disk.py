@@ -37,6 +37,10 @@ class Reads(StrEnum):
 class PairSettings(RestorableSettings):
     """Of pairs."""
 
+    protected: bool = Field(
+        default=True,
+        description="`false`: the same machine alone, with no secondary and no log, to measure what protection costs",
+    )
     disks: Disks = Field(
         default=Disks.REPLICATED,
         description="`replicated`: each side has a disk of its own; `shared`: both have one, which one side touches",

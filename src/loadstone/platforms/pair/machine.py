@@ -20,7 +20,7 @@ from loadstone.platforms.pair.build import VERSION
 from loadstone.platforms.pair.command import AGENT_PORT, Mode, PairLayout, SideFiles
 from loadstone.platforms.pair.disk import PairDisk, PairSettings
 from loadstone.platforms.pair.fitness import may_lock_memory
-from loadstone.platforms.pair.protection import protect_new, protect_running
+from loadstone.platforms.pair.protection import protect_new, protect_running, start_alone
 from loadstone.platforms.pair.saved import copy_saved, keep_saved, pair_key
 from loadstone.platforms.pair.side import PairSide, Side
 from loadstone.platforms.vm.agent import Agent
@@ -223,7 +223,8 @@ class PairMachine(Guest):
 
     async def outside(self) -> Json | None:
         """What the machine that serves costs the host; what its agent measured goes to its facts."""
-        self.facts |= disclosed(self.serving.metrics)
+        if self.serving.layout.is_protected:
+            self.facts |= disclosed(self.serving.metrics)
         return await self.serving.outside()
 
     def end(self) -> str:
@@ -248,7 +249,7 @@ async def pair_machine(context: MachineContext, guest: Layout, layout: PairLayou
         await asyncio.to_thread(store.rename, store.with_suffix(".lost"))
 
     async def booted() -> list[Side]:
-        sides = [side("a", layout.nic.interface), side("b", layout.nic.twin)]
+        sides = [side("a", layout.nic.interface), side("b", layout.nic.twin)][: 2 if layout.is_protected else 1]
         await boot(sides[0])
         await _hand_out(SideFiles(folder, BOOTED), sides)
         return [*sides]
@@ -271,13 +272,15 @@ async def goes_on(
     beside: Callable[[str, Side], Side],
     lose_store: Callable[[], Awaitable[None]],
 ) -> AsyncIterator[PairMachine]:
-    """A machine that was booted, on the two sides that have its state. Raises PlatformError."""
+    """A machine that was booted, on the sides that have its state: two, or one that is not protected. Raises
+    PlatformError.
+    """
     started, conversation = time.monotonic(), Agent()
     sides: list[Side] = []
     try:
         sides += await booted()
         try:
-            await protect_new(*sides)
+            await (protect_new(*sides) if len(sides) > 1 else start_alone(*sides))
         except PlatformError:
             await asyncio.to_thread(remove_state, pair_key(sides[0].layout))  # the next pair boots
             raise
@@ -291,6 +294,8 @@ async def goes_on(
         machine.facts["qemu"] = VERSION
         machine.facts["memory_locked"] = layout.is_locked
         machine.facts["disk"] = layout.disk.told
+        if not layout.is_protected:
+            machine.facts["protection"] = "none: the machine runs alone, and keeps no log"
         yield machine
     finally:
         await conversation.close()
@@ -399,4 +404,13 @@ def layout_of(context: MachineContext, guest: Layout) -> PairLayout:
     (nic,) = context.nics.values()
     settings = own_settings(guest.spec, PairSettings)
     disk = PairDisk(guest.spec.disk, settings.disks, settings.reads)
-    return PairLayout(context.name, guest.spec.memory, guest.image, nic, may_lock_memory(), disk, is_cold=settings.cold)
+    return PairLayout(
+        context.name,
+        guest.spec.memory,
+        guest.image,
+        nic,
+        may_lock_memory(),
+        disk,
+        is_cold=settings.cold,
+        is_protected=settings.protected,
+    )

@@ -29,6 +29,13 @@ async def protect_new(primary: Side, secondary: Side) -> None:
         await side.forget(side.files.state)
 
 
+async def start_alone(machine: Side) -> None:
+    """Starts a machine from its state that nobody will follow. Raises PlatformError."""
+    await machine.start_agent(None)
+    await machine.start_machine(Mode.ALONE, has_state=True)
+    await machine.forget(machine.files.state)
+
+
 async def protect_running(primary: Side, secondary: Side) -> float:
     """Makes a side from the state of one that serves alone. For how many seconds that one stood still. Raises
     PlatformError.

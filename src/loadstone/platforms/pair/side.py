@@ -222,7 +222,7 @@ class PairSide(Side):
         self.qmp.negotiate = False
         await self.qmp.start_server(str(self.files.qmp))
         opened = os.open(self.files.state, os.O_RDONLY) if has_state else None
-        loaded = {} if mode is Mode.NONE else {"LD_PRELOAD": preload(), MEMORY: str(self.files.memory)}
+        loaded = {} if not mode.is_logged else {"LD_PRELOAD": preload(), MEMORY: str(self.files.memory)}
         try:
             with self._log("qemu").open("wb") as log:
                 self.machine = await launch.start_guarded(
