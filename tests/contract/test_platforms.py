@@ -185,7 +185,7 @@ def test_one_place_reaches_another(place: Place, other: Machine) -> None:
         async with place.service(other, "backend", backend(other)) as (_, port):
             way = await machine.way_to(other, port)
             assert way
-            command = reference.web_command(machine.listen, way, 1, [machine.address])
+            command = reference.web_command(machine.listen, str(way), 1, [machine.address])
             async with place.service(machine, "web", command) as (_, port):
                 assert await place.page(port)
 

@@ -11,7 +11,7 @@ from loadstone.model.machine import PUBLIC
 from loadstone.model.service import EMBEDDED, ServiceRole
 from loadstone.model.system import Reference
 from loadstone.platforms.registry import platform_kind, read_machine
-from loadstone.services.kind import ServiceKind
+from loadstone.services.kind import ServiceKind, Site
 from loadstone.services.registry import service_kinds
 from loadstone.testbed import roles
 from loadstone.testbed.context import open_testbed
@@ -50,7 +50,7 @@ def test_it_runs_in_a_container(kind: ServiceKind, tmp_path: Path) -> None:
                     assert figures.now["connections"] >= 1
                 case ServiceRole.CACHE:
                     at = await machine.reach(await roles.cache(running, machine, kind.name, 1))
-                    words = kind.program(roles.ServiceSite("", "", 0, 1)).first_words
+                    words = kind.program(Site("", "", 0, 1)).first_words
                     assert (await first_line(at, words)).startswith(SAID[kind.name])
                 case _:
                     at = (await roles.mail(running, machine, kind.name, 1)).http

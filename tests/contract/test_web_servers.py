@@ -21,7 +21,7 @@ from loadstone.model.target import Target
 from loadstone.platforms import local
 from loadstone.platforms.contract import Machine
 from loadstone.platforms.registry import read_machine
-from loadstone.services.kind import MechanismSite, Program, ServiceKind
+from loadstone.services.kind import Program, ServiceKind, Site
 from loadstone.services.registry import service_kind, service_kinds
 from loadstone.testbed import roles, software
 from loadstone.testbed.context import open_testbed
@@ -137,7 +137,7 @@ def test_a_port_in_use_is_named(name: str, tmp_path: Path, monkeypatch: pytest.M
 def test_a_bad_configuration_is_told_in_the_servers_words(name: str, said: str, tmp_path: Path) -> None:
     kind = service_kind(ServiceRole.WEBSERVER, name)
 
-    def spoiled(site: MechanismSite) -> Program:
+    def spoiled(site: Site) -> Program:
         program = kind.program(site)
         files = {
             file: f"nonsense on;\n{text}" if file.endswith(".conf") else text for file, text in program.files.items()

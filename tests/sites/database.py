@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from loadstone.host.http import free_port
-from loadstone.services.kind import ServiceSite
+from loadstone.services.kind import Site
 from loadstone.services.kinds import mariadb
 from tests.sites.program import done, running
 
@@ -15,7 +15,7 @@ def database_server(folder: Path, statements: str = "") -> Iterator[int]:
     """Starts MariaDB with the user and the database `loadstone`, runs SQL statements and yields the port."""
     data, port = folder / "database", free_port()
     data.mkdir()
-    program = mariadb.program(ServiceSite(str(data), "127.0.0.1", port, threads=1))
+    program = mariadb.program(Site(str(data), "127.0.0.1", port, threads=1))
     for name, text in program.files.items():
         (data / name).write_text(text + statements)
     for command in program.prepare:

@@ -123,7 +123,7 @@ def test_two_machines_restored_from_one_state_are_two_and_reach_each_other(tmp_p
             assert ready.http
             way = await one.way_to(two, ready.http.port)
             assert way
-            web = await one.start("web", reference.web_command(one.listen, way, 1, [one.address]))
+            web = await one.start("web", reference.web_command(one.listen, str(way), 1, [one.address]))
             at = reference.read_ready(web.first_line).http
             assert at
             assert await asyncio.to_thread(get, await one.reach(at.port))

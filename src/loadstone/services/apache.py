@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from loadstone.model.service import Tuning
 from loadstone.services import php
-from loadstone.services.kind import ServiceSite, TlsSite
+from loadstone.services.kind import Site
 from loadstone.services.status import PHP_STATUS, STATUS, StatusSource
 from loadstone.services.status import apache as read_status
 from loadstone.services.unprivileged import NOT_ROOT
@@ -88,12 +88,12 @@ SETTINGS = {
 }
 
 
-def serving(site: ServiceSite) -> str:
+def serving(site: Site) -> str:
     """The shell's words that start it in the foreground."""
     return f"exec {shlex.join([*NOT_ROOT, PROGRAM, '-DFOREGROUND', '-f', f'{site.folder}/{CONFIGURATION}'])}"
 
 
-def http(site: TlsSite, pool: Pool, modules: Sequence[str], served: str) -> str:
+def http(site: Site, pool: Pool, modules: Sequence[str], served: str) -> str:
     """Over HTTP and TLS; everything written below one folder. What is served is given."""
     settings = SETTINGS[site.tuning]
     loaded = "".join(f"LoadModule {name}_module {MODULES}/mod_{name}.so\n" for name in (pool.module, *ALWAYS, *modules))
@@ -113,7 +113,7 @@ def http(site: TlsSite, pool: Pool, modules: Sequence[str], served: str) -> str:
     )
 
 
-def php_handler(site: ServiceSite) -> tuple[str, str]:
+def php_handler(site: Site) -> tuple[str, str]:
     """What gives requests to PHP's process manager, to which connections are kept where it is tuned; and its lines.
     What it keeps is also the most that each process opens, so that together they never hold more than there are.
     """

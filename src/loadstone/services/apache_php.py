@@ -1,11 +1,11 @@
 """Bank, shop and support site by Apache: files by itself, pages by PHP, wherever that runs."""
 
 from loadstone.services import apache, php
-from loadstone.services.kind import WebSite
+from loadstone.services.kind import Site
 from loadstone.services.sites import FILES, SITE
 
 
-def configuration(site: WebSite, pool: apache.Pool, modules: tuple[str, ...], handler: str, more: str) -> str:
+def configuration(site: Site, pool: apache.Pool, modules: tuple[str, ...], handler: str, more: str) -> str:
     """With PHP, by a handler, for what is no file; files have dates and no tags, as the reference server's have."""
     told = "".join(f"SetEnv {name} {value}\n" for name, value in php.told(site).items())
     files = "|".join(FILES)

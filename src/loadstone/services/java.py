@@ -8,9 +8,10 @@ from urllib.parse import urlsplit
 
 from loadstone.model.errors import ServiceError
 from loadstone.model.machine import SERVER
+from loadstone.model.service import ServiceRole
 from loadstone.services import tomcat
 from loadstone.services.declared import declared_pages
-from loadstone.services.kind import ApplicationSite, Program
+from loadstone.services.kind import Program, Site
 from loadstone.services.sites import SITE
 from loadstone.services.status import STATUS
 from loadstone.services.unprivileged import shell
@@ -48,7 +49,7 @@ class Application:
     """What it takes from the distribution beside that, by path."""
 
 
-def program(site: ApplicationSite, application: Application) -> Program:
+def program(site: Site, application: Application) -> Program:
     """Over a database that is filled already; as the user that starts it."""
     at = f"{site.folder}/{SITE}"
     form = replace(FORM, path=(*FORM.path, *application.jars), api=":".join((FORM.api, *application.jars)))
@@ -67,7 +68,7 @@ def program(site: ApplicationSite, application: Application) -> Program:
         tomcat.compiling(f"{site.folder}/{SOURCES}/*.java", form, f"{at}/WEB-INF/classes"),
     ]
     properties = {
-        "loadstone.database": jdbc(site.database),
+        "loadstone.database": jdbc(site.peers[ServiceRole.DATABASE]),
         "loadstone.pool": str(CONNECTIONS),
         "loadstone.statements": str(STATEMENTS),
         **application.properties,

@@ -3,8 +3,7 @@ knows no platform; the testbed puts it on its machine.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import KW_ONLY, dataclass, field
 
 from loadstone.model.service import Mechanism, ServiceRole, Tuning
 from loadstone.model.target import Endpoint
@@ -17,67 +16,40 @@ def local(listen: str) -> str:
 
 
 @dataclass(frozen=True)
-class ServiceSite:
-    """Where a service is to run."""
+class Site:
+    """Where a service runs and what it is configured with. The testbed fills in what the service's role needs."""
 
     folder: str
-    """All its files are below it; it need not exist."""
+    """Folder of the machine for all files of the service; it need not exist."""
     listen: str
-    port: int
-    threads: int
+    """Address to listen on."""
+    port: int = 0
+    """0 for a service that takes a free port and reports it."""
+    threads: int = 1
+    _: KW_ONLY
     tuning: Tuning = Tuning.DEFAULT
-
-
-@dataclass(frozen=True, kw_only=True)
-class TlsSite(ServiceSite):
-    """Where a service that also speaks TLS is to run."""
-
-    tls_port: int
-    certificates: str
-    """Folder with `server.pem` and `server-key.pem`."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class MechanismSite(TlsSite):
-    """Where a web server is to answer by one mechanism."""
-
-    mechanism: Mechanism
-    directories: int
-    """Of the files that it serves."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class WebSite(TlsSite):
-    """Where web sites are to run."""
-
-    backend: Endpoint
-    """Of the back-end simulator."""
+    tls_port: int = 0
+    """0 for a service without TLS."""
+    certificates: str = ""
+    """Folder with `server.pem` and `server-key.pem`; empty for a service that needs none."""
+    names: tuple[str, ...] = ("localhost",)
+    """Names and addresses that its certificate is for."""
+    mechanism: Mechanism = Mechanism.STATIC
+    """How a web server generates responses."""
+    directories: int = 1
+    """Number of directories with the files of a web server."""
     file_sets: Mapping[str, int] = field(default_factory=dict)
-    """Sessions whose files are wanted, by workload."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ApplicationSite(TlsSite):
-    """Where an application over a database is to run."""
-
-    database: str
-    """Where that is, as its service says it."""
+    """Sessions that the files of web sites are written for, by workload."""
     rows: Mapping[str, int] = field(default_factory=dict)
-    """What an empty one is filled with, by table."""
-    beside: Mapping[str, Endpoint] = field(default_factory=dict)
-    """What else it asks, by what that is: `store`, `geocoder`."""
-    pictures: str = ""
-    """Folder that all its servers share for pictures; empty where a store, or each of them, keeps them."""
-    cache: str = ""
-    """Where it keeps answers: `within`, or where a cache is, as its service says it; empty where it keeps none."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class BalancerSite(TlsSite):
-    """Where users are to be dealt from."""
-
-    servers: tuple[Endpoint, ...]
-    """Web servers, over HTTP."""
+    """Rows that an empty database is filled with, by table."""
+    injection_rate: int = 1
+    """Injection rate that the dealership's database is filled for."""
+    peers: Mapping[str, str] = field(default_factory=dict)
+    """Addresses of the services that it asks, by role, as `ServiceKind.url` writes them."""
+    shared_folder: str = ""
+    """Folder that all servers of the role share for files; empty where there is none."""
+    servers: tuple[Endpoint, ...] = ()
+    """Web servers behind a load balancer, over HTTP."""
 
 
 @dataclass(frozen=True)
@@ -108,8 +80,7 @@ class ServiceKind:
 
     name: str
     role: ServiceRole
-    program: Callable[[Any], Program]
-    """Of a `ServiceSite`; of a `WebSite` where it gives web sites."""
+    program: Callable[[Site], Program]
     port: int | None = None
     """Where it listens on a machine of its own; None for what takes a free port and says which in its first line."""
     url: Callable[[Endpoint], str] = str
@@ -120,6 +91,8 @@ class ServiceKind:
     """Of databases: whether it counts what it does, and says so to who asks."""
     needs: Mapping[str, str] = field(default_factory=dict)
     """Debian's packages by a file of theirs, which may be a pattern."""
+    has_tls: bool = False
+    """Whether it listens for TLS too."""
     memory_mib: int = 0
     """Least memory of a machine of its own."""
     mechanisms: Mapping[Mechanism, Mapping[str, str]] = field(default_factory=dict)

@@ -4,7 +4,7 @@ from importlib.resources import files
 
 from loadstone.model.machine import SERVER
 from loadstone.model.service import Mechanism
-from loadstone.services.kind import MechanismSite
+from loadstone.services.kind import Site
 from loadstone.services.unprivileged import shell
 
 SITE = "site"
@@ -24,7 +24,7 @@ def source(name: str) -> str:
     return files("loadstone.suts").joinpath("cgi", name).read_text()
 
 
-def sources(site: MechanismSite) -> dict[str, str]:
+def sources(site: Site) -> dict[str, str]:
     """Files to be written first."""
     if site.mechanism in CGI:
         return {f"{PROGRAMS}/{name}": source(name) for name in ("printenv.c", "printenv.pl")}
@@ -33,7 +33,7 @@ def sources(site: MechanismSite) -> dict[str, str]:
     return {}
 
 
-def made(site: MechanismSite) -> list[list[str]]:
+def made(site: Site) -> list[list[str]]:
     """Commands that make what is served, once the sources are there."""
     folder = ["mkdir", "-p", f"{site.folder}/{SITE}"]
     at = f"{site.folder}/{PROGRAMS}"

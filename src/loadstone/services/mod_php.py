@@ -1,7 +1,7 @@
 """PHP as a module of Apache."""
 
 from loadstone.services import php
-from loadstone.services.kind import ServiceSite
+from loadstone.services.kind import Site
 
 NEEDS = {"/usr/lib/apache2/modules/libphp*.so": "libapache2-mod-php"}
 LINKED = "libphp.so"
@@ -12,12 +12,12 @@ NONE = "none"
 """How an empty value is said (php.net, changing settings in Apache)."""
 
 
-def linking(site: ServiceSite) -> str:
+def linking(site: Site) -> str:
     """The shell's words for Debian's module, which has its version in its name."""
     return f"ln -sf $(ls /usr/lib/apache2/modules/libphp*.so | tail -n 1) {site.folder}/{LINKED}"
 
 
-def loading(site: ServiceSite) -> str:
+def loading(site: Site) -> str:
     """Loads it, with PHP's settings."""
     values = php.ini(site.folder, site.tuning).items()
     set_to = "".join(f'php_admin_value {name} "{value or NONE}"\n' for name, value in values)

@@ -6,7 +6,7 @@ from loadstone.model.machine import SERVER
 from loadstone.model.service import Tuning
 from loadstone.model.system import FileServer
 from loadstone.services import php
-from loadstone.services.kind import Program, ServiceSite, TlsSite
+from loadstone.services.kind import Program, Site
 from loadstone.services.status import PHP_STATUS, STATUS, StatusSource
 from loadstone.services.status import nginx as read_status
 from loadstone.services.unprivileged import shell
@@ -48,23 +48,23 @@ SETTINGS = {
 }
 
 
-def program(site: ServiceSite, layout: FileServer) -> Program:
+def program(site: Site, layout: FileServer) -> Program:
     """Writes the workload's files first; then in the foreground, as the user that starts it."""
     writing = [SERVER, "fileset", layout.files, "--sessions", str(layout.sessions), f"{site.folder}/site"]
     return Program(shell(serving(site)), {CONFIGURATION: configuration(site)}, [writing], version=shell(VERSION))
 
 
-def serving(site: ServiceSite) -> str:
+def serving(site: Site) -> str:
     """The shell's words that start it."""
     return f"PATH=$PATH:/usr/sbin; exec nginx -p {site.folder} -e stderr -c {site.folder}/{CONFIGURATION}"
 
 
-def configuration(site: ServiceSite) -> str:
+def configuration(site: Site) -> str:
     """The workload's files alone."""
     return http(site, f"    server {{ listen {site.listen}:{site.port} backlog=4096; root {site.folder}/site; }}\n")
 
 
-def http(site: ServiceSite, servers: str) -> str:
+def http(site: Site, servers: str) -> str:
     """The distribution's own where it matters, everything written below one folder; what is served is given."""
     settings = SETTINGS[site.tuning]
     own = "".join(f"    {kind}_temp_path {site.folder}/{kind};\n" for kind in SPOOLS) + _tuned(settings)
@@ -87,13 +87,13 @@ def _tuned(settings: NginxSettings) -> str:
     )
 
 
-def php_upstream(site: ServiceSite) -> str:
+def php_upstream(site: Site) -> str:
     """PHP's process manager, to which connections are kept where it is tuned."""
     kept = f"keepalive {php.kept_connections(site.tuning, site.threads)}; " if site.tuning is Tuning.TUNED else ""
     return f"    upstream php {{ server unix:{site.folder}/{php.SOCKET}; {kept}}}\n"
 
 
-def php_status(site: ServiceSite) -> str:
+def php_status(site: Site) -> str:
     """A place where PHP says what it does."""
     return (
         f"        location = {PHP_STATUS} {{ fastcgi_pass php; fastcgi_param REQUEST_METHOD GET; "
@@ -102,7 +102,7 @@ def php_status(site: ServiceSite) -> str:
     )
 
 
-def both_ways(site: TlsSite, held: str) -> str:
+def both_ways(site: Site, held: str) -> str:
     """A server over HTTP and TLS."""
     return (
         f"    server {{\n        listen {site.listen}:{site.port} backlog=4096;\n"

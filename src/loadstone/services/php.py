@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from importlib.resources import files
 
 from loadstone.model.errors import ServiceError
-from loadstone.model.service import Tuning
+from loadstone.model.service import ServiceRole, Tuning
 from loadstone.services.declared import declared_pages
-from loadstone.services.kind import ServiceSite, WebSite
+from loadstone.services.kind import Site
 from loadstone.services.sites import SITE
 from loadstone.services.status import PHP_STATUS, StatusSource
 from loadstone.services.status import php as read_status
@@ -65,9 +65,9 @@ def facts() -> str:
     return "<?php\n// Made from the workloads' declarations.\n\nreturn [\n" + "".join(rows) + "];\n"
 
 
-def told(site: WebSite) -> dict[str, str]:
+def told(site: Site) -> dict[str, str]:
     """What the pages find in their environment."""
-    return {"LOADSTONE_BACKEND": str(site.backend), "LOADSTONE_FILES": f"{site.folder}/{SITE}"}
+    return {"LOADSTONE_BACKEND": site.peers[ServiceRole.BACKEND], "LOADSTONE_FILES": f"{site.folder}/{SITE}"}
 
 
 def ini(folder: str, tuning: Tuning) -> dict[str, str]:
@@ -99,12 +99,12 @@ def kept_connections(tuning: Tuning, askers: int) -> int:
     return spare // askers
 
 
-def manager(site: ServiceSite) -> list[str]:
+def manager(site: Site) -> list[str]:
     """Starts PHP's process manager in the foreground."""
     return shell(f"exec {PROGRAM} --nodaemonize --allow-to-run-as-root --fpm-config {site.folder}/{FPM_CONFIGURATION}")
 
 
-def manager_configuration(site: ServiceSite) -> str:
+def manager_configuration(site: Site) -> str:
     """Of PHP's process manager, as the user that starts it."""
     settings = SETTINGS[site.tuning]
     values = "".join(f"php_admin_value[{name}] = {value}\n" for name, value in ini(site.folder, site.tuning).items())
@@ -116,6 +116,6 @@ def manager_configuration(site: ServiceSite) -> str:
     )
 
 
-def manager_is_there(site: ServiceSite) -> str:
+def manager_is_there(site: Site) -> str:
     """Words of a shell that wait for PHP: a server without it would answer, and with errors."""
     return f"n=0; until [ -S {site.folder}/{SOCKET} ]; do n=$((n+1)); [ $n -lt 300 ] || exit 1; sleep 0.1; done"

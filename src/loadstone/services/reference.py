@@ -62,16 +62,11 @@ def statistics_command(listen: str, database: str) -> list[str]:
     return plain_command("statistics", listen, 1, "--database", database)
 
 
-def web_command(
-    listen: str, backend: Endpoint, threads: int, known_as: Sequence[str], store: Endpoint | str | None = None
-) -> list[str]:
-    """The three web sites on two free ports of an address; certificates for the names and addresses the server is
-    `known_as` are made new, in memory. Downloads come from a `store`, or a folder, where there is one.
-    """
-    command = [SERVER, "web", "--until-stdin-ends", "--threads", str(threads), "--backend", str(backend)]
-    command += ["--store-folder" if isinstance(store, str) else "--store", str(store)] if store else []
-    names = [word for name in known_as for word in ("--name", name)]
-    return [*command, "--listen", f"{listen}:0", "--listen-tls", f"{listen}:0", *names]
+def web_command(listen: str, backend: str, threads: int, names: Sequence[str]) -> list[str]:
+    """The three web sites on two free ports of an address, with certificates for these names and addresses."""
+    command = [SERVER, "web", "--until-stdin-ends", "--threads", str(threads), "--backend", backend]
+    words = [word for name in names for word in ("--name", name)]
+    return [*command, "--listen", f"{listen}:0", "--listen-tls", f"{listen}:0", *words]
 
 
 def certificate(names: Sequence[str]) -> dict[str, str]:

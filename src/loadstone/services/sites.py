@@ -1,7 +1,7 @@
 """What bank, shop and support site are to a web server: which requests are for files, and where those are written."""
 
 from loadstone.model.machine import SERVER
-from loadstone.services.kind import WebSite
+from loadstone.services.kind import Site
 
 SITE = "site"
 """Folder of a machine's files with the sites' own."""
@@ -9,7 +9,7 @@ FILES = ("bank/static/", "shop/static/", "support/static/", "shop/images/", "sup
 """Beginnings of paths that are files, and no pages."""
 
 
-def written(site: WebSite, *folders: str) -> list[list[str]]:
+def written(site: Site, *folders: str) -> list[list[str]]:
     """Commands that make these folders and that of the files, and write the files."""
     made = ["mkdir", "-p", f"{site.folder}/{SITE}", *(f"{site.folder}/{folder}" for folder in folders)]
     return [made] + [

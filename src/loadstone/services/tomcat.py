@@ -7,7 +7,7 @@ from importlib.resources import files
 from xml.sax.saxutils import quoteattr
 
 from loadstone.model.service import Tuning
-from loadstone.services.kind import TlsSite
+from loadstone.services.kind import Site
 from loadstone.services.status import STATUS, StatusSource, figures_in_json
 from loadstone.services.unprivileged import shell
 
@@ -119,7 +119,7 @@ SETTINGS = {
 }
 
 
-def serving(site: TlsSite, properties: Mapping[str, str], form: Distribution = WHOLE) -> list[str]:
+def serving(site: Site, properties: Mapping[str, str], form: Distribution = WHOLE) -> list[str]:
     """Starts it in the foreground; pages find the properties."""
     options = shlex.split(SETTINGS[site.tuning].java.format(threads=site.threads))
     own = {"catalina.base": site.folder, "catalina.home": HOME, "java.io.tmpdir": f"{site.folder}/temp"}
@@ -139,12 +139,12 @@ def compiling(text: str, form: Distribution, into: str) -> list[str]:
     return shell(f"mkdir -p {into} && {words} -d {into} {text}")
 
 
-def folders(site: TlsSite) -> list[str]:
+def folders(site: Site) -> list[str]:
     """Makes what it needs to be there."""
     return ["mkdir", "-p", f"{site.folder}/temp", f"{site.folder}/work", f"{site.folder}/logs"]
 
 
-def server_xml(site: TlsSite, contexts: Mapping[str, str]) -> str:
+def server_xml(site: Site, contexts: Mapping[str, str]) -> str:
     """Over HTTP and TLS; web applications by their path, with their folder."""
     settings = SETTINGS[site.tuning]
     common = (

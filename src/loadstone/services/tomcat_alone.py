@@ -2,7 +2,7 @@
 
 from loadstone.model.service import Mechanism, ServiceRole
 from loadstone.services import tomcat
-from loadstone.services.kind import MechanismSite, Program, ServiceKind
+from loadstone.services.kind import Program, ServiceKind, Site
 from loadstone.services.mechanisms import PATH, SITE, made
 from loadstone.services.status import STATUS
 from loadstone.services.tomcat import Distribution
@@ -18,6 +18,7 @@ def kind_of(name: str, form: Distribution) -> ServiceKind:
         ServiceRole.WEBSERVER,
         lambda site: program(site, form),
         8080,
+        has_tls=True,
         needs=form.needs,
         memory_mib=tomcat.MEMORY_MIB,
         mechanisms={Mechanism.STATIC: {}, Mechanism.SERVLET: {}},
@@ -25,7 +26,7 @@ def kind_of(name: str, form: Distribution) -> ServiceKind:
     )
 
 
-def program(site: MechanismSite, form: Distribution) -> Program:
+def program(site: Site, form: Distribution) -> Program:
     """As the user that starts it."""
     at = f"{site.folder}/{SITE}"
     is_servlet = site.mechanism is Mechanism.SERVLET

@@ -15,7 +15,7 @@ from loadstone.model.machine import PUBLIC, MachineSpec
 from loadstone.model.service import ServiceRole
 from loadstone.model.workload import ServerNeeds
 from loadstone.platforms.contract import MachineFiles
-from loadstone.services.kind import ServiceKind, ServiceSite
+from loadstone.services.kind import ServiceKind, Site
 from loadstone.services.registry import service_kind
 from loadstone.testbed import roles
 from loadstone.testbed.context import LOOPBACK, open_testbed
@@ -45,7 +45,7 @@ async def copy_kept(machine: MachineFiles, database: str, needs: ServerNeeds) ->
 
 async def _key(kind: ServiceKind, needs: ServerNeeds) -> str:
     """By all that its contents depend on: the database's version, our own program, how many rows."""
-    version = kind.program(ServiceSite("", LOOPBACK, 0, 1)).version
+    version = kind.program(Site("", LOOPBACK, 0, 1)).version
     said = await _run(version) if version else b""
     program = await asyncio.to_thread(Path(server()).read_bytes)
     return digest(kind.name.encode(), said, program, repr((str(needs.need), sorted(needs.rows.items()))).encode())

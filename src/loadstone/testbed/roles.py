@@ -2,8 +2,8 @@
 
 import asyncio
 import shlex
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 from pathlib import Path
 
@@ -16,17 +16,7 @@ from loadstone.model.system import Reference
 from loadstone.model.target import Endpoint, Target
 from loadstone.platforms.contract import Machine, MachineFiles, ProgramHost
 from loadstone.services import reference
-from loadstone.services.kind import (
-    ApplicationSite,
-    BalancerSite,
-    MechanismSite,
-    Program,
-    ServiceKind,
-    ServiceSite,
-    TlsSite,
-    WebSite,
-    local,
-)
+from loadstone.services.kind import Program, ServiceKind, Site, local
 from loadstone.services.registry import service_kind
 from loadstone.services.status import STATUS, figures_in_json
 from loadstone.services.unprivileged import shell
@@ -60,16 +50,13 @@ async def web(
     running: Running, machine: Machine, behind: Machine, port: int, threads: int, downloads: Downloads | str
 ) -> Target:
     """The web sites, which ask the back end on another machine; which may have their downloads too, or a folder has."""
-    asked = await way(machine, behind, port)
-    store = {Downloads.OWN: None, Downloads.BEHIND: asked}[downloads] if isinstance(downloads, Downloads) else downloads
-    names = ["localhost", machine.address]
-    command = reference.web_command(machine.listen, asked, threads, names, store)
-    if not machine.comes_back:
-        return await target_of(machine, await running.ready(machine, machine.name, command))
-    # One that made its certificate in its memory would come back with another, which its clients refuse.
-    folder, authority_pem = await _certified(machine, names)
-    ready = await running.ready(machine, machine.name, [*command, "--certificates", folder])
-    return await target_of(machine, replace(ready, authority_pem=authority_pem))
+    asked = str(await way(machine, behind, port))
+    peers: dict[str, str] = {ServiceRole.BACKEND: asked}
+    if downloads is Downloads.BEHIND:
+        peers[ServiceRole.STORE] = asked
+    folder = downloads if isinstance(downloads, str) else ""
+    kind = service_kind(ServiceRole.WEB, EMBEDDED)
+    return (await start_service(running, machine, kind, site_on(machine, threads, peers=peers, shared=folder))).target
 
 
 async def web_of(
@@ -82,12 +69,9 @@ async def web_of(
 ) -> Target:
     """The web sites by a service, with the files of so many sessions, which ask the back end on another machine."""
     kind, tuning, file_sets = which
-    asked = await way(machine, behind, port)
-
-    def program(site: TlsSite) -> Program:
-        return kind.program(WebSite(**vars(site) | {"backend": asked, "file_sets": file_sets, "tuning": tuning}))
-
-    return await _both_ways(running, machine, kind, threads, program)
+    peers: dict[str, str] = {ServiceRole.BACKEND: str(await way(machine, behind, port))}
+    site = replace(site_on(machine, threads, peers=peers), file_sets=file_sets, tuning=tuning)
+    return (await start_service(running, machine, kind, site)).target
 
 
 async def balancer(
@@ -95,41 +79,61 @@ async def balancer(
 ) -> Target:
     """What deals users to several web servers, which it asks over HTTP."""
     servers = tuple(target.http for target in targets if target.http is not None)
-
-    def program(site: TlsSite) -> Program:
-        return kind.program(BalancerSite(**vars(site), servers=servers))
-
-    return await _both_ways(running, machine, kind, threads, program)
+    return (await start_service(running, machine, kind, replace(site_on(machine, threads), servers=servers))).target
 
 
 async def web_server(
     running: Running, machine: Machine, kind: ServiceKind, mechanism: Mechanism, system: Reference, directories: int
 ) -> Target:
     """A web server alone, which answers by one mechanism."""
-
-    def program(site: TlsSite) -> Program:
-        own = {"mechanism": mechanism, "directories": directories, "tuning": system.services.tuning}
-        return kind.program(MechanismSite(**vars(site) | own))
-
-    return await _both_ways(running, machine, kind, system.threads, program)
+    tuning = system.services.tuning
+    site = replace(site_on(machine, system.threads), mechanism=mechanism, directories=directories, tuning=tuning)
+    return (await start_service(running, machine, kind, site)).target
 
 
-async def _both_ways(
-    running: Running, machine: Machine, kind: ServiceKind, threads: int, program_at: Callable[[TlsSite], Program]
-) -> Target:
-    """A service over HTTP and TLS, with a certificate made for its machine."""
-    certificates, authority_pem = await _certified(machine, ["localhost", machine.address])
-    tls_port = await machine.port_for(TLS_PORT)
-
-    def program(site: ServiceSite) -> Program:
-        return program_at(TlsSite(**vars(site), tls_port=tls_port, certificates=certificates))
-
-    assert kind.port is not None
-    http = await put(running, machine, program, kind.port, threads, f"The files of {kind.name}")
-    return Target(await machine.reach(http), await machine.reach(tls_port), authority_pem)
+def site_on(machine: Machine, threads: int, *, peers: Mapping[str, str] | None = None, shared: str = "") -> Site:
+    """Returns the site of a service on a machine, without its ports and certificates."""
+    return Site(machine.files, machine.listen, threads=threads, peers=peers or {}, shared_folder=shared)
 
 
-async def _certified(machine: MachineFiles, names: list[str]) -> tuple[str, str]:
+@dataclass(frozen=True)
+class StartedService:
+    """A service that answers."""
+
+    port: int
+    target: Target
+    """Where the driver reaches it."""
+
+
+async def start_service(
+    running: Running, machine: Machine, kind: ServiceKind, site: Site, *, name: str = "", is_prepared: bool = False
+) -> StartedService:
+    """Prepares a service, unless it is prepared already, and starts it by the name of its machine, or another. Raises
+    ServiceError when it cannot be prepared, or does not answer.
+    """
+    authority_pem = None
+    # A service on a free port creates a certificate in memory. A machine that comes back would have another one then,
+    # which its clients refuse.
+    if kind.has_tls and (kind.port is not None or machine.comes_back):
+        site = replace(site, names=("localhost", machine.address))
+        certificates, authority_pem = await _certified(machine, site.names)
+        site = replace(site, certificates=certificates)
+    if kind.port is None:
+        started = await _start_on_free_port(running, machine, kind.program(site), name or machine.name)
+        target = replace(started.target, authority_pem=authority_pem) if authority_pem else started.target
+        return replace(started, target=target)
+    if kind.has_tls:
+        site = replace(site, tls_port=await machine.port_for(TLS_PORT))
+    site = replace(site, port=await machine.port_for(kind.port))
+    if machine.listen == LOOPBACK and not is_free(site.port):  # its own answers would be taken for the service's
+        raise ServiceError(f"Port {site.port} is in use by another program.")
+    program = kind.program(site)
+    await _start_on_port(running, machine, kind, replace(program, prepare=()) if is_prepared else program, site.port)
+    https = await machine.reach(site.tls_port) if kind.has_tls else None
+    return StartedService(site.port, Target(await machine.reach(site.port), https, authority_pem))
+
+
+async def _certified(machine: MachineFiles, names: Sequence[str]) -> tuple[str, str]:
     """Writes a certificate for these names to the machine; its folder there, and who signed it."""
     files = await asyncio.to_thread(reference.certificate, names)
     for name, text in files.items():
@@ -192,27 +196,16 @@ async def application(
     others; its pictures are in a folder that its servers share, where they do.
     """
     behind, port = database
-    url = await database_url(machine, behind, port, system.services.database)
-    asked = {name: await way(machine, peer, its_port) for name, (peer, its_port) in beside.items()}
-    kept = asked.pop(ServiceRole.CACHE, None)
-    keeps = "within" if system.services.cache == EMBEDDED else ""
-    keeps = service_kind(ServiceRole.CACHE, system.services.cache).url(kept) if kept else keeps
-
-    def program(site: TlsSite) -> Program:
-        own = {
-            "database": url,
-            "rows": rows,
-            "tuning": system.services.tuning,
-            "beside": asked,
-            "cache": keeps,
-            "pictures": pictures,
-        }
-        return kind.program(ApplicationSite(**vars(site) | own))
-
-    if kind.port is not None:
-        return await _both_ways(running, machine, kind, system.threads, program)
-    alone = program(TlsSite(machine.files, machine.listen, 0, system.threads, tls_port=0, certificates=""))
-    return await target_of(machine, await running.ready(machine, machine.name, alone.command))
+    peers = {name: str(await way(machine, peer, its_port)) for name, (peer, its_port) in beside.items()}
+    peers[ServiceRole.DATABASE] = await database_url(machine, behind, port, system.services.database)
+    if ServiceRole.CACHE in beside:
+        cache_kind = service_kind(ServiceRole.CACHE, system.services.cache)
+        peers[ServiceRole.CACHE] = cache_kind.url(await way(machine, *beside[ServiceRole.CACHE]))
+    elif system.services.cache == EMBEDDED:
+        peers[ServiceRole.CACHE] = "within"
+    site = site_on(machine, system.threads, peers=peers, shared=pictures)
+    site = replace(site, rows=rows, tuning=system.services.tuning)
+    return (await start_service(running, machine, kind, site)).target
 
 
 async def geocoder(running: Running, machine: Machine) -> int:
@@ -254,45 +247,37 @@ async def way(machine: Machine, peer: Machine, port: int) -> Endpoint:
 async def _chosen(
     running: Running, machine: Machine, role: ServiceRole, name: str, threads: int, *, is_prepared: bool = False
 ) -> int:
-    """Puts a role's service up, prepared first unless it is; returns its port."""
-    kind = service_kind(role, name)
+    """Starts a role's service, prepared first unless it is; returns its port."""
+    kind, site = service_kind(role, name), site_on(machine, threads)
+    return (await start_service(running, machine, kind, site, is_prepared=is_prepared)).port
 
-    def program_at(site: ServiceSite) -> Program:
-        program = kind.program(site)
-        return replace(program, prepare=()) if is_prepared else program
 
-    if kind.port is not None:
-        return await put(running, machine, program_at, kind.port, threads, f"The {role}")
-    program = program_at(ServiceSite(machine.files, machine.listen, 0, threads))
+async def _start_on_free_port(running: Running, machine: Machine, program: Program, name: str) -> StartedService:
+    """Starts one of our servers, which reports its port when it is ready."""
     await _write(running, machine, program)
-    return await _said_port(running, machine, machine.name, program.command)
+    ready = await running.ready(machine, name, program.command)
+    if ready.http is None:
+        raise ServiceError(f"{name} does not say where it answers.")
+    return StartedService(ready.http.port, await target_of(machine, ready))
 
 
-async def put(
-    running: Running, machine: Machine, program_at: Callable[[ServiceSite], Program], port: int, threads: int, what: str
-) -> int:
-    """Puts a service up that listens where it is told, at its usual port on a machine of its own; returns the port.
-    Raises ServiceError when it cannot be prepared, or does not answer.
-    """
-    port = await machine.port_for(port)
-    if machine.listen == LOOPBACK and not is_free(port):  # its own answers would be taken for the service's
-        raise ServiceError(f"Port {port} is in use by another program.")
-    program = program_at(ServiceSite(machine.files, machine.listen, port, threads))
+async def _start_on_port(running: Running, machine: Machine, kind: ServiceKind, program: Program, port: int) -> None:
+    """Starts a service that listens on the port it is given, and waits until it answers."""
+    subject = f"The files of {kind.name}" if kind.has_tls else f"The {kind.role}"
     await _write(running, machine, program)
-    for at, command in enumerate(program.prepare):
-        await done(await machine.start(f"{machine.name}-prepare-{at}", command, Readiness.NONE), what)
+    for number, command in enumerate(program.prepare):
+        await done(await machine.start(f"{machine.name}-prepare-{number}", command, Readiness.NONE), subject)
     for name, command in program.beside.items():
         await running.start(machine, f"{machine.name} {name}", command, Readiness.NONE)
     if program.version:
         await _note_versions(machine, program.version)
     service = await running.start(machine, machine.name, program.command, Readiness.NONE)
     if program.wait:
-        await done(await machine.start(f"{machine.name}-ready", program.wait, Readiness.NONE), what)
+        await done(await machine.start(f"{machine.name}-ready", program.wait, Readiness.NONE), subject)
     else:
         await answers(await machine.reach(port), service, program.first_words)
     for name, source in program.status.items():
         running.status[f"{machine.name}: {name}"] = StatusMeter(await machine.reach(port), source.path, source.read)
-    return port
 
 
 async def _write(running: Running, machine: Machine, program: Program) -> None:

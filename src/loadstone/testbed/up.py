@@ -21,6 +21,7 @@ from loadstone.model.workload import WEB_NEEDS, Need, ServerNeeds
 from loadstone.platforms.contract import Machine
 from loadstone.platforms.registry import described
 from loadstone.services import nginx, station
+from loadstone.services.kind import ServiceKind
 from loadstone.services.registry import FRONTS, service_kind, web_server
 from loadstone.testbed import roles
 from loadstone.testbed.context import LOOPBACK, networks_beside, open_testbed
@@ -288,9 +289,9 @@ async def file_testbed(
         running, targets = Running(base), []
         for name, spec in machines_of(layout, placement, WEB_NEEDS).items():
             machine = await base.machine(name, spec, (PUBLIC,))
-            program = partial(nginx.program, layout=layout)
-            port = await roles.put(running, machine, program, nginx.PORT, layout.workers, "The files")
-            targets.append(Target(await machine.reach(port), None))
+            kind = ServiceKind("nginx", ServiceRole.WEBSERVER, partial(nginx.program, layout=layout), nginx.PORT)
+            site = roles.site_on(machine, layout.workers)
+            targets.append((await roles.start_service(running, machine, kind, site)).target)
         yield Testbed(
             tuple(targets),
             f"{layout}, on {described(placement.machine)}",

@@ -144,7 +144,7 @@ SERVICE = '''
 """A mail store that only greets."""
 
 from loadstone.model.service import ServiceRole
-from loadstone.services.kind import Program, ServiceKind, ServiceSite
+from loadstone.services.kind import Program, ServiceKind, Site
 
 GREET = """
 import pathlib, socket, sys
@@ -156,7 +156,7 @@ while True:
 """
 
 
-def program(site: ServiceSite) -> Program:
+def program(site: Site) -> Program:
     words = ["python3", "-c", GREET, site.folder, site.listen, str(site.port)]
     return Program(words, {"greeting": "* OK at your service\\r\\n"})
 

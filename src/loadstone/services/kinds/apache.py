@@ -2,14 +2,14 @@
 
 from loadstone.model.service import Mechanism, ServiceRole
 from loadstone.services import apache, mod_php, php
-from loadstone.services.kind import MechanismSite, Program, ServiceKind
+from loadstone.services.kind import Program, ServiceKind, Site
 from loadstone.services.mechanisms import CGI, NEEDS_COMPILER, NEEDS_PERL, PATH, PROGRAMS, SITE, made, source, sources
 from loadstone.services.unprivileged import shell
 
 LUA = "printenv.lua"
 
 
-def program(site: MechanismSite) -> Program:
+def program(site: Site) -> Program:
     """In the foreground."""
     texts = {apache.CONFIGURATION: configuration(site), **sources(site)}
     match site.mechanism:
@@ -29,7 +29,7 @@ def program(site: MechanismSite) -> Program:
     return Program(shell(apache.serving(site)), texts, made(site), status=apache.SAYS, version=shell(apache.VERSION))
 
 
-def configuration(site: MechanismSite) -> str:
+def configuration(site: Site) -> str:
     """Of one mechanism."""
     root, pool = f"{site.folder}/{SITE}", apache.EVENT[site.tuning]
     files = f"DocumentRoot {root}\n{apache.readable(root)}"
@@ -59,6 +59,7 @@ KIND = ServiceKind(
     ServiceRole.WEBSERVER,
     program,
     8080,
+    has_tls=True,
     needs=apache.NEEDS,
     mechanisms={
         Mechanism.STATIC: {},

@@ -2,12 +2,12 @@
 
 from loadstone.model.service import ServiceRole
 from loadstone.services import apache, apache_php, mod_php, php
-from loadstone.services.kind import Program, ServiceKind, WebSite
+from loadstone.services.kind import Program, ServiceKind, Site
 from loadstone.services.sites import written
 from loadstone.services.unprivileged import shell
 
 
-def program(site: WebSite) -> Program:
+def program(site: Site) -> Program:
     """In the foreground."""
     return Program(
         shell(f"{mod_php.linking(site)}; {apache.serving(site)}"),
@@ -18,12 +18,18 @@ def program(site: WebSite) -> Program:
     )
 
 
-def configuration(site: WebSite) -> str:
+def configuration(site: Site) -> str:
     """PHP is no program that threads could share, so each request has a process."""
     pool, loaded = apache.PREFORK[site.tuning], mod_php.loading(site)
     return apache_php.configuration(site, pool, (), mod_php.MODULE, loaded)
 
 
 KIND = ServiceKind(
-    "apache-mod-php", ServiceRole.WEB, program, 8080, needs={**apache.NEEDS, **mod_php.NEEDS}, is_tuned=True
+    "apache-mod-php",
+    ServiceRole.WEB,
+    program,
+    8080,
+    has_tls=True,
+    needs={**apache.NEEDS, **mod_php.NEEDS},
+    is_tuned=True,
 )

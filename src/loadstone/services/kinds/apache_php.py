@@ -2,12 +2,12 @@
 
 from loadstone.model.service import ServiceRole
 from loadstone.services import apache, apache_php, php
-from loadstone.services.kind import Program, ServiceKind, WebSite
+from loadstone.services.kind import Program, ServiceKind, Site
 from loadstone.services.sites import written
 from loadstone.services.unprivileged import shell
 
 
-def program(site: WebSite) -> Program:
+def program(site: Site) -> Program:
     """Both in the foreground."""
     texts = {apache.CONFIGURATION: configuration(site), php.FPM_CONFIGURATION: php.manager_configuration(site)}
     return Program(
@@ -20,7 +20,7 @@ def program(site: WebSite) -> Program:
     )
 
 
-def configuration(site: WebSite) -> str:
+def configuration(site: Site) -> str:
     """With threads, which PHP's own processes allow."""
     handler, kept = apache.php_handler(site)
     more = f"{kept}{apache.php_status(handler)}"
@@ -32,6 +32,7 @@ KIND = ServiceKind(
     ServiceRole.WEB,
     program,
     8080,
+    has_tls=True,
     needs={**apache.NEEDS, **php.NEEDS_FPM},
     is_tuned=True,
 )

@@ -3,7 +3,7 @@
 import shlex
 
 from loadstone.model.service import ServiceRole
-from loadstone.services.kind import Program, ServiceKind, ServiceSite
+from loadstone.services.kind import Program, ServiceKind, Site
 from loadstone.services.unprivileged import NOBODY, NOT_ROOT, shell
 
 CONFIGURATION = "dovecot.conf"
@@ -12,7 +12,7 @@ PASSWORD = "loadstone"
 """Everyone's; the workload's users give the same."""
 
 
-def program(site: ServiceSite) -> Program:
+def program(site: Site) -> Program:
     """Its folders are made by the command that starts it."""
     folders = shlex.join(["mkdir", "-p", f"{site.folder}/run", f"{site.folder}/mail"])
     words = shlex.join([*NOT_ROOT, "dovecot", "-F", "-c", f"{site.folder}/{CONFIGURATION}"])
@@ -21,7 +21,7 @@ def program(site: ServiceSite) -> Program:
     return Program(command, {CONFIGURATION: configuration(site)}, version=version)
 
 
-def configuration(site: ServiceSite) -> str:
+def configuration(site: Site) -> str:
     """Nothing outside the folder, no TLS, no user of the system."""
     listeners = f"  inet_listener imap {{\n    port = {site.port}\n  }}\n  inet_listener imaps {{\n    port = 0\n  }}\n"
     return (

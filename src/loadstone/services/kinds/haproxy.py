@@ -1,7 +1,7 @@
 """HAProxy as balancer: users are dealt in turn, and stay where they are by a cookie of its own."""
 
 from loadstone.model.service import ServiceRole
-from loadstone.services.kind import BalancerSite, Program, ServiceKind
+from loadstone.services.kind import Program, ServiceKind, Site
 from loadstone.services.unprivileged import shell
 
 PROGRAM = "/usr/sbin/haproxy"
@@ -10,7 +10,7 @@ CONNECTIONS = 8192
 """Each takes two open files, and hosts that allow no more than 20,000 are common."""
 
 
-def program(site: BalancerSite) -> Program:
+def program(site: Site) -> Program:
     """In the foreground; certificate and key stand in one file."""
     parts = f"{site.certificates}/server.pem {site.certificates}/server-key.pem"
     joining = shell(f"cat {parts} > {site.folder}/{CERTIFICATE}")
@@ -18,7 +18,7 @@ def program(site: BalancerSite) -> Program:
     return Program(command, {CONFIGURATION: configuration(site)}, [joining], version=shell(f"{PROGRAM} -v | head -n 1"))
 
 
-def configuration(site: BalancerSite) -> str:
+def configuration(site: Site) -> str:
     """TLS ends here; idle users are kept longer than they think (150 s)."""
     servers = "".join(
         f"    server s{at} {server.host}:{server.port} cookie s{at}\n"
@@ -34,4 +34,4 @@ def configuration(site: BalancerSite) -> str:
     )
 
 
-KIND = ServiceKind("haproxy", ServiceRole.BALANCER, program, 8080, needs={PROGRAM: "haproxy"})
+KIND = ServiceKind("haproxy", ServiceRole.BALANCER, program, 8080, has_tls=True, needs={PROGRAM: "haproxy"})

@@ -4,7 +4,7 @@ import shlex
 
 from loadstone.model.service import ServiceRole
 from loadstone.model.target import Endpoint
-from loadstone.services.kind import Program, ServiceKind, ServiceSite
+from loadstone.services.kind import Program, ServiceKind, Site
 from loadstone.services.unprivileged import NOT_ROOT, shell
 
 PROGRAM, INSTALLER = "/usr/sbin/mariadbd", "/usr/bin/mariadb-install-db"
@@ -20,7 +20,7 @@ SETTINGS = {
 }
 
 
-def program(site: ServiceSite) -> Program:
+def program(site: Site) -> Program:
     """An empty database is made first; its user and database with its first start."""
     data = f"{site.folder}/{DATA}"
     own = {"datadir": data, "socket": f"{site.folder}/mariadb.sock", "init-file": f"{site.folder}/{FIRST}"}

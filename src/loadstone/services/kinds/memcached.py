@@ -4,7 +4,7 @@ import shlex
 
 from loadstone.model.service import ServiceRole
 from loadstone.model.target import Endpoint
-from loadstone.services.kind import Program, ServiceKind, ServiceSite
+from loadstone.services.kind import Program, ServiceKind, Site
 from loadstone.services.unprivileged import NOT_ROOT, shell
 
 PROGRAM = "/usr/bin/memcached"
@@ -12,7 +12,7 @@ MEMORY_MIB, CONNECTIONS = 64, 1024
 """The program's own (memcached.org, its manual page)."""
 
 
-def program(site: ServiceSite) -> Program:
+def program(site: Site) -> Program:
     """Over TCP alone: its datagrams are a known means of attack."""
     words = [PROGRAM, "-l", site.listen, "-p", str(site.port), "-U", "0", "-t", str(site.threads)]
     words += ["-m", str(MEMORY_MIB), "-c", str(CONNECTIONS)]

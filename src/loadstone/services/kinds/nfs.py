@@ -3,7 +3,7 @@
 import shlex
 
 from loadstone.model.service import ServiceRole
-from loadstone.services.kind import Program, ServiceKind, ServiceSite
+from loadstone.services.kind import Program, ServiceKind, Site
 from loadstone.services.unprivileged import shell
 
 PROGRAM = "/usr/bin/ganesha.nfsd"
@@ -15,7 +15,7 @@ MTAB = "[ -e /etc/mtab ] || ln -s ../proc/self/mounts /etc/mtab"
 """It finds file systems there; a small image has no such link."""
 
 
-def configuration(site: ServiceSite) -> str:
+def configuration(site: Site) -> str:
     """All that it remembers is below its folder; who mounts need not wait for the clients of an earlier life."""
     return f"""NFS_CORE_PARAM {{
     Protocols = 4;
@@ -44,7 +44,7 @@ EXPORT {{
 """
 
 
-def program(site: ServiceSite) -> Program:
+def program(site: Site) -> Program:
     """In the foreground; ready when its log says so."""
     log = shlex.quote(f"{site.folder}/{LOG}")
     words = [PROGRAM, "-F", "-f", f"{site.folder}/{CONFIGURATION}", "-L", f"{site.folder}/{LOG}"]

@@ -2,7 +2,7 @@
 
 from loadstone.model.service import Mechanism, ServiceRole, Tuning
 from loadstone.services import nginx, php
-from loadstone.services.kind import MechanismSite, Program, ServiceKind
+from loadstone.services.kind import Program, ServiceKind, Site
 from loadstone.services.mechanisms import PATH, PHP_PATH, SITE, made, sources
 from loadstone.services.unprivileged import shell
 
@@ -12,7 +12,7 @@ TOLD = ("request_method", "request_uri", "query_string", "server_protocol", "rem
 """Variables of nginx that the answer tells."""
 
 
-def program(site: MechanismSite) -> Program:
+def program(site: Site) -> Program:
     """As the user that starts it."""
     texts = {nginx.CONFIGURATION: configuration(site), **sources(site)}
     if site.mechanism is not Mechanism.PHP_FASTCGI:
@@ -27,7 +27,7 @@ def program(site: MechanismSite) -> Program:
     )
 
 
-def configuration(site: MechanismSite) -> str:
+def configuration(site: Site) -> str:
     """Of one mechanism."""
     root = f"root {site.folder}/{SITE};\n"
     match site.mechanism:
@@ -47,7 +47,7 @@ def _answer() -> str:
     return f"{told}{'-' * (LENGTH - len(told) - 20)}\nend of environment\n"
 
 
-def _php(site: MechanismSite) -> str:
+def _php(site: Site) -> str:
     kept = "fastcgi_keep_conn on; " if site.tuning is Tuning.TUNED else ""
     return (
         f"        location {PHP_PATH} {{ fastcgi_pass php; {kept}fastcgi_buffers 40 4k; "
@@ -61,6 +61,7 @@ KIND = ServiceKind(
     ServiceRole.WEBSERVER,
     program,
     8080,
+    has_tls=True,
     needs=nginx.NEEDS,
     mechanisms={Mechanism.STATIC: {}, Mechanism.MODULE: {}, Mechanism.PHP_FASTCGI: php.NEEDS_FPM},
     is_tuned=True,

@@ -2,20 +2,20 @@
 
 from loadstone.model.service import ServiceRole
 from loadstone.services import nginx
-from loadstone.services.kind import BalancerSite, Program, ServiceKind
+from loadstone.services.kind import Program, ServiceKind, Site
 from loadstone.services.unprivileged import shell
 
 KEPT = 256
 """Connections to the web servers that each worker keeps."""
 
 
-def program(site: BalancerSite) -> Program:
+def program(site: Site) -> Program:
     """In the foreground."""
     texts = {nginx.CONFIGURATION: configuration(site)}
     return Program(shell(nginx.serving(site)), texts, status=nginx.SAYS, version=shell(nginx.VERSION))
 
 
-def configuration(site: BalancerSite) -> str:
+def configuration(site: Site) -> str:
     """The open nginx has no cookie that names a server: it hashes one that names the user."""
     servers = "".join(f" server {server.host}:{server.port};" for server in site.servers)
     upstream = f"    upstream dealt {{ hash $uid_got$uid_set consistent;{servers} keepalive {KEPT}; }}\n"
@@ -26,4 +26,4 @@ def configuration(site: BalancerSite) -> str:
     return nginx.http(site, upstream + nginx.both_ways(site, passing))
 
 
-KIND = ServiceKind("nginx", ServiceRole.BALANCER, program, 8080, needs=nginx.NEEDS)
+KIND = ServiceKind("nginx", ServiceRole.BALANCER, program, 8080, has_tls=True, needs=nginx.NEEDS)

@@ -2,7 +2,7 @@
 
 from loadstone.model.service import ServiceRole, Tuning
 from loadstone.services import nginx, php
-from loadstone.services.kind import Program, ServiceKind, WebSite
+from loadstone.services.kind import Program, ServiceKind, Site
 from loadstone.services.sites import FILES, SITE, written
 from loadstone.services.unprivileged import shell
 
@@ -10,7 +10,7 @@ TOLD = ("QUERY_STRING", "REQUEST_METHOD", "CONTENT_TYPE", "CONTENT_LENGTH", "REQ
 """What PHP is told of a request."""
 
 
-def program(site: WebSite) -> Program:
+def program(site: Site) -> Program:
     """Both as the user that starts them."""
     texts = {nginx.CONFIGURATION: configuration(site), php.FPM_CONFIGURATION: php.manager_configuration(site)}
     return Program(
@@ -23,7 +23,7 @@ def program(site: WebSite) -> Program:
     )
 
 
-def configuration(site: WebSite) -> str:
+def configuration(site: Site) -> str:
     """Over HTTP and TLS, with PHP for what is no file; files have dates and no tags, as the reference server's have."""
     files = "".join(f"        location /{place} {{ }}\n" for place in FILES)
     return nginx.http(
@@ -35,7 +35,7 @@ def configuration(site: WebSite) -> str:
     )
 
 
-def _pages(site: WebSite) -> str:
+def _pages(site: Site) -> str:
     words = {name: f"${name.lower()}" for name in TOLD}
     words |= {"SCRIPT_FILENAME": f"{site.folder}/{php.PAGES}/index.php", **php.told(site)}
     lines = "".join(f"            fastcgi_param {name} {value};\n" for name, value in words.items())
@@ -51,6 +51,7 @@ KIND = ServiceKind(
     ServiceRole.WEB,
     program,
     8080,
+    has_tls=True,
     needs={**nginx.NEEDS, **php.NEEDS_FPM},
     is_tuned=True,
 )

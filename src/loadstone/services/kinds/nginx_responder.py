@@ -3,7 +3,7 @@
 from loadstone.model.machine import SERVER
 from loadstone.model.service import ServiceRole
 from loadstone.services import nginx
-from loadstone.services.kind import Program, ServiceKind, ServiceSite
+from loadstone.services.kind import Program, ServiceKind, Site
 from loadstone.services.unprivileged import shell
 
 SOCKET = "responder.sock"
@@ -12,7 +12,7 @@ PROCESSES = 50
 TOLD = ("QUERY_STRING", "REQUEST_METHOD", "SCRIPT_NAME")
 
 
-def program(site: ServiceSite) -> Program:
+def program(site: Site) -> Program:
     """Both as the user that starts them."""
     at = f"{site.folder}/{SOCKET}"
     responder = [SERVER, "responder", "--until-stdin-ends", "--socket", at, "--processes", str(PROCESSES)]
@@ -25,7 +25,7 @@ def program(site: ServiceSite) -> Program:
     )
 
 
-def configuration(site: ServiceSite) -> str:
+def configuration(site: Site) -> str:
     """A connection for each request."""
     told = "".join(f"            fastcgi_param {name} ${name.lower()};\n" for name in TOLD)
     return nginx.http(

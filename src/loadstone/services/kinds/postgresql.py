@@ -4,7 +4,7 @@ import shlex
 
 from loadstone.model.service import ServiceRole
 from loadstone.model.target import Endpoint
-from loadstone.services.kind import Program, ServiceKind, ServiceSite, local
+from loadstone.services.kind import Program, ServiceKind, Site, local
 from loadstone.services.unprivileged import NOT_ROOT, shell
 
 USER, DATABASE = "loadstone", "postgres"
@@ -14,7 +14,7 @@ CONNECTIONS = 64
 DATA = "postgresql"
 
 
-def program(site: ServiceSite) -> Program:
+def program(site: Site) -> Program:
     """An empty database is made first."""
     data = f"{site.folder}/{DATA}"
     words = ["postgres", "-D", data, "-h", site.listen, "-p", str(site.port), "-k", ""]
@@ -31,7 +31,7 @@ def _preparing(data: str) -> list[str]:
     return shell(f"{PROGRAMS}; {shlex.join([*NOT_ROOT, *words])} > /dev/null && {trust}")
 
 
-def _waiting(site: ServiceSite) -> list[str]:
+def _waiting(site: Site) -> list[str]:
     asking = shlex.join(["pg_isready", "-q", "-h", local(site.listen), "-p", str(site.port)])
     return shell(f"{PROGRAMS}; n=0; until {asking}; do n=$((n+1)); [ $n -lt 300 ] || exit 1; sleep 0.1; done")
 

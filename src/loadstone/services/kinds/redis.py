@@ -2,13 +2,13 @@
 
 from loadstone.model.service import ServiceRole
 from loadstone.model.target import Endpoint
-from loadstone.services.kind import Program, ServiceKind, ServiceSite
+from loadstone.services.kind import Program, ServiceKind, Site
 from loadstone.services.kinds.memcached import MEMORY_MIB
 
 PROGRAM = "/usr/bin/redis-server"
 
 
-def program(site: ServiceSite) -> Program:
+def program(site: Site) -> Program:
     """Bounded as memcached is, and what was not asked for longest goes first (redis.io, key eviction)."""
     settings = {
         "bind": site.listen,

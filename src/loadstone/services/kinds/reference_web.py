@@ -1,13 +1,18 @@
-"""The reference server's web role. It is started by itself, since it says where it answers and who certifies it."""
+"""The reference server's web role. It reports where it answers and the authority of its certificate."""
 
 from loadstone.model.service import EMBEDDED, ServiceRole
-from loadstone.services.kind import Program, ServiceKind, WebSite
+from loadstone.services.kind import Program, ServiceKind, Site
 from loadstone.services.reference import web_command
 
 
-def program(site: WebSite) -> Program:
+def program(site: Site) -> Program:
     """All three sites, their files made as they are asked for."""
-    return Program(web_command(site.listen, site.backend, site.threads, ["localhost"]))
+    command = web_command(site.listen, site.peers[ServiceRole.BACKEND], site.threads, site.names)
+    if site.shared_folder:
+        command += ["--store-folder", site.shared_folder]
+    elif ServiceRole.STORE in site.peers:
+        command += ["--store", site.peers[ServiceRole.STORE]]
+    return Program([*command, "--certificates", site.certificates] if site.certificates else command)
 
 
-KIND = ServiceKind(EMBEDDED, ServiceRole.WEB, program)
+KIND = ServiceKind(EMBEDDED, ServiceRole.WEB, program, has_tls=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from loadstone.model.machine import SERVER
 from loadstone.model.service import EMBEDDED, Mechanism, ServiceRole, Tuning
 from loadstone.services import php
-from loadstone.services.kind import MechanismSite, Program, ServiceKind
+from loadstone.services.kind import Program, ServiceKind, Site
 from loadstone.services.mechanisms import CGI, NEEDS_COMPILER, NEEDS_PERL, PROGRAMS, SITE, made, sources
 from loadstone.services.unprivileged import shell
 
@@ -30,7 +30,7 @@ SETTINGS = {
 }
 
 
-def program(site: MechanismSite) -> Program:
+def program(site: Site) -> Program:
     """Over HTTP and TLS; PHP beside it where it is asked for."""
     texts, steps = sources(site), made(site)
     if site.mechanism is not Mechanism.PHP_FASTCGI:
@@ -39,7 +39,7 @@ def program(site: MechanismSite) -> Program:
     return Program(_command(site), texts, steps, {"php": php.manager(site)}, version=shell(php.VERSION))
 
 
-def _command(site: MechanismSite) -> list[str]:
+def _command(site: Site) -> list[str]:
     settings = SETTINGS[site.tuning]
     least, most, idle_s = settings.stubs
     words = {
@@ -70,6 +70,7 @@ KIND = ServiceKind(
     ServiceRole.WEBSERVER,
     program,
     8080,
+    has_tls=True,
     mechanisms={
         Mechanism.STATIC: {},
         Mechanism.MODULE: {},

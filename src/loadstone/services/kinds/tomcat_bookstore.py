@@ -2,7 +2,7 @@
 
 from loadstone.model.service import ServiceRole
 from loadstone.services import java, tomcat
-from loadstone.services.kind import ApplicationSite, Program, ServiceKind
+from loadstone.services.kind import Program, ServiceKind, Site
 
 PAGES = (
     *("home", "new", "best", "item", "search", "results", "cart", "register", "buy", "confirm"),
@@ -11,7 +11,7 @@ PAGES = (
 """Below `/books/`; the audit is beside it."""
 
 
-def program(site: ApplicationSite) -> Program:
+def program(site: Site) -> Program:
     """One servlet for all pages."""
     patterns = (*(f"/books/{page}" for page in PAGES), "/audit")
     return java.program(site, java.Application("bookstore", "Bookstore", patterns))
@@ -22,6 +22,7 @@ KIND = ServiceKind(
     ServiceRole.BOOKSTORE,
     program,
     8080,
+    has_tls=True,
     needs=java.FORM.needs,
     memory_mib=tomcat.MEMORY_MIB,
     is_tuned=True,

@@ -3,7 +3,7 @@
 from loadstone.model.errors import ServiceError
 from loadstone.model.service import ServiceRole
 from loadstone.services import java, tomcat
-from loadstone.services.kind import ApplicationSite, Program, ServiceKind
+from loadstone.services.kind import Program, ServiceKind, Site
 
 PAGES = (
     *("home", "login", "logout", "search", "tag", "event", "comments", "attendees", "attend", "person"),
@@ -16,19 +16,21 @@ MEMCACHED = f"{tomcat.JARS}/spymemcached.jar"
 """By which it asks a memcached."""
 
 
-def program(site: ApplicationSite) -> Program:
+def program(site: Site) -> Program:
     """One servlet for all pages; a store and a geocoder are elsewhere."""
-    needed = ("geocoder",) if site.pictures else ("store", "geocoder")
-    missing = [name for name in needed if name not in site.beside]
+    needed = ("geocoder",) if site.shared_folder else ("store", "geocoder")
+    missing = [name for name in needed if name not in site.peers]
     if missing:
         raise ServiceError(f"The site of events in Java asks a {' and a '.join(missing)}, and there is none.")
     patterns = (*(f"/events/{page}" for page in PAGES), "/events/store/*", "/audit")
-    if site.cache.startswith("redis:"):
+    if site.peers.get(ServiceRole.CACHE, "").startswith("redis:"):
         raise ServiceError("The site of events in Java keeps answers within or in memcached, not in redis.")
-    asked = {f"loadstone.{name}": str(at) for name, at in site.beside.items()}
-    asked |= {"loadstone.pictures": site.pictures} if site.pictures else {}
-    asked |= {"loadstone.cache": site.cache} if site.cache else {}
-    return java.program(site, java.Application("events", "Events", patterns, asked, MOST_UPLOAD_BYTES, (MEMCACHED,)))
+    optional = [name for name in ("geocoder", ServiceRole.STORE, ServiceRole.CACHE) if name in site.peers]
+    properties = {f"loadstone.{name}": site.peers[name] for name in optional}
+    properties |= {"loadstone.pictures": site.shared_folder} if site.shared_folder else {}
+    return java.program(
+        site, java.Application("events", "Events", patterns, properties, MOST_UPLOAD_BYTES, (MEMCACHED,))
+    )
 
 
 KIND = ServiceKind(
@@ -36,6 +38,7 @@ KIND = ServiceKind(
     ServiceRole.EVENTS,
     program,
     8080,
+    has_tls=True,
     needs={**java.FORM.needs, MEMCACHED: "libspymemcached-java"},
     memory_mib=tomcat.MEMORY_MIB,
     is_tuned=True,

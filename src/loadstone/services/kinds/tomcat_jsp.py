@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from loadstone.model.service import ServiceRole
 from loadstone.services import tomcat
 from loadstone.services.declared import declared_pages
-from loadstone.services.kind import Program, ServiceKind, WebSite
+from loadstone.services.kind import Program, ServiceKind, Site
 from loadstone.services.sites import SITE, written
 from loadstone.services.status import STATUS
 from loadstone.services.unprivileged import shell
@@ -16,9 +16,9 @@ SITES = {"bank": ("/static/*",), "shop": ("/static/*", "/images/*"), "support": 
 FRONT = "front"
 
 
-def program(site: WebSite) -> Program:
+def program(site: Site) -> Program:
     """As the user that starts it."""
-    properties = {"loadstone.backend": str(site.backend), "loadstone.files": f"{site.folder}/{SITE}"}
+    properties = {"loadstone.backend": site.peers[ServiceRole.BACKEND], "loadstone.files": f"{site.folder}/{SITE}"}
     contexts = {"": f"{site.folder}/{FRONT}"} | {f"/{name}": f"{site.folder}/{SITE}/{name}" for name in SITES}
     return Program(
         tomcat.serving(site, properties),
@@ -29,7 +29,7 @@ def program(site: WebSite) -> Program:
     )
 
 
-def _applications(site: WebSite) -> dict[str, str]:
+def _applications(site: Site) -> dict[str, str]:
     texts = _application(site, FRONT, FRONT, (), {STATUS: tomcat.STATUS_PAGE})
     texts[f"{FRONT}/WEB-INF/{tomcat.STATUS_PAGE}"] = tomcat.page(tomcat.STATUS_PAGE)
     for name, patterns in SITES.items():
@@ -38,7 +38,7 @@ def _applications(site: WebSite) -> dict[str, str]:
 
 
 def _application(
-    site: WebSite, folder: str, name: str, patterns: tuple[str, ...], more: Mapping[str, str] | None = None
+    site: Site, folder: str, name: str, patterns: tuple[str, ...], more: Mapping[str, str] | None = None
 ) -> dict[str, str]:
     """Its page answers whatever is no file, and nothing more."""
     pages = {"/": f"{name}.jsp", **(more or {})}
@@ -65,5 +65,12 @@ def _texts(links: object) -> str:
 
 
 KIND = ServiceKind(
-    "tomcat-jsp", ServiceRole.WEB, program, 8080, needs=tomcat.WHOLE.needs, memory_mib=tomcat.MEMORY_MIB, is_tuned=True
+    "tomcat-jsp",
+    ServiceRole.WEB,
+    program,
+    8080,
+    has_tls=True,
+    needs=tomcat.WHOLE.needs,
+    memory_mib=tomcat.MEMORY_MIB,
+    is_tuned=True,
 )
