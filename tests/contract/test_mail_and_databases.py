@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from loadstone.model.machine import PUBLIC, MachineSpec
+from loadstone.model.role import ProcessRole
 from loadstone.model.service import EMBEDDED, ServiceRole
 from loadstone.model.target import Endpoint
 from loadstone.services import reference
@@ -149,7 +150,7 @@ def dealership(
         app = await running.base.machine("app", MachineSpec(), (PUBLIC,))
         if request.param == "file":
             words = reference.dealership_command(app.listen, f"{logs}/dealership.db", 1, 1)
-            http = (await running.ready(app, "app", words)).http
+            http = (await running.ready(app, ProcessRole("app"), words)).http
         else:
             place = await services.database(request.param)
             http = (await roles.app(running, app, *place, request.param, 1, 1)).http

@@ -7,14 +7,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
 
 from loadstone.model.records.sample import InsideView, OutsideView, Rates, Sample
+from loadstone.model.role import ProcessRole
 
 SUPPORT = ("driver", "backend")
 """Roles that are not what is measured: the load's side, and what stands for other machines."""
 
 
 def is_support(role: str) -> bool:
-    """Whether a role, or the role that a program beside it is for, is not what is measured."""
-    return role.partition(" ")[0] in SUPPORT
+    """Whether the processes of a role belong to a machine that is not measured."""
+    return ProcessRole.parse(role).machine in SUPPORT
 
 
 CPU_GROUPS = {

@@ -12,6 +12,7 @@ from loadstone.host.programs import server
 from loadstone.host.runtime import temporary_folder
 from loadstone.model.errors import ServiceError
 from loadstone.model.machine import PUBLIC, MachineSpec
+from loadstone.model.role import ProcessRole
 from loadstone.model.service import ServiceRole
 from loadstone.model.workload import ServerNeeds
 from loadstone.platforms.contract import MachineFiles
@@ -62,7 +63,7 @@ async def _fill(kind: ServiceKind, needs: ServerNeeds, to: Path) -> None:
             await DataSet(needs.need, machine, url, needs.rows).put()
             for service in reversed(running.services.values()):
                 await service.stop()
-            end = running.services[machine.name].end()
+            end = running.services[ProcessRole(machine.name)].end()
             if not end.startswith("code 0"):
                 raise ServiceError(f"{kind.name} did not close its database in order: {end}")
             await _run(["mv", str(machine.folder / kind.data), str(to)])

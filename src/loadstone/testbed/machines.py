@@ -1,8 +1,10 @@
 """Which machines a system under test has, by their names, and what is declared of each."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from loadstone.model.machine import MachineSpec, Placement
+from loadstone.model.role import MachineRole
 from loadstone.model.service import EMBEDDED, ServiceRole
 from loadstone.model.system import FileServer, Reference, Station
 from loadstone.model.workload import Need, ServerNeeds
@@ -29,33 +31,48 @@ BEHIND = {
 STORE, GEOCODER, BALANCER, STATION, FILES = "store", "geocoder", "balancer", "station", "web"
 
 
-def machines_of(
+@dataclass(frozen=True)
+class PlannedMachine:
+    """A machine that a system is to have."""
+
+    name: MachineRole
+    spec: MachineSpec
+    is_front: bool
+    """Whether users reach it."""
+
+
+def planned_machines(
     system: Reference | Station | FileServer, placement: Placement, needs: ServerNeeds
-) -> Mapping[str, MachineSpec]:
-    """Returns every machine by its name, the ones that users reach first. Raises UsageError for a role that is not
-    there, and for settings that its platform lacks.
+) -> tuple[PlannedMachine, ...]:
+    """Returns every machine, the ones that users reach first. Raises UsageError for a role that is not there, and for
+    settings that its platform lacks.
     """
     if isinstance(system, Reference):
         front = ROLE_NAMES[needs.need]
     else:
         front = STATION if isinstance(system, Station) else FILES
     declared = of_role(placement.machine, placement.roles, front)
-    machines = {
-        name: of_copy(spec, placement.roles, front, number)
-        for number, (name, spec) in enumerate(alike(declared, front), 1)
-    }
-    behind = _behind(system, needs) if isinstance(system, Reference) else ()
+    behind = _behind(system, needs) if isinstance(system, Reference) else []
     refuse_unknown_roles(placement.roles, {front: declared.count, **dict.fromkeys(behind, 1)})
-    for name in behind:
-        base = MachineSpec() if name == BALANCER else placement.backend
-        machines[name] = of_role(base, placement.roles, name)
-    return machines
+    machines = [
+        PlannedMachine(
+            MachineRole(front, replica=number if declared.count > 1 else None),
+            of_copy(declared.number(number - 1), placement.roles, front, number),
+            is_front=True,
+        )
+        for number in range(1, declared.count + 1)
+    ]
+    for role in behind:
+        base = MachineSpec() if role == BALANCER else placement.backend
+        machines.append(PlannedMachine(MachineRole(role), of_role(base, placement.roles, role), is_front=False))
+    return tuple(machines)
 
 
-def fronts_of(machines: Mapping[str, MachineSpec], needs: ServerNeeds) -> dict[str, MachineSpec]:
-    """Returns the machines of the reference servers that users reach."""
-    front = ROLE_NAMES[needs.need]
-    return {name: spec for name, spec in machines.items() if name == front or name.startswith(f"{front}-")}
+def machines_of(
+    system: Reference | Station | FileServer, placement: Placement, needs: ServerNeeds
+) -> Mapping[str, MachineSpec]:
+    """Returns what is declared of every machine, by its name. Raises UsageError."""
+    return {str(machine.name): machine.spec for machine in planned_machines(system, placement, needs)}
 
 
 def _behind(system: Reference, needs: ServerNeeds) -> list[str]:
@@ -70,10 +87,3 @@ def _behind(system: Reference, needs: ServerNeeds) -> list[str]:
         *([str(ServiceRole.CACHE)] if is_cached else []),
         *([BALANCER] if services.balancer else []),
     ]
-
-
-def alike(spec: MachineSpec, name: str) -> list[tuple[str, MachineSpec]]:
-    """A declared machine as often as it counts, with names."""
-    if spec.count == 1:
-        return [(name, spec.number(0))]
-    return [(f"{name}-{at + 1}", spec.number(at)) for at in range(spec.count)]

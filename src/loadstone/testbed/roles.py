@@ -11,6 +11,7 @@ from loadstone.host.http import is_free
 from loadstone.host.process import Readiness
 from loadstone.measure.status import StatusMeter
 from loadstone.model.errors import PlatformError, ServiceError
+from loadstone.model.role import ProcessRole
 from loadstone.model.service import EMBEDDED, Mechanism, ServiceRole, Tuning
 from loadstone.model.system import Reference
 from loadstone.model.target import Endpoint, Target
@@ -153,7 +154,7 @@ async def database(running: Running, machine: Machine, name: str, threads: int, 
 async def _statistics(running: Running, machine: Machine, kind: ServiceKind, port: int) -> None:
     """What a database counts of itself, by a program beside it."""
     command = reference.statistics_command(machine.listen, kind.url(Endpoint(local(machine.listen), port)))
-    asked = await _said_port(running, machine, f"{machine.name} statistics", command)
+    asked = await _reported_port(running, machine, ProcessRole(machine.name, program="statistics"), command)
     meter = StatusMeter(await machine.reach(asked), STATUS, figures_in_json)
     running.status[f"{machine.name}: {kind.name}"] = meter
 
@@ -179,7 +180,7 @@ async def app(
     """The dealership, whose database, by the service of that name, is on another machine."""
     url = await database_url(machine, behind, port, name)
     command = reference.dealership_command(machine.listen, url, injection_rate, threads)
-    return await target_of(machine, await running.ready(machine, machine.name, command))
+    return await target_of(machine, await running.ready(machine, ProcessRole(machine.name), command))
 
 
 async def application(
@@ -255,7 +256,7 @@ async def _chosen(
 async def _start_on_free_port(running: Running, machine: Machine, program: Program, name: str) -> StartedService:
     """Starts one of our servers, which reports its port when it is ready."""
     await _write(running, machine, program)
-    ready = await running.ready(machine, name, program.command)
+    ready = await running.ready(machine, ProcessRole(name), program.command)
     if ready.http is None:
         raise ServiceError(f"{name} does not say where it answers.")
     return StartedService(ready.http.port, await target_of(machine, ready))
@@ -268,10 +269,10 @@ async def _start_on_port(running: Running, machine: Machine, kind: ServiceKind, 
     for number, command in enumerate(program.prepare):
         await done(await machine.start(f"{machine.name}-prepare-{number}", command, Readiness.NONE), subject)
     for name, command in program.beside.items():
-        await running.start(machine, f"{machine.name} {name}", command, Readiness.NONE)
+        await running.start(machine, ProcessRole(machine.name, program=name), command, Readiness.NONE)
     if program.version:
         await _note_versions(machine, program.version)
-    service = await running.start(machine, machine.name, program.command, Readiness.NONE)
+    service = await running.start(machine, ProcessRole(machine.name), program.command, Readiness.NONE)
     if program.wait:
         await done(await machine.start(f"{machine.name}-ready", program.wait, Readiness.NONE), subject)
     else:
@@ -299,7 +300,11 @@ async def _note_versions(machine: ProgramHost, command: list[str]) -> None:
 
 async def _said_port(running: Running, machine: Machine, name: str, command: list[str]) -> int:
     """Starts one of our servers; returns the port that it says it took."""
-    ready = await running.ready(machine, name, command)
+    return await _reported_port(running, machine, ProcessRole(name), command)
+
+
+async def _reported_port(running: Running, machine: Machine, process: ProcessRole, command: list[str]) -> int:
+    ready = await running.ready(machine, process, command)
     if ready.http is None:
-        raise ServiceError(f"{name} does not say where it answers.")
+        raise ServiceError(f"{process} does not say where it answers.")
     return ready.http.port

@@ -3,12 +3,13 @@
 import asyncio
 import contextlib
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from loadstone.host.http import first_line
 from loadstone.host.process import Readiness
 from loadstone.measure.status import StatusMeter
 from loadstone.model.errors import ServiceError
+from loadstone.model.role import ProcessRole
 from loadstone.model.target import Endpoint, Target
 from loadstone.platforms.contract import Machine, MachineNetwork, Service
 from loadstone.services import reference
@@ -29,39 +30,39 @@ class Running:
     """What runs where, while a testbed is put up."""
 
     base: TestbedContext
-    services: dict[str, Service] = field(default_factory=dict)
-    machines: dict[str, Machine] = field(default_factory=dict)
-    """Where each of them runs."""
+    services: dict[ProcessRole, Service] = field(default_factory=dict)
+    machines: dict[ProcessRole, Machine] = field(default_factory=dict)
+    """Machine that each service runs on."""
     status: dict[str, StatusMeter] = field(default_factory=dict)
-    """What services say of themselves."""
+    """What services report of themselves."""
 
     async def start(
-        self, machine: Machine, role: str, command: list[str], readiness: Readiness = Readiness.LINE
+        self, machine: Machine, process: ProcessRole, command: list[str], readiness: Readiness = Readiness.LINE
     ) -> Service:
         """Starts a service that is to run as long as the testbed. A process of this host is stopped before whatever it
         may ask, which started earlier: a database that is stopped first waits for its clients.
         """
-        service = self.services[role] = await machine.start(role, command, readiness)
-        self.machines[role] = machine
+        service = self.services[process] = await machine.start(str(process), command, readiness)
+        self.machines[process] = machine
         if service.pid:
             self.base.stack.push_async_callback(service.stop)
         return service
 
     def processes(self) -> dict[str, int]:
         """Process ids by role, as they are now: whoever serves in another's place has its role."""
-        pids: dict[str, int] = {}
-        for role, machine in self.machines.items():
-            pids[role] = self.services[role].pid or machine.pid
-            pids |= {f"{role}, {name}": pid for name, pid in machine.companions.items()}
-        return {role: pid for role, pid in pids.items() if pid}
+        pids: dict[ProcessRole, int] = {}
+        for process, machine in self.machines.items():
+            pids[process] = self.services[process].pid or machine.pid
+            pids |= {replace(process, companion=name): pid for name, pid in machine.companions.items()}
+        return {str(process): pid for process, pid in pids.items() if pid}
 
-    async def ready(self, machine: Machine, role: str, command: list[str]) -> reference.Ready:
+    async def ready(self, machine: Machine, process: ProcessRole, command: list[str]) -> reference.Ready:
         """Starts one of our servers; returns where it says that it answers."""
-        return reference.read_ready((await self.start(machine, role, command)).first_line)
+        return reference.read_ready((await self.start(machine, process, command)).first_line)
 
     def dead(self) -> str:
         """Which services and machines have ended, and how."""
-        ends = [(name, service.end()) for name, service in self.services.items()]
+        ends = [(str(process), service.end()) for process, service in self.services.items()]
         ends += [(name, machine.end()) for name, machine in self.base.machines.items()]
         return ", ".join(f"{name} ({how})" for name, how in ends if how)
 

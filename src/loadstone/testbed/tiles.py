@@ -8,6 +8,7 @@ from pathlib import Path
 
 from loadstone.fleet.open import OpenFleet
 from loadstone.model.machine import MINIMAL, PUBLIC, MachineSpec
+from loadstone.model.role import MachineRole, ProcessRole
 from loadstone.model.service import EMBEDDED, ServiceRole
 from loadstone.model.target import Target
 from loadstone.model.tile import NETWORKS, Role, Tile
@@ -103,7 +104,7 @@ class TilesUp:
 
 def place_name(number: int, role: Role) -> str:
     """What a role's machine is called."""
-    return f"tile{number}-{role}"
+    return str(MachineRole(role, tile=number))
 
 
 @asynccontextmanager
@@ -136,9 +137,9 @@ async def _tile(running: Running, system: TilesSystem, number: int) -> TileUp:
     threads = {role: system.machine_of(number, role).cpus or 1 for role in Role}
     tile = TileUp(number)
     web, behind = machines[Role.WEB], machines[Role.INFRA]
-    name = (
-        behind.name if behind.name not in running.services else f"{behind.name}-backend"
-    )  # a server of files is there
+    name = behind.name
+    if ProcessRole(name) in running.services:  # the server of the shared folder
+        name = f"{name}-backend"
     port = await roles.infra(running, behind, threads[Role.INFRA], name)
     tile.targets[Role.WEB] = await roles.web(running, web, behind, port, threads[Role.WEB], downloads)
     port = await roles.database(running, machines[Role.DB], system.database, threads[Role.DB])
@@ -152,7 +153,7 @@ async def _tile(running: Running, system: TilesSystem, number: int) -> TileUp:
     for role, machine in machines.items():
         if system.heartbeats and role is not Role.IDLE:
             tile.heartbeats[machine.name] = await roles.heartbeat(running, machine, f"{machine.name}-heartbeat")
-    services = set(running.services) - before
+    services = map(str, set(running.services) - before)
     tile.roles = frozenset({*services, *(machine.name for machine in machines.values())})
     return tile
 

@@ -14,6 +14,7 @@ from loadstone.measure.status import StatusMeter
 from loadstone.model.errors import ServiceError
 from loadstone.model.machine import PLAIN, PRIVATE, PUBLIC, MachineSpec, Placement
 from loadstone.model.records.manifest import MachineFacts
+from loadstone.model.role import ProcessRole
 from loadstone.model.service import EMBEDDED, ServiceRole
 from loadstone.model.system import Clock, FileServer, Reference, Station, System
 from loadstone.model.target import Target
@@ -27,7 +28,7 @@ from loadstone.testbed import roles
 from loadstone.testbed.context import LOOPBACK, networks_beside, open_testbed
 from loadstone.testbed.data import DataSet
 from loadstone.testbed.kept_data import copy_kept
-from loadstone.testbed.machines import BALANCER, BEHIND, GEOCODER, STORE, fronts_of, machines_of
+from loadstone.testbed.machines import BALANCER, BEHIND, GEOCODER, STORE, machines_of, planned_machines
 from loadstone.testbed.running import Running, target_of
 from loadstone.testbed.shared_folder import mounting, share, sharing
 from loadstone.testbed.software import with_software
@@ -119,8 +120,9 @@ async def reference_testbed(
     async with open_testbed(logs, fleet) as base:
         running = Running(base)
         has_behind = needs.need in BEHIND
-        machines = machines_of(system, placement, needs)
-        front_specs = fronts_of(machines, needs)
+        planned = planned_machines(system, placement, needs)
+        machines = {str(machine.name): machine.spec for machine in planned}
+        front_specs = {str(machine.name): machine.spec for machine in planned if machine.is_front}
         networks = networks_beside(spec for name, spec in machines.items() if name not in {*front_specs, BALANCER})
         fronts = [
             await base.machine(name, _with_programs(spec, system, needs), networks)
@@ -270,7 +272,7 @@ async def station_testbed(
         for name, spec in machines_of(layout, placement, WEB_NEEDS).items():
             machine = await base.machine(name, spec, (PUBLIC,))
             target = await target_of(
-                machine, await running.ready(machine, name, station.command(layout, machine.listen, 1))
+                machine, await running.ready(machine, ProcessRole(name), station.command(layout, machine.listen, 1))
             )
             if target.http is None:
                 raise ServiceError("The station does not say where it answers.")
