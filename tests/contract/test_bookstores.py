@@ -19,7 +19,6 @@ from loadstone.model.machine import PUBLIC, MachineSpec
 from loadstone.model.service import EMBEDDED, ServiceRole
 from loadstone.model.system import Reference
 from loadstone.model.target import Endpoint
-from loadstone.model.workload import Need
 from loadstone.services.registry import service_kind, service_kinds
 from loadstone.testbed import roles
 from loadstone.testbed.data import DataSet
@@ -54,7 +53,7 @@ def site(
         app = await running.base.machine("app", MachineSpec(), (PUBLIC,))
         place = await services.database(database)
         system = Reference(1, ServiceChoices(service=web, database=database))
-        data = DataSet(Need.BOOKSTORE, app, await roles.database_url(app, *place, database), ROWS)
+        data = DataSet("bookstore", app, await roles.database_url(app, *place, database), ROWS)
         await data.put()
         kind = service_kind(ServiceRole.BOOKSTORE, web)
         http = (await roles.application(running, app, place, kind, system, ROWS, {})).http

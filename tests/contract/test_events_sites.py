@@ -23,7 +23,6 @@ from loadstone.model.machine import PUBLIC, MachineSpec
 from loadstone.model.service import EMBEDDED, ServiceRole
 from loadstone.model.system import Reference
 from loadstone.model.target import Endpoint
-from loadstone.model.workload import Need
 from loadstone.services.registry import service_kind, service_kinds
 from loadstone.testbed import roles
 from loadstone.testbed.data import DataSet
@@ -94,7 +93,7 @@ async def start_site(running: Running, services: SharedServices, layout: Layout)
     if layout.cache not in ("", EMBEDDED):
         beside["cache"] = await services.cache(layout.cache)
     system = Reference(1, ServiceChoices(service=layout.web, database=layout.database, cache=layout.cache))
-    data = DataSet(Need.EVENTS, app, await roles.database_url(app, *place, layout.database), ROWS)
+    data = DataSet("events", app, await roles.database_url(app, *place, layout.database), ROWS)
     await data.put()
     kind = service_kind(ServiceRole.EVENTS, layout.web)
     http = (await roles.application(running, app, place, kind, system, ROWS, beside, pictures)).http

@@ -11,7 +11,7 @@ from loadstone.model.choices import ServiceChoices
 from loadstone.model.errors import ServiceError
 from loadstone.model.service import EMBEDDED, ServiceRole
 from loadstone.model.system import Reference
-from loadstone.model.workload import Need, ServerNeeds
+from loadstone.model.workload import ServerNeeds
 from loadstone.services.registry import service_kinds
 from loadstone.testbed import kept_data
 from loadstone.testbed.data import DataSet
@@ -19,7 +19,7 @@ from loadstone.testbed.up import reference_testbed
 from tests.contract.shared_services import first_reading
 
 pytestmark = pytest.mark.integration
-NEEDS = ServerNeeds(need=Need.BOOKSTORE, rows={"items": 50, "customers": 100, "orders": 200})
+NEEDS = ServerNeeds(need="bookstore", rows={"items": 50, "customers": 100, "orders": 200})
 
 
 @pytest.fixture(autouse=True)

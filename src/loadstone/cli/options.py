@@ -23,6 +23,7 @@ from loadstone.model.profile import PROFILES, Profile
 from loadstone.model.reading import settings_of
 from loadstone.model.system import Clock, FileServer, Reference, Station, System
 from loadstone.model.target import Addresses
+from loadstone.model.topology import roles_chosen_by, topologies
 from loadstone.model.workload import MOST_SOURCES
 from loadstone.platforms.registry import (
     of_role,
@@ -36,7 +37,6 @@ from loadstone.run.criteria import DriverLimits
 from loadstone.run.spec import RunSpec
 from loadstone.services.registry import names_of
 from loadstone.study.file import Override
-from loadstone.testbed.machines import FRONT_NAMES
 
 RESULTS = Path("results")
 LOAD, SYSTEM, MACHINE, RUN, RESULT = "Load", "System under test", "Where it runs", "Run", "Result"
@@ -302,7 +302,7 @@ class SystemOptions(MachineOptions):
     services: SectionOptions = field(
         default_factory=SectionOptions,
         metadata=section_of(
-            ServiceChoices, SYSTEM, {name: names_of(choice) for name, choice in CHOICES.items() if choice.roles}
+            ServiceChoices, SYSTEM, {name: names_of(name) for name in CHOICES if roles_chosen_by(name)}
         ),
     )
     virtual: Annotated[
@@ -466,7 +466,7 @@ def make_system(
 def threads_on(placement: Placement, threads: int | None) -> int:
     """Threads of the reference server: as asked for, one a CPU of its machine, or half of this machine's cores."""
     machine = placement.machine
-    for role in FRONT_NAMES & placement.roles.keys():
+    for role in {topology.front.name for topology in topologies()} & placement.roles.keys():
         machine = of_role(machine, placement.roles, role)
     alone = None if platform_kind(machine.platform).shares_host else 1
     return threads or machine.cpus or alone or half_the_cores()

@@ -10,8 +10,7 @@ from typing import Annotated
 from pydantic import Field
 
 from loadstone.model.reading import Flag, Section
-from loadstone.model.service import EMBEDDED, Mechanism, ServiceRole, Tuning
-from loadstone.model.workload import Need
+from loadstone.model.service import EMBEDDED, Mechanism, Tuning
 
 NONE = ""
 """The name of no service."""
@@ -19,20 +18,12 @@ NONE = ""
 
 @dataclass(frozen=True)
 class Choice:
-    """What a field chooses among, and for which workloads."""
+    """What a field chooses. Topologies declare which applications have it, and the roles whose services it names."""
 
     about: str
     """The thing that is chosen, with its article, as the subject of an error."""
-    needs: tuple[Need, ...]
-    """The workloads whose systems have it."""
-    roles: tuple[ServiceRole, ...] = ()
-    """Roles whose services it names; none where it is no service."""
     further: tuple[str, ...] = ()
     """Other values: the name of no service, of what an application has within itself, or of a setting."""
-
-
-SITES = (Need.WEB, Need.BOOKSTORE, Need.EVENTS)
-FRONTS = (ServiceRole.WEB, ServiceRole.WEBSERVER, ServiceRole.BOOKSTORE, ServiceRole.EVENTS)
 
 
 class ServiceChoices(Section):
@@ -41,29 +32,29 @@ class ServiceChoices(Section):
     service: Annotated[
         str,
         Flag("Service that users access.", metavar="NAME"),
-        Choice("A service", (*SITES, Need.WEBSERVER), FRONTS),
+        Choice("A service"),
     ] = Field(default=EMBEDDED, serialization_alias="web", description="the service that users reach")
     tuning: Annotated[
         Tuning,
         Flag("Settings of --service: default (as distributed) or tuned (for many users).", kind=Tuning),
-        Choice("A tuning", (*SITES, Need.WEBSERVER), further=tuple(Tuning)),
+        Choice("A tuning", tuple(Tuning)),
     ] = Field(default=Tuning.DEFAULT, description="the settings of that service: `default` or `tuned`")
     mechanism: Annotated[
         Mechanism | None,
         Flag("How the web server generates responses. Default: the first mechanism that it supports.", kind=Mechanism),
-        Choice("A mechanism", (Need.WEBSERVER,), further=tuple(Mechanism)),
+        Choice("A mechanism", tuple(Mechanism)),
     ] = Field(default=None, description="how a web server makes its answers")
     backend_service: Annotated[
         str,
         Flag("Back end that web sites query for page data.", metavar="NAME"),
-        Choice("A back end", (Need.WEB,), (ServiceRole.BACKEND,)),
+        Choice("A back end"),
     ] = Field(
         default=EMBEDDED, serialization_alias="backend", description="the back end that web sites query for page data"
     )
     database: Annotated[
         str,
         Flag("Database of dealership, bookstore and events.", metavar="NAME"),
-        Choice("A database", (Need.APPLICATION, Need.BOOKSTORE, Need.EVENTS), (ServiceRole.DATABASE,)),
+        Choice("A database"),
     ] = Field(default=EMBEDDED, description="the database of dealership, bookstore and events")
     balancer: Annotated[
         str,
@@ -72,12 +63,12 @@ class ServiceChoices(Section):
             "balances.",
             metavar="NAME",
         ),
-        Choice("A load balancer", SITES, (ServiceRole.BALANCER,), (NONE,)),
+        Choice("A load balancer", (NONE,)),
     ] = Field(default=NONE, description="the load balancer in front of several machines; none: the driver balances")
     cache: Annotated[
         str,
         Flag("Response cache of the events site. Default: none.", metavar="NAME"),
-        Choice("A cache", (Need.EVENTS,), (ServiceRole.CACHE,), (NONE, EMBEDDED)),
+        Choice("A cache", (NONE, EMBEDDED)),
     ] = Field(default=NONE, description="the response cache of the events site")
     store: Annotated[
         str,
@@ -86,7 +77,7 @@ class ServiceChoices(Section):
             "if its servers run on this host's kernel).",
             metavar="NAME",
         ),
-        Choice("A store", (Need.EVENTS,), (ServiceRole.STORE,), (EMBEDDED,)),
+        Choice("A store"),
     ] = Field(default=EMBEDDED, description="the picture store of the events site: `embedded` or `nfs`")
 
     def changed(self) -> dict[str, object]:

@@ -9,7 +9,7 @@ EMBEDDED = "embedded"
 
 
 class ServiceRole(StrEnum):
-    """What there is a choice for."""
+    """What a service is for in an application."""
 
     BOOKSTORE = "bookstore"
     """Gives the bookstore's pages."""
@@ -31,6 +31,14 @@ class ServiceRole(StrEnum):
     """Deals users to several web servers."""
     WEBSERVER = "webserver"
     """Gives files and short answers by the mechanisms that it has."""
+    DEALERSHIP = "dealership"
+    """Gives the pages of the dealership."""
+    GEOCODER = "geocoder"
+    """Finds addresses for the site of events."""
+    INFRA = "infra"
+    """Back end and file store of a tile."""
+    IDLE = "idle"
+    """Answers heartbeats."""
 
 
 class Tuning(StrEnum):

@@ -70,6 +70,12 @@ class Reference:
     imap: str = EMBEDDED
     """Service that keeps the mail."""
 
+    def service_for(self, choice: str) -> str:
+        """Returns the service that a choice names: the embedded one without a choice, the empty name for none."""
+        if not choice:
+            return EMBEDDED
+        return str({"imap": self.imap, **dict(self.services)}[choice])
+
     def disclosed(self) -> dict[str, str | int | None]:
         """Its settings, as results keep them."""
         return {"threads": self.threads, "imap": self.imap, **self.services.disclosed()}

@@ -13,13 +13,11 @@ from loadstone.model.load import Load, Population
 from loadstone.model.machine import PLAIN, Placement
 from loadstone.model.profile import Phases, Profile
 from loadstone.model.system import Clock, System
+from loadstone.model.topology import topology_of
 from loadstone.model.workload import ServerNeeds, Workload
 from loadstone.run.criteria import DRIVER_LIMITS, DriverLimits
 from loadstone.run.plan import data_sessions
 from loadstone.workloads.scaling import rows
-
-DEALERS_PER_RATE = 10
-"""Dealers of each unit of injection rate (docs/consolidation.md, Application server)."""
 
 
 class Lead(Enum):
@@ -97,12 +95,13 @@ class RunSpec:
         if len(needs) > 1:
             named = ", ".join(f"{part.workload.name} ({part.workload.header.needs})" for part in self.parts)
             raise UsageError(f"These workloads need different servers: {named}. Run them one by one, or as a tile.")
+        need = needs.pop()
         # Companions follow the workload that brings them, so it is the one that says how much data there is.
         leading = [part for part in self.parts if part.workload.header.companions] or list(self.parts)
         sessions = max(part.load.sessions if isinstance(part.load, Population) else 1 for part in leading)
         return ServerNeeds(
-            needs.pop(),
-            max(1, math.ceil(sessions / DEALERS_PER_RATE)),
+            need,
+            max(1, math.ceil(sessions / (topology_of(need).users_per_rate or sessions))),
             directories=max(int(part.workload.scale.get("directories", 1)) for part in self.parts),
             rows={name: count for part in self.parts for name, count in part.rows(self.profile.phases).items()},
             mechanisms=tuple(mechanism for part in self.parts for mechanism in part.workload.header.mechanisms),

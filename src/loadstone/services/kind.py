@@ -5,7 +5,7 @@ knows no platform; the testbed puts it on its machine.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 
-from loadstone.model.service import Mechanism, ServiceRole, Tuning
+from loadstone.model.service import Mechanism, Tuning
 from loadstone.model.target import Endpoint
 from loadstone.services.status import StatusSource
 
@@ -79,7 +79,7 @@ class ServiceKind:
     """One program for one role."""
 
     name: str
-    role: ServiceRole
+    role: str
     program: Callable[[Site], Program]
     port: int | None = None
     """Where it listens on a machine of its own; None for what takes a free port and says which in its first line."""
@@ -91,6 +91,8 @@ class ServiceKind:
     """Of databases: whether it counts what it does, and says so to who asks."""
     needs: Mapping[str, str] = field(default_factory=dict)
     """Debian's packages by a file of theirs, which may be a pattern."""
+    shares_folder: bool = False
+    """Of stores: whether fronts mount a folder of its machine instead of asking it over HTTP."""
     has_tls: bool = False
     """Whether it listens for TLS too."""
     memory_mib: int = 0

@@ -1,7 +1,7 @@
 """The reference servers as services: their commands and what their ready line says."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from loadstone.host import launch
@@ -39,22 +39,6 @@ def backend_command(listen: str, threads: int) -> list[str]:
 def dealership_command(listen: str, database: str, injection_rate: int, threads: int) -> list[str]:
     """The dealership; an empty database is filled for an injection rate."""
     return plain_command("dealership", listen, threads, "--database", database, "--injection-rate", str(injection_rate))
-
-
-def bookstore_command(listen: str, database: str, rows: Mapping[str, int], threads: int) -> list[str]:
-    """The bookstore; an empty database is filled with so many rows, by table."""
-    return plain_command("bookstore", listen, threads, *bookstore_words(database, rows))
-
-
-def bookstore_words(database: str, rows: Mapping[str, int]) -> list[str]:
-    """Where its database is and what it is filled with."""
-    tables = [name for name in ("items", "customers", "orders") if name in rows]
-    return ["--database", database, *(word for name in tables for word in (f"--{name}", str(rows[name])))]
-
-
-def events_words(database: str, rows: Mapping[str, int]) -> list[str]:
-    """Where the database of the site of events is and what it is filled with."""
-    return ["--database", database, *(word for name in rows for word in (f"--{name}", str(rows[name])))]
 
 
 def statistics_command(listen: str, database: str) -> list[str]:

@@ -3,30 +3,28 @@
 from collections.abc import Mapping
 from functools import cache
 
-from loadstone.model.choices import CHOICES, NONE, Choice
+from loadstone.model.choices import CHOICES, NONE
 from loadstone.model.errors import UsageError
 from loadstone.model.modules import declared_in
 from loadstone.model.reading import suggest
 from loadstone.model.service import EMBEDDED, Mechanism, ServiceRole
 from loadstone.model.system import Reference
-from loadstone.model.workload import Need, ServerNeeds
+from loadstone.model.topology import roles_chosen_by, topologies_with, topology_of
+from loadstone.model.workload import ServerNeeds
 from loadstone.services import kinds
 from loadstone.services.kind import ServiceKind
-
-FRONTS = {
-    Need.WEB: ServiceRole.WEB,
-    Need.BOOKSTORE: ServiceRole.BOOKSTORE,
-    Need.EVENTS: ServiceRole.EVENTS,
-}
-"""What there is a choice of where users come, beside web servers alone."""
+from loadstone.topologies.topology import Topology
 
 
 @cache
-def service_kinds(role: ServiceRole) -> Mapping[str, ServiceKind]:
+def service_kinds(role: str) -> Mapping[str, ServiceKind]:
     """The services of a role by name, the embedded one first."""
     declared: list[ServiceKind] = declared_in(kinds, "KIND")
-    of_role = [kind for kind in declared if kind.role is role]
-    return {kind.name: kind for kind in sorted(of_role, key=lambda kind: (kind.name != EMBEDDED, kind.name))}
+    return {kind.name: kind for kind in sorted((kind for kind in declared if kind.role == role), key=_order)}
+
+
+def _order(kind: ServiceKind) -> tuple[bool, str]:
+    return kind.name != EMBEDDED, kind.name
 
 
 def web_server(system: Reference, needs: ServerNeeds) -> tuple[ServiceKind, Mechanism]:
@@ -51,37 +49,38 @@ def web_server(system: Reference, needs: ServerNeeds) -> tuple[ServiceKind, Mech
     return kind, chosen
 
 
-def names_of(choice: Choice) -> list[str]:
+def names_of(choice: str) -> list[str]:
     """Returns the values that may be chosen, but for that of no service."""
-    services = (name for role in choice.roles for name in service_kinds(role))
-    return [name for name in dict.fromkeys((*choice.further, *services)) if name != NONE]
+    services = [kind for role in roles_chosen_by(choice) for kind in service_kinds(role).values()]
+    names = (kind.name for kind in sorted(services, key=_order))
+    return [name for name in dict.fromkeys((*CHOICES[choice].further, *names)) if name != NONE]
 
 
 def refuse_unfit(system: Reference, needs: ServerNeeds) -> None:
     """Raises UsageError for a choice that the workloads' systems do not have, and for a name that no service has."""
-    _refuse_unfit_front(system, needs)
+    topology = topology_of(needs.need)
+    _refuse_unfit_front(system, needs, topology)
     for name, chosen in system.services.changed().items():
-        choice = CHOICES[name]
         option = name.replace("_", "-")
-        if needs.need not in choice.needs:
-            fitting = ", ".join(choice.needs)
+        if name not in topology.choices:
+            fitting = ", ".join(other.need for other in topologies_with(name))
             raise UsageError(
-                f"{choice.about} applies to workloads of kind {fitting}; these need `{needs.need}`. "
+                f"{CHOICES[name].about} applies to workloads of kind {fitting}; these need `{needs.need}`. "
                 f"Leave out --{option}."
             )
-        if chosen not in names_of(choice):
-            raise UsageError(f"There is no {option} `{chosen}`. {suggest(str(chosen), set(names_of(choice)))}")
+        if chosen not in names_of(name):
+            raise UsageError(f"There is no {option} `{chosen}`. {suggest(str(chosen), set(names_of(name)))}")
 
 
-def _refuse_unfit_front(system: Reference, needs: ServerNeeds) -> None:
+def _refuse_unfit_front(system: Reference, needs: ServerNeeds, topology: Topology) -> None:
     """Refuses what users reach where it lacks settings, a mechanism, or a database."""
-    if needs.need is Need.WEBSERVER:
+    if "mechanism" in topology.front.settings:
         _refuse_untuned(system, *web_server(system, needs))
-    elif needs.need in FRONTS:
-        kind = service_kind(FRONTS[needs.need], system.services.service)
+    elif topology.front.choice == "service":
+        kind = service_kind(topology.front.service, system.services.service)
         _refuse_untuned(system, kind)
         is_embedded = system.services.database == EMBEDDED
-        if kind.name != EMBEDDED and needs.need in CHOICES["database"].needs and is_embedded:
+        if kind.name != EMBEDDED and "database" in topology.choices and is_embedded:
             raise UsageError(f"`{kind.name}` needs a database of its own. Add --database postgresql, or mariadb.")
 
 
@@ -93,7 +92,7 @@ def _refuse_untuned(system: Reference, kind: ServiceKind, mechanism: Mechanism |
     raise UsageError(f"`{kind.name}` has no {system.services.tuning} settings{by}. These have: {', '.join(known)}.")
 
 
-def service_kind(role: ServiceRole, name: str) -> ServiceKind:
+def service_kind(role: str, name: str) -> ServiceKind:
     """A service by role and name; raises UsageError."""
     known = service_kinds(role)
     if name not in known:

@@ -176,7 +176,7 @@ def _choice(name: str) -> Callable[[RunSpec, str], RunSpec]:
     def change(spec: RunSpec, text: str) -> RunSpec:
         system = _reference(spec, name)
         has_none = NONE in choice.further
-        value = _one_of(text, [*names_of(choice), *(["none"] if has_none else [])], name)
+        value = _one_of(text, [*names_of(name), *(["none"] if has_none else [])], name)
         changed = {**dict(system.services), name: NONE if has_none and value == "none" else value}
         return replace(spec, system=replace(system, services=ServiceChoices.model_validate(changed)))
 

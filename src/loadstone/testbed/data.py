@@ -5,33 +5,23 @@ it was at the beginning, whatever serves the pages.
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from loadstone.host.http import post
 from loadstone.host.process import Readiness
 from loadstone.model.machine import SERVER
 from loadstone.model.target import Endpoint
-from loadstone.model.workload import Need
+from loadstone.model.topology import topology_of
 from loadstone.platforms.contract import ProgramHost
-from loadstone.services.reference import bookstore_words, events_words
 from loadstone.testbed.running import done
-
-WORDS: Mapping[Need, Callable[[str, Mapping[str, int]], list[str]]] = {
-    Need.BOOKSTORE: bookstore_words,
-    Need.EVENTS: events_words,
-}
-"""What the reference server is told of the database and its rows."""
-
-RENEW = "/events/renew"
-"""Has a server of the site of events forget the answers that it keeps."""
 
 
 @dataclass
 class DataSet:
     """The data of one application, put there from a machine of it."""
 
-    need: Need
+    need: str
     machine: ProgramHost
     database: str
     """Where that is, as its service says it."""
@@ -45,13 +35,14 @@ class DataSet:
 
     async def put(self) -> float:
         """Fills the database, or restores it; how long that took, in seconds. Raises ServiceError."""
-        words = WORDS[self.need](self.database, self.rows)
+        tables = topology_of(self.need).data
+        assert tables is not None
         begun = time.monotonic()
         name = f"{self.machine.name}-data-{len(self.seconds)}"
-        command = [SERVER, str(self.need), "--only-fill", *words]
+        command = [SERVER, tables.server, "--only-fill", *tables.words(self.database, self.rows)]
         await done(await self.machine.start(name, command, Readiness.NONE), "The database")
         for server in self.keepers:
-            await post(server, RENEW)
+            await post(server, tables.cache_reset)
         self.seconds.append(time.monotonic() - begun)
         return self.seconds[-1]
 

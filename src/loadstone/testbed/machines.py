@@ -5,30 +5,15 @@ from dataclasses import dataclass
 
 from loadstone.model.machine import MachineSpec, Placement
 from loadstone.model.role import MachineRole
-from loadstone.model.service import EMBEDDED, ServiceRole
+from loadstone.model.service import EMBEDDED
 from loadstone.model.system import FileServer, Reference, Station
-from loadstone.model.workload import Need, ServerNeeds
+from loadstone.model.topology import topology_of
+from loadstone.model.workload import ServerNeeds
 from loadstone.platforms.registry import of_copy, of_role, refuse_unknown_roles
+from loadstone.topologies.topology import TopologyRole
 
-ROLE_NAMES = {
-    Need.WEB: "web",
-    Need.WEBSERVER: "web",
-    Need.APPLICATION: "app",
-    Need.BOOKSTORE: "app",
-    Need.EVENTS: "app",
-    Need.MAIL: "mail",
-    Need.IDLE: "idle",
-}
-"""What the machines of the reference servers are called."""
-FRONT_NAMES = frozenset(ROLE_NAMES.values())
-BEHIND = {
-    Need.WEB: ServiceRole.BACKEND,
-    Need.APPLICATION: ServiceRole.DATABASE,
-    Need.BOOKSTORE: ServiceRole.DATABASE,
-    Need.EVENTS: ServiceRole.DATABASE,
-}
-"""What is on a machine behind those that users reach, and has its name."""
-STORE, GEOCODER, BALANCER, STATION, FILES = "store", "geocoder", "balancer", "station", "web"
+STATION, FILES = "station", "web"
+"""Roles of a station and of a file server."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +22,6 @@ class PlannedMachine:
 
     name: MachineRole
     spec: MachineSpec
-    is_front: bool
-    """Whether users reach it."""
 
 
 def planned_machines(
@@ -47,25 +30,32 @@ def planned_machines(
     """Returns every machine, the ones that users reach first. Raises UsageError for a role that is not there, and for
     settings that its platform lacks.
     """
+    others: list[TopologyRole] = []
     if isinstance(system, Reference):
-        front = ROLE_NAMES[needs.need]
+        topology = topology_of(needs.need)
+        front = topology.front.name
+        others = [role for role in topology.roles[1:] if has_machine(role, system)]
     else:
         front = STATION if isinstance(system, Station) else FILES
     declared = of_role(placement.machine, placement.roles, front)
-    behind = _behind(system, needs) if isinstance(system, Reference) else []
-    refuse_unknown_roles(placement.roles, {front: declared.count, **dict.fromkeys(behind, 1)})
+    refuse_unknown_roles(placement.roles, {front: declared.count, **dict.fromkeys((role.name for role in others), 1)})
     machines = [
         PlannedMachine(
             MachineRole(front, replica=number if declared.count > 1 else None),
             of_copy(declared.number(number - 1), placement.roles, front, number),
-            is_front=True,
         )
         for number in range(1, declared.count + 1)
     ]
-    for role in behind:
-        base = MachineSpec() if role == BALANCER else placement.backend
-        machines.append(PlannedMachine(MachineRole(role), of_role(base, placement.roles, role), is_front=False))
+    for role in others:
+        base = MachineSpec() if role.has_default_machine else placement.backend
+        machines.append(PlannedMachine(MachineRole(role.name), of_role(base, placement.roles, role.name)))
     return tuple(machines)
+
+
+def has_machine(role: TopologyRole, system: Reference) -> bool:
+    """Returns whether a role has a machine: it has none without a service, or where the front contains the service."""
+    service = system.service_for(role.choice)
+    return bool(service) and not (service == EMBEDDED and role.embedded_address)
 
 
 def machines_of(
@@ -73,17 +63,3 @@ def machines_of(
 ) -> Mapping[str, MachineSpec]:
     """Returns what is declared of every machine, by its name. Raises UsageError."""
     return {str(machine.name): machine.spec for machine in planned_machines(system, placement, needs)}
-
-
-def _behind(system: Reference, needs: ServerNeeds) -> list[str]:
-    """Names of the machines that those ask that users reach, and of the one before them."""
-    if needs.need not in BEHIND:
-        return []
-    services = system.services
-    is_cached = services.cache not in ("", EMBEDDED)
-    return [
-        str(BEHIND[needs.need]),
-        *([GEOCODER, STORE] if needs.need is Need.EVENTS else []),
-        *([str(ServiceRole.CACHE)] if is_cached else []),
-        *([BALANCER] if services.balancer else []),
-    ]

@@ -18,17 +18,18 @@ from loadstone.model.role import ProcessRole
 from loadstone.model.service import EMBEDDED, ServiceRole
 from loadstone.model.system import Clock, FileServer, Reference, Station, System
 from loadstone.model.target import Target
-from loadstone.model.workload import WEB_NEEDS, Need, ServerNeeds
+from loadstone.model.topology import topology_of
+from loadstone.model.workload import WEB_NEEDS, ServerNeeds
 from loadstone.platforms.contract import Machine
 from loadstone.platforms.registry import described
 from loadstone.services import nginx, station
 from loadstone.services.kind import ServiceKind
-from loadstone.services.registry import FRONTS, service_kind, web_server
+from loadstone.services.registry import service_kind, web_server
 from loadstone.testbed import roles
 from loadstone.testbed.context import LOOPBACK, networks_beside, open_testbed
 from loadstone.testbed.data import DataSet
 from loadstone.testbed.kept_data import copy_kept
-from loadstone.testbed.machines import BALANCER, BEHIND, GEOCODER, STORE, machines_of, planned_machines
+from loadstone.testbed.machines import machines_of, planned_machines
 from loadstone.testbed.running import Running, target_of
 from loadstone.testbed.shared_folder import mounting, share, sharing
 from loadstone.testbed.software import with_software
@@ -119,11 +120,13 @@ async def reference_testbed(
     """Reference servers on their machines, with one back end or database for all of them."""
     async with open_testbed(logs, fleet) as base:
         running = Running(base)
-        has_behind = needs.need in BEHIND
+        topology = topology_of(needs.need)
         planned = planned_machines(system, placement, needs)
         machines = {str(machine.name): machine.spec for machine in planned}
-        front_specs = {str(machine.name): machine.spec for machine in planned if machine.is_front}
-        networks = networks_beside(spec for name, spec in machines.items() if name not in {*front_specs, BALANCER})
+        front_specs = {
+            str(machine.name): machine.spec for machine in planned if machine.name.role == topology.front.name
+        }
+        networks = networks_beside(spec for name, spec in machines.items() if name not in {*front_specs, "balancer"})
         fronts = [
             await base.machine(name, _with_programs(spec, system, needs), networks)
             for name, spec in front_specs.items()
@@ -133,24 +136,23 @@ async def reference_testbed(
         if placement.roles:
             about += "".join(f"; {name} on {described(spec)}" for name, spec in front_specs.items())
         targets, data = [], None
-        if has_behind:
+        if topology.peers:
             listen = base.hosts[0] if base.hosts else LOOPBACK
-            role = BEHIND[needs.need]
-            name = str(role)
-            chosen = system.services.backend_service if role is ServiceRole.BACKEND else system.services.database
-            own = with_software(machines[name], service_kind(role, chosen))
+            role = topology.peers[0]
+            name = role.name
+            own = with_software(machines[name], service_kind(role.service, system.service_for(role.choice)))
             behind = await base.machine(name, own, (PRIVATE,), listen)
             about += f"; {name} on {described(machines[name])}"
-            put = _web if needs.need is Need.WEB else _application
+            put = _web if needs.need == "web" else _application
             asked = Behind(behind, await _beside(running, machines, system, needs))
             if system.services.store != EMBEDDED:
-                own = sharing(machines[STORE], next(iter(front_specs.values())))
-                folder = await base.machine(STORE, own, (PRIVATE,), listen)
+                own = sharing(machines["store"], next(iter(front_specs.values())))
+                folder = await base.machine("store", own, (PRIVATE,), listen)
                 asked.pictures = await share(running, folder, fronts)
             targets = await put(running, fronts, asked, system, needs)
             data = asked.data
             if system.services.balancer:
-                targets = [await _balanced(running, machines[BALANCER], system, targets)]
+                targets = [await _balanced(running, machines["balancer"], system, targets)]
                 about += f"; {system.services.balancer} deals users to them"
         else:
             for front in fronts:
@@ -168,10 +170,10 @@ async def reference_testbed(
 
 def _with_programs(spec: MachineSpec, system: Reference, needs: ServerNeeds) -> MachineSpec:
     """A front machine with the programs of the service that it is for. Raises ServiceError and PlatformError."""
-    if needs.need is Need.WEBSERVER:
+    if needs.need == "webserver":
         return with_software(spec, *web_server(system, needs))
-    if needs.need in FRONTS:
-        kind = service_kind(FRONTS[needs.need], system.services.service)
+    if (front := topology_of(needs.need).front).choice == "service":
+        kind = service_kind(front.service, system.services.service)
         return with_software(spec, mounting(kind, spec) if system.services.store != EMBEDDED else kind)
     return spec
 
@@ -189,7 +191,7 @@ class Behind:
     """What the database on the machine was filled with."""
 
 
-BESIDE = {Need.EVENTS: {GEOCODER: roles.geocoder, STORE: roles.picture_store}}
+BESIDE = {"events": {"geocoder": roles.geocoder, "store": roles.picture_store}}
 """What else applications ask: each on a machine of its own, like the one behind."""
 
 
@@ -225,7 +227,7 @@ async def _web(
 async def _balanced(running: Running, spec: MachineSpec, system: Reference, targets: list[Target]) -> Target:
     """On this host, which reaches all machines."""
     kind = service_kind(ServiceRole.BALANCER, system.services.balancer)
-    machine = await running.base.machine(BALANCER, with_software(spec, kind), (PUBLIC,))
+    machine = await running.base.machine("balancer", with_software(spec, kind), (PUBLIC,))
     return await roles.balancer(running, machine, kind, targets, system.threads)
 
 
@@ -233,14 +235,14 @@ async def _application(
     running: Running, fronts: list[Machine], asked: Behind, system: Reference, needs: ServerNeeds
 ) -> list[Target]:
     behind, beside = asked.machine, asked.beside
-    copied_s = await copy_kept(behind, system.services.database, needs) if needs.need in FRONTS else None
+    copied_s = await copy_kept(behind, system.services.database, needs) if topology_of(needs.need).data else None
     has_data = copied_s is not None
     port = await roles.database(running, behind, system.services.database, system.threads, has_data=has_data)
-    if needs.need in FRONTS:
+    if topology_of(needs.need).data:
         url = await roles.database_url(fronts[0], behind, port, system.services.database)
         asked.data = DataSet(needs.need, fronts[0], url, needs.rows, copied_s)
         await asked.data.put()
-        front = service_kind(FRONTS[needs.need], system.services.service)
+        front = service_kind(topology_of(needs.need).front.service, system.services.service)
         targets = []
         for app in fronts:
             pictures = asked.pictures.get(app.name, "")
@@ -254,10 +256,10 @@ async def _application(
 
 
 async def _alone(running: Running, front: Machine, system: Reference, needs: ServerNeeds) -> Target:
-    if needs.need is Need.WEBSERVER:
+    if needs.need == "webserver":
         kind, mechanism = web_server(system, needs)
         return await roles.web_server(running, front, kind, mechanism, system, needs.directories)
-    if needs.need is Need.MAIL:
+    if needs.need == "mail":
         return await roles.mail(running, front, system.imap, system.threads)
     return await roles.heartbeat(running, front, front.name)
 

@@ -310,5 +310,5 @@ def test_a_choice_of_services_is_one_field() -> None:
     assert names <= set(PARAMETERS)
     assert names <= set(PLACES)
     assert len(Reference(1).disclosed()) == len(names) + 2, "threads and imap are no choices"
-    for name, choice in CHOICES.items():
-        assert getattr(ServiceChoices(), name) in (NONE, None, *names_of(choice))
+    for name in CHOICES:
+        assert getattr(ServiceChoices(), name) in (NONE, None, *names_of(name))

@@ -14,7 +14,7 @@ from loadstone.model.errors import LoadstoneError, PlatformError, ServiceError, 
 from loadstone.model.machine import MachineSpec, Placement
 from loadstone.model.system import Clock, Reference, Station
 from loadstone.model.target import Endpoint, Target
-from loadstone.model.workload import WEB_NEEDS, Need, ServerNeeds
+from loadstone.model.workload import WEB_NEEDS, ServerNeeds
 from loadstone.platforms.contract import Attachment
 from loadstone.platforms.registry import read_machine, role_settings
 from loadstone.testbed.context import networks_beside, open_testbed
@@ -25,7 +25,7 @@ from tests.unit.testbed.recorder import RECORDED, Recorder
 MACHINE = MachineSpec(platform=RECORDED)
 PLACED = Placement(MACHINE, MACHINE)
 THREE = Placement(MachineSpec(platform=RECORDED, count=3), MACHINE)
-DEALERSHIP = ServerNeeds(Need.APPLICATION, injection_rate=3)
+DEALERSHIP = ServerNeeds("application", injection_rate=3)
 
 
 WEB_ROLES = {"web": {"memory": 900}, "2.web": {"pin": "0"}, "backend": {"platform": "vm", "memory": 128}}
@@ -78,10 +78,8 @@ def test_the_dealership_gets_its_database_and_the_rate_to_fill_it_for(tmp_path: 
     assert (option(app, "--database"), option(app, "--injection-rate")) == ("role://127.0.0.1:4001", "3")
 
 
-@pytest.mark.parametrize(("need", "name"), [(Need.MAIL, "mail"), (Need.IDLE, "idle")])
-def test_roles_without_anything_behind_them_are_alone(
-    tmp_path: Path, recorder: Recorder, need: Need, name: str
-) -> None:
+@pytest.mark.parametrize(("need", "name"), [("mail", "mail"), ("idle", "idle")])
+def test_roles_without_anything_behind_them_are_alone(tmp_path: Path, recorder: Recorder, need: str, name: str) -> None:
     testbed = put_up(tmp_path, needs=ServerNeeds(need))
     assert recorder.machines == [name]
     assert len(testbed.targets) == 1
@@ -135,7 +133,7 @@ def test_a_server_that_does_not_say_where_it_answers_is_refused(
     tmp_path: Path, recorder: Recorder, silent: str
 ) -> None:
     recorder.silent.add(silent)
-    needs = ServerNeeds(Need.IDLE)
+    needs = ServerNeeds("idle")
     system = Station() if silent == "station" else Reference(1)
 
     async def play() -> None:
@@ -231,7 +229,7 @@ def test_machines_are_set_by_role_and_by_copy() -> None:
     events = machines_of(
         Reference(1, ServiceChoices(cache="memcached", balancer="haproxy")),
         Placement(roles={"db": {"cpus": 1}, "cache": {"pin": "1"}}),
-        replace(WEB_NEEDS, need=Need.EVENTS),
+        replace(WEB_NEEDS, need="events"),
     )
     assert list(events) == ["app", "database", "geocoder", "store", "cache", "balancer"]
     assert (events["database"].cpus, events["cache"].pin, events["app"].cpus) == (1, "1", None)

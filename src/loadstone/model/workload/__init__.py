@@ -2,14 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import AfterValidator, Field, StringConstraints, model_validator
+from pydantic_core import PydanticCustomError
 
 from loadstone.model.reading import Section
 from loadstone.model.service import Mechanism
+from loadstone.model.topology import topologies
 from loadstone.model.workload.bounds import (
     LARGEST_WHOLE,
     LONGEST_S,
@@ -24,29 +25,25 @@ from loadstone.model.workload.mix import END, Mix, MixKind, State
 from loadstone.model.workload.operation import Operation, Percentiles
 from loadstone.model.workload.values import Environment, Value
 
+WEB = "web"
+"""Kind of server that workloads need unless they declare another."""
 
-class Need(StrEnum):
-    """What a workload's users talk to."""
 
-    WEB = "web"
-    """The web sites with their back end."""
-    APPLICATION = "application"
-    """The dealership with its database."""
-    BOOKSTORE = "bookstore"
-    """The bookstore with its database."""
-    EVENTS = "events"
-    """The site of events with its database and its pictures."""
-    MAIL = "mail"
-    IDLE = "idle"
-    WEBSERVER = "webserver"
-    """A web server alone: files, and short answers by one of its mechanisms."""
+def _known_need(need: str) -> str:
+    """Refuses a kind of server that no topology declares."""
+    known = [topology.need for topology in topologies()]
+    if need not in known:
+        expected = " or ".join((", ".join(map(repr, known[:-1])), repr(known[-1])))
+        raise PydanticCustomError("enum", "Input should be {expected}", {"expected": expected})
+    return need
 
 
 @dataclass(frozen=True)
 class ServerNeeds:
     """What the workloads of a run want of the reference servers."""
 
-    need: Need = Need.WEB
+    need: str = WEB
+    """Kind of server, as topologies declare it."""
     injection_rate: int = 1
     """Injection rate that the dealership's database is filled for."""
     file_sets: Mapping[str, int] = field(default_factory=dict)
@@ -70,8 +67,9 @@ class Header(Section):
     about: str = Field(default="", description="one sentence about its users")
     sources: tuple[str, ...] = Field(default=(), description="where its figures come from, a list of texts")
     document: str = Field(default="docs/web-workloads.md", description="the page that its limits come from")
-    needs: Need = Field(
-        default=Need.WEB, description=f"what is to be served: {', '.join(f'`{need}`' for need in Need)}"
+    needs: Annotated[str, AfterValidator(_known_need)] = Field(
+        default=WEB,
+        description=f"what is to be served: {', '.join(f'`{topology.need}`' for topology in topologies())}",
     )
     mechanisms: tuple[Mechanism, ...] = Field(
         default=(), description=f"by what a web server may answer, a list of {', '.join(map(str, Mechanism))}"

@@ -20,8 +20,8 @@ from loadstone.platforms.registry import RoleSettings
 from loadstone.run.criteria import DRIVER_LIMITS, DriverLimits, mean_pause_s
 from loadstone.run.plan import Part, Timing, make_plan
 from loadstone.run.seeds import seed_of_tile
-from loadstone.run.spec import DEALERS_PER_RATE
 from loadstone.testbed.tiles import TilesSystem, TileUp
+from loadstone.topologies.dealership import DEALERS_PER_RATE
 from loadstone.workloads import load
 from loadstone.workloads.shares import shares
 

@@ -2,12 +2,14 @@
 
 from loadstone.model.service import EMBEDDED, ServiceRole
 from loadstone.services.kind import Program, ServiceKind, Site
-from loadstone.services.reference import bookstore_command
+from loadstone.services.reference import plain_command
+from loadstone.topologies.bookstore import TABLES
 
 
 def program(site: Site) -> Program:
     """Over HTTP."""
-    return Program(bookstore_command(site.listen, site.peers[ServiceRole.DATABASE], site.rows, site.threads))
+    words = TABLES.words(site.peers[ServiceRole.DATABASE], site.rows)
+    return Program(plain_command("bookstore", site.listen, site.threads, *words))
 
 
 KIND = ServiceKind(EMBEDDED, ServiceRole.BOOKSTORE, program)

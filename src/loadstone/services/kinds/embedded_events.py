@@ -2,12 +2,13 @@
 
 from loadstone.model.service import EMBEDDED, ServiceRole
 from loadstone.services.kind import Program, ServiceKind, Site
-from loadstone.services.reference import events_words, plain_command
+from loadstone.services.reference import plain_command
+from loadstone.topologies.events import TABLES
 
 
 def program(site: Site) -> Program:
     """Over HTTP. Pictures that users add are in its folder, unless a store keeps them."""
-    words = events_words(site.peers[ServiceRole.DATABASE], site.rows)
+    words = TABLES.words(site.peers[ServiceRole.DATABASE], site.rows)
     if ServiceRole.STORE not in site.peers:
         words += ["--pictures", site.shared_folder or f"{site.folder}/pictures"]
     optional = (name for name in ("geocoder", ServiceRole.STORE, ServiceRole.CACHE) if name in site.peers)

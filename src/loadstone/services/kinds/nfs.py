@@ -65,5 +65,6 @@ KIND = ServiceKind(
     ServiceRole.STORE,
     program,
     2049,
+    shares_folder=True,
     needs={PROGRAM: "nfs-ganesha", "/usr/lib/*/ganesha/libfsalvfs.so": "nfs-ganesha-vfs"},
 )

@@ -1,0 +1,30 @@
+"""The topologies that exist, found by themselves: each module of `loadstone.topologies` that declares a `TOPOLOGY`."""
+
+from functools import cache
+
+from loadstone import topologies as modules
+from loadstone.model.modules import declared_in
+from loadstone.topologies.topology import Topology
+
+
+@cache
+def topologies() -> tuple[Topology, ...]:
+    """Returns all topologies in the order of their rank."""
+    declared: list[Topology] = declared_in(modules, "TOPOLOGY")
+    return tuple(sorted(declared, key=lambda topology: (topology.rank, topology.need)))
+
+
+def topology_of(need: str) -> Topology:
+    """Returns the topology that workloads of a kind need. Raises KeyError for a kind that no topology serves."""
+    return {topology.need: topology for topology in topologies()}[need]
+
+
+def topologies_with(choice: str) -> tuple[Topology, ...]:
+    """Returns the topologies that a choice applies to."""
+    return tuple(topology for topology in topologies() if choice in topology.choices)
+
+
+def roles_chosen_by(choice: str) -> tuple[str, ...]:
+    """Returns the service roles whose service a choice names, without repeats."""
+    roles = (role for topology in topologies() for role in topology.roles if role.choice == choice)
+    return tuple(dict.fromkeys(role.service for role in roles))

@@ -1,0 +1,14 @@
+"""The dealership of the reference server. It reports where it answers."""
+
+from loadstone.model.service import EMBEDDED, ServiceRole
+from loadstone.services.kind import Program, ServiceKind, Site
+from loadstone.services.reference import dealership_command
+
+
+def program(site: Site) -> Program:
+    """Over HTTP."""
+    database = site.peers[ServiceRole.DATABASE]
+    return Program(dealership_command(site.listen, database, site.injection_rate, site.threads))
+
+
+KIND = ServiceKind(EMBEDDED, ServiceRole.DEALERSHIP, program)

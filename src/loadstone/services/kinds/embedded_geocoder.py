@@ -1,0 +1,13 @@
+"""The geocoder of the reference server. It reports where it answers."""
+
+from loadstone.model.service import EMBEDDED, ServiceRole
+from loadstone.services.kind import Program, ServiceKind, Site
+from loadstone.services.reference import plain_command
+
+
+def program(site: Site) -> Program:
+    """Over HTTP."""
+    return Program(plain_command("geocoder", site.listen, site.threads))
+
+
+KIND = ServiceKind(EMBEDDED, ServiceRole.GEOCODER, program)

@@ -1,0 +1,13 @@
+"""The picture store of the reference server. It reports where it answers."""
+
+from loadstone.model.service import EMBEDDED, ServiceRole
+from loadstone.services.kind import Program, ServiceKind, Site
+from loadstone.services.reference import plain_command
+
+
+def program(site: Site) -> Program:
+    """Over HTTP; its pictures are files below the folder."""
+    return Program(plain_command("pictures", site.listen, site.threads, "--folder", f"{site.folder}/pictures"))
+
+
+KIND = ServiceKind(EMBEDDED, ServiceRole.STORE, program)

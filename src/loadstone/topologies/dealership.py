@@ -1,0 +1,14 @@
+"""The dealership with its database, which the dealership fills itself."""
+
+from loadstone.topologies.shared import DATABASE
+from loadstone.topologies.topology import Topology, TopologyRole
+
+DEALERS_PER_RATE = 10
+"""Dealers of each unit of injection rate (docs/consolidation.md, Application server)."""
+TOPOLOGY = Topology(
+    need="application",
+    rank=20,
+    front=TopologyRole(name="app", service="dealership"),
+    peers=(DATABASE,),
+    users_per_rate=DEALERS_PER_RATE,
+)

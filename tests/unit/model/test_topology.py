@@ -1,0 +1,36 @@
+"""Applications are declared as data, and choices of services follow from them."""
+
+import pytest
+
+from loadstone.model.choices import CHOICES, ServiceChoices
+from loadstone.model.topology import roles_chosen_by, topologies, topologies_with, topology_of
+from loadstone.services.registry import service_kinds
+
+FIELDS = {*ServiceChoices.model_fields, "imap"}
+
+
+def test_topologies_are_listed_by_rank_and_found_by_what_workloads_need() -> None:
+    needs = [topology.need for topology in topologies()]
+    assert needs == ["web", "application", "bookstore", "events", "mail", "idle", "webserver"]
+    assert [topology_of(need).need for need in needs] == needs
+    with pytest.raises(KeyError):
+        topology_of("auction")
+
+
+def test_every_choice_applies_to_a_topology_and_every_topology_names_choices_that_exist() -> None:
+    assert all(topologies_with(choice) for choice in CHOICES)
+    assert {choice for topology in topologies() for choice in topology.choices} == FIELDS
+
+
+def test_every_role_has_names_of_its_own_and_an_embedded_service_where_nothing_is_chosen() -> None:
+    for topology in topologies():
+        names = [role.name for role in topology.roles]
+        assert len(set(names)) == len(names)
+        for role in topology.roles:
+            assert role.choice or "embedded" in service_kinds(role.service), (topology.need, role.name)
+
+
+def test_a_choice_names_services_of_all_roles_that_declare_it() -> None:
+    assert roles_chosen_by("service") == ("web", "bookstore", "events", "webserver")
+    assert roles_chosen_by("database") == ("database",)
+    assert roles_chosen_by("tuning") == ()
