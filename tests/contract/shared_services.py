@@ -2,26 +2,21 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 
 from loadstone.measure.status import Look, StatusMeter
 from loadstone.model.machine import PUBLIC, MachineSpec
+from loadstone.model.service import EMBEDDED
 from loadstone.platforms import journal
-from loadstone.platforms.contract import Machine
-from loadstone.testbed import roles
+from loadstone.services.registry import service_kind
 from loadstone.testbed.context import TestbedContext, open_testbed
 from loadstone.testbed.running import Running
+from loadstone.testbed.start import StartedService, site_on, start_service
 
 WAIT_S = 60.0
-Start = Callable[[Running, Machine], Awaitable[int]]
-Place = tuple[Machine, int]
-"""A machine and the port of the service on it."""
-
-
 HELD: set[str] = set()
 """Names of the journals of testbeds that fixtures of a module keep up."""
 
@@ -58,22 +53,15 @@ class SharedServices:
     """Starts each service when it is first asked for, on a machine of its own."""
 
     running: Running
-    places: dict[str, Place] = field(default_factory=dict)
+    services: dict[tuple[str, str], StartedService] = field(default_factory=dict)
 
-    async def place(self, name: str, start: Start) -> Place:
-        """Returns where a service runs, which has this name among those of the module."""
-        if name not in self.places:
-            machine = await self.running.base.machine(name, MachineSpec(), (PUBLIC,))
-            self.places[name] = machine, await start(self.running, machine)
-        return self.places[name]
-
-    async def database(self, name: str) -> Place:
-        """Returns where the database of this kind runs."""
-        return await self.place(f"database-{name}", partial(roles.database, name=name, threads=1))
-
-    async def cache(self, name: str) -> Place:
-        """Returns where the cache of this kind runs."""
-        return await self.place(f"cache-{name}", partial(roles.cache, name=name, threads=1))
+    async def of(self, role: str, name: str = EMBEDDED) -> StartedService:
+        """Returns a role's service of this name, up."""
+        if (role, name) not in self.services:
+            machine = await self.running.base.machine(f"{role}-{name}", MachineSpec(), (PUBLIC,))
+            started = await start_service(self.running, machine, service_kind(role, name), site_on(machine))
+            self.services[role, name] = started
+        return self.services[role, name]
 
 
 def shared_services(runner: asyncio.Runner, logs: Path) -> Iterator[SharedServices]:

@@ -8,21 +8,20 @@ import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from http.cookiejar import CookieJar
 from typing import Any
 from urllib.parse import urlencode
 
 import pytest
 
-from loadstone.model.choices import ServiceChoices
 from loadstone.model.machine import PUBLIC, MachineSpec
 from loadstone.model.service import EMBEDDED, ServiceRole
-from loadstone.model.system import Reference
 from loadstone.model.target import Endpoint
 from loadstone.services.registry import service_kind, service_kinds
-from loadstone.testbed import roles
 from loadstone.testbed.data import DataSet
 from loadstone.testbed.running import Running
+from loadstone.testbed.start import site_on, start_service
 from tests.contract.shared_services import SharedServices, held_testbed
 
 pytestmark = pytest.mark.integration
@@ -51,14 +50,13 @@ def site(
     async def start() -> tuple[Endpoint, DataSet]:
         running = Running(await stack.enter_async_context(held_testbed(logs)))
         app = await running.base.machine("app", MachineSpec(), (PUBLIC,))
-        place = await services.database(database)
-        system = Reference(1, ServiceChoices(service=web, database=database))
-        data = DataSet("bookstore", app, await roles.database_url(app, *place, database), ROWS)
+        url = await (await services.of(ServiceRole.DATABASE, database)).address_for(app)
+        data = DataSet("bookstore", app, url, ROWS)
         await data.put()
         kind = service_kind(ServiceRole.BOOKSTORE, web)
-        http = (await roles.application(running, app, place, kind, system, ROWS, {})).http
-        assert http is not None
-        return http, data
+        peers: dict[str, str] = {ServiceRole.DATABASE: url}
+        bookstore = await start_service(running, app, kind, replace(site_on(app), rows=ROWS, peers=peers))
+        return bookstore.http, data
 
     yield runner.run(start())
     runner.run(stack.aclose())

@@ -9,7 +9,7 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.cookiejar import CookieJar
 from pathlib import Path
 from typing import Any
@@ -17,17 +17,15 @@ from urllib.parse import urlencode
 
 import pytest
 
-from loadstone.model.choices import ServiceChoices
 from loadstone.model.errors import ServiceError
 from loadstone.model.machine import PUBLIC, MachineSpec
 from loadstone.model.service import EMBEDDED, ServiceRole
-from loadstone.model.system import Reference
 from loadstone.model.target import Endpoint
 from loadstone.services.registry import service_kind, service_kinds
-from loadstone.testbed import roles
 from loadstone.testbed.data import DataSet
 from loadstone.testbed.running import Running
 from loadstone.testbed.shared_folder import share
+from loadstone.testbed.start import site_on, start_service
 from tests.contract.shared_services import SharedServices, held_testbed
 
 pytestmark = pytest.mark.integration
@@ -83,21 +81,24 @@ class Site:
 async def start_site(running: Running, services: SharedServices, layout: Layout) -> Site:
     """Starts a site over services that it shares with others."""
     app = await running.base.machine("app", MachineSpec(), (PUBLIC,))
-    place = await services.database(layout.database)
-    beside, pictures = {"geocoder": await services.place("geocoder", roles.geocoder)}, ""
+    asked = {ServiceRole.DATABASE: layout.database, ServiceRole.GEOCODER: EMBEDDED}
+    folder, peers = "", {}
     if layout.shares:
         store = await running.base.machine("store", MachineSpec(), (PUBLIC,))
-        pictures = (await share(running, store, [app]))["app"]
+        folder = (await share(running, store, [app]))["app"]
     else:
-        beside["store"] = await services.place("store", roles.picture_store)
-    if layout.cache not in ("", EMBEDDED):
-        beside["cache"] = await services.cache(layout.cache)
-    system = Reference(1, ServiceChoices(service=layout.web, database=layout.database, cache=layout.cache))
-    data = DataSet("events", app, await roles.database_url(app, *place, layout.database), ROWS)
+        asked[ServiceRole.STORE] = EMBEDDED
+    if layout.cache == EMBEDDED:
+        peers[str(ServiceRole.CACHE)] = "within"
+    elif layout.cache:
+        asked[ServiceRole.CACHE] = layout.cache
+    for role, name in asked.items():
+        peers[str(role)] = await (await services.of(role, name)).address_for(app)
+    data = DataSet("events", app, peers[ServiceRole.DATABASE], ROWS)
     await data.put()
     kind = service_kind(ServiceRole.EVENTS, layout.web)
-    http = (await roles.application(running, app, place, kind, system, ROWS, beside, pictures)).http
-    assert http is not None
+    site = replace(site_on(app), rows=ROWS, peers=peers, shared_folder=folder)
+    http = (await start_service(running, app, kind, site)).http
     data.keepers = [http] if layout.cache else []
     return Site(http, data)
 

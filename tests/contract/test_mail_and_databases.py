@@ -11,6 +11,7 @@ import urllib.parse
 import urllib.request
 from collections.abc import Iterator
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +22,10 @@ from loadstone.model.role import ProcessRole
 from loadstone.model.service import EMBEDDED, ServiceRole
 from loadstone.model.target import Endpoint
 from loadstone.services import reference
-from loadstone.services.registry import service_kinds
-from loadstone.testbed import roles
+from loadstone.services.registry import service_kind, service_kinds
 from loadstone.testbed.context import open_testbed
 from loadstone.testbed.running import Running
+from loadstone.testbed.start import site_on, start_service
 from tests.contract.shared_services import SharedServices, first_reading, held_testbed
 
 pytestmark = pytest.mark.integration
@@ -45,9 +46,8 @@ def mail(
     async def start() -> Endpoint:
         running = Running(await stack.enter_async_context(held_testbed(logs)))
         machine = await running.base.machine("mail", MachineSpec(), (PUBLIC,))
-        imap = (await roles.mail(running, machine, request.param, 1)).http
-        assert imap is not None
-        return imap
+        kind = service_kind(ServiceRole.MAIL, request.param)
+        return (await start_service(running, machine, kind, site_on(machine))).http
 
     yield runner.run(start())
     runner.run(stack.aclose())
@@ -152,8 +152,9 @@ def dealership(
             words = reference.dealership_command(app.listen, f"{logs}/dealership.db", 1, 1)
             http = (await running.ready(app, ProcessRole("app"), words)).http
         else:
-            place = await services.database(request.param)
-            http = (await roles.app(running, app, *place, request.param, 1, 1)).http
+            database = await (await services.of(ServiceRole.DATABASE, request.param)).address_for(app)
+            site = replace(site_on(app), peers={ServiceRole.DATABASE: database})
+            http = (await start_service(running, app, service_kind(ServiceRole.DEALERSHIP, EMBEDDED), site)).http
         assert http is not None
         return http
 
@@ -163,7 +164,7 @@ def dealership(
 
 @pytest.mark.parametrize("database", service_kinds(ServiceRole.DATABASE))
 def test_real_databases_say_what_they_count(database: str, runner: asyncio.Runner, services: SharedServices) -> None:
-    machine, _ = runner.run(services.database(database))
+    machine = runner.run(services.of(ServiceRole.DATABASE, database)).machine
     meters = [meter for name, meter in services.running.status.items() if name.startswith(f"{machine.name}:")]
     assert len(meters) == (database != EMBEDDED)
     for meter in meters:
@@ -233,7 +234,8 @@ def test_a_cache_keeps_what_it_is_given_survives_a_flood_and_leaves_nothing(name
     async def kept() -> Endpoint:
         async with open_testbed(tmp_path) as base:
             machine = await base.machine("cache", MachineSpec(), (PUBLIC,))
-            at = await machine.reach(await roles.cache(Running(base), machine, name, 1))
+            kind = service_kind(ServiceRole.CACHE, name)
+            at = (await start_service(Running(base), machine, kind, site_on(machine))).http
             for scrap in (b"", b"\x00" * 300, b"ge") * 50:
                 await asyncio.to_thread(told, at, scrap)
             asked, answer = words[name]

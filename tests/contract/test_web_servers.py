@@ -12,21 +12,20 @@ from pathlib import Path
 import pytest
 
 from loadstone.host.http import is_free
-from loadstone.model.choices import ServiceChoices
 from loadstone.model.errors import PlatformError, ServiceError
 from loadstone.model.machine import PUBLIC, MachineSpec
 from loadstone.model.service import EMBEDDED, Mechanism, ServiceRole, Tuning
-from loadstone.model.system import Reference
 from loadstone.model.target import Target
 from loadstone.platforms import local
 from loadstone.platforms.contract import Machine
 from loadstone.platforms.registry import read_machine
 from loadstone.services.kind import Program, ServiceKind, Site
 from loadstone.services.registry import service_kind, service_kinds
-from loadstone.testbed import roles, software
+from loadstone.testbed import software
 from loadstone.testbed.context import open_testbed
 from loadstone.testbed.running import Running
 from loadstone.testbed.software import with_software
+from loadstone.testbed.start import site_on, start_service
 from tests.contract.shared_services import first_reading
 
 pytestmark = pytest.mark.integration
@@ -62,9 +61,9 @@ async def server(
 ) -> AsyncIterator[tuple[Running, Machine, Target]]:
     async with open_testbed(logs) as base:
         machine = await base.machine("web", MachineSpec(), (PUBLIC,))
-        system = Reference(1, ServiceChoices(service=kind.name, tuning=tuning))
         running = Running(base)
-        yield running, machine, await roles.web_server(running, machine, kind, mechanism, system, 1)
+        site = replace(site_on(machine), mechanism=mechanism, tuning=tuning)
+        yield running, machine, (await start_service(running, machine, kind, site)).target
 
 
 def get(target: Target, path: str, tls: bool) -> bytes:

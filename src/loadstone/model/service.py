@@ -4,8 +4,7 @@ answers.
 
 from enum import StrEnum
 
-EMBEDDED = "embedded"
-"""The service of each role that comes with the program."""
+from loadstone.topologies.topology import EMBEDDED as EMBEDDED
 
 
 class ServiceRole(StrEnum):

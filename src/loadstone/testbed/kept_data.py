@@ -18,10 +18,10 @@ from loadstone.model.workload import ServerNeeds
 from loadstone.platforms.contract import MachineFiles
 from loadstone.services.kind import ServiceKind, Site
 from loadstone.services.registry import service_kind
-from loadstone.testbed import roles
 from loadstone.testbed.context import LOOPBACK, open_testbed
 from loadstone.testbed.data import DataSet
 from loadstone.testbed.running import Running
+from loadstone.testbed.start import site_on, start_service
 
 MOST_BYTES = 8 << 30
 """Of all that is kept: a sweep over twenty sizes of the larger published databases."""
@@ -58,9 +58,8 @@ async def _fill(kind: ServiceKind, needs: ServerNeeds, to: Path) -> None:
             machine = await base.machine("data", MachineSpec(), (PUBLIC,))
             assert machine.folder is not None
             running = Running(base)
-            port = await roles.database(running, machine, kind.name, 1)
-            url = await roles.database_url(machine, machine, port, kind.name)
-            await DataSet(needs.need, machine, url, needs.rows).put()
+            database = await start_service(running, machine, kind, site_on(machine))
+            await DataSet(needs.need, machine, await database.address_for(machine), needs.rows).put()
             for service in reversed(running.services.values()):
                 await service.stop()
             end = running.services[ProcessRole(machine.name)].end()

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from loadstone.model.machine import MachineSpec, Placement
 from loadstone.model.role import MachineRole
-from loadstone.model.service import EMBEDDED
 from loadstone.model.system import FileServer, Reference, Station
 from loadstone.model.topology import topology_of
 from loadstone.model.workload import ServerNeeds
@@ -34,7 +33,7 @@ def planned_machines(
     if isinstance(system, Reference):
         topology = topology_of(needs.need)
         front = topology.front.name
-        others = [role for role in topology.roles[1:] if has_machine(role, system)]
+        others = [role for role in topology.roles[1:] if role.has_machine(system.service_for(role.choice))]
     else:
         front = STATION if isinstance(system, Station) else FILES
     declared = of_role(placement.machine, placement.roles, front)
@@ -50,12 +49,6 @@ def planned_machines(
         base = MachineSpec() if role.has_default_machine else placement.backend
         machines.append(PlannedMachine(MachineRole(role.name), of_role(base, placement.roles, role.name)))
     return tuple(machines)
-
-
-def has_machine(role: TopologyRole, system: Reference) -> bool:
-    """Returns whether a role has a machine: it has none without a service, or where the front contains the service."""
-    service = system.service_for(role.choice)
-    return bool(service) and not (service == EMBEDDED and role.embedded_address)
 
 
 def machines_of(

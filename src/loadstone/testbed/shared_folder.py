@@ -13,13 +13,12 @@ from loadstone.platforms.registry import platform_kind
 from loadstone.services.kind import ServiceKind
 from loadstone.services.kinds.nfs import SHARED
 from loadstone.services.registry import service_kind
-from loadstone.testbed import roles
 from loadstone.testbed.running import Running, done
 from loadstone.testbed.software import with_software
+from loadstone.testbed.start import route, site_on, start_service
+from loadstone.topologies import events
 
 NFS = "nfs"
-PICTURES = ("pictures", "--only-fill", "--folder")
-"""Puts the pictures of the beginning of the site of events into the folder that follows."""
 CLIENT = {"/sbin/mount.nfs4": "nfs-common"}
 """What a machine needs that mounts folders of others."""
 
@@ -52,12 +51,12 @@ def way_of(spec: MachineSpec) -> str:
 
 
 async def share(
-    running: Running, machine: Machine, fronts: Sequence[Machine], filling: Sequence[str] = PICTURES
+    running: Running, machine: Machine, fronts: Sequence[Machine], filling: Sequence[str] = events.TOPOLOGY.shared_files
 ) -> dict[str, str]:
     """Fills the folder by such words for the reference server and mounts it on all; where it is there, by machine."""
     filling = [SERVER, *filling, f"{machine.files}/{SHARED}"]
     await done(await machine.start(f"{machine.name}-fill", filling, Readiness.NONE), "The shared folder")
     if machine.folder is not None and all(front.folder is not None for front in fronts):
         return {front.name: await front.mount(machine.folder / SHARED, SHARED) for front in fronts}
-    port = await roles.store(running, machine, NFS)
-    return {front.name: await front.mount(await roles.way(front, machine, port), SHARED) for front in fronts}
+    store = await start_service(running, machine, service_kind(ServiceRole.STORE, NFS), site_on(machine))
+    return {front.name: await front.mount(await route(front, machine, store.port), SHARED) for front in fronts}

@@ -1,28 +1,30 @@
 """Tiles as a system under test: six roles each, on their machines and networks, all up at once."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import ceil
 from pathlib import Path
 
 from loadstone.fleet.open import OpenFleet
 from loadstone.model.machine import MINIMAL, PUBLIC, MachineSpec
-from loadstone.model.role import MachineRole, ProcessRole
+from loadstone.model.role import MachineRole
 from loadstone.model.service import EMBEDDED, ServiceRole
 from loadstone.model.target import Target
 from loadstone.model.tile import NETWORKS, Role, Tile
+from loadstone.model.workload import ServerNeeds
 from loadstone.platforms.contract import Machine
 from loadstone.platforms.registry import RoleSettings, described, of_copy, of_role, platform_kind
 from loadstone.services.registry import service_kind
-from loadstone.testbed import roles
 from loadstone.testbed.context import LOOPBACK, TestbedContext, is_bridged, open_testbed
-from loadstone.testbed.roles import Downloads
+from loadstone.testbed.deploy import DeploymentChoices, deploy
 from loadstone.testbed.running import Running
 from loadstone.testbed.shared_folder import downloads as filling
-from loadstone.testbed.shared_folder import mounting, share, sharing, way_of
+from loadstone.testbed.shared_folder import mounting, sharing, way_of
 from loadstone.testbed.software import with_software
+from loadstone.testbed.start import site_on, start_service
 from loadstone.testbed.up import Testbed
+from loadstone.topologies.tile import APPLICATIONS, TileApplication
 
 DOWNLOADS_MIB = 20
 """Downloads of up to 6 MB for four sessions of the support site, rounded up (docs/web-workloads.md, File sets)."""
@@ -72,6 +74,16 @@ class TilesSystem:
         if role is not Role.INFRA or self.store == EMBEDDED:
             return 0
         return DOWNLOADS_MIB * ceil(self.tile.loads.web_sessions / 4)
+
+    def choices_of(self, number: int, application: TileApplication) -> DeploymentChoices:
+        """The services of one application of a tile: as many threads as its machines have virtual CPUs."""
+        chosen = {"database": self.database, "imap": self.imap, "store": "" if self.store == EMBEDDED else self.store}
+        roles, places = application.topology.roles, application.machines
+        return DeploymentChoices(
+            services={role.name: chosen.get(role.choice, EMBEDDED) for role in roles},
+            threads={role: self.machine_of(number, Role(name)).cpus or 1 for role, name in places.items()},
+            needs=ServerNeeds(application.topology.need, self.tile.loads.injection_rate),
+        )
 
     @property
     def file_store(self) -> str:
@@ -133,37 +145,23 @@ async def _tile(running: Running, system: TilesSystem, number: int) -> TileUp:
     if running.base.fleet is not None and not system.machine_of(number, Role.WEB).host:
         running.base.fleet.settle(f"tile{number}", [system.machine_of(number, role) for role in Role])
     machines = {role: await _place(running.base, system, number, role) for role in Role}
-    downloads = await _downloads(running, system, machines)
-    threads = {role: system.machine_of(number, role).cpus or 1 for role in Role}
     tile = TileUp(number)
-    web, behind = machines[Role.WEB], machines[Role.INFRA]
-    name = behind.name
-    if ProcessRole(name) in running.services:  # the server of the shared folder
-        name = f"{name}-backend"
-    port = await roles.infra(running, behind, threads[Role.INFRA], name)
-    tile.targets[Role.WEB] = await roles.web(running, web, behind, port, threads[Role.WEB], downloads)
-    port = await roles.database(running, machines[Role.DB], system.database, threads[Role.DB])
-    app, behind, injection_rate = machines[Role.APP], machines[Role.DB], system.tile.loads.injection_rate
-    tile.targets[Role.APP] = await roles.app(
-        running, app, behind, port, system.database, injection_rate, threads[Role.APP]
-    )
-    tile.targets[Role.MAIL] = await roles.mail(running, machines[Role.MAIL], system.imap, threads[Role.MAIL])
-    idle = machines[Role.IDLE]
-    tile.targets[Role.IDLE] = tile.heartbeats[idle.name] = await roles.heartbeat(running, idle, idle.name)
+    for application in APPLICATIONS:
+        topology = replace(application.topology, shared_files=filling(system.tile.loads.web_sessions))
+        placed = {name: [machines[Role(role)]] for name, role in application.machines.items()}
+        choices = system.choices_of(number, application)
+        (target,) = (await deploy(running, topology, choices, placed)).targets
+        tile.targets[Role(application.machines[topology.front.name])] = target
+    tile.heartbeats[machines[Role.IDLE].name] = tile.targets[Role.IDLE]
+    idle = service_kind(ServiceRole.IDLE, EMBEDDED)
     for role, machine in machines.items():
         if system.heartbeats and role is not Role.IDLE:
-            tile.heartbeats[machine.name] = await roles.heartbeat(running, machine, f"{machine.name}-heartbeat")
+            name = f"{machine.name}-heartbeat"
+            heartbeat = await start_service(running, machine, idle, site_on(machine), name=name)
+            tile.heartbeats[machine.name] = heartbeat.target
     services = map(str, set(running.services) - before)
     tile.roles = frozenset({*services, *(machine.name for machine in machines.values())})
     return tile
-
-
-async def _downloads(running: Running, system: TilesSystem, machines: Mapping[Role, Machine]) -> Downloads | str:
-    if system.store == EMBEDDED:
-        return Downloads.BEHIND
-    infra, web = machines[Role.INFRA], machines[Role.WEB]
-    folders = await share(running, infra, [web], filling(system.tile.loads.web_sessions))
-    return folders[web.name]
 
 
 async def _place(base: TestbedContext, system: TilesSystem, number: int, role: Role) -> Machine:

@@ -1,6 +1,6 @@
 """Composing machines and services into a system under test: up, ready, down."""
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -11,10 +11,8 @@ from loadstone.host.http import is_here
 from loadstone.measure.agent import AgentGauge
 from loadstone.measure.station import Meter
 from loadstone.measure.status import StatusMeter
-from loadstone.model.errors import ServiceError
 from loadstone.model.machine import PLAIN, PRIVATE, PUBLIC, MachineSpec, Placement
 from loadstone.model.records.manifest import MachineFacts
-from loadstone.model.role import ProcessRole
 from loadstone.model.service import EMBEDDED, ServiceRole
 from loadstone.model.system import Clock, FileServer, Reference, Station, System
 from loadstone.model.target import Target
@@ -23,16 +21,16 @@ from loadstone.model.workload import WEB_NEEDS, ServerNeeds
 from loadstone.platforms.contract import Machine
 from loadstone.platforms.registry import described
 from loadstone.services import nginx, station
-from loadstone.services.kind import ServiceKind
-from loadstone.services.registry import service_kind, web_server
-from loadstone.testbed import roles
-from loadstone.testbed.context import LOOPBACK, networks_beside, open_testbed
+from loadstone.services.kind import Program, ServiceKind
+from loadstone.testbed.context import LOOPBACK, TestbedContext, networks_beside, open_testbed
 from loadstone.testbed.data import DataSet
-from loadstone.testbed.kept_data import copy_kept
-from loadstone.testbed.machines import machines_of, planned_machines
-from loadstone.testbed.running import Running, target_of
-from loadstone.testbed.shared_folder import mounting, share, sharing
+from loadstone.testbed.deploy import DeploymentChoices, MachinesByRole, deploy
+from loadstone.testbed.machines import STATION, PlannedMachine, planned_machines
+from loadstone.testbed.running import Running
+from loadstone.testbed.shared_folder import mounting, sharing
 from loadstone.testbed.software import with_software
+from loadstone.testbed.start import StartedService, site_on, start_service
+from loadstone.topologies.topology import Topology, TopologyRole
 
 
 @dataclass(frozen=True)
@@ -117,151 +115,77 @@ async def reference_testbed(
     needs: ServerNeeds = WEB_NEEDS,
     fleet: OpenFleet | None = None,
 ) -> AsyncIterator[Testbed]:
-    """Reference servers on their machines, with one back end or database for all of them."""
+    """An application of reference servers, or of those chosen in their places, on its machines."""
+    topology = topology_of(needs.need)
+    choices = DeploymentChoices.of(topology, system, needs)
+    planned = planned_machines(system, placement, needs)
     async with open_testbed(logs, fleet) as base:
         running = Running(base)
-        topology = topology_of(needs.need)
-        planned = planned_machines(system, placement, needs)
-        machines = {str(machine.name): machine.spec for machine in planned}
-        front_specs = {
-            str(machine.name): machine.spec for machine in planned if machine.name.role == topology.front.name
-        }
-        networks = networks_beside(spec for name, spec in machines.items() if name not in {*front_specs, "balancer"})
-        fronts = [
-            await base.machine(name, _with_programs(spec, system, needs), networks)
-            for name, spec in front_specs.items()
-        ]
-        made = "" if system.services.service == EMBEDDED else f" ({system.services.service})"
-        about = f"{needs.need} server{made}, {system.threads} threads, on {described(placement.machine)}"
-        if placement.roles:
-            about += "".join(f"; {name} on {described(spec)}" for name, spec in front_specs.items())
-        targets, data = [], None
-        if topology.peers:
-            listen = base.hosts[0] if base.hosts else LOOPBACK
-            role = topology.peers[0]
-            name = role.name
-            own = with_software(machines[name], service_kind(role.service, system.service_for(role.choice)))
-            behind = await base.machine(name, own, (PRIVATE,), listen)
-            about += f"; {name} on {described(machines[name])}"
-            put = _web if needs.need == "web" else _application
-            asked = Behind(behind, await _beside(running, machines, system, needs))
-            if system.services.store != EMBEDDED:
-                own = sharing(machines["store"], next(iter(front_specs.values())))
-                folder = await base.machine("store", own, (PRIVATE,), listen)
-                asked.pictures = await share(running, folder, fronts)
-            targets = await put(running, fronts, asked, system, needs)
-            data = asked.data
-            if system.services.balancer:
-                targets = [await _balanced(running, machines["balancer"], system, targets)]
-                about += f"; {system.services.balancer} deals users to them"
-        else:
-            for front in fronts:
-                targets.append(await _alone(running, front, system, needs))
+        machines = await _create(base, topology, choices, planned)
+        deployment = await deploy(running, topology, choices, machines)
         yield Testbed(
-            tuple(targets),
-            about,
+            deployment.targets,
+            _described(topology, choices, planned, placement),
             running.processes,
             running.dead,
             machines=base.machines,
             status=running.status,
-            data=data,
+            data=deployment.data,
         )
 
 
-def _with_programs(spec: MachineSpec, system: Reference, needs: ServerNeeds) -> MachineSpec:
-    """A front machine with the programs of the service that it is for. Raises ServiceError and PlatformError."""
-    if needs.need == "webserver":
-        return with_software(spec, *web_server(system, needs))
-    if (front := topology_of(needs.need).front).choice == "service":
-        kind = service_kind(front.service, system.services.service)
-        return with_software(spec, mounting(kind, spec) if system.services.store != EMBEDDED else kind)
-    return spec
+async def _create(
+    base: TestbedContext, topology: Topology, choices: DeploymentChoices, planned: Sequence[PlannedMachine]
+) -> MachinesByRole:
+    """Creates the machines of an application with the software of their services. Raises ServiceError and
+    PlatformError.
+    """
+    roles = {role.name: role for role in topology.roles}
+    asked = {role.name for role in topology.peers}
+    front_spec = planned[0].spec
+    front_networks = networks_beside(machine.spec for machine in planned if machine.name.role in asked)
+    machines: dict[str, list[Machine]] = {}
+    for machine in planned:
+        role = roles[machine.name.role]
+        spec = _equipped(machine.spec, role, topology, choices, front_spec)
+        # The load balancer is on this host's side, which reaches all machines.
+        networks = (PRIVATE,) if role.name in asked else front_networks if role is topology.front else (PUBLIC,)
+        listen = base.hosts[0] if base.hosts and role.name in asked else LOOPBACK
+        created = await base.machine(str(machine.name), spec, networks, listen)
+        machines.setdefault(role.name, []).append(created)
+    return machines
 
 
-@dataclass
-class Behind:
-    """What those ask that users reach."""
-
-    machine: Machine
-    beside: Mapping[str, tuple[Machine, int]]
-    """What else, with its port."""
-    pictures: Mapping[str, str] = field(default_factory=dict)
-    """Where users' machines have the folder that they share, if they do."""
-    data: DataSet | None = None
-    """What the database on the machine was filled with."""
-
-
-BESIDE = {"events": {"geocoder": roles.geocoder, "store": roles.picture_store}}
-"""What else applications ask: each on a machine of its own, like the one behind."""
+def _equipped(
+    spec: MachineSpec, role: TopologyRole, topology: Topology, choices: DeploymentChoices, front_spec: MachineSpec
+) -> MachineSpec:
+    """Returns a role's machine with the programs of its service. Raises ServiceError and PlatformError."""
+    kind = choices.kind_of(role)
+    if kind is None:
+        return spec
+    if kind.shares_folder:
+        return sharing(spec, front_spec)
+    if role is topology.front and choices.shares_folder(topology):
+        kind = mounting(kind, spec)
+    return with_software(spec, kind, choices.mechanism if kind.mechanisms else None)
 
 
-async def _beside(
-    running: Running, machines: Mapping[str, MachineSpec], system: Reference, needs: ServerNeeds
-) -> dict[str, tuple[Machine, int]]:
-    base, found = running.base, {}
-    listen = base.hosts[0] if base.hosts else LOOPBACK
-    for name, put in BESIDE.get(needs.need, {}).items():
-        if name == ServiceRole.STORE and system.services.store != EMBEDDED:
-            continue
-        machine = await base.machine(name, machines[name], (PRIVATE,), listen)
-        found[name] = (machine, await put(running, machine))
-    if system.services.cache not in ("", EMBEDDED):
-        name, kind = str(ServiceRole.CACHE), service_kind(ServiceRole.CACHE, system.services.cache)
-        machine = await base.machine(name, with_software(machines[name], kind), (PRIVATE,), listen)
-        found[name] = (machine, await roles.cache(running, machine, system.services.cache, system.threads))
-    return found
-
-
-async def _web(
-    running: Running, fronts: list[Machine], asked: Behind, system: Reference, needs: ServerNeeds
-) -> list[Target]:
-    behind = asked.machine
-    port, threads = await roles.backend(running, behind, system.services.backend_service), system.threads
-    if system.services.service == EMBEDDED:
-        return [await roles.web(running, web, behind, port, threads, roles.Downloads.OWN) for web in fronts]
-    kind = service_kind(ServiceRole.WEB, system.services.service)
-    which = (kind, system.services.tuning, needs.file_sets)
-    return [await roles.web_of(running, web, behind, port, threads, which) for web in fronts]
-
-
-async def _balanced(running: Running, spec: MachineSpec, system: Reference, targets: list[Target]) -> Target:
-    """On this host, which reaches all machines."""
-    kind = service_kind(ServiceRole.BALANCER, system.services.balancer)
-    machine = await running.base.machine("balancer", with_software(spec, kind), (PUBLIC,))
-    return await roles.balancer(running, machine, kind, targets, system.threads)
-
-
-async def _application(
-    running: Running, fronts: list[Machine], asked: Behind, system: Reference, needs: ServerNeeds
-) -> list[Target]:
-    behind, beside = asked.machine, asked.beside
-    copied_s = await copy_kept(behind, system.services.database, needs) if topology_of(needs.need).data else None
-    has_data = copied_s is not None
-    port = await roles.database(running, behind, system.services.database, system.threads, has_data=has_data)
-    if topology_of(needs.need).data:
-        url = await roles.database_url(fronts[0], behind, port, system.services.database)
-        asked.data = DataSet(needs.need, fronts[0], url, needs.rows, copied_s)
-        await asked.data.put()
-        front = service_kind(topology_of(needs.need).front.service, system.services.service)
-        targets = []
-        for app in fronts:
-            pictures = asked.pictures.get(app.name, "")
-            at = (behind, port)
-            targets.append(await roles.application(running, app, at, front, system, needs.rows, beside, pictures))
-        if system.services.cache:
-            asked.data.keepers = [target.http for target in targets if target.http is not None]
-        return targets
-    kind, injection_rate, threads = system.services.database, needs.injection_rate, system.threads
-    return [await roles.app(running, app, behind, port, kind, injection_rate, threads) for app in fronts]
-
-
-async def _alone(running: Running, front: Machine, system: Reference, needs: ServerNeeds) -> Target:
-    if needs.need == "webserver":
-        kind, mechanism = web_server(system, needs)
-        return await roles.web_server(running, front, kind, mechanism, system, needs.directories)
-    if needs.need == "mail":
-        return await roles.mail(running, front, system.imap, system.threads)
-    return await roles.heartbeat(running, front, front.name)
+def _described(
+    topology: Topology, choices: DeploymentChoices, planned: Sequence[PlannedMachine], placement: Placement
+) -> str:
+    """Returns the application in one line, as results keep it."""
+    front = topology.front
+    service = choices.services[front.name]
+    by = f" ({service})" if front.choice == "service" and service != EMBEDDED else ""
+    threads = choices.threads[front.name]
+    about = f"{topology.need} server{by}, {threads} threads, on {described(placement.machine)}"
+    named = {front.name} if placement.roles else set()
+    named |= {role.name for role in topology.peers[:1]}
+    about += "".join(
+        f"; {machine.name} on {described(machine.spec)}" for machine in planned if machine.name.role in named
+    )
+    balancer = choices.services[topology.balancer.name] if topology.balancer else ""
+    return f"{about}; {balancer} deals users to them" if balancer else about
 
 
 @asynccontextmanager
@@ -269,19 +193,14 @@ async def station_testbed(
     layout: Station, logs: Path, placement: Placement = PLAIN, fleet: OpenFleet | None = None
 ) -> AsyncIterator[Testbed]:
     """A station on each of its machines. Its threads only wait, so one is enough. Raises ServiceError."""
+    kind = ServiceKind("station", STATION, lambda site: Program(station.command(layout, site.listen, 1)))
     async with open_testbed(logs, fleet) as base:
-        running, targets, meters = Running(base), [], {}
-        for name, spec in machines_of(layout, placement, WEB_NEEDS).items():
-            machine = await base.machine(name, spec, (PUBLIC,))
-            target = await target_of(
-                machine, await running.ready(machine, ProcessRole(name), station.command(layout, machine.listen, 1))
-            )
-            if target.http is None:
-                raise ServiceError("The station does not say where it answers.")
-            targets.append(target)
-            meters[name] = Meter(target.http, station.USAGE)
+        running = Running(base)
+        started = await _start_alike(running, layout, placement, kind, threads=1)
+        meters = {service.machine.name: Meter(service.http, station.USAGE) for service in started}
         about = f"{layout}, on {described(placement.machine)}"
-        yield Testbed(tuple(targets), about, running.processes, running.dead, meters, base.machines)
+        targets = tuple(service.target for service in started)
+        yield Testbed(targets, about, running.processes, running.dead, meters, base.machines)
 
 
 @asynccontextmanager
@@ -289,20 +208,24 @@ async def file_testbed(
     layout: FileServer, logs: Path, placement: Placement = PLAIN, fleet: OpenFleet | None = None
 ) -> AsyncIterator[Testbed]:
     """A stock nginx on each of its machines, with a workload's files written there first."""
+    kind = ServiceKind("nginx", ServiceRole.WEBSERVER, partial(nginx.program, layout=layout), nginx.PORT)
     async with open_testbed(logs, fleet) as base:
-        running, targets = Running(base), []
-        for name, spec in machines_of(layout, placement, WEB_NEEDS).items():
-            machine = await base.machine(name, spec, (PUBLIC,))
-            kind = ServiceKind("nginx", ServiceRole.WEBSERVER, partial(nginx.program, layout=layout), nginx.PORT)
-            site = roles.site_on(machine, layout.workers)
-            targets.append((await roles.start_service(running, machine, kind, site)).target)
-        yield Testbed(
-            tuple(targets),
-            f"{layout}, on {described(placement.machine)}",
-            running.processes,
-            running.dead,
-            machines=base.machines,
-        )
+        running = Running(base)
+        started = await _start_alike(running, layout, placement, kind, layout.workers)
+        about = f"{layout}, on {described(placement.machine)}"
+        targets = tuple(service.target for service in started)
+        yield Testbed(targets, about, running.processes, running.dead, machines=base.machines)
+
+
+async def _start_alike(
+    running: Running, layout: Station | FileServer, placement: Placement, kind: ServiceKind, threads: int
+) -> list[StartedService]:
+    """Starts the same service on each machine of a system that has no other role."""
+    started = []
+    for planned in planned_machines(layout, placement, WEB_NEEDS):
+        machine = await running.base.machine(str(planned.name), planned.spec, (PUBLIC,))
+        started.append(await start_service(running, machine, kind, site_on(machine, threads)))
+    return started
 
 
 @asynccontextmanager

@@ -3,6 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+EMBEDDED = "embedded"
+"""The service of each role that comes with the program."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class TopologyRole:
@@ -29,6 +32,14 @@ class TopologyRole:
     def asked_as(self) -> tuple[str, ...]:
         """Names under which the front asks it."""
         return self.answers_as or (self.service,)
+
+    def runs_in_front(self, service: str) -> bool:
+        """Returns whether a service is part of the front."""
+        return service == EMBEDDED and bool(self.embedded_address)
+
+    def has_machine(self, service: str) -> bool:
+        """Returns whether it has a machine with a service; the empty name is no service."""
+        return bool(service) and not self.runs_in_front(service)
 
 
 @dataclass(frozen=True)
@@ -58,7 +69,7 @@ class Topology:
     front: TopologyRole
     """Machines that users reach."""
     peers: tuple[TopologyRole, ...] = ()
-    """Machines that the front asks; the first is its main one, which reports name."""
+    """Machines that the front asks; descriptions of a system name the first."""
     balancer: TopologyRole | None = None
     """Load balancer in front of several front machines."""
     data: DataTables | None = None

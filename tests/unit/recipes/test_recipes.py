@@ -9,19 +9,23 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from loadstone import topologies as topology_modules
 from loadstone.cli import study as study_commands
 from loadstone.cli.main import main, whole_program
 from loadstone.cli.options import make_placement
 from loadstone.cli.overrides import PLACES
+from loadstone.host.http import get
 from loadstone.model.choices import CHOICES, NONE, ServiceChoices
 from loadstone.model.errors import UsageError
 from loadstone.model.load import Population
-from loadstone.model.machine import PUBLIC, MachineSpec
+from loadstone.model.machine import PLAIN, PUBLIC, MachineSpec
 from loadstone.model.profile import PROFILES
 from loadstone.model.records.manifest import Status
 from loadstone.model.service import ServiceRole
-from loadstone.model.system import Reference
+from loadstone.model.system import Clock, Reference
 from loadstone.model.target import Endpoint
+from loadstone.model.topology import topologies
+from loadstone.model.workload import ServerNeeds
 from loadstone.platforms import kinds as platform_modules
 from loadstone.platforms.registry import described, machine_kind, platform_kinds
 from loadstone.report import section as section_module
@@ -31,16 +35,18 @@ from loadstone.report.study import write_study_report
 from loadstone.run.judging import judge
 from loadstone.services import kinds as service_modules
 from loadstone.services import reference
-from loadstone.services.registry import names_of, service_kind, service_kinds
+from loadstone.services.registry import names_of, refuse_unfit, service_kind, service_kinds
 from loadstone.store.study import StudyFolder
 from loadstone.study import kinds, registry
 from loadstone.study.kind import StudyAnswer
 from loadstone.study.parameters import PARAMETERS
 from loadstone.study.sections import ServerSection
 from loadstone.study.spec import questions
-from loadstone.testbed import roles
+from loadstone.testbed import testbed_of
 from loadstone.testbed.context import open_testbed
+from loadstone.testbed.machines import machines_of
 from loadstone.testbed.running import Running
+from loadstone.testbed.start import site_on, start_service
 from loadstone.workloads import load
 from tests.made import carry_out, made
 from tests.records import interval, result_folder, study_manifest
@@ -163,6 +169,44 @@ def program(site: Site) -> Program:
 
 KIND = ServiceKind("greeter", ServiceRole.MAIL, program, 1143)
 '''
+TOPOLOGY = '''
+"""The auction house, which asks its ledger."""
+
+from loadstone.topologies.shared import BALANCER
+from loadstone.topologies.topology import Topology, TopologyRole
+
+TOPOLOGY = Topology(
+    need="auction",
+    rank=80,
+    front=TopologyRole(name="house", service="auction", choice="service"),
+    peers=(TopologyRole(name="ledger", service="ledger"),),
+    balancer=BALANCER,
+)
+'''
+SERVER = '''
+"""A server of the auction house: it answers with the addresses of its peers."""
+
+from loadstone.model.service import EMBEDDED
+from loadstone.services.kind import Program, ServiceKind, Site
+
+ANSWER = """
+import http.server, sys
+class Answer(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(sys.argv[3].encode())
+http.server.HTTPServer((sys.argv[1], int(sys.argv[2])), Answer).serve_forever()
+"""
+
+
+def program(site: Site) -> Program:
+    said = " ".join(f"{name} {address}" for name, address in site.peers.items()) or "no peers"
+    return Program(["python3", "-c", ANSWER, site.listen, str(site.port), said])
+
+
+KIND = ServiceKind(EMBEDDED, "ROLE", program, 8090)
+'''
 WORKLOAD = """
 [workload]
 name = "knock"
@@ -191,7 +235,14 @@ def add(package: ModuleType, folder: Path, name: str, text: str, monkeypatch: py
 @pytest.fixture(autouse=True)
 def found_anew() -> Iterator[None]:
     """What is found by itself is looked for again, before and after."""
-    found = (registry.study_kinds, section_module.shipped_sections, platform_kinds, machine_kind, service_kinds)
+    found = (
+        topologies,
+        registry.study_kinds,
+        section_module.shipped_sections,
+        platform_kinds,
+        machine_kind,
+        service_kinds,
+    )
     for cached in found:
         cached.cache_clear()
     yield
@@ -290,14 +341,42 @@ def test_a_service_takes_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         async with open_testbed(tmp_path) as base:
             running = Running(base)
             machine = await base.machine("mail", MachineSpec(), (PUBLIC,))
-            target = (await roles.mail(running, machine, "greeter", 1)).http
-            assert target is not None
+            kind = service_kind(ServiceRole.MAIL, "greeter")
+            target = (await start_service(running, machine, kind, site_on(machine))).http
             reader, writer = await asyncio.open_connection(target.host, target.port)
             said = await reader.readline()
             writer.close()
             return said
 
     assert asyncio.run(up()) == b"* OK at your service\r\n"
+    assert len([path for path in written if path.suffix == ".py"]) == 1
+
+
+def test_an_application_takes_one_file_besides_its_servers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    modules, servers, workload = tmp_path / "modules", tmp_path / "servers", tmp_path / "knock"
+    for folder in (modules, servers, workload):
+        folder.mkdir()
+    written = add(topology_modules, modules, "auction", TOPOLOGY, monkeypatch)
+    for role in ("auction", "ledger"):
+        add(service_modules, servers, role, SERVER.replace("ROLE", role), monkeypatch)
+    (workload / "workload.toml").write_text(WORKLOAD.replace('title = "One', 'needs = "auction"\ntitle = "One'))
+    knock = load(str(workload))
+    system, needs = Reference(1), ServerNeeds(knock.header.needs)
+    assert list(machines_of(system, PLAIN, needs)) == ["house", "ledger"]
+    refuse_unfit(Reference(1, ServiceChoices(balancer="haproxy")), needs)
+    with pytest.raises(UsageError, match="A database applies to workloads of kind application, bookstore, events"):
+        refuse_unfit(Reference(1, ServiceChoices(database="postgresql")), needs)
+
+    async def up() -> tuple[bytes, bytes]:
+        async with testbed_of(system, Clock.REAL, tmp_path, needs=needs) as testbed:
+            (target,) = testbed.targets
+            assert target.http is not None
+            answer = await get(target.http, "/", 10)
+            ledger = Endpoint.parse(answer.decode().removeprefix("ledger "))
+            return answer, await get(ledger, "/", 10)
+
+    front, peer = asyncio.run(up())
+    assert (front.split()[0], peer) == (b"ledger", b"no peers")
     assert len([path for path in written if path.suffix == ".py"]) == 1
 
 

@@ -1,0 +1,164 @@
+"""Starts a service of any kind on a machine: files, preparation, readiness, where it answers. Knows no application."""
+
+import asyncio
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from loadstone.host.http import is_free
+from loadstone.host.process import Readiness
+from loadstone.measure.status import StatusMeter
+from loadstone.model.errors import PlatformError, ServiceError
+from loadstone.model.role import ProcessRole
+from loadstone.model.target import Endpoint, Target
+from loadstone.platforms.contract import Machine, MachineFiles, ProgramHost
+from loadstone.services import reference
+from loadstone.services.kind import Program, ServiceKind, Site, local
+from loadstone.services.status import STATUS, figures_in_json
+from loadstone.services.unprivileged import shell
+from loadstone.testbed.context import LOOPBACK
+from loadstone.testbed.running import Running, answers, done, target_of
+
+CERTIFICATES = "certificates"
+"""Folder of a machine's files."""
+TLS_PORT = 8443
+"""Port for TLS on a machine of its own."""
+CONFIGURATIONS = (".conf", ".xml")
+"""Endings of configuration files, which are kept beside the logs."""
+
+
+@dataclass(frozen=True)
+class StartedService:
+    """A service that answers."""
+
+    kind: ServiceKind
+    machine: Machine
+    port: int
+    http: Endpoint
+    """Where the driver reaches it; of mail, databases and caches too, in their own protocol."""
+    https: Endpoint | None = None
+    authority_pem: str | None = None
+
+    @property
+    def target(self) -> Target:
+        """Where the driver reaches it, with the certificate to trust."""
+        return Target(self.http, self.https, self.authority_pem)
+
+    async def address_for(self, machine: Machine) -> str:
+        """Returns where a machine reaches it, as its kind writes addresses. Raises PlatformError where none does."""
+        return self.kind.url(await route(machine, self.machine, self.port))
+
+
+def site_on(machine: Machine, threads: int = 1) -> Site:
+    """Returns the site of a service on a machine, without its ports and certificates."""
+    return Site(machine.files, machine.listen, threads=threads)
+
+
+async def route(machine: Machine, peer: Machine, port: int) -> Endpoint:
+    """Returns where a machine reaches a port of another. Raises PlatformError when it cannot."""
+    endpoint = await machine.way_to(peer, port)
+    if endpoint is None:
+        remedy = "Put both on bridges: `network=bridge`, as root."
+        raise PlatformError(f"{machine.name} does not reach {peer.name}. {remedy}")
+    return endpoint
+
+
+async def start_service(
+    running: Running, machine: Machine, kind: ServiceKind, site: Site, *, name: str = "", is_prepared: bool = False
+) -> StartedService:
+    """Prepares a service, unless it is prepared already, and starts it by the name of its machine, or another. Raises
+    ServiceError when it cannot be prepared, or does not answer.
+    """
+    authority_pem = None
+    site = replace(site, names=("localhost", machine.address))
+    # A service on a free port creates a certificate in memory. A machine that comes back would have another one then,
+    # which its clients refuse.
+    if kind.has_tls and (kind.port is not None or machine.comes_back):
+        certificates, authority_pem = await _certified(machine, site.names)
+        site = replace(site, certificates=certificates)
+    if kind.port is None:
+        started = await _start_on_free_port(running, machine, kind, kind.program(site), name or machine.name)
+        return replace(started, authority_pem=authority_pem) if authority_pem else started
+    if kind.has_tls:
+        site = replace(site, tls_port=await machine.port_for(TLS_PORT))
+    site = replace(site, port=await machine.port_for(kind.port))
+    if machine.listen == LOOPBACK and not is_free(site.port):  # its own answers would be taken for the service's
+        raise ServiceError(f"Port {site.port} is in use by another program.")
+    program = kind.program(site)
+    await _start_on_port(running, machine, kind, replace(program, prepare=()) if is_prepared else program, site.port)
+    if kind.counts:
+        await _start_statistics(running, machine, kind, site.port)
+    https = await machine.reach(site.tls_port) if kind.has_tls else None
+    return StartedService(kind, machine, site.port, await machine.reach(site.port), https, authority_pem)
+
+
+async def _certified(machine: MachineFiles, names: Sequence[str]) -> tuple[str, str]:
+    """Writes a certificate for these names to the machine; its folder there, and who signed it."""
+    files = await asyncio.to_thread(reference.certificate, names)
+    for name, text in files.items():
+        await machine.write(f"{CERTIFICATES}/{name}", text)
+    return f"{machine.files}/{CERTIFICATES}", files[reference.AUTHORITY]
+
+
+async def _start_on_free_port(
+    running: Running, machine: Machine, kind: ServiceKind, program: Program, name: str
+) -> StartedService:
+    """Starts one of our servers, which reports its port when it is ready."""
+    await _write(running, machine, program)
+    ready = await _ready(running, machine, ProcessRole(name), program.command)
+    target = await target_of(machine, ready)
+    assert ready.http is not None and target.http is not None
+    return StartedService(kind, machine, ready.http.port, target.http, target.https, target.authority_pem)
+
+
+async def _start_on_port(running: Running, machine: Machine, kind: ServiceKind, program: Program, port: int) -> None:
+    """Starts a service that listens on the port it is given, and waits until it answers."""
+    subject = f"The files of {kind.name}" if kind.has_tls else f"The {kind.role}"
+    await _write(running, machine, program)
+    for number, command in enumerate(program.prepare):
+        await done(await machine.start(f"{machine.name}-prepare-{number}", command, Readiness.NONE), subject)
+    for name, command in program.beside.items():
+        await running.start(machine, ProcessRole(machine.name, program=name), command, Readiness.NONE)
+    if program.version:
+        await _note_versions(machine, program.version)
+    service = await running.start(machine, ProcessRole(machine.name), program.command, Readiness.NONE)
+    if program.wait:
+        await done(await machine.start(f"{machine.name}-ready", program.wait, Readiness.NONE), subject)
+    else:
+        await answers(await machine.reach(port), service, program.first_words)
+    for name, source in program.status.items():
+        running.status[f"{machine.name}: {name}"] = StatusMeter(await machine.reach(port), source.path, source.read)
+
+
+async def _start_statistics(running: Running, machine: Machine, kind: ServiceKind, port: int) -> None:
+    """Starts a program beside a database that reports what the database counts."""
+    command = reference.statistics_command(machine.listen, kind.url(Endpoint(local(machine.listen), port)))
+    ready = await _ready(running, machine, ProcessRole(machine.name, program="statistics"), command)
+    assert ready.http is not None
+    meter = StatusMeter(await machine.reach(ready.http.port), STATUS, figures_in_json)
+    running.status[f"{machine.name}: {kind.name}"] = meter
+
+
+async def _ready(running: Running, machine: Machine, process: ProcessRole, command: list[str]) -> reference.Ready:
+    ready = await running.ready(machine, process, command)
+    if ready.http is None:
+        raise ServiceError(f"{process} does not say where it answers.")
+    return ready
+
+
+async def _write(running: Running, machine: Machine, program: Program) -> None:
+    """Writes a service's files; its configuration and its commands are kept beside the logs."""
+    for name, text in program.files.items():
+        await machine.write(name, text)
+        if Path(name).suffix in CONFIGURATIONS:
+            (running.base.logs / f"{machine.name}-{name.replace('/', '-')}").write_text(text)
+    commands = [*program.prepare, *program.beside.values(), program.command]
+    words = "".join(f"{shlex.join(command)}\n" for command in commands if command)
+    (running.base.logs / f"{machine.name}-commands.sh").write_text(words)
+
+
+async def _note_versions(machine: ProgramHost, command: list[str]) -> None:
+    """What the service is made of, among the machine's facts."""
+    asked = await machine.start(f"{machine.name}-version", shell(f"({shlex.join(command)}) | paste -s -d ';'"))
+    machine.facts["software"] = "; ".join(map(str.strip, asked.first_line.split(";")))
