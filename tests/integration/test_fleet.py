@@ -58,7 +58,7 @@ def test_what_does_not_go_with_a_fleet_is_refused(loadstone_here: LoadstoneRunne
         assert done.returncode == 2, done.stdout
         return " ".join(done.stderr.split())
 
-    assert "Leave out --drivers, or --fleet" in refused("--fleet", fleet, "--drivers", "2")
+    assert "--drivers cannot be combined with --fleet" in refused("--fleet", fleet, "--drivers", "2")
     virtual = ("--virtual", "--station", "workers=2,service=0.001")
     assert "Leave out --virtual, or --fleet" in refused("--fleet", fleet, *virtual)
     assert "Say with --fleet which hosts there are" in refused("--machine", "host=s1")

@@ -117,4 +117,4 @@ def test_an_address_alone_is_looked_at(nginx: str, loadstone_here: LoadstoneRunn
     assert set(operations) == {"granite_html", "home", "Total"}
     assert operations["Total"]["errors"] == 0 and operations["Total"]["requests"] > 100
     refused = loadstone_here("run", nginx, "banking", "--sessions", "2")
-    assert refused.returncode == 2 and "leave out `banking`" in " ".join(refused.stderr.split())
+    assert refused.returncode == 2 and "`banking` cannot be combined with" in " ".join(refused.stderr.split())

@@ -109,7 +109,7 @@ def test_a_certificate_that_nobody_named_is_refused_with_its_cause(
 ) -> None:
     done = loadstone_here(*WORDS, "--target", secure)
     assert done.returncode == 2
-    assert "it signed itself. Give who signed it by --authority FILE" in " ".join(done.stderr.split())
+    assert "it is self-signed. Pass the CA with --authority FILE" in " ".join(done.stderr.split())
 
 
 def test_a_target_that_is_down_is_said_at_once(secure: str, loadstone_here: LoadstoneRunner, tmp_path: Path) -> None:

@@ -122,8 +122,8 @@ def _of_study(series: str, results: Path, name: str) -> Baseline:
     """Raises UsageError for what is no series."""
     path = find_result(series, results)
     if not is_study(path):
-        remedy = "`loadstone repeat` makes a series"
-        raise UsageError(f"{path.name} is a single run, which says nothing of how far runs scatter; {remedy}.")
+        remedy = "Use `loadstone repeat` for a series"
+        raise UsageError(f"{path.name} is a single run; a baseline needs several. {remedy}.")
     manifest = read_study_manifest(path)
     answer = read_answer(path, kind_of(manifest.kind).adapter)
     return baseline_of(name, path.name, manifest, answer.runs)

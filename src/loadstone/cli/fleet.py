@@ -87,9 +87,9 @@ def _own_cluster(file: Path) -> FleetSpec:
     """A fleet whose cluster is ours to start; raises UsageError for another."""
     spec = read_fleet(file)
     if spec.back_end is BackEnd.LOCAL:
-        raise UsageError(f"The fleet of {file} is this machine alone; there is nothing to start.")
+        raise UsageError(f"The fleet of {file} is this machine only. No cluster is needed.")
     if spec.cluster:
-        raise UsageError(f"Others started the cluster at {spec.cluster}; only its hosts are used.")
+        raise UsageError(f"The cluster at {spec.cluster} is managed elsewhere. Start or stop it there.")
     return spec
 
 

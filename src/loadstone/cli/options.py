@@ -341,7 +341,7 @@ class SystemOptions(MachineOptions):
         access = Access(self.authority, not self.insecure, self.cert, self.key, self.addresses, self.source_addresses)
         if not urls and access != Access():
             options = "--authority, --insecure, --cert, --key, --addresses and --source-addresses"
-            raise UsageError(f"{options} go with --target; the reference server brings its own.")
+            raise UsageError(f"{options} require --target; the reference server has its own settings.")
         if self.station is not None:
             return Station.parse(self.station)
         return make_system(urls, access, self.server_threads, placement, self.services.read(ServiceChoices))
@@ -393,7 +393,7 @@ class WorkloadOptions(LoadOptions, SystemOptions, LengthOptions, ResultOptions, 
         parts = [word.partition("=") for word in self.tag or ()]
         wrong = [name + mark for name, mark, text in parts if not (name.strip() and mark and text.strip())]
         if wrong:
-            raise UsageError(f"`{wrong[0]}` notes nothing. Write it as --tag release=1.4.")
+            raise UsageError(f"`{wrong[0]}` is not NAME=TEXT. Example: --tag release=1.4.")
         return {name.strip(): text.strip() for name, _, text in parts}
 
     @property
@@ -418,7 +418,7 @@ def profile_of(name: str) -> Profile:
     """A profile by name; raises UsageError."""
     if name not in PROFILES:
         about = "; ".join(f"{profile.name}: {profile.about}" for profile in PROFILES.values())
-        raise UsageError(f"There is no profile `{name}`. There are {about}.")
+        raise UsageError(f"`{name}` is not a known profile. Use {about}.")
     return PROFILES[name]
 
 
@@ -459,7 +459,7 @@ def make_system(
         return Reference(threads_on(placement, threads), services)
     if changed := services.changed():
         option = next(iter(changed)).replace("_", "-")
-        raise UsageError(f"--{option} applies to servers that the lab starts. Leave it out, or --target.")
+        raise UsageError(f"--{option} applies to services that the lab starts, not to --target. Remove one of them.")
     return access.target(urls)
 
 

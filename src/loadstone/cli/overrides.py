@@ -98,4 +98,4 @@ def _overrides(option: str, source: str, value: Any, question: Mapping[str, Plac
     elif option == "insecure":
         yield Override(source, ("target", "verify"), not value)
     else:
-        raise UsageError(f"{source} does not go with a study file. Write it in the file.")
+        raise UsageError(f"{source} cannot be combined with a study file. Set it in the file.")

@@ -73,7 +73,7 @@ def create(
     """Create a pair that runs until Ctrl-C; other commands inspect and change it meanwhile."""
     control.require_name(name)
     if serve not in SERVED:
-        raise UsageError(f"A pair cannot serve `{serve}` by itself. Give one of {', '.join(SERVED)}.")
+        raise UsageError(f"A pair cannot run `{serve}`. Use one of {', '.join(SERVED)}.")
     say(LIMITS)
     found = findings(memory, 2)
     if why := refusal(found):

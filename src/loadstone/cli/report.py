@@ -52,7 +52,7 @@ def report(
     path = find_result(result, results)
     if is_study(path):
         if rejudge:
-            raise UsageError("A study's runs are judged one by one. Name a run of it.")
+            raise UsageError("--rejudge applies to single runs, not to a study. Name one of its runs.")
         say(str(write_study_report(path, form, output)))
         return
     seal = seal_of(path)
@@ -66,7 +66,7 @@ def report(
 
 def _warn_of(seal: Seal) -> None:
     if seal.state is SealState.BROKEN:
-        errors.print(f"[yellow]warning:[/] not what was measured any more: {escape(', '.join(seal.changed))}")
+        errors.print(f"[yellow]warning:[/] modified after the measurement: {escape(', '.join(seal.changed))}")
 
 
 def export(
@@ -87,14 +87,14 @@ def export(
         raise UsageError(f"{path} is a study. Name one of the runs below it: {path / 'runs'}.")
     content = export_module.export(read_result(path), form, run)
     if output is None and form is export_module.Form.PARQUET and sys.stdout.isatty():
-        raise UsageError("Parquet is nothing to look at. Name a file with --output.")
+        raise UsageError("Parquet cannot be printed. Use --output FILE.")
     if output is None:
         typer.echo(content, nl=False)
         return
     try:
         output.write_bytes(content)
     except OSError as error:
-        raise StoreError(f"It cannot be written: {error}. Name another file with --output.") from None
+        raise StoreError(f"Cannot write the export: {error}. Name another file with --output.") from None
 
 
 def import_table(
@@ -118,7 +118,7 @@ def _sessions(text: str) -> dict[str, int]:
     for word in filter(None, text.split(",")):
         workload, _, count = word.partition("=")
         if not (count.isascii() and count.isdigit()) or len(count) > LONGEST_COUNT or int(count) < 1:
-            raise UsageError(f"`{word}` is no number of sessions. Write WORKLOAD=N, several with commas between.")
+            raise UsageError(f"`{word}` is not a valid number of sessions. Use WORKLOAD=N, separated by commas.")
         counts[workload] = int(count)
     return counts
 

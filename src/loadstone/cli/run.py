@@ -95,7 +95,8 @@ class RunCommand(WorkloadOptions):
         spec = self._spec() if file is None else self._spec_of_file(file)
         _warn_of_the_reference(spec)
         if self.drivers > 1 and spec.fleet is not None:
-            raise UsageError("A fleet's hosts of role `driver` make the load. Leave out --drivers, or --fleet.")
+            why = "hosts of role `driver` generate the load"
+            raise UsageError(f"--drivers cannot be combined with --fleet: {why}. Remove one of them.")
         if self.drivers > 1:
             spec = replace(spec, joining=Joining(self.drivers - 1, self.join_at))
             if not is_join_token_given():
@@ -118,7 +119,8 @@ class RunCommand(WorkloadOptions):
         others = [name for name in names if not is_address(name)]
         if others or self.target:
             other = others[0] if others else "--target"
-            raise UsageError(f"An address names its site: leave out `{other}`, or give a workload with --target.")
+            remedy = "Remove it, or name a workload with --target"
+            raise UsageError(f"`{other}` cannot be combined with an address, which is the target itself. {remedy}.")
         look = look_at(names)
         text = look.text.encode()
         folder = cached("look", digest(text), lambda into: _written(into, text))
@@ -153,7 +155,9 @@ class RunCommand(WorkloadOptions):
     def _spec_of_file(self, file: Path) -> RunSpec:
         study = read_study(file, file_sections(), self.overrides({}, {}))
         if not study.is_loaded:
-            raise UsageError(f"{file} leaves the load to its questions. Ask one: {', '.join(study.questions)}.")
+            raise UsageError(
+                f"{file} defines no load of its own. Run one of its studies: {', '.join(study.questions)}."
+            )
         spec = spec_of_file(study, self.name, self.results)
         return replace(self.loosened(spec), fleet=self.hosts())
 

@@ -75,7 +75,8 @@ def consolidation_score(
     else:
         show_tiles(held, scored, most)
         if verdict not in (None, Verdict.PASS):
-            out.print(f"[{VERDICT_STYLE[verdict]}]{verdict}[/]: this is no result. `loadstone report {run}` says why.")
+            why = "the score does not count, because the run did not pass"
+            out.print(f"[{VERDICT_STYLE[verdict]}]{verdict}[/]: {why}. See `loadstone report {run}`.")
     if verdict is not None:
         raise typer.Exit(BY_VERDICT[verdict])
 
@@ -146,7 +147,7 @@ def _groups(held: list[StoredTile], by: str) -> list[str]:
         return parity([one.number for one in held])
     known = sorted({name for one in held for name in one.groups})
     if by not in known:
-        raise UsageError(f"The tiles have no grouping `{by}`. There are {', '.join(['parity', *known])}.")
+        raise UsageError(f"`{by}` is not a grouping of these tiles. Use one of {', '.join(['parity', *known])}.")
     return [one.groups.get(by, "none") for one in held]
 
 
@@ -156,7 +157,9 @@ def _maxima(text: str) -> Maxima:
     except ValueError:
         app = web = mail = 0.0
     if not (app > 0 and web > 0 and mail > 0):
-        raise UsageError(f"`{text}` are no maxima. Give three rates above 0: --maxima 34.90,54.14,89.88.")
+        raise UsageError(
+            f"`{text}` is not a valid list of maxima. Use three rates above 0, such as --maxima 34.90,54.14,89.88."
+        )
     return Maxima.of(app, web, mail)
 
 

@@ -34,7 +34,7 @@ def serve(
     at = Endpoint.parse(listen)
     host = at.host.strip("[]")
     if token is None and not is_loopback(host):
-        raise UsageError(f"Beyond loopback results are shown only with a token. Give --token, or listen on {LOOPBACK}.")
+        raise UsageError(f"An address other than loopback requires a token. Add --token, or listen on {LOOPBACK}.")
     if token is not None:
         checked_token(token)
     out.print(f"http://{at}/ shows the results in {results}. Ctrl-C ends it.", soft_wrap=True)

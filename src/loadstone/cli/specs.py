@@ -29,7 +29,7 @@ def parts_of(names: Sequence[str], each: Load) -> tuple[WorkloadLoad, ...]:
     labels = [workload.name for workload in loaded]
     twice = sorted({label for label in labels if labels.count(label) > 1})
     if twice:
-        raise UsageError(f"`{twice[0]}` is named twice. A run plays each workload once; profiles repeat it.")
+        raise UsageError(f"`{twice[0]}` is named twice. A run includes each workload once; profiles repeat it.")
     return tuple(WorkloadLoad(workload, each) for workload in loaded)
 
 

@@ -61,7 +61,7 @@ class StudyCommand(WorkloadOptions):
         file = study_file(self.workloads)
         section, spec, is_loaded = self._declared() if file is None else self._of_file(file)
         if spec.together:
-            raise UsageError("A study plays its workloads one after the other: leave out `together`.")
+            raise UsageError("A study runs its workloads one after another. Remove `together`.")
         workloads = [part.workload for part in spec.parts]
         load = spec.parts[0].load if is_loaded else None
         asked = questions(self.kind, section, workloads, spec.profile, load)
@@ -73,11 +73,11 @@ class StudyCommand(WorkloadOptions):
         section = self._section()
         if self.is_loaded and section.brings_load:
             instead = self.kind.instead_of_load
-            raise UsageError(f"This study varies the load itself: leave out --sessions and --rate. {instead}".strip())
+            raise UsageError(f"This study varies the load itself. Remove --sessions and --rate. {instead}".strip())
         changed = self.services.read(ServiceChoices).changed()
         for name, instead in self.kind.decides.items():
             if name in changed:
-                raise UsageError(f"This study settles --{name} by itself: that is said by {instead}.")
+                raise UsageError(f"This study sets --{name} itself. Use {instead}.")
         return section, self._spec(section.varies_platform), self.is_loaded
 
     def _section(self) -> StudySection:
@@ -109,7 +109,7 @@ class StudyCommand(WorkloadOptions):
         study = read_study(file, file_sections(), self.overrides(question, self.question.values))
         section = study.questions.get(name)
         if not isinstance(section, StudySection):
-            raise UsageError(f"{file} has no [{name}]. Add it; `loadstone {name} --help` shows what it takes.")
+            raise UsageError(f"{file} has no [{name}]. Add it; `loadstone {name} --help` lists its options.")
         spec = spec_of_file(study, self.name, self.results)
         spec = replace(spec, fleet=self.hosts())
         return section, self.loosened(spec), study.is_loaded

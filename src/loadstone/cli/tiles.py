@@ -102,7 +102,7 @@ class TileOptions(MachineOptions, LengthOptions, ResultOptions):
         phases, profile = declared.phases, declared.name
         if self.profile in shipped_tiles():
             raise UsageError(
-                f"`{self.profile}` is a tile, not a length. Give --tile {self.profile}, and --profile for how long."
+                f"`{self.profile}` is a tile, not a profile. Use --tile {self.profile}, and --profile for the length."
             )
         if self.profile is not None:
             phases, profile = profile_of(self.profile).phases, self.profile
@@ -228,7 +228,9 @@ def _groups(texts: list[str]) -> dict[str, tuple[str, ...]]:
     for text in texts:
         name, _, members = text.partition("=")
         if not name or not all(members.split(",")):
-            raise UsageError(f"`{text}` is no grouping. Give a name and a group for each tile, as numa=0,1,0,1.")
+            raise UsageError(
+                f"`{text}` is not a valid grouping. Use NAME=A,B,... with a group for each tile, such as numa=0,1,0,1."
+            )
         groups[name] = tuple(members.split(","))
     return groups
 

@@ -77,10 +77,10 @@ def try_(
     """
     workload = load(site)
     if workload.connections.protocol not in ("http1", "http2"):
-        raise UsageError(f"`{workload.name}` speaks {workload.connections.protocol}: only visits over HTTP are shown.")
+        raise UsageError(f"`{workload.name}` uses {workload.connections.protocol}. `loadstone try` supports HTTP only.")
     goal = Access(authority, not insecure, cert, key).target(target)
     if with_cookies and trace is None:
-        raise UsageError("--with-cookies belongs to a trace. Name its file with --trace.")
+        raise UsageError("--with-cookies requires a trace. Add --trace FILE.")
     if workload.variables:
         say(f"{workload.name} sends {variables_text(workload.variables)} to {', '.join(target)}.")
     began, done = datetime.now(UTC), asyncio.run(_visit(workload, goal, seed))

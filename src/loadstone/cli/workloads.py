@@ -146,7 +146,7 @@ def from_har_(
     """
     access = Access(authority, not insecure, cert, key)
     if not verify_at and access != Access():
-        raise UsageError("--authority, --insecure, --cert and --key are for a visit. Name the site with --verify.")
+        raise UsageError("--authority, --insecure, --cert and --key apply to a verification visit. Add --verify URL.")
     recording: list[Recording] = []
     verified: list[Verified] = []
 
@@ -219,16 +219,16 @@ def _import(
     folder = output or Path(file.stem)
     declaration = folder / "workload.toml"
     if declaration.exists():
-        raise UsageError(f"{declaration} is there already. Name another folder with --output.")
+        raise UsageError(f"{declaration} already exists. Name another folder with --output.")
     if any(place.exists() and not place.is_dir() for place in (folder, *folder.parents)):
-        raise UsageError(f"{folder} cannot be a folder: there is a file of that name. Name another with --output.")
+        raise UsageError(f"Cannot create folder {folder}: a file of that name exists. Name another with --output.")
     imported = importer(re.sub(r"[^A-Za-z0-9_-]+", "-", folder.name).strip("-") or "site")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         declaration.write_text(imported.text, encoding="utf-8")
     except OSError as error:
         remedy = "Name another folder with --output"
-        raise UsageError(f"{declaration} cannot be written: {error.strerror}. {remedy}.") from None
+        raise UsageError(f"Cannot write {declaration}: {error.strerror}. {remedy}.") from None
     load(str(folder))
     by_status = f", {imported.by_status} of them checked by status alone" if imported.by_status else ""
     say(f"{declaration}: {imported.operations} operations{by_status}")

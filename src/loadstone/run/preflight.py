@@ -28,27 +28,27 @@ ANSWER_S = 10.0
 """Longest time to the first byte of an answer; the slowest pages that anybody waits for take less."""
 ATTEMPTS = 3
 """Requests to a server that closes connections without an answer: what a few users would meet, a run counts."""
-AUTHORITY = "Give who signed it by --authority FILE, or believe any certificate by --insecure"
+AUTHORITY = "Pass the CA with --authority FILE, or skip verification with --insecure"
 TLS_CAUSES = {
-    "self-signed certificate": f"it signed itself. {AUTHORITY}",
-    "self-signed certificate in certificate chain": f"a private authority signed it. {AUTHORITY}",
-    "unable to get local issuer certificate": f"nobody this machine believes signed it. {AUTHORITY}",
-    "certificate has expired": "it has expired. Renew it, or believe any certificate by --insecure",
-    "certificate is not yet valid": "it is not valid yet: is the clock right?",
+    "self-signed certificate": f"it is self-signed. {AUTHORITY}",
+    "self-signed certificate in certificate chain": f"it was issued by a private CA. {AUTHORITY}",
+    "unable to get local issuer certificate": f"its issuer is not trusted on this machine. {AUTHORITY}",
+    "certificate has expired": "it has expired. Renew it, or skip verification with --insecure",
+    "certificate is not yet valid": "it is not valid yet. Check the clock of this machine",
 }
 """What OpenSSL says of a certificate, in words with a remedy."""
 
 
-CLIENT_CERTIFICATE = "Give one by --cert FILE and --key FILE"
+CLIENT_CERTIFICATE = "Use --cert FILE and --key FILE"
 DRIVER_TLS = {
-    "UnsupportedCertVersion": "The certificate is of X.509 version 1, which browsers do not accept. Make one of "
-    "version 3 with a subjectAltName, or believe any certificate by --insecure",
+    "UnsupportedCertVersion": "The certificate is of X.509 version 1, which browsers do not accept. Create one of "
+    "version 3 with a subjectAltName, or skip verification with --insecure",
     "certificate not valid for name": "The certificate has no subjectAltName with this name; like browsers, the "
-    "driver takes no common name (CN) instead. Make one with -addext subjectAltName=DNS:NAME, or believe any "
-    "certificate by --insecure",
+    "driver takes no common name (CN) instead. Make one with -addext subjectAltName=DNS:NAME, or skip "
+    "verification with --insecure",
     "HandshakeFailure": "The driver offers TLS 1.3, and TLS 1.2 with ECDHE and AES-GCM or ChaCha20-Poly1305. Allow one "
-    "of these at the server. If it demands a client certificate, give it by --cert FILE and --key FILE",
-    "CertificateRequired": f"The server demands a client certificate. {CLIENT_CERTIFICATE}",
+    "of these at the server. If it requires a client certificate, use --cert FILE and --key FILE",
+    "CertificateRequired": f"The server requires a client certificate. {CLIENT_CERTIFICATE}",
 }
 """What the driver says of a TLS handshake, in words with a remedy."""
 RESET, NEEDS_HTTP1 = "stream error received", "requires HTTP/1.1"
@@ -117,7 +117,7 @@ async def _seen(asked: dict[str, object]) -> Seen:
     out, errors = await process.communicate(json.dumps(asked).encode())
     if process.returncode != 0:
         said = errors.decode(errors="replace").strip().removeprefix("loadstone-driver: ")
-        raise UsageError(f"The driver cannot prepare for this target: {said}.")
+        raise UsageError(f"The driver cannot prepare connections to this target: {said}.")
     return _SEEN.validate_json(out)
 
 
@@ -131,7 +131,7 @@ def _refuse(side: SeenSide, about: str) -> None:
     if side.failed == "http2" and RESET in side.detail and NEEDS_HTTP1 not in side.detail:
         return  # to refuse one request is to speak HTTP/2
     if side.failed == "http2":
-        remedy = 'Turn HTTP/2 on at the server, or declare protocol = "http1" under [connections]'
+        remedy = 'Enable HTTP/2 on the server, or set protocol = "http1" under [connections]'
         raise UsageError(f"{about} does not speak HTTP/2 ({side.detail}). {remedy}.")
     what = "speak TLS with" if side.failed == "handshake" else "reach"
     raise UsageError(f"The driver cannot {what} {about}: {side.detail}.")
@@ -182,7 +182,7 @@ def _context(target: Target) -> ssl.SSLContext:
         try:
             context.load_cert_chain(identity.certificate, identity.key, password="")
         except (OSError, ssl.SSLError) as error:
-            remedy = "Give files in PEM form, the key without a pass phrase"
+            remedy = "Use PEM files and a key without a passphrase"
             files = f"{identity.certificate} with the key {identity.key}"
             raise UsageError(f"The client certificate {files} cannot be used: {error}. {remedy}.") from None
     if not target.verify:
@@ -221,10 +221,10 @@ async def _resolve(host: str, port: int) -> None:
         await asyncio.wait_for(asked, STEP_S)
     except (OSError, UnicodeError) as error:
         is_of_proxy = any(name != "no" for name in getproxies())
-        remedy = " If only a proxy knows it: the driver uses none." if is_of_proxy else ""
-        raise UsageError(f"The name `{host}` is not known here ({error}). Is it spelt right?{remedy}") from None
+        remedy = " The driver uses no proxy, so this machine must resolve the name." if is_of_proxy else ""
+        raise UsageError(f"Could not resolve `{host}` ({error}). Check the spelling and DNS.{remedy}") from None
     except TimeoutError:
-        raise UsageError(f"Nobody says within {STEP_S:g} s what `{host}` means. Is the name service up?") from None
+        raise UsageError(f"Could not resolve `{host}` within {STEP_S:g} s. Check DNS or /etc/hosts.") from None
 
 
 async def _connect(
@@ -233,17 +233,17 @@ async def _connect(
     try:
         return await asyncio.wait_for(asyncio.open_connection(host, side.port, ssl=context), 2 * STEP_S)
     except ssl.SSLCertVerificationError as error:
-        raise UsageError(f"The certificate of {about} is not believed: {_cause(error)}.") from None
+        raise UsageError(f"The certificate of {about} is not trusted: {_cause(error)}.") from None
     except ssl.SSLError as error:
         reason = _reason(error)
         _refuse_without_identity(error, about)
-        raise UsageError(f"{about} speaks no TLS that is understood ({reason}). Is it http://{side}?") from None
+        raise UsageError(f"TLS handshake with {about} failed ({reason}). Does the target use http://{side}?") from None
     except TimeoutError:
-        remedy = "Is the address right, and does a firewall let it through?"
-        raise UsageError(f"{about} took no connection within {2 * STEP_S:g} s. {remedy}") from None
+        remedy = "Check the address and the firewall."
+        raise UsageError(f"{about} accepted no connection within {2 * STEP_S:g} s. {remedy}") from None
     except OSError as error:
         why = "nothing listens there" if isinstance(error, ConnectionRefusedError) else error.strerror or str(error)
-        raise UsageError(f"{about} cannot be reached: {why}. Start the server, or mend --target.") from None
+        raise UsageError(f"{about} cannot be reached: {why}. Start the server or correct --target.") from None
 
 
 def _reason(error: ssl.SSLError) -> str:
@@ -254,20 +254,20 @@ def _refuse_without_identity(error: ssl.SSLError, about: str) -> None:
     """Raises UsageError where the server refuses the client's certificate, or misses it."""
     reason = _reason(error)
     if "certificate required" in reason:
-        raise UsageError(f"{about} demands a client certificate. {CLIENT_CERTIFICATE}.") from None
+        raise UsageError(f"{about} requires a client certificate. {CLIENT_CERTIFICATE}.") from None
     if "alert" in reason and ("certificate" in reason or "unknown ca" in reason):
         raise UsageError(
             f"{about} refuses the client certificate ({reason}). {CLIENT_CERTIFICATE} that it accepts."
         ) from None
     if "handshake failure" in reason:
-        remedy = "It may demand a client certificate (--cert FILE, --key FILE), or offer outdated ciphers alone"
+        remedy = "It may require a client certificate (--cert FILE, --key FILE) or support only outdated ciphers"
         raise UsageError(f"{about} ends the TLS handshake ({reason}). {remedy}.") from None
 
 
 def _cause(error: ssl.SSLCertVerificationError) -> str:
     said = error.verify_message
     if said.startswith(("Hostname mismatch", "IP address mismatch")):
-        return f"{said.rstrip('.')}. Name in --target what it was made for, or give --insecure"
+        return f"{said.rstrip('.')}. Use a name of the certificate in --target, or skip verification with --insecure"
     return TLS_CAUSES.get(said, said)
 
 
@@ -277,13 +277,15 @@ async def _first_answer(reader: asyncio.StreamReader, writer: asyncio.StreamWrit
         writer.write(f"{asked}\r\nUser-Agent: loadstone\r\nAccept: */*\r\nConnection: close\r\n\r\n".encode())
         head = await asyncio.wait_for(reader.readexactly(len("HTTP/")), ANSWER_S)
     except TimeoutError:
-        raise UsageError(f"{about} takes connections, but gave no answer within {ANSWER_S:g} s.") from None
+        raise UsageError(
+            f"{about} accepts connections, but sent no response within {ANSWER_S:g} s. Check its log."
+        ) from None
     except ssl.SSLError as error:
         _refuse_without_identity(error, about)
-        raise UsageError(f"{about} ends its TLS connections without an answer ({_reason(error)}).") from None
+        raise UsageError(f"{about} closes its TLS connections without a response ({_reason(error)}).") from None
     except (OSError, asyncio.IncompleteReadError):
-        secure = "Does it demand a client certificate (--cert FILE)? What does its log say?"
+        secure = "Does it require a client certificate (--cert FILE)? Check its log."
         remedy = "Is it https?" if about.startswith("http:") else secure
-        raise _ClosedError(f"{about} takes connections, but closes them without an answer. {remedy}") from None
+        raise _ClosedError(f"{about} accepts connections, but closes them without a response. {remedy}") from None
     if head != b"HTTP/":
-        raise UsageError(f"{about} answers, but not by HTTP: it begins with {head!r}.")
+        raise UsageError(f"{about} responds, but not with HTTP: the response begins with {head!r}.")

@@ -197,7 +197,7 @@ def test_an_import_to_a_file_is_refused(tmp_path: Path, capsys: pytest.CaptureFi
         with pytest.raises(SystemExit) as ended:
             main(["workloads", "from-har", recording(tmp_path), "-o", str(output)])
         assert ended.value.code == Exit.WRONG_INPUT
-        assert "cannot be a folder" in " ".join(capsys.readouterr().err.split())
+        assert "Cannot create folder" in " ".join(capsys.readouterr().err.split())
 
 
 def test_the_next_command_can_be_copied(

@@ -20,6 +20,6 @@ KIND = StudyKind(
     answer=PeaksOverAnswer,
     make=make,
     blocks=blocks,
-    instead_of_load="--start says where each search begins.",
+    instead_of_load="Use --start for the first load of each search.",
     rank=4,
 )

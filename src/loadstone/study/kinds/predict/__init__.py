@@ -19,6 +19,6 @@ KIND = StudyKind(
     answer=PredictAnswer,
     make=make,
     blocks=blocks,
-    instead_of_load="--at says which loads are measured.",
+    instead_of_load="Use --at for the measured loads.",
     rank=5,
 )

@@ -19,7 +19,7 @@ KIND = StudyKind(
     answer=SearchAnswer,
     make=make,
     blocks=blocks,
-    instead_of_load="--start says where it begins.",
+    instead_of_load="Use --start for the first load.",
     index=index,
     rank=2,
 )
