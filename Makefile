@@ -44,11 +44,12 @@ test-all: test rates sites fleet-trial image   ## every behaviour many times (ho
 rates: $(VENV)/developing   ## count how often what must always hold does hold, and write docs/test-rates.md
 	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m tests.rates $(CASES)
 
-lint: $(VENV)/developing   ## style, types, direction of imports; warnings are errors
+lint: $(VENV)/developing   ## style, types, direction of imports, plain English; warnings are errors
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m tests.prose
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
 
