@@ -114,7 +114,9 @@ def test_machines_without_a_host_are_dealt_in_turn(engine: Engine, tmp_path: Pat
         async with open_testbed(tmp_path, fleet) as base:
             made = [await base.machine(name, read_machine({}), (PUBLIC,)) for name in ("a", "b", "c")]
             assert [machine.facts["host"] for machine in made] == ["s1", "s2", "s1"]
-            with pytest.raises(FleetError, match="`d1` is no host for systems in this fleet; there are: s1, s2"):
+            with pytest.raises(
+                FleetError, match="`d1` is not a host of role `system` in this fleet. Hosts of that role: s1, s2"
+            ):
                 await base.machine("e", read_machine("host=d1"), (PUBLIC,))
 
     on(engine, tmp_path, check)
@@ -169,7 +171,7 @@ def test_what_a_silent_coordinator_had_is_ended(tmp_path: Path, monkeypatch: pyt
         assert _journals(tmp_path)
         monkeypatch.setattr(supervisor, "SILENCE_S", 0.5)
         await asyncio.wait_for(ended.wait(), WAIT_S)
-        assert "or it was given free" in (await one.answer(document_of(CollectLogs())))["text"]
+        assert "or was released" in (await one.answer(document_of(CollectLogs())))["text"]
 
     asyncio.run(check())
     assert not _journals(tmp_path)

@@ -129,7 +129,7 @@ def test_a_service_that_is_ready_answers_until_it_is_stopped(place: Place) -> No
         async with place.service(machine, "backend", backend(machine)) as (service, port):
             assert await place.page(port)
             assert machine.end() == ""
-            with pytest.raises(ServiceError, match="runs on one already"):
+            with pytest.raises(ServiceError, match="already runs on one"):
                 await machine.start("backend", backend(machine))
         async with asyncio.timeout(60):
             while not service.end():

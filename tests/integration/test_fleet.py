@@ -62,6 +62,8 @@ def test_what_does_not_go_with_a_fleet_is_refused(loadstone_here: LoadstoneRunne
     virtual = ("--virtual", "--station", "workers=2,service=0.001")
     assert "Leave out --virtual, or --fleet" in refused("--fleet", fleet, *virtual)
     assert "Say with --fleet which hosts there are" in refused("--machine", "host=s1")
-    assert "`nowhere` is no host for systems in this fleet" in refused("--fleet", fleet, "--machine", "host=nowhere")
+    assert "`nowhere` is not a host of role `system` in this fleet" in refused(
+        "--fleet", fleet, "--machine", "host=nowhere"
+    )
     (tmp_path / "fleet.toml").write_text(FLEET.replace('"system"', '"sistem"'))
     assert "hosts.s1.roles" in refused("--fleet", fleet)

@@ -103,7 +103,7 @@ def test_one_visit_is_shown_and_stops_where_it_goes_wrong(
     done = loadstone_here("try", str(EXAMPLE), "--target", nginx)
     assert done.returncode == 1
     assert "title `Not The stone yard` instead of `The stone yard`" in done.stdout
-    assert "Change `title`, or leave it out" in done.stdout
+    assert "Correct or remove `title`" in done.stdout
     words = ("run", str(EXAMPLE), "--target", nginx, "--sessions", "20", *SHORTEST)
     assert "never right: front" in loadstone_here(*words).stdout
 

@@ -124,5 +124,5 @@ def test_ones_own_workload_says_that_it_plays_the_reference_server(
     secure: str, loadstone_here: LoadstoneRunner, tmp_path: Path
 ) -> None:
     done = loadstone_here(*WORDS)
-    assert "mine is played against the reference server" in " ".join(done.stderr.split())
+    assert "mine runs against the reference server" in " ".join(done.stderr.split())
     assert any("validation errors" in rule for rule in broken_rules(newest(tmp_path))), "its pages are others"

@@ -201,7 +201,7 @@ def test_a_recorded_exchange_is_played_by_many_with_keys_of_their_own(
         record(club, tmp_path / name)
     done = loadstone_here("workloads", "from-har", "a.har", "b.har", "-o", "mine", "--verify", club)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "2 fresh users at once went through" in done.stdout, done.stdout
+    assert "2 new users completed the visit at the same time" in done.stdout, done.stdout
     made = load(str(tmp_path / "mine"))
     assert made.mix.sequence == ("home", "room", "ticket")
     assert [list(step.planned_pairs()) for step in made.operations["room"].websocket] == [

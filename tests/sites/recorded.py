@@ -24,7 +24,7 @@ from tests.integration.conftest import CHROMIUM, OPTIONS, LoadstoneRunner, newes
 from tests.sites.contract import Application, Stock
 from tests.verdicts import WINDOW, broken_rules
 
-WENT_THROUGH = "verified: 2 fresh users at once went through"
+WENT_THROUGH = "verified: 2 new users completed the visit at the same time"
 LONGEST_IMPORT_S = 10.0
 """Of CPU time, for a recording of a megabyte."""
 

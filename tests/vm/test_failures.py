@@ -165,7 +165,9 @@ def test_the_next_command_clears_up_after_a_killed_laboratory(tmp_path: Path, mo
     done = subprocess.run(
         command("workloads", "list"), cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
     )
-    assert "cleared up after a `loadstone` that was killed: virtual machine web" in " ".join(done.stderr.split())
+    assert "cleaned up after a `loadstone` process that was killed: virtual machine web" in " ".join(
+        done.stderr.split()
+    )
     assert f"network namespace {folder.name}" in " ".join(done.stderr.split())
     assert not qemu.is_running() or qemu.status() == psutil.STATUS_ZOMBIE
     assert not folder.exists()

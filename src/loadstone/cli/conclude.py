@@ -53,7 +53,7 @@ def _show_verdicts(result: Result, verdict: ResultVerdict) -> None:
         show_workloads(verdict.workloads)
         show_common(verdict.consolidation)
         if result.manifest.status is not Status.COMPLETE:
-            say(f"no score: the run is {result.manifest.status}, so its tiles were not measured as a whole")
+            say(f"no score: the run is {result.manifest.status}, so its tiles were not all measured")
             return
         stored, maxima = tiles_of(result), maxima_of(result)
         show_tiles(stored, consolidation([one.tile for one in stored], maxima), maxima)
@@ -98,9 +98,9 @@ def _show_state(manifest: Manifest) -> None:
     if manifest.imported is not None:
         say(f"Ran on: {manifest.target}.")
     if not manifest.was_alone:
-        out.print("[yellow]not alone[/]: another measurement was under way on this machine when this one began.")
+        out.print("[yellow]not alone[/]: another measurement was running on this machine when this one started.")
     if manifest.emulated:
         names = escape(", ".join(manifest.emulated))
-        out.print(f"[yellow]emulated[/] by TCG, not KVM: {names}. Nothing here says what KVM costs.")
+        out.print(f"[yellow]emulated[/] by TCG, not KVM: {names}. The figures do not show the cost of KVM.")
     if manifest.status is not Status.COMPLETE:
         out.print(f"[yellow]{manifest.status}[/]: {escape(manifest.reason)}")

@@ -101,8 +101,8 @@ def _accelerator() -> Advice:
     """What was found when a machine was last booted; the doctor starts nothing."""
     matter, found = "virtual machines by hardware", remembered()
     if found is None:
-        return Advice(matter, Finding.WARNING, "not known yet", "The first virtual machine finds it out by booting.")
+        return Advice(matter, Finding.WARNING, "not known yet", "The first boot of a virtual machine detects it.")
     if found.accelerator is Accelerator.KVM:
         return Advice(matter, Finding.GOOD, f"KVM: {found.why}")
-    remedy = f"Machines are emulated by TCG, many times slower. Remove {kept()} to have it tried anew."
+    remedy = f"Machines are emulated by TCG, many times slower. Remove {kept()} to try KVM again."
     return Advice(matter, Finding.WARNING, f"no: {found.why[:WORDS]}", remedy)

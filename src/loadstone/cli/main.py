@@ -167,7 +167,7 @@ def options(
 ) -> None:
     """Options of the program itself."""
     for found in reap():
-        warn(f"cleared up after a `loadstone` that was killed: {found}")
+        warn(f"cleaned up after a `loadstone` process that was killed: {found}")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -235,7 +235,7 @@ def _run(arguments: Sequence[str]) -> int:
         if not hasattr(error, "format_message"):
             return _crashed()
         _error(error.format_message())
-        errors.print("`loadstone --help` and `loadstone COMMAND --help` show what there is.", style="dim")
+        errors.print("`loadstone --help` and `loadstone COMMAND --help` list commands and options.", style="dim")
         return Exit.WRONG_INPUT
 
 

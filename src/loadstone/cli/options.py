@@ -39,7 +39,7 @@ from loadstone.services.registry import names_of
 from loadstone.study.file import Override
 
 RESULTS = Path("results")
-LOAD, SYSTEM, MACHINE, RUN, RESULT = "Load", "System under test", "Where it runs", "Run", "Result"
+LOAD, SYSTEM, MACHINE, RUN, RESULT = "Load", "System under test", "Placement", "Run", "Result"
 """Groups in which help shows options."""
 COLD = "cold"
 """Setting of machines that boot although they could be restored."""
@@ -261,7 +261,7 @@ class SystemOptions(MachineOptions):
     addresses: Annotated[
         Addresses,
         typer.Option(
-            help="Addresses of the target's host name that receive load: all of them in turn, or the first.",
+            help="Addresses of the target's host name that receive load: all (round robin) or the first.",
             rich_help_panel=SYSTEM,
         ),
     ] = Addresses.ALL
@@ -335,7 +335,7 @@ class SystemOptions(MachineOptions):
         urls = list(self.target or [])
         given = (bool(urls), self.station is not None, self.nginx is not None)
         if sum(given) > 1:
-            raise UsageError("Give one of --target, --station and --nginx: a run measures one system.")
+            raise UsageError("A run measures one system. Use one of --target, --station and --nginx.")
         if self.nginx is not None:
             return FileServer.parse(self.nginx)
         access = Access(self.authority, not self.insecure, self.cert, self.key, self.addresses, self.source_addresses)
@@ -350,7 +350,7 @@ class SystemOptions(MachineOptions):
     def clock(self) -> Clock:
         """In what time to play; raises UsageError."""
         if self.virtual and self.station is None:
-            raise UsageError("--virtual needs a modelled server. Give it as --station workers=4,service=0.005.")
+            raise UsageError("--virtual requires a modelled server. Add it, such as --station workers=4,service=0.005.")
         return Clock.VIRTUAL if self.virtual else Clock.REAL
 
 

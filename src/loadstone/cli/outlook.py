@@ -22,7 +22,7 @@ def tell_run(spec: RunSpec) -> None:
         phases = spec.profile.phases
         warn(
             f"Takes about {duration(turns * phases.total_s)} of load{several}, {phases.lead_s:g} s of it before the "
-            "steady state; starting and ending the system come on top."
+            "steady state; starting and stopping the system is extra."
         )
     for text in _warnings(spec):
         warn(text)

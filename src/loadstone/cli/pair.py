@@ -30,8 +30,8 @@ from loadstone.testbed.running import target_of
 
 LIMITS = (
     "A pair has one virtual processor, emulated, with instructions counted; one network, one disk, both "
-    "sides on this host. VMware holds patents on parts of this way to fault tolerance. What it does "
-    "and does not: docs/fault-tolerance.md."
+    "sides on this host. VMware holds patents on parts of this method. See "
+    "docs/fault-tolerance.md for what is protected."
 )
 LOOK_S = 1.0
 MEMORY_MIB = 192

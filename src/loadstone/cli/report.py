@@ -203,7 +203,7 @@ def find_result(name: str, results: Path) -> Path:
     for path in (Path(name), results / name):
         if path.is_dir():
             return path
-    raise StoreError(f"There is no result `{name}`. `loadstone results` lists those there are.")
+    raise StoreError(f"There is no result `{name}`. `loadstone results` lists all results.")
 
 
 def _latest(results: Path) -> Path:
@@ -214,7 +214,7 @@ def _latest(results: Path) -> Path:
     path, manifest = max(everything, key=lambda one: one[0].name)
     refusal = refusal_since(results, datetime.fromisoformat(manifest.started))
     if refusal is not None:
-        raise StoreError(f"{refusal}, so `latest` is not of it. The result before is {path.name}: name it to have it.")
+        raise StoreError(f"{refusal}. The newest result is {path.name}, from before. Use its name instead of `latest`.")
     return path
 
 

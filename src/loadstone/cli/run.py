@@ -88,7 +88,7 @@ class RunCommand(WorkloadOptions):
     def execute(self) -> Exit:
         """Runs, judges, reports; returns what the shell is told. Raises LoadstoneError."""
         if not self.names:
-            raise UsageError("Name a workload, or a study file. `loadstone workloads` lists what there is.")
+            raise UsageError("Name a workload or a study file. `loadstone workloads` lists the built-in workloads.")
         if any(map(is_address, self.names)):
             return self._of_addresses(self.names).execute()
         file = study_file(self.names)
@@ -170,8 +170,8 @@ def _warn_of_the_reference(spec: RunSpec) -> None:
     """Whoever has a workload of their own usually has a site of their own."""
     own = [part.workload.name for part in spec.parts if not is_shipped_folder(part.workload.folder)]
     if own and isinstance(spec.system, Reference) and spec.clock is Clock.REAL:
-        remedy = "For a site of your own give --target http://HOST:PORT."
-        warn(f"{', '.join(own)} is played against the reference server. {remedy}")
+        remedy = "Use --target http://HOST:PORT for your own site."
+        warn(f"{', '.join(own)} runs against the reference server. {remedy}")
 
 
 def _carry_out(spec: RunSpec, listeners: Sequence[Listener], has_report: bool) -> Exit:

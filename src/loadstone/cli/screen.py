@@ -62,7 +62,7 @@ def _patience() -> Iterator[None]:
     except BrokenPipeError:
         pass
     except OSError as error:
-        raise StoreError(f"The output takes no more: {error.strerror}.") from None
+        raise StoreError(f"Cannot write to the output: {error.strerror}.") from None
 
 
 @contextlib.contextmanager

@@ -57,7 +57,7 @@ class StudyCommand(WorkloadOptions):
     def execute(self) -> Exit:
         """Runs the study and reports it; returns what the shell is told. Raises LoadstoneError."""
         if not self.workloads:
-            raise UsageError("Name a workload, or a study file. `loadstone workloads` lists what there is.")
+            raise UsageError("Name a workload or a study file. `loadstone workloads` lists the built-in workloads.")
         file = study_file(self.workloads)
         section, spec, is_loaded = self._declared() if file is None else self._of_file(file)
         if spec.together:

@@ -28,28 +28,28 @@ SWITCHED = 101
 """Status of an answer after which messages went to and fro (RFC 6455, section 4.2.2)."""
 LONGEST_VALUE = 60
 ADVICE = {
-    "status": "See what the answer says. A log-in or a one-use token may be missing: take it with `extract`.",
-    "redirect": "Say with `redirects` how many are followed, or `status` that one is the answer.",
-    "title": "Another page than recorded: a log-in page, or an error? Change `title`, or leave it out.",
-    "content": "Change `contains` or `absent` to what this page always has.",
-    "extract": "Look for the value in the answer, and say where it stands: `field`, `json`, `header`, `regex`.",
-    "length": "Its length is not always the same: leave `bytes` out.",
-    "coding": "Ask for other codings: Accept-Encoding under [headers].",
-    "time_out": "It took longer than `timeout_s`. Does the answer never end, or a message never come?",
+    "status": "Read the response. A login or a one-time token may be missing: extract it with `extract`.",
+    "redirect": "Set `redirects` to the number to follow, or `status` if the redirect itself is expected.",
+    "title": "The page is not the recorded one; it may be a login page or an error. Correct or remove `title`.",
+    "content": "Set `contains` or `absent` to text that this page always or never has.",
+    "extract": "Find the value in the response, and set its place: `field`, `json`, `header` or `regex`.",
+    "length": "The length varies. Remove `bytes`.",
+    "coding": "Set Accept-Encoding under [headers] to supported codings.",
+    "time_out": "The operation took longer than `timeout_s`. Check for a response without an end.",
 }
 """What to do, by kind of error."""
 BY_STATUS = {
-    301: "It redirects: say with `redirects = 1` that it is followed.",
-    302: "It redirects: say with `redirects = 1` that it is followed.",
-    303: "It redirects: say with `redirects = 1` that it is followed.",
-    401: "It wants credentials: give them under [headers], or log in first.",
-    403: "It is forbidden: a log-in, or a one-use token that `extract` must take from the page before.",
+    301: "The response is a redirect. Set `redirects = 1` to follow it.",
+    302: "The response is a redirect. Set `redirects = 1` to follow it.",
+    303: "The response is a redirect. Set `redirects = 1` to follow it.",
+    401: "The page requires credentials. Set them under [headers], or log in first.",
+    403: "Access is forbidden. Log in first, or extract a one-time token from the previous page with `extract`.",
     404: "There is no such page on this target.",
-    405: "The path does not take this method. Does the target serve it at another one?",
-    409: "It was sent before: give what must be new a value of its own, such as one of kind `unique` or `uuid`.",
-    419: "A one-use token is missing or too old: take it with `extract` from the page before.",
-    422: "A field is refused: see what the answer says, and give it a value of its own, or take it with `extract`.",
-    429: "The site limits how often one address may ask.",
+    405: "The path does not accept this method. Check the method and the path.",
+    409: "The value was sent before. Use a value of kind `unique` or `uuid` for fields that must be new.",
+    419: "A one-time token is missing or too old. Extract it from the previous page with `extract`.",
+    422: "A field is rejected. Read the response, then use another value or extract it with `extract`.",
+    429: "The site limits the request rate of an address.",
 }
 """The same by status, where that says more."""
 
@@ -95,7 +95,7 @@ def try_(
         _explain(failed)
         return Exit.FAIL
     requests = sum(len(one.exchanges) for one in done)
-    told = " (it has no end; the rest was left out)" if len(done) == MOST_OPERATIONS else ""
+    told = " (it has no end; stopped here)" if len(done) == MOST_OPERATIONS else ""
     out.print(f"[bold green]well[/]: {len(done)} operations in {requests} requests{told}")
     return Exit.PASS
 
@@ -151,7 +151,7 @@ def _advice(performed: Performed, last: Exchange | None) -> str:
     status = status_of(last) if last is not None else None
     if performed.kind == "status" and status in BY_STATUS:
         return BY_STATUS[status]
-    return ADVICE.get(performed.kind or "", "Is the target up, and is it reached as users reach it?")
+    return ADVICE.get(performed.kind or "", "Check that the target is up and reachable.")
 
 
 def _cut(text: str, most: int) -> str:

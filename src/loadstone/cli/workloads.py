@@ -92,8 +92,8 @@ def check(name: Annotated[str, typer.Argument(help="Workload to check (folder or
     _print_variables(workload)
     if workload.pacing.kind == "think" and workload.pacing.mean_s > 0 and shares(workload).paused <= 0:
         warn(
-            f"Its pauses of {workload.pacing.mean_s:g} s are never made by a number of sessions at once: each has "
-            "one operation, and the next begins at once. Play it with --rate, or give sessions several operations."
+            f"Its pauses of {workload.pacing.mean_s:g} s never occur with --sessions: each session has "
+            "one operation, and the next session starts immediately. Use --rate, or several operations a session."
         )
 
 
@@ -130,8 +130,8 @@ def from_har_(
         typer.Option(
             "--verify",
             metavar="URL",
-            help="Live site for verification: visits without each rule in turn find unnecessary rules, "
-            "then two users visit at once. Passwords are sent as recorded. Exit code 1 if the site "
+            help="Live site for verification: visits that omit one rule each find unnecessary rules, "
+            "then two users visit at the same time. Passwords are sent as recorded. Exit code 1 if the site "
             "refuses the visit.",
         ),
     ] = None,
@@ -176,16 +176,16 @@ def _outcome(verified: Verified, recording: Recording) -> Iterator[str]:
     """What the live site did, the worst first."""
     refusal = verified.fault
     if refusal is None:
-        yield f"verified: {USERS} fresh users at once went through"
+        yield f"verified: {USERS} new users completed the visit at the same time"
     else:
         fixed = [one for one in recording.correlation.found if one.operation == refusal.operation and not one.value]
         places = ", ".join(str(one.leaf) for one in fixed[:MOST_PLACES])
-        remedy = f" As recorded are sent: {places}. Give them values of their own." if fixed else ""
+        remedy = f" Sent as recorded: {places}. Replace them with values." if fixed else ""
         yield f"failed: the site refused the visit: {refusal}{remedy}"
     for value in verified.needless:
-        yield f"needless: {value}: the site takes what was recorded"
+        yield f"needless: {value}: the site accepts the recorded value"
     for value in verified.unnoticed:
-        yield f"kept: {value}: the site took what was recorded, too, but it is another in each visit"
+        yield f"kept: {value}: the site accepts the recorded value, too, but it differs between visits"
 
 
 @contextlib.contextmanager
@@ -235,14 +235,14 @@ def _import(
     for line in outcome():
         say(line)
     for variable, place in imported.passwords:
-        what = "holds name:password by base64" if CREDENTIALS in variable.lower() else "is a password"
-        say(f"look at: {place} {what}, read from the variable {variable} and written nowhere")
+        what = "holds name:password in base64" if CREDENTIALS in variable.lower() else "is a password"
+        say(f"look at: {place} {what}; it is read from the variable {variable} and never stored")
     missing = [place.missed for place in imported.places if not place.found.value]
     _say_some("look at", [*imported.doubts, *missing])
     if any(one.rule for one in imported.correlated):
         out.print(_values_taken(imported.places))
     drawn = [f"{one.found.value} in {one}" for one in imported.places if one.found.generator]
-    _say_some("drawn anew", drawn)
+    _say_some("generated", drawn)
     _say_some("left out", imported.left_out)
     variables = "".join(f"{variable}=... " for variable in dict(imported.passwords))
     say(f"Next: {variables}loadstone try {shlex.quote(str(folder))} --target {shlex.quote(imported.target)}")
@@ -259,19 +259,19 @@ def _say_some(what: str, lines: Sequence[str]) -> None:
 def _values_taken(places: Sequence[Place]) -> Table:
     """What is taken from answers instead of being sent as it was recorded."""
     table = Table(title="Values taken from answers")
-    for column in ("value", "stands in", "taken from", "proof"):
+    for column in ("value", "used in", "taken from", "proof"):
         table.add_column(column, overflow="fold")
     for place in places:
         one = place.found
         if one.rule is not None:
-            proof = "both recordings" if one.recordings > 1 else "this recording alone"
+            proof = "both recordings" if one.recordings > 1 else "this recording only"
             table.add_row(*map(escape, (one.value, str(place), f"{one.rule} of {one.source}", proof)))
     return table
 
 
 def _operations(workload: Workload) -> Table:
     mix = shares(workload)
-    whether = ", if all comes that answers decide" if workload.is_conditional else ""
+    whether = ", if every conditional step occurs" if workload.is_conditional else ""
     table = Table(title=f"Operations and their stationary shares{whether}")
     for column in ("operation", "share %", "request", "files", "bytes", "304 share %", "limit"):
         is_number = column in ("share %", "files", "bytes", "304 share %")
@@ -314,7 +314,7 @@ def _limit(operation: Operation) -> str:
 def _print_rules(workload: Workload) -> None:
     mix, pacing, limits, line = shares(workload), workload.pacing, workload.limits, workload.connections
     if mix.operations_per_session is not None:
-        ends = f"{100 * (mix.finished or 0):.1f} % end as their users meant to, the others leave without a word"
+        ends = f"{100 * (mix.finished or 0):.1f} % end as intended, the others leave early"
         out.print(f"Sessions    {mix.operations_per_session:.3f} operations each; {ends}")
     if workload.mix.kind is MixKind.MATRIX:
         out.print("[bold]Mix[/]         from each state to the next, in %")

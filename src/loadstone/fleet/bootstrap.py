@@ -110,9 +110,11 @@ async def look_at(name: str, host: HostSpec) -> Look:
     look = _look_in(name, said, (before + time.time()) / 2, (time.time() - before) / 2)
     if look.python < LEAST_PYTHON:
         found = ".".join(map(str, look.python))
-        raise FleetError(f"{name} has Python {found}; 3.11 is the least. Name another with `python`.")
+        raise FleetError(f"{name} has Python {found}, but 3.11 is required. Set another interpreter with `python`.")
     if look.free_mib < LEAST_MIB:
-        raise FleetError(f"{name} has {look.free_mib} MiB free, the engine takes {LEAST_MIB}. End something there.")
+        raise FleetError(
+            f"{name} has {look.free_mib} MiB free, but the engine needs {LEAST_MIB} MiB. Free memory there."
+        )
     return look
 
 
@@ -126,8 +128,8 @@ def _look_in(name: str, said: str, middle_s: float, bound_s: float) -> Look:
             (major, minor), told["found"], *sizes, float(told["unix_s"]) - middle_s, bound_s, folder=told["folder"]
         )
     except (KeyError, ValueError):
-        remedy = "Does its shell write something by itself?"
-        raise FleetError(f"{name} does not say what it is: {said[:200]!r}. {remedy}") from None
+        remedy = "Check whether its shell prints something at start"
+        raise FleetError(f"The description of {name} cannot be read: {said[:200]!r}. {remedy}.") from None
 
 
 async def install(name: str, host: HostSpec, look: Look, wheel: Path | None) -> str:
@@ -136,10 +138,12 @@ async def install(name: str, host: HostSpec, look: Look, wheel: Path | None) -> 
     if host.python or not host.ssh:
         python = host.python or sys.executable
         if host.python and look.found != own:
-            raise FleetError(f"{python} on {name} has Loadstone {look.found or 'not'}, with the engine; this is {own}.")
+            raise FleetError(
+                f"{python} on {name} needs Loadstone {own} with the engine, but has {look.found or 'none'}."
+            )
         return python
     if wheel is None:
-        raise FleetError(f"{name} lacks Loadstone {own}. Give its wheel with --wheel (`make wheel` builds it).")
+        raise FleetError(f"{name} lacks Loadstone {own}. Add --wheel FILE (`make wheel` builds it).")
     folder = f"{look.folder}/{own}"
     file = f"{folder}/{wheel.name}"
     script = f"""

@@ -40,7 +40,7 @@ def own_address(peer: str) -> str:
         try:
             probe.connect((peer, 9))  # sends nothing, but takes the way there
         except OSError as error:
-            raise FleetError(f"There is no way to {peer}: {error.strerror}.") from None
+            raise FleetError(f"No route to {peer}: {error.strerror}. Check the network.") from None
         return str(probe.getsockname()[0])
 
 
@@ -51,7 +51,7 @@ def keys_folder(address: str) -> Path:
     try:
         state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state"
     except RuntimeError:
-        raise FleetError("This user has no home folder to keep keys in. Set HOME or XDG_STATE_HOME.") from None
+        raise FleetError("This user has no home folder for the keys. Set HOME or XDG_STATE_HOME.") from None
     return Path(state) / "loadstone" / "fleet" / address.replace(":", "-")
 
 
@@ -67,9 +67,11 @@ class Keys:
         try:
             state, text = token.stat(), token.read_text().strip()
         except OSError as error:
-            raise FleetError(f"The cluster's keys cannot be read: {error}. `loadstone fleet up` makes them.") from None
+            raise FleetError(
+                f"The cluster's keys cannot be read: {error}. `loadstone fleet up` creates them."
+            ) from None
         if state.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
-            raise FleetError(f"{token} can be read by others. `chmod 600` it, and change the token.")
+            raise FleetError(f"{token} can be read by other users. Run `chmod 600` on it, and replace the token.")
         tls = {"SERVER_CERT": CERTIFICATE, "SERVER_KEY": KEY, "CA_CERT": AUTHORITY}
         return {
             "RAY_AUTH_MODE": "token",

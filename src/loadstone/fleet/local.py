@@ -29,7 +29,7 @@ class LocalFleet:
         """Takes this machine once for all of them."""
         unknown = sorted(set(names) - set(self.spec.hosts))
         if unknown:
-            raise FleetError(f"There is no host {', '.join(unknown)}. Known are: {', '.join(self.spec.hosts)}.")
+            raise FleetError(f"There is no host {', '.join(unknown)}. Use one of: {', '.join(self.spec.hosts)}.")
         self._lease.enter_context(host_taken(self.who))
         for name in names:
             host = self.spec.hosts[name]

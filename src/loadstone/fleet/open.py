@@ -73,7 +73,7 @@ class OpenFleet:
         host = self.hosts.get(name)
         if host is None or HostRole.SYSTEM not in host.spec.roles:
             fitting = ", ".join(self.spec.with_role(HostRole.SYSTEM)) or "none"
-            raise FleetError(f"`{name}` is no host for systems in this fleet; there are: {fitting}.")
+            raise FleetError(f"`{name}` is not a host of role `system` in this fleet. Hosts of that role: {fitting}.")
         return host
 
     def _dealt(self, spec: MachineSpec, together: str, but: Container[str] = ()) -> str:
@@ -94,7 +94,7 @@ class OpenFleet:
         if len(named) == 1 or (not named and (witness is None or one_host_reason(spec))):
             return None
         if witness is None:
-            raise FleetError(f"No host of role `witness` is apart from {' and '.join(named)}: add one to the fleet.")
+            raise FleetError(f"The fleet has no host of role `witness` besides {' and '.join(named)}. Add one.")
         if named:
             return chosen(*(self._system_host(name) for name in named), witness=witness, spec=spec)
         apart = self._at(witness)

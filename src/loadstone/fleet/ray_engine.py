@@ -85,7 +85,9 @@ class RayEngine:
         if not await asyncio.to_thread(group.wait, RESERVE_S):
             free = await asyncio.to_thread(ray.available_resources)
             taken = [name for name in names if not free.get(resource_of(name))]
-            raise FleetError(f"In use by another coordinator: {', '.join(taken) or 'some host'}. Wait, or end it.")
+            raise FleetError(
+                f"In use by another coordinator: {', '.join(taken) or 'some host'}. Wait for it, or stop it."
+            )
         for at, name in enumerate(names):
             self.actors[name] = _actor(group, at, name, self.spec.hosts[name])
 

@@ -130,7 +130,7 @@ class RemoteMachine(MachineFiles, MachineCounters):
     async def start(self, role: str, command: list[str], readiness: Readiness = Readiness.LINE) -> Service:
         """Starts a program there."""
         if role in self.state.services:
-            raise ServiceError(f"`{role}` runs on {self.name} already. Give the second one another name.")
+            raise ServiceError(f"`{role}` already runs on {self.name}. Use another name for the second service.")
         first_line = await self.ask(StartService(role, command, readiness))
         self.state.services[role] = ""
         return RemoteService(self, role, first_line)
@@ -138,7 +138,9 @@ class RemoteMachine(MachineFiles, MachineCounters):
     async def mount(self, source: Path | Endpoint, name: str) -> str:
         """Mounts what an NFS server shares; folders of this host are not there."""
         if isinstance(source, Path):
-            raise FleetError(f"{self.name} is on {self.host.name}, which has no folder of this host. Take a store.")
+            raise FleetError(
+                f"{self.name} is on {self.host.name}, which has no folder of this host. Use a store instead."
+            )
         return await self.ask(MountShare(source, name))
 
     async def way_to(self, peer: Machine, port: int) -> Endpoint | None:

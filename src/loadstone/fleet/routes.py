@@ -34,8 +34,8 @@ async def lead(journal: ResourceJournal, block: IPv4Network, by: str) -> None:
     try:
         await asyncio.to_thread(_lead, block, by)
     except (netlink.NetlinkError, OSError) as error:
-        remedy = "Machines with lines of their own, on other hosts, need root on all of them."
-        raise FleetError(f"No way to {block} by {by}: {error}. {remedy}") from None
+        remedy = "Machines with their own access links on other hosts require root on all hosts."
+        raise FleetError(f"No route to {block} through {by}: {error}. {remedy}") from None
 
 
 def _lead(block: IPv4Network, by: str) -> None:
@@ -51,4 +51,6 @@ async def forward(journal: ResourceJournal) -> None:
             FORWARDING.write_text("1")
             return
     if FORWARDING.read_text().strip() != "1":
-        raise FleetError("This host passes no packets on to its machines: `sysctl net.ipv4.ip_forward=1`, as root.")
+        raise FleetError(
+            "This host does not forward packets to its machines. Run `sysctl net.ipv4.ip_forward=1` as root."
+        )

@@ -187,7 +187,7 @@ class Supervisor:
 
     def _made_by(self) -> MachineMaker:
         if self._maker is None:
-            raise FleetError(f"Nobody has taken the host {self.name}, or it was given free.")
+            raise FleetError(f"The host {self.name} is not reserved, or was released.")
         return self._maker
 
 

@@ -53,7 +53,7 @@ def _temporary() -> Path:
     except OSError as error:
         raise _cannot_be_made(folder, error) from None
     if not stat.S_ISDIR(state.st_mode) or state.st_uid != os.getuid() or state.st_mode & 0o022:
-        remedy = "Name a folder for what is kept in LOADSTONE_CACHE_DIR."
+        remedy = "Set LOADSTONE_CACHE_DIR to another folder."
         raise PlatformError(f"{folder} is not a folder that only this user may write to. {remedy}")
     return folder
 

@@ -15,7 +15,7 @@ def first_cores(count: int) -> str:
     """The first so many of the cores this process may use, as a list for taskset; raises PlatformError."""
     there = sorted(os.sched_getaffinity(0))
     if not 1 <= count <= len(there):
-        raise PlatformError(f"There are {len(there)} cores here, not {count}. Ask for 1 to {len(there)}.")
+        raise PlatformError(f"{count} cores are not available: there are {len(there)} here. Use 1 to {len(there)}.")
     return ",".join(map(str, there[:count]))
 
 
@@ -32,7 +32,7 @@ def core_list(text: str) -> set[int]:
         matched = re.fullmatch(r"([0-9]{1,5})(?:-([0-9]{1,5}))?", part)
         first, last = (int(matched[1]), int(matched[2] or matched[1])) if matched else (1, 0)
         if first > last:
-            raise PlatformError(f"`{text}` names no cores. Write them as 0-1 or 0+2.")
+            raise PlatformError(f"`{text}` is not a valid list of cores. Use a list such as 0-1 or 0+2.")
         cores |= set(range(first, last + 1))
     there = os.sched_getaffinity(0)
     strange = cores - there

@@ -38,7 +38,9 @@ def free_port() -> int:
         with socket.socket() as held, contextlib.suppress(OSError):
             held.bind(("127.0.0.1", port))
             return port
-    raise PlatformError(f"None of {TRIES} ports from {SERVERS_PORTS.start} on is free. End what listens there.")
+    raise PlatformError(
+        f"None of {TRIES} ports from {SERVERS_PORTS.start} on is free. Stop programs that listen there."
+    )
 
 
 def is_free(port: int) -> bool:
@@ -137,9 +139,9 @@ async def ask(
             finally:
                 writer.transport.abort()  # a farewell might take for ever
     except TimeoutError:
-        raise TimeoutError(f"no whole answer within {timeout_s:g} s") from None
+        raise TimeoutError(f"no complete response within {timeout_s:g} s") from None
     except h11.ProtocolError as error:
-        raise ValueError(f"{at}{path} gives no answer in HTTP: {error}") from None
+        raise ValueError(f"{at}{path} does not respond with HTTP: {error}") from None
 
 
 async def _exchange(
@@ -161,13 +163,13 @@ async def _exchange(
             case h11.Data():
                 received += event.data
                 if len(received) > LARGEST_BODY:
-                    raise ValueError(f"an answer of more than {LARGEST_BODY >> 20} MiB")
+                    raise ValueError(f"a response of more than {LARGEST_BODY >> 20} MiB")
             case h11.EndOfMessage() if head is not None:
                 return Answer(head.status_code, head.reason.decode(errors="replace"), bytes(received))
             case h11.InformationalResponse():
                 pass
             case _:
-                raise h11.RemoteProtocolError("the connection ended without an answer")
+                raise h11.RemoteProtocolError("the connection closed without a response")
 
 
 async def first_line(at: Endpoint, words: bytes = b"") -> bytes:
@@ -179,6 +181,6 @@ async def first_line(at: Endpoint, words: bytes = b"") -> bytes:
         writer.write(words or f"GET / HTTP/1.0\r\nhost: {at}\r\n\r\n".encode())
         return await reader.readline()
     except ValueError:  # a line beyond the reader's limit
-        raise OSError(f"{at} says a line of more than 64 KiB") from None
+        raise OSError(f"{at} sent a line of more than 64 KiB") from None
     finally:
         writer.transport.abort()

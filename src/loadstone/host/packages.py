@@ -17,9 +17,11 @@ INSTALLED_S = 1800.0
 def install(packages: Sequence[str]) -> None:
     """Installs packages; raises PlatformError where that fails, or nobody here may."""
     if shutil.which("apt-get") is None:
-        raise PlatformError(f"This is no Debian: install what is like {', '.join(packages)} with its own tools.")
+        raise PlatformError(
+            f"`apt-get` is missing. Install the equivalents of {', '.join(packages)} with this system's package tool."
+        )
     if os.geteuid() != 0:
-        raise PlatformError(f"Packages are installed by root: `sudo apt-get install {' '.join(packages)}`.")
+        raise PlatformError(f"Installing packages requires root. Run `sudo apt-get install {' '.join(packages)}`.")
     words = ["apt-get", "install", "-y", "-q", "--no-install-recommends", *packages]
     with _nothing_starts():
         for command in (["apt-get", "update", "-q"], words):

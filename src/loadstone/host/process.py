@@ -56,7 +56,7 @@ class Child:
             return ""
         how = f"signal {signal.Signals(-code).name}" if code < 0 else f"code {code}"
         if code in KILLED:
-            how += ", killed: perhaps it wanted more memory than it may have"
+            how += ", killed, perhaps because it exceeded its memory limit"
         said = self.log.read_text(errors="replace").strip().splitlines()[-1:]
         return " ".join([how, *(line[-200:] for line in said)])
 

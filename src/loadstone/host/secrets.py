@@ -33,8 +33,10 @@ def is_join_token_given() -> bool:
 def checked_token(token: str) -> str:
     """The token of a page. Raises UsageError, which does not name it, for one that can be guessed or not be sent."""
     if len(token) < LEAST_TOKEN or not all("!" <= letter <= "~" for letter in token):
-        remedy = "`openssl rand -hex 16` makes one"
-        raise UsageError(f"A token has {LEAST_TOKEN} letters or more, in ASCII and without spaces: {remedy}.")
+        remedy = "`openssl rand -hex 16` creates one"
+        raise UsageError(
+            f"The token is not valid. Use {LEAST_TOKEN} or more letters in ASCII without spaces; {remedy}."
+        )
     return token
 
 

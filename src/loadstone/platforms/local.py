@@ -101,7 +101,7 @@ class LocalMachine(ProgramHost, MachineCounters):
 def claim(services: Mapping[str, object], role: str, machine: str) -> None:
     """Raises ServiceError when a role runs in a machine already."""
     if role in services:
-        raise ServiceError(f"`{role}` runs on {machine} already. Give the second one another name.")
+        raise ServiceError(f"`{role}` already runs on {machine}. Use another name for the second service.")
 
 
 def refuse_line_speed(spec: MachineSpec, why: str) -> None:

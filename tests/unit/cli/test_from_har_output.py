@@ -34,7 +34,7 @@ def test_what_must_be_acted_on_stands_first_on_one_screen(har: Path, capsys: pyt
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].endswith("workload.toml: 2 operations, 1 of them checked by status alone")
     assert lines[1] == (
-        "look at: field pwd of login is a password, read from the variable MY_SHOP_PASSWORD and written nowhere"
+        "look at: field pwd of login is a password; it is read from the variable MY_SHOP_PASSWORD and never stored"
     )
     assert lines[2].startswith("look at: field log of login is `ann` for all sessions: one account.")
     assert lines[-1].startswith("Next: MY_SHOP_PASSWORD=... loadstone try ")

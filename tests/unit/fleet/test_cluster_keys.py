@@ -38,12 +38,12 @@ def test_every_process_is_told_token_certificates_and_health_checks(keys: cluste
 
 def test_a_token_that_others_can_read_is_refused(keys: cluster.Keys) -> None:
     (keys.folder / cluster.TOKEN).chmod(0o644)
-    with pytest.raises(FleetError, match="can be read by others"):
+    with pytest.raises(FleetError, match="can be read by other users"):
         keys.environment()
 
 
 def test_without_keys_the_remedy_is_named(tmp_path: Path) -> None:
-    with pytest.raises(FleetError, match="`loadstone fleet up` makes them"):
+    with pytest.raises(FleetError, match="`loadstone fleet up` creates them"):
         cluster.Keys(tmp_path / "none").environment()
 
 

@@ -45,10 +45,10 @@ def own_runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("message", "why"),
     [
-        (AskSide("a", StartAgent(None)), "no sides at 10.0.0.2: its half was not made"),
-        (BootSide("a"), "its half was not made"),
-        (OfferFile("../../etc/passwd"), "is no file of the pair db"),
-        (FetchFile("/etc/passwd", "10.0.0.9", 80), "is no file of the pair db"),
+        (AskSide("a", StartAgent(None)), "no sides on 10.0.0.2: they were not created"),
+        (BootSide("a"), "they were not created"),
+        (OfferFile("../../etc/passwd"), "is not a file of the pair db"),
+        (FetchFile("/etc/passwd", "10.0.0.9", 80), "is not a file of the pair db"),
         (JoinNetwork(ELSEWHERE), r"10\.0\.0\.2 is not a member of the network wide"),
     ],
 )

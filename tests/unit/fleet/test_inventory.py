@@ -51,7 +51,7 @@ def test_all_that_is_wrong_is_told_at_once_with_its_place(tmp_path: Path) -> Non
 
 def test_names_and_addresses_are_looked_at(tmp_path: Path) -> None:
     said = refused(tmp_path, GOOD.replace("hosts.server", 'hosts."Server 1"').replace("10.0.0.3", "10.0.0.2"))
-    assert "is no name for a host" in said and "is the address of load-1 too" in said
+    assert "is not a valid host name" in said and "is also the address of load-1" in said
     private = GOOD.replace('{ public = "10.0.0.3" }', '{ private = "10.0.0.3" }')
     assert "lacks `public`" in refused(tmp_path, private)
     assert "hosts" in refused(tmp_path, 'dealing = "spread"\n')

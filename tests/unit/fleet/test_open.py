@@ -284,7 +284,9 @@ def test_machines_that_name_no_host_are_dealt_in_turn_and_those_of_a_tile_togeth
 @pytest.mark.parametrize("host", ["d1", "s9"])
 def test_a_machine_is_refused_by_a_host_that_is_not_for_systems(tmp_path: Path, host: str) -> None:
     async def check(fleet: OpenFleet) -> None:
-        with pytest.raises(FleetError, match=f"`{host}` is no host for systems in this fleet; there are: s1, s2"):
+        with pytest.raises(
+            FleetError, match=f"`{host}` is not a host of role `system` in this fleet. Hosts of that role: s1, s2"
+        ):
             placed(fleet, f"host={host}")
 
     use(PaperEngine(), tmp_path, check)
@@ -293,7 +295,7 @@ def test_a_machine_is_refused_by_a_host_that_is_not_for_systems(tmp_path: Path, 
 def test_a_fleet_without_hosts_for_systems_leaves_machines_here(tmp_path: Path) -> None:
     async def check(fleet: OpenFleet) -> None:
         assert placed(fleet, "platform=process") is None
-        with pytest.raises(FleetError, match="there are: none"):
+        with pytest.raises(FleetError, match="Hosts of that role: none"):
             placed(fleet, "host=d1")
 
     use(PaperEngine(), tmp_path, check, spec_of(DRIVERS_ALONE))

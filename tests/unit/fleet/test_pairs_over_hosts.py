@@ -72,7 +72,7 @@ def test_without_a_witness_apart_from_two_hosts_a_pair_is_whole_on_one() -> None
 
 def test_a_machine_that_is_not_protected_is_on_one_host() -> None:
     assert homes(fleet(ROLES), "platform=pair,protected=false") == ["s1"]
-    with pytest.raises(FleetError, match="is on one host"):
+    with pytest.raises(FleetError, match="runs on one host"):
         homes(fleet(ROLES), "platform=pair,protected=false,host=s1+s2")
 
 
@@ -85,10 +85,10 @@ def test_a_disk_that_both_sides_share_keeps_them_on_one_host() -> None:
 @pytest.mark.parametrize(
     ("declared", "why"),
     [
-        ("platform=pair,host=s1+s1", "not three machines"),
+        ("platform=pair,host=s1+s1", "not on three machines"),
         ("platform=pair,host=s1+s2+s3", "names 3 hosts"),
-        ("platform=pair,host=s1+d1", "`d1` is no host for systems"),
-        ("platform=container,host=s1+s2", r"`s1\+s2` is no host"),
+        ("platform=pair,host=s1+d1", "`d1` is not a host of role `system`"),
+        ("platform=container,host=s1+s2", r"`s1\+s2` is not a host"),
     ],
 )
 def test_hosts_that_make_no_pair_are_refused(declared: str, why: str) -> None:
@@ -97,7 +97,7 @@ def test_hosts_that_make_no_pair_are_refused(declared: str, why: str) -> None:
 
 
 def test_named_hosts_need_a_witness_that_is_neither() -> None:
-    with pytest.raises(FleetError, match="No host of role `witness`"):
+    with pytest.raises(FleetError, match="no host of role `witness`"):
         homes(fleet({"s1": "system", "s2": "system+witness"}), "platform=pair,host=s1+s2")
 
 
@@ -140,14 +140,14 @@ def test_files_come_whole_with_their_holes_and_to_the_pairs_own_hosts_alone(tmp_
     async def carry() -> None:
         async with offered(source, ours) as port:
             await fetched(into, "127.0.0.1", port, ours)
-            with pytest.raises(FleetError, match="did not come"):
+            with pytest.raises(FleetError, match="could not be copied"):
                 await fetched(tmp_path / "stolen", "127.0.0.1", port, strangers)
             without = ssl.create_default_context(cafile=str(ours.authority))
             reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=without)
             with pytest.raises((ssl.SSLError, ConnectionError, asyncio.IncompleteReadError)):
                 await reader.readexactly(8)
             writer.close()
-        with pytest.raises(FleetError, match="did not come"):
+        with pytest.raises(FleetError, match="could not be copied"):
             await fetched(tmp_path / "late", "127.0.0.1", port, ours)
 
     asyncio.run(carry())

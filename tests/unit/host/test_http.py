@@ -103,7 +103,7 @@ def test_a_body_beyond_all_bounds_is_refused(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize("head", [b"", b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n"])
 def test_a_peer_that_sends_a_byte_now_and_then_is_given_up_at_the_limit(head: bytes) -> None:
     begun = time.monotonic()
-    with pytest.raises(TimeoutError, match=r"no whole answer within 0\.3 s"):
+    with pytest.raises(TimeoutError, match=r"no complete response within 0\.3 s"):
         asked(saying(head, *[b"X"] * 2000, pause_s=0.02), timeout_s=0.3)
     assert time.monotonic() - begun < 10
 

@@ -177,7 +177,7 @@ def test_cores_are_read_and_must_be_there() -> None:
     assert core_list("0") == {0}
     with pytest.raises(PlatformError, match="There is no core 4095 here"):
         core_list("0+4095")
-    with pytest.raises(PlatformError, match="names no cores"):
+    with pytest.raises(PlatformError, match="is not a valid list of cores"):
         core_list("a-b")
 
 

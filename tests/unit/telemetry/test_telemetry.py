@@ -76,7 +76,7 @@ def test_figures_beyond_loopback_need_a_token(address: str, why: str, monkeypatc
     with pytest.raises(UsageError, match=why), serve_prometheus(address, Tally()):
         pass
     monkeypatch.setenv(PAGE_TOKEN, "short")
-    with pytest.raises(UsageError, match="16 letters"), serve_prometheus(address, Tally()):
+    with pytest.raises(UsageError, match="16 or more letters"), serve_prometheus(address, Tally()):
         pass
 
 

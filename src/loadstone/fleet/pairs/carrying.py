@@ -59,7 +59,7 @@ async def fetched(into: Path, host: str, port: int, papers: Apart) -> None:
             writer.close()
     except (OSError, ssl.SSLError, TimeoutError, asyncio.IncompleteReadError) as error:
         into.unlink(missing_ok=True)
-        raise FleetError(f"{into.name} did not come from {host}: {error or type(error).__name__}") from None
+        raise FleetError(f"{into.name} could not be copied from {host}: {error or type(error).__name__}") from None
 
 
 async def _written(reader: asyncio.StreamReader, into: Path) -> None:

@@ -168,12 +168,12 @@ class HostedHalf:
     def own_file(self, name: str) -> Path:
         """A file of the pair by its name here. Raises FleetError for one that is elsewhere."""
         if Path(name).name != name:
-            raise FleetError(f"{name} is no file of the pair {self.name}.")
+            raise FleetError(f"{name} is not a file of the pair {self.name}.")
         return self.folder / name
 
     def _side(self, name: str) -> "HostedSide":
         if self.layout is None:
-            raise FleetError(f"The pair {self.name} has no sides at {self.address}: its half was not made.")
+            raise FleetError(f"The pair {self.name} has no sides on {self.address}: they were not created.")
         if name not in self.sides:
             files, tap = SideFiles(self.own_file(name).parent, name), self.layout.nic.interface
             side = PairSide(self.layout, files, tap, journal=self.maker.journal, logs=self.maker.logs)

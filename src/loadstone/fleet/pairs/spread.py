@@ -201,9 +201,9 @@ def one_host_reason(spec: MachineSpec) -> str:
     """Why the machine is on one host; empty where its sides may be on two."""
     settings = own_settings(spec, PairSettings)
     if settings.disks is Disks.SHARED:
-        return "A disk that both sides share is on one host. Take `disks=replicated`, or name one host."
+        return "A shared disk requires both sides on one host. Use `disks=replicated`, or name one host."
     if not settings.protected:
-        return "A machine that is not protected is on one host. Name one host with `protected=false`."
+        return "A machine without protection runs on one host. Name one host with `protected=false`."
     return ""
 
 
@@ -211,11 +211,12 @@ def chosen(*sides: FleetHost, witness: FleetHost, spec: MachineSpec) -> Homes:
     """These hosts, for a pair. Raises FleetError where it would not be one."""
     names = "+".join(host.name for host in sides)
     if len(sides) != 2:
-        raise FleetError(f"A pair has two sides: `host={names}` names {len(sides)} hosts.")
+        raise FleetError(f"`host={names}` names {len(sides)} hosts, but a pair has two sides. Name two hosts.")
     if reason := one_host_reason(spec):
         raise FleetError(reason)
     if len({host.spec.address for host in (*sides, witness)}) < 3:
         raise FleetError(
-            f"{names} and the witness {witness.name} are not three machines, so no pair would outlive one."
+            f"{names} and the witness {witness.name} are not on three machines, so no pair survives a failure. "
+            "Use three machines."
         )
     return Homes(*sides, witness)
