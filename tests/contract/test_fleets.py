@@ -114,9 +114,7 @@ def test_machines_without_a_host_are_dealt_in_turn(engine: Engine, tmp_path: Pat
         async with open_testbed(tmp_path, fleet) as base:
             made = [await base.machine(name, read_machine({}), (PUBLIC,)) for name in ("a", "b", "c")]
             assert [machine.facts["host"] for machine in made] == ["s1", "s2", "s1"]
-            with pytest.raises(
-                FleetError, match="`d1` is not a host of role `system` in this fleet. Hosts of that role: s1, s2"
-            ):
+            with pytest.raises(FleetError, match="`d1` is not a host of role `system` in this fleet"):
                 await base.machine("e", read_machine("host=d1"), (PUBLIC,))
 
     on(engine, tmp_path, check)

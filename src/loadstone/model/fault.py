@@ -41,7 +41,7 @@ def read_fault(text: str) -> PlannedFault:
         return PlannedFault(FaultKind(kind), float(at))
     except ValueError:
         kinds = ", ".join(FaultKind)
-        raise UsageError(f"`{text}` is no fault. Write it as KIND@SECONDS with one of {kinds}.") from None
+        raise UsageError(f"`{text}` is not a valid fault. Use KIND@SECONDS with one of {kinds}.") from None
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ def read_bytes(path: Path, most: int = LARGEST_FILE) -> bytes:
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
     if len(content) > most:
-        raise UsageError(f"{path} has more than {most:,} bytes. Give a smaller file.")
+        raise UsageError(f"{path} has more than {most:,} bytes. Use a smaller file.")
     return content
 
 
@@ -47,7 +47,7 @@ def read_text(path: Path, most: int = LARGEST_FILE) -> str:
     try:
         return content.decode(marked_encoding(content))
     except UnicodeDecodeError as error:
-        raise UsageError(f"{path} is not a text in UTF-8: byte {error.start} is wrong. Save it as UTF-8.") from None
+        raise UsageError(f"{path} is not valid UTF-8 text: byte {error.start} is wrong. Save it as UTF-8.") from None
 
 
 def unpacked(path: Path, content: bytes, most: int = LARGEST_FILE) -> bytes:
@@ -65,7 +65,7 @@ def unpacked(path: Path, content: bytes, most: int = LARGEST_FILE) -> bytes:
     except (OSError, EOFError, ValueError, RuntimeError, zlib.error, zipfile.BadZipFile) as error:
         raise UsageError(f"{path} cannot be unpacked: {error}. Unpack it first.") from None
     if len(unpacked_content) > most:
-        raise UsageError(f"{path} has more than {most:,} bytes when it is unpacked. Give a smaller file.")
+        raise UsageError(f"{path} has more than {most:,} bytes when it is unpacked. Use a smaller file.")
     return unpacked_content
 
 
@@ -73,7 +73,7 @@ def _of_archive(path: Path, content: bytes, most: int) -> bytes:
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         names = [name for name in archive.namelist() if name.lower().endswith(".har")] or archive.namelist()
         if len(names) != 1:
-            raise UsageError(f"{path} holds {len(names)} files. Unpack it, and give one of them.")
+            raise UsageError(f"{path} contains {len(names)} files. Unpack it, and use one of them.")
         with archive.open(names[0]) as packed:
             return packed.read(most + 1)
 

@@ -187,7 +187,7 @@ def make_load(
 ) -> Load:
     """The load from exactly one of a number of sessions, a rate and a trace. Raises UsageError."""
     if [sessions, rate, trace].count(None) != 2:
-        raise UsageError("Say how much load, in one way: sessions (a number at once), rate (arrivals/s) or trace.")
+        raise UsageError("Set the load in one way: sessions (simultaneous), rate (arrivals/s) or trace.")
     if sessions is not None:
         return read_sessions(str(sessions))
     if trace is not None:
@@ -202,12 +202,12 @@ def read_process(text: str) -> Process:
     """
     name, colon, number = text.partition(":")
     if name not in list(ProcessKind):
-        raise UsageError(f"`{text}` is no kind of arrivals. There are {', '.join(ProcessKind)}.")
+        raise UsageError(f"`{text}` is not a valid arrival process. Use one of {', '.join(ProcessKind)}.")
     kind = ProcessKind(name)
     scatter = SCATTERS.get(kind)
     if scatter is None:
         if colon:
-            raise UsageError(f"`{text}`: {kind} arrivals have no number. Write `{kind}`.")
+            raise UsageError(f"`{text}`: {kind} arrivals take no number. Use `{kind}`.")
         return Process(kind)
     try:
         value = float(number) if colon else scatter.usual
@@ -216,7 +216,9 @@ def read_process(text: str) -> Process:
     if not scatter.above < value < scatter.below:
         between = f"between {scatter.above:g} and {scatter.below:g}"
         raise UsageError(
-            f"`{text}`: give an {scatter.name} {between}, as {kind}:{scatter.usual:g}.".replace("an H", "a H")
+            f"`{text}` is not valid. Use an {scatter.name} {between}, such as {kind}:{scatter.usual:g}.".replace(
+                "an H", "a H"
+            )
         )
     return Process(kind, value)
 
@@ -228,8 +230,8 @@ def read_sessions(text: str) -> Population:
     counts = tuple(int(part) for part in parts if part.strip().isdecimal() and len(part) < len(str(MOST_SESSIONS)) + 2)
     is_whole = len(counts) == len(parts) and (not is_ramp or len(parts) == 2)
     if not is_whole or not 1 <= max(counts, default=0) <= MOST_SESSIONS:
-        remedy = f"Give 1 to {MOST_SESSIONS:,} at once: 100, steps as 50,100,150, a ramp as 10-100."
-        raise UsageError(f"`{text}` is no number of sessions. {remedy}")
+        remedy = f"Use 1 to {MOST_SESSIONS:,}, such as 100, steps 50,100,150 or a ramp 10-100."
+        raise UsageError(f"`{text}` is not a valid number of sessions. {remedy}")
     if len(set(counts)) == 1:
         return Population(counts[0])
     return Population(max(counts), counts, is_ramp)
@@ -243,9 +245,11 @@ def read_rate(text: str) -> tuple[tuple[float, ...], bool]:
     except ValueError:
         rates = ()
     if not rates or (is_ramp and len(rates) != 2) or not all(0 <= rate <= MOST_PER_S for rate in rates):
-        raise UsageError(f"`{text}` is no rate. Give sessions per second: 100, steps as 50,100,150, a ramp as 10-100.")
+        raise UsageError(
+            f"`{text}` is not a valid rate. Use sessions per second, such as 100, steps 50,100,150 or a ramp 10-100."
+        )
     if not any(rates):
-        raise UsageError("A rate of 0 brings nobody. Give sessions per second above 0.")
+        raise UsageError("The rate must be greater than 0. Use sessions per second, such as 100.")
     return rates, is_ramp
 
 
@@ -264,11 +268,11 @@ def read_trace(file: Path) -> tuple[float, ...]:
         except ValueError:
             at = math.nan
         if not 0 <= at < math.inf:
-            raise UsageError(f"{file}:{number}: `{text}` is no instant. Give seconds from the start, 0 or more.")
+            raise UsageError(f"{file}:{number}: `{text}` is not a valid time. Use seconds from the start, 0 or more.")
         instants.append(at)
     for earlier, later in pairwise(instants):
         if later < earlier:
-            raise UsageError(f"{file}: {later:g} stands behind {earlier:g}. Put the instants in order.")
+            raise UsageError(f"{file}: {later:g} follows {earlier:g}. Sort the times in ascending order.")
     if not instants:
-        raise UsageError(f"The trace {file} holds no instant. Give seconds from the start, one a line.")
+        raise UsageError(f"The trace {file} contains no times. Add seconds from the start, one per line.")
     return tuple(instants)

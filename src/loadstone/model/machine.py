@@ -47,21 +47,25 @@ class MachineSpec(Section):
     """
 
     platform: str = Field(default=PROCESS, description="the name of a platform")
-    count: Whole = Field(default=1, description="how many alike, 1 or more; users are dealt to them in turn")
+    count: Whole = Field(
+        default=1, description="number of identical machines, 1 or more; users are distributed round robin"
+    )
     cpus: Whole | None = Field(default=None, description="cores or virtual CPUs, 1 or more")
     memory: Annotated[int, Field(ge=64, le=1 << 22)] = Field(default=512, description="MiB of memory, 64 or more")
     image: str = Field(default=MINIMAL, description="`minimal`, `debian`, `debian+PACKAGE+...`, or an OCI image")
     network: NetworkKind = Field(default=NetworkKind.AUTO, description="`auto`, `bridge` or `user`")
     mbit_per_s: Annotated[float, Field(ge=0.01, le=30_000)] | None = Field(
-        default=None, description="speed of its public line, each way, 0.01 to 30000"
+        default=None, description="speed of its public access link in Mbit/s, each way, 0.01 to 30000"
     )
     lines: Lines = Field(default=Lines.SHARED, description="`shared`: all on one bridge, or `own`: each on its own")
-    pin: str | None = Field(default=None, description="cores of the host it may use, as 0-1 or 0+2; in turn as 0/1")
+    pin: str | None = Field(
+        default=None, description="cores of the host it may use, such as 0-1 or 0+2; round robin as 0/1"
+    )
     disk: Annotated[int, Field(ge=0, le=1 << 24)] = Field(
-        default=0, description="MiB of the root disk, 0 as in the image; of `minimal`, which has none, of a data disk"
+        default=0, description="MiB of the root disk (0: as in the image), or of a data disk with `minimal`"
     )
 
-    host: str = Field(default="", description="name of a host of the fleet; dealt to its hosts without one")
+    host: str = Field(default="", description="host of the fleet; default: distributed over its hosts")
 
     def number(self, at: int) -> "MachineSpec":
         """One of several alike, counted from 0, with the cores that are its turn."""

@@ -75,11 +75,11 @@ class Document:
         except tomllib.TOMLDecodeError as error:
             line = getattr(error, "lineno", None) or _line_in(str(error))
             raise StudyError(
-                [Problem(file, line, "", f"is no valid TOML: {error}", "Mend the syntax there.")]
+                [Problem(file, line, "", f"is not valid TOML: {error}", "Correct the syntax there.")]
             ) from None
         except (ValueError, RecursionError) as error:  # a number of thousands of digits, brackets in thousands
             raise StudyError(
-                [Problem(file, 1, "", f"is beyond all measure: {error}", "Write smaller numbers and fewer brackets.")]
+                [Problem(file, 1, "", f"is too large: {error}", "Use smaller numbers and fewer brackets.")]
             ) from None
         return cls(file, content, places.places(text))
 
@@ -170,7 +170,12 @@ def _one_a_place(errors: list[ErrorDetails], kind: object) -> list[ErrorDetails]
         field = _fields(kind).get(loc[0]) if loc else None
         is_union = field is not None and isinstance(field.annotation, UnionType) and len(get_args(field.annotation)) > 2
         if is_union and len(loc) > 1:
-            whole = {**details, "type": "value_error", "loc": details["loc"][:1], "msg": "fits none of its forms"}
+            whole = {
+                **details,
+                "type": "value_error",
+                "loc": details["loc"][:1],
+                "msg": "matches none of the valid forms",
+            }
             kept[loc[:1]] = cast(ErrorDetails, whole)
         else:
             kept[(*loc, details["type"])] = details
@@ -227,7 +232,7 @@ def settings_of(text: str) -> dict[str, str]:
     words = [word for word in text.split(",") if word]
     bare = [word for word in words if "=" not in word or word.endswith("=")]
     if bare:
-        raise UsageError(f"`{bare[0].rstrip('=')}` needs a value. Write NAME=VALUE, several with commas between.")
+        raise UsageError(f"`{bare[0].rstrip('=')}` needs a value. Use NAME=VALUE, separated by commas.")
     return dict(word.partition("=")[::2] for word in words)
 
 
@@ -243,4 +248,4 @@ def from_settings(kind: type[Kind], title: str, given: Mapping[str, object]) -> 
         if name not in kind.model_fields:
             raise UsageError(f"A {title} has no `{name}`. {suggest(name, set(kind.model_fields))}") from None
         expected = kind.model_fields[name].description
-        raise UsageError(f"`{name}={given.get(name)}` does not fit a {title}. Expected: {expected}.") from None
+        raise UsageError(f"`{name}={given.get(name)}` is not valid for a {title}. Expected: {expected}.") from None

@@ -111,7 +111,9 @@ class Target:
         for url in urls:
             scheme, endpoint = _side(url)
             if scheme in sides:
-                raise UsageError(f"Two targets for {scheme}: give at most one http:// and one https:// address.")
+                raise UsageError(
+                    f"There are two targets for {scheme}. Use at most one http:// and one https:// address."
+                )
             sides[scheme] = endpoint
         return cls(sides.get("http"), sides.get("https"), authority_pem, verify)
 
@@ -120,14 +122,16 @@ def _side(url: str) -> tuple[str, Endpoint]:
     try:
         parts = urlsplit(url)
     except ValueError as error:
-        raise UsageError(f"`{url}` is no target: {error}. Give it as http://HOST:PORT or https://HOST:PORT.") from None
+        raise UsageError(
+            f"`{url}` is not a valid target: {error}. Use http://HOST:PORT or https://HOST:PORT."
+        ) from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise UsageError(f"`{url}` is no target. Give it as http://HOST:PORT or https://HOST:PORT.")
+        raise UsageError(f"`{url}` is not a valid target. Use http://HOST:PORT or https://HOST:PORT.")
     if parts.path not in ("", "/") or parts.query:
-        raise UsageError(f"`{url}` has a path. The workload says the paths; give the target without one.")
+        raise UsageError(f"`{url}` has a path, but the workload declares the paths. Remove it from the target.")
     if parts.username is not None:
-        remedy = "Give the target without them, and declare `Authorization` under [headers] of the workload"
-        raise UsageError(f"`{without_credentials(url)}` holds a name or a password, which are not sent. {remedy}.")
+        remedy = "Remove them, and declare `Authorization` under [headers] of the workload"
+        raise UsageError(f"`{without_credentials(url)}` contains a name or a password, which are not sent. {remedy}.")
     try:
         port = parts.port
         if port == 0:
@@ -153,8 +157,8 @@ def ascii_name(host: str) -> str:
 def _ascii_name(host: str) -> str:
     """The same. Raises UsageError for what can be no name."""
     if re.search(r"[\s<>\"`{}|\\^%]", host):
-        raise UsageError(f"`{host}` is no name of a host. Check the target for blanks and signs.")
+        raise UsageError(f"`{host}` is not a valid host name. Remove blanks and signs from the target.")
     try:
         return ascii_name(host)
     except ValueError as error:
-        raise UsageError(f"`{host}` is no name of a host: {error}. Give it by Punycode, as xn--....") from None
+        raise UsageError(f"`{host}` is not a valid host name: {error}. Use Punycode, such as xn--....") from None

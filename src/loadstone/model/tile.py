@@ -44,7 +44,7 @@ class Size(Section):
     memory: Annotated[int, Field(ge=64, le=1 << 22)] = Field(default=256, description="MiB of memory, 64 or more")
     disk: Annotated[int, Field(ge=0, le=1 << 24)] | None = Field(
         default=None,
-        description="MiB of a disk for what it keeps, 0 for none; usually 1024 for infra, app, db and mail",
+        description="MiB of a disk for its data, 0 for none; usually 1024 for infra, app, db and mail",
     )
 
 
@@ -91,10 +91,10 @@ class TileCurve(Section):
     """How the application's load varies; each tile begins at another place, so that they do not peak together."""
 
     factors: Annotated[tuple[Positive, ...], Field(min_length=2)] = Field(
-        description="how many times the mean, one after the other, with mean 1"
+        description="multiples of the mean load, one after another; their mean is 1"
     )
     periods: Annotated[int, Field(ge=1, le=1000)] = Field(
-        default=2, description="how often the curve comes in the measured window"
+        default=2, description="repetitions of the curve in the measured window"
     )
 
 
@@ -176,7 +176,7 @@ def read_tile(file: Path) -> Tile:
     for key in ("tile", "loads", "run", "curve"):
         if key not in document.content:
             document.problem(
-                (key,), "the section is missing", f"Add [{key}]; docs/consolidation.md shows a whole file."
+                (key,), "the section is missing", f"Add [{key}]; docs/consolidation.md shows a complete file."
             )
     parts: dict[str, Any] = {
         key: document.take((key,), kind, document.content[key]) if key in document.content else None
@@ -185,7 +185,7 @@ def read_tile(file: Path) -> Tile:
     curve = parts["curve"]
     if curve is not None and abs(sum(curve.factors) / len(curve.factors) - 1) > 1e-6:
         mean = sum(curve.factors) / len(curve.factors)
-        document.problem(("curve", "factors"), f"their mean is {mean:.4f}", "Give factors whose mean is 1.")
+        document.problem(("curve", "factors"), f"their mean is {mean:.4f}", "Use factors whose mean is 1.")
     document.finish()
     header, loads, run, maxima = parts["tile"], parts["loads"], parts["run"], parts["maxima"]
     return Tile(header, loads, run, curve, maxima, parts["machines"] or Sizes())

@@ -34,6 +34,6 @@ def questions(
 ) -> QuestionSet[A]:
     """A question for each workload; `load` is the study's own, where it has one. Raises UsageError."""
     if load is None and not section.brings_load:
-        raise UsageError("Say how much load: --sessions or --rate, or vary it.")
+        raise UsageError("Set the load with --sessions or --rate, or vary it.")
     contexts = [StudyContext(workload, profile, load) for workload in workloads]
     return QuestionSet(tuple(kind.make(section, context) for context in contexts))

@@ -43,7 +43,7 @@ query = { q = "{word}" }
 
 WORKLOADS = {
     # change (old, new): (line, what the message names, a word of the remedy)
-    "no TOML": (('kind = "think"', 'kind = "think'), 6, "no valid TOML", "Mend"),
+    "no TOML": (('kind = "think"', 'kind = "think'), 6, "not valid TOML", "Correct"),
     "missing section": (("[limits]\ngood_s = 1\ntolerable_s = 2\n", ""), 1, "section is missing", "Add [limits]"),
     "unknown section": (("[pacing]", "[pacng]\n[pacing]"), 5, "unknown section", "pacing"),
     "missing key": (("mean_s = 1\n", ""), 5, "is missing", "mean_s"),
@@ -148,7 +148,12 @@ WORKLOADS = {
     "control character": (('path = "/search"', 'path = "/a\\nb"'), 26, "control character", "out"),
     "header name": (('path = "/"', 'path = "/"\nheaders = { "Bad Name" = "1" }'), 25, "no header name", "Letters"),
     "inherited limit": (('path = "/"', 'path = "/"\ntimeout_s = 1'), 25, "not above the tolerable", "longer"),
-    "no form of a limit": (('path = "/"', 'path = "/"\nlimit = { good_s = 1 }'), 25, "none of its forms", "good_s"),
+    "no form of a limit": (
+        ('path = "/"', 'path = "/"\nlimit = { good_s = 1 }'),
+        25,
+        "none of the valid forms",
+        "good_s",
+    ),
     "no operation": (
         ('[operations.home]\npath = "/"\n\n[operations.search]\npath = "/search"\nquery = { q = "{word}" }\n', ""),
         1,
@@ -245,8 +250,8 @@ def test_all_problems_are_reported_at_once(tmp_path: Path) -> None:
         (["run", "banking"], "sessions"),
         (["run", "banking", "--sessions", "1", "--rate", "5"], "in one way"),
         (["run", "banking", "--rate", "5-6-7"], "10-100"),
-        (["run", "banking", "--rate", "0"], "brings nobody"),
-        (["run", "banking", "--sessions", "0"], "is no number of sessions. Give 1 to"),
+        (["run", "banking", "--rate", "0"], "greater than 0"),
+        (["run", "banking", "--sessions", "0"], "is not a valid number of sessions. Use 1 to"),
         (["run", "banking", "--sessions", "1", "--profile", "swift"], "standard"),
         (["run", "banking", "--sessions", "1", "--target", "http://x:99999"], "1 to 65535"),
         (["run", "banking", "--sessions", "1", "--target", "http://127.0.0.1:1"], "needs https"),

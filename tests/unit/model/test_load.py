@@ -52,13 +52,13 @@ def test_sessions_are_a_number_steps_or_a_ramp(text: str, load: Population, word
 
 @pytest.mark.parametrize("text", ["", "x", "0", "0,0", "1-2-3", "-5", "1,,2", "1.5", "10000001", "9" * 50, "²"])
 def test_what_is_no_number_of_sessions_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match="is no number of sessions"):
+    with pytest.raises(UsageError, match="is not a valid number of sessions"):
         make_load(text, None, None, POISSON)
 
 
 @pytest.mark.parametrize("text", ["", "x", "1-2-3", "-5", "1,,2", "nan", "1e99", "0", "0,0"])
 def test_what_is_no_rate_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match=r"rate|brings nobody"):
+    with pytest.raises(UsageError, match=r"not a valid rate|greater than 0"):
         read_rate(text)
 
 
@@ -87,7 +87,7 @@ def test_a_trace_is_read_line_by_line(tmp_path: Path) -> None:
     assert instants[-3:] == [30.0, 30.5, 32.25]  # behind ramp-up and warm-up
 
 
-@pytest.mark.parametrize(("text", "said"), [("", "no instant"), ("1\nx\n", ":2"), ("2\n1\n", "order"), ("-1\n", ":1")])
+@pytest.mark.parametrize(("text", "said"), [("", "no times"), ("1\nx\n", ":2"), ("2\n1\n", "order"), ("-1\n", ":1")])
 def test_what_is_no_trace_is_refused_with_its_place(tmp_path: Path, text: str, said: str) -> None:
     file = tmp_path / "trace.txt"
     file.write_text(text)
@@ -151,8 +151,8 @@ def test_a_load_in_bursts_declares_how_much_it_scatters() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("burst", "There are poisson, constant, bursty, self-similar"),
-        ("poisson:3", "have no number"),
+        ("burst", "Use one of poisson, constant, bursty, self-similar"),
+        ("poisson:3", "take no number"),
         ("bursty:1", "between 1 and 10000"),
         ("bursty:", "between 1 and 10000"),
         ("bursty:nan", "between 1 and 10000"),

@@ -148,7 +148,7 @@ def test_a_machine_is_read_from_its_settings() -> None:
     assert described(machine) == "virtual machine of 2 CPUs and 1024 MiB, pin 0-1"
     with pytest.raises(UsageError, match=r"A machine has no `cpu`. Did you mean `cpus`"):
         read_machine("cpu=2")
-    with pytest.raises(UsageError, match=r"`memory=8` does not fit a machine. Expected: MiB of memory, 64 or more"):
+    with pytest.raises(UsageError, match=r"`memory=8` is not valid for a machine. Expected: MiB of memory, 64 or more"):
         read_machine("memory=8")
 
 

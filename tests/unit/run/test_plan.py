@@ -62,7 +62,7 @@ def test_what_is_no_target_is_refused(text: str) -> None:
 
 
 def test_two_targets_of_one_scheme_are_refused() -> None:
-    with pytest.raises(UsageError, match="Two targets"):
+    with pytest.raises(UsageError, match="two targets"):
         Target.parse(["http://a", "http://b"])
 
 

@@ -98,7 +98,7 @@ def test_a_secret_is_not_taken_from_a_variable_that_results_tell(tmp_path: Path)
     file.write_text(file.read_text().replace("SHOP_PASSWORD", "LOADSTONE_RUN_PASSWORD"))
     with pytest.raises(StudyError) as raised:
         load(str(tmp_path))
-    assert "which results tell" in " ".join(map(str, raised.value.problems))
+    assert "which results disclose" in " ".join(map(str, raised.value.problems))
 
 
 def test_a_workload_says_which_variables_it_sends(tmp_path: Path) -> None:

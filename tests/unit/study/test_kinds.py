@@ -360,7 +360,7 @@ def test_what_is_sure_to_be_wanted_is_known_beforehand() -> None:
 
 
 def test_a_question_without_a_load_is_refused() -> None:
-    with pytest.raises(UsageError, match="how much load"):
+    with pytest.raises(UsageError, match="Set the load"):
         ask(RepeatSection(), [load_workload("banking")], PROFILES["quick"], load=None)
     with pytest.raises(UsageError, match="at least two"):
         ask(PredictSection(at=("20",)), [load_workload("banking")], PROFILES["quick"], load=None)

@@ -379,7 +379,7 @@ def test_a_packed_recording_is_read(tmp_path: Path, names: list[str]) -> None:
         (b"", "it is empty"),
         (b"\x1f\x8b\x08\x00junk", "cannot be unpacked"),
         (b"PK\x03\x04junk", "cannot be unpacked"),
-        pytest.param(packed(b"{}", ["a.har", "b.har"]), "holds 2 files. Unpack it", id="two files"),
+        pytest.param(packed(b"{}", ["a.har", "b.har"]), "contains 2 files. Unpack it", id="two files"),
     ],
 )
 def test_a_file_that_cannot_be_unpacked_is_refused(tmp_path: Path, content: bytes, said: str) -> None:

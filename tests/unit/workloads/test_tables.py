@@ -113,7 +113,7 @@ def test_a_value_that_would_end_a_header_is_named(tmp_path: Path, value: str, pl
         ("user\n", "accounts.csv", "no row below"),
         ("user\nann\n", "others.csv", "No such file"),
         ("user\nann\n", "../accounts.csv", "not in the workload's folder"),
-        (b"user\n\xff\n", "accounts.csv", "is not a text in UTF-8"),
+        (b"user\n\xff\n", "accounts.csv", "is not valid UTF-8 text"),
         ('user\n"ann\n', "accounts.csv", "unexpected end of data"),
         ("Benutzer;Kennwört\nann;x\n", "accounts.csv", "column `Kennwört` cannot stand in {table.column}"),
         ("user name,pin\nann,1\n", "accounts.csv", "column `user name` cannot stand in {table.column}"),

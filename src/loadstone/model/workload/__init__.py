@@ -72,11 +72,11 @@ class Header(Section):
         description=f"what is to be served: {', '.join(f'`{topology.need}`' for topology in topologies())}",
     )
     mechanisms: tuple[Mechanism, ...] = Field(
-        default=(), description=f"by what a web server may answer, a list of {', '.join(map(str, Mechanism))}"
+        default=(), description=f"how a web server may generate responses, a list of {', '.join(map(str, Mechanism))}"
     )
     audit: Literal["orders", "work_orders", "additions"] | None = Field(
         default=None,
-        description="what the application's audit is asked for after a run: `orders`, `work_orders` or `additions`",
+        description="data that is audited after a run: `orders`, `work_orders` or `additions`",
     )
     companions: dict[Name, Positive] = Field(
         default_factory=dict, description="workloads played with it, { name = sessions of it for each of ours }"
@@ -120,7 +120,7 @@ class Connections(Section):
         default=None, description="bytes per second of each connection, above 0; none for no limit"
     )
     requests_each: Annotated[int, Field(ge=1, le=LARGEST_WHOLE)] | None = Field(
-        default=None, description="requests after which a connection is given up, 1 or more; none for no end"
+        default=None, description="requests after which a connection is closed, 1 or more; none for no limit"
     )
     kept_between_users: bool = Field(
         default=False, description="true where a new user takes over the connections of the one before"
@@ -231,12 +231,14 @@ class Rows(Section):
 
     per_session: Positive | None = Field(default=None, description="for each session")
     least_sessions: Annotated[int, Field(ge=1, le=LARGEST_WHOLE)] = Field(
-        default=1, description="sessions that are reckoned with at least"
+        default=1, description="smallest number of sessions to prepare for"
     )
     of: Name | None = Field(default=None, description="instead: another kind that stands before it")
     times: Positive | None = Field(default=None, description="so many for each of those")
     most: Positive | None = Field(default=None, description="instead: so many at most, with `scale`")
-    scale: Positive | None = Field(default=None, description="of those, from which half of the most is not far")
+    scale: Positive | None = Field(
+        default=None, description="number of rows of `of` at which 46 % of `most` are reached"
+    )
 
     @model_validator(mode="after")
     def _says_one_thing(self) -> Self:

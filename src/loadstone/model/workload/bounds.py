@@ -36,7 +36,7 @@ def is_base64(text: str) -> bool:
 
 def _base64(text: str) -> str:
     if not is_base64(text):
-        raise ValueError("is no base64")
+        raise ValueError("is not valid base64")
     return text
 
 

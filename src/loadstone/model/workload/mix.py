@@ -25,10 +25,8 @@ class State(Section):
 
     operation: str = Field(description="the name of an operation")
     set: dict[str, str] = Field(default_factory=dict, description="values to set before it, a table of texts")
-    when: tuple[str, ...] = Field(
-        default=(), description="texts of which none may be empty, or the sequence passes it over"
-    )
-    repeat: Annotated[int, Field(ge=1, le=1000)] = Field(default=1, description="how often in a row a sequence has it")
+    when: tuple[str, ...] = Field(default=(), description="texts that must all be non-empty, or the sequence skips it")
+    repeat: Annotated[int, Field(ge=1, le=1000)] = Field(default=1, description="number of repetitions in a sequence")
 
 
 class Mix(Section):

@@ -65,27 +65,27 @@ class Extract(Section):
     """
 
     value: Name = Field(description="the name of the value")
-    after: Found | None = Field(default=None, description="the text before it, with `before` or `header`")
-    before: Found | None = Field(default=None, description="the text behind it, with `after` or `header`")
+    after: Found | None = Field(default=None, description="text before it, with `before` or `header`")
+    before: Found | None = Field(default=None, description="text after it, with `after` or `header`")
     json_: str | None = Field(
         default=None, alias="json", pattern="^(/.*)?$", description='a pointer into JSON (RFC 6901), as "/items/0/id"'
     )
     header: Found | None = Field(
         default=None, description="the name of a header of the answer, or else of the redirects that led to it"
     )
-    regex: Found | None = Field(default=None, description="a pattern, of which the first group counts, or all of it")
+    regex: Found | None = Field(
+        default=None, description="a pattern; its first group is the value, or all of it without groups"
+    )
     field: Found | None = Field(default=None, description="the name of a form's field or of a meta element, in HTML")
     cookie: Found | None = Field(default=None, description="the name of a cookie that the user has by then")
-    css: Found | None = Field(
-        default=None, description="a CSS selector of an element, in HTML, of which the text counts"
-    )
+    css: Found | None = Field(default=None, description="a CSS selector of an element in HTML, whose text is the value")
     attribute: Found | None = Field(default=None, description="the attribute that counts instead, with `css`")
     decode: Literal["html", "url", "json", "base64"] | None = Field(
         default=None,
         description="`html`, with character references, `url`, with percent signs, `json`, as its texts, or `base64`",
     )
     pick: str | None = Field(
-        default=None, description="which of several: a number, as a text with values, reckoned round their count"
+        default=None, description="index among several matches, as a text with values, modulo their count"
     )
     optional: bool = Field(default=False, description="true where it may be missing: the value is empty then")
 
@@ -111,9 +111,9 @@ class Ending(Section):
     """A way in which an operation ends well."""
 
     contains: Annotated[str, StringConstraints(min_length=1)] = Field(
-        description="the text of the answer that tells it"
+        description="text of the response that identifies it"
     )
-    ledger: str | None = Field(default=None, description="what the server must then hold, once, as a text with values")
+    ledger: str | None = Field(default=None, description="what the server must then store once, as a text with values")
 
 
 class Request(Section):
@@ -145,10 +145,10 @@ class Request(Section):
         default=None, description="the body's length in bytes"
     )
     json_is: dict[str, str] = Field(
-        default_factory=dict, description='what stands in a body of JSON, by pointer, { "/user/name" = "{name}" }'
+        default_factory=dict, description='expected values in a JSON body, by pointer, { "/user/name" = "{name}" }'
     )
     json_absent: tuple[str, ...] = Field(
-        default=(), description='pointers into a body of JSON at which nothing may stand, as ["/errors"]'
+        default=(), description='pointers into a JSON body that must have no value, as ["/errors"]'
     )
     graphql: str | None = Field(default=None, description="a query, sent by POST; an answer with errors is wrong")
     variables: dict[str, str | int | float | bool] = Field(
@@ -157,7 +157,7 @@ class Request(Section):
     extract: tuple[Extract, ...] = Field(
         default=(), description="a list of { value, after, before }, or with `json`, `header`, `regex` or `field`"
     )
-    set: dict[Name, str] = Field(default_factory=dict, description="what is known after it, a table of texts")
+    set: dict[Name, str] = Field(default_factory=dict, description="values set after it, a table of texts")
 
     @model_validator(mode="before")
     @classmethod
@@ -191,12 +191,10 @@ class RequestAround(Request):
 
     name: Name | None = Field(default=None, description="a name, for rules that count it")
     when: tuple[str, ...] = Field(
-        default=(), description="a list of texts with values: where one is empty, nothing is asked"
+        default=(), description="a list of texts with values; if any is empty, the request is skipped"
     )
     forgets: bool = Field(default=False, description="true where the browser forgets cookies and files after it")
-    repeat: Annotated[int, Field(ge=1, le=100)] = Field(
-        default=1, description="how often it is made, one after the other, 1 to 100"
-    )
+    repeat: Annotated[int, Field(ge=1, le=100)] = Field(default=1, description="number of repetitions, 1 to 100")
 
     @model_validator(mode="after")
     def _is_counted_once(self) -> Self:
@@ -217,7 +215,7 @@ class Images(Section):
     """Pictures whose paths stand in a page."""
 
     after: Annotated[str, StringConstraints(min_length=1)] = Field(description="the text before each path")
-    before: Annotated[str, StringConstraints(min_length=1)] = Field(description="the text behind it")
+    before: Annotated[str, StringConstraints(min_length=1)] = Field(description="text after it")
     least_bytes: Annotated[int, Field(ge=1, le=LARGEST_WHOLE)] = Field(default=1, description="shorter ones are errors")
 
 
@@ -262,7 +260,7 @@ class Operation(Request):
     percentiles_s: Percentiles = Field(default_factory=dict, description="its own longest response times")
     timeout_s: Seconds = Field(default=60, description="seconds, above 0")
     endings: dict[Name, Ending] = Field(
-        default_factory=dict, description="ways to end well of which the answer tells one, { name = { contains } }"
+        default_factory=dict, description="valid outcomes, each identified by the response, { name = { contains } }"
     )
     document_bytes: Annotated[int, Field(ge=0, le=LARGEST_WHOLE)] | None = Field(
         default=None, description="length of the page itself on the reference server"
@@ -290,7 +288,7 @@ class Operation(Request):
             return given
         beside = sorted({"method", "body", "form", "redirects", "embedded", "uploads", "images"} & given.keys())
         if beside:
-            raise ValueError(f"an exchange over a WebSocket is no page: leave out `{beside[0]}`")
+            raise ValueError(f"a WebSocket exchange does not support `{beside[0]}`; remove it")
         return {"status": (101,), "contains": (), "absent": (), "markers_every": 0, **given}
 
     @property

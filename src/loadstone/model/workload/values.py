@@ -13,7 +13,7 @@ OPTIONS_PREFIX = "LOADSTONE_"
 
 def _no_option(variable: str) -> str:
     if variable.startswith(OPTIONS_PREFIX):
-        raise ValueError(f"names that begin with {OPTIONS_PREFIX} set options, which results tell")
+        raise ValueError(f"names that begin with {OPTIONS_PREFIX} set options, which results disclose")
     return variable
 
 
