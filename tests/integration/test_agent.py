@@ -108,9 +108,9 @@ def test_over_ssh_it_ends_with_the_run(
 @pytest.mark.parametrize(
     ("url", "said", "code"),
     [
-        ("http://127.0.0.1:1", "cannot be asked", 3),
+        ("http://127.0.0.1:1", "does not respond", 3),
         ("ssh://-oProxyCommand=x", "names no host", 2),
-        ("ftp://127.0.0.1:1", "is no agent", 2),
+        ("ftp://127.0.0.1:1", "is not a valid agent address", 2),
         ("http://127.0.0.1", "127.0.0.1", 2),
     ],
 )
@@ -123,4 +123,4 @@ def test_what_is_no_agent_is_named(url: str, said: str, code: int, site: str, lo
 def test_a_web_server_is_no_agent(site: str, loadstone_here: LoadstoneRunner) -> None:
     done = loadstone_here("run", "static", "--target", site, "--agent", site, *SHORT)
     assert done.returncode == 3
-    assert "cannot be asked" in done.stderr.replace("\n", " ")
+    assert "does not respond" in done.stderr.replace("\n", " ")

@@ -115,7 +115,7 @@ def test_arrivals_at_a_rate_are_judged_by_their_rate(loadstone_here: LoadstoneRu
     assert "100, then 300 arrivals/s (constant)" in " ".join(done.stdout.split())
     content = report(tmp_path)
     checks = {check["rule"]: check for check in content["workloads"][0]["iterations"][0]["verdict"]["checks"]}
-    assert checks["sessions begun of those due"]["outcome"] == "kept"
+    assert checks["sessions started against scheduled sessions"]["outcome"] == "kept"
     assert rows(content)["page"]["requests"] == pytest.approx(1800, abs=1)  # 4.5 s of each
 
 
@@ -196,7 +196,7 @@ def test_drivers_join_and_are_one_record(tmp_path: Path, monkeypatch: pytest.Mon
     assert (start["drivers"], len(totals["cpu"]["threads"])) == (2, 2)
     verdict = json.loads((newest(tmp_path) / "verdict.json").read_text())
     checks = {one["rule"]: one for one in verdict["workloads"][0]["iterations"][0]["checks"]}
-    assert 0 < checks["drivers' starts apart"]["figure"] < 200  # milliseconds
+    assert 0 < checks["skew of the drivers' starts"]["figure"] < 200  # milliseconds
     counts = totals["operations"][0]
     assert counts["response"]["count"] == counts["counts"]["requests"]
     assert abs(counts["counts"]["requests"] - totals["sessions"]["due"]) <= 20

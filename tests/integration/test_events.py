@@ -35,7 +35,7 @@ def test_a_run_finds_nothing_wrong_and_all_that_was_added_again(
     verdict = json.loads((newest(tmp_path) / "verdict.json").read_text())
     checks = verdict["workloads"][0]["iterations"][0]["checks"]
     named = {check["rule"]: check for check in checks}
-    assert named["additions held"]["outcome"] == "kept"
+    assert named["additions stored"]["outcome"] == "kept"
     assert named["pictures on a home page"]["figure"] == 10
     assert named["pictures on an event's page"]["figure"] == 1
     # Users are found half-way, so some have fetched a home page's pictures already and others have not.

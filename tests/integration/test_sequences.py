@@ -93,4 +93,4 @@ def test_who_has_no_basket_does_not_pay_and_nobody_asks_why(
     assert len(whole) > 9
     assert not any("/pay" in asked and "/filled" not in asked for asked in users)
     assert loadstone_here("report", "latest", "--format", "md", "-o", "report.md").returncode == 0
-    assert "what comes depends on what answers tell" in (tmp_path / "report.md").read_text()
+    assert "the mix depends on the responses" in (tmp_path / "report.md").read_text()

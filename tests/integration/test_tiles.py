@@ -87,7 +87,7 @@ def test_tiles_run_in_one_window_and_their_tables_are_complete(
         )
     assert common.tiles[1].score < 0.8 * common.tiles[0].score
     rules = [check.rule for one in verdict.workloads for check in one.iterations[0].checks]
-    assert (rules.count("orders held"), rules.count("work orders held"), rules.count("database rules broken")) == (
+    assert (rules.count("orders stored"), rules.count("work orders stored"), rules.count("database rules broken")) == (
         2,
         2,
         4,

@@ -34,7 +34,7 @@ class Shell:
                 also=launch.OF_SSH if self.ssh else launch.OF_ENGINE,
             )
         except FileNotFoundError:
-            raise FleetError("There is no `ssh` here: `apt-get install openssh-client`.") from None
+            raise FleetError("`ssh` is not installed. Run `apt-get install openssh-client`.") from None
         try:
             out, errors = await asyncio.wait_for(process.communicate(told), timeout_s)
         except TimeoutError:

@@ -51,7 +51,7 @@ def _cpu(criteria: Criteria, figures: IterationFigures) -> Check:
     check = at_most(CheckId.DRIVER_CPU, busiest, limit, "% of a core", Weight.INVALID, OURS, detail)
     if figures.driver_cpu:
         return check
-    return replace(check, outcome=Outcome.BROKEN, detail="the driver said nothing of its CPU")
+    return replace(check, outcome=Outcome.BROKEN, detail="the driver reported no CPU use")
 
 
 def _machine(figures: IterationFigures) -> Iterator[Check]:
@@ -83,7 +83,7 @@ def _foreign(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
     if share is None:
         yield from _unattributed(criteria, figures)
         return
-    detail = "of the host, by what is neither driver nor system nor back end, steal included"
+    detail = "host CPU used by other processes, including steal"
     limit = criteria.foreign_cpu_pct
     yield at_most(CheckId.FOREIGN_CPU, share, limit, "%", Weight.INVALID, OURS, detail)
     if FOREIGN_SAID_PCT < share <= limit:
@@ -95,7 +95,7 @@ def _unattributed(criteria: Criteria, figures: IterationFigures) -> Iterator[Che
     share = figures.unattributed_cpu_pct
     if share is None:
         return
-    detail = "of the host, by what is neither driver nor listens at the target's ports, steal included"
+    detail = "host CPU used by processes other than the driver and the target's listeners, including steal"
     check = at_most(CheckId.FOREIGN_CPU, share, criteria.foreign_cpu_pct, "%", Weight.INVALID, OURS, detail)
     why = f"{share:.0f} % of the host is used by programs that may be the target's back ends or others"
     yield check if check.outcome is Outcome.KEPT else withdrawn(check, why)

@@ -16,12 +16,12 @@ def checks(audit: Audit) -> Iterator[Check]:
     """Whether the database holds everything once; those in doubt may be there or not."""
     detail = f"{audit.acknowledged} acknowledged, {audit.in_doubt} in doubt"
     name, fail = audit.what.replace("_", " "), Weight.FAIL
-    title = f"{name} held"
+    title = f"{name} stored"
     yield at_least(CheckId.AUDIT_HELD, audit.held, audit.acknowledged, "", fail, SOURCE, detail, title)
-    beyond, title = audit.held - audit.acknowledged, f"{name} held beyond those acknowledged"
+    beyond, title = audit.held - audit.acknowledged, f"{name} stored beyond those acknowledged"
     yield at_most(CheckId.AUDIT_BEYOND, beyond, audit.in_doubt, "", fail, SOURCE, detail, title)
     if not audit.in_doubt:
-        differs, title = int(audit.held_sum != audit.acknowledged_sum), f"sums of all {name} that differ"
-        yield at_most(CheckId.AUDIT_HASHES, differs, 0, "", fail, SOURCE, "hashes of their ids", title)
+        differs, title = int(audit.held_sum != audit.acknowledged_sum), f"differing checksums of all {name}"
+        yield at_most(CheckId.AUDIT_HASHES, differs, 0, "", fail, SOURCE, "sum of the hashes of their ids", title)
     broken = len(audit.broken_rules)
     yield at_most(CheckId.DATABASE_RULES, broken, 0, "rules", fail, SOURCE, "; ".join(audit.broken_rules))

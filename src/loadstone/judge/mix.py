@@ -169,9 +169,9 @@ def _shares(criteria: Criteria, figures: IterationFigures) -> Check:
     detail = f"{name}: {counts.get(name, 0)}, {due:.1f} due; binomial test, corrected" if name else ""
     check = at_least(CheckId.SHARES, least, LEVEL, "", Weight.INVALID, OURS, detail)
     if not criteria.is_even:
-        return withdrawn(check, "the load changes, and so does who is there")
+        return withdrawn(check, "the load and so the set of active users changes")
     if not criteria.expected_shares:
-        return withdrawn(check, "what comes depends on what answers tell")
+        return withdrawn(check, "the mix depends on the responses")
     return withdrawn(check, DISTURBED) if is_disturbed(figures) else check
 
 

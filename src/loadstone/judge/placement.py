@@ -78,13 +78,11 @@ def findings(groups: Sequence[str], figures: Mapping[str, Sequence[float]]) -> l
     """
     if len(set(groups)) < 2:
         only = f"all {len(groups)} tiles are in `{groups[0]}`" if groups else "there are no tiles"
-        raise UsageError(f"There is nothing to compare: {only}. Group the tiles in at least two.")
+        raise UsageError(f"There is nothing to compare: {only}. Use at least two groups.")
     lonely = sorted({group for group in groups if groups.count(group) < LEAST})
     if lonely:
         named = ", ".join(f"`{group}`" for group in lonely[:5])
-        raise UsageError(
-            f"A group needs {LEAST} tiles to be tested; only one is in {named}. Group the tiles otherwise."
-        )
+        raise UsageError(f"A group needs {LEAST} tiles to be tested; only one is in {named}. Use other groups.")
     tests = [(figure, group) for figure in varying(figures) for group in sides(groups)]
     chances = holm([unpaired(*split(groups, group, figures[figure.name])) for figure, group in tests])
     tested = []

@@ -165,7 +165,8 @@ REMEDIES: Mapping[CheckId, Remedy] = {
         "Reduce the load. If starts come too early, the fault is the driver's: report it.",
     ),
     CheckId.MIX_POINTS: Remedy(
-        "In a paced workload, the share of each operation must lie within the published number of percentage points.",
+        "In a paced workload, the share of each operation must "
+        "deviate by no more than the published percentage points.",
         "Few operations, or operations that end in errors.",
         "Use a longer profile. Correct errors first.",
     ),
@@ -175,7 +176,7 @@ REMEDIES: Mapping[CheckId, Remedy] = {
         "Reduce the load: the system does not sustain it.",
     ),
     CheckId.COUNT: Remedy(
-        "What operations bring besides their pages, such as pictures for each page, must lie within declared bounds.",
+        "Requests besides the pages, such as pictures for each page, must stay within declared bounds.",
         "The system leaves content out, or its data set is not the declared one.",
         "Restore the data set. Compare a page of the system with the workload's declaration.",
     ),
@@ -297,7 +298,7 @@ REMEDIES: Mapping[CheckId, Remedy] = {
     CheckId.POWER_SAMPLES: Remedy(
         "Each power meter must be read about once per second. Fewer samples are not a mean.",
         "A slow or lost connection to the meter.",
-        "Run the meter's command by hand. It must answer within a second.",
+        "Run the meter's command manually. It must answer within a second.",
     ),
     CheckId.WINDOWS_APART: Remedy(
         "The loads of all tiles must be measured in the same window.",
@@ -348,6 +349,6 @@ def _emphasize(text: str) -> str:
 _INTRODUCTION = """\
 # Troubleshooting: the rules of a verdict
 
-A verdict is *pass*, *fail* (the system broke a limit) or *invalid* (the measurement cannot be trusted). It names each
-broken rule with figure and limit. `loadstone explain latest` prints the sections below for the newest result,
+A verdict is *pass*, *fail* (the system exceeded a limit) or *invalid* (the measurement cannot be trusted). It names
+each broken rule with figure and limit. `loadstone explain latest` prints the sections below for the newest result.
 `loadstone explain RULE` prints one of them. This page is written by `loadstone explain --page`."""

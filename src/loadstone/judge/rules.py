@@ -129,7 +129,7 @@ def _enough(criteria: Criteria, figures: IterationFigures, quality: list[Check])
     """
     limit_pct = max(criteria.good_share_pct, criteria.tolerable_share_pct)
     least = least_operations(criteria)
-    detail = f"a limit of {limit_pct:g} % takes so many; give more sessions or more time"
+    detail = f"a limit of {limit_pct:g} % needs this many; use more sessions or a longer run"
     is_of_short_tile = criteria.id.tile is not None and criteria.rigor is not Rigor.FULL
     weight = Weight.NOTE if is_of_short_tile and figures.requests else Weight.INVALID
     check = at_least(CheckId.ENOUGH, figures.requests, least, "operations", weight, OURS, detail)
@@ -155,7 +155,7 @@ def _audit(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
     if figures.audit is not None:
         yield from ledger.checks(figures.audit)
     elif criteria.audited:
-        detail = "the server was not asked what it holds"
+        detail = "the stored data was not audited"
         yield at_least(CheckId.AUDIT_MADE, 0, 1, "", Weight.INVALID, ledger.SOURCE, detail)
 
 
@@ -178,14 +178,14 @@ def _warmed_up(criteria: Criteria) -> Check:
     check = at_least(CheckId.LEAD, lead_s, criteria.longest_operation_s, "s", Weight.INVALID, PUBLISHED, detail)
     if criteria.rigor == Rigor.FULL or check.outcome is Outcome.KEPT:
         return check
-    return withdrawn(check, "shorter, but users were found half-way")
+    return withdrawn(check, "shorter, but users began part-way through their visits")
 
 
 def _conditional(figures: IterationFigures) -> Iterator[Check]:
     asked = sum(operation.conditional for operation in figures.operations)
     if asked:
         honoured = 100 * sum(operation.not_modified for operation in figures.operations) / asked
-        detail = "a server may ignore the condition, but then its bytes are other ones"
+        detail = "a server may ignore the condition, but then sends more bytes"
         yield at_least(CheckId.CONDITIONAL_HONOURED, honoured, 99, "%", Weight.NOTE, PUBLISHED, detail)
 
 
@@ -194,15 +194,15 @@ def _connections(criteria: Criteria, figures: IterationFigures) -> Iterator[Chec
     trailing = figures.connections.get("trailing", 0)
     if trailing:
         most = (criteria.own.errors_pct or 0.0) / 100 * figures.requests
-        detail = "they came before the next request; browsers drop them, and the connection"
+        detail = "they arrived before the next request; browsers drop them and the connection"
         yield at_most(CheckId.TRAILING, trailing, most, "answers", Weight.FAIL, OURS, detail)
     further = figures.connections.get("further_sources", 0)
     if further:
-        detail = "to a server on this host; a user may be several addresses to it"
+        detail = "to a server on this host, which may see a user under several addresses"
         yield at_most(CheckId.FURTHER_SOURCES, further, 0, "connections", Weight.NOTE, OURS, detail)
     late = figures.connections.get("connected_late", 0)
     if late:
-        detail = "the kernel had to ask again: the listener's queue was full, or packets were lost"
+        detail = "the kernel repeated the request: the listener's queue was full, or packets were lost"
         yield at_most(CheckId.ACCEPTED_LATE, late, 0, "connections", Weight.NOTE, OURS, detail)
 
 

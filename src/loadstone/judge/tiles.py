@@ -89,7 +89,7 @@ def judge_tiles(result: Result) -> TilesVerdict:
 
 
 def _no_tiles(result: Result) -> UsageError:
-    return UsageError(f"{result.path} is no run of tiles. `loadstone tiles` makes one.")
+    return UsageError(f"{result.path} is not a run of tiles. `loadstone tiles` creates one.")
 
 
 def _entries(result: Result) -> Sequence[TileEntry]:

@@ -83,7 +83,7 @@ class AgentGauge:
     way: Asked
     first: Json = field(default_factory=dict)
     """What it told first."""
-    about: str = "set up by others, told by its agent"
+    about: str = "managed elsewhere, reported by its agent"
     platform: str | None = "others"
     """What made it; None of a host that the manifest tells of elsewhere."""
 
@@ -128,14 +128,14 @@ class _Line:
             if told.get("turn") == turn:
                 return told
         why = (await self.process.stderr.read()).decode(errors="replace").strip()
-        raise OSError(f"it ended: {why[-300:]}" if why else "it ended without a word")
+        raise OSError(f"it ended: {why[-300:]}" if why else "it ended without a message")
 
 
 def _read(said: bytes) -> Json:
     try:
         return dict(TOLD.validate_json(said))
     except ValidationError:
-        raise ValueError("that is no agent of Loadstone") from None
+        raise ValueError("the response is not from an agent of Loadstone") from None
 
 
 @asynccontextmanager
@@ -150,7 +150,7 @@ async def watched(urls: tuple[str, ...], authority_pem: str | None) -> AsyncIter
                 first = await way.ask(FIRST_S)
             except (OSError, ValueError, TimeoutError) as error:
                 why = str(error) or f"no answer within {FIRST_S:g} s"
-                raise ServiceError(f"The agent at {url} cannot be asked: {why}. {_remedy(url)}") from None
+                raise ServiceError(f"The agent at {url} does not respond: {why}. {_remedy(url)}") from None
             name = str(first.get("host") or urlsplit(url).hostname)
             name = name if name not in found else f"{name} ({url})"
             found[name] = AgentGauge(name, way, first)
@@ -159,8 +159,8 @@ async def watched(urls: tuple[str, ...], authority_pem: str | None) -> AsyncIter
 
 def _remedy(url: str) -> str:
     if urlsplit(url).scheme == "ssh":
-        return f"Does `{_ssh_words(urlsplit(url).netloc)} {SERVER} --version` answer without a question?"
-    return f"Is `loadstone-server agent` running there, and {AGENT_TOKEN} its token?"
+        return f"Check that `{_ssh_words(urlsplit(url).netloc)} {SERVER} --version` runs without a prompt."
+    return f"Check that `loadstone-server agent` runs there and that {AGENT_TOKEN} is its token."
 
 
 def tokens_of(urls: Sequence[str], given: str) -> Mapping[str, str]:
@@ -172,8 +172,10 @@ def tokens_of(urls: Sequence[str], given: str) -> Mapping[str, str]:
     known = {host: token for host, _, token in pairs} if len(asked) > 1 else {urlsplit(asked[0]).netloc: given}
     tokens = {url: known.get(urlsplit(url).netloc, "") for url in asked}
     if not all(PLAIN_TOKEN.fullmatch(token) for token in tokens.values()):
-        several = "several agents have HOST:PORT=TOKEN each, with commas between" if len(asked) > 1 else "no spaces"
-        raise UsageError(f"{AGENT_TOKEN} cannot be read as what the agents were started with: {several}.")
+        several = (
+            "use HOST:PORT=TOKEN for each agent, separated by commas" if len(asked) > 1 else "a token has no spaces"
+        )
+        raise UsageError(f"{AGENT_TOKEN} is not a valid list of the agents' tokens: {several}.")
     return tokens
 
 
@@ -190,23 +192,23 @@ async def _way(url: str, authority_pem: str | None, token: str) -> AsyncIterator
 
 def checked(url: str) -> tuple[str, str]:
     """The scheme and what follows it; raises UsageError for what is no agent's address."""
-    remedy = "Write https://HOST:PORT, http://127.0.0.1:PORT or ssh://HOST"
+    remedy = "Use https://HOST:PORT, http://127.0.0.1:PORT or ssh://HOST"
     try:
         parts = urlsplit(url)
         names = parts.netloc, parts.username or "", parts.hostname or ""
         has_port = parts.port is not None  # raises for one that cannot be
     except ValueError as error:
-        raise UsageError(f"`{url}` is no agent: {error}. {remedy}.") from None
+        raise UsageError(f"`{url}` is not a valid agent address: {error}. {remedy}.") from None
     if parts.scheme not in ("http", "https", "ssh") or not parts.netloc or parts.path not in ("", "/"):
-        raise UsageError(f"`{url}` is no agent. {remedy}.")
+        raise UsageError(f"`{url}` is not a valid agent address. {remedy}.")
     if any(name.startswith("-") for name in names) or (parts.scheme == "ssh" and not parts.hostname):
-        raise UsageError(f"`{url}` names no host.")  # ssh would take it for an option
+        raise UsageError(f"`{url}` names no host. {remedy}.")  # ssh would take it for an option
     if parts.scheme != "ssh" and not has_port:
         raise UsageError(f"`{url}` names no port. {remedy}.")
     if parts.scheme != "ssh":
         at = Endpoint.parse(parts.netloc)
         if parts.scheme == "http" and not _is_loopback(at.host.strip("[]")):
-            raise UsageError(f"`{url}` would tell its token to everyone on the way. Write https://, or ssh://HOST.")
+            raise UsageError(f"`{url}` would send its token unencrypted. Use https:// or ssh://HOST.")
     return parts.scheme, parts.netloc
 
 
@@ -236,7 +238,7 @@ async def own_agent(name: str) -> AsyncIterator[AgentGauge]:
         try:
             first = await way.ask(FIRST_S)
         except (OSError, ValueError, TimeoutError) as error:
-            raise ServiceError(f"The agent of this host cannot be asked: {error}") from None
+            raise ServiceError(f"The agent of this host does not respond: {error}") from None
         yield AgentGauge(name, way, first)
 
 
@@ -247,7 +249,7 @@ async def _over_ssh(host: str) -> AsyncIterator[Asked]:
         async with _by_line([*_ssh(host), SERVER, *BY_LINE]) as way:
             yield way
     except FileNotFoundError:
-        raise ServiceError("There is no `ssh` here: `apt-get install openssh-client`.") from None
+        raise ServiceError("`ssh` is not installed. Run `apt-get install openssh-client`.") from None
 
 
 @asynccontextmanager

@@ -61,7 +61,7 @@ def _examined(matter: str, look: Callable[[], Advice]) -> Advice:
     try:
         return look()
     except (OSError, ValueError, KeyError, IndexError, psutil.Error) as error:
-        remedy = f"This system does not show it ({type(error).__name__}), as sandboxes do. See to it yourself."
+        remedy = f"This system does not show it ({type(error).__name__}), as sandboxes do. Check it manually."
         return Advice(matter, Finding.WARNING, "not known here", remedy)
 
 
@@ -79,7 +79,7 @@ def _files() -> Advice:
 
 def _cores() -> Advice:
     cores = len(os.sched_getaffinity(0))
-    remedy = "Driver and server share the cores here: keep the load low, or drive from another machine."
+    remedy = "Driver and server share the cores here: keep the load low, or run the driver on another machine."
     return _advice("cores", cores >= 4, f"{cores} usable", remedy)
 
 
@@ -89,7 +89,8 @@ def _quota() -> Advice:
         return Advice("CPU quota", Finding.GOOD, "none")
     figure = f"{quota.cores:.3g} of {cores} usable cores, by the control group {quota.group}"
     remedy = (
-        "The driver stands still once it is used up. Raise it: --cpus of a container, limits.cpu of a pod, CPUQuota="
+        "The driver is paused when the quota is used up. Raise it: "
+        "--cpus of a container, limits.cpu of a pod, CPUQuota="
     )
     return _advice("CPU quota", quota.cores >= cores, figure, f"{remedy} of a unit.")
 
@@ -98,7 +99,7 @@ def _governor() -> Advice:
     path = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
     governor = path.read_text().strip() if path.is_file() else None
     figure = governor or "not adjustable here"
-    remedy = "Hold the frequency: `cpupower frequency-set -g performance`."
+    remedy = "Fix the frequency: `cpupower frequency-set -g performance`."
     return _advice("frequency governor", governor in (None, "performance"), figure, remedy)
 
 
@@ -111,7 +112,7 @@ def _memory() -> Advice:
 def _swap() -> Advice:
     used = psutil.swap_memory().used
     figure = f"{used / 1024**2:.0f} MiB in use"
-    return _advice("swap", used == 0, figure, "Pages on disk cost milliseconds: `swapoff -a`, or free memory first.")
+    return _advice("swap", used == 0, figure, "Swapped pages cost milliseconds: `swapoff -a`, or free memory first.")
 
 
 def _ports() -> Advice:
@@ -143,5 +144,5 @@ def _clock() -> Advice:
 def _disk(results: Path) -> Advice:
     folder = next(path for path in (results, *results.absolute().parents) if path.exists())
     free = psutil.disk_usage(str(folder)).free
-    remedy = "Results are written there; make room or name another folder with --results."
+    remedy = "Results are written there; free space, or name another folder with --results."
     return _advice("room for results", free >= LEAST_DISK, f"{free / 1024**3:.1f} GiB in {folder}", remedy, Finding.BAD)

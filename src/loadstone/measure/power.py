@@ -64,7 +64,7 @@ class Rapl:
     def require(self) -> None:
         """Raises PlatformError where there is nothing to read."""
         if not self._domains():
-            raise PlatformError(f"There is no RAPL package below {self.root}. Take another meter: command: or csv:.")
+            raise PlatformError(f"There is no RAPL package below {self.root}. Use another meter: command: or csv:.")
 
     def _domains(self) -> list[Path]:
         """Packages: zones one level deep, not their parts (docs.kernel.org, powercap); psys would count them twice."""
@@ -110,7 +110,7 @@ class Command:
                 out, _ = await process.communicate()
             return float(out.decode().split()[0])
         except (TimeoutError, ValueError, IndexError):
-            raise PlatformError(f"The power meter `{self.command}` printed no watts.") from None
+            raise PlatformError(f"The power meter `{self.command}` printed no watts. It must print a number.") from None
         finally:
             if process.returncode is None:
                 process.kill()
@@ -137,7 +137,7 @@ class Replay:
         except csv.Error as error:
             raise UsageError(f"{file} cannot be read: {error}.") from None
         if not rows:
-            raise UsageError(f"{file} holds no sample. Give rows of seconds,watts.")
+            raise UsageError(f"{file} contains no sample. Add rows of seconds,watts.")
         return cls(file, tuple(sorted(rows)))
 
     @property
@@ -157,7 +157,7 @@ def source_of(text: str) -> tuple[Scope, Source]:
     """
     scope, _, meter = text.partition("=")
     kind, _, rest = meter.partition(":")
-    wrong = f"`{text}` is no meter. Give server= or system= with rapl, rapl:FOLDER, csv:FILE or command:WORDS."
+    wrong = f"`{text}` is not a valid meter. Use server= or system= with rapl, rapl:FOLDER, csv:FILE or command:WORDS."
     if scope not in set(Scope):
         raise UsageError(wrong)
     match kind:
@@ -227,5 +227,5 @@ def _number(file: Path) -> int:
     try:
         return int(file.read_text())
     except (OSError, ValueError) as error:
-        remedy = "Reading it needs root, or another meter."
+        remedy = "Run as root, or use another meter."
         raise PlatformError(f"The energy counter {file} cannot be read: {error}. {remedy}") from None

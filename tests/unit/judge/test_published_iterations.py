@@ -86,7 +86,7 @@ def test_what_is_not_as_published_is_never_compliant(changes: dict[str, Any], is
     verdict = judge_workload(replace(usual, **changes), figures, is_simulated)
     assert not verdict.compliant
     assert obstacle(replace(usual, **changes), Verdict.PASS, (), is_simulated) == why
-    assert obstacle(usual, Verdict.PASS, ("mix deviation of all together",), False) == "not all rules were judged"
+    assert obstacle(usual, Verdict.PASS, ("mix deviation of all operations",), False) == "not all rules were judged"
     assert obstacle(usual, Verdict.FAIL, (), False) == "it did not pass"
 
 

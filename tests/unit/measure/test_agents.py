@@ -59,7 +59,7 @@ def test_why_ssh_ended_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         async with watched(("ssh://you@a.example:2222",), None):
             pass
 
-    with pytest.raises(ServiceError, match=r"no way to -o BatchMode=yes -p 2222 you@a\.example .*Does `ssh -o"):
+    with pytest.raises(ServiceError, match=r"no way to -o BatchMode=yes -p 2222 you@a\.example .*Check that `ssh -o"):
         asyncio.run(asked())
 
 

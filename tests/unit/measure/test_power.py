@@ -75,5 +75,5 @@ def test_a_meter_keeps_what_it_sees_and_notes_what_fails(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("word", ["rapl", "server=", "host=rapl", "server=csv", "system=watch:it"])
 def test_a_strange_meter_is_refused_with_what_there_is(word: str) -> None:
-    with pytest.raises(UsageError, match="Give server= or system="):
+    with pytest.raises(UsageError, match="Use server= or system="):
         source_of(word)
