@@ -1,0 +1,203 @@
+"""Names of the Python package follow rule 7: types are nouns, functions are verbs, nothing is a filler word.
+
+The tests read syntax trees alone. A package that is not renamed yet has a ceiling, which may only fall.
+"""
+
+import ast
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[2] / "src" / "loadstone"
+FILLERS = frozenset((Path(__file__).parent / "fillers.txt").read_text().split())
+"""Words that say nothing about the value they name. The variable's noun replaces them."""
+VERBS = frozenset((Path(__file__).parent / "verbs.txt").read_text().split())
+"""First words of public functions; `as`, `from`, `is`, `has`, `may`, `to` and `with` name conversions and tests."""
+PREPOSITIONS = ("Of", "As", "By", "Where", "What", "Who", "Whose", "Whom", "In", "At", "Its", "It", "From", "For")
+"""First words of docstrings that are fragments."""
+
+FILLER_CEILINGS: dict[str, int] = {
+    "cli": 129,
+    "fleet": 88,
+    "host": 34,
+    "judge": 65,
+    "measure": 50,
+    "model": 51,
+    "page": 2,
+    "platforms": 175,
+    "report": 101,
+    "run": 78,
+    "services": 88,
+    "store": 48,
+    "study": 360,
+    "telemetry": 14,
+    "testbed": 44,
+    "web": 19,
+    "workloads": 204,
+}
+"""Bindings of filler words that are left in a package; 0 where none is named."""
+VERB_CEILINGS: dict[str, int] = {
+    "cli": 47,
+    "fleet": 58,
+    "host": 28,
+    "judge": 72,
+    "measure": 29,
+    "model": 58,
+    "platforms": 140,
+    "report": 47,
+    "run": 44,
+    "services": 105,
+    "store": 36,
+    "study": 227,
+    "telemetry": 3,
+    "testbed": 41,
+    "web": 14,
+    "workloads": 83,
+}
+"""Public functions without a verb that are left in a package; 0 where none is named."""
+DOCSTRING_CEILINGS: dict[str, int] = {
+    "cli": 7,
+    "fleet": 27,
+    "host": 4,
+    "judge": 13,
+    "measure": 9,
+    "model": 11,
+    "platforms": 56,
+    "report": 8,
+    "run": 12,
+    "services": 33,
+    "store": 5,
+    "study": 48,
+    "telemetry": 2,
+    "testbed": 11,
+    "web": 3,
+    "workloads": 15,
+}
+"""Docstrings of public functions without a verb phrase that are left in a package; 0 where none is named."""
+
+ENTRY_POINT = "part of each module's contract, found by its name"
+SHARED_CONSTANTS = {"KIND": ENTRY_POINT, "SECTION": ENTRY_POINT, "NOTE": "text below the table that the module writes"}
+"""Public constants that several modules define, each with the reason."""
+SHARED_CONSTANTS_CEILING = 139
+"""Further constants that several modules define; may only fall."""
+SHARED_TYPES: dict[str, str] = {}
+"""Public types that several modules define, each with the reason."""
+SHARED_TYPES_CEILING = 52
+"""Further types that several modules define; may only fall."""
+
+
+@cache
+def trees() -> dict[Path, ast.Module]:
+    return {path.relative_to(PACKAGE): ast.parse(path.read_text()) for path in sorted(PACKAGE.rglob("*.py"))}
+
+
+def package_of(path: Path) -> str:
+    return path.parts[0] if len(path.parts) > 1 else ""
+
+
+def bound_names(node: ast.AST) -> Iterator[str]:
+    """Yields the names that a node binds: variables, parameters, attributes, functions, captures."""
+    if isinstance(node, ast.arg):
+        yield node.arg
+    elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+        yield node.id
+    elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+        yield node.attr
+    elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.MatchAs | ast.MatchStar | ast.ExceptHandler):
+        yield node.name or ""
+
+
+def fillers(tree: ast.Module) -> Iterator[str]:
+    names = (name for node in ast.walk(tree) for name in bound_names(node))
+    return (name for name in names if name.strip("_").lower() in FILLERS)
+
+
+def public_functions(body: list[ast.stmt]) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """Yields public functions and methods; properties are nouns, and stay out."""
+    for node in body:
+        if isinstance(node, ast.ClassDef):
+            yield from public_functions(node.body)
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not node.name.startswith("_"):
+            decorators = {ast.unparse(decorator).rpartition(".")[2] for decorator in node.decorator_list}
+            if not decorators & {"property", "cached_property", "overload", "setter"}:
+                yield node
+
+
+def is_fragment(docstring: str | None) -> bool:
+    if docstring is None:
+        return False
+    first = docstring.split(". ")[0].split()
+    return len(first) < 3 or first[0] in PREPOSITIONS
+
+
+def module_names(tree: ast.Module) -> Iterator[str]:
+    """Yields names of public types and constants that a module defines itself."""
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef):
+            yield node.name
+        targets = (
+            node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+        )
+        for target in targets:
+            for name in target.elts if isinstance(target, ast.Tuple) else [target]:
+                if isinstance(name, ast.Name):
+                    yield name.id
+
+
+@cache
+def shared_names() -> dict[str, list[str]]:
+    """Maps each public name to the modules that define it, where these are several."""
+    places: dict[str, list[str]] = defaultdict(list)
+    for path, tree in trees().items():
+        for name in dict.fromkeys(module_names(tree)):
+            if not name.startswith("_"):
+                places[name].append(str(path))
+    return {name: modules for name, modules in places.items() if len(modules) > 1}
+
+
+def is_constant(name: str) -> bool:
+    return name.isupper()
+
+
+def above(counts: Counter[str], ceilings: dict[str, int]) -> dict[str, int]:
+    return {package: count for package, count in counts.items() if count > ceilings.get(package, 0)}
+
+
+def test_no_name_is_a_filler() -> None:
+    counts = Counter(package_of(path) for path, tree in trees().items() for _ in fillers(tree))
+    assert above(counts, FILLER_CEILINGS) == {}
+
+
+def test_public_functions_begin_with_a_verb() -> None:
+    counts = Counter(
+        package_of(path)
+        for path, tree in trees().items()
+        for function in public_functions(tree.body)
+        if function.name.split("_")[0] not in VERBS
+    )
+    assert above(counts, VERB_CEILINGS) == {}
+
+
+def test_docstrings_of_public_functions_hold_a_verb_phrase() -> None:
+    counts = Counter(
+        package_of(path)
+        for path, tree in trees().items()
+        for function in public_functions(tree.body)
+        if is_fragment(ast.get_docstring(function))
+    )
+    assert above(counts, DOCSTRING_CEILINGS) == {}
+
+
+@pytest.mark.parametrize(
+    ("are_constants", "exceptions", "ceiling"),
+    [(False, SHARED_TYPES, SHARED_TYPES_CEILING), (True, SHARED_CONSTANTS, SHARED_CONSTANTS_CEILING)],
+    ids=["types", "constants"],
+)
+def test_a_public_name_has_one_owner(are_constants: bool, exceptions: dict[str, str], ceiling: int) -> None:
+    shared = {name: modules for name, modules in shared_names().items() if is_constant(name) is are_constants}
+    left = {name: modules for name, modules in shared.items() if name not in exceptions}
+    assert [name for name in exceptions if name not in shared] == [], "exceptions that are not needed any more"
+    assert len(left) <= ceiling, left
