@@ -24,10 +24,10 @@ def chance_of_count(count: int, drawn: int, share: float, dispersion: float = 1.
     such draws: pages that follow themselves come in bunches, and say as much as so many fewer of them.
     """
     bunch = max(1.0, dispersion)
-    number, of = count / bunch, drawn / bunch
+    number, total = count / bunch, drawn / bunch
     most, least = min(1.0, share * (1 + FORGIVEN)), share * (1 - FORGIVEN)
-    above = scipy.special.betainc(number, of - number + 1, most) if number > 0 else 1.0
-    below = 1 - scipy.special.betainc(number + 1, of - number, least) if number < of else 1.0
+    above = scipy.special.betainc(number, total - number + 1, most) if number > 0 else 1.0
+    below = 1 - scipy.special.betainc(number + 1, total - number, least) if number < total else 1.0
     return min(1.0, 2 * float(min(above, below)))
 
 
@@ -36,11 +36,11 @@ def share_tests(
 ) -> dict[str, float]:
     """For each operation the chance of such a count, corrected for asking about all of them (Bonferroni)."""
     drawn = sum(counts.values())
-    asked = [name for name, share in shares.items() if share > 0] if drawn else []
+    played = [name for name, share in shares.items() if share > 0] if drawn else []
     chances = {
-        name: chance_of_count(counts.get(name, 0), drawn, shares[name], dispersion.get(name, 1.0)) for name in asked
+        name: chance_of_count(counts.get(name, 0), drawn, shares[name], dispersion.get(name, 1.0)) for name in played
     }
-    return {name: min(1.0, len(asked) * chance) for name, chance in chances.items()}
+    return {name: min(1.0, len(played) * chance) for name, chance in chances.items()}
 
 
 def most_by_chance(expected: float) -> int:
@@ -51,12 +51,12 @@ def most_by_chance(expected: float) -> int:
     return most
 
 
-def share_interval(good: int, of: int) -> tuple[float, float]:
+def share_interval(good: int, total: int) -> tuple[float, float]:
     """A share's 95 % interval (Wilson 1927).
 
     Every run has one, and scipy's own, which it equals, takes a second to load.
     """
-    share, squared = good / of, Z_95**2 / of
+    share, squared = good / total, Z_95**2 / total
     middle = (share + squared / 2) / (1 + squared)
     half = math.sqrt(share * (1 - share) * squared + squared**2 / 4) / (1 + squared)
-    return (middle - half if good else 0.0), (middle + half if good < of else 1.0)
+    return (middle - half if good else 0.0), (middle + half if good < total else 1.0)

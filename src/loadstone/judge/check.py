@@ -102,9 +102,9 @@ def at_most(
     return Check(name, rule, figure, limit, Bound.AT_MOST, unit, weight, outcome, source, detail)
 
 
-def if_disclosed(is_disclosed: bool, made: Iterable[Check]) -> Iterator[Check]:
+def if_disclosed(is_disclosed: bool, checks: Iterable[Check]) -> Iterator[Check]:
     """Withdraws judgements of what published tables do not say."""
-    for check in made:
+    for check in checks:
         yield check if is_disclosed else withdrawn(replace(check, figure=0.0, detail=""), UNDISCLOSED)
 
 

@@ -56,8 +56,8 @@ class Tile:
     @classmethod
     def of(cls, rates: Mapping[str, float], shares: Mapping[str, float]) -> "Tile":
         """From measured rates and shares, rounded as they are reported."""
-        given = {**rates, **{f"qos_{name}": share for name, share in shares.items()}}
-        return cls(**{name: rounded(Decimal(repr(float(value)))) for name, value in given.items()})
+        figures = {**rates, **{f"qos_{name}": share for name, share in shares.items()}}
+        return cls(**{name: rounded(Decimal(repr(float(value)))) for name, value in figures.items()})
 
     @property
     def qualities(self) -> tuple[Decimal, ...]:

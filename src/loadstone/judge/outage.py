@@ -72,8 +72,8 @@ def outage_of(
     spans = [(line, line.intended_ns, line.end_ns or until_ns) for line in later if not _is_good(line)]
     if served:
         limits_ns = _limits_ns(lines, before, fault_ns)
-        found = (_affected(line, limits_ns, silences, until_ns) for line in later)
-        spans = _first_block([span for span in found if span is not None], fault_ns)
+        slow_spans = (_affected(line, limits_ns, silences, until_ns) for line in later)
+        spans = _first_block([span for span in slow_spans if span is not None], fault_ns)
     begin = min((begin_ns for _, begin_ns, _ in spans), default=fault_ns)
     end = max((end_ns for *_, end_ns in spans), default=fault_ns)
     affected = [line for line, *_ in spans]
@@ -84,9 +84,11 @@ def outage_of(
         affected=len(affected),
         failed=sum(line.fault is not None for line in affected),
         seconds=(end - begin) / 1e9,
-        has_recovered=any(at is not None and at > end for at in served),
+        has_recovered=any(served_ns is not None and served_ns > end for served_ns in served),
         silence_s=silences.longest_s if good else None,
-        throughput_pct=_throughput_pct(before, [at for at in good if at > end], (fault_ns, end, until_ns)),
+        throughput_pct=_throughput_pct(
+            before, [good_ns for good_ns in good if good_ns > end], (fault_ns, end, until_ns)
+        ),
         unanswered=sum(line.fault is None and line.end_ns is None and until == until_ns for line, _, until in spans),
         silence_before_s=silences.before_ns / 1e9,
         failed_later=sum(line.intended_ns > fault_ns and id(line) not in known for line in broken),
@@ -147,9 +149,9 @@ class _Silences:
     """From what length on a silence is the fault's."""
 
     @classmethod
-    def of(cls, before: Sequence[OperationLine], good: Sequence[int], at: tuple[int, int]) -> "_Silences":
+    def of(cls, before: Sequence[OperationLine], good: Sequence[int], edges_ns: tuple[int, int]) -> "_Silences":
         """The silences about a fault; `at` is its instant, and that from which nobody need be answered."""
-        fault_ns, end_ns = at
+        fault_ns, end_ns = edges_ns
         ends = sorted(line.end_ns or 0 for line in before)
         longest = max([late - early for early, late in pairwise(ends)], default=0)
         instants = [ends[-1], *good]
@@ -183,8 +185,10 @@ def _first_block(affected: Sequence[Span], fault_ns: int) -> list[Span]:
     return block
 
 
-def _throughput_pct(before: Sequence[OperationLine], after: Sequence[int], at: tuple[int, int, int]) -> float | None:
-    fault_ns, end_ns, until_ns = at
+def _throughput_pct(
+    before: Sequence[OperationLine], after: Sequence[int], edges_ns: tuple[int, int, int]
+) -> float | None:
+    fault_ns, end_ns, until_ns = edges_ns
     begun_ns = min(line.end_ns or fault_ns for line in before)
     before_s, after_s = (fault_ns - begun_ns) / 1e9, (until_ns - end_ns) / 1e9
     if len(after) < LEAST_BEFORE or before_s <= 0 or after_s <= 0:

@@ -31,10 +31,10 @@ def warnings(criteria: Criteria) -> Iterator[str]:
     if expected is not None and expected < least:
         more = MARGIN * least / max(expected, 1e-9)
         seconds = f"{math.ceil(criteria.steady_s * more):g} s of steady state (--steady)"
-        what = f"{math.ceil(criteria.sessions * more)} sessions or {seconds}" if criteria.due is None else seconds
+        remedy = f"{math.ceil(criteria.sessions * more)} sessions or {seconds}" if criteria.due is None else seconds
         yield (
             f"{criteria.workload}: {expected:.0f} operations are expected at most, and a verdict takes {least}. "
-            f"Give {what}."
+            f"Give {remedy}."
         )
     if criteria.pacing == "think" and criteria.due is None and criteria.mean_pause_s > 0 and criteria.paused_share <= 0:
         yield (

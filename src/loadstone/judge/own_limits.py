@@ -10,22 +10,22 @@ from loadstone.model.records.check import Check, CheckId, Outcome, Weight
 
 def checks(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
     """One for each limit that was declared."""
-    own = criteria.own
-    if own.errors_pct is not None:
-        yield _errors(own.errors_pct, figures)
-    for limit in own.percentiles:
+    limits = criteria.own
+    if limits.errors_pct is not None:
+        yield _errors(limits.errors_pct, figures)
+    for limit in limits.percentiles:
         yield _percentile(limit, figures)
-    if own.throughput_per_s is not None:
+    if limits.throughput_per_s is not None:
         rate = figures.throughput_per_s or 0.0
-        yield at_least(CheckId.THROUGHPUT, rate, own.throughput_per_s, "operations/s", Weight.FAIL, DECLARED)
+        yield at_least(CheckId.THROUGHPUT, rate, limits.throughput_per_s, "operations/s", Weight.FAIL, DECLARED)
 
 
 def _errors(most_pct: float, figures: IterationFigures) -> Check:
     """Operations overdue at the end count as errors: they had no answer when one was due."""
     lost = sum(op.errors_of(Blame.VALIDATION) + op.errors_of(Blame.TRANSPORT) + op.overdue for op in figures.operations)
-    of = figures.requests + sum(op.overdue for op in figures.operations)
+    attempts = figures.requests + sum(op.overdue for op in figures.operations)
     kinds = sorted({kind for op in figures.operations for kind in op.errors})
-    share_pct = 100 * lost / max(1, of)
+    share_pct = 100 * lost / max(1, attempts)
     return at_most(CheckId.ERRORS, share_pct, most_pct, "%", Weight.FAIL, DECLARED, ", ".join(kinds))
 
 
@@ -46,4 +46,6 @@ def _percentile(limit: PercentileLimit, figures: IterationFigures) -> Check:
 
 
 def _times(operation: str, figures: IterationFigures) -> Distribution:
-    return next((one.response for one in figures.operations if one.name == operation), figures.response)
+    return next(
+        (candidate.response for candidate in figures.operations if candidate.name == operation), figures.response
+    )

@@ -68,7 +68,7 @@ LEAST = 2
 def compared_figures(tiles: Sequence[Tile], scored: Consolidation) -> dict[str, list[float]]:
     """What groups are compared by, one value a tile."""
     rates = {figure.name: [float(getattr(tile, figure.name)) for tile in tiles] for figure in COMPARED[1:]}
-    return {COMPARED[0].name: [float(one.score) for one in scored.tiles], **rates}
+    return {COMPARED[0].name: [float(tile.score) for tile in scored.tiles], **rates}
 
 
 def findings(groups: Sequence[str], figures: Mapping[str, Sequence[float]]) -> list[GroupFinding]:
@@ -90,10 +90,10 @@ def findings(groups: Sequence[str], figures: Mapping[str, Sequence[float]]) -> l
         inside, outside = (sum(values) / len(values) for values in split(groups, group, figures[figure.name]))
         seen = finding(figure, group, inside, outside, p)
         if len(set(groups)) == 2 and not seen.is_worse:  # the same test, seen from the side that may have done worse
-            other = finding(figure, next(name for name in groups if name != group), outside, inside, p)
-            seen = other if other.mean < other.others or other.is_worse else seen
+            opposite = finding(figure, next(name for name in groups if name != group), outside, inside, p)
+            seen = opposite if opposite.mean < opposite.others or opposite.is_worse else seen
         tested.append(seen)
-    return sorted(tested, key=lambda one: one.p)
+    return sorted(tested, key=lambda result: result.p)
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ def reach(groups: Sequence[str], figures: Mapping[str, Sequence[float]]) -> Reac
     return Reach(least_p, 100 * seen / mean if mean else None)
 
 
-def worse_groups(found: Sequence[GroupFinding]) -> dict[str, list[GroupFinding]]:
+def worse_groups(results: Sequence[GroupFinding]) -> dict[str, list[GroupFinding]]:
     """Groups that did worse in some figure, with what shows it, surest first."""
-    groups = dict.fromkeys(one.group for one in found if one.is_worse)
-    return {group: [one for one in found if one.is_worse and one.group == group] for group in groups}
+    groups = dict.fromkeys(result.group for result in results if result.is_worse)
+    return {group: [result for result in results if result.is_worse and result.group == group] for group in groups}

@@ -68,15 +68,15 @@ def _quality(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
         (CheckId.TOLERABLE_SHARE, tolerable, criteria.tolerable_share_pct),
     ):
         share = 100 * count / max(1, requests)
-        said = f"{detail}{_unsure(count, requests, limit)}"
-        yield at_least(name, share, limit, "%", Weight.FAIL, limits_source(criteria), said)
+        text = f"{detail}{_unsure(count, requests, limit)}"
+        yield at_least(name, share, limit, "%", Weight.FAIL, limits_source(criteria), text)
 
 
-def _unsure(count: int, of: int, limit_pct: float) -> str:
+def _unsure(count: int, total: int, limit_pct: float) -> str:
     """What is to be said of a share whose interval reaches beyond its limit."""
-    if not of:
+    if not total:
         return ""
-    low, high = (100 * end for end in share_interval(min(count, of), of))
+    low, high = (100 * end for end in share_interval(min(count, total), total))
     return f"; not sure: 95 % interval {low:.3g} to {high:.3g} %" if low < limit_pct <= high else ""
 
 
@@ -85,7 +85,7 @@ def _each(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
     counted = [operation for operation in figures.operations if operation.requests + operation.overdue]
     if criteria.each_share_pct is None or not counted:
         return
-    shares = {one.name: 100 * one.good / (one.requests + one.overdue) for one in counted}
+    shares = {operation.name: 100 * operation.good / (operation.requests + operation.overdue) for operation in counted}
     name, worst = min(shares.items(), key=lambda item: item[1])
     source = limits_source(criteria)
     yield at_least(CheckId.GOOD_SHARE_EACH, worst, criteria.each_share_pct, "%", Weight.FAIL, source, name)
@@ -96,7 +96,11 @@ def weighted_s(criteria: Criteria, figures: IterationFigures) -> float | None:
     each for itself, or one has no answer.
     """
     percentile = criteria.each_share_pct
-    times = {one.name: one.response.at_most(percentile) for one in figures.operations} if percentile else {}
+    times = (
+        {operation.name: operation.response.at_most(percentile) for operation in figures.operations}
+        if percentile
+        else {}
+    )
     if (
         not criteria.limits_s
         or not criteria.expected_shares
@@ -114,7 +118,8 @@ def _weighted(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
     limit = sum(share * criteria.limits_s[name] for name, share in criteria.expected_shares.items())
     percentile = criteria.each_share_pct or 0.0
     used = {
-        one.name: (one.response.at_most(percentile) or 0.0) / criteria.limits_s[one.name] for one in figures.operations
+        operation.name: (operation.response.at_most(percentile) or 0.0) / criteria.limits_s[operation.name]
+        for operation in figures.operations
     }
     name = max(used, key=lambda name: used[name])
     detail = f"p{percentile:g}; {name} uses most of its limit, {100 * used[name]:.0f} %"
@@ -133,7 +138,7 @@ def _enough(criteria: Criteria, figures: IterationFigures, quality: list[Check])
     is_of_short_tile = criteria.id.tile is not None and criteria.rigor is not Rigor.FULL
     weight = Weight.NOTE if is_of_short_tile and figures.requests else Weight.INVALID
     check = at_least(CheckId.ENOUGH, figures.requests, least, "operations", weight, OURS, detail)
-    has_failed = any(one.outcome is Outcome.BROKEN for one in quality)
+    has_failed = any(check.outcome is Outcome.BROKEN for check in quality)
     was_asked = figures.requests or any(operation.overdue for operation in figures.operations)
     return withdrawn(check, "it did not pass anyway") if has_failed and was_asked else check
 
@@ -168,8 +173,8 @@ def _errors(criteria: Criteria, figures: IterationFigures) -> Iterator[Check]:
     if criteria.own.errors_pct is None:
         yield at_most(CheckId.VALIDATION_ERRORS, wrong, 0, "errors", Weight.FAIL, PUBLISHED, detail)
         yield at_most(CheckId.UNANSWERED, share, ERROR_SHARE_PCT, "%", Weight.FAIL, PUBLISHED, named[Blame.TRANSPORT])
-    own = counts[Blame.DRIVER]
-    yield at_most(CheckId.DRIVER_ERRORS, own, 0, "errors", Weight.INVALID, OURS, named[Blame.DRIVER])
+    driver_errors = counts[Blame.DRIVER]
+    yield at_most(CheckId.DRIVER_ERRORS, driver_errors, 0, "errors", Weight.INVALID, OURS, named[Blame.DRIVER])
 
 
 def _warmed_up(criteria: Criteria) -> Check:
@@ -182,9 +187,9 @@ def _warmed_up(criteria: Criteria) -> Check:
 
 
 def _conditional(figures: IterationFigures) -> Iterator[Check]:
-    asked = sum(operation.conditional for operation in figures.operations)
-    if asked:
-        honoured = 100 * sum(operation.not_modified for operation in figures.operations) / asked
+    conditional = sum(operation.conditional for operation in figures.operations)
+    if conditional:
+        honoured = 100 * sum(operation.not_modified for operation in figures.operations) / conditional
         detail = "a server may ignore the condition, but then sends more bytes"
         yield at_least(CheckId.CONDITIONAL_HONOURED, honoured, 99, "%", Weight.NOTE, PUBLISHED, detail)
 

@@ -97,10 +97,10 @@ def heavy_outlier(values: Sequence[float]) -> tuple[int, float] | None:
 
     None below four values, and where all are the same.
     """
-    found = outlier(values)
-    if found is None:
+    suspect = outlier(values)
+    if suspect is None:
         return None
-    place = found[0]
+    place = suspect[0]
     off = abs(values[place] - float(np.mean(values))) / float(np.std(values, ddof=1))
     drawn = _farthest_of_heavy(len(values))
     beyond = len(drawn) - int(np.searchsorted(drawn, off - 1e-9))
@@ -235,11 +235,11 @@ def _typical(logs: np.ndarray) -> tuple[float | None, float | None]:
 
 def holm(p_values: Sequence[float]) -> list[float]:
     """p-values of several tests made together, corrected so that any false finding is rare (Holm 1979)."""
-    order = sorted(range(len(p_values)), key=lambda at: p_values[at])
+    order = sorted(range(len(p_values)), key=lambda index: p_values[index])
     corrected, worst = [0.0] * len(p_values), 0.0
-    for rank, at in enumerate(order):
-        worst = max(worst, min(1.0, (len(p_values) - rank) * p_values[at]))
-        corrected[at] = worst
+    for rank, index in enumerate(order):
+        worst = max(worst, min(1.0, (len(p_values) - rank) * p_values[index]))
+        corrected[index] = worst
     return corrected
 
 
@@ -260,12 +260,12 @@ def unpaired(a: Sequence[float], b: Sequence[float]) -> float:
 
 
 def _permuted(a: Sequence[float], b: Sequence[float], alternative: str) -> float:
-    def apart(first: np.ndarray, second: np.ndarray, axis: int) -> np.ndarray:
+    def difference(first: np.ndarray, second: np.ndarray, axis: int) -> np.ndarray:
         return np.asarray(np.mean(first, axis=axis) - np.mean(second, axis=axis))
 
     result = scipy.stats.permutation_test(
         (np.asarray(a, float), np.asarray(b, float)),
-        apart,
+        difference,
         permutation_type="independent",
         alternative=alternative,
         vectorized=True,
@@ -277,19 +277,23 @@ def _permuted(a: Sequence[float], b: Sequence[float], alternative: str) -> float
 
 def paired_rise(pairs: Sequence[tuple[float, float]]) -> float:
     """p-value of B not being above A, by permuting A and B within each pair (a, b); 1 without a rise. Takes zeros."""
-    apart = np.array([b - a for a, b in pairs], float)
-    if not len(apart) or float(np.sum(apart)) <= 0:
+    differences = np.array([b - a for a, b in pairs], float)
+    if not len(differences) or float(np.sum(differences)) <= 0:
         return 1.0
-    return float(np.mean(_signs(len(apart)) @ np.abs(apart) >= np.sum(apart) - 1e-12 * np.sum(np.abs(apart))))
+    return float(
+        np.mean(
+            _signs(len(differences)) @ np.abs(differences) >= np.sum(differences) - 1e-12 * np.sum(np.abs(differences))
+        )
+    )
 
 
 def paired_apart(pairs: Sequence[tuple[float, float]]) -> float | None:
     """p-value of no difference between A and B, by permuting within each pair (a, b); None without any."""
     if not pairs:
         return None
-    apart = np.array([b - a for a, b in pairs], float)
-    sums = np.abs(_signs(len(apart)) @ apart)
-    return float(np.mean(sums >= abs(np.sum(apart)) - 1e-12 * np.sum(np.abs(apart))))
+    differences = np.array([b - a for a, b in pairs], float)
+    sums = np.abs(_signs(len(differences)) @ differences)
+    return float(np.mean(sums >= abs(np.sum(differences)) - 1e-12 * np.sum(np.abs(differences))))
 
 
 def unpaired_rise(a: Sequence[float], b: Sequence[float]) -> float:
@@ -331,8 +335,8 @@ def ratio_of_groups(a: Sequence[float], b: Sequence[float], tests: int = 1) -> G
     if min(len(a), len(b)) < least_for_unpaired(tests):
         return GroupRatio(math.exp(shift), None, None)
 
-    def is_refused(by: float) -> bool:
-        return unpaired([*first], [*(second - by)]) <= (1 - LEVEL) / tests
+    def is_refused(shift: float) -> bool:
+        return unpaired([*first], [*(second - shift)]) <= (1 - LEVEL) / tests
 
     low, high = (_edge(is_refused, shift, way * math.log(FARTHEST)) for way in (-1, 1))
     return GroupRatio(math.exp(shift), math.exp(low), math.exp(high))

@@ -105,11 +105,11 @@ def _changes(criteria: Criteria, figures: IterationFigures) -> Iterator[Change |
 
 
 def _response(seconds: Sequence[Second]) -> Change | None:
-    groups = [group for group in _groups(seconds) if any(one.answered for one in group)]
+    groups = [group for group in _groups(seconds) if any(second.answered for second in group)]
     if len(groups) < LEAST_SECONDS:
         return None
-    sums = [(sum((one.mean_s or 0.0) * one.answered for one in group), group) for group in groups]
-    shift = shift_of([total_s / sum(one.answered for one in group) for total_s, group in sums], _lengths(groups))
+    sums = [(sum((second.mean_s or 0.0) * second.answered for second in group), group) for group in groups]
+    shift = shift_of([total_s / sum(second.answered for second in group) for total_s, group in sums], _lengths(groups))
     if shift is None or shift.factor < SAID_FACTOR:
         return None
     is_grave = shift.factor >= LIMIT_FACTOR and abs(shift.after - shift.before) >= LEAST_SLOWER_S
@@ -119,7 +119,7 @@ def _response(seconds: Sequence[Second]) -> Change | None:
 
 def _bytes(seconds: Sequence[Second]) -> Change | None:
     """Of each second by itself: how much an answer holds does not depend on its neighbours."""
-    known = [(one.bytes_share, one.length_s) for one in seconds if one.bytes_share]
+    known = [(second.bytes_share, second.length_s) for second in seconds if second.bytes_share]
     if len(known) < LEAST_SECONDS:
         return None
     groups = _groups(known, MOST_GROUPS)
@@ -133,7 +133,7 @@ def _bytes(seconds: Sequence[Second]) -> Change | None:
 
 def _throughput(seconds: Sequence[Second]) -> Change | None:
     groups = _groups(seconds)
-    rates = [sum(one.answered for one in group) / sum(one.length_s for one in group) for group in groups]
+    rates = [sum(second.answered for second in group) / sum(second.length_s for second in group) for group in groups]
     # A group without any answer counts as half an answer: its logarithm would be lost.
     rates = [rate or 0.5 / length_s for rate, length_s in zip(rates, _lengths(groups), strict=True)]
     shift = shift_of(rates, _lengths(groups))
@@ -178,12 +178,12 @@ def _groups(items: Sequence[T], most: int = 0) -> list[Sequence[T]]:
     """The items in order, in groups of about one size: at most `most`, or as many as seconds are far enough apart."""
     most = most or min(MOST_GROUPS, max(FEWEST_GROUPS, len(items) // GROUP_SECONDS))
     count = min(most, len(items))
-    ends = [round(at * len(items) / count) for at in range(count + 1)]
+    ends = [round(index * len(items) / count) for index in range(count + 1)]
     return [items[begin:end] for begin, end in pairwise(ends)]
 
 
 def _lengths(groups: Sequence[Sequence[Second]]) -> list[float]:
-    return [sum(one.length_s for one in group) for group in groups]
+    return [sum(second.length_s for second in group) for group in groups]
 
 
 def shift_of(values: Sequence[float], lengths_s: Sequence[float]) -> Shift | None:
@@ -193,11 +193,13 @@ def shift_of(values: Sequence[float], lengths_s: Sequence[float]) -> Shift | Non
     that meet or not.
     """
     logs = np.log(np.asarray(values))
-    found = min((_ranked(logs), _line(logs), _parabola(logs), *_halves(logs), *_whiles(logs)), key=lambda one: one.p)
-    if found.p > LEVEL:
+    change = min(
+        (_ranked(logs), _line(logs), _parabola(logs), *_halves(logs), *_whiles(logs)), key=lambda candidate: candidate.p
+    )
+    if change.p > LEVEL:
         return None
-    begin, end = (None if at is None else float(sum(lengths_s[:at])) for at in (found.split, found.end))
-    return Shift(math.exp(found.levels[0]), math.exp(found.levels[1]), begin, end)
+    begin, end = (None if edge is None else float(sum(lengths_s[:edge])) for edge in (change.split, change.end))
+    return Shift(math.exp(change.levels[0]), math.exp(change.levels[1]), begin, end)
 
 
 @dataclass(frozen=True)
@@ -274,9 +276,9 @@ def _whiles(logs: np.ndarray) -> Iterator[_Fit]:
     for begin, end in spans:
         is_within = np.zeros(count, bool)
         is_within[begin:end] = True
-        usual, other = float(np.mean(logs[~is_within])), float(np.mean(logs[is_within]))
-        p = min(1.0, len(spans) * _chance(logs, np.where(is_within, other, usual), 3))
-        yield _Fit(p, (usual, other), begin, end)
+        usual, unusual = float(np.mean(logs[~is_within])), float(np.mean(logs[is_within]))
+        p = min(1.0, len(spans) * _chance(logs, np.where(is_within, unusual, usual), 3))
+        yield _Fit(p, (usual, unusual), begin, end)
 
 
 def _fitted(logs: np.ndarray, degree: int) -> np.ndarray:
@@ -291,11 +293,11 @@ def _fitted(logs: np.ndarray, degree: int) -> np.ndarray:
 def _chance(logs: np.ndarray, fitted: np.ndarray, parameters: int) -> float:
     """p-value of a constant against a fitted shape (F test); neighbours that are alike widen the scatter."""
     residuals, constant = logs - fitted, logs - np.mean(logs)
-    left, whole = float(residuals @ residuals), float(constant @ constant)
-    freedom, explained = len(logs) - parameters, whole - left
+    left, total = float(residuals @ residuals), float(constant @ constant)
+    freedom, explained = len(logs) - parameters, total - left
     if explained <= 1e-12:
         return 1.0
-    if left <= 1e-12 * whole:
+    if left <= 1e-12 * total:
         return 0.0
     # Few residuals, and those of a shape that bends with them, look less alike than they are.
     alike = float(residuals[:-1] @ residuals[1:]) / left + parameters / len(logs)

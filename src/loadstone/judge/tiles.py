@@ -82,7 +82,7 @@ def judge_tiles(result: Result) -> TilesVerdict:
         least_qos_pct=float(scored.least_qos_pct),
         headline=scored.headline,
         score_error=scatter(rates, maxima, result.manifest.profile.steady_s),
-        tiles=tuple(_record(stored, scored, at) for at, stored in enumerate(tiles)),
+        tiles=tuple(_record(stored, scored, index) for index, stored in enumerate(tiles)),
         placement=tuple(_placement(tiles, scored)),
         power=tuple(_power(result.manifest.power, float(scored.score))),
     )
@@ -149,8 +149,8 @@ def _power(meters: Sequence[PowerRecord], score: float) -> Iterator[PowerScore]:
         yield PowerScore(CATEGORIES[meter.scope], meter.loaded_w, meter.idle_w, ratio, meter.about)
 
 
-def _record(stored: StoredTile, scored: Consolidation, at: int) -> TileRecord:
-    tile_score = scored.tiles[at]
+def _record(stored: StoredTile, scored: Consolidation, index: int) -> TileRecord:
+    tile_score = scored.tiles[index]
     figures = {name: float(value) for name, value in asdict(stored.tile).items()}
     return TileRecord(
         number=stored.number,
@@ -164,31 +164,31 @@ def _record(stored: StoredTile, scored: Consolidation, at: int) -> TileRecord:
 
 def _placement(tiles: Sequence[StoredTile], scored: Consolidation) -> Iterator[GroupingFindings]:
     """Every grouping of the run tested, where there are tiles enough of the same load."""
-    full = [at for at, stored in enumerate(tiles) if stored.pct_load == 100]
+    full = [index for index, stored in enumerate(tiles) if stored.pct_load == 100]
     if len(full) < LEAST_FOR_PLACEMENT:
         return
     compared = compared_figures([stored.tile for stored in tiles], scored)
-    values = {name: [series[at] for at in full] for name, series in compared.items()}
-    groupings = {"parity": parity([tiles[at].number for at in full])}
-    for name in sorted({name for at in full for name in tiles[at].groups}):
-        groupings[name] = [tiles[at].groups.get(name, "none") for at in full]
-    for by, groups in groupings.items():
+    values = {name: [series[index] for index in full] for name, series in compared.items()}
+    groupings = {"parity": parity([tiles[index].number for index in full])}
+    for name in sorted({name for index in full for name in tiles[index].groups}):
+        groupings[name] = [tiles[index].groups.get(name, "none") for index in full]
+    for grouping, groups in groupings.items():
         if len(set(groups)) > 1 and min(map(groups.count, groups)) >= LEAST:
-            yield GroupingFindings(by, tuple(findings(groups, values)), reach(groups, values).in_words)
+            yield GroupingFindings(grouping, tuple(findings(groups, values)), reach(groups, values).in_words)
 
 
 def _checks(result: Result) -> Iterator[Check]:
     loaded = [workload for workload in result.workloads if workload.id.phase is LoadPhase.LOADED]
     yield _whole(result)
     yield from _power_sampled(result)
-    windows = [window for one in loaded if (window := _window(one)) is not None]
+    windows = [window for workload in loaded if (window := _window(workload)) is not None]
     if windows:
-        apart = max(max(edge) - min(edge) for edge in zip(*windows, strict=True))
+        spread_s = max(max(edge) - min(edge) for edge in zip(*windows, strict=True))
         detail = f"{len(windows)} workloads in one window of {windows[0][1] - windows[0][0]:.0f} s"
-        yield at_most(CheckId.WINDOWS_APART, apart, WINDOW_S, "s", Weight.INVALID, OURS, detail)
+        yield at_most(CheckId.WINDOWS_APART, spread_s, WINDOW_S, "s", Weight.INVALID, OURS, detail)
     yield from _host(result)
     yield _sampled(result)
-    missing = [one.id.label for one in loaded if not _is_whole_at_start(one)]
+    missing = [workload.id.label for workload in loaded if not _is_whole_at_start(workload)]
     name = CheckId.NOT_AT_FULL_LOAD
     yield at_most(name, len(missing), 0, "workloads", Weight.INVALID, OURS, ", ".join(missing))
 
