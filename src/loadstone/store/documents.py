@@ -101,15 +101,15 @@ def migrated(
 ) -> T:
     """Reads a document of this schema or an older one; raises StoreError."""
     content = read_raw(path) if document is None else document
-    found = content.get("schema")
-    if not isinstance(found, int) or not 1 <= found <= schema:
-        raise StoreError(f"{path} has schema {found}; this version reads 1 to {schema}.")
-    if found == schema:
+    version = content.get("schema")
+    if not isinstance(version, int) or not 1 <= version <= schema:
+        raise StoreError(f"{path} has schema {version}; this version reads 1 to {schema}.")
+    if version == schema:
         return checked(path, kind, content)
     try:
         moved = migrate(content)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-        raise StoreError(f"{path} is no document of schema {found}: {type(error).__name__} {error}.") from None
+        raise StoreError(f"{path} is no document of schema {version}: {type(error).__name__} {error}.") from None
     return checked(path, kind, moved)
 
 

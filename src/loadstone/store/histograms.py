@@ -73,16 +73,16 @@ def lasting(operations: Sequence[OperationTotals]) -> Distribution:
     estimated = estimate(LifeTable.joined(map(_life_table, operations)))
     if estimated is None:
         return NOTHING
-    answered = sum(one.answered.count for one in operations)
-    percentiles = {at: time_us / 1e6 for at in PERCENTILES if (time_us := estimated.at(at)) is not None}
-    percentiles[100.0] = max(one.answered.max_ns for one in operations) / 1e9
-    points = ((time_us / 1e6, at / 100) for at in CURVE if (time_us := estimated.at(at)) is not None)
+    answered = sum(operation.answered.count for operation in operations)
+    percentiles = {percent: time_us / 1e6 for percent in PERCENTILES if (time_us := estimated.at(percent)) is not None}
+    percentiles[100.0] = max(operation.answered.max_ns for operation in operations) / 1e9
+    points = ((time_us / 1e6, percent / 100) for percent in CURVE if (time_us := estimated.at(percent)) is not None)
     return Distribution(
         count=answered,
         mean_s=_mean_s(operations, estimated.mean_us),
         percentiles_s=percentiles,
         curve=tuple(dict.fromkeys(points)),
-        lost=sum(one.lost.count for one in operations),
+        lost=sum(operation.lost.count for operation in operations),
     )
 
 
@@ -92,10 +92,10 @@ def _life_table(operation: OperationTotals) -> LifeTable:
     """
     answered, beyond = counts_us(operation.answered.hdr), operation.answered.clamped
     lost = counts_us(operation.lost.hdr)
-    for name, held, told in (("answered", answered, operation.answered), ("lost", lost, operation.lost)):
+    for name, held, recorded in (("answered", answered, operation.answered), ("lost", lost, operation.lost)):
         counted = sum(number for _, number in held)
-        if counted != told.count:
-            raise StoreError(f"An operation has {told.count} times `{name}`, but its histogram holds {counted}.")
+        if counted != recorded.count:
+            raise StoreError(f"An operation has {recorded.count} times `{name}`, but its histogram holds {counted}.")
     if beyond and (not answered or not 0 < beyond <= answered[-1][1]):
         largest = answered[-1][1] if answered else 0
         raise StoreError(f"An operation has {beyond} times beyond its histogram, whose largest holds {largest}.")
@@ -110,10 +110,10 @@ def _mean_s(operations: Sequence[OperationTotals], estimated_us: float | None) -
     """The exact mean of the answers, and what the estimate adds to theirs: histograms round each time up."""
     if estimated_us is None:
         return None
-    answered = [one.answered for one in operations]
-    count = sum(one.count for one in answered)
-    exact_s = sum(one.mean_ns * one.count for one in answered) / count / 1e9
-    rounded_us = sum(time_us * number for one in answered for time_us, number in counts_us(one.hdr)) / count
+    answered = [operation.answered for operation in operations]
+    count = sum(times.count for times in answered)
+    exact_s = sum(times.mean_ns * times.count for times in answered) / count / 1e9
+    rounded_us = sum(time_us * number for times in answered for time_us, number in counts_us(times.hdr)) / count
     return exact_s + (estimated_us - rounded_us) / 1e6
 
 
@@ -134,7 +134,7 @@ def _counted(hdr: str) -> Iterator[tuple[int, int]]:
     places = np.flatnonzero(counts)
     highest: Callable[[int], int] = histogram.get_highest_equivalent_value
     value: Callable[[int], int] = histogram.get_value_from_index
-    return ((highest(value(int(at))), int(counts[at])) for at in places)
+    return ((highest(value(int(place))), int(counts[place])) for place in places)
 
 
 def _decoded(hdr: str) -> HdrHistogram:
@@ -157,6 +157,6 @@ def _figures(histogram: HdrHistogram, mean_s: float, curve: tuple[float, ...]) -
     """All percentiles in one pass over the counts."""
     wanted = sorted({*PERCENTILES, *curve})
     values = histogram.get_percentile_to_value_dict(wanted)
-    percentiles = {at: values[at] / 1e6 for at in PERCENTILES}
-    points = tuple(dict.fromkeys((values[at] / 1e6, at / 100) for at in sorted(curve)))
+    percentiles = {percent: values[percent] / 1e6 for percent in PERCENTILES}
+    points = tuple(dict.fromkeys((values[percent] / 1e6, percent / 100) for percent in sorted(curve)))
     return Distribution(histogram.get_total_count(), mean_s, percentiles, points)

@@ -60,9 +60,9 @@ def manifest(old: Raw) -> Raw:
     """A result's manifest."""
     is_of_tiles = "tiles" in old
     new = {key: value for key, value in old.items() if key != "terms"}
-    new["criteria"] = [criteria(one, is_of_tiles) for one in old["terms"]]
+    new["criteria"] = [criteria(terms, is_of_tiles) for terms in old["terms"]]
     new["system"] = system(old.get("system") or {"kind": "reference"})
-    new["machines"] = {name: machine(one) for name, one in (old.get("machines") or {}).items()}
+    new["machines"] = {name: machine(facts) for name, facts in (old.get("machines") or {}).items()}
     new["power"] = old.get("power") or []
     return {**new, "schema": 2}
 
@@ -100,8 +100,8 @@ def machine(old: Raw) -> Raw:
 def verdict(old: Raw) -> Raw:
     """A kept verdict."""
     workloads = [
-        {**one, "iterations": [{**each, "checks": checks(each["checks"])} for each in one["iterations"]]}
-        for one in old["workloads"]
+        {**workload, "iterations": [{**each, "checks": checks(each["checks"])} for each in workload["iterations"]]}
+        for workload in old["workloads"]
     ]
     common = old.get("consolidation")
     if common is not None:
@@ -111,7 +111,7 @@ def verdict(old: Raw) -> Raw:
 
 def checks(old: list[Raw]) -> list[Raw]:
     """Checks, which were known by their titles."""
-    return [{**one, "id": TITLES.get(one["rule"], CheckId.UNKNOWN)} for one in old]
+    return [{**check, "id": TITLES.get(check["rule"], CheckId.UNKNOWN)} for check in old]
 
 
 def study(old: Raw) -> Raw:
@@ -123,10 +123,10 @@ def study(old: Raw) -> Raw:
 def answer(old: Raw) -> Raw:
     """A study's answer; what platforms cost against each other was a kind of its own."""
     kind = "compare" if old["kind"] == "platforms" else old["kind"]
-    runs = [run_summary(one) for one in old["runs"]]
+    runs = [run_summary(run) for run in old["runs"]]
     if kind == "tiles":
-        runs = [tile_trial(one, part["workload"]) for part in old["parts"] for one in part["tried"]]
-    parts = [answer_part(one, kind) for one in old["parts"]]
+        runs = [tile_trial(trial, part["workload"]) for part in old["parts"] for trial in part["tried"]]
+    parts = [answer_part(part, kind) for part in old["parts"]]
     return {**old, "kind": kind, "parts": parts, "runs": runs, "schema": 2}
 
 
@@ -136,7 +136,7 @@ def answer_part(old: Raw, kind: str) -> Raw:
     if "figure" in new:
         new["metric"] = new.pop("figure")
     if "searches" in new:
-        new["searches"] = [search_of_side(one, new["workload"]) for one in new["searches"]]
+        new["searches"] = [search_of_side(search, new["workload"]) for search in new["searches"]]
     return searched_loads(new) if kind == "search" else new
 
 
@@ -144,7 +144,7 @@ def with_metrics(old: Any) -> Any:
     """What were called figures are metrics, at every depth."""
     if isinstance(old, dict):
         return {"metrics" if key == "figures" else key: with_metrics(value) for key, value in old.items()}
-    return [with_metrics(one) for one in old] if isinstance(old, list) else old
+    return [with_metrics(value) for value in old] if isinstance(old, list) else old
 
 
 def search_of_side(old: Raw, workload: str) -> Raw:
@@ -156,7 +156,7 @@ def search_of_side(old: Raw, workload: str) -> Raw:
 def searched_loads(old: Raw) -> Raw:
     """The loads that a search tried: of their rules, neither weight nor outcome was kept."""
     unknown = {"weight": "note", "outcome": "kept"}
-    loads = [{**one, "rules": checks([{**unknown, **rule} for rule in one["rules"]])} for one in old["loads"]]
+    loads = [{**load, "rules": checks([{**unknown, **rule} for rule in load["rules"]])} for load in old["loads"]]
     return {**old, "loads": loads}
 
 
@@ -164,7 +164,7 @@ def run_summary(old: Raw) -> Raw:
     """A run of a study."""
     new = {key: value for key, value in old.items() if key not in ("wanted", "rules", "figures")}
     rules = [
-        {**{key: value for key, value in one.items() if key != "name"}, "rule": one["name"]} for one in old["rules"]
+        {**{key: value for key, value in rule.items() if key != "name"}, "rule": rule["name"]} for rule in old["rules"]
     ]
     request = {**old["wanted"], "search": search_of(old["wanted"]["key"])}
     return {**new, "request": request, "checks": checks(rules), "metrics": old["figures"]}
@@ -184,15 +184,15 @@ def tile_trial(old: Raw, tile: str) -> Raw:
     """A run of a search of tiles."""
     request = {"key": "", "workload": tile, "settings": {"tenths": str(old["tenths"])}, "seed": 0}
     metrics = {"score": old["score"], "tiles_quality": old["qos_pct"]}
-    kept = {key: old[key] for key in ("verdict", "folder")}
-    return {**kept, "request": request, "reasons": old["reasons"], "metrics": metrics, "checks": []}
+    unchanged = {key: old[key] for key in ("verdict", "folder")}
+    return {**unchanged, "request": request, "reasons": old["reasons"], "metrics": metrics, "checks": []}
 
 
 def event(old: Raw) -> Raw:
     """An event of a driver of an older schema."""
     if old.get("event") != "totals":
         return old
-    return {"longest_gap_ns": None, **old, "operations": [operation_totals(one) for one in old["operations"]]}
+    return {"longest_gap_ns": None, **old, "operations": [operation_totals(totals) for totals in old["operations"]]}
 
 
 def operation_totals(old: Raw) -> Raw:

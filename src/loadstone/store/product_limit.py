@@ -62,8 +62,8 @@ def estimate(table: LifeTable) -> Estimate | None:
     last = max(times[-1], lost_at[-1] if len(lost_at) else 0)
     # A risk set that is emptied while older ones are still to come says nothing of them (Lai and Ying 1991).
     is_empty_too_soon = (answered >= at_risk) & (times < last)
-    kept = np.where(is_empty_too_soon, 1.0, 1.0 - answered / np.maximum(at_risk, answered))
-    left = np.cumprod(kept)
+    surviving = np.where(is_empty_too_soon, 1.0, 1.0 - answered / np.maximum(at_risk, answered))
+    left = np.cumprod(surviving)
     steps = np.diff(np.concatenate(([0.0], times)))
     mean_us = float(np.sum(steps * np.concatenate(([1.0], left[:-1]))))
     return Estimate(times, 1.0 - left, mean_us if left[-1] <= MOST_UNKNOWN else None)

@@ -36,11 +36,11 @@ def read_published(file: Path) -> dict[str, dict[str, IterationFigures]]:
     """Iterations by workload and column. Raises StoreError."""
     cells: dict[str, Cells] = {}
     for workload, table, page, column, value in _rows(file):
-        of = cells.setdefault(OURS.get(workload, workload), {})
-        of[_kind(table), page, column] = value
+        table_cells = cells.setdefault(OURS.get(workload, workload), {})
+        table_cells[_kind(table), page, column] = value
         if _kind(table) == "requests":
-            of["seconds", TOTAL, column] = _seconds(file, table)
-    read = {workload: _iterations(file, workload, of) for workload, of in cells.items()}
+            table_cells["seconds", TOTAL, column] = _seconds(file, table)
+    read = {workload: _iterations(file, workload, table_cells) for workload, table_cells in cells.items()}
     if not any(read.values()):
         raise StoreError(f"{file} holds no table `requests counted in N s`, so there is no iteration in it.")
     return read
@@ -66,10 +66,10 @@ def _rows(file: Path) -> Iterator[list[str]]:
 
 def _seconds(file: Path, table: str) -> str:
     """How long was counted, out of a table's name. Raises StoreError."""
-    found = re.fullmatch(r"requests.* in ([0-9]+(?:\.[0-9]+)?) s", table.strip())
-    if found is None or not float(found.group(1)) > 0:
+    match = re.fullmatch(r"requests.* in ([0-9]+(?:\.[0-9]+)?) s", table.strip())
+    if match is None or not float(match.group(1)) > 0:
         raise StoreError(f"{file}: the table `{table[:100]}` is not called `requests counted in N s`, N above 0.")
-    return found.group(1)
+    return match.group(1)
 
 
 def _kind(table: str) -> str:
@@ -84,8 +84,8 @@ def _iterations(file: Path, workload: str, cells: Cells) -> dict[str, IterationF
         return {column: _iteration(cells, pages, column) for column in columns}
     except KeyError as error:
         table, page, column = error.args[0]
-        what = f"the table `{table}` has no `{page[:60]}` in the column `{column[:60]}`"
-        raise StoreError(f"{file}: `{workload[:60]}` lacks a figure: {what}.") from None
+        problem = f"the table `{table}` has no `{page[:60]}` in the column `{column[:60]}`"
+        raise StoreError(f"{file}: `{workload[:60]}` lacks a figure: {problem}.") from None
     except ValueError as error:
         raise StoreError(f"{file}: `{workload}` lacks a figure or has one that is none: {error}.") from None
 
@@ -160,6 +160,6 @@ def as_document(figures: IterationFigures) -> Raw:
 def from_document(file: Path, document: Raw) -> IterationFigures:
     """Figures as they were kept; what was called `wires` are connections. Raises StoreError."""
     connections = document.get("connections") or document.get("wires") or {}
-    operations = [{"inside": one.get("response"), **one} for one in document.get("operations", ())]
+    operations = [{"inside": operation.get("response"), **operation} for operation in document.get("operations", ())]
     known = {"is_disclosed": bool((document.get("lag") or {}).get("count")), **document}
     return checked(file, FIGURES_OF, {**known, "connections": connections, "operations": operations})

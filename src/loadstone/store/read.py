@@ -68,8 +68,8 @@ def read_manifest(path: Path) -> Manifest:
         state = (path / MANIFEST).lstat()
         manifest = _manifest(path, state.st_mtime_ns, state.st_size)
     except (OSError, StoreError) as error:
-        said = error if isinstance(error, StoreError) else f"{path} holds no {MANIFEST}."
-        raise StoreError(f"{path} is no result folder: {said} `loadstone results` lists those there are.") from None
+        problem = error if isinstance(error, StoreError) else f"{path} holds no {MANIFEST}."
+        raise StoreError(f"{path} is no result folder: {problem} `loadstone results` lists those there are.") from None
     return as_found(path, manifest)
 
 
@@ -146,7 +146,7 @@ def read_iteration(folder: Path, number: int) -> Iteration:
         return Iteration(number, from_document(folder / FIGURES, read_raw(folder / FIGURES)))
     events = list(_events(folder / EVENTS))
     try:
-        found = figures_of(events)
+        iteration_figures = figures_of(events)
     except (ArithmeticError, LookupError, ValueError) as error:
         why = f"{type(error).__name__}: {error}"
         raise StoreError(f"{folder / EVENTS}: its counts contradict each other ({why}). It was changed.") from None
@@ -156,7 +156,7 @@ def read_iteration(folder: Path, number: int) -> Iteration:
     phases = checked(folder / PLAN, _PHASES, plan.get("phases") or {})
     iteration = Iteration(
         number=number,
-        figures=found,
+        figures=iteration_figures,
         phases=phases,
         start=next((event for event in events if isinstance(event, Start)), None),
         intervals=tuple(event for event in events if isinstance(event, Interval)),
@@ -164,7 +164,9 @@ def read_iteration(folder: Path, number: int) -> Iteration:
         stations=tuple(event for event in events if isinstance(event, StationUse) and phases.is_steady(event.at_ns)),
         ledger=tuple(event for event in events if isinstance(event, Ledger)),
         fault=checked(folder / FAULT, _FAULT, read_raw(folder / FAULT)) if (folder / FAULT).is_file() else None,
-        operations=tuple(one for event in events if isinstance(event, Operations) for one in event.operations),
+        operations=tuple(
+            operation for event in events if isinstance(event, Operations) for operation in event.operations
+        ),
     )
     figures = replace(
         iteration.figures,
@@ -180,17 +182,17 @@ def _audit(file: Path, ledger: Sequence[Ledger]) -> Audit | None:
     """What the drivers' ledgers say against what the server said; of endings that leave something there."""
     if not file.is_file():
         return None
-    said = read_raw(file)
+    report = read_raw(file)
     try:
-        kept = [ending for line in ledger for ending in line.endings if int(ending.sum, 16)]
+        checked = [ending for line in ledger for ending in line.endings if int(ending.sum, 16)]
         return Audit(
-            what=str(said["what"]),
-            acknowledged=sum(ending.count for ending in kept),
-            acknowledged_sum=sum(int(ending.sum, 16) for ending in kept) % HASHES,
+            what=str(report["what"]),
+            acknowledged=sum(ending.count for ending in checked),
+            acknowledged_sum=sum(int(ending.sum, 16) for ending in checked) % HASHES,
             in_doubt=sum(line.in_doubt for line in ledger),
-            held=int(said["count"]),
-            held_sum=int(said["sum"], 16),
-            broken_rules=tuple(map(str, said["broken_rules"])),
+            held=int(report["count"]),
+            held_sum=int(report["sum"], 16),
+            broken_rules=tuple(map(str, report["broken_rules"])),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise StoreError(f"{file} is no audit: {type(error).__name__} {error}.") from None
@@ -280,16 +282,23 @@ def figures_of(events: Sequence[Event]) -> IterationFigures:
 
 def _seconds(steady: Sequence[Interval], operations: Sequence[OperationTotals]) -> Iterator[Second]:
     """The intervals of the steady state that are not cut; bytes of operations without errors alone."""
-    whole = [
-        (sum(one.operations[at].bytes for one in steady), sum(one.operations[at].requests for one in steady))
-        for at in range(min((len(interval.operations) for interval in steady), default=0))
+    totals = [
+        (
+            sum(interval.operations[index].bytes for interval in steady),
+            sum(interval.operations[index].requests for interval in steady),
+        )
+        for index in range(min((len(interval.operations) for interval in steady), default=0))
     ]
-    counted = [at for at, operation in enumerate(operations) if not operation.counts.errors and at < len(whole)]
+    counted = [
+        index for index, operation in enumerate(operations) if not operation.counts.errors and index < len(totals)
+    ]
     for interval in steady:
         if interval.length_s < SHORTEST_SECOND_S:
             continue
-        due = sum(interval.operations[at].requests * whole[at][0] / max(1, whole[at][1]) for at in counted)
-        came = sum(interval.operations[at].bytes for at in counted)
+        due = sum(
+            interval.operations[index].requests * totals[index][0] / max(1, totals[index][1]) for index in counted
+        )
+        came = sum(interval.operations[index].bytes for index in counted)
         times = interval.response
         mean_s = times.mean_ns / 1e9 if times.count else None
         yield Second(interval.length_s, times.count, mean_s, came / due if due else None)
@@ -342,7 +351,7 @@ def _operation(record: OperationTotals) -> OperationFigures:
         image_bytes=record.image_bytes,
         body_bytes=record.body_bytes,
         requests_beside=record.requests_beside,
-        statuses={one.status: one.count for one in record.statuses},
+        statuses={status.status: status.count for status in record.statuses},
         words=frozenset(record.words),
         slowest=_slowest(record.slowest) if record.slowest.time_ns else None,
         files=tuple(map(_file, filter(lambda file: file.requests, record.files))),
