@@ -58,7 +58,7 @@ def trusted(result: Result, seal: Seal, is_rejudged: bool = False) -> tuple[Resu
     judged, note = _judged(result, seal, is_rejudged)
     if seal.state is SealState.INTACT or judged.verdict is None:
         return judged, note
-    workloads = tuple(replace(one, compliant=False) for one in judged.verdict.workloads)
+    workloads = tuple(replace(workload, compliant=False) for workload in judged.verdict.workloads)
     index = judged.verdict.index and replace(judged.verdict.index, compliant=False)
     return replace(judged, verdict=replace(judged.verdict, workloads=workloads, index=index)), note
 
@@ -69,18 +69,18 @@ def _judged(result: Result, seal: Seal, is_rejudged: bool) -> tuple[Result, str]
     One that was sealed with the figures is shown as it is. Any other stands beside them, where anybody can write: it is
     held against what the figures come to by this version's rules.
     """
-    kept = result.verdict
-    if kept is not None and seal.covers_verdict and not is_rejudged:
+    saved = result.verdict
+    if saved is not None and seal.covers_verdict and not is_rejudged:
         return result, ""
     anew = judge_result(result, __version__)
-    if kept is not None and [workload.verdict for workload in kept.workloads] == [
+    if saved is not None and [workload.verdict for workload in saved.workloads] == [
         workload.verdict for workload in anew.workloads
     ]:
         return result, "judged anew after the run was sealed." if is_rejudged else ""
-    if kept is None:
+    if saved is None:
         return replace(result, verdict=anew), ""
     note = (
-        f"the one that was kept ({kept.whole}, by version {kept.judged_by}) was not sealed with the figures and does "
+        f"the one that was kept ({saved.whole}, by version {saved.judged_by}) was not sealed with the figures and does "
         f"not follow from them; shown is what they come to by version {__version__}."
     )
     return replace(result, verdict=anew), note
@@ -112,10 +112,10 @@ def as_json(result: Result, seal: Seal | None = None, note: str = "") -> Documen
     """The report's figures as a JSON document; distributions without their curves."""
     seal = seal or Seal(SealState.ABSENT)
     verdict: Document | None = VERDICTS.dump_python(result.verdict, mode="json") if result.verdict else None
-    kept = verdict or {"workloads": [], "index": None, "consolidation": None}
-    by_label = {one["workload"]: one for one in kept["workloads"]}
+    judged_document = verdict or {"workloads": [], "index": None, "consolidation": None}
+    by_label = {workload["workload"]: workload for workload in judged_document["workloads"]}
     manifest: Document = MANIFESTS.dump_python(result.manifest, mode="json")
-    index, scored = kept["index"], kept["consolidation"]
+    index, scored = judged_document["index"], judged_document["consolidation"]
     return {
         "manifest": {key: value for key, value in manifest.items() if key not in ("criteria", "declarations")},
         "seal": {"state": seal.state, "changed": list(seal.changed)},
@@ -134,8 +134,8 @@ def _workload(workload: WorkloadResult, verdict: Document | None) -> Document:
         "terms": {"workload": workload.id.label, **asdict(workload.criteria)},
         "verdict": verdict or none,
         "iterations": [
-            _iteration(workload, iteration, judged[at] if at < len(judged) else unjudged)
-            for at, iteration in enumerate(workload.iterations)
+            _iteration(workload, iteration, judged[index] if index < len(judged) else unjudged)
+            for index, iteration in enumerate(workload.iterations)
         ],
     }
 

@@ -108,7 +108,7 @@ def _series(rows: Rows) -> list[str]:
 
 def _color(series: Sequence[str], symbol: str = "stroke", named: Sequence[str] | None = None) -> Spec:
     """Colors of series, with a legend where there are several: of all, or of those to be named."""
-    colors = [PALETTE[at % len(PALETTE)] for at in range(len(series))]
+    colors = [PALETTE[index % len(PALETTE)] for index in range(len(series))]
     shown = list(series if named is None else named)
     legend = None
     if shown and len(series) > 1:
@@ -123,7 +123,7 @@ def _legend(symbol: str) -> Spec:
 def _dash(series: Sequence[str]) -> Spec:
     """Dashes for all but the first, so that lines that lie upon each other both show."""
     dashes = [[1, 0], [5, 3], [2, 2], [8, 3, 2, 3]]
-    ranges = [dashes[at % len(dashes)] for at in range(len(series))]
+    ranges = [dashes[index % len(dashes)] for index in range(len(series))]
     return _channel("series:N", sort=list(series), scale={"domain": list(series), "range": ranges}, legend=None)
 
 
@@ -134,19 +134,19 @@ def _thinned(rows: Rows, is_stacked: bool) -> Rows:
     by_series: dict[str, list[Any]] = {}
     for row in rows:
         by_series.setdefault(row.get("series", ""), []).append(row)
-    kept: list[Any] = []
+    thinned: list[Any] = []
     for held in by_series.values():
         span = -(-2 * len(held) // MOST_POINTS)
         if len(held) <= MOST_POINTS:
-            kept += held
+            thinned += held
         elif is_stacked:
-            kept += held[:: -(-len(held) // MOST_POINTS)]
+            thinned += held[:: -(-len(held) // MOST_POINTS)]
         else:
-            for at in range(0, len(held), span):
-                part = held[at : at + span]
+            for start in range(0, len(held), span):
+                part = held[start : start + span]
                 places = {part.index(pick(part, key=lambda row: row["value"])) for pick in (min, max)}
-                kept += [part[place] for place in sorted(places)]
-    return kept
+                thinned += [part[place] for place in sorted(places)]
+    return thinned
 
 
 def _over_time(plot: TimePlot) -> Spec:
@@ -240,8 +240,8 @@ def _plot(plot: Plot) -> Spec:
 
 
 def _x(plot: Plot) -> Spec:
-    whole = {"tickMinStep": 1} if plot.x_title in COUNTED else {}
-    return _channel("x:Q", title=plot.x_title, scale={"zero": False, "nice": True}, axis=whole)
+    axis = {"tickMinStep": 1} if plot.x_title in COUNTED else {}
+    return _channel("x:Q", title=plot.x_title, scale={"zero": False, "nice": True}, axis=axis)
 
 
 def _y(plot: Plot, field: str = "y") -> Spec:

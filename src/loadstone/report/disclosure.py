@@ -35,9 +35,9 @@ def noted(notes: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 
 
 def _text(value: object) -> str:
-    return ", ".join(f"{one:.2f}" for one in value) if isinstance(value, tuple) else str(value)
+    return ", ".join(f"{number:.2f}" for number in value) if isinstance(value, tuple) else str(value)
 
 
-def command(words: Sequence[str]) -> str:
+def command(argv: Sequence[str]) -> str:
     """The command that makes the same again."""
-    return shlex.join(["loadstone", *words[1:]])
+    return shlex.join(["loadstone", *argv[1:]])

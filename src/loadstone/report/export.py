@@ -56,8 +56,8 @@ def _choose(result: Result, run: str | None) -> tuple[WorkloadResult, Iteration]
     if run is None and len(runs) == 1:
         return next(iter(runs.values()))
     if run not in runs:
-        given = f"There is no run `{run}`" if run else f"The result holds {len(runs)} runs"
-        raise UsageError(f"{given}. Name one with --run: {', '.join(runs) or 'there is none'}.")
+        problem = f"There is no run `{run}`" if run else f"The result holds {len(runs)} runs"
+        raise UsageError(f"{problem}. Name one with --run: {', '.join(runs) or 'there is none'}.")
     return runs[run]
 
 
@@ -100,8 +100,8 @@ def _rows(iteration: Iteration) -> Iterator[Row]:
             "errors": interval.error_count,
             **{
                 f"{kind}_{name}_ms": round(value_ns / 1e6, 3)
-                for kind, one in times.items()
-                for name, value_ns in (("p50", one.p50_ns), ("p99", one.p99_ns), ("max", one.max_ns))
+                for kind, latency in times.items()
+                for name, value_ns in (("p50", latency.p50_ns), ("p99", latency.p99_ns), ("max", latency.max_ns))
             },
             "sessions_active": interval.sessions_active,
             "connections_open": interval.connections_open,
@@ -125,9 +125,9 @@ def as_hlog(workload: str, iteration: Iteration) -> str:
     for interval in iteration.intervals:
         length_s = interval.length_ns / 1e9
         times = f"{interval.at_ns / 1e9 - length_s:.3f},{length_s:.3f}"
-        for kind, one in (("response", interval.response), ("service", interval.service), ("lag", interval.lag)):
-            if one.count:
-                lines.append(f"Tag={kind},{times},{one.max_ns / 1e6:.3f},{one.hdr}")
+        for kind, histogram in (("response", interval.response), ("service", interval.service), ("lag", interval.lag)):
+            if histogram.count:
+                lines.append(f"Tag={kind},{times},{histogram.max_ns / 1e6:.3f},{histogram.hdr}")
     return "\n".join(lines) + "\n"
 
 
@@ -162,10 +162,13 @@ def as_k6(workload: WorkloadResult, figures: IterationFigures) -> Metrics:
     return {"metrics": metrics}
 
 
-def _trend(one: Distribution) -> Metrics:
+def _trend(times: Distribution) -> Metrics:
     """A k6 trend: milliseconds."""
-    if not one.count or one.mean_s is None:
+    if not times.count or times.mean_s is None:
         return {}
-    known = one.percentiles_s
+    known = times.percentiles_s
     named = {"med": 50.0, "max": 100.0, "p(90)": 90.0, "p(95)": 95.0, "p(99)": 99.0, "p(99.9)": 99.9}
-    return {"avg": 1000 * one.mean_s, **{name: 1000 * known[at] for name, at in named.items() if at in known}}
+    return {
+        "avg": 1000 * times.mean_s,
+        **{name: 1000 * known[percent] for name, percent in named.items() if percent in known},
+    }

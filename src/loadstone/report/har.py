@@ -21,7 +21,8 @@ def as_har(exchanges: Iterable[Exchange], began: datetime, site: Mapping[bool, s
     cookies and credentials are replaced by `***` unless `has_cookies`.
     """
     entries = [
-        _entry(one if has_cookies else _without_credentials(one), began, site[one.is_secure]) for one in exchanges
+        _entry(exchange if has_cookies else _without_credentials(exchange), began, site[exchange.is_secure])
+        for exchange in exchanges
     ]
     return {"log": {"version": "1.2", "creator": {"name": "loadstone", "version": __version__}, "entries": entries}}
 
@@ -83,7 +84,7 @@ def _request(exchange: Exchange, site: str) -> Json:
 
 
 def _response(exchange: Exchange) -> Json:
-    told = {name.lower(): text for name, text in fields_of(exchange.head)}
+    headers = {name.lower(): text for name, text in fields_of(exchange.head)}
     status = status_of(exchange)
     return {
         "status": status or 0,
@@ -93,10 +94,10 @@ def _response(exchange: Exchange) -> Json:
         "cookies": [],
         "content": {
             "size": exchange.body_bytes,
-            "mimeType": told.get("content-type", ""),
+            "mimeType": headers.get("content-type", ""),
             "text": exchange.body,
         },
-        "redirectURL": told.get("location", ""),
+        "redirectURL": headers.get("location", ""),
         "headersSize": len(exchange.head),
         "bodySize": max(0, exchange.bytes - len(exchange.head)),
         "comment": exchange.fault,
@@ -105,8 +106,8 @@ def _response(exchange: Exchange) -> Json:
 
 def status_of(exchange: Exchange) -> int | None:
     """The status of an answer; None where none came."""
-    words = exchange.head.partition("\r\n")[0].split(" ")
-    return int(words[1]) if len(words) > 1 and words[1].isdigit() else None
+    parts = exchange.head.partition("\r\n")[0].split(" ")
+    return int(parts[1]) if len(parts) > 1 and parts[1].isdigit() else None
 
 
 def fields_of(head: str) -> Iterator[tuple[str, str]]:

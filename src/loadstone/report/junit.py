@@ -48,14 +48,14 @@ def _add_unmeasured(suites: Xml.Element, manifest: Manifest) -> None:
 
 def _add(suite: Xml.Element, workload: str, check: Check) -> None:
     case = Xml.SubElement(suite, "testcase", classname=f"loadstone.{workload}", name=_text(check.rule))
-    said = _text(str(check))
+    message = _text(str(check))
     if check.is_broken:
         kind = "failure" if check.weight is Weight.FAIL else "error"
-        Xml.SubElement(case, kind, message=said, type=str(check.weight)).text = _text(f"source: {check.source}")
+        Xml.SubElement(case, kind, message=message, type=str(check.weight)).text = _text(f"source: {check.source}")
     elif check.outcome not in (Outcome.KEPT, Outcome.BROKEN):
-        Xml.SubElement(case, "skipped", message=said)
+        Xml.SubElement(case, "skipped", message=message)
     else:
-        Xml.SubElement(case, "system-out").text = said
+        Xml.SubElement(case, "system-out").text = message
 
 
 def _text(text: str) -> str:

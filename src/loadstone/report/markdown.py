@@ -54,7 +54,7 @@ def _part(block: Heading | Paragraph | Facts | Verbatim | Cards | Numbers, depth
             strong = f"**{escape(block.strong)}**" if block.strong else ""
             return " ".join(part for part in (strong, escape(block.text)) if part)
         case Facts():
-            return "\n".join(f"- {escape(term)}: {escape(said)}" for term, said in block.rows)
+            return "\n".join(f"- {escape(term)}: {escape(text)}" for term, text in block.rows)
         case Verbatim():
             return _fenced(block.text)
         case Cards():
@@ -64,9 +64,9 @@ def _part(block: Heading | Paragraph | Facts | Verbatim | Cards | Numbers, depth
 
 
 def _card(strong: str, title: str, lines: Sequence[str | Cell]) -> str:
-    said = "; ".join(escape(line.text if isinstance(line, Cell) else line) for line in lines)
+    details = "; ".join(escape(line.text if isinstance(line, Cell) else line) for line in lines)
     head = " ".join(part for part in (f"**{escape(strong)}**" if strong else "", escape(title)) if part)
-    return f"- {head}" + (f": {said}" if said else "")
+    return f"- {head}" + (f": {details}" if details else "")
 
 
 def _table(table: Table) -> Iterator[str]:
@@ -90,7 +90,7 @@ def _line(texts: Sequence[str], bold: bool = False) -> str:
 def escape(text: str) -> str:
     """Text that Markdown shows as it is, on one line."""
     plain = UNSEEN.sub("\ufffd", text.replace("\n", " ").replace("\t", " "))
-    return SPECIAL.sub(lambda found: "".join(f"\\{letter}" for letter in found[1]), html.escape(plain, quote=False))
+    return SPECIAL.sub(lambda match: "".join(f"\\{letter}" for letter in match[1]), html.escape(plain, quote=False))
 
 
 def _fenced(text: str) -> str:

@@ -76,15 +76,15 @@ def shipped_sections() -> Sequence[Section]:
     return sorted(declared, key=lambda section: section.rank)
 
 
-def result_blocks(context: ReportContext, found: Sequence[Section]) -> Iterator[Block]:
+def result_blocks(context: ReportContext, sections: Sequence[Section]) -> Iterator[Block]:
     """The blocks of all sections about the result."""
-    for section in found:
+    for section in sections:
         if section.of_result is not None:
             yield from section.of_result(context)
 
 
-def iteration_blocks(context: IterationContext, found: Sequence[Section]) -> Iterator[Block]:
+def iteration_blocks(context: IterationContext, sections: Sequence[Section]) -> Iterator[Block]:
     """The blocks of all sections about one iteration."""
-    for section in found:
+    for section in sections:
         if section.of_iteration is not None:
             yield from section.of_iteration(context)

@@ -22,7 +22,7 @@ def ran_on(manifest: StudyManifest, runs: Sequence[RunSummary]) -> str:
 def machines_in_words(runs: Sequence[RunSummary]) -> str:
     """What made the machines of a system that the lab started; empty for others, and in older answers."""
     platforms = sorted({run.platform for run in runs if run.platform})
-    return " and ".join(PLATFORM_NAMES.get(one, f"platform {one}") for one in platforms)
+    return " and ".join(PLATFORM_NAMES.get(platform, f"platform {platform}") for platform in platforms)
 
 
 def system_in_words(manifest: StudyManifest, runs: Sequence[RunSummary]) -> str:
@@ -32,15 +32,17 @@ def system_in_words(manifest: StudyManifest, runs: Sequence[RunSummary]) -> str:
         each = (f"{side} {target}".strip() for side, target in sorted(targets.items()))
         return f"set up by others: {', '.join(each)}"
     settings = manifest.system.settings.items()
-    told = [f"{name.replace('_', ' ')} {_said(value)}" for name, value in settings if _is_shown(name, value)]
-    return ", ".join([f"kind {manifest.system.kind}", *told])
+    settings_text = [f"{name.replace('_', ' ')} {_said(value)}" for name, value in settings if _is_shown(name, value)]
+    return ", ".join([f"kind {manifest.system.kind}", *settings_text])
 
 
 def _said(value: object) -> str:
     """A setting in words; an end of the network as it is written in addresses."""
     if isinstance(value, Mapping):
         ends = {"host", "port"} == set(value)
-        return f"{value['host']}:{value['port']}" if ends else ", ".join(f"{key} {one}" for key, one in value.items())
+        return (
+            f"{value['host']}:{value['port']}" if ends else ", ".join(f"{key} {entry}" for key, entry in value.items())
+        )
     return str(value)
 
 

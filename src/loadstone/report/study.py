@@ -109,7 +109,7 @@ def study_blocks(
     yield from _banner(manifest, kind, answer)
     yield Cards([_card(part, kind.outcome(part, answer.runs)) for part in answer.parts])
     yield from _indices(answer)
-    workloads = {one.workload: one for one in manifest.workloads}
+    workloads = {workload.workload: workload for workload in manifest.workloads}
     for part in answer.parts:
         workload = workloads.get(part.workload, StudiedWorkload(part.workload, part.workload))
         yield Heading(workload.title, 2, part.workload, part.workload)
@@ -145,8 +145,8 @@ def _card(part: Answer, outcome: Verdict) -> Card:
 def _indices(answer: StudyAnswer[Answer]) -> Iterator[Block]:
     if answer.indices is not None:
         a, b, ratio = answer.indices.a, answer.indices.b, answer.indices.ratio
-        said = f"A {number(a, 1)}, B {number(b, 1)}, B by A {number(ratio, 3)}. {DISCLAIMER}"
-        yield Paragraph(said, strong=f"{NAME}:")
+        sentence = f"A {number(a, 1)}, B {number(b, 1)}, B by A {number(ratio, 3)}. {DISCLAIMER}"
+        yield Paragraph(sentence, strong=f"{NAME}:")
     if answer.index is not None:
         yield Paragraph(f"{number(answer.index, 1)}. {DISCLAIMER}", strong=f"{NAME} of these peaks:")
 
@@ -162,13 +162,13 @@ def _run(run: RunSummary) -> Row:
     request = run.request
     settings = ", ".join(f"{name}={value}" for name, value in request.settings.items()) or "as it is"
     purpose = "" if request.purpose is Purpose.MEASURE else f" ({request.purpose})"
-    what = f"{request.side.upper()} {settings}{purpose}".strip()
+    title = f"{request.side.upper()} {settings}{purpose}".strip()
     metrics = [
         shown(run.metrics[name] * factor, digits) if name in run.metrics else ""
         for name, _, digits, factor in RUN_METRICS
     ]
     verdict = Cell(run.verdict, Tone(run.verdict.value))
-    return Row([Cell(request.key or run.folder, link=run.folder), what, verdict, *metrics, "; ".join(run.reasons)])
+    return Row([Cell(request.key or run.folder, link=run.folder), title, verdict, *metrics, "; ".join(run.reasons)])
 
 
 def _configuration(manifest: StudyManifest, runs: Sequence[RunSummary]) -> Iterator[Block]:

@@ -54,26 +54,26 @@ def _driver_cores(manifest: Manifest) -> Iterator[tuple[str, str]]:
 
 
 def _host(host: FleetHostRecord) -> str:
-    words = [f"{' and '.join(host.roles)}, at {host.address}"]
-    words.append(f"{host.cores} cores, {host.memory_mib} MiB, Linux {host.kernel}")
+    facts = [f"{' and '.join(host.roles)}, at {host.address}"]
+    facts.append(f"{host.cores} cores, {host.memory_mib} MiB, Linux {host.kernel}")
     if host.undone:
-        words.append(f"cleared of what a lost run had left: {', '.join(host.undone)}")
-    return "; ".join(words)
+        facts.append(f"cleared of what a lost run had left: {', '.join(host.undone)}")
+    return "; ".join(facts)
 
 
 def _machine(facts: MachineFacts) -> str:
     rest = {"accelerator": facts.accelerator, "networks": facts.networks, **facts.facts}
-    said = [
+    details = [
         f"{key.replace('_', ' ')} {_text(value)}"
         for key, value in rest.items()
         if value and not isinstance(value, list)
     ]
-    return "; ".join([facts.about, *said])
+    return "; ".join([facts.about, *details])
 
 
 def _text(value: object) -> str:
     if isinstance(value, Mapping):
-        return ", ".join(f"{str(key).replace('_', ' ')} {one}" for key, one in value.items())
+        return ", ".join(f"{str(key).replace('_', ' ')} {setting}" for key, setting in value.items())
     return str(value)
 
 

@@ -27,8 +27,8 @@ def ending_rows(ledger: Sequence[Ledger]) -> list[EndingRow]:
     for line in ledger:
         for ending in line.endings:
             key = (line.operation, ending.name)
-            steady, whole = counts.get(key, (0, 0))
-            counts[key] = (steady + ending.steady, whole + ending.count)
+            steady, total = counts.get(key, (0, 0))
+            counts[key] = (steady + ending.steady, total + ending.count)
     return [EndingRow(operation, ending, *both) for (operation, ending), both in counts.items()]
 
 

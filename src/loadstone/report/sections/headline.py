@@ -26,8 +26,8 @@ def blocks(context: ReportContext) -> Iterator[Block]:
         name = [("workload", workload.id.label)] if len(result.workloads) > 1 else []
         verdict = context.verdict_of(workload)
         if verdict is not None and verdict.verdict is Verdict.INVALID:
-            said = ", ".join(f"{title} {value}" for title, value in (*name, *items))
-            yield Paragraph(f"{said}. The run is invalid, so these are not to be quoted.", Tone.QUIET)
+            scores = ", ".join(f"{title} {value}" for title, value in (*name, *items))
+            yield Paragraph(f"{scores}. The run is invalid, so these are not to be quoted.", Tone.QUIET)
         else:
             yield Numbers([*name, *items])
 

@@ -38,21 +38,21 @@ def blocks(context: ReportContext) -> Iterator[Block]:
 def _rows(context: ReportContext, workload: WorkloadResult) -> Iterator[Row]:
     verdict = context.verdict_of(workload)
     judged = verdict.iterations if verdict else ()
-    for iteration, own in zip_longest(workload.iterations, judged[: len(workload.iterations)]):
-        word = Cell(own.verdict, Tone(own.verdict.value)) if own else Cell("not judged", Tone.INVALID)
+    for iteration, record in zip_longest(workload.iterations, judged[: len(workload.iterations)]):
+        outcome = Cell(record.verdict, Tone(record.verdict.value)) if record else Cell("not judged", Tone.INVALID)
         about = (workload.id.label, workload.criteria.load_in_words, str(iteration.number))
-        yield Row([*about, *_counts(iteration.figures), word])
+        yield Row([*about, *_counts(iteration.figures), outcome])
 
 
 def _counts(figures: IterationFigures) -> Iterator[str]:
     """Counts, and the share of good operations with its interval."""
-    whole = total(figures)
-    asked = whole.requests + whole.overdue
-    yield from (number(count, 0) for count in (whole.requests, whole.good, whole.tolerable, whole.fail))
-    told = (whole.error_count, whole.overdue)
-    yield from (number(count, 0) if figures.is_disclosed else NOT_DISCLOSED for count in told)
-    ends = share_interval(whole.good, asked) if asked else ()
-    yield number(100 * whole.good / asked, 3) if asked else ""
+    totals = total(figures)
+    attempts = totals.requests + totals.overdue
+    yield from (number(count, 0) for count in (totals.requests, totals.good, totals.tolerable, totals.fail))
+    counts = (totals.error_count, totals.overdue)
+    yield from (number(count, 0) if figures.is_disclosed else NOT_DISCLOSED for count in counts)
+    ends = share_interval(totals.good, attempts) if attempts else ()
+    yield number(100 * totals.good / attempts, 3) if attempts else ""
     yield " to ".join(number(100 * end, 3) for end in ends)
 
 

@@ -90,8 +90,8 @@ def _throughput_each(iteration: Iteration, names: Sequence[str]) -> Drawn:
 def _crowds(iteration: Iteration) -> Drawn:
     """Of many seconds several together."""
     together = -(-len(iteration.intervals) // MOST_COLUMNS)
-    for at in range(0, len(iteration.intervals), max(1, together)):
-        some = iteration.intervals[at : at + together]
+    for start in range(0, len(iteration.intervals), max(1, together)):
+        some = iteration.intervals[start : start + together]
         since_s, until_s = some[0].middle_s - some[0].length_s / 2, some[-1].middle_s + some[-1].length_s / 2
         for low_s, high_s, count in crowd([interval.response for interval in some]):
             yield {"from": since_s, "to": until_s, "low": 1e3 * low_s, "high": 1e3 * high_s, "value": count}

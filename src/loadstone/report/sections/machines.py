@@ -74,8 +74,8 @@ def _rows(samples: Sequence[Sample], name: str) -> list[MachineRow]:
     tree = tree_usage(samples, name)
     busy = sum(inside.get(f"{mode}_cores", 0.0) for mode in ("user", "system")) if inside else None
 
-    def row(title: str, unit: str, host: Known, guest: Known, by: float = 1.0, why_not: str = HIDDEN) -> MachineRow:
-        return MachineRow(title, unit, _text(host, by, why_not), _text(guest, by, why_not))
+    def row(title: str, unit: str, host: Known, guest: Known, factor: float = 1.0, why_not: str = HIDDEN) -> MachineRow:
+        return MachineRow(title, unit, _text(host, factor, why_not), _text(guest, factor, why_not))
 
     if not outside:
         return _rows_of_host(samples, name, inside)
@@ -113,8 +113,8 @@ def _rows(samples: Sequence[Sample], name: str) -> list[MachineRow]:
 def _rows_of_host(samples: Sequence[Sample], name: str, inside: Mapping[str, float]) -> list[MachineRow]:
     """Of a host that others run: what its agent told, the process groups that used most at the end."""
     rows = [
-        MachineRow(title, unit, OTHERS, _text(inside.get(key), by, HIDDEN))
-        for title, unit, key, by in (
+        MachineRow(title, unit, OTHERS, _text(inside.get(key), factor, HIDDEN))
+        for title, unit, key, factor in (
             ("user CPU", "cores", "user_cores", 1.0),
             ("system CPU", "cores", "system_cores", 1.0),
             ("idle", "cores", "idle_cores", 1.0),
@@ -131,17 +131,23 @@ def _rows_of_host(samples: Sequence[Sample], name: str, inside: Mapping[str, flo
     for kind in dict.fromkeys(kind for view in views for kind in view.pressure):
         share = fmean(100 * (view.pressure.get(kind) or 0.0) for view in views)
         rows.append(MachineRow(f"time in which some waited for {kind}", "%", OTHERS, _text(share, 1.0, HIDDEN)))
-    for group in dict.fromkeys(one.name for view in views for one in view.groups):
-        cores = sum(one.cores for view in views for one in view.groups if one.name == group) / len(views)
+    for group in dict.fromkeys(group.name for view in views for group in view.groups):
+        cores = sum(usage.cores for view in views for usage in view.groups if usage.name == group) / len(views)
         if cores >= LEAST_CORES:
             rows.append(MachineRow(f"process group {group}", "cores", OTHERS, _text(cores, 1.0, HIDDEN)))
     return rows
 
 
-def _text(value: float | str | None, by: float, why_not: str) -> str:
+def _text(value: float | str | None, factor: float, why_not: str) -> str:
     if value is None:
         return why_not
-    return value if isinstance(value, str) else f"{value * by:.3g}" if value * by < 100 else f"{value * by:.0f}"
+    return (
+        value
+        if isinstance(value, str)
+        else f"{value * factor:.3g}"
+        if value * factor < 100
+        else f"{value * factor:.0f}"
+    )
 
 
 SECTION = Section(rank=80, of_iteration=blocks)

@@ -83,8 +83,8 @@ class OperationRow:
 def operation_rows(criteria: Criteria, figures: IterationFigures) -> list[OperationRow]:
     """A row for each operation and one for the total."""
     total_s = sum((op.inside.mean_s or 0) * op.inside.count for op in figures.operations)
-    own = [(op, criteria.published_bytes.get(op.name)) for op in figures.operations]
-    return [_row(op, total_s, figures.steady_s, published) for op, published in (*own, (total(figures), None))]
+    operations = [(op, criteria.published_bytes.get(op.name)) for op in figures.operations]
+    return [_row(op, total_s, figures.steady_s, published) for op, published in (*operations, (total(figures), None))]
 
 
 def _row(operation: OperationFigures, total_s: float, steady_s: float, published: float | None) -> OperationRow:
@@ -176,8 +176,8 @@ def blocks(context: IterationContext) -> Iterator[Block]:
     yield Heading("Operations")
     yield Table([Column(title) for title in titles], [line(row, row is rows[-1]) for row in rows])
     yield Paragraph(note, Tone.QUIET)
-    if told := _compressed(figures.operations):
-        yield Paragraph(told, Tone.QUIET)
+    if sentence := _compressed(figures.operations):
+        yield Paragraph(sentence, Tone.QUIET)
 
 
 def _compressed(operations: Sequence[OperationFigures]) -> str:

@@ -34,13 +34,17 @@ def blocks(context: IterationContext) -> Iterator[Block]:
     yield Heading("Resources")
     hosts = _hosts(context.iteration.monitor)
     is_folded = len(hosts) > MOST_UNFOLDED
-    beside = [_busy_hosts(hosts)] if is_folded else [one for name, own in hosts.items() for one in _of_host(name, own)]
-    yield Gallery(_figures(context.iteration, beside))
-    for name, own in hosts.items() if is_folded else ():
-        yield Fold(f"Host {name}", [Gallery(list(_of_host(name, own)))])
+    host_figures = (
+        [_busy_hosts(hosts)]
+        if is_folded
+        else [figure for name, views in hosts.items() for figure in _of_host(name, views)]
+    )
+    yield Gallery(_figures(context.iteration, host_figures))
+    for name, views in hosts.items() if is_folded else ():
+        yield Fold(f"Host {name}", [Gallery(list(_of_host(name, views)))])
 
 
-def _figures(iteration: Iteration, beside: list[Figure]) -> list[Figure]:
+def _figures(iteration: Iteration, host_figures: list[Figure]) -> list[Figure]:
     samples = iteration.monitor
     cores, memory = _trees(samples, lambda tree: tree.cores), _trees(samples, lambda tree: tree.rss_bytes / 1e6)
     host = TimePlot("cores", _host_cpu(samples), is_stacked=True)
@@ -50,7 +54,7 @@ def _figures(iteration: Iteration, beside: list[Figure]) -> list[Figure]:
         Figure("Memory by role", "Resident memory of each process tree.", TimePlot("MB", memory)),
         Figure("Network", "All interfaces, loopback included.", TimePlot("Mbit/s", _network(samples))),
     ]
-    pictures += [*beside, *_status(samples)]
+    pictures += [*host_figures, *_status(samples)]
     disk, lag = _disk(samples), _lag(iteration)
     if disk:
         pictures.append(Figure("Disk latency", "Mean time of an operation.", TimePlot("ms", disk)))
@@ -78,45 +82,57 @@ def _busy_hosts(hosts: Mapping[str, HostViews]) -> Figure:
     """All hosts in one picture: which of them is busy."""
     drawn = [
         {"second": second, "value": sum(_cores(view, group) for group in BUSY), "series": name}
-        for name, own in hosts.items()
-        for second, view in own
+        for name, views in hosts.items()
+        for second, view in views
     ]
     return Figure("CPU of all hosts", "As their agents tell; more of each is below.", TimePlot("cores", drawn))
 
 
-def _of_host(name: str, own: HostViews) -> Iterator[Figure]:
-    cpu = [{"second": second, "value": _cores(view, group), "series": group} for second, view in own for group in BUSY]
+def _of_host(name: str, views: HostViews) -> Iterator[Figure]:
+    cpu = [
+        {"second": second, "value": _cores(view, group), "series": group} for second, view in views for group in BUSY
+    ]
     yield Figure(f"CPU of {name}", "As its agent tells.", TimePlot("cores", cpu, is_stacked=True))
-    yield from _rest_of_host(name, own)
+    yield from _rest_of_host(name, views)
 
 
-def _rest_of_host(name: str, own: HostViews) -> Iterator[Figure]:
+def _rest_of_host(name: str, views: HostViews) -> Iterator[Figure]:
     """Beside its processors; nothing of what its kernel does not count."""
-    percent = [(at, {kind: share and 100 * share for kind, share in view.pressure.items()}) for at, view in own]
-    memory = [(at, {kind: held and held / 1e6 for kind, held in view.memory_bytes.items()}) for at, view in own]
+    percent = [
+        (second, {kind: share and 100 * share for kind, share in view.pressure.items()}) for second, view in views
+    ]
+    memory = [
+        (second, {kind: held and held / 1e6 for kind, held in view.memory_bytes.items()}) for second, view in views
+    ]
     sent = (("sent", "bytes_sent_per_s"), ("received", "bytes_recv_per_s"))
     moved = (("read", "read_bytes_per_s"), ("written", "write_bytes_per_s"))
-    most = Counter(group.name for _, view in own for group in view.groups if group.cores >= LEAST_CORES)
+    most = Counter(group.name for _, view in views for group in view.groups if group.cores >= LEAST_CORES)
     names = [group for group, _ in most.most_common(MOST_GROUPS)]
-    groups = [(at, {one.name: one.cores for one in view.groups if one.name in names}) for at, view in own]
+    groups = [
+        (second, {group.name: group.cores for group in view.groups if group.name in names}) for second, view in views
+    ]
     plots: dict[str, tuple[str, str, Iterable[tuple[float, Mapping[str, float | None]]]]] = {
         f"CPU by process group of {name}": ("Those that used most.", "cores", groups),
         f"Run queue of {name}": (
             "Tasks that had a processor or waited for one.",
             "tasks",
-            [(at, {"running": view.running}) for at, view in own],
+            [(second, {"running": view.running}) for second, view in views],
         ),
         f"Pressure of {name}": ("Share of the time in which some task waited for it.", "%", percent),
         f"Memory of {name}": ("As its kernel counts it.", "MB", memory),
         f"Network of {name}": (
             "All interfaces but loopback.",
             "Mbit/s",
-            [(at, _some(view.network, sent, MBIT_PER_BYTE)) for at, view in own],
+            [(second, _some(view.network, sent, MBIT_PER_BYTE)) for second, view in views],
         ),
-        f"Disks of {name}": ("All disks together.", "MB/s", [(at, _some(view.disk, moved, 1e-6)) for at, view in own]),
+        f"Disks of {name}": (
+            "All disks together.",
+            "MB/s",
+            [(second, _some(view.disk, moved, 1e-6)) for second, view in views],
+        ),
     }
-    for title, (caption, unit, said) in plots.items():
-        drawn = _series(said)
+    for title, (caption, unit, figures) in plots.items():
+        drawn = _series(figures)
         if drawn:
             yield Figure(title, caption, TimePlot(unit, drawn))
 
@@ -128,21 +144,21 @@ def _some(rates: Rates, names: Sequence[tuple[str, str]], factor: float) -> dict
 def _status(samples: Sequence[Sample]) -> Iterator[Figure]:
     """What services said of themselves; rates, which are of another order, by themselves."""
     for name in dict.fromkeys(name for sample in samples for name in sample.status):
-        said = [(second, sample.status[name]) for second, sample in _over_time(samples) if name in sample.status]
-        counts = _series((second, status.now) for second, status in said)
-        rates = _series((second, status.per_s) for second, status in said)
+        statuses = [(second, sample.status[name]) for second, sample in _over_time(samples) if name in sample.status]
+        counts = _series((second, status.now) for second, status in statuses)
+        rates = _series((second, status.per_s) for second, status in statuses)
         if counts:
             yield Figure(f"Status of {name}", "As the server itself says.", TimePlot("", counts))
         if rates:
-            named = {str(one["series"]) for one in rates}
+            named = {str(rate["series"]) for rate in rates}
             unit = "per second" if len(named) > 1 else f"{named.pop()} per second"  # one alone has no legend
             yield Figure(f"Rates of {name}", "As the server itself counts.", TimePlot(unit, rates))
 
 
-def _series(said: Iterable[tuple[float, Mapping[str, float | None]]]) -> Drawn:
+def _series(rows: Iterable[tuple[float, Mapping[str, float | None]]]) -> Drawn:
     return [
         {"second": second, "value": value, "series": series}
-        for second, figures in said
+        for second, figures in rows
         for series, value in figures.items()
         if value is not None
     ]

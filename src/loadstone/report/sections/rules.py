@@ -17,8 +17,8 @@ def blocks(context: IterationContext) -> Iterator[Block]:
     if broken:
         yield rules_table(broken)
     counts = [(outcome, sum(check.outcome is outcome for check in checks)) for outcome in Outcome]
-    told = ", ".join(f"{count} {outcome}" for outcome, count in counts if count)
-    yield Fold(f"All rules with figure, limit and source ({told})", [rules_table(checks)])
+    outcomes = ", ".join(f"{count} {outcome}" for outcome, count in counts if count)
+    yield Fold(f"All rules with figure, limit and source ({outcomes})", [rules_table(checks)])
 
 
 SECTION = Section(rank=10, of_iteration=blocks)

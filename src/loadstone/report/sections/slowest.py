@@ -33,13 +33,13 @@ def blocks(context: IterationContext) -> Iterator[Block]:
     yield Heading("Statuses and the slowest")
     rows = [_operation(operation) for operation in operations if operation.statuses]
     yield Table(OPERATIONS, rows)
-    if told := longest(operations):
-        yield Paragraph(told)
+    if sentence := longest(operations):
+        yield Paragraph(sentence)
     files = [(operation.name, file) for operation in operations for file in operation.files]
     if not files:
         return
     yield Heading("Embedded files")
-    files.sort(key=lambda one: -one[1].mean_s)
+    files.sort(key=lambda file: -file[1].mean_s)
     yield Table(FILES, [_file(name, file) for name, file in files[:MOST_FILES]])
     rest = f" The {MOST_FILES} slowest of {number(len(files))} are shown." if len(files) > MOST_FILES else ""
     yield Paragraph(f"From the request to the last byte, of files that came in the steady state.{rest}", Tone.QUIET)
@@ -47,12 +47,12 @@ def blocks(context: IterationContext) -> Iterator[Block]:
 
 def longest(operations: Sequence[OperationFigures]) -> str:
     """The operation that took longest, and the file of it that held it up; empty where nothing was measured."""
-    timed = [(one.slowest.time_s, one) for one in operations if one.slowest is not None]
+    timed = [(operation.slowest.time_s, operation) for operation in operations if operation.slowest is not None]
     if not timed:
         return ""
     time_s, operation = max(timed, key=lambda pair: pair[0])
     assert operation.slowest is not None
-    told = (
+    sentence = (
         f"The longest response time, {_ms(time_s)} ms, was that of {operation.name}, "
         f"begun {operation.slowest.at_s:.1f} s into the run"
     )
@@ -63,16 +63,16 @@ def longest(operations: Sequence[OperationFigures]) -> str:
         if operation.slowest.at_s <= file.slowest.at_s <= until_s and file.slowest.time_s >= PART * time_s
     ]
     if not held:
-        return f"{told}."
-    file = max(held, key=lambda one: one.slowest.time_s)
-    return f"{told}; its file {file.path} took {_ms(file.slowest.time_s)} ms then."
+        return f"{sentence}."
+    file = max(held, key=lambda operation: operation.slowest.time_s)
+    return f"{sentence}; its file {file.path} took {_ms(file.slowest.time_s)} ms then."
 
 
 def _operation(operation: OperationFigures) -> Row:
-    told = (f"{status or 'no answer'}: {number(count)}" for status, count in sorted(operation.statuses.items()))
+    statuses = (f"{status or 'no answer'}: {number(count)}" for status, count in sorted(operation.statuses.items()))
     slowest = operation.slowest
     times = ("", "") if slowest is None else (_ms(slowest.time_s), f"{slowest.at_s:.1f}")
-    return Row([operation.name, ", ".join(told), *times])
+    return Row([operation.name, ", ".join(statuses), *times])
 
 
 def _file(operation: str, file: FileFigures) -> Row:

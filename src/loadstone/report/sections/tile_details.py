@@ -72,17 +72,17 @@ def _load_row(name: str, members: Sequence[OperationFigures], times: Distributio
         sum(member.error_count for member in members),
     ]
     per_s = sum(member.answered for member in members) / figures.steady_s if figures.steady_s else 0.0
-    percentiles = [seconds(times.at(at)) for at in (50.0, 90.0, 99.0, 99.9, 100.0)]
+    percentiles = [seconds(times.at(percent)) for percent in (50.0, 90.0, 99.0, 99.9, 100.0)]
     return Row([name, number(per_s, 2), *map(number, counts), seconds(times.mean_s), *percentiles])
 
 
 def _samples(result: Result, number_: int) -> Sequence[Sample]:
-    own = (
+    samples = (
         workload.iterations[0].steady_samples
         for workload in result.workloads
         if workload.id.tile == number_ and workload.iterations
     )
-    return next(own, [])
+    return next(samples, [])
 
 
 def _machine(manifest: Manifest, name: str, samples: Sequence[Sample]) -> Row:

@@ -22,18 +22,20 @@ def blocks(context: ReportContext) -> Iterator[Block]:
     begun = [
         workload for workload in result.workloads if workload.iterations and workload.iterations[0].start is not None
     ]
-    if not (context.has_pictures and result.manifest.is_of_tiles and any(_first(one).intervals for one in begun)):
+    if not (
+        context.has_pictures and result.manifest.is_of_tiles and any(_first(workload).intervals for workload in begun)
+    ):
         return
-    start_s = min(_start_s(_first(one)) for one in begun)
+    start_s = min(_start_s(_first(workload)) for workload in begun)
     ends = [
-        _start_s(_first(one)) - start_s + _first(one).intervals[-1].at_ns / 1e9
-        for one in begun
-        if _first(one).intervals
+        _start_s(_first(workload)) - start_s + _first(workload).intervals[-1].at_ns / 1e9
+        for workload in begun
+        if _first(workload).intervals
     ]
     bin_s = max(1.0, max(ends) / BINS)
-    rows = [row for one in begun for row in _cells(one, _start_s(_first(one)) - start_s, bin_s)]
+    rows = [row for workload in begun for row in _cells(workload, _start_s(_first(workload)) - start_s, bin_s)]
     window = _first(begun[0]).window_unix_s or (start_s, start_s)
-    names = [one.id.label for one in begun if one.criteria.shortest_limit_s]
+    names = [workload.id.label for workload in begun if workload.criteria.shortest_limit_s]
     plot = HeatPlot(rows, names, (window[0] - start_s, window[1] - start_s))
     yield Gallery([Figure("Heat map: tiles and workloads over time", CAPTION, plot, is_wide=True)])
 
@@ -50,11 +52,14 @@ def _cells(workload: WorkloadResult, after_s: float, bin_s: float) -> list[dict[
     worst: dict[int, float] = {}
     for interval in _first(workload).intervals:
         if interval.response.count:
-            at = int((after_s + interval.middle_s) / bin_s)
+            place = int((after_s + interval.middle_s) / bin_s)
             share = interval.response.p99_ns / 1e9 / workload.criteria.shortest_limit_s
-            worst[at] = max(worst.get(at, 0.0), share)
+            worst[place] = max(worst.get(place, 0.0), share)
     label = workload.id.label
-    return [{"from": at * bin_s, "to": (at + 1) * bin_s, "name": label, "value": share} for at, share in worst.items()]
+    return [
+        {"from": place * bin_s, "to": (place + 1) * bin_s, "name": label, "value": share}
+        for place, share in worst.items()
+    ]
 
 
 SECTION = Section(rank=40, of_result=blocks)

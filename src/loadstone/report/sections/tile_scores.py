@@ -61,10 +61,10 @@ def _workloads_card(context: ReportContext) -> Card:
     verdicts = context.result.verdict.workloads if context.result.verdict else ()
     passed = [verdict for verdict in verdicts if verdict.verdict is Verdict.PASS]
     lines: list[str | Cell] = []
-    for one in verdicts:
-        if one.verdict is not Verdict.PASS:
-            reason = f", {one.reasons[0]}" if one.reasons else ""
-            lines.append(Cell(f"{one.workload}: {one.verdict}{reason}", link=f"#{one.workload}"))
+    for verdict in verdicts:
+        if verdict.verdict is not Verdict.PASS:
+            reason = f", {verdict.reasons[0]}" if verdict.reasons else ""
+            lines.append(Cell(f"{verdict.workload}: {verdict.verdict}{reason}", link=f"#{verdict.workload}"))
     claim = "" if all(verdict.compliant for verdict in verdicts) else ", not compliant"
     store = manifest.tile.file_store if manifest.tile else ""
     lines.append(Cell(f"profile {manifest.profile.name}{claim}; downloads by the {store}", Tone.QUIET))
@@ -129,12 +129,13 @@ def _grouping(grouping: GroupingFindings) -> Paragraph:
     if not worse:
         reach = f"; {grouping.reach}" if grouping.reach else ""
         return Paragraph(f"By {grouping.by}: no group did worse than chance explains{reach}.")
-    said = "; ".join(
-        f"{one.group} tiles did worse in {one.figure.name} ({number(one.mean, 3)} against {number(one.others, 3)}, "
-        f"{chance(one.p, 4)})"
-        for one in worse
+    sentences = "; ".join(
+        f"{finding.group} tiles did worse in {finding.figure.name} "
+        f"({number(finding.mean, 3)} against {number(finding.others, 3)}, "
+        f"{chance(finding.p, 4)})"
+        for finding in worse
     )
-    return Paragraph(f"By {grouping.by}: {said}.", Tone.BROKEN)
+    return Paragraph(f"By {grouping.by}: {sentences}.", Tone.BROKEN)
 
 
 def _power(score: TilesVerdict) -> Iterator[Block]:
@@ -145,15 +146,15 @@ def _power(score: TilesVerdict) -> Iterator[Block]:
     rows = [
         Row(
             [
-                one.category,
+                category.category,
                 number(score.score, 2),
-                number(one.loaded_w, 1),
-                number(one.idle_w, 1),
-                number(one.score_per_w, 3),
-                one.meter,
+                number(category.loaded_w, 1),
+                number(category.idle_w, 1),
+                number(category.score_per_w, 3),
+                category.meter,
             ]
         )
-        for one in score.power
+        for category in score.power
     ]
     yield Table([*_columns(titles), Column("meter", ColumnKind.TEXT)], rows)
     yield Paragraph(POWER_NOTE, Tone.QUIET)

@@ -44,7 +44,7 @@ def _card(context: ReportContext, workload: WorkloadResult) -> Card:
 
 def _rates(iterations: Sequence[IterationFigures]) -> str:
     """Operations/s of each iteration."""
-    rates = [one.throughput_per_s for one in iterations if one.operations]
+    rates = [iteration.throughput_per_s for iteration in iterations if iteration.operations]
     known = [number(rate, 1) for rate in rates if rate is not None]
     each = f" in iterations 1 to {len(known)}" if len(known) > 1 else ""
     return f", {', '.join(known)} operations/s{each}" if known else ""

@@ -28,9 +28,9 @@ def blocks(context: ReportContext) -> Iterator[Block]:
         yield Paragraph(text, Tone.QUIET)
     for workload in result.workloads:
         verdict = context.verdict_of(workload)
-        word = verdict.verdict if verdict else "not judged"
-        summary = f"{workload.criteria.title}: {word}"
-        yield Fold(summary, list(_workload(context, workload)), is_open=word != Verdict.PASS)
+        outcome = verdict.verdict if verdict else "not judged"
+        summary = f"{workload.criteria.title}: {outcome}"
+        yield Fold(summary, list(_workload(context, workload)), is_open=outcome != Verdict.PASS)
 
 
 def _workload(context: ReportContext, workload: WorkloadResult) -> Iterator[Block]:
@@ -38,13 +38,13 @@ def _workload(context: ReportContext, workload: WorkloadResult) -> Iterator[Bloc
     yield Heading(criteria.title, 2, label, f"{label}, {criteria.load_in_words}")
     verdict = context.verdict_of(workload)
     judged = list(verdict.iterations) if verdict else []
-    for at, iteration in enumerate(workload.iterations):
-        own = judged[at] if at < len(judged) else None
-        word, tone = (own.verdict, Tone(own.verdict.value)) if own else ("not judged", Tone.INVALID)
-        yield Heading(f"Iteration {iteration.number}: {word}", 3, tone=tone)
+    for index, iteration in enumerate(workload.iterations):
+        record = judged[index] if index < len(judged) else None
+        outcome, tone = (record.verdict, Tone(record.verdict.value)) if record else ("not judged", Tone.INVALID)
+        yield Heading(f"Iteration {iteration.number}: {outcome}", 3, tone=tone)
         if iteration.figures.trouble:
             yield Paragraph(iteration.figures.trouble, Tone.INVALID)
-        yield from iteration_blocks(IterationContext(context, workload, iteration, own), shipped_sections())
+        yield from iteration_blocks(IterationContext(context, workload, iteration, record), shipped_sections())
     if not workload.iterations:
         yield Paragraph("Not begun.", Tone.QUIET)
 
