@@ -32,37 +32,37 @@ class AnswerMeans:
     words: frozenset[int] = frozenset()
     """Hashes of words that all answers have in common; empty where that is not known."""
 
-    def likeness(self, other: "AnswerMeans") -> float | None:
+    def likeness(self, another: "AnswerMeans") -> float | None:
         """Share of the words of both that both have; None where the words of one are not known. Where a record has no
         room for all hashes, it has the smallest: only up to the last of them are they complete.
         """
-        if not self.words or not other.words:
+        if not self.words or not another.words:
             return None
-        end = min((max(words) for words in (self.words, other.words) if len(words) >= MOST_WORDS), default=None)
-        own, others = (
-            words if end is None else {word for word in words if word <= end} for words in (self.words, other.words)
+        end = min((max(sets) for sets in (self.words, another.words) if len(sets) >= MOST_WORDS), default=None)
+        ours, others = (
+            terms if end is None else {term for term in terms if term <= end} for terms in (self.words, another.words)
         )
-        return len(own & others) / len(own | others)
+        return len(ours & others) / len(ours | others)
 
 
 def answer_means(iterations: Sequence[IterationFigures]) -> dict[str, AnswerMeans]:
     """The answers of each operation over all iterations; operations without a body or with errors are left out."""
     each: dict[str, list[OperationFigures]] = {}
-    for operation in (one for figures in iterations for one in figures.operations):
+    for operation in (operation for figures in iterations for operation in figures.operations):
         each.setdefault(operation.name, []).append(operation)
     return {name: means for name, same in each.items() if (means := _means(same)) is not None}
 
 
 def _means(same: Sequence[OperationFigures]) -> AnswerMeans | None:
-    requests, body_bytes = (sum(getattr(one, name) for one in same) for name in ("requests", "body_bytes"))
-    errors = sum(one.errors_of(blame) for one in same for blame in Blame)
+    requests, body_bytes = (sum(getattr(operation, name) for operation in same) for name in ("requests", "body_bytes"))
+    errors = sum(operation.errors_of(blame) for operation in same for blame in Blame)
     if not body_bytes or errors > MOST_ERRORS * requests:
         return None
     counts: dict[int, int] = {}
-    for status, count in (pair for one in same for pair in one.statuses.items()):
+    for status, count in (pair for operation in same for pair in operation.statuses.items()):
         counts[status] = counts.get(status, 0) + count
-    words = frozenset.intersection(*(one.words for one in same))
-    return AnswerMeans(body_bytes / requests, max(counts, key=lambda status: counts[status], default=0), words)
+    terms = frozenset.intersection(*(operation.words for operation in same))
+    return AnswerMeans(body_bytes / requests, max(counts, key=lambda status: counts[status], default=0), terms)
 
 
 @dataclass(frozen=True)
@@ -87,12 +87,12 @@ class AnswerChange:
         """The change, with figures of both sides."""
         change = 100 * (self.now_bytes / self.before_bytes - 1)
         a, b = (name if name.startswith("at ") else f"of {name}" for name in (a, b))
-        said = f"{self.operation}: {number(self.now_bytes)} bytes {b}, {number(self.before_bytes)} {a}"
-        said += f" ({change:+.0f} %)"
+        text = f"{self.operation}: {number(self.now_bytes)} bytes {b}, {number(self.before_bytes)} {a}"
+        text += f" ({change:+.0f} %)"
         if self.likeness is not None:
-            said += f", another text: {number(100 * self.likeness)} % of the words are the same"
+            text += f", another text: {number(100 * self.likeness)} % of the words are the same"
         differs = self.now_status != self.before_status
-        return said + (f", status {self.now_status} and {self.before_status}" if differs else "")
+        return text + (f", status {self.now_status} and {self.before_status}" if differs else "")
 
 
 Means = Mapping[str, AnswerMeans]
@@ -110,9 +110,9 @@ def changed_answers(a: Sequence[Means], b: Sequence[Means], least: float = LEAST
 
 
 def _change(name: str, a: Sequence[AnswerMeans], b: Sequence[AnswerMeans], least: float) -> AnswerChange | None:
-    sizes = [[one.body_bytes for one in side] for side in (a, b)]
+    sizes = [[means.body_bytes for means in side] for side in (a, b)]
     before, now = (sum(side) / len(side) for side in sizes)
-    statuses = [{one.status for one in side if one.status} for side in (a, b)]
+    statuses = [{means.status for means in side if means.status} for side in (a, b)]
     has_other_status = bool(statuses[0] and statuses[1]) and not statuses[0] & statuses[1]
     is_apart = min(sizes[0]) > max(sizes[1]) or min(sizes[1]) > max(sizes[0])
     has_other_size = is_apart and abs(now / before - 1) > least
@@ -126,8 +126,8 @@ def _likeness_of_others(a: Sequence[AnswerMeans], b: Sequence[AnswerMeans]) -> f
     """The largest likeness between both sides where all runs of each side are alike and no run of one is like one of
     the other; None otherwise, and where there is but one run of a side.
     """
-    within = [one.likeness(other) for side in (a, b) for one, other in combinations(side, 2)]
-    across = [one.likeness(other) for one, other in product(a, b)]
+    within = [first.likeness(second) for side in (a, b) for first, second in combinations(side, 2)]
+    across = [first.likeness(second) for first, second in product(a, b)]
     known = [[share for share in shares if share is not None] for shares in (within, across)]
     if len(a) < 2 or len(b) < 2 or [len(shares) for shares in known] != [len(within), len(across)]:
         return None
@@ -153,5 +153,7 @@ def between_in_words(groups: Mapping[str, Sequence[Means]]) -> list[str]:
     """The sentence that names the groups of runs, as those at one load, whose answers differ from the first group's."""
     (first, usual), *others = list(groups.items()) or [("", [])]
     changes = {name: changed_answers(usual, runs, LEAST_BETWEEN) for name, runs in others}
-    said = [change.in_words(f"at {first}", f"at {name}") for name, found in changes.items() for change in found]
-    return [f"The answers differ, so what is compared is different work: {'; '.join(said)}."] if said else []
+    texts = [
+        change.in_words(f"at {first}", f"at {name}") for name, differences in changes.items() for change in differences
+    ]
+    return [f"The answers differ, so what is compared is different work: {'; '.join(texts)}."] if texts else []

@@ -62,8 +62,8 @@ class WorkloadRuns:
         """The specification of one run. Raises UsageError when a setting does not fit."""
         parts = tuple(part for part in self.spec.parts if part.workload.name == request.workload)
         seed = seed_of_run(self.spec.seed, request.seed)
-        own = replace(self.spec, name=request.key, key=request.key, parts=parts, seed=seed, results=runs)
-        return apply(own, request.settings)
+        spec = replace(self.spec, name=request.key, key=request.key, parts=parts, seed=seed, results=runs)
+        return apply(spec, request.settings)
 
     def check(self, request: RunRequest) -> None:
         """Says what cannot be run before anything is started; raises LoadstoneError."""

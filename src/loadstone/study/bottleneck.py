@@ -34,9 +34,9 @@ NOTHING = "nothing that is watched: a lock, a pool or a queue of the system, or 
 
 def bottleneck(run: RunSummary) -> Bottleneck | None:
     """The first of what was full in a run; None where nothing was watched."""
-    found = next(_full(run), None)
-    if found is not None:
-        return found
+    resource = next(_full(run), None)
+    if resource is not None:
+        return resource
     return Bottleneck(NOTHING) if "host_cpu" in run.metrics or "busy_workers" in run.metrics else None
 
 
@@ -64,11 +64,13 @@ def _full(run: RunSummary) -> Iterator[Bottleneck]:
 
 def common(runs: Sequence[RunSummary]) -> str:
     """What most of several runs were up against, in words; empty where nothing was watched."""
-    found = [one for run in runs if (one := bottleneck(run)) is not None]
-    if not found:
+    resources = [resource for run in runs if (resource := bottleneck(run)) is not None]
+    if not resources:
         return ""
-    name = Counter(one.name for one in found).most_common(1)[0][0]
-    return str(max((one for one in found if one.name == name), key=lambda one: one.used or 0.0))
+    name = Counter(resource.name for resource in resources).most_common(1)[0][0]
+    return str(
+        max((resource for resource in resources if resource.name == name), key=lambda resource: resource.used or 0.0)
+    )
 
 
 def is_idle(run: RunSummary) -> bool:

@@ -12,9 +12,9 @@ Conditions = Mapping[str, str]
 
 def conditions_of(manifest: Manifest) -> dict[str, str]:
     """What the machines of the system under test were given; nothing of one that the lab did not make."""
-    machines = [one.facts for role, one in manifest.machines.items() if role not in SUPPORT]
+    machines = [machine.facts for role, machine in manifest.machines.items() if role not in SUPPORT]
     each = [_of_machine(facts, manifest.host) for facts in machines]
-    joined = {name: " and ".join(dict.fromkeys(one[name] for one in each)) for name in (each[0] if each else ())}
+    joined = {name: " and ".join(dict.fromkeys(facts[name] for facts in each)) for name in (each[0] if each else ())}
     return {"machines": str(len(each)), **joined} if len(each) > 1 else joined
 
 

@@ -42,13 +42,13 @@ def over_load(
     workload: StudiedWorkload,
     marks: Rows,
     verdicts: Mapping[float, str],
-    of: str = "",
+    suffix: str = "",
 ) -> Iterator[Figure]:
     """The curves over load: both percentiles, throughput, shares, and who used the CPU."""
     times = rows(points, PERCENTILES)
     if times:
         plot = Plot(axis, "seconds", lines=times, points=times, limits=limits_of(workload, times), marks=marks)
-        yield Figure(f"Response time{of}", "Both percentiles that limits are put on.", plot)
+        yield Figure(f"Response time{suffix}", "Both percentiles that limits are put on.", plot)
     for name in ("throughput", "good"):
         drawn = rows(points, ((name, name),))
         if drawn:
@@ -56,15 +56,15 @@ def over_load(
             limits = [{"y": 95, "label": "95 %"}] if name == "good" else []
             metric = METRICS[name]
             plot = Plot(axis, metric.axis_title, drawn, judged, limits=limits, marks=marks, from_zero=name != "good")
-            yield Figure(f"{metric.plot_title}{of}", "Points are colored by their runs' verdict.", plot)
+            yield Figure(f"{metric.plot_title}{suffix}", "Points are colored by their runs' verdict.", plot)
     drawn = rows(points, (("host_cpu", "machine"), ("server_cpu", "system under test")))
     if drawn:
-        yield Figure(f"CPU{of}", "In cores.", Plot(axis, "cores", drawn, drawn, marks=marks))
+        yield Figure(f"CPU{suffix}", "In cores.", Plot(axis, "cores", drawn, drawn, marks=marks))
     for name in ("busy_workers", "driver_lag_p99"):
         drawn = rows(points, ((name, name),))
         if drawn and max(row["y"] for row in drawn) > LEAST_LAG_S:
             metric = METRICS[name]
-            yield Figure(f"{metric.plot_title}{of}", "", Plot(axis, metric.axis_title, drawn, drawn, marks=marks))
+            yield Figure(f"{metric.plot_title}{suffix}", "", Plot(axis, metric.axis_title, drawn, drawn, marks=marks))
 
 
 def common_verdict(verdicts: Sequence[Verdict]) -> Verdict:

@@ -37,7 +37,7 @@ def refuse_impossible_duet(base: StudyBase, requests: Sequence[RunRequest]) -> N
     if declared["clock"] is Clock.VIRTUAL:
         raise UsageError("In virtual time nothing disturbs a run. Leave out --duet.")
     settings = [*declared.get("placement", {}).values(), *(request.settings for request in requests)]
-    platforms = {str(one.get("platform") or one.get("machine.platform") or PROCESS) for one in settings}
+    platforms = {str(setting.get("platform") or setting.get("machine.platform") or PROCESS) for setting in settings}
     elsewhere = sorted(name for name in platforms if not platform_kind(name).keeps_cores)
     if elsewhere:
         raise UsageError(f"What {elsewhere[0]} starts does not keep to the cores it is given. Leave out --duet.")

@@ -121,7 +121,7 @@ def compare_paired(pairs: Sequence[tuple[RunSummary, RunSummary]]) -> FailureCom
     if not pairs:
         return None
     a, b = (Failures.of([pair[side] for pair in pairs]) for side in (0, 1))
-    only = [one.passed for one, other in pairs if one.passed != other.passed]
+    only = [first.passed for first, second in pairs if first.passed != second.passed]
     passing = float(scipy.stats.binomtest(sum(only), len(only), alternative="greater").pvalue) if only else 1.0
     return _comparison(a, b, _rise(a.errors, b.errors), _rise(b.good, a.good), passing)
 

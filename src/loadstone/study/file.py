@@ -106,16 +106,16 @@ def read_study(file: Path, kinds: Mapping[str, type[Section]], overrides: Sequen
     roles = _roles(document)
     station = document.take(("station",), Station, content["station"]) if "station" in content else None
     nginx = document.take(("nginx",), FileServer, content["nginx"]) if "nginx" in content else None
-    asked: dict[str, Any] = {
+    fields: dict[str, Any] = {
         kind: document.take((kind,), section, content[kind]) for kind, section in kinds.items() if kind in content
     }
     target = _beside(file, target)
     _check_names(document, loads, profile, target)
-    if not asked:
+    if not fields:
         _check_loaded(document, loads)
     _check_system(document, header)
     notes = _notes(document) | replaced
-    questions = {kind: section for kind, section in asked.items() if section is not None}
+    questions = {kind: section for kind, section in fields.items() if section is not None}
     varied = any(section.varies_platform for section in questions.values())
     for name, declared in (("machine", None if varied else machine), ("backend", backend)):
         _check_machine(document, name, declared)
@@ -143,15 +143,15 @@ def read_study(file: Path, kinds: Mapping[str, type[Section]], overrides: Sequen
 
 def _roles(document: Document) -> dict[str, dict[str, Any]]:
     """`[machines.db]` and `[machines.2.web]`: settings of single machines, by role or by copy and role."""
-    given = document.content.get("machines", {})
+    tables = document.content.get("machines", {})
     roles: dict[str, dict[str, Any]] = {}
-    for name, table in given.items() if isinstance(given, dict) else ():
+    for name, table in tables.items() if isinstance(tables, dict) else ():
         if isinstance(table, dict):
             below = {key: value for key, value in table.items() if isinstance(value, dict)}
             roles |= {f"{name}.{key}": value for key, value in below.items()}
-            own = {key: value for key, value in table.items() if key not in below}
-            roles |= {name: own} if own else {}
-    if not isinstance(given, dict) or not all(isinstance(table, dict) for table in given.values()):
+            plain = {key: value for key, value in table.items() if key not in below}
+            roles |= {name: plain} if plain else {}
+    if not isinstance(tables, dict) or not all(isinstance(table, dict) for table in tables.values()):
         remedy = "Write [machines.db] and below it lines as cpus = 4."
         document.problem(("machines",), "is no table of machines by role", remedy)
     for selector, settings in roles.items():
@@ -168,12 +168,12 @@ def _apply(document: Document, override: Override) -> Iterator[tuple[str, str]]:
     keys = keys[-1:]
     if not isinstance(table, dict):
         return
-    for other in _INSTEAD.get(section, ()):
-        document.content.pop(other, None)
+    for replaced in _INSTEAD.get(section, ()):
+        document.content.pop(replaced, None)
     if keys:
         before = table.get(keys[0])
-        for other in _INSTEAD.get(keys[0], ()):
-            table.pop(other, None)
+        for replaced in _INSTEAD.get(keys[0], ()):
+            table.pop(replaced, None)
         table[keys[0]] = override.value
     else:
         before = table or None
@@ -216,14 +216,14 @@ def _table(document: Document, override: Override, section: str) -> dict[str, An
 
 def _notes(document: Document) -> dict[str, str]:
     """`[notes]`: what no lab can collect by itself, as the settings of a switch or of a firmware."""
-    given = document.content.get("notes", {})
-    if not isinstance(given, dict):
+    notes = document.content.get("notes", {})
+    if not isinstance(notes, dict):
         document.problem(("notes",), "is no table", 'Write [notes] and below it lines as switch = "...".')
         return {}
-    for name, text in given.items():
+    for name, text in notes.items():
         if isinstance(text, dict | list):
             document.problem(("notes", name), "is no text", f'Write it in a line: {name} = "...".')
-    return {name: str(text) for name, text in given.items()}
+    return {name: str(text) for name, text in notes.items()}
 
 
 def _loads(document: Document, file: Path) -> tuple[LoadEntry, ...]:
@@ -244,12 +244,12 @@ def _check_loaded(document: Document, loads: tuple[LoadEntry, ...]) -> None:
 
 
 def _check_system(document: Document, header: StudyHeader | None) -> None:
-    given = [name for name in ("target", "server", "station", "nginx") if name in document.content]
-    alone = [name for name in given if name in ("station", "nginx")]
-    if alone and len(given) > 1:
-        other = next(name for name in given if name != alone[0])
-        document.problem((alone[0],), f"stands beside [{other}]", "A study measures one system: keep one.")
-    if header is not None and header.virtual and "station" not in given:
+    named = [name for name in ("target", "server", "station", "nginx") if name in document.content]
+    alone = [name for name in named if name in ("station", "nginx")]
+    if alone and len(named) > 1:
+        second = next(name for name in named if name != alone[0])
+        document.problem((alone[0],), f"stands beside [{second}]", "A study measures one system: keep one.")
+    if header is not None and header.virtual and "station" not in named:
         document.problem(("study", "virtual"), "needs a modelled server", "Add a [station].")
 
 
@@ -264,8 +264,8 @@ def _check_machine(document: Document, name: str, machine: MachineSpec | None) -
 
 def _from(file: Path, load: LoadEntry) -> LoadEntry:
     """A workload's folder is looked for beside the study file first; a trace's path counts from there."""
-    beside = file.parent / load.workload
-    changes: dict[str, object] = {"workload": str(beside)} if beside.is_dir() else {}
+    workload = file.parent / load.workload
+    changes: dict[str, object] = {"workload": str(workload)} if workload.is_dir() else {}
     if load.trace is not None:
         changes["trace"] = file.parent / load.trace
     return load.model_copy(update=changes)

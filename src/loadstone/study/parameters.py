@@ -59,10 +59,10 @@ def parameter(name: str) -> Parameter:
 def read_settings(text: str) -> dict[str, str]:
     """Reads `server.threads=2,sessions=100`; raises UsageError."""
     settings: dict[str, str] = {}
-    for word in filter(None, text.split(",")):
-        name, equals, value = word.partition("=")
+    for setting in filter(None, text.split(",")):
+        name, equals, value = setting.partition("=")
         if not equals or not value:
-            raise UsageError(f"`{word}` sets nothing. Write NAME=VALUE, several with commas between.")
+            raise UsageError(f"`{setting}` sets nothing. Write NAME=VALUE, several with commas between.")
         settings[parameter(name).name] = value
     if not settings:
         raise UsageError("There is no setting. Write NAME=VALUE, several with commas between.")
@@ -126,8 +126,8 @@ def _rate(spec: RunSpec, text: str) -> RunSpec:
     def at_rate(load: Load) -> Load:
         rates, is_ramp = read_rate(text)
         _number(text, 0, MOST_PER_S)
-        kept = load if isinstance(load, Arrivals) else Arrivals(())
-        return replace(kept, rates=rates, is_ramp=is_ramp, trace_s=())
+        arrivals = load if isinstance(load, Arrivals) else Arrivals(())
+        return replace(arrivals, rates=rates, is_ramp=is_ramp, trace_s=())
 
     return _loaded(spec, at_rate)
 
@@ -183,10 +183,10 @@ def _choice(name: str) -> Callable[[RunSpec, str], RunSpec]:
     return change
 
 
-def _one_of(text: str, known: Iterable[str], what: str) -> str:
+def _one_of(text: str, known: Iterable[str], title: str) -> str:
     names = list(dict.fromkeys(known))
     if text not in names:
-        raise UsageError(f"There is no {what} `{text}`. {suggest(text, set(names))}")
+        raise UsageError(f"There is no {title} `{text}`. {suggest(text, set(names))}")
     return text
 
 
@@ -237,9 +237,9 @@ def _machines(spec: RunSpec, text: str) -> RunSpec:
     return _machine("cpus")(_machine("count")(spec, str(_whole(count, 1, 4096))), str(_whole(cpus, 1, 4096)))
 
 
-def _reference(spec: RunSpec, what: str) -> Reference:
+def _reference(spec: RunSpec, field: str) -> Reference:
     if not isinstance(spec.system, Reference):
-        raise UsageError(f"`server.{what}` is of the reference server, and this study measures another system.")
+        raise UsageError(f"`server.{field}` is of the reference server, and this study measures another system.")
     return spec.system
 
 
@@ -263,8 +263,8 @@ def _station(name: str) -> Callable[[RunSpec, str], RunSpec]:
     def change(spec: RunSpec, text: str) -> RunSpec:
         if not isinstance(spec.system, Station):
             raise UsageError(f"`station.{name}` is of a station. Measure one with --station.")
-        given = {key: str(value) for key, value in spec.system.model_dump().items() if value is not None}
-        return replace(spec, system=from_settings(Station, "station", {**given, name: text}))
+        settings = {key: str(value) for key, value in spec.system.model_dump().items() if value is not None}
+        return replace(spec, system=from_settings(Station, "station", {**settings, name: text}))
 
     return change
 

@@ -94,9 +94,9 @@ def first_missing(requests: Sequence[RunRequest], runs: Sequence[RunSummary]) ->
     return next(iter(missing(requests, runs)), None)
 
 
-def key_of(number: int, workload: str, words: str) -> str:
+def key_of(number: int, workload: str, label: str) -> str:
     """A run's key: its number and what it is, fit for the name of a folder."""
-    plain = "".join(letter if letter.isalnum() or letter in "._-" else "-" for letter in words)
+    plain = "".join(letter if letter.isalnum() or letter in "._-" else "-" for letter in label)
     return f"{number:03d}-{workload}-{plain}".rstrip("-")[:80]
 
 

@@ -146,7 +146,7 @@ def open_quantile_s(centre: Centre, rate: float, share: float) -> float:
     if rate >= centre.capacity:
         return math.inf
     slowest = 1 / centre.demand_s, (centre.capacity - rate) / _slower(centre, rate)
-    top = -math.log(1 - share) * sum(1 / one for one in slowest) * 3
+    top = -math.log(1 - share) * sum(1 / rate for rate in slowest) * 3
     return float(scipy.optimize.brentq(lambda seconds: open_beyond(centre, rate, seconds) - (1 - share), 0, top))
 
 
@@ -200,9 +200,9 @@ def fit_scalability(sessions: Sequence[float], throughput: Sequence[float]) -> S
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", scipy.optimize.OptimizeWarning)  # of a covariance that is not used
-            found, _ = scipy.optimize.curve_fit(
+            estimates, _ = scipy.optimize.curve_fit(
                 _law, loads, rates, (guess, 1e-4, 1e-8), bounds=([0, 0, 0], [np.inf, 1, 1]), x_scale="jac"
             )
     except (RuntimeError, ValueError):
         return None
-    return Scalability(*(float(one) for one in found))
+    return Scalability(*(float(estimate) for estimate in estimates))

@@ -71,7 +71,7 @@ async def _make_all(
         if request is None:
             return Status.COMPLETE, ""
         batch = _at_once(spec, request)
-        paths = [complete[one.key] for one in batch if one.key in complete]
+        paths = [complete[request.key] for request in batch if request.key in complete]
         if len(paths) == len(batch):
             taken += len(batch)
             for path in paths:
@@ -81,14 +81,14 @@ async def _make_all(
             paths = await _make(spec, batch, folder.runs, listener, begin)
             if any(read_manifest(path).status is Status.INTERRUPTED for path in paths):
                 return Status.INTERRUPTED, "ended by a signal; the same command goes on from here"
-        runs += [spec.base.summarize(one, read_result(path)) for one, path in zip(batch, paths, strict=True)]
+        runs += [spec.base.summarize(request, read_result(path)) for request, path in zip(batch, paths, strict=True)]
 
 
 def _at_once(spec: StudySpec[A], request: RunRequest) -> list[RunRequest]:
     """The run, with the one that is made at the same time."""
     if not request.duet:
         return [request]
-    return [one for one in spec.questions.requests() if one.duet == request.duet]
+    return [candidate for candidate in spec.questions.requests() if candidate.duet == request.duet]
 
 
 async def _make(
@@ -120,8 +120,8 @@ def answer_of(spec: StudySpec[A], runs: Sequence[RunSummary]) -> StudyAnswer[A]:
 
 def identity_of(spec: StudySpec[A]) -> str:
     """What makes two studies the same: the question, the workloads as declared, and all that is not varied."""
-    said = {"declaration": spec.declaration, **spec.base.identity(), "version": __version__}
-    return hashlib.sha256(json.dumps(said, sort_keys=True, default=str).encode()).hexdigest()
+    identity = {"declaration": spec.declaration, **spec.base.identity(), "version": __version__}
+    return hashlib.sha256(json.dumps(identity, sort_keys=True, default=str).encode()).hexdigest()
 
 
 def manifest_of(spec: StudySpec[A], identity: str) -> StudyManifest:

@@ -112,30 +112,30 @@ class Limits:
     tolerable_s: float
 
 
-def resource_of(made: Sequence[RunSummary]) -> tuple[str, str] | None:
+def resource_of(runs: Sequence[RunSummary]) -> tuple[str, str] | None:
     """The figure and the capacity of what limits: a station's workers, else the server's CPU, else the machine's."""
     for figure, capacity in (("busy_workers", "workers"), ("server_cpu", "server_cores"), ("host_cpu", "cores")):
-        if made and all(figure in one.metrics and capacity in one.capacity for one in made):
+        if runs and all(figure in run.metrics and capacity in run.capacity for run in runs):
             return figure, capacity
     return None
 
 
-def is_saturated(made: Sequence[RunSummary], figure: str, capacity: str) -> bool:
+def is_saturated(runs: Sequence[RunSummary], figure: str, capacity: str) -> bool:
     """Whether the lowest load already uses nearly all there is."""
-    lowest = min(made, key=lambda one: one.request.load)
+    lowest = min(runs, key=lambda run: run.request.load)
     return lowest.metrics[figure] >= MOST_USED * lowest.capacity[capacity]
 
 
-def fit(made: Sequence[RunSummary], load: str, resource: tuple[str, str]) -> Model:
+def fit(runs: Sequence[RunSummary], load: str, resource: tuple[str, str]) -> Model:
     """Demand by the utilisation law, time elsewhere by the response time law, the rest by least squares."""
     figure, capacity = resource
-    throughput = np.array([one.metrics["throughput"] for one in made])
-    response_s = np.array([one.metrics["response_mean"] for one in made])
-    loads = np.array([one.request.load for one in made])
-    busy = np.array([one.metrics[figure] for one in made])
+    throughput = np.array([run.metrics["throughput"] for run in runs])
+    response_s = np.array([run.metrics["response_mean"] for run in runs])
+    loads = np.array([run.request.load for run in runs])
+    busy = np.array([run.metrics[figure] for run in runs])
     # Utilisation law: busy workers = throughput x demand, by least squares through the origin.
     demand_s = float(np.sum(busy * throughput) / np.sum(throughput**2))
-    centre = Centre(made[0].capacity[capacity], demand_s)
+    centre = Centre(runs[0].capacity[capacity], demand_s)
     think_s = max(0.0, float(np.mean(loads / throughput - response_s))) if load == "sessions" else 0.0
     per_unit = float(np.sum(throughput * loads) / np.sum(loads**2))
     first = Model(load, figure, centre, 0.0, think_s, per_unit, {})
@@ -150,7 +150,7 @@ def fit(made: Sequence[RunSummary], load: str, resource: tuple[str, str]) -> Mod
         off, (start_s, 1.0), bounds=([0, 0], [np.inf, MOST_VARIABILITY]), x_scale=(start_s, 1.0)
     )
     model = _with(first, fit.x)
-    lowest = min(made, key=lambda one: one.request.load)
+    lowest = min(runs, key=lambda run: run.request.load)
     base = {
         share: (lowest.metrics[name], model.queued_s(lowest.request.load, share))
         for name, share in (("response_p95", 0.95), ("response_p99", 0.99))
@@ -163,41 +163,45 @@ def _with(model: Model, parameters: np.ndarray) -> Model:
     return replace(model, fixed_s=fixed_s, centre=replace(model.centre, variability=variability))
 
 
-def resampled(made: Sequence[RunSummary], load: str, resource: tuple[str, str]) -> list[Model]:
+def resampled(runs: Sequence[RunSummary], load: str, resource: tuple[str, str]) -> list[Model]:
     """Models of runs drawn anew from those at each load: their spread is that of what one more study would find."""
     chance = np.random.default_rng(1)
     by_load: dict[float, list[RunSummary]] = {}
-    for one in made:
-        by_load.setdefault(one.request.load, []).append(one)
+    for run in runs:
+        by_load.setdefault(run.request.load, []).append(run)
     return [
-        fit([held[at] for held in by_load.values() for at in chance.integers(0, len(held), len(held))], load, resource)
+        fit(
+            [held[place] for held in by_load.values() for place in chance.integers(0, len(held), len(held))],
+            load,
+            resource,
+        )
         for _ in range(RESAMPLES)
     ]
 
 
-def interval_of(value: float, values: Sequence[float], made: Sequence[RunSummary], own: float = 0.0) -> Interval:
+def interval_of(value: float, values: Sequence[float], runs: Sequence[RunSummary], error: float = 0.0) -> Interval:
     """The 95 % interval of a prediction, from what models of runs drawn anew predict; in proportion, so never below 0.
 
     `own` is a relative error of the model beside them.
     """
     if value <= 0:
         return value, value
-    apart = fmean(math.log(max(other, value / MOST_APART) / value) ** 2 for other in values)
-    half = math.hypot(deviations(made) * math.sqrt(apart), own)
+    spread = fmean(math.log(max(candidate, value / MOST_APART) / value) ** 2 for candidate in values)
+    half = math.hypot(deviations(runs) * math.sqrt(spread), error)
     return value * math.exp(-half), value * math.exp(half)
 
 
-def deviations(made: Sequence[RunSummary]) -> float:
+def deviations(runs: Sequence[RunSummary]) -> float:
     """How many standard deviations of models drawn anew an interval reaches to each side.
 
     n runs drawn from themselves scatter less by (n - 1) / n, and so few say little of their scatter (Student's t).
     About half of the loads, the higher ones, decide what is said of still higher ones: the freedom is theirs.
     """
-    counts = Counter(run.request.load for run in made)
+    counts = Counter(run.request.load for run in runs)
     freedom = sum(count - 1 for count in counts.values())
     if not freedom:
         return 1.0
-    return math.sqrt(len(made) / freedom) * t_quantile(max(1.0, freedom / 2))
+    return math.sqrt(len(runs) / freedom) * t_quantile(max(1.0, freedom / 2))
 
 
 def peak(model: Model, limits: Limits | None) -> float:

@@ -156,7 +156,9 @@ def summarize(request: RunRequest, result: Result) -> RunSummary:
         ),
         monitors=_monitors(workload.iterations),
         capacity=_capacity(result, workload.iterations),
-        windows_unix_s=tuple(window for one in workload.iterations if (window := one.window_unix_s) is not None),
+        windows_unix_s=tuple(
+            window for iteration in workload.iterations if (window := iteration.window_unix_s) is not None
+        ),
         conditions=conditions_of(result.manifest),
         failure=failure_of(workload.iterations[0]) if workload.iterations else None,
         misses_ended=_misses_ended(result, workload.iterations),
@@ -180,8 +182,8 @@ def _sha256(declaration: str | None) -> str:
 
 def _weighted(checks: Sequence[Check]) -> dict[str, float]:
     """What the verdict reckoned by the declared mix, where it did."""
-    found = next((check for check in checks if check.id is CheckId.WEIGHTED_PERCENTILE), None)
-    return {} if found is None else {"response_weighted": found.figure}
+    check = next((check for check in checks if check.id is CheckId.WEIGHTED_PERCENTILE), None)
+    return {} if check is None else {"response_weighted": check.figure}
 
 
 def _misses_ended(result: Result, iterations: Sequence[Iteration]) -> bool:
@@ -197,10 +199,12 @@ def summarize_tiles(request: RunRequest, result: Result) -> RunSummary:
     """What came of a run of tiles, from its result as kept and judged; at most five reasons are kept."""
     verdict = result.verdict
     assert verdict is not None and verdict.consolidation is not None, "a run of tiles is judged before it is summarized"
-    common, whole = verdict.consolidation, verdict.whole
+    common, total = verdict.consolidation, verdict.whole
     parts = [("the run", common.verdict, common.reasons)]
     parts += [(workload.workload, workload.verdict, workload.reasons) for workload in verdict.workloads]
-    reasons = [f"{name}: {reason}" for name, of, said in parts if of is whole for reason in said]
+    reasons = [
+        f"{name}: {reason}" for name, consolidated, describe in parts if consolidated is total for reason in describe
+    ]
     checks = [
         *common.checks,
         *(check for workload in verdict.workloads for each in workload.iterations for check in each.checks),
@@ -208,7 +212,7 @@ def summarize_tiles(request: RunRequest, result: Result) -> RunSummary:
     return RunSummary(
         request=request,
         folder=result.path.name,
-        verdict=whole,
+        verdict=total,
         reasons=tuple(reasons[:5]),
         is_driver_bound=any(check.outcome is Outcome.BROKEN and check.id in DRIVER_CHECKS for check in checks),
         metrics={"score": common.score, "tiles_quality": common.qos_pct},
@@ -238,7 +242,7 @@ def metrics_of(iteration: Iteration) -> dict[str, float]:
     metrics: dict[str, float | None] = {
         "throughput": figures.throughput_per_s,
         "response_mean": figures.response.mean_s,
-        **{f"response_p{at:g}": figures.response.at(at) for at in (50.0, 90.0, 95.0, 99.0)},
+        **{f"response_p{percent:g}": figures.response.at(percent) for percent in (50.0, 90.0, 95.0, 99.0)},
         "service_p99": figures.service.at(99.0),
         **shares_of(figures),
         "driver_cpu": 100 * max(figures.driver_cpu) if figures.driver_cpu else None,
@@ -261,8 +265,8 @@ def shares_of(figures: IterationFigures) -> dict[str, float]:
     good = sum(operation.good for operation in figures.operations)
     tolerable = good + sum(operation.tolerable for operation in figures.operations)
     errors = sum(operation.errors_of(blame) for operation in figures.operations for blame in Blame)
-    of = requests + overdue
-    return {"good": 100 * good / of, "tolerable": 100 * tolerable / of, "errors": 100 * errors / requests}
+    attempts = requests + overdue
+    return {"good": 100 * good / attempts, "tolerable": 100 * tolerable / attempts, "errors": 100 * errors / requests}
 
 
 def _used(iteration: Iteration) -> dict[str, float | None]:
@@ -275,9 +279,9 @@ def _used(iteration: Iteration) -> dict[str, float | None]:
         lengths = sum(use.length_ns for use in iteration.stations)
         busy = sum(use.busy_ns for use in iteration.stations) / lengths
     return {
-        "server_cpu": _mean(sum(tree.cores for tree in own) for own in trees if own),
-        "server_user": _mean(sum(tree.user_cores for tree in own) for own in trees if own),
-        "server_system": _mean(sum(tree.system_cores for tree in own) for own in trees if own),
+        "server_cpu": _mean(sum(tree.cores for tree in trees) for trees in trees if trees),
+        "server_user": _mean(sum(tree.user_cores for tree in trees) for trees in trees if trees),
+        "server_system": _mean(sum(tree.system_cores for tree in trees) for trees in trees if trees),
         "host_interrupts": _mean(
             sum(sample.cpu_cores.get(mode) or 0.0 for mode in INTERRUPTS) for sample in samples if sample.cpu_cores
         ),
@@ -291,18 +295,18 @@ def _used(iteration: Iteration) -> dict[str, float | None]:
 def _capacity(result: Result, iterations: tuple[Iteration, ...]) -> dict[str, float]:
     capacity: dict[str, float] = {}
     for iteration in iterations:
-        said = [busy.workers for sample in iteration.monitor for busy in sample.stations.values() if busy]
-        for workers in [*said, *(use.workers for use in iteration.stations)]:
+        workers_seen = [busy.workers for sample in iteration.monitor for busy in sample.stations.values() if busy]
+        for workers in [*workers_seen, *(use.workers for use in iteration.stations)]:
             capacity["workers"] = float(workers)
     system, machine = result.manifest.system, result.manifest.placement.get("machine", {})
     host = result.manifest.host
     cores = float(host.cores_usable or host.cores or 1)
     if system.kind is SystemKind.REFERENCE:
         count = _number(machine.get("count")) or 1.0
-        given = (_number(machine.get("cpus")) or cores) * count
+        machine_cores = (_number(machine.get("cpus")) or cores) * count
         threads = _number(system.settings.get("threads")) or 1.0
         is_ours = system.settings.get("web", EMBEDDED) == EMBEDDED
-        capacity["server_cores"] = min(cores, given, threads * count) if is_ours else min(cores, given)
+        capacity["server_cores"] = min(cores, machine_cores, threads * count) if is_ours else min(cores, machine_cores)
     capacity["cores"] = cores
     return capacity
 
@@ -313,12 +317,12 @@ def _number(value: object) -> float | None:
 
 def _each_once(iterations: Iterable[tuple[Check, ...]]) -> tuple[Check, ...]:
     """Each rule once: where iterations differ, the broken one, else the first."""
-    kept: dict[CheckId, Check] = {}
+    unique: dict[CheckId, Check] = {}
     for check in (check for checks in iterations for check in checks):
-        before = kept.get(check.id)
+        before = unique.get(check.id)
         if before is None or (check.outcome is Outcome.BROKEN and before.outcome is not Outcome.BROKEN):
-            kept[check.id] = check
-    return tuple(kept.values())
+            unique[check.id] = check
+    return tuple(unique.values())
 
 
 def _mean(values: Iterable[float]) -> float | None:

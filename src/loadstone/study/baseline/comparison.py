@@ -68,24 +68,28 @@ class Against:
     def verdict(self) -> Verdict:
         """Fail where something is worse than allowed for sure, invalid where that cannot be said, else pass."""
         standings = {change.standing for change in self.changes if change.condition}
-        standings |= {one.standing for one in self.failing}
+        standings |= {series.standing for series in self.failing}
         if Standing.BROKEN in standings:
             return Verdict.FAIL
         return Verdict.INVALID if Standing.UNDECIDED in standings else Verdict.PASS
 
 
-def against(kept: Baseline, new: Baseline, conditions: Sequence[Condition], may_be_elsewhere: bool = False) -> Against:
+def against(
+    baseline: Baseline, new: Baseline, conditions: Sequence[Condition], may_be_elsewhere: bool = False
+) -> Against:
     """Compares; without conditions every figure is told of that both have. Raises UsageError for what is unlike."""
-    refuse_unlike(kept, new, may_be_elsewhere)
-    before = {one.workload: one for one in kept.series}
-    pairs = [(before[one.workload], one) for one in new.series if one.workload in before]
+    refuse_unlike(baseline, new, may_be_elsewhere)
+    before = {series.workload: series for series in baseline.series}
+    pairs = [(before[series.workload], series) for series in new.series if series.workload in before]
     if not pairs:
         known = ", ".join(before)
-        raise UsageError(f"`{kept.name}` is of {known}, this is of {', '.join(one.workload for one in new.series)}.")
+        raise UsageError(
+            f"`{baseline.name}` is of {known}, this is of {', '.join(series.workload for series in new.series)}."
+        )
     changes = [change for a, b in pairs for change in _changes(a, b, conditions, len(pairs))]
-    notes = [note for a, b in pairs for note in _notes(a, b, kept.name)]
-    failing = tuple(_failing(a, b, kept.name) for a, b in pairs)
-    return Against(tuple(changes), (*notes, *_systems(kept, new), *_versions(kept, new)), failing)
+    notes = [note for a, b in pairs for note in _notes(a, b, baseline.name)]
+    failing = tuple(_failing(a, b, baseline.name) for a, b in pairs)
+    return Against(tuple(changes), (*notes, *_systems(baseline, new), *_versions(baseline, new)), failing)
 
 
 def _notes(a: KeptSeries, b: KeptSeries, name: str) -> Iterable[str]:
@@ -99,42 +103,42 @@ def _notes(a: KeptSeries, b: KeptSeries, name: str) -> Iterable[str]:
 def _failing(a: KeptSeries, b: KeptSeries, name: str) -> FailingSeries:
     """Whether a series fails more than the kept one, beyond chance."""
     compared = compare_groups(a.failures, b.failures)
-    said = f"{b.passed} of {b.runs} runs pass, {a.passed} of {a.runs} of `{name}`"
+    text = f"{b.passed} of {b.runs} runs pass, {a.passed} of {a.runs} of `{name}`"
     errors = f"errors {number(compared.errors_b, 2)} %, were {number(compared.errors_a, 2)} %"
-    said += f"; {errors}" if compared.errors_a is not None and compared.errors_b is not None else ""
+    text += f"; {errors}" if compared.errors_a is not None and compared.errors_b is not None else ""
     if compared.is_worse:
         good = f"good operations {number(compared.good_b, 2)} %, were {number(compared.good_a, 2)} %"
-        said += f"; {good}" if compared.lacks_good else ""
-        return FailingSeries(b.workload, Standing.BROKEN, compared, f"{said}: this series fails more")
+        text += f"; {good}" if compared.lacks_good else ""
+        return FailingSeries(b.workload, Standing.BROKEN, compared, f"{text}: this series fails more")
     if compared.is_suspect:
         remedy = "too few runs to tell whether by chance; more runs decide"
-        return FailingSeries(b.workload, Standing.UNDECIDED, compared, f"{said}: {remedy}")
-    return FailingSeries(b.workload, Standing.KEPT, compared, said)
+        return FailingSeries(b.workload, Standing.UNDECIDED, compared, f"{text}: {remedy}")
+    return FailingSeries(b.workload, Standing.KEPT, compared, text)
 
 
 def _changes(a: KeptSeries, b: KeptSeries, conditions: Sequence[Condition], workloads: int) -> Iterable[Change]:
-    asked: Sequence[tuple[str, Condition | None]] = [(one.metric, one) for one in conditions]
-    asked = asked or [(name, None) for name in METRICS if name in a.metrics and name in b.metrics]
-    for name, condition in asked:
+    compared: Sequence[tuple[str, Condition | None]] = [(condition.metric, condition) for condition in conditions]
+    compared = compared or [(name, None) for name in METRICS if name in a.metrics and name in b.metrics]
+    for name, condition in compared:
         if name not in a.metrics or name not in b.metrics:
             why = f"{METRICS[name].title}: not in both series"
             yield Change(a.workload, name, None, None, None, None, None, Standing.UNDECIDED, _text(condition), why)
             continue
-        found = ratio_of_groups(a.metrics[name], b.metrics[name], max(1, len(conditions)) * workloads)
-        yield _change(a.workload, name, (a.metrics[name], b.metrics[name]), found, condition)
+        ratio = ratio_of_groups(a.metrics[name], b.metrics[name], max(1, len(conditions)) * workloads)
+        yield _change(a.workload, name, (a.metrics[name], b.metrics[name]), ratio, condition)
 
 
 def _change(
     workload: str,
     name: str,
     values: tuple[Sequence[float], Sequence[float]],
-    found: GroupRatio | None,
+    estimate: GroupRatio | None,
     condition: Condition | None,
 ) -> Change:
     before, now = (sum(side) / len(side) for side in values)
-    standing, said = _standing(name, values, found, condition)
-    ratio, low, high = (found.ratio, found.low, found.high) if found else (None, None, None)
-    return Change(workload, name, before, now, ratio, low, high, standing, _text(condition), said)
+    standing, reason = _standing(name, values, estimate, condition)
+    ratio, low, high = (estimate.ratio, estimate.low, estimate.high) if estimate else (None, None, None)
+    return Change(workload, name, before, now, ratio, low, high, standing, _text(condition), reason)
 
 
 def _text(condition: Condition | None) -> str:
@@ -144,30 +148,29 @@ def _text(condition: Condition | None) -> str:
 def _standing(
     name: str,
     values: tuple[Sequence[float], Sequence[float]],
-    found: GroupRatio | None,
+    estimate: GroupRatio | None,
     condition: Condition | None,
 ) -> tuple[Standing, str]:
     title = METRICS[name].plot_title
-    if found is None:
+    if estimate is None:
         same = values[0] == values[1] or not any((*values[0], *values[1]))
-        said = f"{title}: the same in all runs" if same else f"{title}: 0 in some runs, of which there is no ratio"
-        return (Standing.KEPT if same else Standing.UNDECIDED), said
-    if found.low is None or found.high is None:
+        reason = f"{title}: the same in all runs" if same else f"{title}: 0 in some runs, of which there is no ratio"
+        return (Standing.KEPT if same else Standing.UNDECIDED), reason
+    if estimate.low is None or estimate.high is None:
         counts = " and ".join(str(len(side)) for side in values)
         return Standing.UNDECIDED, f"{title}: {counts} runs cannot tell a change from chance"
-    told = (
-        f"{title} {signed_percent(found.ratio)}, between {signed_percent(found.low)} and {signed_percent(found.high)}"
-    )
+    low, high = signed_percent(estimate.low), signed_percent(estimate.high)
+    reason = f"{title} {signed_percent(estimate.ratio)}, between {low} and {high}"
     if condition is None:
-        return Standing.KEPT, told
-    worst, best = (found.high, found.low) if condition.is_rise else (found.low, found.high)
+        return Standing.KEPT, reason
+    worst, best = (estimate.high, estimate.low) if condition.is_rise else (estimate.low, estimate.high)
     sign = 1 if condition.is_rise else -1
     if sign * best > sign * condition.limit:
-        return Standing.BROKEN, f"{told}: more than `{condition.text}` allows"
+        return Standing.BROKEN, f"{reason}: more than `{condition.text}` allows"
     if sign * worst <= sign * condition.limit:
         most = "at most" if condition.is_rise else "at least"
-        return Standing.KEPT, f"{title} changes by {most} {signed_percent(worst)} ({told})"
-    return Standing.UNDECIDED, f"{told}: too wide to tell whether `{condition.text}`; more runs narrow it"
+        return Standing.KEPT, f"{title} changes by {most} {signed_percent(worst)} ({reason})"
+    return Standing.UNDECIDED, f"{reason}: too wide to tell whether `{condition.text}`; more runs narrow it"
 
 
 def signed_percent(ratio: float) -> str:
@@ -175,19 +178,19 @@ def signed_percent(ratio: float) -> str:
     return f"{signed(ratio)} %"
 
 
-def _systems(kept: Baseline, new: Baseline) -> Iterable[str]:
+def _systems(baseline: Baseline, new: Baseline) -> Iterable[str]:
     """Settings of the system that differ, where they may."""
-    before, now = kept.system.settings, new.system.settings
+    before, now = baseline.system.settings, new.system.settings
     for name in sorted({*before, *now}):
         if before.get(name) != now.get(name):
             yield f"The system's {name} was {before.get(name)}, is {now.get(name)}."
 
 
-def _versions(kept: Baseline, new: Baseline) -> Iterable[str]:
-    for name in kept.versions.keys() & new.versions.keys():
-        if kept.versions[name] != new.versions[name]:
-            yield f"{name} was {kept.versions[name]}, is {new.versions[name]}."
-    for name, what in (("kernel", "The kernel"), ("governor", "The governor"), ("virtualization", "Virtualization")):
-        before, now = getattr(kept.host, name), getattr(new.host, name)
+def _versions(baseline: Baseline, new: Baseline) -> Iterable[str]:
+    for name in baseline.versions.keys() & new.versions.keys():
+        if baseline.versions[name] != new.versions[name]:
+            yield f"{name} was {baseline.versions[name]}, is {new.versions[name]}."
+    for name, title in (("kernel", "The kernel"), ("governor", "The governor"), ("virtualization", "Virtualization")):
+        before, now = getattr(baseline.host, name), getattr(new.host, name)
         if before != now:
-            yield f"{what} was {before}, is {now}."
+            yield f"{title} was {before}, is {now}."

@@ -11,24 +11,28 @@ ALIKE = ("cpu_model", "cores", "cores_usable", "architecture")
 """Facts of the host without which figures are of another thing."""
 
 
-def refuse_unlike(kept: Baseline, new: Baseline, may_be_elsewhere: bool) -> None:
+def refuse_unlike(baseline: Baseline, new: Baseline, may_be_elsewhere: bool) -> None:
     """Raises UsageError where the figures are of another load, workload or system, other lengths or machines."""
-    lengths = [(one.profile.ramp_up_s, one.profile.warm_up_s, one.profile.steady_s) for one in (kept, new)]
+    lengths = [
+        (record.profile.ramp_up_s, record.profile.warm_up_s, record.profile.steady_s) for record in (baseline, new)
+    ]
     if lengths[0] != lengths[1]:
-        told = " and ".join(f"{number(steady_s)} s" for _, _, steady_s in lengths)
-        raise UsageError(f"`{kept.name}` and this were not run for the same time ({told} of steady state).")
-    for a in kept.series:
+        details = " and ".join(f"{number(steady_s)} s" for _, _, steady_s in lengths)
+        raise UsageError(f"`{baseline.name}` and this were not run for the same time ({details} of steady state).")
+    for a in baseline.series:
         for b in new.series:
             if a.workload == b.workload:
-                _refuse_unlike_series(kept.name, a, b)
+                _refuse_unlike_series(baseline.name, a, b)
     if may_be_elsewhere:
         return
-    _refuse_unlike_system(kept, new)
-    differing = [name for name in ALIKE if getattr(kept.host, name) != getattr(new.host, name)]
+    _refuse_unlike_system(baseline, new)
+    differing = [name for name in ALIKE if getattr(baseline.host, name) != getattr(new.host, name)]
     if differing:
-        told = ", ".join(f"{name} {getattr(kept.host, name)} and {getattr(new.host, name)}" for name in differing)
+        details = ", ".join(
+            f"{name} {getattr(baseline.host, name)} and {getattr(new.host, name)}" for name in differing
+        )
         raise UsageError(
-            f"`{kept.name}` was made on another machine ({told}): its figures say nothing of this one. Keep one "
+            f"`{baseline.name}` was made on another machine ({details}): its figures say nothing of this one. Keep one "
             "that was made here; --elsewhere compares all the same."
         )
 
@@ -39,29 +43,29 @@ def _refuse_unlike_series(name: str, a: KeptSeries, b: KeptSeries) -> None:
     if a.load != b.load:
         raise UsageError(f"{a.workload} was under another load: {a.load} in `{name}`, {b.load} here. {remedy}")
     if a.settings != b.settings:
-        told = " and ".join(str(dict(one.settings)) for one in (a, b))
-        raise UsageError(f"{a.workload} was in another setting: {told}. {remedy}")
+        settings = " and ".join(str(dict(series.settings)) for series in (a, b))
+        raise UsageError(f"{a.workload} was in another setting: {settings}. {remedy}")
     if a.declaration_sha256 != b.declaration_sha256:
         raise UsageError(f"{a.workload} is another workload now: its file changed after `{name}` was kept. {remedy}")
 
 
-def _refuse_unlike_system(kept: Baseline, new: Baseline) -> None:
+def _refuse_unlike_system(baseline: Baseline, new: Baseline) -> None:
     """Raises UsageError where the system is of another kind, at another host, in other settings or elsewhere placed.
 
     A station stands for a system of any speed: its parameters may differ, as the versions of a server do.
     """
     remedy = "--elsewhere compares all the same."
-    if (kept.system.kind, kept.clock) != (new.system.kind, new.clock):
-        told = " and ".join(f"{one.system.kind} in {one.clock} time" for one in (kept, new))
-        raise UsageError(f"`{kept.name}` was measured on another kind of system: {told}. {remedy}")
-    before, now = (_identity(one.system) for one in (kept, new))
+    if (baseline.system.kind, baseline.clock) != (new.system.kind, new.clock):
+        kinds = " and ".join(f"{record.system.kind} in {record.clock} time" for record in (baseline, new))
+        raise UsageError(f"`{baseline.name}` was measured on another kind of system: {kinds}. {remedy}")
+    before, now = (_identity(record.system) for record in (baseline, new))
     differing = [name for name in before | now if before.get(name) != now.get(name)]
     if differing:
-        told = ", ".join(f"{name} {before.get(name)} and {now.get(name)}" for name in differing)
-        raise UsageError(f"`{kept.name}` was measured on another system: {told}. {remedy}")
-    if kept.placement != new.placement:
-        told = f"{_placed(kept.placement)} and {_placed(new.placement)}"
-        raise UsageError(f"`{kept.name}` was measured on another placement: {told}. {remedy}")
+        kinds = ", ".join(f"{name} {before.get(name)} and {now.get(name)}" for name in differing)
+        raise UsageError(f"`{baseline.name}` was measured on another system: {kinds}. {remedy}")
+    if baseline.placement != new.placement:
+        kinds = f"{_placed(baseline.placement)} and {_placed(new.placement)}"
+        raise UsageError(f"`{baseline.name}` was measured on another placement: {kinds}. {remedy}")
 
 
 def _identity(system: SystemRecord) -> dict[str, object]:
@@ -76,5 +80,7 @@ def _identity(system: SystemRecord) -> dict[str, object]:
 
 
 def _placed(placement: Mapping[str, Settings]) -> str:
-    parts = [f"{role} {', '.join(f'{key}={value}' for key, value in of.items())}" for role, of in placement.items()]
+    parts = [
+        f"{role} {', '.join(f'{key}={value}' for key, value in place.items())}" for role, place in placement.items()
+    ]
     return "; ".join(part.strip() for part in parts) or "this host"

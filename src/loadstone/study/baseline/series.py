@@ -68,12 +68,12 @@ def baseline_of(name: str, folder: str, manifest: StudyManifest, runs: Sequence[
             f"{folder} is a study of the kind `{manifest.kind}`. `loadstone repeat` makes what can be kept."
         )
     series = tuple(_series(runs))
-    few = [f"{one.workload} ({one.runs})" for one in series if one.runs < least_for_unpaired(1)]
+    few = [f"{entry.workload} ({entry.runs})" for entry in series if entry.runs < least_for_unpaired(1)]
     if few or not series:
         least = least_for_unpaired(1)
-        told = ", ".join(few) or "none"
-        raise UsageError(f"Fewer than {least} valid runs: {told}. `loadstone repeat --runs {least + 1}` makes enough.")
-    old = [one.workload for one in series if not one.load]
+        names = ", ".join(few) or "none"
+        raise UsageError(f"Fewer than {least} valid runs: {names}. `loadstone repeat --runs {least + 1}` makes enough.")
+    old = [entry.workload for entry in series if not entry.load]
     if old:
         raise UsageError(
             f"{folder} does not record the load of {', '.join(old)}: an older version made it, so nothing can be "

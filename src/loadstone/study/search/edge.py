@@ -86,10 +86,10 @@ class Fit(ABC):
     def of(cls, loads: np.ndarray, figures: np.ndarray) -> Self | None:
         """Fitted to runs; None where they say nothing."""
 
-    def corrected(self, other: Self) -> Self:
+    def corrected(self, refit: Self) -> Self:
         """What may have been true, as this one was fitted where `other`, drawn from it, missed it like that."""
-        missed = (other.at - self.at) / other.error
-        ratio = min(MOST_OFF, max(1 / MOST_OFF, self.scale / other.scale))
+        missed = (refit.at - self.at) / refit.error
+        ratio = min(MOST_OFF, max(1 / MOST_OFF, self.scale / refit.scale))
         return replace(self, at=self.at - missed * self.error, scale=self.scale * ratio)
 
 
@@ -176,8 +176,8 @@ class Edge:
     def estimate(self) -> EdgeEstimate:
         """Where it lies: median and quantiles, as far as runs reach."""
         tail = (1 - LEVEL) / 2
-        found = np.exp(np.quantile([fit.at for fit in self.fits], (0.5, tail, 1 - tail)))
-        return EdgeEstimate(*(float(end) for end in np.clip(found, *self.reach)))
+        quantiles = np.exp(np.quantile([fit.at for fit in self.fits], (0.5, tail, 1 - tail)))
+        return EdgeEstimate(*(float(end) for end in np.clip(quantiles, *self.reach)))
 
 
 def find_edge(runs: Sequence[RunSummary], peak: float, again: Again) -> Edge | None:
@@ -190,7 +190,7 @@ def find_edge(runs: Sequence[RunSummary], peak: float, again: Again) -> Edge | N
     if fit is None:
         return None
     chance = np.random.default_rng(1)
-    fits = [other for _ in range(REPETITIONS) if (other := _once_more(fit, again, chance)) is not None]
+    fits = [refit for _ in range(REPETITIONS) if (refit := _once_more(fit, again, chance)) is not None]
     near = [load for load, _ in points if abs(load / peak - 1) <= AROUND[-1]]
     return Edge(fits, (min(near), max(near))) if len(fits) > REPETITIONS / 2 else None
 
@@ -204,23 +204,23 @@ def _once_more(fit: Fit, again: Again, chance: np.random.Generator) -> Fit | Non
         return points[-1][1] <= 0
 
     peak = again(passes, chance)
-    other = _fitted(type(fit), points, peak) if peak is not None else None
-    return fit.corrected(other) if other is not None and other.error > 0 else None
+    refit = _fitted(type(fit), points, peak) if peak is not None else None
+    return fit.corrected(refit) if refit is not None and refit.error > 0 else None
 
 
 def _fitted(model: type[Fit], points: Sequence[Point], peak: float) -> Fit | None:
     """A model of the runs about a peak: of so many that passing and failing lie apart."""
-    found = None
+    fit = None
     for around in AROUND:
         near = np.array([point for point in points if abs(point[0] / peak - 1) <= around])
         if len(near) >= LEAST_RUNS and np.ptp(near[:, 0]) > 0:
             loads = np.log(near[:, 0])
-            found = model.of(loads, near[:, 1])
-            if found is not None and not loads.min() <= found.at <= loads.max():
-                found = None
-        if found is not None and APART * found.scale <= around:
+            fit = model.of(loads, near[:, 1])
+            if fit is not None and not loads.min() <= fit.at <= loads.max():
+                fit = None
+        if fit is not None and APART * fit.scale <= around:
             break
-    return found
+    return fit
 
 
 def _counts(runs: Sequence[RunSummary], rule: CheckId) -> Iterator[Point]:
@@ -234,9 +234,9 @@ def _counts(runs: Sequence[RunSummary], rule: CheckId) -> Iterator[Point]:
 def _margins(runs: Sequence[RunSummary], rules: set[CheckId]) -> Iterator[Point]:
     """How far each run was beyond that of its limits which it was nearest to breaking, or furthest beyond."""
     for run in runs:
-        found = [margin for check in run.checks if check.id in rules and (margin := _margin(check)) is not None]
-        if found:
-            yield run.request.load, max(found)
+        margins = [margin for check in run.checks if check.id in rules and (margin := _margin(check)) is not None]
+        if margins:
+            yield run.request.load, max(margins)
 
 
 def _margin(check: Check) -> float | None:

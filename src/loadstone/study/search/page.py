@@ -17,5 +17,5 @@ SEARCH_COLUMNS = (
 def search_cells(answer: SearchAnswer) -> list[str]:
     """What a table says of a search, under `SEARCH_COLUMNS`."""
     interval = " to ".join(ends(answer.interval)) if answer.interval else ""
-    broke = ", ".join(one.rule for one in answer.broke_first)
+    broke = ", ".join(breach.rule for breach in answer.broke_first)
     return [rounded(answer.peak), interval, str(answer.runs), answer.limit, broke, answer.bottleneck]

@@ -108,7 +108,7 @@ def _interval(search: Search, state: SearchState, peak: float, edge: Edge | None
         return (low, high) if state.is_sharp else None
     chance = np.random.default_rng(1)
     repetitions = (repeated(search, peak, edge.drawn(chance), chance) for _ in range(REPETITIONS))
-    peaks = [found for found in repetitions if found is not None]
+    peaks = [peak for peak in repetitions if peak is not None]
     if not peaks:
         return low, high
     tail = (1 - LEVEL) / 2

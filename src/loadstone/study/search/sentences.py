@@ -12,8 +12,8 @@ from loadstone.study.search.state import MOST_INVALID, MOST_RUNS, SearchState
 
 def unseen_operations(state: SearchState) -> tuple[str, ...]:
     """Kinds of operation of which no run at the peak had a sample."""
-    found = [check for run in state.at(state.peak or 0) for check in run.checks if check.id is CheckId.UNSAMPLED]
-    missing = [set(check.detail.split(";")[0].split(", ")) if check.figure else set() for check in found]
+    checks = [check for run in state.at(state.peak or 0) for check in run.checks if check.id is CheckId.UNSAMPLED]
+    missing = [set(check.detail.split(";")[0].split(", ")) if check.figure else set() for check in checks]
     return tuple(sorted(set.intersection(*missing))) if missing else ()
 
 
@@ -46,8 +46,8 @@ def _beside(search: SearchSpec, state: SearchState, edge: Edge | None) -> Iterat
     if edge is not None:
         near = edge.estimate
         half = (near.high - near.low) / 2
-        at, low, high = (supported(value, half) for value in (near.load, near.low, near.high))
-        yield f"Half of all runs would pass at {at} ({low} to {high})."
+        load, low, high = (supported(value, half) for value in (near.load, near.low, near.high))
+        yield f"Half of all runs would pass at {load} ({low} to {high})."
     if state.lowest_failing is not None:
         yield _broken(state)
     if full := state.bottleneck():
@@ -93,6 +93,6 @@ def _assumption(search: SearchSpec, state: SearchState) -> str:
 
 
 def _broken(state: SearchState) -> str:
-    words = ", ".join(f"{one.rule} (in {one.runs} of {one.of} runs)" for one in state.broke_first())
+    rules = ", ".join(f"{breach.rule} (in {breach.runs} of {breach.of} runs)" for breach in state.broke_first())
     load = state.search.text(state.lowest_failing or 0)
-    return f"Broke first, at {load}: {words}." if words else f"At {load} no complete run could be made."
+    return f"Broke first, at {load}: {rules}." if rules else f"At {load} no complete run could be made."

@@ -35,8 +35,8 @@ def make(section: CompareSection, context: StudyContext) -> Question[AnyAnswer]:
     if section.platform is not None:
         cpus = str(section.cpus or 1)
         sides = [
-            {"platform": platform, "machine.cpus": cpus, **own}
-            for platform, own in zip(section.platform, (a, b), strict=True)
+            {"platform": platform, "machine.cpus": cpus, **settings}
+            for platform, settings in zip(section.platform, (a, b), strict=True)
         ]
         if sides[0] == sides[1]:
             raise UsageError("Both sides are the same. Name two platforms, or let --a and --b differ.")

@@ -27,12 +27,12 @@ PlatformNamed = Annotated[str, AfterValidator(_known)]
 
 def read_at(text: str) -> object:
     """Reads `50,100,150` or `peak`."""
-    return text if text == "peak" else tuple(word for word in text.split(",") if word)
+    return text if text == "peak" else tuple(load for load in text.split(",") if load)
 
 
 def read_platforms(text: str) -> list[str]:
     """Reads `process,vm`; raises UsageError."""
-    names = [platform_kind(word.strip()).name for word in text.split(",")]
+    names = [platform_kind(name.strip()).name for name in text.split(",")]
     if len(names) != 2:
         raise UsageError("A comparison is of two platforms. Write them as --platform process,vm.")
     return names

@@ -34,10 +34,10 @@ def passing_sides(searches: Sequence[SideSearch]) -> set[Side]:
     """The sides whose searches all found a peak; empty unless each side's searches agree that loads pass, or that none
     does. A search without an answer, or one that the driver limited everywhere, agrees with nothing.
     """
-    sides = {Side.A: [one.answer for one in searches if one.side is Side.A]}
-    sides[Side.B] = [one.answer for one in searches if one.side is Side.B]
+    sides = {Side.A: [search.answer for search in searches if search.side is Side.A]}
+    sides[Side.B] = [search.answer for search in searches if search.side is Side.B]
     has_peak = {side: {answer.peak is not None for answer in answers} for side, answers in sides.items()}
-    is_known = all(one.answer.is_answered and not one.answer.is_unreached for one in searches)
+    is_known = all(search.answer.is_answered and not search.answer.is_unreached for search in searches)
     if not is_known or any(len(peaks) != 1 for peaks in has_peak.values()):
         return set()
     return {side for side, peaks in has_peak.items() if peaks == {True}}
@@ -48,6 +48,6 @@ def never_passing(searches: Sequence[SideSearch], names: Mapping[Side, str]) -> 
     passing = passing_sides(searches)
     if len(passing) != 1:
         return []
-    other = Side.B if Side.A in passing else Side.A
-    judged = f": {names[Side.B]} is worse" if other is Side.B else ""
-    return [f"{names[other]} passes at no load, and {names[passing.pop()]} does{judged}."]
+    failing = Side.B if Side.A in passing else Side.A
+    judged = f": {names[Side.B]} is worse" if failing is Side.B else ""
+    return [f"{names[failing]} passes at no load, and {names[passing.pop()]} does{judged}."]

@@ -41,8 +41,8 @@ class Trial:
         failure = self.failure
         if failure is None or failure.outage is None:
             return False
-        kept = failure.ledgers is None or not (failure.ledgers.lost or failure.ledgers.repeated)
-        return kept and failure.outage.has_recovered
+        is_complete = failure.ledgers is None or not (failure.ledgers.lost or failure.ledgers.repeated)
+        return is_complete and failure.outage.has_recovered
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +86,7 @@ def headline(fault: FaultKind, trials: Sequence[Trial]) -> Iterator[str]:
     yield _outages(outages)
     ledgers = [trial.failure.ledgers for trial in known if trial.failure and trial.failure.ledgers]
     if ledgers:
-        lost, repeated = sum(one.lost for one in ledgers), sum(one.repeated for one in ledgers)
+        lost, repeated = sum(ledger.lost for ledger in ledgers), sum(ledger.repeated for ledger in ledgers)
         yield f"Transactions that users were told are done: {lost} lost, {repeated} repeated."
     disturbed = [trial.foreign_pct for trial in known if trial.foreign_pct is not None]
     if disturbed:
@@ -126,10 +126,12 @@ def _outages(outages: Sequence[Outage]) -> str:
     affected = sum(outage.affected for outage in outages)
     usual_pct = max(outage.failed_before_pct for outage in outages)
     later = sum(outage.failed_later for outage in outages)
-    beside = f" {later} operation{'s' * (later != 1)} failed later." if later else ""
-    beside += f" Before the fault up to {number(usual_pct, 2)} % of the operations failed as well." if usual_pct else ""
+    remarks = f" {later} operation{'s' * (later != 1)} failed later." if later else ""
+    remarks += (
+        f" Before the fault up to {number(usual_pct, 2)} % of the operations failed as well." if usual_pct else ""
+    )
     if not affected and all(outage.has_recovered for outage in outages):
-        return f"No operation failed at the fault, or took more than {SLOW:g} times as long as any before.{beside}"
+        return f"No operation failed at the fault, or took more than {SLOW:g} times as long as any before.{remarks}"
     lengths = [outage.seconds for outage in outages]
     endless = sum(not outage.has_recovered for outage in outages)
     open_end = f" ({endless} of {len(outages)} were not over when the run ended)" if endless else ""
@@ -138,5 +140,5 @@ def _outages(outages: Sequence[Outage]) -> str:
     had_none = f", {unanswered} had no answer when the run ended" if unanswered else ""
     return (
         f"Outage as users saw it: median {usual} s, at most {longest} s{open_end}; {affected} operations affected, "
-        f"{failed} of them failed{had_none}.{beside}"
+        f"{failed} of them failed{had_none}.{remarks}"
     )

@@ -28,7 +28,8 @@ def blocks(answer: FailoverAnswer, workload: StudiedWorkload, runs: Sequence[Run
     if len(outages) > 1:
         lengths = sorted(outage.seconds for _, outage in outages)
         rows = [
-            {"x": 100 * (at + 1) / len(lengths), "y": value, "series": "outage"} for at, value in enumerate(lengths)
+            {"x": 100 * (index + 1) / len(lengths), "y": value, "series": "outage"}
+            for index, value in enumerate(lengths)
         ]
         plot = Plot("share of trials, %", "outage, s", lines=rows, points=rows)
         yield Gallery([Figure("Outages", "From the shortest to the longest.", plot)])
@@ -44,9 +45,9 @@ def _picture(trial: Trial) -> Figure:
     """Response times about the fault."""
     seen = trial.failure.seen if trial.failure else ()
     points = [
-        {"x": one.at_s, "y": one.lasted_s, "series": "answered" if one.is_good else "failed"}
-        for one in seen
-        if one.lasted_s is not None
+        {"x": operation.at_s, "y": operation.lasted_s, "series": "answered" if operation.is_good else "failed"}
+        for operation in seen
+        if operation.lasted_s is not None
     ]
     plot = Plot(
         "intended start after the fault, s", "response time, s", points=points, marks=[{"x": 0.0, "label": "fault"}]

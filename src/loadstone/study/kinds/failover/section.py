@@ -39,8 +39,8 @@ class FailoverSection(StudySection):
     @property
     def fault(self) -> FaultKind:
         """The one that is asked for; raises UsageError for several, or none."""
-        asked = {"kill": self.kill, "freeze": self.freeze, "cut": self.cut, "fill": self.fill, "lose": self.lose}
-        named = [f"{verb}-{what}" for verb, what in asked.items() if what is not None]
+        targets = {"kill": self.kill, "freeze": self.freeze, "cut": self.cut, "fill": self.fill, "lose": self.lose}
+        named = [f"{verb}-{target}" for verb, target in targets.items() if target is not None]
         if len(named) != 1:
             raise UsageError(
                 "Say one fault: --kill primary, --freeze primary, --cut channel, --fill buffer or --lose store."

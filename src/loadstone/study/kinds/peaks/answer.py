@@ -84,8 +84,8 @@ def ratios_by_platform(points: Sequence[PeakPoint]) -> Iterator[PeakRatio]:
         for point in points:
             if first is None or point.at.get(name, first) == first:
                 continue
-            beside = next((one for one in points if one.at == {**point.at, name: first}), None)
-            ratio = PeakRatio.of(point, beside) if beside is not None else None
+            reference = next((candidate for candidate in points if candidate.at == {**point.at, name: first}), None)
+            ratio = PeakRatio.of(point, reference) if reference is not None else None
             if ratio is not None:
                 yield ratio
 

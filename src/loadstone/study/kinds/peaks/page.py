@@ -41,16 +41,18 @@ def _up_and_out(answer: PeaksOverAnswer) -> Iterator[Block]:
     """Response times of points that have as many CPUs in other machines, where they use as many of them."""
     metric, title = _response(answer)
     rows = []
-    for at, over in enumerate(answer.points):
-        for under in answer.points[:at]:
+    for index, over in enumerate(answer.points):
+        for under in answer.points[:index]:
             if cpus(over) and cpus(over) == cpus(under) and platforms(over) == platforms(under):
                 ratios = [_times(over, under, level * cpus(over), metric) for level in LEVELS]
                 rows.append(Row([over.name, under.name, *(number(ratio, 2) or "not measured" for ratio in ratios)]))
     if not rows:
         return
     yield Heading("As many CPUs in other machines")
-    told = f"{title}, one by the other, at the loads where both use so much of their CPUs; between two runs by a line."
-    yield Paragraph(f"{told} Published: alike up to {100 * LEVELS[-1]:.0f} %.")
+    caption = (
+        f"{title}, one by the other, at the loads where both use so much of their CPUs; between two runs by a line."
+    )
+    yield Paragraph(f"{caption} Published: alike up to {100 * LEVELS[-1]:.0f} %.")
     columns = [Column("of", ColumnKind.TEXT), Column("by that of", ColumnKind.TEXT)]
     yield Table([*columns, *(Column(f"at {100 * level:.0f} %") for level in LEVELS)], rows)
 
@@ -88,7 +90,10 @@ def _ratios(title: str, ratios: Sequence[PeakRatio]) -> Iterator[Block]:
         return
     yield Heading(title)
     columns = [Column("peak of", ColumnKind.TEXT), Column("by that of", ColumnKind.TEXT)]
-    rows = [Row([one.over, one.under, number(one.ratio, 2), number(one.low, 2), number(one.high, 2)]) for one in ratios]
+    rows = [
+        Row([ratio.over, ratio.under, number(ratio.ratio, 2), number(ratio.low, 2), number(ratio.high, 2)])
+        for ratio in ratios
+    ]
     yield Table([*columns, Column("ratio"), Column("at least"), Column("at most")], rows)
 
 
@@ -102,8 +107,8 @@ def _response(answer: PeaksOverAnswer) -> tuple[str, str]:
 
 def _figures(answer: PeaksOverAnswer) -> Iterator[Figure]:
     peaks = [
-        {"name": point.label, "value": point.search.peak, "series": "peak", "rank": at}
-        for at, point in enumerate(answer.points)
+        {"name": point.label, "value": point.search.peak, "series": "peak", "rank": index}
+        for index, point in enumerate(answer.points)
         if point.search.peak is not None
     ]
     if peaks:

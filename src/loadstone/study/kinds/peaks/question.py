@@ -60,17 +60,17 @@ class Peaks:
         return next((request for request in wanted if request is not None), None)
 
     def _next_of(self, search: Search, runs: Sequence[RunSummary]) -> RunRequest | None:
-        own = search.select(runs)
-        request = search.next(own)
+        selected = search.select(runs)
+        request = search.next(selected)
         if request is not None:
             return request
-        peak = search.peak(own)
+        peak = search.peak(selected)
         if peak is None or _below(search, runs):
             return None
         load = search.text(max(1.0, SHARE * peak) if search.load == "sessions" else SHARE * peak)
-        key = f"{search.prefix}-{key_of(len(own) + 1, self.workload, f'{search.load}-{load}-below')}"
+        key = f"{search.prefix}-{key_of(len(selected) + 1, self.workload, f'{search.load}-{load}-below')}"
         settings = {**search.settings, search.load: load}
-        return RunRequest(key, self.workload, settings, search.seed + len(own), search=_tag(search))
+        return RunRequest(key, self.workload, settings, search.seed + len(selected), search=_tag(search))
 
     def left(self, runs: Sequence[RunSummary]) -> int:
         """About how many runs are left in all searches, with one more at each."""
@@ -78,10 +78,10 @@ class Peaks:
         return searched + sum(not _below(search, runs) for search in self.searches(runs))
 
     def _answer(self, search: Search, runs: Sequence[RunSummary]) -> SearchAnswer:
-        own = search.select(runs)
-        key = (search.prefix, *(run.folder for run in own))
+        selected = search.select(runs)
+        key = (search.prefix, *(run.folder for run in selected))
         if key not in self._found:
-            self._found[key] = search.answer(own)
+            self._found[key] = search.answer(selected)
         return self._found[key]
 
     def answer(self, runs: Sequence[RunSummary]) -> PeaksOverAnswer:

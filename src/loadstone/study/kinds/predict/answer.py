@@ -157,10 +157,10 @@ def measured_point(run: RunSummary) -> MeasuredPoint:
 def checked_point(run: RunSummary, predicted: PredictedPoint) -> CheckedPoint:
     """A measurement beside its prediction: how far off."""
 
-    def beside(name: str, said: Predicted) -> Checked:
+    def check(name: str, prediction: Predicted) -> Checked:
         value = run.metrics[name]
-        return Checked(value, said.value, 100 * (said.value / value - 1))
+        return Checked(value, prediction.value, 100 * (prediction.value / value - 1))
 
-    throughput = beside("throughput", predicted.throughput)
-    response = beside("response_mean", predicted.response_mean)
+    throughput = check("throughput", predicted.throughput)
+    response = check("response_mean", predicted.response_mean)
     return CheckedPoint(run.request.load, run.folder, throughput, response, predicted.is_beyond)

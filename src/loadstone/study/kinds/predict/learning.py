@@ -32,13 +32,13 @@ def has_metrics(run: RunSummary, metrics: Sequence[str]) -> bool:
     return all(name in run.metrics for name in metrics)
 
 
-def why_not_learnable(asked: Sequence[RunSummary], learned: Sequence[RunSummary]) -> str:
+def why_not_learnable(runs: Sequence[RunSummary], learned: Sequence[RunSummary]) -> str:
     """Why nothing can be learned from these runs; empty when something can."""
     if not any(run.passed for run in learned):
-        reasons = next((run.reasons for run in asked if run.reasons), ())
+        reasons = next((run.reasons for run in runs if run.reasons), ())
         return f"no measured load passes ({reasons[0]}). Give smaller ones" if reasons else "no measured load passes"
     if len({run.request.load for run in learned}) < 2:
-        others = (run for run in asked if not is_informative(run) and run.reasons)
+        others = (run for run in runs if not is_informative(run) and run.reasons)
         why = next((f" ({run.request.load:g}: {run.reasons[0]})" for run in others), "")
         return f"valid runs without errors were made at one load only{why}"
     return ""

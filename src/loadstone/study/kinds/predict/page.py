@@ -71,14 +71,14 @@ def _figures(answer: PredictAnswer, peak: PredictedPeak) -> Iterator[Figure]:
         curve = [
             (point.load, point.throughput if name == "throughput" else point.response_mean) for point in answer.curve
         ]
-        lines = [{"x": load, "y": said.value, "series": "predicted"} for load, said in curve]
+        lines = [{"x": load, "y": prediction.value, "series": "predicted"} for load, prediction in curve]
         if name == "throughput":
             lines += [
                 {"x": point.load, "y": point.scalability, "series": "scalability law"}
                 for point in answer.curve
                 if point.scalability is not None
             ]
-        bands = [{"x": load, "low": said.low, "high": said.high} for load, said in curve]
+        bands = [{"x": load, "low": prediction.low, "high": prediction.high} for load, prediction in curve]
         series = {Purpose.MEASURE: "measured", Purpose.VERIFY: "measured to check"}
         measured = [(point, getattr(point, name)) for point in answer.measured]
         points = [

@@ -81,10 +81,10 @@ class Predict:
     def _round(self, turn: int, first: int) -> list[RunRequest]:
         """Every load to learn from once, there and back in turn."""
         loads = self.measured if turn % 2 == 0 else self.measured[::-1]
-        return [self._request(first + at, text, turn, Purpose.MEASURE) for at, text in enumerate(loads)]
+        return [self._request(first + index, text, turn, Purpose.MEASURE) for index, text in enumerate(loads)]
 
-    def _request(self, at: int, text: str, seed: int, purpose: Purpose) -> RunRequest:
-        key = key_of(at + 1, self.workload, f"{self.load}-{text}-{purpose}")
+    def _request(self, place: int, text: str, seed: int, purpose: Purpose) -> RunRequest:
+        key = key_of(place + 1, self.workload, f"{self.load}-{text}-{purpose}")
         return RunRequest(key, self.workload, {**self.settings, self.load: text}, seed, purpose)
 
     def next(self, runs: Sequence[RunSummary]) -> RunRequest | None:
@@ -106,17 +106,17 @@ class Predict:
         rounds = self.rounds + turn
         if done:
             return self._round(rounds, sure + begun - done)[done:]
-        due = next((look for look in self._looks if look >= rounds), rounds)
+        due = next((planned for planned in self._looks if planned >= rounds), rounds)
         if due == rounds:
             half_pct = self._half_pct(runs)
             if half_pct is None or half_pct <= self.until.pct:
                 return []
-            due = next((look for look in self._looks if look > rounds), rounds)
+            due = next((planned for planned in self._looks if planned > rounds), rounds)
         each = len(self.measured)
         return [
             request
-            for at, later in enumerate(range(rounds, due))
-            for request in self._round(later, len(runs) + at * each)
+            for index, later in enumerate(range(rounds, due))
+            for request in self._round(later, len(runs) + index * each)
         ]
 
     @property
@@ -143,21 +143,21 @@ class Predict:
 
     def answer(self, runs: Sequence[RunSummary]) -> PredictAnswer:
         """The model, its curve, its peak, how far measurements were from it, and whether it is as sure as asked."""
-        found = self._predict(runs)
+        answer = self._predict(runs)
         half_pct = self._half_pct(runs)
         if self.until is None or half_pct is None:
-            return found
+            return answer
         rounds = (len(runs) - len(self.check) * self.rounds) // len(self.measured)
         is_sure = half_pct <= self.until.pct
         line = sureness_sentence(self.until, half_pct, rounds)
-        return replace(found, is_answered=found.is_answered and is_sure, headline=(*found.headline, line))
+        return replace(answer, is_answered=answer.is_answered and is_sure, headline=(*answer.headline, line))
 
     def _fitted(self, runs: Sequence[RunSummary]) -> Fitted | str:
         """The model that all runs so far make, or why there is none."""
-        asked = [run for run in runs if run.request.purpose is Purpose.MEASURE]
-        learned = [self._told(run) for run in asked if is_informative(run)]
-        is_whole = not any(one.purpose is Purpose.MEASURE for one in missing(self.requests(), runs))
-        why = why_not_learnable(asked, learned) if is_whole else "the loads to learn from are not all measured"
+        measured = [run for run in runs if run.request.purpose is Purpose.MEASURE]
+        learned = [self._told(run) for run in measured if is_informative(run)]
+        is_whole = not any(request.purpose is Purpose.MEASURE for request in missing(self.requests(), runs))
+        why = why_not_learnable(measured, learned) if is_whole else "the loads to learn from are not all measured"
         resource = resource_of(learned)
         if why or resource is None:
             return why or "its use of CPU or workers is not known"
@@ -170,11 +170,11 @@ class Predict:
         fitted = self._fitted(runs)
         if isinstance(fitted, str):
             return self._unanswered(runs, fitted)
-        model, found = fitted.model, self._peak(fitted)
+        model, peak = fitted.model, self._peak(fitted)
         scalability = self._scalability(fitted.learned)
-        curve = [self._predicted(load, fitted, scalability) for load in self._drawn(model, found.load)]
+        curve = [self._predicted(load, fitted, scalability) for load in self._drawn(model, peak.load)]
         checks = self._checks(runs, curve)
-        refuted = list(self._refuted(runs, curve, found))
+        refuted = list(self._refuted(runs, curve, peak))
         unchecked = [load for load, counts in self._unfit_checks(runs).items() if counts.unfit == counts.made]
         return PredictAnswer(
             workload=self.workload,
@@ -186,9 +186,9 @@ class Predict:
             scalability=learned_scalability(scalability),
             curve=tuple(curve),
             checks=tuple(checks),
-            peak=None if refuted else found,
+            peak=None if refuted else peak,
             headline=(
-                *headline(self.load, self.rounds, model, found, checks, refuted),
+                *headline(self.load, self.rounds, model, peak, checks, refuted),
                 *unchecked_sentences(self._unfit_checks(runs), UNITS[self.load]),
             ),
         )
@@ -211,10 +211,10 @@ class Predict:
     def _checks(self, runs: Sequence[RunSummary], points: Sequence[PredictedPoint]) -> list[CheckedPoint]:
         """What was measured to check by, beside what is predicted there."""
         by_load = {point.load: point for point in points}
-        made = [
+        verified = [
             run for run in runs if run.request.purpose is Purpose.VERIFY and run.is_valid and has_metrics(run, CHECKED)
         ]
-        return [checked_point(run, by_load[run.request.load]) for run in made]
+        return [checked_point(run, by_load[run.request.load]) for run in verified]
 
     def _refuted(
         self, runs: Sequence[RunSummary], curve: Sequence[PredictedPoint], top: PredictedPeak
@@ -225,8 +225,10 @@ class Predict:
             yield f"{refusing} {unit}"
         checks = self._checks(runs, curve)
         for text in self.check:
-            made = [run for run in runs if run.request.purpose is Purpose.VERIFY and run.request.load == float(text)]
-            valid = [run for run in made if run.is_valid]
+            verified = [
+                run for run in runs if run.request.purpose is Purpose.VERIFY and run.request.load == float(text)
+            ]
+            valid = [run for run in verified if run.is_valid]
             if valid and (why := why_refuted(valid, top)):
                 yield f"{why} at {text} {unit}"
             elif float(text) in contradicted_loads(checks, curve):
@@ -252,8 +254,8 @@ class Predict:
         """Loads of the curve: up to the capacity, or to the predicted peak beyond it; those to check by among them."""
         top = max(model.load_of(0.98 * model.centre.capacity), peak)
         loads = np.linspace(top / STEPS, top, STEPS)
-        whole = np.maximum(1, np.round(loads)) if self.load == "sessions" else loads
-        return sorted({*whole.tolist(), *self._asked})
+        rounded = np.maximum(1, np.round(loads)) if self.load == "sessions" else loads
+        return sorted({*rounded.tolist(), *self._asked})
 
     def _scalability(self, learned: Sequence[RunSummary]) -> Scalability | None:
         if self.load == "rate":
@@ -265,14 +267,14 @@ class Predict:
         (throughput, response), capacity = model.at(load), model.centre.capacity
         others = [(*each.at(load), each.centre.capacity) for each in models]
 
-        def said(value: float, values: Sequence[float], own: float = 0.0) -> Predicted:
-            return Predicted(value, *interval_of(value, values, learned, own))
+        def predict(value: float, values: Sequence[float], error: float = 0.0) -> Predicted:
+            return Predicted(value, *interval_of(value, values, learned, error))
 
         return PredictedPoint(
             load=load,
-            throughput=said(throughput, [other[0] for other in others]),
-            response_mean=said(response, [other[1] for other in others], MODEL_ERROR),
-            utilisation=said(throughput / capacity, [other[0] / other[2] for other in others]),
+            throughput=predict(throughput, [values[0] for values in others]),
+            response_mean=predict(response, [values[1] for values in others], MODEL_ERROR),
+            utilisation=predict(throughput / capacity, [values[0] / values[2] for values in others]),
             scalability=None if scalability is None else scalability.at(load),
             is_beyond=model.is_beyond(load),
         )
@@ -280,10 +282,10 @@ class Predict:
 
 def limits_of(workload: Workload) -> Limits | None:
     """The limits of response time, where all operations have the same."""
-    own = [operation.limit for operation in workload.operations.values() if operation.limit is not None]
-    if any(isinstance(limit, RateLimit) for limit in own):
+    limits = [operation.limit for operation in workload.operations.values() if operation.limit is not None]
+    if any(isinstance(limit, RateLimit) for limit in limits):
         return None
-    times = {(limit.good_s, limit.tolerable_s) for limit in own if isinstance(limit, TimeLimit)}
+    times = {(limit.good_s, limit.tolerable_s) for limit in limits if isinstance(limit, TimeLimit)}
     common = workload.limits
     shares = (common.good_share_pct, common.tolerable_share_pct)
     if times - {(common.good_s, common.tolerable_s)} or shares != PREDICTED_PCT:

@@ -51,14 +51,14 @@ def contradicted_loads(checks: Sequence[CheckedPoint], curve: Sequence[Predicted
         pairs = [(point.throughput, [check.throughput.measured for check in there])]
         if not point.is_beyond:
             pairs.append((point.response_mean, [check.response_mean.measured for check in there]))
-        if there and any(_contradicts(measured, said) for said, measured in pairs):
+        if there and any(_contradicts(measured, prediction) for prediction, measured in pairs):
             loads.add(point.load)
     return loads
 
 
-def _contradicts(measured: Sequence[float], said: Predicted) -> bool:
+def _contradicts(measured: Sequence[float], prediction: Predicted) -> bool:
     """Whether a mean lies outside of its prediction's interval, by more than its own scatter, and far from it."""
-    found = summary(measured)
-    own = 0.0 if found.high is None else found.high - found.mean
-    is_far = abs(said.value / found.mean - 1) > CONTRADICTED_PCT / 100
-    return is_far and not said.low - own <= found.mean <= said.high + own
+    measurement = summary(measured)
+    half = 0.0 if measurement.high is None else measurement.high - measurement.mean
+    is_far = abs(prediction.value / measurement.mean - 1) > CONTRADICTED_PCT / 100
+    return is_far and not prediction.low - half <= measurement.mean <= prediction.high + half

@@ -18,7 +18,7 @@ MOST_ROUNDS = 30
 
 def read_loads(text: str) -> tuple[str, ...]:
     """Reads `20,40,60`."""
-    return tuple(word for word in text.split(",") if word)
+    return tuple(load for load in text.split(",") if load)
 
 
 class PredictSection(StudySection):

@@ -31,10 +31,10 @@ def unchecked_sentences(unfit: Mapping[str, UnfitChecks], unit: str) -> Iterator
 
 def sureness_sentence(until: Until, half_pct: float, rounds: int) -> str:
     """How sure it is of what it went on for."""
-    what = "The peak" if until.metric == "peak" else "The mean response time"
+    subject = "The peak" if until.metric == "peak" else "The mean response time"
     needed = runs_needed(rounds, half_pct, until.pct)
     came = "asked for" if half_pct <= until.pct else f"would take about {needed} rounds of such scatter"
-    return f"{what} is predicted within +- {half_pct:.2g} %, from {rounds} rounds; {until.pct:g} % {came}."
+    return f"{subject} is predicted within +- {half_pct:.2g} %, from {rounds} rounds; {until.pct:g} % {came}."
 
 
 def headline(

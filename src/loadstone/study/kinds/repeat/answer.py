@@ -101,17 +101,17 @@ def series(runs: Sequence[RunSummary]) -> dict[str, Series]:
     """
     valid = [run for run in runs if run.is_valid]
     known = {name: tuple(run.metrics[name] for run in valid if name in run.metrics) for name in METRICS}
-    whole = {name: values for name, values in known.items() if valid and len(values) == len(valid)}
-    trends = _corrected({name: drift(values) for name, values in whole.items()})
-    if len(valid) < least_for_drift(len(whole)):
+    complete = {name: values for name, values in known.items() if valid and len(values) == len(valid)}
+    trends = _corrected({name: drift(values) for name, values in complete.items()})
+    if len(valid) < least_for_drift(len(complete)):
         trends = {}
-    far = {name: found for name, values in whole.items() if (found := heavy_outlier(values)) is not None}
+    far = {name: outlier for name, values in complete.items() if (outlier := heavy_outlier(values)) is not None}
     chances = _corrected({name: p for name, (_, p) in far.items()})
     series: dict[str, Series] = {}
-    for name, values in whole.items():
+    for name, values in complete.items():
         summed = summary(values)
         places = [far[name][0]] if chances.get(name, 1.0) <= 1 - LEVEL else []
-        named = tuple(Outlier(valid[at].folder, values[at]) for at in places)
+        named = tuple(Outlier(valid[place].folder, values[place]) for place in places)
         spread = summed.spread_pct
         series[name] = Series(values, **asdict(summed), spread_pct=spread, drift_p=trends.get(name), outliers=named)
     return series
@@ -119,15 +119,15 @@ def series(runs: Sequence[RunSummary]) -> dict[str, Series]:
 
 def _corrected(chances: Mapping[str, float | None]) -> dict[str, float]:
     """p-values corrected for having been asked together."""
-    asked = {name: p for name, p in chances.items() if p is not None}
-    return dict(zip(asked, holm(list(asked.values())), strict=True))
+    tested = {name: p for name, p in chances.items() if p is not None}
+    return dict(zip(tested, holm(list(tested.values())), strict=True))
 
 
 def headline(runs: Sequence[RunSummary], metrics: Mapping[str, Series]) -> Iterator[str]:
     """How the runs came out, then drift, runs that were left out, and outliers."""
     counts = ", ".join(f"{count} {verdict}" for verdict, count in count_verdicts(runs).items() if count)
     yield f"{len(runs)} runs: {counts}." if runs else "No run was made yet."
-    drifting = [name for name, one in metrics.items() if one.drift_p is not None and one.drift_p <= 1 - LEVEL]
+    drifting = [name for name, metric in metrics.items() if metric.drift_p is not None and metric.drift_p <= 1 - LEVEL]
     if drifting:
         titles = ", ".join(METRICS[name].title for name in drifting)
         yield f"Drift over the series (p at most {1 - LEVEL:.2f}, corrected for all figures): {titles}."

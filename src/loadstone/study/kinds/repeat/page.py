@@ -28,24 +28,24 @@ def blocks(answer: RepeatAnswer, workload: StudiedWorkload, runs: Sequence[RunSu
     yield Gallery([_figure(name, answer.metrics[name]) for name in DRAWN if name in answer.metrics])
     titles = ("figure", "mean", "interval of the mean", "standard deviation", "spread, %", "drift, p")
     columns = [*map(Column, titles), Column("outliers (kept)", ColumnKind.LONG)]
-    yield Table(columns, [_row(name, one) for name, one in answer.metrics.items()])
+    yield Table(columns, [_row(name, metric) for name, metric in answer.metrics.items()])
     yield Paragraph(NOTE, Tone.QUIET)
 
 
-def _figure(name: str, one: Series) -> Figure:
-    rows = [{"x": place, "y": value, "series": "runs"} for place, value in enumerate(one.values, start=1)]
+def _figure(name: str, series: Series) -> Figure:
+    rows = [{"x": place, "y": value, "series": "runs"} for place, value in enumerate(series.values, start=1)]
     bands = []
-    if one.low is not None:
-        bands = [{"x": place, "low": one.low, "high": one.high} for place in (1, len(rows))]
+    if series.low is not None:
+        bands = [{"x": place, "low": series.low, "high": series.high} for place in (1, len(rows))]
     plot = Plot("run", METRICS[name].axis_title, lines=rows, points=rows, bands=bands, from_zero=False)
-    drifted = f" Drift: {chance(one.drift_p, 2)}." if one.drift_p is not None else ""
+    drifted = f" Drift: {chance(series.drift_p, 2)}." if series.drift_p is not None else ""
     return Figure(METRICS[name].plot_title, f"In order of time; shaded: the interval of the mean.{drifted}", plot)
 
 
-def _row(name: str, one: Series) -> Row:
-    interval = "" if one.low is None else f"{rounded(one.low)} to {rounded(one.high)}"
-    drifts = one.drift_p is not None and one.drift_p <= 1 - LEVEL
-    far = "; ".join(f"{rounded(outlier.value)} in {outlier.run}" for outlier in one.outliers)
-    drift_p = Cell(number(one.drift_p, 2), Tone.INVALID if drifts else Tone.PLAIN)
-    spread = number(one.spread_pct, 2)
-    return Row([name.replace("_", " "), rounded(one.mean), interval, rounded(one.sd), spread, drift_p, far])
+def _row(name: str, series: Series) -> Row:
+    interval = "" if series.low is None else f"{rounded(series.low)} to {rounded(series.high)}"
+    drifts = series.drift_p is not None and series.drift_p <= 1 - LEVEL
+    far = "; ".join(f"{rounded(outlier.value)} in {outlier.run}" for outlier in series.outliers)
+    drift_p = Cell(number(series.drift_p, 2), Tone.INVALID if drifts else Tone.PLAIN)
+    spread = number(series.spread_pct, 2)
+    return Row([name.replace("_", " "), rounded(series.mean), interval, rounded(series.sd), spread, drift_p, far])

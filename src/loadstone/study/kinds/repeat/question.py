@@ -51,14 +51,14 @@ class Repeat:
         """About how many runs it takes beyond those, as the scatter so far lets expect; none where that is no use."""
         if self.until is None or len(runs) < self.runs:
             return 0
-        later = next((look for look in self._looks if look >= len(runs)), len(runs))
+        later = next((planned for planned in self._looks if planned >= len(runs)), len(runs))
         if len(runs) not in (self.runs, later):
             return later - len(runs)
         metric = self._series(runs).get(self.until.metric)
         if metric is None or metric.half_pct is None or is_sure(self.until, metric):
             return 0
         needed = max(len(runs) + 1, runs_needed(metric.count, metric.half_pct, self.until.pct))
-        due = next((look for look in self._looks if look >= needed), self.most_runs)
+        due = next((planned for planned in self._looks if planned >= needed), self.most_runs)
         return max(0, due - len(runs))
 
     @property

@@ -85,24 +85,24 @@ def tuning_differences(cells: Sequence[CellResult]) -> list[TuningDifference]:
     """Every test as tuned by the same by default; tested where each side has runs enough."""
     ratios = [Ratio(over, under) for over, under in _pairs(cells, _by_default)]
     least = least_for_unpaired(len(ratios))
-    tested = [one for one in ratios if one.value is not None and one.runs >= least]
-    chances = holm([unpaired(one.over.throughput, one.under.throughput) for one in tested])
-    found = {id(one): p for one, p in zip(tested, chances, strict=True)}
-    return [TuningDifference(one, found.get(id(one))) for one in ratios]
+    tested = [ratio for ratio in ratios if ratio.value is not None and ratio.runs >= least]
+    chances = holm([unpaired(ratio.over.throughput, ratio.under.throughput) for ratio in tested])
+    by_ratio = {id(ratio): p for ratio, p in zip(tested, chances, strict=True)}
+    return [TuningDifference(ratio, by_ratio.get(id(ratio))) for ratio in ratios]
 
 
 def _by_default(cell: CellResult) -> object:
     return replace(cell.cell, tuning=Tuning.DEFAULT) if cell.cell.tuning is Tuning.TUNED else None
 
 
-def _pairs(cells: Sequence[CellResult], other: object) -> Iterator[tuple[CellResult, CellResult]]:
+def _pairs(cells: Sequence[CellResult], counterpart: object) -> Iterator[tuple[CellResult, CellResult]]:
     """Each cell with the other that a function names, where there is one."""
-    assert callable(other)
+    assert callable(counterpart)
     known = {cell.cell: cell for cell in cells}
     for cell in cells:
-        beside = known.get(other(cell))
-        if beside is not None:
-            yield cell, beside
+        partner = known.get(counterpart(cell))
+        if partner is not None:
+            yield cell, partner
 
 
 def contradictions(cells: Sequence[CellResult]) -> Iterator[str]:
@@ -126,11 +126,13 @@ def contradictions(cells: Sequence[CellResult]) -> Iterator[str]:
 def _why(ratio: Ratio) -> str:
     """As far as the runs say."""
     above, below = ratio.over, ratio.under
-    idle = [one for one in (above, below) if one.cpu_share is not None and one.cpu_share < 0.85]
+    idle = [result for result in (above, below) if result.cpu_share is not None and result.cpu_share < 0.85]
     if idle:
-        shares = " and ".join(f"{100 * (one.cpu_share or 0):.0f} % of its cores ({one.cell.test})" for one in idle)
+        shares = " and ".join(
+            f"{100 * (result.cpu_share or 0):.0f} % of its cores ({result.cell.test})" for result in idle
+        )
         return f"The server used {shares}: its CPU was not what held it."
-    unknown = [one for one in (above, below) if one.cpu_share is None]
+    unknown = [result for result in (above, below) if result.cpu_share is None]
     if unknown:
         return (
             "How much of its cores the server used is not known: ended programs are counted by control groups (root)."

@@ -95,10 +95,10 @@ class CellResult:
 
 def levels(runs: Sequence[RunSummary]) -> dict[int, list[RunSummary]]:
     """A cell's closed runs by which it was searched, by their clients, in order."""
-    by: dict[int, list[RunSummary]] = {}
+    by_clients: dict[int, list[RunSummary]] = {}
     for run in sorted((run for run in _closed(runs) if not run.request.seed), key=lambda run: run.request.load):
-        by.setdefault(int(run.request.load), []).append(run)
-    return by
+        by_clients.setdefault(int(run.request.load), []).append(run)
+    return by_clients
 
 
 def repeats(runs: Sequence[RunSummary], clients: int) -> list[RunSummary]:
@@ -122,9 +122,9 @@ def throughput(runs: Sequence[RunSummary]) -> float:
     return fmean([run.metrics.get("throughput", 0.0) for run in runs]) if runs else 0.0
 
 
-def is_settled(by: dict[int, list[RunSummary]], cell: Cell) -> bool:
+def is_settled(by_clients: dict[int, list[RunSummary]], cell: Cell) -> bool:
     """Whether more clients are of no use: the cores are used, twice as many brought nothing, or something is wrong."""
-    ordered = list(by.values())
+    ordered = list(by_clients.values())
     if not ordered:
         return False
     if _is_broken(ordered[-1]) or _is_flat(ordered):
@@ -143,27 +143,27 @@ def _is_flat(ordered: Sequence[Sequence[RunSummary]]) -> bool:
     return len(ordered) > 1 and throughput(ordered[-1]) < FLAT * throughput(ordered[-2])
 
 
-def best(by: dict[int, list[RunSummary]]) -> int | None:
+def best(by_clients: dict[int, list[RunSummary]]) -> int | None:
     """The clients that gave most."""
-    return max(by, key=lambda clients: throughput(by[clients]), default=None)
+    return max(by_clients, key=lambda clients: throughput(by_clients[clients]), default=None)
 
 
 def result(cell: Cell, runs: Sequence[RunSummary]) -> CellResult | None:
     """What a cell came to; None before its first run."""
-    own = cell.own(runs)
-    by = levels(own)
-    clients = best(by)
+    cell_runs = cell.own(runs)
+    by_clients = levels(cell_runs)
+    clients = best(by_clients)
     if clients is None:
         return None
-    taken = repeats(own, clients) or by[clients]
+    taken = repeats(cell_runs, clients) or by_clients[clients]
     shares = [share for run in taken if (share := cpu_share(run, cell)) is not None]
     times = [run.metrics["response_mean"] for run in taken if "response_mean" in run.metrics]
-    opened = [run.metrics["response_mean"] for run in own if "rate" in run.request.settings if run.is_valid]
+    opened = [run.metrics["response_mean"] for run in cell_runs if "rate" in run.request.settings if run.is_valid]
     share = fmean(shares) if shares else None
-    ordered = list(by.values())
+    ordered = list(by_clients.values())
     return CellResult(
         cell=cell,
-        runs=len(own),
+        runs=len(cell_runs),
         clients=clients,
         throughput=tuple(run.metrics["throughput"] for run in taken if "throughput" in run.metrics),
         response_s=fmean(times) if times else None,

@@ -43,7 +43,7 @@ def blocks(answer: SuiteAnswer, workload: StudiedWorkload, runs: Sequence[RunSum
     columns += [Column("open: mean response, ms"), Column("what held it", ColumnKind.LONG)]
     yield Table(columns, [_row(cell) for cell in cells])
     yield Paragraph(NOTE, Tone.QUIET)
-    yield from _ratios("What TLS divides throughput by", list(tls_costs(cells)), lambda one: one.over.cell.test)
+    yield from _ratios("What TLS divides throughput by", list(tls_costs(cells)), lambda ratio: ratio.over.cell.test)
     yield from _ratios("Mechanisms", list(mechanism_ratios(cells)), _mechanisms)
     yield from _tunings(tuning_differences(cells))
     yield from _cores(list(efficiencies(cells)))
@@ -52,18 +52,18 @@ def blocks(answer: SuiteAnswer, workload: StudiedWorkload, runs: Sequence[RunSum
 
 def _picture(cells: Sequence[CellResult]) -> Figure:
     rows = [
-        {"name": cell.cell.words, "value": cell.mean or 0.0, "series": str(cell.cell.tuning), "rank": at}
-        for at, cell in enumerate(cells)
+        {"name": cell.cell.words, "value": cell.mean or 0.0, "series": str(cell.cell.tuning), "rank": index}
+        for index, cell in enumerate(cells)
     ]
     return Figure("Throughput of each cell", "Operations per second.", BarPlot("operations per second", rows))
 
 
 def _row(cell: CellResult) -> Row:
-    of, mean = cell.cell, number(cell.mean, 1)
+    declared, mean = cell.cell, number(cell.mean, 1)
     held = "the driver" if cell.is_driver_bound else "; ".join(cell.doubts) or cell.bottleneck
     return Row(
         [
-            *(of.service, of.test, str(of.tuning), str(of.cores), str(cell.clients)),
+            *(declared.service, declared.test, str(declared.tuning), str(declared.cores), str(cell.clients)),
             Cell(mean if cell.is_sound else f"({mean})", Tone.PLAIN if cell.is_sound else Tone.QUIET),
             _ms(cell.response_s),
             number(cell.waiting, 1),
@@ -78,8 +78,8 @@ def _ms(value_s: float | None) -> str:
     return number(None if value_s is None else 1000 * value_s, 2)
 
 
-def _mechanisms(one: Ratio) -> str:
-    return f"{one.over.cell.test} by {one.under.cell.test}"
+def _mechanisms(ratio: Ratio) -> str:
+    return f"{ratio.over.cell.test} by {ratio.under.cell.test}"
 
 
 def _ratios(title: str, ratios: Sequence[Ratio], named: object) -> Iterator[Block]:
@@ -87,24 +87,24 @@ def _ratios(title: str, ratios: Sequence[Ratio], named: object) -> Iterator[Bloc
         return
     assert callable(named)
     yield Heading(title)
-    columns = [Column(one, ColumnKind.TEXT) for one in ("server", "tuning", "test")]
-    columns += [Column(one) for one in ("cores", "ratio", "published (6 cores)")]
-    yield Table(columns, [_ratio_row(one, named(one)) for one in ratios])
+    columns = [Column(title, ColumnKind.TEXT) for title in ("server", "tuning", "test")]
+    columns += [Column(title) for title in ("cores", "ratio", "published (6 cores)")]
+    yield Table(columns, [_ratio_row(ratio, named(ratio)) for ratio in ratios])
 
 
-def _ratio_row(one: Ratio, name: str) -> Row:
-    of = one.over.cell
-    value = number(one.value, 2) if one.value is not None else "not said"
-    return Row([of.service, str(of.tuning), name, str(of.cores), value, number(one.published, 2)])
+def _ratio_row(ratio: Ratio, name: str) -> Row:
+    cell = ratio.over.cell
+    value = number(ratio.value, 2) if ratio.value is not None else "not said"
+    return Row([cell.service, str(cell.tuning), name, str(cell.cores), value, number(ratio.published, 2)])
 
 
 def _tunings(differences: Sequence[TuningDifference]) -> Iterator[Block]:
     if not differences:
         return
     yield Heading("Tuned by default")
-    columns = [Column(one, ColumnKind.TEXT) for one in ("server", "test")]
-    columns += [Column(one) for one in ("cores", "ratio", "p")] + [Column("difference", ColumnKind.TEXT)]
-    yield Table(columns, [_tuning_row(one) for one in differences])
+    columns = [Column(title, ColumnKind.TEXT) for title in ("server", "test")]
+    columns += [Column(title) for title in ("cores", "ratio", "p")] + [Column("difference", ColumnKind.TEXT)]
+    yield Table(columns, [_tuning_row(difference) for difference in differences])
     yield Paragraph(
         f"p by permuting the runs of both sides, corrected for all {len(differences)} tests of this table (Holm); "
         f"that takes {least_for_unpaired(len(differences))} further runs of each side (--rounds). What a tuning sets "
@@ -113,26 +113,30 @@ def _tunings(differences: Sequence[TuningDifference]) -> Iterator[Block]:
     )
 
 
-def _tuning_row(one: TuningDifference) -> Row:
-    of, value = one.ratio.over.cell, one.ratio.value
-    said = "not tested: too few runs" if one.p is None else ("found" if one.is_found else "none found")
+def _tuning_row(difference: TuningDifference) -> Row:
+    cell, value = difference.ratio.over.cell, difference.ratio.value
+    outcome = "not tested: too few runs" if difference.p is None else ("found" if difference.is_found else "none found")
     shown = number(value, 2) if value is not None else "not said"
-    return Row([of.service, of.test, str(of.cores), shown, "" if one.p is None else chance(one.p), said])
+    return Row(
+        [cell.service, cell.test, str(cell.cores), shown, "" if difference.p is None else chance(difference.p), outcome]
+    )
 
 
-def _cores(found: Sequence[tuple[Ratio, float]]) -> Iterator[Block]:
-    if not found:
+def _cores(efficiencies: Sequence[tuple[Ratio, float]]) -> Iterator[Block]:
+    if not efficiencies:
         return
     yield Heading("Efficiency by cores")
-    columns = [Column(one, ColumnKind.TEXT) for one in ("server", "test", "tuning")]
-    columns += [Column(one) for one in ("cores", "times the fewest", "efficiency", "published (three times the cores)")]
+    columns = [Column(title, ColumnKind.TEXT) for title in ("server", "test", "tuning")]
+    columns += [
+        Column(title) for title in ("cores", "times the fewest", "efficiency", "published (three times the cores)")
+    ]
     rows = []
-    for ratio, efficiency in found:
-        of = ratio.over.cell
-        test = PUBLISHED.get((of.mechanism, of.tls))
+    for ratio, efficiency in efficiencies:
+        cell = ratio.over.cell
+        test = PUBLISHED.get((cell.mechanism, cell.tls))
         published = number(test.efficiency if test else None, 3)
-        figures = [str(of.cores), number(ratio.value, 2), number(efficiency, 3), published]
-        rows.append(Row([of.service, of.test, str(of.tuning), *figures]))
+        figures = [str(cell.cores), number(ratio.value, 2), number(efficiency, 3), published]
+        rows.append(Row([cell.service, cell.test, str(cell.tuning), *figures]))
     yield Table(columns, rows)
 
 
@@ -143,7 +147,7 @@ def _published(cells: Sequence[CellResult]) -> Iterator[Block]:
         return
     yield Heading("The published tests")
     columns = [Column("test", ColumnKind.TEXT), Column("table", ColumnKind.TEXT)]
-    columns += [Column(f"{cores} cores: {what}") for cores in (2, 4, 6) for what in ("operations/s", "ms", "clients")]
+    columns += [Column(f"{cores} cores: {title}") for cores in (2, 4, 6) for title in ("operations/s", "ms", "clients")]
     columns.append(Column("efficiency"))
     rows = []
     for (mechanism, tls), test in known.items():

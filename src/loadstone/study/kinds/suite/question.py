@@ -33,7 +33,9 @@ class Suite:
 
     def requests(self) -> list[RunRequest]:
         """The first of each cell."""
-        return [self._closed(cell, at, self.clients * cell.cores, 0) for at, cell in enumerate(self.cells, start=1)]
+        return [
+            self._closed(cell, index, self.clients * cell.cores, 0) for index, cell in enumerate(self.cells, start=1)
+        ]
 
     def _closed(self, cell: Cell, number: int, clients: int, turn: int) -> RunRequest:
         key = key_of(number, self.workload, f"{cell.words}-{clients}")
@@ -52,30 +54,30 @@ class Suite:
                 yield self._closed(cell, number, clients, 0)
         for turn in range(1, self.rounds + 1):
             for cell in self.cells if turn % 2 else reversed(self.cells):
-                own = cell.own(runs)
-                most = best(levels(own))
-                if most and len(repeats(own, most)) < turn:
+                cell_runs = cell.own(runs)
+                most = best(levels(cell_runs))
+                if most and len(repeats(cell_runs, most)) < turn:
                     yield self._closed(cell, number, most, turn)
         yield from self._arrivals(runs, number)
 
     def _more(self, cell: Cell, runs: Sequence[RunSummary]) -> int:
         """Clients of the next step; 0 where it is of no use."""
-        by = levels(cell.own(runs))
-        if not by:
+        by_clients = levels(cell.own(runs))
+        if not by_clients:
             return self.clients * cell.cores
-        if len(by) > self.doublings or is_settled(by, cell):
+        if len(by_clients) > self.doublings or is_settled(by_clients, cell):
             return 0
-        return FACTOR * max(by)
+        return FACTOR * max(by_clients)
 
     def _arrivals(self, runs: Sequence[RunSummary], number: int) -> Iterator[RunRequest]:
         for cell in self.cells if self.open_pct else ():
-            own = cell.own(runs)
-            by = levels(own)
-            clients = best(by)
-            is_there = any("rate" in run.request.settings for run in own)
-            if not clients or is_there or not throughput(by[clients]):
+            cell_runs = cell.own(runs)
+            by_clients = levels(cell_runs)
+            clients = best(by_clients)
+            is_there = any("rate" in run.request.settings for run in cell_runs)
+            if not clients or is_there or not throughput(by_clients[clients]):
                 continue
-            rate = (self.open_pct or 0) / 100 * throughput(by[clients]) / self.operations
+            rate = (self.open_pct or 0) / 100 * throughput(by_clients[clients]) / self.operations
             settings = {name: value for name, value in cell.settings(0).items() if name != "sessions"}
             key = key_of(number, self.workload, f"{cell.words}-open")
             yield RunRequest(key, self.workload, {**settings, "rate": f"{rate:.6g}"}, 0)
@@ -86,7 +88,7 @@ class Suite:
 
     def answer(self, runs: Sequence[RunSummary]) -> SuiteAnswer:
         """What every cell came to so far."""
-        cells = tuple(found for cell in self.cells if (found := result(cell, runs)) is not None)
+        cells = tuple(cell_result for cell in self.cells if (cell_result := result(cell, runs)) is not None)
         return SuiteAnswer(
             workload=self.workload,
             is_answered=self.next(runs) is None,

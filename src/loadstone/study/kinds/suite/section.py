@@ -16,7 +16,7 @@ Tunings = Annotated[tuple[Tuning, ...], Field(min_length=1)]
 
 
 def _words(text: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
+    return tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
 
 
 class SuiteSection(StudySection):

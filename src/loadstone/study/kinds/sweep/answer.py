@@ -131,22 +131,22 @@ def swept_point(point: Mapping[str, str], runs: Sequence[RunSummary]) -> SweptPo
     return SweptPoint(dict(point), len(runs), count_verdicts(runs), broken, metrics, common(valid), idle)
 
 
-def _groups(points: Sequence[SweptPoint], apart: Sequence[str]) -> dict[tuple[str, ...], list[SweptPoint]]:
+def _groups(points: Sequence[SweptPoint], names: Sequence[str]) -> dict[tuple[str, ...], list[SweptPoint]]:
     groups: dict[tuple[str, ...], list[SweptPoint]] = {}
     for point in points:
-        groups.setdefault(tuple(point.at[name] for name in apart), []).append(point)
+        groups.setdefault(tuple(point.at[name] for name in names), []).append(point)
     return groups
 
 
-def curves(points: Sequence[SweptPoint], load: str, apart: Sequence[str]) -> list[Curve]:
+def curves(points: Sequence[SweptPoint], load: str, names: Sequence[str]) -> list[Curve]:
     """For each combination of the other parameters the points in order of load, with knee and largest passing load."""
     shown = []
-    for key, group in _groups(points, apart).items():
+    for key, group in _groups(points, names).items():
         ordered = sorted(group, key=lambda point: float(point.at[load]))
         passing = [float(point.at[load]) for point in ordered if point.verdicts.get("pass", 0) == point.runs]
         times = [(float(point.at[load]), point.mean("response_mean")) for point in ordered]
-        of = dict(zip(apart, key, strict=True))
-        shown.append(Curve(of, tuple(ordered), knee(times), max(passing, default=None)))
+        settings = dict(zip(names, key, strict=True))
+        shown.append(Curve(settings, tuple(ordered), knee(times), max(passing, default=None)))
     return shown
 
 
@@ -155,14 +155,14 @@ def knee(points: Sequence[tuple[float, float | None]]) -> float | None:
     power). None when it is largest at an end of the curve, where nothing says that it would not go on growing.
     """
     power = [load / seconds if seconds else 0.0 for load, seconds in points]
-    best = max(range(len(power)), key=lambda at: power[at], default=0)
+    best = max(range(len(power)), key=lambda index: power[index], default=0)
     return points[best][0] if 0 < best < len(points) - 1 else None
 
 
-def scaling(points: Sequence[SweptPoint], scaled: str, apart: Sequence[str]) -> list[Scaling]:
+def scaling(points: Sequence[SweptPoint], scaled: str, names: Sequence[str]) -> list[Scaling]:
     """Throughput over cores, and its efficiency against the fewest: throughput by (throughput there x factor)."""
     shown = []
-    for key, group in _groups(points, apart).items():
+    for key, group in _groups(points, names).items():
         ordered = sorted(group, key=lambda point: float(point.at[scaled]))
         base, fewest = ordered[0].mean("throughput"), float(ordered[0].at[scaled])
         scaled_points = []
@@ -171,21 +171,21 @@ def scaling(points: Sequence[SweptPoint], scaled: str, apart: Sequence[str]) -> 
             idle = point.is_idle or ordered[0].is_idle
             efficiency = (throughput or 0) / (base * cores / fewest) if base and not idle else None
             scaled_points.append(ScaledPoint(cores, throughput, efficiency))
-        shown.append(Scaling(dict(zip(apart, key, strict=True)), tuple(scaled_points)))
+        shown.append(Scaling(dict(zip(names, key, strict=True)), tuple(scaled_points)))
     return shown
 
 
-def settings_suffix(of: Mapping[str, str]) -> str:
+def settings_suffix(settings: Mapping[str, str]) -> str:
     """Settings as they follow a sentence's subject; empty without any."""
-    return "".join(f", {name}={value}" for name, value in of.items())
+    return "".join(f", {name}={value}" for name, value in settings.items())
 
 
 def curve_sentences(curve: Curve, load: str) -> list[str]:
     """Knee and largest passing load of a curve, where it has them."""
     lines = []
     if curve.knee is not None:
-        at = next(point for point in curve.points if float(point.at[load]) == curve.knee)
-        full = f" Bottleneck there: {at.bottleneck}." if at.bottleneck else ""
+        best = next(point for point in curve.points if float(point.at[load]) == curve.knee)
+        full = f" Bottleneck there: {best.bottleneck}." if best.bottleneck else ""
         lines.append(
             f"Knee at {load}={curve.knee:g}{settings_suffix(curve.of)}: beyond it time grows faster than load.{full}"
         )

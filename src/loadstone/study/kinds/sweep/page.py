@@ -41,11 +41,11 @@ def blocks(answer: SweepAnswer, workload: StudiedWorkload, runs: Sequence[RunSum
     columns += [*(Column(title) for _, title, _ in SHOWN), Column("CPU an operation, ms")]
     columns += [Column("bottleneck", ColumnKind.LONG), Column("broken rules", ColumnKind.LONG)]
     yield Table(columns, [_row(answer, point) for point in answer.points])
-    for one in answer.scaling:
-        of = ", ".join(f"{name}={value}" for name, value in one.of.items())
-        yield Heading(f"Scaling at {of}" if of else "Scaling")
+    for scaling in answer.scaling:
+        settings = ", ".join(f"{name}={value}" for name, value in scaling.of.items())
+        yield Heading(f"Scaling at {settings}" if settings else "Scaling")
         titles = (SCALED, "operations/s", "efficiency, %")
-        yield Table([*map(Column, titles)], [_scaled_row(point) for point in one.points])
+        yield Table([*map(Column, titles)], [_scaled_row(point) for point in scaling.points])
     yield Paragraph(NOTE, Tone.QUIET)
 
 
@@ -53,9 +53,9 @@ def _row(answer: SweepAnswer, point: SweptPoint) -> Row:
     verdicts = " ".join(f"{count} {verdict}" for verdict, count in point.verdicts.items() if count)
     metrics = [_mean_cell(point.metrics.get(name), digits) for name, _, digits in SHOWN]
     cost = point.mean("server_cpu_per_operation")
-    at = [point.at[name] for name in answer.over]
+    settings = [point.at[name] for name in answer.over]
     tail = [number(None if cost is None else 1000 * cost, 3), point.bottleneck, ", ".join(point.broken)]
-    return Row([*at, str(point.runs), Cell(verdicts, Tone(point.worst)), *metrics, *tail])
+    return Row([*settings, str(point.runs), Cell(verdicts, Tone(point.worst)), *metrics, *tail])
 
 
 def _mean_cell(summed: Summary | None, digits: int | None) -> Cell:
@@ -86,8 +86,8 @@ def _figures(answer: SweepAnswer, workload: StudiedWorkload) -> Iterator[Figure]
 def _over_load(curve: Curve, load: str, workload: StudiedWorkload) -> Iterator[Figure]:
     points = [(float(point.at[load]), _means(point)) for point in curve.points]
     verdicts = {float(point.at[load]): point.worst for point in curve.points}
-    found = ((curve.knee, "knee"), (curve.largest_passing, "largest passing"))
-    marks = [{"x": at, "label": label} for at, label in found if at is not None]
+    marked = ((curve.knee, "knee"), (curve.largest_passing, "largest passing"))
+    marks = [{"x": load, "label": label} for load, label in marked if load is not None]
     yield from over_load(points, AXIS[load], workload, marks, verdicts, settings_suffix(curve.of))
 
 
@@ -113,21 +113,21 @@ def _beside(curves: Sequence[Curve], load: str) -> Iterator[Figure]:
 
 
 def _scaling_figures(scaling: Scaling) -> Iterator[Figure]:
-    of, fewest = settings_suffix(scaling.of), scaling.points[0]
+    suffix, fewest = settings_suffix(scaling.of), scaling.points[0]
     drawn = [{"x": point.cores, "y": point.throughput, "series": "measured"} for point in scaling.points]
     ideal = [
         {"x": point.cores, "y": (fewest.throughput or 0) * point.cores / fewest.cores, "series": "in proportion"}
         for point in scaling.points
     ]
     plot = Plot(SCALED, "operations per second", [*drawn, *ideal], drawn)
-    yield Figure(f"Throughput over cores{of}", "Dashed: in proportion to the fewest.", plot)
+    yield Figure(f"Throughput over cores{suffix}", "Dashed: in proportion to the fewest.", plot)
     shares = [
         {"x": point.cores, "y": 100 * point.efficiency, "series": "efficiency"}
         for point in scaling.points
         if point.efficiency is not None
     ]
     plot = Plot(SCALED, "%", shares, shares)
-    yield Figure(f"Efficiency{of}", "Throughput against that of the fewest, by cores.", plot)
+    yield Figure(f"Efficiency{suffix}", "Throughput against that of the fewest, by cores.", plot)
 
 
 def _over_parameter(answer: SweepAnswer) -> Iterator[Figure]:

@@ -53,8 +53,8 @@ class Sweep:
         points = self.points()
         for turn in range(self.rounds):
             for point in points if turn % 2 == 0 else reversed(points):
-                words = "-".join(f"{name.rpartition('.')[2]}-{value}" for name, value in point.items())
-                key = key_of(len(requests) + 1, self.workload, words)
+                label = "-".join(f"{name.rpartition('.')[2]}-{value}" for name, value in point.items())
+                key = key_of(len(requests) + 1, self.workload, label)
                 requests.append(RunRequest(key, self.workload, {**self.settings, **point}, turn))
         return requests
 

@@ -120,7 +120,7 @@ def compare_passing(
 def compare_metric(name: str, sides: Mapping[Side, Sequence[RunSummary]]) -> ComparedMetric | None:
     """A metric of valid pairs on both sides; None where a run does not have it."""
     values = {side: [run.metrics[name] for run in runs if name in run.metrics] for side, runs in sides.items()}
-    if any(not own or len(own) < len(sides[side]) for side, own in values.items()):
+    if any(not series or len(series) < len(sides[side]) for side, series in values.items()):
         return None
     pairs = list(zip(values[Side.A], values[Side.B], strict=False))
     compared = difference(pairs)

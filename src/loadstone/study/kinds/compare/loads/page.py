@@ -24,7 +24,7 @@ def blocks(answer: CompareAnswer) -> Iterator[Block]:
             yield Heading(", ".join(f"{name}={value}" for name, value in load.load.items()))
         titles = ("figure", "A, mean", "B, mean", "B against A, %", "interval, %", "p")
         columns = [*map(Column, titles), Column("in words", ColumnKind.TEXT)]
-        yield Table(columns, [_row(name, one, name == answer.metric) for name, one in load.metrics.items()])
+        yield Table(columns, [_row(name, metric, name == answer.metric) for name, metric in load.metrics.items()])
     is_duet = any(load.is_duet for load in answer.loads)
     order = (
         "Both runs of a pair are made at the same time, each on its half of the cores; the halves change sides."
@@ -58,32 +58,32 @@ def _apart(p: float | None) -> tuple[Cell | str, str]:
     return Cell(number(p, 3), Tone.BROKEN if is_found else Tone.PLAIN), f"{means} (no ratio: a value is 0)"
 
 
-def _means(found: FoundDifference) -> str:
-    if found.is_found:
+def _means(difference: FoundDifference) -> str:
+    if difference.is_found:
         return "a difference"
-    if found.excluded_pct is None:
+    if difference.excluded_pct is None:
         return "too few pairs to tell"
-    return f"larger than {number(found.excluded_pct, 1)} % can be excluded"
+    return f"larger than {number(difference.excluded_pct, 1)} % can be excluded"
 
 
 def _figures(answer: CompareAnswer, load: ComparedLoad) -> Iterator[Figure]:
-    of = "".join(f", {name}={value}" for name, value in load.load.items())
-    percents = [_in_percent(name, one.difference) for name, one in load.metrics.items() if one.difference]
+    suffix = "".join(f", {name}={value}" for name, value in load.load.items())
+    percents = [_in_percent(name, metric.difference) for name, metric in load.metrics.items() if metric.difference]
     drawn = [row for row in percents if _is_narrow(row)]
     if drawn:
         caption = f"B against A with intervals; red: found by the test. Beyond {WIDEST_PCT} % only in the table."
-        yield Figure(f"Differences{of}", caption, DifferencePlot("difference of B, %", drawn))
+        yield Figure(f"Differences{suffix}", caption, DifferencePlot("difference of B, %", drawn))
     compared = load.metrics.get(answer.metric)
     if compared is not None:
         metric = METRICS[answer.metric]
         sides = ((Side.A, compared.a), (Side.B, compared.b))
         rows = [
             {"x": pair, "y": value, "series": side.upper()}
-            for side, own in sides
-            for pair, value in enumerate(own.values, start=1)
+            for side, series in sides
+            for pair, value in enumerate(series.values, start=1)
         ]
         plot = Plot("pair", metric.axis_title, rows, rows, from_zero=False)
-        yield Figure(f"{metric.plot_title}{of}", "Pair by pair, in order of time.", plot)
+        yield Figure(f"{metric.plot_title}{suffix}", "Pair by pair, in order of time.", plot)
 
 
 def _is_narrow(row: Mapping[str, Any]) -> bool:
@@ -91,7 +91,7 @@ def _is_narrow(row: Mapping[str, Any]) -> bool:
     return low is not None and high is not None and max(-low, high) <= WIDEST_PCT
 
 
-def _in_percent(name: str, found: FoundDifference) -> dict[str, Any]:
-    ratios = {"value": found.ratio, "low": found.low, "high": found.high}
+def _in_percent(name: str, difference: FoundDifference) -> dict[str, Any]:
+    ratios = {"value": difference.ratio, "low": difference.low, "high": difference.high}
     percents = {key: None if ratio is None else 100 * (ratio - 1) for key, ratio in ratios.items()}
-    return {"name": name.replace("_", " "), **percents, "found": found.is_found}
+    return {"name": name.replace("_", " "), **percents, "found": difference.is_found}

@@ -49,8 +49,8 @@ def overlap(a: RunSummary, b: RunSummary) -> float:
     """Which share of the longer steady state both had in common, the least of all iterations; 0 where unknown."""
     pairs = zip(a.windows_unix_s, b.windows_unix_s, strict=False)
     shares = [
-        max(0.0, min(one[1], other[1]) - max(one[0], other[0])) / max(one[1] - one[0], other[1] - other[0])
-        for one, other in pairs
+        max(0.0, min(first[1], second[1]) - max(first[0], second[0])) / max(first[1] - first[0], second[1] - second[0])
+        for first, second in pairs
     ]
     return min(shares, default=0.0)
 
@@ -79,12 +79,12 @@ class Compare:
                     requests.append(self._request(len(requests), side, load))
         return requests
 
-    def _request(self, at: int, side: Side, load: Settings) -> RunRequest:
+    def _request(self, place: int, side: Side, load: Settings) -> RunRequest:
         settings = {**self.settings, **load, **(self.a if side is Side.A else self.b)}
-        words = "-".join([side, *load.values()])
+        label = "-".join([side, *load.values()])
         # Every run has a seed of its own: what is found holds beyond one seed's draw of users.
-        duet = f"{self.workload}-{at // 2 + 1}" if self.is_duet else ""
-        return RunRequest(key_of(at + 1, self.workload, words), self.workload, settings, at, side=side, duet=duet)
+        duet = f"{self.workload}-{place // 2 + 1}" if self.is_duet else ""
+        return RunRequest(key_of(place + 1, self.workload, label), self.workload, settings, place, side=side, duet=duet)
 
     def next(self, runs: Sequence[RunSummary]) -> RunRequest | None:
         """The next run that is missing."""
@@ -124,17 +124,21 @@ class Compare:
         return unlike(a, b)
 
     def _at(self, load: Settings, runs: Sequence[RunSummary]) -> ComparedLoad:
-        wanted = [one for one in self.requests() if all(one.settings.get(name) == at for name, at in load.items())]
+        wanted = [
+            request
+            for request in self.requests()
+            if all(request.settings.get(name) == value for name, value in load.items())
+        ]
         by_key = {run.request.key: run for run in runs}
         here = [by_key[request.key] for request in wanted if request.key in by_key]
-        made = {side: [run for run in here if run.request.side is side] for side in (Side.A, Side.B)}
-        pairs = list(zip(made[Side.A], made[Side.B], strict=False))
+        by_side = {side: [run for run in here if run.request.side is side] for side in (Side.A, Side.B)}
+        pairs = list(zip(by_side[Side.A], by_side[Side.B], strict=False))
         valid = [pair for pair in pairs if all(run.is_valid for run in pair)]
         if self.is_duet:
             valid = [pair for pair in valid if overlap(*pair) >= LEAST_OVERLAP]
         sides = {Side.A: [a for a, _ in valid], Side.B: [b for _, b in valid]}
         compared = {name: row for name in METRICS if (row := compare_metric(name, sides)) is not None}
-        verdicts = {side.value: count_verdicts(own) for side, own in made.items()}
+        verdicts = {side.value: count_verdicts(side_runs) for side, side_runs in by_side.items()}
         failures = compare_paired(valid)
         return ComparedLoad(
             load=dict(load),
@@ -149,8 +153,8 @@ class Compare:
 
     def _corrected(self, loads: list[ComparedLoad]) -> list[ComparedLoad]:
         """Over the loads of a curve the question is asked several times, and the p-values say so."""
-        differences = [one.metrics[self.metric].difference for one in loads if self.metric in one.metrics]
-        chances = iter(holm([one.p for one in differences if one is not None]))
+        differences = [load.metrics[self.metric].difference for load in loads if self.metric in load.metrics]
+        chances = iter(holm([difference.p for difference in differences if difference is not None]))
         corrected = []
         for load in loads:
             compared = load.metrics.get(self.metric)

@@ -33,41 +33,44 @@ def _before_all(load: ComparedLoad) -> Iterator[str]:
     yield from changes_in_words(load.changed_answers)
     if load.left_out:
         pairs = f"{load.left_out} pair{'s' * (load.left_out != 1)}"
-        apart = ", or of runs that were not at the same time," if load.is_duet else ""
-        yield f"{pairs} with an invalid run{apart} left out: nothing follows from those."
+        reason = ", or of runs that were not at the same time," if load.is_duet else ""
+        yield f"{pairs} with an invalid run{reason} left out: nothing follows from those."
 
 
-def in_words(name: str, found: FoundDifference | None, no_better: str = "", is_curve: bool = False) -> str:
+def in_words(name: str, difference: FoundDifference | None, no_better: str = "", is_curve: bool = False) -> str:
     """What a difference amounts to, without claiming more than the test found; the p-value is the one that decides."""
     metric = METRICS[name]
-    if found is None:
+    if difference is None:
         return f"{metric.title} cannot be compared by its ratio, since a value is 0."
-    change = 100 * (found.ratio - 1)
-    if found.low is None or found.high is None:
+    change = 100 * (difference.ratio - 1)
+    if difference.low is None or difference.high is None:
         return (
-            f"{metric.title} of B is {change:+.1f} % against A over {found.pairs} pairs, which says nothing yet: "
+            f"{metric.title} of B is {change:+.1f} % against A over {difference.pairs} pairs, which says nothing yet: "
             f"{LEAST_PAIRS} pairs are the fewest that can tell a difference from chance."
         )
-    interval = f"{100 * (found.low - 1):+.1f} to {100 * (found.high - 1):+.1f} %"
-    digits = 3 if found.is_found or is_curve else 2
-    said = chance(found.p, digits)
-    if is_curve and found.p_corrected is not None:
-        said = f"{chance(found.p_corrected, digits)} corrected for all loads, {said} by itself"
-    if found.is_found:
+    interval = f"{100 * (difference.low - 1):+.1f} to {100 * (difference.high - 1):+.1f} %"
+    digits = 3 if difference.is_found or is_curve else 2
+    text = chance(difference.p, digits)
+    if is_curve and difference.p_corrected is not None:
+        text = f"{chance(difference.p_corrected, digits)} corrected for all loads, {text} by itself"
+    if difference.is_found:
         worse = {Better.LOWER: change > 0, Better.HIGHER: change < 0}.get(metric.better)
         better = f" (no better: {no_better})" if no_better else " (better)"
-        word = {True: " (worse)", False: better, None: ""}[worse]
-        return f"{metric.title} of B is {change:+.1f} % against A{word}, interval {interval}, {said}."
+        judgement = {True: " (worse)", False: better, None: ""}[worse]
+        return f"{metric.title} of B is {change:+.1f} % against A{judgement}, interval {interval}, {text}."
     return (
-        f"No difference in {metric.title} was found ({said}; B is {change:+.1f} %, interval {interval}). "
-        f"A difference larger than {found.excluded_pct:.1f} % can be excluded; a smaller one cannot.{_power(found)}"
+        f"No difference in {metric.title} was found ({text}; B is {change:+.1f} %, interval {interval}). "
+        f"A difference larger than {difference.excluded_pct:.1f} % can be excluded; "
+        f"a smaller one cannot.{_power(difference)}"
     )
 
 
-def _power(found: FoundDifference) -> str:
+def _power(difference: FoundDifference) -> str:
     """What such a study could have found."""
-    if found.seen_pct is None:
+    if difference.seen_pct is None:
         return ""
-    line = f" {found.pairs} pairs of such scatter find a difference of {found.seen_pct:.1f} % nine times in ten"
-    enough = found.enough_pairs
-    return f"{line}." if enough in (None, found.pairs) else f"{line}; one of {SOUGHT_PCT:g} % would take {enough}."
+    line = (
+        f" {difference.pairs} pairs of such scatter find a difference of {difference.seen_pct:.1f} % nine times in ten"
+    )
+    enough = difference.enough_pairs
+    return f"{line}." if enough in (None, difference.pairs) else f"{line}; one of {SOUGHT_PCT:g} % would take {enough}."

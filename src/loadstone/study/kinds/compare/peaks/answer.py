@@ -36,33 +36,34 @@ class PeaksAnswer(Answer):
 
 def side_peaks(searches: Sequence[SideSearch], side: Side) -> tuple[float, ...]:
     """The peaks that one side's searches found."""
-    own = (search.answer for search in searches if search.side is side)
-    return tuple(answer.peak for answer in own if answer.is_answered and answer.peak is not None)
+    answers = (search.answer for search in searches if search.side is side)
+    return tuple(answer.peak for answer in answers if answer.is_answered and answer.peak is not None)
 
 
-def headline(searches: Sequence[SideSearch], found: Difference | None) -> list[str]:
+def headline(searches: Sequence[SideSearch], difference: Difference | None) -> list[str]:
     """The ratio of both peaks, or why there is none, then each search's first sentence."""
     lines = [f"{search.side.upper()}: {line}" for search in searches for line in search.answer.headline[:1]]
-    if found is None:
+    if difference is None:
         return [*never_passing(searches, {side: side.upper() for side in (Side.A, Side.B)}), *lines]
-    change = 100 * (found.ratio - 1)
-    if found.low is not None and found.high is not None:
-        interval = f"interval {100 * (found.low - 1):+.1f} to {100 * (found.high - 1):+.1f} %, {chance(found.p)}"
+    change = 100 * (difference.ratio - 1)
+    if difference.low is not None and difference.high is not None:
+        low, high = 100 * (difference.low - 1), 100 * (difference.high - 1)
+        interval = f"interval {low:+.1f} to {high:+.1f} %, {chance(difference.p)}"
         return [f"The peak of B is {change:+.1f} % against A ({interval}).", *lines]
     widest = _widest(searches)
-    apart = "too few runs near the peaks say how far chance moves them"
+    bounds = "too few runs near the peaks say how far chance moves them"
     if widest is not None:
         low, high = widest
-        apart = f"the searches' own intervals allow {100 * (low - 1):+.1f} to {100 * (high - 1):+.1f} %"
-    return [f"The peak of B is {change:+.1f} % against A; {apart}.", *lines]
+        bounds = f"the searches' own intervals allow {100 * (low - 1):+.1f} to {100 * (high - 1):+.1f} %"
+    return [f"The peak of B is {change:+.1f} % against A; {bounds}.", *lines]
 
 
-def is_peak_lower(searches: Sequence[SideSearch], found: Difference | None) -> bool:
+def is_peak_lower(searches: Sequence[SideSearch], difference: Difference | None) -> bool:
     """Whether B's peak is lower: by the test where there are pairs enough, else when no interval allows otherwise."""
-    if found is None:
+    if difference is None:
         return False
-    if found.low is not None:
-        return found.is_found and found.ratio < 1
+    if difference.low is not None:
+        return difference.is_found and difference.ratio < 1
     widest = _widest(searches)
     return widest is not None and widest[1] < 1
 

@@ -12,16 +12,18 @@ def blocks(answer: PeaksAnswer) -> Iterator[Block]:
     """Each search's peak with its interval."""
     numbered = list(enumerate(answer.searches, start=1))
     points = [
-        {"x": place, "y": one.answer.peak, "series": one.side.upper()}
-        for place, one in numbered
-        if one.answer.peak is not None
+        {"x": place, "y": search.answer.peak, "series": search.side.upper()}
+        for place, search in numbered
+        if search.answer.peak is not None
     ]
     spans = [
-        {"x": place, "low": one.answer.interval[0], "high": one.answer.interval[1]}
-        for place, one in numbered
-        if one.answer.interval
+        {"x": place, "low": search.answer.interval[0], "high": search.answer.interval[1]}
+        for place, search in numbered
+        if search.answer.interval
     ]
     plot = Plot("search", "peak", points=points, spans=spans, from_zero=False)
     yield Gallery([Figure("Peaks", "Each search's verified peak, with its interval.", plot)])
     columns = [Column("search"), Column("side", ColumnKind.TEXT), *SEARCH_COLUMNS]
-    yield Table(columns, [Row([str(place), one.side.upper(), *search_cells(one.answer)]) for place, one in numbered])
+    yield Table(
+        columns, [Row([str(place), search.side.upper(), *search_cells(search.answer)]) for place, search in numbered]
+    )

@@ -48,7 +48,7 @@ class ComparePeaks:
         """Both sides' peaks and their ratio."""
         searches = [SideSearch(side, search.answer(search.select(runs))) for side, search in self.searches()]
         peaks = {side: side_peaks(searches, side) for side in (Side.A, Side.B)}
-        is_whole = all(one.answer.is_answered and one.answer.peak for one in searches)
+        is_whole = all(search.answer.is_answered and search.answer.peak for search in searches)
         never_passes = passing_sides(searches) == {Side.A}
         compared = difference(list(zip(peaks[Side.A], peaks[Side.B], strict=False))) if is_whole else None
         return PeaksAnswer(
@@ -56,7 +56,7 @@ class ComparePeaks:
             a=dict(self.a),
             b=dict(self.b),
             pairs=self.pairs,
-            peaks={side.value: own for side, own in peaks.items()},
+            peaks={side.value: values for side, values in peaks.items()},
             searches=tuple(searches),
             difference=None if compared is None else FoundDifference.of(compared),
             is_worse=never_passes or (is_whole and is_peak_lower(searches, compared)),

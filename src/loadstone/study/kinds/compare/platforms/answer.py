@@ -121,8 +121,8 @@ def find_parting(curve: Sequence[PlatformPoint]) -> PartedAt | None:
     ]
     if not points:
         return None
-    apart = [100 * (ratio - 1) > APART_PCT for _, ratio in points]
-    first = next((at for at in range(len(points)) if all(apart[at:])), None)
+    is_far = [100 * (ratio - 1) > APART_PCT for _, ratio in points]
+    first = next((index for index in range(len(points)) if all(is_far[index:])), None)
     if first is None:
         return PartedAt(points[-1][0], None)
     return PartedAt(points[first - 1][0] if first else None, points[first][0])

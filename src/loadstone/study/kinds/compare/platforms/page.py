@@ -70,7 +70,7 @@ def _curve_table(answer: PlatformsAnswer) -> Table:
     rows = []
     for point in answer.curve:
         metrics = [number(side.metrics.get(name), digits) for name, _, digits in CURVE_COLUMNS for side in point.sides]
-        verdicts = [", ".join(word for word, count in side.verdicts.items() if count) for side in point.sides]
+        verdicts = [", ".join(verdict for verdict, count in side.verdicts.items() if count) for side in point.sides]
         rows.append(Row([rounded(point.load), *metrics, *verdicts]))
     return Table(columns, rows)
 
@@ -101,8 +101,8 @@ def _rows(
     return [
         {"x": point.load, "y": side.metrics[metric], "series": series.format(name=name)}
         for metric, series in metrics
-        for at, name in enumerate((names["a"], names["b"]))
+        for index, name in enumerate((names["a"], names["b"]))
         for point in curve
-        for side in [point.sides[at]]
+        for side in [point.sides[index]]
         if metric in side.metrics
     ]

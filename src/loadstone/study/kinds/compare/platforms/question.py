@@ -89,11 +89,11 @@ class Platforms:
             return []
         smaller, rounded_to = min(peaks.values()), self.searches()[Side.A].rounded
         wanted = [*(rounded_to(share * smaller) for share in (*STEPS, TYPICAL)), rounded_to(TYPICAL * peaks[Side.A])]
-        kept: list[float] = []
+        loads: list[float] = []
         for load in sorted(wanted):
-            if not kept or load > kept[-1] * (1 + NEAR):
-                kept.append(load)
-        return kept
+            if not loads or load > loads[-1] * (1 + NEAR):
+                loads.append(load)
+        return loads
 
     def _planned(self, runs: Sequence[RunSummary]) -> list[RunRequest]:
         """Each load on A and B, then on B and A, and so on."""
@@ -112,7 +112,7 @@ class Platforms:
     def answer(self, runs: Sequence[RunSummary]) -> PlatformsAnswer:
         """Peaks, monitors at the peaks, both typical loads, curves, and where they part."""
         searches = tuple(
-            SideSearch(side, one.answer(self._evidence(side, runs))) for side, one in self.searches().items()
+            SideSearch(side, search.answer(self._evidence(side, runs))) for side, search in self.searches().items()
         )
         peaks, loads = self.peaks(runs), self.loads(runs)
         both, passing = len(peaks) == 2, passing_sides(searches)
@@ -133,7 +133,7 @@ class Platforms:
             common=point_near(curve, rounded_to(TYPICAL * min(peaks.values())) if both else None),
             curve=curve,
             parted=parted,
-            accelerators={side.value: found for side, found in accelerators.items()},
+            accelerators={side.value: names for side, names in accelerators.items()},
             cost=cost_per_operation(curve),
             searches=searches,
             is_worse=is_peak_lower(searches) if both else passing == {Side.A},
@@ -161,7 +161,7 @@ class Platforms:
         return PlatformPoint(load, a, b)
 
 
-def _names(of: Platforms) -> dict[str, str]:
+def _names(questions: Platforms) -> dict[str, str]:
     """What both sides are called: their platform, with the side where that is the same."""
-    a, b = of.a.get("platform", Side.A), of.b.get("platform", Side.B)
+    a, b = questions.a.get("platform", Side.A), questions.b.get("platform", Side.B)
     return {"a": a, "b": b} if a != b else {"a": f"{a} (A)", "b": f"{b} (B)"}

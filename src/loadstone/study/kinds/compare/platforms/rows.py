@@ -58,14 +58,14 @@ class PlatformRow:
 Reader = Callable[[SideMeans], float | None]
 
 
-def metric(name: str, by: float = 1.0) -> Reader:
+def metric(name: str, factor: float = 1.0) -> Reader:
     """Reads a metric of the runs."""
-    return lambda side: None if name not in side.metrics else side.metrics[name] * by
+    return lambda side: None if name not in side.metrics else side.metrics[name] * factor
 
 
-def seen(name: str, by: float = 1.0) -> Reader:
+def seen(name: str, factor: float = 1.0) -> Reader:
     """Reads what a monitor saw."""
-    return lambda side: None if name not in side.monitors else side.monitors[name] * by
+    return lambda side: None if name not in side.monitors else side.monitors[name] * factor
 
 
 SPEED = (
@@ -160,13 +160,13 @@ def tables(
             PlatformTable("At each one's own peak", rows(SPEED, a, b)),
             PlatformTable("Monitors at the peak", rows(MONITORS, a, b)),
         ]
-    for point, of in ((typical, f"the peak of {names['a']}"), (common, "the smaller peak")):
+    for point, reference in ((typical, f"the peak of {names['a']}"), (common, "the smaller peak")):
         if point is not None and (point is typical or point != typical):
-            title = f"Response time at 80 % of {of} ({point.load:g} {load})"
+            title = f"Response time at 80 % of {reference} ({point.load:g} {load})"
             grouped.append(PlatformTable(title, rows(SPEED, *point.sides), tuple(map(_verdicts, point.sides))))
     return grouped
 
 
 def _verdicts(side: SideMeans) -> str:
     """How a side's runs at a load were judged, in words."""
-    return ", ".join(f"{count} {word}" for word, count in side.verdicts.items() if count)
+    return ", ".join(f"{count} {verdict}" for verdict, count in side.verdicts.items() if count)

@@ -27,7 +27,9 @@ def headline(
     about = "" if a_bound == b_bound else "at most " if a_bound else "at least "
     unsure = " (the driver was the limit of both)" if a_bound and b_bound else ""
     lines.insert(0, f"{names[Side.B]} holds {about}{share:.0f} % of the peak of {names[Side.A]}{emulated}{unsure}.")
-    lines += [said for side in (Side.A, Side.B) if (said := _failed_at_peak(curve, side, peaks[side], names[side]))]
+    lines += [
+        sentence for side in (Side.A, Side.B) if (sentence := _failed_at_peak(curve, side, peaks[side], names[side]))
+    ]
     cost = cost_per_operation(curve)
     if cost is not None:
         lines.append(f"An operation takes {cost:.2f} times the CPU time on {names[Side.B]}, at loads that both hold.")
@@ -39,10 +41,10 @@ def headline(
 def _failed_at_peak(curve: Sequence[PlatformPoint], side: Side, peak: float, name: str) -> str:
     """What runs at a side's peak say against it, which its proofs outweigh; below it, a search goes on."""
     verdicts = [(point.a if side is Side.A else point.b).verdicts for point in curve if point.load == peak]
-    failed, passed = (sum(one.get(word, 0) for one in verdicts) for word in ("fail", "pass"))
+    failed, passed = (sum(verdict.get(outcome, 0) for verdict in verdicts) for outcome in ("fail", "pass"))
     count = failed + passed
-    said = f"{name}: {failed} of {count} runs at its peak failed: it lies where some runs pass and others do not."
-    return said if failed else ""
+    sentence = f"{name}: {failed} of {count} runs at its peak failed: it lies where some runs pass and others do not."
+    return sentence if failed else ""
 
 
 def _parted_in_words(parted: PartedAt) -> str:
